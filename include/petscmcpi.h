@@ -1,0 +1,49 @@
+/*
+   Public interface of petsc-mcpi, a multicolor point-implicit preconditioner and smoother for PETSc. Manual pages stand with the functions in src/pc.
+*/
+#ifndef PETSCMCPI_H
+#define PETSCMCPI_H
+
+#include <petscksp.h>
+
+#include "petscmcpitypes.h"
+
+#define PCMCPI "mcpi"
+#define MATCOLORINGJPLF "jplf"
+
+PETSC_EXTERN PetscErrorCode PCMCPIRegister(void);
+PETSC_EXTERN PetscErrorCode MatColoringRegisterJPLF(void);
+
+PETSC_EXTERN PetscErrorCode PCMCPISetIts(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCMCPIGetIts(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCMCPISetSweep(PC, PCMCPISweepType);
+PETSC_EXTERN PetscErrorCode PCMCPIGetSweep(PC, PCMCPISweepType *);
+PETSC_EXTERN PetscErrorCode PCMCPISetOmega(PC, PetscReal);
+PETSC_EXTERN PetscErrorCode PCMCPIGetOmega(PC, PetscReal *);
+PETSC_EXTERN PetscErrorCode PCMCPISetOffdiagPrecision(PC, PCMCPIPrecision);
+PETSC_EXTERN PetscErrorCode PCMCPIGetOffdiagPrecision(PC, PCMCPIPrecision *);
+PETSC_EXTERN PetscErrorCode PCMCPISetVectorPrecision(PC, PCMCPIPrecision);
+PETSC_EXTERN PetscErrorCode PCMCPIGetVectorPrecision(PC, PCMCPIPrecision *);
+PETSC_EXTERN PetscErrorCode PCMCPISetForm(PC, PCMCPIForm);
+PETSC_EXTERN PetscErrorCode PCMCPIGetForm(PC, PCMCPIForm *);
+PETSC_EXTERN PetscErrorCode PCMCPISetScaling(PC, PCMCPIScaling);
+PETSC_EXTERN PetscErrorCode PCMCPIGetScaling(PC, PCMCPIScaling *);
+PETSC_EXTERN PetscErrorCode PCMCPISetRestart(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCMCPIGetRestart(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCMCPISetBackend(PC, PCMCPIBackendType);
+PETSC_EXTERN PetscErrorCode PCMCPIGetBackend(PC, PCMCPIBackendType *);
+PETSC_EXTERN PetscErrorCode PCMCPISetHalo(PC, PCMCPIHaloType);
+PETSC_EXTERN PetscErrorCode PCMCPIGetHalo(PC, PCMCPIHaloType *);
+PETSC_EXTERN PetscErrorCode PCMCPISetHaloFrequency(PC, PCMCPIHaloFrequency);
+PETSC_EXTERN PetscErrorCode PCMCPIGetHaloFrequency(PC, PCMCPIHaloFrequency *);
+PETSC_EXTERN PetscErrorCode PCMCPISetOverlap(PC, PetscBool);
+PETSC_EXTERN PetscErrorCode PCMCPIGetOverlap(PC, PetscBool *);
+PETSC_EXTERN PetscErrorCode PCMCPISetMatColoringType(PC, MatColoringType);
+PETSC_EXTERN PetscErrorCode PCMCPIGetMatColoringType(PC, MatColoringType *);
+PETSC_EXTERN PetscErrorCode PCMCPISetOrdering(PC, PCMCPIOrderingType);
+PETSC_EXTERN PetscErrorCode PCMCPIGetOrdering(PC, PCMCPIOrderingType *);
+
+PETSC_EXTERN PetscErrorCode PCMCPIGetColoring(PC, ISColoring *);
+PETSC_EXTERN PetscErrorCode PCMCPIGetFailedBlock(PC, PetscInt *);
+
+#endif

@@ -1,0 +1,147 @@
+/*
+   Enumerations of PCMCPI. Plain C without any include, so that the arithmetic core, which knows nothing of PETSc, shares them with the public interface.
+*/
+#ifndef PETSCMCPITYPES_H
+#define PETSCMCPITYPES_H
+
+/*E
+   PCMCPISweepType - order in which one sweep visits the colors
+
+   Values:
++  `PC_MCPI_SWEEP_FORWARD`   - colors ascending
+.  `PC_MCPI_SWEEP_BACKWARD`  - colors descending
+-  `PC_MCPI_SWEEP_SYMMETRIC` - forward, then backward; needed by `KSPCG` and `KSPCHEBYSHEV`
+
+   Level: intermediate
+
+.seealso: `PCMCPISetSweep()`
+E*/
+typedef enum { PC_MCPI_SWEEP_FORWARD, PC_MCPI_SWEEP_BACKWARD, PC_MCPI_SWEEP_SYMMETRIC } PCMCPISweepType;
+
+/*E
+   PCMCPIPrecision - how numbers are stored: the off-diagonal blocks (all values), the vectors of a sweep (the first two)
+
+   Values:
++  `PC_MCPI_PRECISION_FP64` - IEEE binary64
+.  `PC_MCPI_PRECISION_FP32` - IEEE binary32
+.  `PC_MCPI_PRECISION_FP16` - IEEE binary16
+.  `PC_MCPI_PRECISION_BF16` - bfloat16
+.  `PC_MCPI_PRECISION_INT8` - integers -127..127 and one power of two per block
+-  `PC_MCPI_PRECISION_INT4` - integers -7..7 and one power of two per block
+
+   Level: intermediate
+
+   Note:
+   Sums are accumulated in the vectors' precision, never in the storage precision.
+
+.seealso: `PCMCPISetOffdiagPrecision()`, `PCMCPISetVectorPrecision()`
+E*/
+typedef enum {
+  PC_MCPI_PRECISION_FP64,
+  PC_MCPI_PRECISION_FP32,
+  PC_MCPI_PRECISION_FP16,
+  PC_MCPI_PRECISION_BF16,
+  PC_MCPI_PRECISION_INT8,
+  PC_MCPI_PRECISION_INT4
+} PCMCPIPrecision;
+
+/*E
+   PCMCPIForm - the two forms of the same iteration
+
+   Values:
++  `PC_MCPI_FORM_PRESCALED` - store D^{-1}O; the diagonal blocks leave the traffic of every sweep
+-  `PC_MCPI_FORM_FACTORED`  - store O and apply D^{-1} in every sweep, as published codes do
+
+   Level: advanced
+
+.seealso: `PCMCPISetForm()`
+E*/
+typedef enum { PC_MCPI_FORM_PRESCALED, PC_MCPI_FORM_FACTORED } PCMCPIForm;
+
+/*E
+   PCMCPIScaling - how the off-diagonal blocks are scaled before they are stored
+
+   Values:
++  `PC_MCPI_SCALING_NONE`     - not at all
+.  `PC_MCPI_SCALING_GLOBAL`   - one power of two for the whole matrix, near 65504/max (Walden et al. 2019)
+-  `PC_MCPI_SCALING_BALANCED` - one power of two per component, from Osborne's balancing of the block of maxima
+
+   Level: advanced
+
+.seealso: `PCMCPISetScaling()`
+E*/
+typedef enum { PC_MCPI_SCALING_NONE, PC_MCPI_SCALING_GLOBAL, PC_MCPI_SCALING_BALANCED } PCMCPIScaling;
+
+/*E
+   PCMCPIBackendType - what runs the sweeps
+
+   Values:
++  `PC_MCPI_BACKEND_AUTO`      - the best one that is built and usable
+.  `PC_MCPI_BACKEND_HOST`      - the CPU, with SIMD
+.  `PC_MCPI_BACKEND_CUDA`      - an NVIDIA GPU
+.  `PC_MCPI_BACKEND_KOKKOS`    - Kokkos' default execution space
+-  `PC_MCPI_BACKEND_REFERENCE` - plain loops in double precision, the oracle of the others
+
+   Level: intermediate
+
+.seealso: `PCMCPISetBackend()`
+E*/
+typedef enum {
+  PC_MCPI_BACKEND_AUTO,
+  PC_MCPI_BACKEND_HOST,
+  PC_MCPI_BACKEND_CUDA,
+  PC_MCPI_BACKEND_KOKKOS,
+  PC_MCPI_BACKEND_REFERENCE
+} PCMCPIBackendType;
+
+/*E
+   PCMCPIHaloType - how ghost values travel between ranks
+
+   Values:
++  `PC_MCPI_HALO_AUTO` - the fastest usable one
+.  `PC_MCPI_HALO_SF`   - `PetscSF`
+.  `PC_MCPI_HALO_NCCL` - NCCL
+-  `PC_MCPI_HALO_PEER` - stores into the neighbor's memory
+
+   Level: advanced
+
+.seealso: `PCMCPISetHalo()`, `PCMCPISetHaloFrequency()`
+E*/
+typedef enum { PC_MCPI_HALO_AUTO, PC_MCPI_HALO_SF, PC_MCPI_HALO_NCCL, PC_MCPI_HALO_PEER } PCMCPIHaloType;
+
+/*E
+   PCMCPIHaloFrequency - how often ghost values travel between ranks
+
+   Values:
++  `PC_MCPI_HALO_FREQUENCY_COLOR` - after every color: the iterate does not depend on the number of ranks
+-  `PC_MCPI_HALO_FREQUENCY_SWEEP` - before every pass over the colors: block Jacobi across ranks
+
+   Level: advanced
+
+.seealso: `PCMCPISetHaloFrequency()`
+E*/
+typedef enum { PC_MCPI_HALO_FREQUENCY_COLOR, PC_MCPI_HALO_FREQUENCY_SWEEP } PCMCPIHaloFrequency;
+
+/*E
+   PCMCPIOrderingType - order of the rows inside a color; it changes speed, never the answer
+
+   Values:
++  `PC_MCPI_ORDERING_AUTO`        - Morton order after `PCSetCoordinates()`, else the most local of natural, rcm and nd
+.  `PC_MCPI_ORDERING_NATURAL`     - as in the matrix
+.  `PC_MCPI_ORDERING_RCM`         - reverse Cuthill-McKee
+.  `PC_MCPI_ORDERING_ND`          - nested dissection
+-  `PC_MCPI_ORDERING_COORDINATES` - Morton order of the points given to `PCSetCoordinates()`
+
+   Level: advanced
+
+.seealso: `PCMCPISetOrdering()`
+E*/
+typedef enum {
+  PC_MCPI_ORDERING_AUTO,
+  PC_MCPI_ORDERING_NATURAL,
+  PC_MCPI_ORDERING_RCM,
+  PC_MCPI_ORDERING_ND,
+  PC_MCPI_ORDERING_COORDINATES
+} PCMCPIOrderingType;
+
+#endif

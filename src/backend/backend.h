@@ -1,0 +1,65 @@
+// What the driver needs from a backend. Nothing here knows PETSc; one rank's part of the work.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "core/stored_matrix.h"
+
+namespace mcpi {
+
+// One application of the smoother, as far as a backend sees it.
+struct Application {
+  bool   transposed = false;
+  int    nrhs       = 1;
+  double omega      = 1.0;
+};
+
+// Conrad & Wallach: a symmetric sweep keeps each row's partial sum over one triangle for the half-sweep that follows.
+enum class Keep { no, sum, zero };
+
+// Relaxation of the plan rows [begin, end) of one color.
+struct Relax {
+  Row  begin = 0, end = 0;
+  bool lower = true, upper = true; // triangles to read
+  bool from_zero  = false;         // x of these rows is zero, whatever memory holds
+  bool use_kept   = false;         // add the partial sum kept by the half-sweep before
+  Keep keep       = Keep::no;      // and what to keep: the sum over keep_lower's triangle, or zero
+  bool keep_lower = false;
+};
+
+class Backend {
+public:
+  virtual ~Backend() = default;
+
+  // Numeric set-up; see StoredMatrix::refresh.
+  virtual int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status) = 0;
+  // Records of stored blocks (lower, then upper triangle) for the ranks that own their columns, and the transposed operator made of ours and theirs.
+  virtual std::size_t record_size() const                                                       = 0;
+  virtual void        pack_records(const std::vector<Offset> &stored, std::byte *records) const = 0;
+  virtual void        build_transposed(const ColorPlan &transposed, const std::byte *received)  = 0;
+
+  // Right-hand sides and solutions are columns of host arrays with leading dimension ld, in the matrix's row order.
+  virtual void load_rhs(const Application &application, const double *b, std::ptrdiff_t ld)   = 0;
+  virtual void load_guess(const Application &application, const double *x, std::ptrdiff_t ld) = 0;
+  virtual void zero_ghosts(const Application &application)                                    = 0;
+  virtual void relax(const Application &application, const Relax &relax)                      = 0;
+  virtual void store(const Application &application, double *x, std::ptrdiff_t ld)            = 0;
+
+  // x in plan order, ghosts behind the local rows; entry_bytes() bytes a block row (all right-hand sides).
+  virtual void       *vector()                                          = 0;
+  virtual std::size_t entry_bytes(const Application &application) const = 0;
+
+  virtual std::size_t   memory_bytes() const = 0;
+  virtual const Scales &scales() const       = 0;
+};
+
+struct BackendConfig {
+  NumericConfig numeric;
+  bool          double_vectors = false;
+};
+
+std::unique_ptr<Backend> make_reference_backend(const ColorPlan &plan, const BackendConfig &config);
+std::unique_ptr<Backend> make_host_backend(const ColorPlan &plan, const BackendConfig &config, const CpuKernels &kernels);
+
+} // namespace mcpi

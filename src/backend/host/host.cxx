@@ -1,0 +1,229 @@
+// Sweeps on one CPU core: tiles of rows of one color. A tile's block products stay in cache until its rows are updated.
+#include "backend/backend.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/dense.h"
+
+namespace mcpi {
+namespace {
+
+constexpr int kTileValues = 2048; // of one vector: a tile's sums fit the first-level cache beside the blocks that stream by
+
+// y = m x or m' x in double, converted to and from the vectors' precision; BS 0 takes the size at run time.
+template <int BS, class In, class Out> void apply_block(int size, bool transposed, const double *m, const In *x, Out *y)
+{
+  const int bs = BS > 0 ? BS : size;
+  double    sum[BS > 0 ? BS : 1];
+  if constexpr (BS > 0) {
+    for (int i = 0; i < bs; ++i) sum[i] = 0.0;
+    if (transposed) {
+      for (int i = 0; i < bs; ++i)
+        for (int j = 0; j < bs; ++j) sum[i] += m[i * bs + j] * x[j];
+    } else {
+      for (int j = 0; j < bs; ++j)
+        for (int i = 0; i < bs; ++i) sum[i] += m[j * bs + i] * x[j];
+    }
+    for (int i = 0; i < bs; ++i) y[i] = static_cast<Out>(sum[i]);
+  } else {
+    for (int i = 0; i < bs; ++i) {
+      double value = 0.0;
+      for (int j = 0; j < bs; ++j) value += (transposed ? m[i * bs + j] : m[j * bs + i]) * x[j];
+      y[i] = static_cast<Out>(value);
+    }
+  }
+}
+
+template <class In, class Out> using ApplyFn = void (*)(int, bool, const double *, const In *, Out *);
+
+template <class In, class Out, int... BS> ApplyFn<In, Out> select_apply(int bs, std::integer_sequence<int, BS...>)
+{
+  static constexpr ApplyFn<In, Out> table[] = {apply_block<BS, In, Out>...};
+  return table[bs < static_cast<int>(sizeof...(BS)) ? bs : 0];
+}
+
+template <class In, class Out> ApplyFn<In, Out> select_apply(int bs)
+{
+  return select_apply<In, Out>(bs, std::make_integer_sequence<int, 9>());
+}
+
+// X: precision of the vectors of a sweep
+template <class X> class HostBackend final : public Backend {
+public:
+  HostBackend(const ColorPlan &plan, const BackendConfig &config, const CpuKernels &kernels)
+      : plan_(plan), bs_(plan.bs), matrix_(plan, config.numeric, kernels),
+        product_(kernels.product(config.numeric.storage, config.double_vectors, plan.bs)), to_rhs_(select_apply<double, X>(plan.bs)),
+        to_solution_(select_apply<X, double>(plan.bs)), in_sweep_(select_apply<X, X>(plan.bs)), scratch_(plan.bs)
+  {
+  }
+
+  int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status) override
+  {
+    return matrix_.refresh(source, reduce, status);
+  }
+  std::size_t record_size() const override { return matrix_.record_size(); }
+  void        pack_records(const std::vector<Offset> &stored, std::byte *records) const override { matrix_.pack_records(stored, records); }
+  void        build_transposed(const ColorPlan &plan, const std::byte *received) override { matrix_.build_transposed(plan, received); }
+
+  void load_rhs(const Application &application, const double *b, std::ptrdiff_t ld) override
+  {
+    reserve(application.nrhs);
+    const bool    map   = prescaled() && !application.transposed;
+    const double *scale = (application.transposed ? matrix_.scales().right : matrix_.scales().left).data();
+    for_entries(application, rhs_, [&](Row row, int r, X *rhs) {
+      const double *in = column(b, ld, r) + offset(row);
+      if (map) {
+        to_rhs_(bs_, false, matrix_.diagonal_map(row), in, rhs);
+      } else {
+        for (int i = 0; i < bs_; ++i) rhs[i] = static_cast<X>(in[i] * scale[i]);
+      }
+    });
+  }
+
+  void load_guess(const Application &application, const double *x, std::ptrdiff_t ld) override
+  {
+    reserve(application.nrhs);
+    for_entries(application, x_, [&](Row row, int r, X *guess) {
+      const double *in = column(x, ld, r) + offset(row);
+      for (int i = 0; i < bs_; ++i) guess[i] = static_cast<X>(in[i] / matrix_.scales().right[i]);
+    });
+  }
+
+  void zero_ghosts(const Application &application) override
+  {
+    const std::size_t entry = static_cast<std::size_t>(bs_) * application.nrhs;
+    std::fill_n(x_.data() + plan_.rows * entry, plan_.ghosts * entry, X(0));
+  }
+
+  void relax(const Application &application, const Relax &relax) override
+  {
+    const Row tile = std::max(1, kTileValues / (bs_ * application.nrhs));
+    for (Row begin = relax.begin; begin < relax.end; begin += tile)
+      relax_tile(application, relax, begin, std::min(begin + tile, relax.end));
+  }
+
+  void store(const Application &application, double *x, std::ptrdiff_t ld) override
+  {
+    const bool    map   = prescaled() && application.transposed;
+    const double *scale = (application.transposed ? matrix_.scales().left : matrix_.scales().right).data();
+    for_entries(application, x_, [&](Row row, int r, const X *solution) {
+      double *out = column(x, ld, r) + offset(row);
+      if (map) {
+        to_solution_(bs_, true, matrix_.diagonal_map(row), solution, out);
+      } else {
+        for (int i = 0; i < bs_; ++i) out[i] = static_cast<double>(solution[i]) * scale[i];
+      }
+    });
+  }
+
+  void       *vector() override { return x_.data(); }
+  std::size_t entry_bytes(const Application &application) const override { return sizeof(X) * bs_ * application.nrhs; }
+  std::size_t memory_bytes() const override
+  {
+    return matrix_.memory_bytes() + sizeof(X) * (x_.size() + rhs_.size() + kept_.size() + sums_.size() + far_.size());
+  }
+  const Scales &scales() const override { return matrix_.scales(); }
+
+private:
+  bool           prescaled() const { return matrix_.config().form == PC_MCPI_FORM_PRESCALED; }
+  std::ptrdiff_t offset(Row row) const { return static_cast<std::ptrdiff_t>(plan_.row_of[row]) * bs_; }
+
+  template <class T> static T *column(T *array, std::ptrdiff_t ld, int r) { return array + r * ld; }
+
+  template <class Visit> void for_entries(const Application &application, std::vector<X> &v, const Visit &visit)
+  {
+    X *entry = v.data();
+    for (Row row = 0; row < plan_.rows; ++row)
+      for (int r = 0; r < application.nrhs; ++r, entry += bs_) visit(row, r, entry);
+  }
+
+  void reserve(int nrhs)
+  {
+    const std::size_t entry = static_cast<std::size_t>(bs_) * nrhs, local = plan_.rows * entry;
+    const std::size_t all  = local + plan_.ghosts * entry + kReadPadding / sizeof(X);
+    const std::size_t tile = std::max<std::size_t>(kTileValues, entry);
+    if (x_.size() < all) x_.resize(all);
+    if (rhs_.size() < local) rhs_.resize(local);
+    if (kept_.size() < local) kept_.resize(local);
+    if (sums_.size() < tile) sums_.resize(tile);
+    if (far_.size() < tile) far_.resize(tile);
+  }
+
+  void multiply_rows(const Application &application, Row begin, Row end, const StoredTriangle *first, const StoredTriangle *second, X *sums)
+  {
+    ProductArgs args;
+    if (first) args.triangles[args.count++] = *first;
+    if (second) args.triangles[args.count++] = *second;
+    args.bs    = bs_;
+    args.nrhs  = application.nrhs;
+    args.begin = begin;
+    args.end   = end;
+    args.x     = x_.data();
+    args.sums  = sums;
+    product_(args);
+  }
+
+  void relax_tile(const Application &application, const Relax &relax, Row begin, Row end)
+  {
+    const StoredTriangle lower = matrix_.lower(application.transposed), upper = matrix_.upper(application.transposed);
+    const std::size_t    entry = static_cast<std::size_t>(bs_) * application.nrhs, first = begin * entry, count = (end - begin) * entry;
+    X                   *sums = sums_.data(), *kept = kept_.data() + first;
+    if (relax.keep == Keep::sum && relax.lower && relax.upper) {
+      multiply_rows(application, begin, end, relax.keep_lower ? &lower : &upper, nullptr, sums);
+      multiply_rows(application, begin, end, relax.keep_lower ? &upper : &lower, nullptr, far_.data());
+      for (std::size_t i = 0; i < count; ++i) kept[i] = sums[i];
+      for (std::size_t i = 0; i < count; ++i) sums[i] += far_[i];
+    } else {
+      multiply_rows(application, begin, end, relax.lower ? &lower : nullptr, relax.upper ? &upper : nullptr, sums);
+      for (std::size_t i = 0; i < count && (relax.use_kept || relax.keep != Keep::no); ++i) {
+        const X near = sums[i];
+        if (relax.use_kept) sums[i] += kept[i];
+        if (relax.keep != Keep::no) kept[i] = relax.keep == Keep::sum ? near : X(0);
+      }
+    }
+    update_rows(application, relax, begin, end, first, count);
+  }
+
+  void update_rows(const Application &application, const Relax &relax, Row begin, Row end, std::size_t first, std::size_t count)
+  {
+    const X  alpha = static_cast<X>(matrix_.scales().alpha), omega = static_cast<X>(application.omega), old = X(1) - omega;
+    const X *rhs  = rhs_.data() + first;
+    X       *sums = sums_.data(), *x = x_.data() + first;
+    for (std::size_t i = 0; i < count; ++i) sums[i] = rhs[i] - alpha * sums[i];
+    if (!prescaled()) {
+      X *residual = sums;
+      for (Row row = begin; row < end; ++row)
+        for (int r = 0; r < application.nrhs; ++r, residual += bs_) {
+          in_sweep_(bs_, application.transposed, matrix_.diagonal_map(row), residual, scratch_.data());
+          std::copy(scratch_.begin(), scratch_.end(), residual);
+        }
+    }
+    if (application.omega == 1.0) {
+      std::copy_n(sums, count, x);
+    } else if (relax.from_zero) {
+      for (std::size_t i = 0; i < count; ++i) x[i] = omega * sums[i];
+    } else {
+      for (std::size_t i = 0; i < count; ++i) x[i] = old * x[i] + omega * sums[i];
+    }
+  }
+
+  const ColorPlan   &plan_;
+  const int          bs_;
+  StoredMatrix       matrix_;
+  ProductFn          product_;
+  ApplyFn<double, X> to_rhs_;
+  ApplyFn<X, double> to_solution_;
+  ApplyFn<X, X>      in_sweep_;
+  std::vector<X>     x_, rhs_, kept_, sums_, far_, scratch_;
+};
+
+} // namespace
+
+std::unique_ptr<Backend> make_host_backend(const ColorPlan &plan, const BackendConfig &config, const CpuKernels &kernels)
+{
+  if (config.double_vectors) return std::make_unique<HostBackend<double>>(plan, config, kernels);
+  return std::make_unique<HostBackend<float>>(plan, config, kernels);
+}
+
+} // namespace mcpi

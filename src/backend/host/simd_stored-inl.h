@@ -1,0 +1,152 @@
+// Stored numbers to vectors; included once per instruction set.
+#if defined(MCPI_SIMD_STORED_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef MCPI_SIMD_STORED_INL_H
+#undef MCPI_SIMD_STORED_INL_H
+#else
+#define MCPI_SIMD_STORED_INL_H
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "backend/host/simd.h"
+#include "core/codec.h"
+#include "hwy/highway.h"
+
+#undef MCPI_PLAIN_ONLY
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || !HWY_HAVE_FLOAT64
+#define MCPI_PLAIN_ONLY 1
+#else
+#define MCPI_PLAIN_ONLY 0
+
+HWY_BEFORE_NAMESPACE();
+namespace mcpi {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <int count, class F> HWY_INLINE void unroll(F &&f)
+{
+  [&]<int... i>(std::integer_sequence<int, i...>) HWY_ATTR
+  {
+    (f(std::integral_constant<int, i>()), ...);
+  }
+  (std::make_integer_sequence<int, count>());
+}
+
+// v in the low lanes of d
+template <class D, class V> HWY_INLINE hn::VFromD<D> extend(D d, V v)
+{
+  if constexpr (hn::MaxLanes(d) == hn::MaxLanes(hn::DFromV<V>()))
+    return v;
+  else
+    return hn::ZeroExtendVector(d, extend(hn::Half<D>(), v));
+}
+
+// The reverse
+template <class D, class V> HWY_INLINE hn::VFromD<D> low_lanes(D d, V v)
+{
+  if constexpr (hn::MaxLanes(d) == hn::MaxLanes(hn::DFromV<V>()))
+    return v;
+  else
+    return low_lanes(d, hn::LowerHalf(v));
+}
+
+// The memory's own prefetching stops at each page; bytes ahead, measured.
+constexpr std::size_t kPrefetchAhead = 3072;
+
+constexpr bool has_exponent(PCMCPIPrecision storage)
+{
+  return storage == PC_MCPI_PRECISION_INT8 || storage == PC_MCPI_PRECISION_INT4;
+}
+
+// The place of number k, counted from the first
+template <PCMCPIPrecision storage> constexpr std::size_t byte_offset(std::size_t k)
+{
+  return storage == PC_MCPI_PRECISION_FP64   ? 8 * k
+         : storage == PC_MCPI_PRECISION_FP32 ? 4 * k
+         : storage == PC_MCPI_PRECISION_INT8 ? k
+         : storage == PC_MCPI_PRECISION_INT4 ? k / 2
+                                             : 2 * k;
+}
+
+template <class D> HWY_INLINE hn::VFromD<D> from_float(D d, hn::VFromD<hn::Rebind<float, D>> v)
+{
+  if constexpr (sizeof(hn::TFromD<D>) == sizeof(float))
+    return v;
+  else
+    return hn::PromoteTo(d, v);
+}
+
+template <class D> HWY_INLINE hn::VFromD<D> from_int(D d, hn::VFromD<hn::Rebind<std::int32_t, D>> v)
+{
+  if constexpr (sizeof(hn::TFromD<D>) == sizeof(float))
+    return hn::ConvertTo(d, v);
+  else
+    return hn::PromoteTo(d, v);
+}
+
+// Numbers first, first + 1, ... of a record. Nibbles are good up to the 16th from an even, the 15th from an odd first, if there are so many lanes.
+template <PCMCPIPrecision storage, int first, class D> HWY_INLINE hn::VFromD<D> load_stored(D d, const std::byte *numbers)
+{
+  const std::byte *const at = numbers + byte_offset<storage>(first);
+  if constexpr (storage == PC_MCPI_PRECISION_FP64) {
+    return hn::LoadU(d, reinterpret_cast<const double *>(at));
+  } else if constexpr (storage == PC_MCPI_PRECISION_FP32) {
+    return from_float(d, hn::LoadU(hn::Rebind<float, D>(), reinterpret_cast<const float *>(at)));
+  } else if constexpr (storage == PC_MCPI_PRECISION_FP16) {
+    const auto half = hn::LoadU(hn::Rebind<hwy::float16_t, D>(), reinterpret_cast<const hwy::float16_t *>(at));
+    return from_float(d, hn::PromoteTo(hn::Rebind<float, D>(), half));
+  } else if constexpr (storage == PC_MCPI_PRECISION_BF16) {
+    const auto half = hn::LoadU(hn::Rebind<std::uint16_t, D>(), reinterpret_cast<const std::uint16_t *>(at));
+    const auto wide = hn::ShiftLeft<16>(hn::PromoteTo(hn::Rebind<std::uint32_t, D>(), half));
+    return from_float(d, hn::BitCast(hn::Rebind<float, D>(), wide));
+  } else if constexpr (storage == PC_MCPI_PRECISION_INT8) {
+    const auto byte = hn::LoadU(hn::Rebind<std::int8_t, D>(), reinterpret_cast<const std::int8_t *>(at));
+    return from_int(d, hn::PromoteTo(hn::Rebind<std::int32_t, D>(), byte));
+  } else if constexpr (hn::MaxLanes(D()) == 16) {
+#if HWY_TARGET == HWY_AVX3
+    // a shuffle brings each nibble's byte to its lane, the nibble then selects the value from a table
+    constexpr int                      base = first / 2 + 9 <= 16 ? 0 : first / 2, skip = first - 2 * base;
+    alignas(64) static constexpr float kValue[16] = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
+    struct Lanes {
+      std::uint8_t  byte[64];
+      std::uint32_t shift[16];
+    };
+    alignas(64) static constexpr Lanes kLanes = [] {
+      Lanes lanes{};
+      for (int i = 0; i < 64; ++i) lanes.byte[i] = i % 4 == 0 ? static_cast<std::uint8_t>((skip + i / 4) / 2) : 0x80;
+      for (int i = 0; i < 16; ++i) lanes.shift[i] = 4 * ((skip + i) % 2);
+      return lanes;
+    }();
+    const hn::Repartition<std::uint8_t, D> bytes;
+    const hn::Rebind<std::uint32_t, D>     words;
+    const auto                             source = hn::LoadDup128(bytes, reinterpret_cast<const std::uint8_t *>(numbers + base));
+    const auto                             spread = hn::BitCast(words, hn::TableLookupBytesOr0(source, hn::Load(bytes, kLanes.byte)));
+    const auto                             nibble = hn::And(hn::Shr(spread, hn::Load(words, kLanes.shift)), hn::Set(words, 15));
+    return hn::TableLookupLanes(hn::Load(d, kValue), hn::IndicesFromVec(d, nibble));
+#endif
+  } else {
+    constexpr int                              odd          = first % 2;
+    alignas(32) static constexpr std::uint32_t kShift[2][8] = {{0, 4, 8, 12, 16, 20, 24, 28}, {4, 8, 12, 16, 20, 24, 28, 28}};
+    const hn::Rebind<std::uint32_t, D>         words;
+    const hn::Rebind<std::int32_t, D>          ints;
+    std::uint32_t                              word;
+    std::memcpy(&word, at, sizeof(word));
+    const auto nibble = hn::And(hn::Shr(hn::Set(words, word), hn::LoadU(words, kShift[odd])), hn::Set(words, 15));
+    return from_int(d, hn::Sub(hn::BitCast(ints, nibble), hn::Set(ints, 8)));
+  }
+}
+
+// 2^e of a record
+template <typename T> HWY_INLINE T record_scale(const std::byte *record)
+{
+  return kPowersOfTwo<T>[std::to_integer<std::uint8_t>(record[0])];
+}
+
+} // namespace HWY_NAMESPACE
+} // namespace mcpi
+HWY_AFTER_NAMESPACE();
+#endif
+#endif

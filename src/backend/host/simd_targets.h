@@ -1,0 +1,4 @@
+// Include before anything of Highway's: the instruction sets worth their build time. Anywhere else the plain kernels serve.
+#pragma once
+
+#define HWY_DISABLED_TARGETS (~(HWY_SSE4 | HWY_AVX2 | HWY_AVX3 | HWY_NEON | HWY_EMU128 | HWY_SCALAR))

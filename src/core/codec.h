@@ -1,0 +1,60 @@
+// Blocks in storage precision. A record is one block, column-major, without padding between records:
+//   fp64, fp32, fp16, bf16   bs*bs numbers
+//   int8                     exponent byte e, then bs*bs bytes q in -127..127; value q*2^e
+//   int4                     exponent byte e, then nibbles q+8 with q in -7..7, two a byte, the earlier one low; value q*2^e
+// Columns of int4 records start on a whole byte when bs > kMaxFlatBlock; nibbles left over are 0. Rounding is to nearest even, from double
+// through float for the 16-bit formats.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "petscmcpitypes.h"
+
+namespace mcpi {
+
+constexpr int kMaxFlatBlock = 8; // up to here SIMD code treats a block as one run of bs*bs numbers
+
+// Inside these bounds 2^e and every value q*2^e is a normal float, made from e by (e + 127) << 23.
+constexpr int kMinSharedExponent = -126;
+constexpr int kMaxSharedExponent = 120;
+
+constexpr std::size_t nibbles_per_column(int bs)
+{
+  return static_cast<std::size_t>(bs > kMaxFlatBlock ? (bs + 1) / 2 * 2 : bs);
+}
+
+constexpr std::size_t record_bytes(PCMCPIPrecision storage, int bs)
+{
+  const std::size_t n = static_cast<std::size_t>(bs) * static_cast<std::size_t>(bs);
+  switch (storage) {
+  case PC_MCPI_PRECISION_FP64:
+    return 8 * n;
+  case PC_MCPI_PRECISION_FP32:
+    return 4 * n;
+  case PC_MCPI_PRECISION_FP16:
+  case PC_MCPI_PRECISION_BF16:
+    return 2 * n;
+  case PC_MCPI_PRECISION_INT8:
+    return 1 + n;
+  case PC_MCPI_PRECISION_INT4:
+    return 1 + (nibbles_per_column(bs) * static_cast<std::size_t>(bs) + 1) / 2;
+  }
+  return 0;
+}
+
+// Encode one column-major block; false if a value is not finite or overflows the format. Integers too small for the least exponent become 0.
+bool encode_block(PCMCPIPrecision storage, int bs, const double *block, std::byte *record);
+void decode_block(PCMCPIPrecision storage, int bs, const std::byte *record, double *block);
+// The record of the transposed block: the same stored numbers, so that a transposed sweep is the exact adjoint.
+void transpose_record(PCMCPIPrecision storage, int bs, const std::byte *record, std::byte *transposed);
+
+// What overflows becomes Inf, NaN stays NaN.
+std::uint16_t to_fp16(double value);
+double        from_fp16(std::uint16_t bits);
+std::uint16_t to_bf16(double value);
+double        from_bf16(std::uint16_t bits);
+// Smallest e with max_abs <= limit * 2^e, kept within the bounds above; limit is 127 or 7. 0 for a zero block.
+int shared_exponent(double max_abs, int limit);
+
+} // namespace mcpi

@@ -1,0 +1,117 @@
+#include "core/dense.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+extern "C" {
+void dgetrf_(const int *m, const int *n, double *a, const int *lda, int *ipiv, int *info);
+void dgetri_(const int *n, double *a, const int *lda, const int *ipiv, double *work, const int *lwork, int *info);
+}
+
+namespace mcpi {
+namespace {
+
+constexpr int kLapackFrom = 33; // below, the call costs more than the elimination
+
+double power_of_two_below(double value)
+{
+  int exponent = 0;
+  std::frexp(value, &exponent);
+  return std::ldexp(1.0, exponent - 1);
+}
+
+// Gauss-Jordan in place. Written for rows; run on a column-major block it inverts the transpose in place, which is the inverse transposed.
+bool gauss_jordan(int n, double *a, double tolerance, int *pivot)
+{
+  for (int k = 0; k < n; ++k) {
+    int p = k;
+    for (int i = k + 1; i < n; ++i)
+      if (std::fabs(a[i * n + k]) > std::fabs(a[p * n + k])) p = i;
+    pivot[k] = p;
+    if (!(std::fabs(a[p * n + k]) > tolerance)) return false;
+    if (p != k) std::swap_ranges(a + p * n, a + p * n + n, a + k * n);
+    const double scale = 1.0 / a[k * n + k];
+    a[k * n + k]       = 1.0;
+    for (int j = 0; j < n; ++j) a[k * n + j] *= scale;
+    for (int i = 0; i < n; ++i) {
+      if (i == k) continue;
+      const double factor = a[i * n + k];
+      a[i * n + k]        = 0.0;
+      for (int j = 0; j < n; ++j) a[i * n + j] -= factor * a[k * n + j];
+    }
+  }
+  for (int k = n - 1; k >= 0; --k)
+    if (pivot[k] != k)
+      for (int i = 0; i < n; ++i) std::swap(a[i * n + k], a[i * n + pivot[k]]);
+  return true;
+}
+
+bool lapack_inverse(int n, double *a, double tolerance, double *work, int *pivot)
+{
+  int info = 0;
+  dgetrf_(&n, &n, a, &n, pivot, &info);
+  if (info != 0) return false;
+  for (int k = 0; k < n; ++k)
+    if (!(std::fabs(a[k * n + k]) > tolerance)) return false;
+  dgetri_(&n, a, &n, pivot, work, &n, &info);
+  return info == 0;
+}
+
+} // namespace
+
+Inversion invert(int bs, const double *block, double *inverse, double *work, int *pivot)
+{
+  double *row = work, *column = work + bs, *rest = work + 2 * bs;
+  std::fill(row, row + bs, 0.0);
+  bool finite = true;
+  for (int j = 0; j < bs; ++j)
+    for (int i = 0; i < bs; ++i) {
+      const double a = std::fabs(block[j * bs + i]);
+      finite         = finite && a <= std::numeric_limits<double>::max();
+      row[i]         = std::max(row[i], a);
+    }
+  if (!finite) return Inversion::nonfinite;
+  for (int i = 0; i < bs; ++i) {
+    if (row[i] == 0.0) return Inversion::singular;
+    row[i] = 1.0 / power_of_two_below(row[i]);
+  }
+  for (int j = 0; j < bs; ++j) {
+    double largest = 0.0;
+    for (int i = 0; i < bs; ++i) {
+      inverse[j * bs + i] = row[i] * block[j * bs + i];
+      largest             = std::max(largest, std::fabs(inverse[j * bs + i]));
+    }
+    if (largest == 0.0) return Inversion::singular;
+    column[j] = 1.0 / power_of_two_below(largest);
+    for (int i = 0; i < bs; ++i) inverse[j * bs + i] *= column[j];
+  }
+  const double tolerance = bs > 1 ? bs * std::numeric_limits<double>::epsilon() : 0.0;
+  if (!(bs < kLapackFrom ? gauss_jordan(bs, inverse, tolerance, pivot) : lapack_inverse(bs, inverse, tolerance, rest, pivot)))
+    return Inversion::singular;
+  for (int j = 0; j < bs; ++j)
+    for (int i = 0; i < bs; ++i) {
+      inverse[j * bs + i] *= column[i] * row[j];
+      finite = finite && std::isfinite(inverse[j * bs + i]);
+    }
+  return finite ? Inversion::done : Inversion::singular;
+}
+
+void multiply(int bs, const double *m, const double *x, double *y)
+{
+  for (int i = 0; i < bs; ++i) y[i] = m[i] * x[0];
+  for (int j = 1; j < bs; ++j)
+    for (int i = 0; i < bs; ++i) y[i] += m[j * bs + i] * x[j];
+}
+
+void multiply_transposed(int bs, const double *m, const double *x, double *y)
+{
+  for (int j = 0; j < bs; ++j) {
+    double sum = 0.0;
+    for (int i = 0; i < bs; ++i) sum += m[j * bs + i] * x[i];
+    y[j] = sum;
+  }
+}
+
+} // namespace mcpi

@@ -1,0 +1,17 @@
+// Inverses of diagonal blocks.
+#pragma once
+
+namespace mcpi {
+
+enum class Inversion { done, singular, nonfinite };
+
+// inverse = block^{-1}, column-major, by elimination with partial pivoting after an exact (power of two) equilibration of rows and columns,
+// so that the units of the unknowns do not choose the pivots. Singular means that a pivot of the equilibrated block is below bs*epsilon.
+// work holds 3*bs doubles, pivot bs ints.
+Inversion invert(int bs, const double *block, double *inverse, double *work, int *pivot);
+
+// y = m x and y = m' x for a column-major bs x bs block
+void multiply(int bs, const double *m, const double *x, double *y);
+void multiply_transposed(int bs, const double *m, const double *x, double *y);
+
+} // namespace mcpi

@@ -1,0 +1,115 @@
+#include "core/scaling.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mcpi {
+namespace {
+
+constexpr int    kPasses    = 50;
+constexpr double kFp16Limit = 65504.0;
+
+double nearest_power_of_two(double value)
+{
+  return std::exp2(std::round(std::log2(value)));
+}
+
+// Largest power of two that keeps factor*largest within fp16.
+double fp16_factor(double largest)
+{
+  return largest > 0.0 ? std::exp2(std::floor(std::log2(kFp16Limit / largest))) : 1.0;
+}
+
+double largest_scaled(int bs, const std::vector<double> &maxima, const Scales &scales)
+{
+  double largest = 0.0;
+  for (int q = 0; q < bs; ++q)
+    for (int p = 0; p < bs; ++p) largest = std::max(largest, scales.left[p] * maxima[p + q * bs] * scales.right[q]);
+  return largest;
+}
+
+// Ruiz-like row and column equilibration of the maxima, for blocks that are not similar to anything (factored form).
+void equilibrate(int bs, const std::vector<double> &maxima, Scales &scales)
+{
+  for (int pass = 0; pass < kPasses; ++pass) {
+    bool changed = false;
+    for (int side = 0; side < 2; ++side)
+      for (int p = 0; p < bs; ++p) {
+        double largest = 0.0;
+        for (int q = 0; q < bs; ++q) {
+          const int i = side == 0 ? p : q, j = side == 0 ? q : p;
+          largest = std::max(largest, scales.left[i] * maxima[i + j * bs] * scales.right[j]);
+        }
+        if (largest == 0.0) continue;
+        const double factor = nearest_power_of_two(1.0 / std::sqrt(largest));
+        (side == 0 ? scales.left : scales.right)[p] *= factor;
+        changed = changed || factor != 1.0;
+      }
+    if (!changed) break;
+  }
+}
+
+} // namespace
+
+Scales unit_scales(int bs)
+{
+  Scales scales;
+  scales.left.assign(bs, 1.0);
+  scales.right.assign(bs, 1.0);
+  return scales;
+}
+
+std::vector<double> osborne(int bs, const std::vector<double> &maxima)
+{
+  std::vector<double> s(bs, 1.0);
+  for (int pass = 0; pass < kPasses; ++pass) {
+    bool changed = false;
+    for (int p = 0; p < bs; ++p) {
+      double row = 0.0, column = 0.0;
+      for (int q = 0; q < bs; ++q) {
+        if (q == p) continue;
+        row    = std::max(row, maxima[p + q * bs] * s[q] / s[p]);
+        column = std::max(column, maxima[q + p * bs] * s[p] / s[q]);
+      }
+      if (row == 0.0 || column == 0.0) continue;
+      const double factor = nearest_power_of_two(std::sqrt(row / column));
+      s[p] *= factor;
+      changed = changed || factor != 1.0;
+    }
+    if (!changed) break;
+  }
+  return s;
+}
+
+Scales compute_scales(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision storage, int bs, const std::vector<double> &maxima)
+{
+  Scales scales = unit_scales(bs);
+  if (scaling == PC_MCPI_SCALING_NONE) return scales;
+  if (scaling == PC_MCPI_SCALING_BALANCED) {
+    if (form == PC_MCPI_FORM_FACTORED) {
+      equilibrate(bs, maxima, scales);
+    } else {
+      scales.right = osborne(bs, maxima);
+      for (int p = 0; p < bs; ++p) scales.left[p] = 1.0 / scales.right[p];
+    }
+  }
+  const double largest = largest_scaled(bs, maxima, scales);
+  double       factor  = 1.0;
+  if (scaling == PC_MCPI_SCALING_GLOBAL)
+    factor = fp16_factor(largest);
+  else if (storage == PC_MCPI_PRECISION_FP16 && (largest > kFp16Limit / 4 || largest < 1.0 / 16))
+    factor = fp16_factor(largest) / 16;
+  for (double &left : scales.left) left *= factor;
+  if (form == PC_MCPI_FORM_PRESCALED) scales.alpha = 1.0 / factor;
+  return scales;
+}
+
+bool scales_moved(const Scales &before, const Scales &after)
+{
+  const auto moved = [](double a, double b) { return a > 4.0 * b || b > 4.0 * a; };
+  for (std::size_t p = 0; p < before.left.size(); ++p)
+    if (moved(before.left[p], after.left[p]) || moved(before.right[p], after.right[p])) return true;
+  return false;
+}
+
+} // namespace mcpi

@@ -1,0 +1,181 @@
+#include "core/stored_matrix.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/codec.h"
+#include "core/dense.h"
+
+namespace mcpi {
+namespace {
+
+std::size_t longest_row(const Triangle &triangle)
+{
+  Offset longest = 0;
+  for (std::size_t i = 0; i + 1 < triangle.ptr.size(); ++i) longest = std::max(longest, triangle.ptr[i + 1] - triangle.ptr[i]);
+  return static_cast<std::size_t>(longest);
+}
+
+bool finite(const std::vector<double> &values)
+{
+  return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+}
+
+} // namespace
+
+StoredMatrix::StoredMatrix(const ColorPlan &plan, const NumericConfig &config, const CpuKernels &kernels)
+    : plan_(plan), config_(config), kernels_(kernels), block_size_squared_(static_cast<std::size_t>(plan.bs) * plan.bs),
+      record_size_(record_bytes(config.storage, plan.bs)), scales_(unit_scales(plan.bs)), dmap_(plan.rows * block_size_squared_),
+      left_(block_size_squared_), maxima_(block_size_squared_), inverse_(block_size_squared_), work_(3 * static_cast<std::size_t>(plan.bs)),
+      pivot_(plan.bs), lower_(plan.lower.col.size() * record_size_ + kReadPadding),
+      upper_(plan.upper.col.size() * record_size_ + kReadPadding)
+{
+  const std::size_t longest = std::max(longest_row(plan.lower), longest_row(plan.upper));
+  scaled_.resize(longest * block_size_squared_);
+  pointers_.resize(longest);
+}
+
+Defect StoredMatrix::convert_triangle(const Triangle &triangle, Row plan_row, const double *const *offdiag, Pass pass, std::byte *records)
+{
+  const Offset begin = triangle.ptr[plan_row];
+  const int    count = static_cast<int>(triangle.ptr[plan_row + 1] - begin);
+  if (count == 0) return Defect::none;
+  for (int k = 0; k < count; ++k) pointers_[k] = offdiag[triangle.source[begin + k]];
+  std::byte *out = records + static_cast<std::size_t>(begin) * record_size_;
+  if (!kernels_.premultiply(plan_.bs, left_.data(), scales_.right.data(), pointers_.data(), count, scaled_.data(), maxima_.data())) {
+    std::fill(out, out + static_cast<std::size_t>(count) * record_size_, std::byte{0});
+    return Defect::nonfinite_offdiagonal;
+  }
+  if (pass == Pass::maxima_only) return Defect::none;
+  return kernels_.encode(config_.storage, plan_.bs, scaled_.data(), count, out) < 0 ? Defect::none : Defect::unrepresentable;
+}
+
+Defect StoredMatrix::convert_row(Row plan_row, BlockRows &source, Pass pass)
+{
+  const int            bs       = plan_.bs;
+  const double        *diagonal = nullptr;
+  const double *const *offdiag  = nullptr;
+  source.row(plan_.row_of[plan_row], diagonal, offdiag);
+  double *dmap = dmap_.data() + static_cast<std::size_t>(plan_row) * block_size_squared_;
+  switch (invert(bs, diagonal, inverse_.data(), work_.data(), pivot_.data())) {
+  case Inversion::nonfinite:
+    return Defect::nonfinite_diagonal;
+  case Inversion::singular:
+    return Defect::singular;
+  case Inversion::done:
+    break;
+  }
+  // prescaled: d = diag(1/right) D^{-1} b; factored: the inverse of diag(left) D diag(right)
+  const bool prescaled = config_.form == PC_MCPI_FORM_PRESCALED;
+  for (int j = 0; j < bs; ++j)
+    for (int i = 0; i < bs; ++i) {
+      const double d    = inverse_[j * bs + i];
+      dmap[j * bs + i]  = d / scales_.right[i] / (prescaled ? 1.0 : scales_.left[j]);
+      left_[j * bs + i] = prescaled ? scales_.left[i] * d : (i == j ? scales_.left[i] : 0.0);
+    }
+  const Defect lower = convert_triangle(plan_.lower, plan_row, offdiag, pass, lower_.data());
+  const Defect upper = convert_triangle(plan_.upper, plan_row, offdiag, pass, upper_.data());
+  return std::max(lower, upper);
+}
+
+void StoredMatrix::convert(BlockRows &source, Pass pass, NumericStatus &status)
+{
+  status = NumericStatus();
+  std::fill(maxima_.begin(), maxima_.end(), 0.0);
+  for (Row row = 0; row < plan_.rows; ++row) {
+    const Defect defect = convert_row(row, source, pass);
+    if (defect == Defect::none || (status.row >= 0 && status.row < plan_.row_of[row])) continue;
+    status = {defect, plan_.row_of[row]};
+  }
+}
+
+int StoredMatrix::reduce_maxima(const MaxReduce &reduce, std::vector<double> &maxima)
+{
+  maxima       = maxima_;
+  const int bs = plan_.bs;
+  for (int q = 0; q < bs; ++q)
+    for (int p = 0; p < bs; ++p) {
+      double &value = maxima[p + q * bs];
+      value /= scales_.left[p] * scales_.right[q];
+      if (std::isnan(value)) value = std::numeric_limits<double>::infinity(); // MPI_MAX of a NaN is anything
+    }
+  return reduce(maxima.data(), bs * bs);
+}
+
+int StoredMatrix::refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status)
+{
+  const bool          scaled = config_.scaling != PC_MCPI_SCALING_NONE;
+  std::vector<double> maxima;
+  if (scaled && !have_scales_) {
+    convert(source, Pass::maxima_only, status);
+    if (const int error = reduce_maxima(reduce, maxima)) return error;
+    if (!finite(maxima)) return 0; // some rank reports the bad row
+    scales_      = compute_scales(config_.form, config_.scaling, config_.storage, plan_.bs, maxima);
+    have_scales_ = true;
+    convert(source, Pass::store, status);
+    return 0;
+  }
+  convert(source, Pass::store, status);
+  if (!scaled) return 0;
+  if (const int error = reduce_maxima(reduce, maxima)) return error;
+  if (!finite(maxima)) return 0;
+  Scales now = compute_scales(config_.form, config_.scaling, config_.storage, plan_.bs, maxima);
+  // one factor for all fills fp16's range to the end: no slack
+  if (config_.scaling == PC_MCPI_SCALING_GLOBAL ? scales_.left != now.left : scales_moved(scales_, now)) {
+    scales_ = std::move(now);
+    convert(source, Pass::store, status);
+  }
+  return 0;
+}
+
+const std::byte *StoredMatrix::record(Offset stored) const
+{
+  const Offset lowers = static_cast<Offset>(plan_.lower.col.size());
+  return stored < lowers ? lower_.data() + static_cast<std::size_t>(stored) * record_size_
+                         : upper_.data() + static_cast<std::size_t>(stored - lowers) * record_size_;
+}
+
+void StoredMatrix::pack_records(const std::vector<Offset> &stored, std::byte *records) const
+{
+  for (const Offset block : stored) {
+    std::copy_n(record(block), record_size_, records);
+    records += record_size_;
+  }
+}
+
+void StoredMatrix::build_transposed(const ColorPlan &transposed, const std::byte *received)
+{
+  transposed_plan_ = &transposed;
+  const auto fill  = [&](const Triangle &triangle, std::vector<std::byte> &records) {
+    records.resize(triangle.col.size() * record_size_ + kReadPadding);
+    std::byte *out = records.data();
+    for (const Offset stored : triangle.source) {
+      const Offset remote = stored - plan_.blocks();
+      transpose_record(config_.storage, plan_.bs, remote < 0 ? record(stored) : received + static_cast<std::size_t>(remote) * record_size_,
+                        out);
+      out += record_size_;
+    }
+  };
+  fill(transposed.lower, transposed_lower_);
+  fill(transposed.upper, transposed_upper_);
+}
+
+StoredTriangle StoredMatrix::lower(bool transposed) const
+{
+  const Triangle &triangle = transposed ? transposed_plan_->lower : plan_.lower;
+  return {triangle.ptr.data(), triangle.col.data(), (transposed ? transposed_lower_ : lower_).data()};
+}
+
+StoredTriangle StoredMatrix::upper(bool transposed) const
+{
+  const Triangle &triangle = transposed ? transposed_plan_->upper : plan_.upper;
+  return {triangle.ptr.data(), triangle.col.data(), (transposed ? transposed_upper_ : upper_).data()};
+}
+
+std::size_t StoredMatrix::memory_bytes() const
+{
+  return dmap_.size() * sizeof(double) + lower_.size() + upper_.size() + transposed_lower_.size() + transposed_upper_.size();
+}
+
+} // namespace mcpi

@@ -1,0 +1,28 @@
+// Exchange of ghost values.
+#pragma once
+
+#include <cstddef>
+
+namespace mcpi {
+
+// Functions return 0 or an error code of the library that did the exchange. x is Backend::vector().
+class Halo {
+public:
+  virtual ~Halo() = default;
+  // Size of one block row of x, before the first exchange of an application
+  virtual int prepare(std::size_t entry_bytes) = 0;
+  virtual int begin(int color, void *x)        = 0; // rows of this color that others need
+  virtual int end(int color, void *x)          = 0;
+  virtual int exchange_all(void *x)            = 0; // every color at once
+};
+
+// One rank, or no neighbors anywhere
+class NoHalo final : public Halo {
+public:
+  int prepare(std::size_t) override { return 0; }
+  int begin(int, void *) override { return 0; }
+  int end(int, void *) override { return 0; }
+  int exchange_all(void *) override { return 0; }
+};
+
+} // namespace mcpi

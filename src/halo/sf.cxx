@@ -1,0 +1,102 @@
+#include "halo/sf.h"
+
+#include <numeric>
+
+#include "pc/compat.h"
+
+namespace mcpi {
+namespace {
+
+class SFHalo final : public Halo {
+public:
+  SFHalo(const ColorPlan &plan, PetscLogEvent event) : rows_(plan.rows), event_(event) {}
+  SFHalo(const SFHalo &)            = delete;
+  SFHalo &operator=(const SFHalo &) = delete;
+
+  ~SFHalo() override
+  {
+    for (PetscSF &sf : sf_) (void)PetscSFDestroy(&sf);
+    if (unit_ != MPI_DATATYPE_NULL) (void)MPI_Type_free(&unit_);
+  }
+
+  PetscErrorCode setup(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote)
+  {
+    PetscFunctionBegin;
+    for (int c = 0; c <= plan.colors; ++c) { // the last one carries all colors
+      const Row begin = c < plan.colors ? plan.ghost_begin[c] : 0, end = c < plan.colors ? plan.ghost_begin[c + 1] : plan.ghosts;
+      std::vector<PetscInt> leaves(static_cast<std::size_t>(end - begin));
+      std::iota(leaves.begin(), leaves.end(), static_cast<PetscInt>(begin));
+      PetscSF sf;
+      PetscCall(PetscSFCreate(comm, &sf));
+      sf_.push_back(sf);
+      PetscCall(PetscSFSetGraph(sf, plan.rows, end - begin, leaves.data(), PETSC_COPY_VALUES,
+                                const_cast<PetscSFNode *>(remote.data()) + begin, PETSC_COPY_VALUES));
+      PetscCall(PetscSFSetUp(sf));
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  int prepare(std::size_t entry_bytes) override
+  {
+    PetscFunctionBegin;
+    if (entry_bytes != entry_bytes_) {
+      if (unit_ != MPI_DATATYPE_NULL) PetscCallMPI(MPI_Type_free(&unit_));
+      PetscCallMPI(MPI_Type_contiguous(static_cast<int>(entry_bytes / sizeof(float)), MPI_FLOAT, &unit_));
+      PetscCallMPI(MPI_Type_commit(&unit_));
+      entry_bytes_ = entry_bytes;
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  int begin(int color, void *x) override
+  {
+    PetscFunctionBegin;
+    PetscCall(PetscLogEventBegin(event_, sf_[color], 0, 0, 0));
+    PetscCall(PetscSFBcastBegin(sf_[color], unit_, x, ghosts(x), MPI_REPLACE));
+    PetscCall(PetscLogEventEnd(event_, sf_[color], 0, 0, 0));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  int end(int color, void *x) override
+  {
+    PetscFunctionBegin;
+    PetscCall(PetscLogEventBegin(event_, sf_[color], 0, 0, 0));
+    PetscCall(PetscSFBcastEnd(sf_[color], unit_, x, ghosts(x), MPI_REPLACE));
+    PetscCall(PetscLogEventEnd(event_, sf_[color], 0, 0, 0));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  int exchange_all(void *x) override
+  {
+    const int all = static_cast<int>(sf_.size()) - 1;
+
+    PetscFunctionBegin;
+    PetscCall(static_cast<PetscErrorCode>(begin(all, x)));
+    PetscCall(static_cast<PetscErrorCode>(end(all, x)));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+private:
+  void *ghosts(void *x) const { return static_cast<std::byte *>(x) + static_cast<std::size_t>(rows_) * entry_bytes_; }
+
+  const Row            rows_;
+  PetscLogEvent        event_;
+  std::vector<PetscSF> sf_; // one a color, and one for all
+  MPI_Datatype         unit_        = MPI_DATATYPE_NULL;
+  std::size_t          entry_bytes_ = 0;
+};
+
+} // namespace
+
+PetscErrorCode CreateSFHalo(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, PetscLogEvent event,
+                            std::unique_ptr<Halo> *halo)
+{
+  auto sf = std::make_unique<SFHalo>(plan, event);
+
+  PetscFunctionBegin;
+  PetscCall(sf->setup(comm, plan, remote));
+  *halo = std::move(sf);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace mcpi

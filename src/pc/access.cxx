@@ -1,0 +1,178 @@
+// Setters and getters composed on the object, from one table.
+#include <type_traits>
+
+#include "pc/mcpi.h"
+
+namespace mcpi {
+namespace {
+
+enum class Effect { next_application, values, plan };
+
+void forget(PC pc, Effect effect)
+{
+  if (effect == Effect::next_application) return;
+  if (effect == Effect::plan) Data(pc).solver.forget_plan();
+  Data(pc).solver.forget_values();
+  pc->setupcalled = static_cast<decltype(pc->setupcalled)>(0);
+}
+
+template <auto Field, Effect effect, class Value> PetscErrorCode Set(PC pc, Value value)
+{
+  auto &field = Data(pc).settings.*Field;
+
+  PetscFunctionBegin;
+  if (field != static_cast<std::decay_t<decltype(field)>>(value)) {
+    field = static_cast<std::decay_t<decltype(field)>>(value);
+    forget(pc, effect);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <auto Field, class Value> PetscErrorCode Get(PC pc, Value *value)
+{
+  PetscFunctionBegin;
+  *value = static_cast<Value>(Data(pc).settings.*Field);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode SetVectorPrecision(PC pc, PCMCPIPrecision precision)
+{
+  const PCMCPIPrecision before = Data(pc).settings.vector_precision();
+
+  PetscFunctionBegin;
+  Data(pc).settings.vector       = precision;
+  Data(pc).settings.vector_given = true;
+  if (precision != before) forget(pc, Effect::values);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode GetVectorPrecision(PC pc, PCMCPIPrecision *precision)
+{
+  PetscFunctionBegin;
+  *precision = Data(pc).settings.vector_precision();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode SetMatColoringType(PC pc, MatColoringType type)
+{
+  PetscFunctionBegin;
+  if (Data(pc).settings.coloring != type) {
+    Data(pc).settings.coloring = type;
+    forget(pc, Effect::plan);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode GetMatColoringType(PC pc, MatColoringType *type)
+{
+  PetscFunctionBegin;
+  *type = Data(pc).settings.coloring.c_str();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode GetColoring(PC pc, ISColoring *coloring)
+{
+  PetscFunctionBegin;
+  PetscCheck(Data(pc).solver.ready(), PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
+             "There is no coloring before the set-up. Call PCSetUp() first");
+  *coloring = Data(pc).solver.iscoloring();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode GetFailedBlock(PC pc, PetscInt *row)
+{
+  PetscFunctionBegin;
+  *row = Data(pc).solver.failure().row;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The order inside a color changes with the points, so the plan is made again.
+PetscErrorCode SetCoordinates(PC pc, PetscInt dim, PetscInt count, PetscReal *points)
+{
+  Coordinates &coordinates = Data(pc).coordinates;
+
+  PetscFunctionBegin;
+  if (pc->pmat) {
+    PetscInt rows, bs;
+    PetscCall(MatGetLocalSize(pc->pmat, &rows, nullptr));
+    PetscCall(MatGetBlockSize(pc->pmat, &bs));
+    if (count * bs != rows) { // points of something else, such as a finer level's: not usable as an order
+      PetscCall(PetscInfo(pc, "%" PetscInt_FMT " points for %" PetscInt_FMT " block rows are ignored\n", count, rows / bs));
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+  }
+  PetscCall(Guarded([&]() -> PetscErrorCode {
+    coordinates.dim = static_cast<int>(dim);
+    coordinates.points.assign(points, points + dim * count);
+    return PETSC_SUCCESS;
+  }));
+  if (Data(pc).settings.ordering == PC_MCPI_ORDERING_AUTO || Data(pc).settings.ordering == PC_MCPI_ORDERING_COORDINATES)
+    forget(pc, Effect::plan);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+using Function = void (*)(void);
+
+struct Access {
+  const char *name;
+  Function    function;
+};
+
+template <class F> Function erase(F function)
+{
+  return reinterpret_cast<Function>(function);
+}
+
+template <auto Field, Effect effect, class Value> Access setter(const char *name)
+{
+  return {name, erase(Set<Field, effect, Value>)};
+}
+template <auto Field, class Value> Access getter(const char *name)
+{
+  return {name, erase(Get<Field, Value>)};
+}
+
+#define ACCESS(Name, field, Value, effect)                                                                                                 \
+  setter<&Settings::field, Effect::effect, Value>("PCMCPISet" #Name "_C"), getter<&Settings::field, Value>("PCMCPIGet" #Name "_C")
+
+const Access table[] = {
+    ACCESS(Its, its, PetscInt, next_application),
+    ACCESS(Sweep, sweep, PCMCPISweepType, next_application),
+    ACCESS(Omega, omega, PetscReal, next_application),
+    ACCESS(Restart, restart, PetscInt, next_application),
+    ACCESS(HaloFrequency, frequency, PCMCPIHaloFrequency, next_application),
+    ACCESS(Overlap, overlap, PetscBool, next_application),
+    ACCESS(OffdiagPrecision, offdiag, PCMCPIPrecision, values),
+    ACCESS(Form, form, PCMCPIForm, values),
+    ACCESS(Scaling, scaling, PCMCPIScaling, values),
+    ACCESS(Backend, backend, PCMCPIBackendType, values),
+    ACCESS(Halo, halo, PCMCPIHaloType, plan),
+    ACCESS(Ordering, ordering, PCMCPIOrderingType, plan),
+    {"PCMCPISetVectorPrecision_C", erase(SetVectorPrecision)},
+    {"PCMCPIGetVectorPrecision_C", erase(GetVectorPrecision)},
+    {"PCMCPISetMatColoringType_C", erase(SetMatColoringType)},
+    {"PCMCPIGetMatColoringType_C", erase(GetMatColoringType)},
+    {"PCMCPIGetColoring_C", erase(GetColoring)},
+    {"PCMCPIGetFailedBlock_C", erase(GetFailedBlock)},
+    {"PCSetCoordinates_C", erase(SetCoordinates)},
+};
+
+#undef ACCESS
+
+} // namespace
+
+PetscErrorCode ComposeAccess(PC pc)
+{
+  PetscFunctionBegin;
+  for (const Access &access : table) PetscCall(PetscObjectComposeFunction((PetscObject)pc, access.name, access.function));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ForgetAccess(PC pc)
+{
+  PetscFunctionBegin;
+  for (const Access &access : table) PetscCall(PetscObjectComposeFunction((PetscObject)pc, access.name, nullptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace mcpi

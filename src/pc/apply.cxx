@@ -1,0 +1,165 @@
+// PCApply and its relatives: Vecs and dense Mats in, host arrays down to the solver.
+#include <algorithm>
+
+#include "pc/mcpi.h"
+#include "petscmcpi.h"
+
+namespace mcpi {
+namespace {
+
+constexpr PetscInt kMaxRightHandSides = 8; // at once: what the caches hold beside the blocks
+
+PetscErrorCode require_ready(PC pc)
+{
+  PetscFunctionBegin;
+  PetscCheck(Data(pc).solver.ready(), PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
+             "PCMCPI: the last set-up did not finish. Call PCSetUp() again");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+bool failed(PC pc)
+{
+  return Data(pc).solver.failure().defect != Defect::none;
+}
+
+// total sweeps on x with right-hand side b
+PetscErrorCode apply_vec(PC pc, Vec b, Vec x, bool transposed, PetscInt total, bool nonzero_guess)
+{
+  PC_MCPI           &mcpi = Data(pc);
+  const PetscScalar *in;
+  PetscScalar       *out;
+
+  PetscFunctionBegin;
+  PetscCall(require_ready(pc));
+  if (failed(pc)) {
+    PetscCall(CompatVecFlag(x));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(VecGetArrayRead(b, &in));
+  if (nonzero_guess)
+    PetscCall(VecGetArray(x, &out));
+  else
+    PetscCall(VecGetArrayWrite(x, &out));
+  PetscCall(Guarded(
+      [&]() -> PetscErrorCode { return mcpi.solver.apply(pc->pmat, mcpi.settings, transposed, 1, in, 0, out, 0, total, nonzero_guess); }));
+  if (nonzero_guess)
+    PetscCall(VecRestoreArray(x, &out));
+  else
+    PetscCall(VecRestoreArrayWrite(x, &out));
+  PetscCall(VecRestoreArrayRead(b, &in));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The same on the columns of dense matrices, a batch of columns at a time
+PetscErrorCode apply_mat(PC pc, Mat b, Mat x, bool transposed, PetscInt total, bool nonzero_guess)
+{
+  PC_MCPI           &mcpi = Data(pc);
+  const PetscScalar *in;
+  PetscScalar       *out;
+  PetscInt           columns, ldb, ldx;
+
+  PetscFunctionBegin;
+  PetscCall(require_ready(pc));
+  PetscCall(MatGetSize(b, nullptr, &columns));
+  if (failed(pc)) {
+    for (PetscInt c = 0; c < columns; ++c) {
+      Vec column;
+      PetscCall(MatDenseGetColumnVecWrite(x, c, &column));
+      PetscCall(CompatVecFlag(column));
+      PetscCall(MatDenseRestoreColumnVecWrite(x, c, &column));
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatDenseGetLDA(b, &ldb));
+  PetscCall(MatDenseGetLDA(x, &ldx));
+  PetscCall(MatDenseGetArrayRead(b, &in));
+  if (nonzero_guess)
+    PetscCall(MatDenseGetArray(x, &out));
+  else
+    PetscCall(MatDenseGetArrayWrite(x, &out));
+  PetscCall(Guarded([&]() -> PetscErrorCode {
+    for (PetscInt c = 0; c < columns; c += kMaxRightHandSides) {
+      const int count = static_cast<int>(std::min(kMaxRightHandSides, columns - c));
+      PetscCall(mcpi.solver.apply(pc->pmat, mcpi.settings, transposed, count, in + static_cast<std::ptrdiff_t>(c) * ldb, ldb,
+                                  out + static_cast<std::ptrdiff_t>(c) * ldx, ldx, total, nonzero_guess));
+    }
+    return PETSC_SUCCESS;
+  }));
+  if (nonzero_guess)
+    PetscCall(MatDenseRestoreArray(x, &out));
+  else
+    PetscCall(MatDenseRestoreArrayWrite(x, &out));
+  PetscCall(MatDenseRestoreArrayRead(b, &in));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode PCApply_MCPI(PC pc, Vec b, Vec x)
+{
+  return apply_vec(pc, b, x, false, Data(pc).settings.its, false);
+}
+
+PetscErrorCode PCApplyTranspose_MCPI(PC pc, Vec b, Vec x)
+{
+  return apply_vec(pc, b, x, true, Data(pc).settings.its, false);
+}
+
+PetscErrorCode PCMatApply_MCPI(PC pc, Mat b, Mat x)
+{
+  return apply_mat(pc, b, x, false, Data(pc).settings.its, false);
+}
+
+// KSPRICHARDSON reads its own reason out of this one: without it a failed set-up would look converged.
+PCRichardsonConvergedReason richardson_reason(PC pc)
+{
+  return failed(pc) ? static_cast<PCRichardsonConvergedReason>(KSP_DIVERGED_PC_FAILED) : PCRICHARDSON_CONVERGED_ITS;
+}
+
+// Like PCSOR: relaxes Pmat, its sweeps for each of max_it iterations, and no tests of convergence.
+PetscErrorCode PCApplyRichardson_MCPI(PC pc, Vec b, Vec x, Vec, PetscReal, PetscReal, PetscReal, PetscInt max_it, PetscBool guess_zero,
+                                      PetscInt *outits, PCRichardsonConvergedReason *reason)
+{
+  PetscFunctionBegin;
+  PetscCall(apply_vec(pc, b, x, false, max_it * Data(pc).settings.its, !guess_zero));
+  *outits = max_it;
+  *reason = richardson_reason(pc);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if defined(COMPAT_HAVE_MATAPPLY_VARIANTS)
+PetscErrorCode PCMatApplyTranspose_MCPI(PC pc, Mat b, Mat x)
+{
+  return apply_mat(pc, b, x, true, Data(pc).settings.its, false);
+}
+#endif
+
+#if defined(COMPAT_HAVE_MATAPPLYRICHARDSON)
+PetscErrorCode PCMatApplyRichardson_MCPI(PC pc, Mat b, Mat x, Mat, PetscReal, PetscReal, PetscReal, PetscInt max_it, PetscBool guess_zero,
+                                         PetscInt *outits, PCRichardsonConvergedReason *reason)
+{
+  PetscFunctionBegin;
+  PetscCall(apply_mat(pc, b, x, false, max_it * Data(pc).settings.its, !guess_zero));
+  *outits = max_it;
+  *reason = richardson_reason(pc);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+} // namespace
+
+PetscErrorCode SetApplyOperations(PC pc)
+{
+  PetscFunctionBegin;
+  pc->ops->apply           = PCApply_MCPI;
+  pc->ops->applytranspose  = PCApplyTranspose_MCPI;
+  pc->ops->applyrichardson = PCApplyRichardson_MCPI;
+  pc->ops->matapply        = PCMatApply_MCPI;
+#if defined(COMPAT_HAVE_MATAPPLY_VARIANTS)
+  pc->ops->matapplytranspose = PCMatApplyTranspose_MCPI;
+#endif
+#if defined(COMPAT_HAVE_MATAPPLYRICHARDSON)
+  pc->ops->matapplyrichardson = PCMatApplyRichardson_MCPI;
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace mcpi

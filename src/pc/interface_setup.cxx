@@ -1,0 +1,434 @@
+// Public (what acts at the next set-up) setters and getters: they check their arguments and ask the object.
+#include "petscmcpi.h"
+
+#include <petsc/private/pcimpl.h>
+
+#include "pc/compat.h"
+
+/*@
+   PCMCPISetOffdiagPrecision - Sets the storage of the off-diagonal blocks
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context, of type `PCMCPI`; for other types nothing happens
+-  precision - the value
+
+   Options Database Key:
+.  -pc_mcpi_offdiag_precision <fp32> - storage of the off-diagonal blocks
+
+   Level: intermediate
+
+   Note:
+   Sums are accumulated in the vectors' precision. Fewer bytes make faster sweeps; as a preconditioner of `KSPFGMRES` int8 and int4 need about as many iterations as fp32.
+
+.seealso: `PCMCPI`, `PCMCPIGetOffdiagPrecision()`
+@*/
+PetscErrorCode PCMCPISetOffdiagPrecision(PC pc, PCMCPIPrecision precision)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, precision, 2);
+  PetscCheck(precision >= 0 && precision <= PC_MCPI_PRECISION_INT4, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "Unknown value %d, use one that -help lists for -pc_mcpi_offdiag_precision", (int)precision);
+  PetscTryMethod(pc, "PCMCPISetOffdiagPrecision_C", (PC, PCMCPIPrecision), (pc, precision));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetOffdiagPrecision - Gets the storage of the off-diagonal blocks
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context, of type `PCMCPI`
+
+   Output Parameter:
+.  precision - the value in force
+
+   Level: intermediate
+
+.seealso: `PCMCPI`, `PCMCPISetOffdiagPrecision()`
+@*/
+PetscErrorCode PCMCPIGetOffdiagPrecision(PC pc, PCMCPIPrecision *precision)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  CompatAssertPointer(precision, 2);
+  PetscUseMethod(pc, "PCMCPIGetOffdiagPrecision_C", (PC, PCMCPIPrecision *), (pc, precision));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetVectorPrecision - Sets the fp64 or fp32, of the vectors inside the sweeps
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context, of type `PCMCPI`; for other types nothing happens
+-  precision - the value
+
+   Options Database Key:
+.  -pc_mcpi_vector_precision <fp32, with fp64 blocks fp64> - fp64 or fp32, of the vectors inside the sweeps
+
+   Level: advanced
+
+   Note:
+   The residuals of -pc_mcpi_restart and of a nonzero guess are computed in `PetscScalar` whatever this says.
+
+.seealso: `PCMCPI`, `PCMCPIGetVectorPrecision()`
+@*/
+PetscErrorCode PCMCPISetVectorPrecision(PC pc, PCMCPIPrecision precision)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, precision, 2);
+  PetscCheck(precision == PC_MCPI_PRECISION_FP64 || precision == PC_MCPI_PRECISION_FP32, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_vector_precision must be fp64 or fp32");
+  PetscTryMethod(pc, "PCMCPISetVectorPrecision_C", (PC, PCMCPIPrecision), (pc, precision));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetVectorPrecision - Gets the fp64 or fp32, of the vectors inside the sweeps
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context, of type `PCMCPI`
+
+   Output Parameter:
+.  precision - the value in force
+
+   Level: advanced
+
+.seealso: `PCMCPI`, `PCMCPISetVectorPrecision()`
+@*/
+PetscErrorCode PCMCPIGetVectorPrecision(PC pc, PCMCPIPrecision *precision)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  CompatAssertPointer(precision, 2);
+  PetscUseMethod(pc, "PCMCPIGetVectorPrecision_C", (PC, PCMCPIPrecision *), (pc, precision));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetForm - Sets the prescaled or factored
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context, of type `PCMCPI`; for other types nothing happens
+-  form - the value
+
+   Options Database Key:
+.  -pc_mcpi_form <prescaled> - prescaled or factored
+
+   Level: advanced
+
+   Note:
+   Both are the same iteration in exact arithmetic. The prescaled form moves fewer bytes and is safer in low precision.
+
+.seealso: `PCMCPI`, `PCMCPIGetForm()`
+@*/
+PetscErrorCode PCMCPISetForm(PC pc, PCMCPIForm form)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, form, 2);
+  PetscCheck(form >= 0 && form <= PC_MCPI_FORM_FACTORED, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "Unknown value %d, use one that -help lists for -pc_mcpi_form", (int)form);
+  PetscTryMethod(pc, "PCMCPISetForm_C", (PC, PCMCPIForm), (pc, form));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetForm - Gets the prescaled or factored
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context, of type `PCMCPI`
+
+   Output Parameter:
+.  form - the value in force
+
+   Level: advanced
+
+.seealso: `PCMCPI`, `PCMCPISetForm()`
+@*/
+PetscErrorCode PCMCPIGetForm(PC pc, PCMCPIForm *form)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  CompatAssertPointer(form, 2);
+  PetscUseMethod(pc, "PCMCPIGetForm_C", (PC, PCMCPIForm *), (pc, form));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetScaling - Sets the how blocks are scaled before they are rounded
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context, of type `PCMCPI`; for other types nothing happens
+-  scaling - the value
+
+   Options Database Key:
+.  -pc_mcpi_scaling <balanced> - how blocks are scaled before they are rounded
+
+   Level: advanced
+
+   Note:
+   All factors are powers of two, so the scaling itself rounds nothing. Systems in SI units need balanced below fp32.
+
+.seealso: `PCMCPI`, `PCMCPIGetScaling()`
+@*/
+PetscErrorCode PCMCPISetScaling(PC pc, PCMCPIScaling scaling)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, scaling, 2);
+  PetscCheck(scaling >= 0 && scaling <= PC_MCPI_SCALING_BALANCED, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "Unknown value %d, use one that -help lists for -pc_mcpi_scaling", (int)scaling);
+  PetscTryMethod(pc, "PCMCPISetScaling_C", (PC, PCMCPIScaling), (pc, scaling));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetScaling - Gets the how blocks are scaled before they are rounded
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context, of type `PCMCPI`
+
+   Output Parameter:
+.  scaling - the value in force
+
+   Level: advanced
+
+.seealso: `PCMCPI`, `PCMCPISetScaling()`
+@*/
+PetscErrorCode PCMCPIGetScaling(PC pc, PCMCPIScaling *scaling)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  CompatAssertPointer(scaling, 2);
+  PetscUseMethod(pc, "PCMCPIGetScaling_C", (PC, PCMCPIScaling *), (pc, scaling));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetBackend - Sets the what runs the sweeps
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context, of type `PCMCPI`; for other types nothing happens
+-  backend - the value
+
+   Options Database Key:
+.  -pc_mcpi_backend <auto> - what runs the sweeps
+
+   Level: intermediate
+
+   Note:
+   A backend that this library was built without is an error at `PCSetUp()`.
+
+.seealso: `PCMCPI`, `PCMCPIGetBackend()`
+@*/
+PetscErrorCode PCMCPISetBackend(PC pc, PCMCPIBackendType backend)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, backend, 2);
+  PetscCheck(backend >= 0 && backend <= PC_MCPI_BACKEND_REFERENCE, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "Unknown value %d, use one that -help lists for -pc_mcpi_backend", (int)backend);
+  PetscTryMethod(pc, "PCMCPISetBackend_C", (PC, PCMCPIBackendType), (pc, backend));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetBackend - Gets the what runs the sweeps
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context, of type `PCMCPI`
+
+   Output Parameter:
+.  backend - the value in force
+
+   Level: intermediate
+
+.seealso: `PCMCPI`, `PCMCPISetBackend()`
+@*/
+PetscErrorCode PCMCPIGetBackend(PC pc, PCMCPIBackendType *backend)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  CompatAssertPointer(backend, 2);
+  PetscUseMethod(pc, "PCMCPIGetBackend_C", (PC, PCMCPIBackendType *), (pc, backend));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+   PCMCPISetMatColoringType - Sets the any registered `MatColoringType`
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context, of type `PCMCPI`; for other types nothing happens
+-  type - the value
+
+   Options Database Key:
+.  -pc_mcpi_mat_coloring_type <jplf> - any registered `MatColoringType`
+
+   Level: intermediate
+
+   Note:
+   jplf, which this library registers, gives the same colors on any number of ranks. The options of the `MatColoring` object have the prefix pc_mcpi_.
+
+.seealso: `PCMCPI`, `PCMCPIGetMatColoringType()`
+@*/
+PetscErrorCode PCMCPISetMatColoringType(PC pc, MatColoringType type)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  CompatAssertPointer(type, 2);
+  PetscTryMethod(pc, "PCMCPISetMatColoringType_C", (PC, MatColoringType), (pc, type));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+   PCMCPIGetMatColoringType - Gets the any registered `MatColoringType`
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context, of type `PCMCPI`
+
+   Output Parameter:
+.  type - the value in force
+
+   Level: intermediate
+
+.seealso: `PCMCPI`, `PCMCPISetMatColoringType()`
+@*/
+PetscErrorCode PCMCPIGetMatColoringType(PC pc, MatColoringType *type)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  CompatAssertPointer(type, 2);
+  PetscUseMethod(pc, "PCMCPIGetMatColoringType_C", (PC, MatColoringType *), (pc, type));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetOrdering - Sets the order of the rows inside a color
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context, of type `PCMCPI`; for other types nothing happens
+-  ordering - the value
+
+   Options Database Key:
+.  -pc_mcpi_ordering <auto> - order of the rows inside a color
+
+   Level: advanced
+
+   Note:
+   Changes how well caches serve the sweeps, never the answer.
+
+.seealso: `PCMCPI`, `PCMCPIGetOrdering()`
+@*/
+PetscErrorCode PCMCPISetOrdering(PC pc, PCMCPIOrderingType ordering)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, ordering, 2);
+  PetscCheck(ordering >= 0 && ordering <= PC_MCPI_ORDERING_COORDINATES, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "Unknown value %d, use one that -help lists for -pc_mcpi_ordering", (int)ordering);
+  PetscTryMethod(pc, "PCMCPISetOrdering_C", (PC, PCMCPIOrderingType), (pc, ordering));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetOrdering - Gets the order of the rows inside a color
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context, of type `PCMCPI`
+
+   Output Parameter:
+.  ordering - the value in force
+
+   Level: advanced
+
+.seealso: `PCMCPI`, `PCMCPISetOrdering()`
+@*/
+PetscErrorCode PCMCPIGetOrdering(PC pc, PCMCPIOrderingType *ordering)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  CompatAssertPointer(ordering, 2);
+  PetscUseMethod(pc, "PCMCPIGetOrdering_C", (PC, PCMCPIOrderingType *), (pc, ordering));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetColoring - Gets the coloring in use
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context, set up, of type `PCMCPI`
+
+   Output Parameter:
+.  coloring - one entry per local block row; belongs to the preconditioner, do not destroy it
+
+   Level: advanced
+
+.seealso: `PCMCPI`, `PCMCPISetMatColoringType()`, `ISColoringGetColors()`
+@*/
+PetscErrorCode PCMCPIGetColoring(PC pc, ISColoring *coloring)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  CompatAssertPointer(coloring, 2);
+  PetscUseMethod(pc, "PCMCPIGetColoring_C", (PC, ISColoring *), (pc, coloring));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetFailedBlock - Gets the first block row whose values the last set-up could not use
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context, of type `PCMCPI`
+
+   Output Parameter:
+.  row - global block row (scalar row divided by the block size), the same on all ranks; -1 if there is none
+
+   Level: intermediate
+
+   Note:
+   `PCGetFailedReason()` gives PC_FACTOR_NUMERIC_ZEROPIVOT for a singular diagonal block and PC_SUBPC_ERROR for values that are not finite or do not
+   fit the storage precision. -info and -ksp_view say which.
+
+.seealso: `PCMCPI`, `PCGetFailedReason()`, `PCSetErrorIfFailure()`
+@*/
+PetscErrorCode PCMCPIGetFailedBlock(PC pc, PetscInt *row)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  CompatAssertPointer(row, 2);
+  PetscUseMethod(pc, "PCMCPIGetFailedBlock_C", (PC, PetscInt *), (pc, row));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

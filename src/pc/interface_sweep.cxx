@@ -1,0 +1,382 @@
+// Public (what acts at the next application) setters and getters: they check their arguments and ask the object.
+#include "petscmcpi.h"
+
+#include <petsc/private/pcimpl.h>
+
+#include "pc/compat.h"
+
+/*@
+   PCMCPISetIts - Sets the sweeps of one application, at least 1
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context, of type `PCMCPI`; for other types nothing happens
+-  its - the value
+
+   Options Database Key:
+.  -pc_mcpi_its <1> - sweeps of one application, at least 1
+
+   Level: beginner
+
+   Note:
+   An application with `its` sweeps of a symmetric kind visits every color 2 `its` times. `PCApplyRichardson()` does `its` sweeps an iteration, as `PCSOR` does.
+
+.seealso: `PCMCPI`, `PCMCPIGetIts()`
+@*/
+PetscErrorCode PCMCPISetIts(PC pc, PetscInt its)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, its, 2);
+  PetscCheck(its >= 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_its must be at least 1, not %" PetscInt_FMT,
+             its);
+  PetscTryMethod(pc, "PCMCPISetIts_C", (PC, PetscInt), (pc, its));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetIts - Gets the sweeps of one application, at least 1
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context, of type `PCMCPI`
+
+   Output Parameter:
+.  its - the value in force
+
+   Level: beginner
+
+.seealso: `PCMCPI`, `PCMCPISetIts()`
+@*/
+PetscErrorCode PCMCPIGetIts(PC pc, PetscInt *its)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  CompatAssertPointer(its, 2);
+  PetscUseMethod(pc, "PCMCPIGetIts_C", (PC, PetscInt *), (pc, its));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetSweep - Sets the order of the colors
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context, of type `PCMCPI`; for other types nothing happens
+-  sweep - the value
+
+   Options Database Key:
+.  -pc_mcpi_sweep <forward> - order of the colors
+
+   Level: beginner
+
+   Note:
+   A symmetric sweep costs no more memory traffic than a forward one: each half reads only its own triangle (Conrad and Wallach 1979).
+
+.seealso: `PCMCPI`, `PCMCPIGetSweep()`
+@*/
+PetscErrorCode PCMCPISetSweep(PC pc, PCMCPISweepType sweep)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, sweep, 2);
+  PetscCheck(sweep >= 0 && sweep <= PC_MCPI_SWEEP_SYMMETRIC, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "Unknown value %d, use one that -help lists for -pc_mcpi_sweep", (int)sweep);
+  PetscTryMethod(pc, "PCMCPISetSweep_C", (PC, PCMCPISweepType), (pc, sweep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetSweep - Gets the order of the colors
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context, of type `PCMCPI`
+
+   Output Parameter:
+.  sweep - the value in force
+
+   Level: beginner
+
+.seealso: `PCMCPI`, `PCMCPISetSweep()`
+@*/
+PetscErrorCode PCMCPIGetSweep(PC pc, PCMCPISweepType *sweep)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  CompatAssertPointer(sweep, 2);
+  PetscUseMethod(pc, "PCMCPIGetSweep_C", (PC, PCMCPISweepType *), (pc, sweep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetOmega - Sets the relaxation factor, 0 < omega < 2
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context, of type `PCMCPI`; for other types nothing happens
+-  omega - the value
+
+   Options Database Key:
+.  -pc_mcpi_omega <1.0> - relaxation factor, 0 < omega < 2
+
+   Level: beginner
+
+   Note:
+   As in `PCSOR`: 1 is Gauss-Seidel, less is under-relaxation, more over-relaxation.
+
+.seealso: `PCMCPI`, `PCMCPIGetOmega()`
+@*/
+PetscErrorCode PCMCPISetOmega(PC pc, PetscReal omega)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveReal(pc, omega, 2);
+  PetscCheck(omega > 0.0 && omega < 2.0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "-pc_mcpi_omega must lie in (0, 2), not %g", (double)omega);
+  PetscTryMethod(pc, "PCMCPISetOmega_C", (PC, PetscReal), (pc, omega));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetOmega - Gets the relaxation factor, 0 < omega < 2
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context, of type `PCMCPI`
+
+   Output Parameter:
+.  omega - the value in force
+
+   Level: beginner
+
+.seealso: `PCMCPI`, `PCMCPISetOmega()`
+@*/
+PetscErrorCode PCMCPIGetOmega(PC pc, PetscReal *omega)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  CompatAssertPointer(omega, 2);
+  PetscUseMethod(pc, "PCMCPIGetOmega_C", (PC, PetscReal *), (pc, omega));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetRestart - Sets the sweeps between two residuals, 0 for never
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context, of type `PCMCPI`; for other types nothing happens
+-  restart - the value
+
+   Options Database Key:
+.  -pc_mcpi_restart <0> - sweeps between two residuals, 0 for never
+
+   Level: intermediate
+
+   Note:
+   Every `restart` sweeps the residual is computed in `PetscScalar` with the Pmat and the sweeps go on with the correction, so that a stationary iteration does not stagnate at the rounding of the stored blocks: 5 suits int8, 3 int4.
+
+.seealso: `PCMCPI`, `PCMCPIGetRestart()`
+@*/
+PetscErrorCode PCMCPISetRestart(PC pc, PetscInt restart)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, restart, 2);
+  PetscCheck(restart >= 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "-pc_mcpi_restart must not be negative, not %" PetscInt_FMT, restart);
+  PetscTryMethod(pc, "PCMCPISetRestart_C", (PC, PetscInt), (pc, restart));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetRestart - Gets the sweeps between two residuals, 0 for never
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context, of type `PCMCPI`
+
+   Output Parameter:
+.  restart - the value in force
+
+   Level: intermediate
+
+.seealso: `PCMCPI`, `PCMCPISetRestart()`
+@*/
+PetscErrorCode PCMCPIGetRestart(PC pc, PetscInt *restart)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  CompatAssertPointer(restart, 2);
+  PetscUseMethod(pc, "PCMCPIGetRestart_C", (PC, PetscInt *), (pc, restart));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetHalo - Sets the how ghost values travel
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context, of type `PCMCPI`; for other types nothing happens
+-  halo - the value
+
+   Options Database Key:
+.  -pc_mcpi_halo <auto> - how ghost values travel
+
+   Level: advanced
+
+   Note:
+   An exchange that this library was built without is an error at `PCSetUp()`.
+
+.seealso: `PCMCPI`, `PCMCPIGetHalo()`
+@*/
+PetscErrorCode PCMCPISetHalo(PC pc, PCMCPIHaloType halo)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, halo, 2);
+  PetscCheck(halo >= 0 && halo <= PC_MCPI_HALO_PEER, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "Unknown value %d, use one that -help lists for -pc_mcpi_halo", (int)halo);
+  PetscTryMethod(pc, "PCMCPISetHalo_C", (PC, PCMCPIHaloType), (pc, halo));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetHalo - Gets the how ghost values travel
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context, of type `PCMCPI`
+
+   Output Parameter:
+.  halo - the value in force
+
+   Level: advanced
+
+.seealso: `PCMCPI`, `PCMCPISetHalo()`
+@*/
+PetscErrorCode PCMCPIGetHalo(PC pc, PCMCPIHaloType *halo)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  CompatAssertPointer(halo, 2);
+  PetscUseMethod(pc, "PCMCPIGetHalo_C", (PC, PCMCPIHaloType *), (pc, halo));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetHaloFrequency - Sets the when ghost values travel
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context, of type `PCMCPI`; for other types nothing happens
+-  frequency - the value
+
+   Options Database Key:
+.  -pc_mcpi_halo_frequency <color> - when ghost values travel
+
+   Level: intermediate
+
+   Note:
+   With color the iterate does not depend on the number of ranks. With sweep there is one message a neighbor and pass, and Jacobi across ranks.
+
+.seealso: `PCMCPI`, `PCMCPIGetHaloFrequency()`
+@*/
+PetscErrorCode PCMCPISetHaloFrequency(PC pc, PCMCPIHaloFrequency frequency)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, frequency, 2);
+  PetscCheck(frequency >= 0 && frequency <= PC_MCPI_HALO_FREQUENCY_SWEEP, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "Unknown value %d, use one that -help lists for -pc_mcpi_halo_frequency", (int)frequency);
+  PetscTryMethod(pc, "PCMCPISetHaloFrequency_C", (PC, PCMCPIHaloFrequency), (pc, frequency));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetHaloFrequency - Gets the when ghost values travel
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context, of type `PCMCPI`
+
+   Output Parameter:
+.  frequency - the value in force
+
+   Level: intermediate
+
+.seealso: `PCMCPI`, `PCMCPISetHaloFrequency()`
+@*/
+PetscErrorCode PCMCPIGetHaloFrequency(PC pc, PCMCPIHaloFrequency *frequency)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  CompatAssertPointer(frequency, 2);
+  PetscUseMethod(pc, "PCMCPIGetHaloFrequency_C", (PC, PCMCPIHaloFrequency *), (pc, frequency));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetOverlap - Sets the hide the exchange behind interior rows
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context, of type `PCMCPI`; for other types nothing happens
+-  overlap - the value
+
+   Options Database Key:
+.  -pc_mcpi_overlap <true> - hide the exchange behind interior rows
+
+   Level: advanced
+
+   Note:
+   Changes the time, never the answer.
+
+.seealso: `PCMCPI`, `PCMCPIGetOverlap()`
+@*/
+PetscErrorCode PCMCPISetOverlap(PC pc, PetscBool overlap)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveBool(pc, overlap, 2);
+  PetscTryMethod(pc, "PCMCPISetOverlap_C", (PC, PetscBool), (pc, overlap));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetOverlap - Gets the hide the exchange behind interior rows
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context, of type `PCMCPI`
+
+   Output Parameter:
+.  overlap - the value in force
+
+   Level: advanced
+
+.seealso: `PCMCPI`, `PCMCPISetOverlap()`
+@*/
+PetscErrorCode PCMCPIGetOverlap(PC pc, PetscBool *overlap)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  CompatAssertPointer(overlap, 2);
+  PetscUseMethod(pc, "PCMCPIGetOverlap_C", (PC, PetscBool *), (pc, overlap));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

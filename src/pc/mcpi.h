@@ -1,0 +1,50 @@
+// The PC's own data and the pieces of its implementation.
+#pragma once
+
+#include <petsc/private/pcimpl.h>
+
+#include <exception>
+#include <new>
+
+#include "pc/compat.h"
+#include "pc/solver.h"
+
+namespace mcpi {
+
+struct PC_MCPI {
+  Settings    settings;
+  Coordinates coordinates;
+  Solver      solver;
+};
+
+inline PC_MCPI &Data(PC pc)
+{
+  return *static_cast<PC_MCPI *>(pc->data);
+}
+
+// No exception may cross the PETSc face.
+template <class Body> PetscErrorCode Guarded(const Body &body)
+{
+  try {
+    return body();
+  } catch (const std::bad_alloc &) {
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "PCMCPI ran out of memory. Use a smaller -pc_mcpi_offdiag_precision or more ranks");
+  } catch (const std::exception &e) {
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_LIB, "PCMCPI: %s", e.what());
+  }
+}
+
+PetscErrorCode PCCreate_MCPI(PC pc);
+PetscErrorCode ComposeAccess(PC pc); // setters and getters on the object
+PetscErrorCode ForgetAccess(PC pc);
+PetscErrorCode SetApplyOperations(PC pc);
+PetscErrorCode PCSetFromOptions_MCPI(PC pc, CompatOptionItems items);
+PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer);
+
+// Names of the enumerations for options and views, PETSc's layout: values, type name, prefix, nullptr
+extern const char *const SweepNames[], *const PrecisionNames[],
+                                           *const FormNames[], *const ScalingNames[], *const BackendNames[], *const HaloNames[],
+                                                                                                                 *const FrequencyNames[],
+                                                                                                                     *const OrderingNames[];
+
+} // namespace mcpi

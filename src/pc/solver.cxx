@@ -1,0 +1,289 @@
+#include "pc/solver.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "halo/sf.h"
+#include "pc/compat.h"
+
+namespace mcpi {
+namespace {
+
+PetscErrorCode identify(Mat mat, const MatrixParts &parts, MatrixIdentity *identity)
+{
+  MatType type;
+  MatInfo info;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectGetId((PetscObject)mat, &identity->id));
+  PetscCall(MatGetNonzeroState(mat, &identity->nonzero_state));
+  PetscCall(MatGetLocalSize(mat, &identity->rows, &identity->columns));
+  PetscCall(MatGetType(mat, &type));
+  identity->type     = type;
+  identity->bs       = parts.bs;
+  identity->nonzeros = 0;
+  for (Mat piece : {parts.diag, parts.offdiag})
+    if (piece) {
+      PetscCall(MatGetInfo(piece, MAT_LOCAL, &info));
+      identity->nonzeros += info.nz_used;
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PetscErrorCode Solver::destroy()
+{
+  PetscFunctionBegin;
+  ready_           = false;
+  have_transposed_ = false;
+  identity_        = MatrixIdentity();
+  backend_.reset();
+  halo_.reset();
+  values_.reset();
+  PetscCall(ColoringDestroy(&coloring_));
+  PetscCall(BlockGraphDestroy(&graph_));
+  PetscCall(VecDestroy(&work_x_));
+  PetscCall(VecDestroy(&work_b_));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Solver::setup(Mat pmat, const Settings &settings, const Coordinates &coordinates, PetscObject options)
+{
+  MatrixParts    parts;
+  MatrixIdentity identity;
+  PetscMPIInt    changed;
+
+  PetscFunctionBegin;
+  ready_   = false;
+  failure_ = Failure();
+  PetscCall(MatrixPartsGet(pmat, &parts));
+  PetscCall(identify(pmat, parts, &identity));
+  changed = !(identity == identity_);
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)pmat)));
+  if (changed) {
+    PetscCall(PetscLogEventBegin(Events().symbolic, pmat, 0, 0, 0));
+    PetscCall(destroy());
+    PetscCall(symbolic(pmat, parts, settings, coordinates, options));
+    PetscCall(PetscLogEventEnd(Events().symbolic, pmat, 0, 0, 0));
+  }
+  if (!backend_) PetscCall(create_backend(settings));
+  PetscCall(PetscLogEventBegin(Events().numeric, pmat, 0, 0, 0));
+  PetscCall(numeric(parts));
+  PetscCall(PetscLogEventEnd(Events().numeric, pmat, 0, 0, 0));
+  PetscCall(MatrixPartsDestroy(&parts));
+  identity_ = identity;
+  ready_    = true;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Solver::symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings, const Coordinates &coordinates,
+                                PetscObject options)
+{
+  std::vector<Row> order;
+
+  PetscFunctionBegin;
+  PetscCall(BlockGraphCreate(pmat, parts, &graph_));
+  PetscCall(ColoringCreate(graph_, settings.coloring, options, &coloring_));
+  PetscCall(OrderingCreate(graph_, coloring_, settings.ordering, coordinates, &order, &ordering_used_));
+  PetscCall(PlanBuild(graph_, coloring_, order, &built_));
+  values_ = make_matrix_values(parts, graph_);
+  PetscCall(create_halo(settings));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Solver::create_backend(const Settings &settings)
+{
+  const BackendConfig config{{settings.offdiag, settings.form, settings.scaling}, settings.vector_precision() == PC_MCPI_PRECISION_FP64};
+
+  PetscFunctionBegin;
+  PetscCheck(settings.offdiag != PC_MCPI_PRECISION_FP64 || config.double_vectors, graph_.comm, PETSC_ERR_ARG_INCOMP,
+             "-pc_mcpi_offdiag_precision fp64 needs -pc_mcpi_vector_precision fp64");
+  switch (settings.backend) {
+  case PC_MCPI_BACKEND_AUTO:
+  case PC_MCPI_BACKEND_HOST:
+    backend_      = make_host_backend(plan(), config, simd_kernels());
+    backend_used_ = PC_MCPI_BACKEND_HOST;
+    break;
+  case PC_MCPI_BACKEND_REFERENCE:
+    backend_      = make_reference_backend(plan(), config);
+    backend_used_ = PC_MCPI_BACKEND_REFERENCE;
+    break;
+  case PC_MCPI_BACKEND_CUDA:
+  case PC_MCPI_BACKEND_KOKKOS:
+    SETERRQ(graph_.comm, PETSC_ERR_SUP_SYS, "This libpetscmcpi was built without the %s backend. Use -pc_mcpi_backend auto or host",
+            settings.backend == PC_MCPI_BACKEND_CUDA ? "CUDA" : "Kokkos");
+  }
+  have_transposed_ = false;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Solver::create_halo(const Settings &settings)
+{
+  PetscInt ghosts = plan().ghosts;
+
+  PetscFunctionBegin;
+  PetscCheck(settings.halo == PC_MCPI_HALO_AUTO || settings.halo == PC_MCPI_HALO_SF, graph_.comm, PETSC_ERR_SUP_SYS,
+             "This libpetscmcpi was built without the nccl and peer exchanges. Use -pc_mcpi_halo auto or sf");
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &ghosts, 1, MPIU_INT, MPI_MAX, graph_.comm));
+  exchanges_ = ghosts > 0;
+  if (exchanges_)
+    PetscCall(CreateSFHalo(graph_.comm, plan(), built_.ghost_owner, Events().halo, &halo_));
+  else
+    halo_ = std::make_unique<NoHalo>();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Solver::numeric(const MatrixParts &parts)
+{
+  NumericStatus status;
+  const auto    reduce = [this](double *values, int count) {
+    return static_cast<int>(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, MPI_MAX, graph_.comm));
+  };
+
+  PetscFunctionBegin;
+  transposed_current_ = false;
+  PetscCall(values_->open(parts));
+  const int error = backend_->refresh(*values_, reduce, status);
+  PetscCall(values_->close());
+  PetscCallMPI(error);
+  // the smallest bad block row of all ranks, its defect in the last digit
+  constexpr PetscInt64 kDigit = 8, kNone = std::numeric_limits<PetscInt64>::max();
+  PetscInt64           first = kNone;
+  if (status.defect != Defect::none)
+    first = static_cast<PetscInt64>(graph_.row_start + status.row) * kDigit + static_cast<int>(status.defect);
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPIU_INT64, MPI_MIN, graph_.comm));
+  if (first != kNone) failure_ = {static_cast<Defect>(first % kDigit), static_cast<PetscInt>(first / kDigit)};
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Once per numeric set-up: the stored records travel to the ranks that own their columns.
+PetscErrorCode Solver::prepare_transposed()
+{
+  MPI_Datatype unit;
+
+  PetscFunctionBegin;
+  if (have_transposed_ && transposed_current_) PetscFunctionReturn(PETSC_SUCCESS);
+  const std::size_t size = backend_->record_size();
+  if (!have_transposed_) {
+    PlanBuildTransposed(graph_, built_, &transposed_, &outgoing_);
+    sent_.resize(outgoing_.size() * size);
+    received_.resize(graph_.in_col.size() * size);
+  }
+  backend_->pack_records(outgoing_, sent_.data());
+  PetscCallMPI(MPI_Type_contiguous(static_cast<int>(size), MPI_CHAR, &unit));
+  PetscCallMPI(MPI_Type_commit(&unit));
+  PetscCall(PetscSFGatherBegin(graph_.edges, unit, sent_.data(), received_.data()));
+  PetscCall(PetscSFGatherEnd(graph_.edges, unit, sent_.data(), received_.data()));
+  PetscCallMPI(MPI_Type_free(&unit));
+  backend_->build_transposed(transposed_, received_.data());
+  have_transposed_ = transposed_current_ = true;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Solver::sweep(const Settings &settings, bool transposed, int nrhs, const PetscScalar *b, std::ptrdiff_t ldb, PetscScalar *x,
+                             std::ptrdiff_t ldx, PetscInt its, bool from_zero)
+{
+  const SweepConfig config{settings.sweep, exchanges_ ? settings.frequency : PC_MCPI_HALO_FREQUENCY_COLOR, settings.overlap, true};
+  const Application application{transposed, nrhs, settings.omega};
+  Driver            driver(transposed ? transposed_ : plan(), *backend_, *halo_, config);
+
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventBegin(Events().sweep, 0, 0, 0, 0));
+  backend_->load_rhs(application, b, ldb);
+  if (!from_zero) backend_->load_guess(application, x, ldx);
+  PetscCall(static_cast<PetscErrorCode>(driver.run(application, static_cast<int>(its), from_zero)));
+  backend_->store(application, x, ldx);
+  const double block = static_cast<double>(plan().bs) * plan().bs;
+  PetscCall(PetscLogFlops(2.0 * nrhs * block *
+                          (static_cast<double>(driver.blocks_read(application, static_cast<int>(its), from_zero)) + plan().rows)));
+  PetscCall(PetscLogEventEnd(Events().sweep, 0, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// residual_ = b - op(Pmat) x, column by column, with the matrix as the user gave it
+PetscErrorCode Solver::residual(Mat pmat, bool transposed, int nrhs, const PetscScalar *b, std::ptrdiff_t ldb, const PetscScalar *x,
+                                std::ptrdiff_t ldx)
+{
+  const std::size_t  local = static_cast<std::size_t>(plan().rows) * plan().bs;
+  PetscScalar       *in;
+  const PetscScalar *product;
+
+  PetscFunctionBegin;
+  if (!work_x_) PetscCall(MatCreateVecs(pmat, &work_x_, &work_b_));
+  residual_.resize(local * nrhs);
+  for (int r = 0; r < nrhs; ++r) {
+    PetscCall(VecGetArrayWrite(work_x_, &in));
+    std::copy_n(x + r * ldx, local, in);
+    PetscCall(VecRestoreArrayWrite(work_x_, &in));
+    if (transposed)
+      PetscCall(MatMultTranspose(pmat, work_x_, work_b_));
+    else
+      PetscCall(MatMult(pmat, work_x_, work_b_));
+    PetscCall(VecGetArrayRead(work_b_, &product));
+    for (std::size_t i = 0; i < local; ++i) residual_[r * local + i] = b[static_cast<std::size_t>(r * ldb) + i] - product[i];
+    PetscCall(VecRestoreArrayRead(work_b_, &product));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Sweeping a good x with rounded blocks spoils it: below fp64 storage, a guess and restarts sweep on the correction from zero.
+PetscErrorCode Solver::apply(Mat pmat, const Settings &settings, bool transposed, int nrhs, const PetscScalar *b, std::ptrdiff_t ldb,
+                             PetscScalar *x, std::ptrdiff_t ldx, PetscInt total, bool nonzero_guess)
+{
+  const std::size_t local = static_cast<std::size_t>(plan().rows) * plan().bs;
+  bool              zero  = !nonzero_guess;
+
+  PetscFunctionBegin;
+  if (transposed) PetscCall(prepare_transposed());
+  if (nonzero_guess && settings.offdiag == PC_MCPI_PRECISION_FP64 && settings.restart == 0 && !transposed) {
+    PetscCall(sweep(settings, transposed, nrhs, b, ldb, x, ldx, total, false));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  while (total > 0) {
+    const PetscInt its = settings.restart > 0 ? std::min(settings.restart, total) : total;
+    if (zero) {
+      PetscCall(sweep(settings, transposed, nrhs, b, ldb, x, ldx, its, true));
+    } else {
+      PetscCall(residual(pmat, transposed, nrhs, b, ldb, x, ldx));
+      correction_.resize(local * nrhs);
+      PetscCall(sweep(settings, transposed, nrhs, residual_.data(), static_cast<std::ptrdiff_t>(local), correction_.data(),
+                      static_cast<std::ptrdiff_t>(local), its, true));
+      for (int r = 0; r < nrhs; ++r)
+        for (std::size_t i = 0; i < local; ++i) x[static_cast<std::size_t>(r * ldx) + i] += correction_[r * local + i];
+    }
+    zero = false;
+    total -= its;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+double Solver::memory_bytes() const
+{
+  const auto plan_bytes = [](const ColorPlan &p) {
+    double bytes = static_cast<double>(p.row_of.size()) * sizeof(Row);
+    for (const Triangle *t : {&p.lower, &p.upper})
+      bytes += static_cast<double>(t->ptr.size()) * sizeof(Offset) + static_cast<double>(t->col.size()) * (sizeof(Row) + sizeof(Offset));
+    return bytes;
+  };
+  return static_cast<double>(backend_->memory_bytes()) + plan_bytes(built_.plan) + (have_transposed_ ? plan_bytes(transposed_) : 0.0) +
+         static_cast<double>(graph_.col.size()) * sizeof(Row) +
+         static_cast<double>(residual_.size() + correction_.size()) * sizeof(PetscScalar);
+}
+
+double Solver::sweep_bytes(const Settings &settings, PetscInt its) const
+{
+  const SweepConfig config{settings.sweep, exchanges_ ? settings.frequency : PC_MCPI_HALO_FREQUENCY_COLOR, settings.overlap, true};
+  const Application application{false, 1, settings.omega};
+  const Driver      driver(plan(), *backend_, *halo_, config);
+  const double      passes = static_cast<double>(its) * (settings.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1);
+  const double      entry  = static_cast<double>(backend_->entry_bytes(application));
+  // per block: record and column; per row and pass: two row pointers, right-hand side and x read, x written
+  double bytes = static_cast<double>(driver.blocks_read(application, static_cast<int>(its), true)) *
+                     static_cast<double>(backend_->record_size() + sizeof(Row)) +
+                 passes * plan().rows * (3.0 * entry + 2.0 * sizeof(Offset));
+  if (settings.form == PC_MCPI_FORM_FACTORED) bytes += passes * plan().rows * static_cast<double>(plan().bs) * plan().bs * sizeof(double);
+  return bytes;
+}
+
+} // namespace mcpi

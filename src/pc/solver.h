@@ -1,0 +1,126 @@
+// One plan with its backend and halo: everything between a Pmat and an application.
+#pragma once
+
+#include <petscpc.h>
+
+#include <memory>
+#include <string>
+
+#include "backend/backend.h"
+#include "halo/halo.h"
+#include "setup/block_values.h"
+#include "setup/ordering.h"
+#include "setup/plan_build.h"
+#include "sweep/driver.h"
+
+namespace mcpi {
+
+struct Settings {
+  PetscInt            its          = 1;
+  PetscReal           omega        = 1.0;
+  PetscInt            restart      = 0;
+  PCMCPISweepType     sweep        = PC_MCPI_SWEEP_FORWARD;
+  PCMCPIPrecision     offdiag      = PC_MCPI_PRECISION_FP32;
+  PCMCPIPrecision     vector       = PC_MCPI_PRECISION_FP32;
+  bool                vector_given = false; // else it follows offdiag
+  PCMCPIForm          form         = PC_MCPI_FORM_PRESCALED;
+  PCMCPIScaling       scaling      = PC_MCPI_SCALING_BALANCED;
+  PCMCPIBackendType   backend      = PC_MCPI_BACKEND_AUTO;
+  PCMCPIHaloType      halo         = PC_MCPI_HALO_AUTO;
+  PCMCPIHaloFrequency frequency    = PC_MCPI_HALO_FREQUENCY_COLOR;
+  bool                overlap      = true;
+  PCMCPIOrderingType  ordering     = PC_MCPI_ORDERING_AUTO;
+  std::string         coloring     = "jplf";
+
+  PCMCPIPrecision vector_precision() const
+  {
+    return vector_given ? vector : offdiag == PC_MCPI_PRECISION_FP64 ? PC_MCPI_PRECISION_FP64 : PC_MCPI_PRECISION_FP32;
+  }
+};
+
+// What tells one nonzero pattern from another, MatHeaderReplace() included
+struct MatrixIdentity {
+  PetscObjectId    id            = 0;
+  PetscObjectState nonzero_state = -1;
+  PetscInt         bs = 0, rows = 0, columns = 0;
+  double           nonzeros = -1;
+  std::string      type;
+
+  bool operator==(const MatrixIdentity &) const = default;
+};
+
+// The first bad block row of the whole matrix
+struct Failure {
+  Defect   defect = Defect::none;
+  PetscInt row    = -1; // global block row
+};
+
+struct LogEvents {
+  PetscLogEvent symbolic, numeric, sweep, halo;
+};
+const LogEvents &Events();
+
+class Solver {
+public:
+  Solver()                          = default;
+  Solver(const Solver &)            = delete;
+  Solver &operator=(const Solver &) = delete;
+  ~Solver() { (void)destroy(); }
+
+  // Collective. Symbolic set-up if the pattern is new, numeric set-up always.
+  PetscErrorCode setup(Mat pmat, const Settings &settings, const Coordinates &coordinates, PetscObject options);
+  PetscErrorCode destroy();
+  void           forget_plan() { identity_ = MatrixIdentity(); }
+  void           forget_values() { backend_.reset(); }
+
+  // total sweeps on nrhs columns of host arrays in the matrix's row order, with the settings' restart. Collective.
+  PetscErrorCode apply(Mat pmat, const Settings &settings, bool transposed, int nrhs, const PetscScalar *b, std::ptrdiff_t ldb,
+                       PetscScalar *x, std::ptrdiff_t ldx, PetscInt total, bool nonzero_guess);
+
+  bool               ready() const { return ready_; }
+  const Failure     &failure() const { return failure_; }
+  const ColorPlan   &plan() const { return built_.plan; }
+  ISColoring         iscoloring() const { return coloring_.iscoloring; }
+  PCMCPIOrderingType ordering_used() const { return ordering_used_; }
+  PCMCPIBackendType  backend_used() const { return backend_used_; }
+  bool               exchanges() const { return exchanges_; }
+  const Scales      &scales() const { return backend_->scales(); }
+  // Local bytes: held, and moved by its sweeps from zero
+  double memory_bytes() const;
+  double sweep_bytes(const Settings &settings, PetscInt its) const;
+
+private:
+  PetscErrorCode symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings, const Coordinates &coordinates,
+                          PetscObject options);
+  PetscErrorCode numeric(const MatrixParts &parts);
+  PetscErrorCode create_backend(const Settings &settings);
+  PetscErrorCode create_halo(const Settings &settings);
+  PetscErrorCode prepare_transposed();
+  PetscErrorCode sweep(const Settings &settings, bool transposed, int nrhs, const PetscScalar *b, std::ptrdiff_t ldb, PetscScalar *x,
+                       std::ptrdiff_t ldx, PetscInt its, bool from_zero);
+  PetscErrorCode residual(Mat pmat, bool transposed, int nrhs, const PetscScalar *b, std::ptrdiff_t ldb, const PetscScalar *x,
+                          std::ptrdiff_t ldx);
+
+  MatrixIdentity                identity_;
+  BlockGraph                    graph_;
+  Coloring                      coloring_;
+  BuiltPlan                     built_;
+  PCMCPIOrderingType            ordering_used_ = PC_MCPI_ORDERING_NATURAL;
+  PCMCPIBackendType             backend_used_  = PC_MCPI_BACKEND_HOST;
+  std::unique_ptr<MatrixValues> values_;
+  std::unique_ptr<Backend>      backend_;
+  std::unique_ptr<Halo>         halo_;
+  bool                          exchanges_ = false; // some rank has a ghost
+  bool                          ready_     = false; // between a finished set-up and the next one's start
+  Failure                       failure_;
+
+  bool                   have_transposed_ = false, transposed_current_ = false;
+  ColorPlan              transposed_;
+  std::vector<Offset>    outgoing_;
+  std::vector<std::byte> sent_, received_;
+
+  Vec                      work_x_ = nullptr, work_b_ = nullptr; // of the matrix's own kind, for residuals
+  std::vector<PetscScalar> residual_, correction_;
+};
+
+} // namespace mcpi

@@ -1,0 +1,56 @@
+#include <algorithm>
+
+#include "pc/mcpi.h"
+
+namespace mcpi {
+namespace {
+
+PetscErrorCode view_plan(PC pc, PetscViewer viewer)
+{
+  const Solver         &solver = Data(pc).solver;
+  const ColorPlan      &plan   = solver.plan();
+  MPI_Comm              comm   = PetscObjectComm((PetscObject)pc);
+  std::vector<PetscInt> sizes(static_cast<std::size_t>(std::max(plan.colors, 1)), 0);
+  double bytes[2] = {solver.memory_bytes(), solver.sweep_bytes(Data(pc).settings, 2) - solver.sweep_bytes(Data(pc).settings, 1)};
+
+  PetscFunctionBegin;
+  for (int c = 0; c < plan.colors; ++c) sizes[c] = plan.color_begin[c + 1] - plan.color_begin[c];
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sizes.data(), static_cast<PetscMPIInt>(sizes.size()), MPIU_INT, MPI_SUM, comm));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, bytes, 2, MPI_DOUBLE, MPI_SUM, comm));
+  PetscCall(PetscViewerASCIIPrintf(
+      viewer, "  colors: %d by %s, block rows of the largest %" PetscInt_FMT ", of the smallest %" PetscInt_FMT "\n", plan.colors,
+      Data(pc).settings.coloring.c_str(), *std::max_element(sizes.begin(), sizes.end()), *std::min_element(sizes.begin(), sizes.end())));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  backend: %s, block size %d, rows of a color in %s order\n",
+                                   BackendNames[solver.backend_used()], plan.bs, OrderingNames[solver.ordering_used()]));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  host memory held: %.4g MB, moved by one sweep: %.4g MB (all ranks)\n", bytes[0] / 1e6,
+                                   bytes[1] / 1e6));
+  if (solver.failure().defect != Defect::none)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  FAILED at block row %" PetscInt_FMT "\n", solver.failure().row));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
+{
+  const Settings &s = Data(pc).settings;
+  PetscBool       ascii;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+  if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  sweeps: %" PetscInt_FMT " %s, omega = %g\n", s.its, SweepNames[s.sweep], (double)s.omega));
+  if (s.restart) PetscCall(PetscViewerASCIIPrintf(viewer, "  residual recomputed every %" PetscInt_FMT " sweeps\n", s.restart));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  off-diagonal blocks: %s, %s form, scaling %s; vectors: %s\n", PrecisionNames[s.offdiag],
+                                   FormNames[s.form], ScalingNames[s.scaling], PrecisionNames[s.vector_precision()]));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  halo: sf, exchanged every %s, overlap %s\n", FrequencyNames[s.frequency],
+                                   s.overlap ? "true" : "false"));
+  if (Data(pc).solver.ready())
+    PetscCall(Guarded([&]() -> PetscErrorCode { return view_plan(pc, viewer); }));
+  else
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  not set up; backend %s, coloring %s, ordering %s\n", BackendNames[s.backend],
+                                     s.coloring.c_str(), OrderingNames[s.ordering]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace mcpi

@@ -1,0 +1,194 @@
+#include "setup/block_graph.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "pc/compat.h"
+
+namespace mcpi {
+namespace {
+
+// Distinct block columns of block row i in one piece, ascending, appended to out.
+void block_columns(const RowStructure &s, bool blocked, PetscInt bs, PetscInt i, const std::vector<Row> *ghost_of_column,
+                   std::vector<Row> &out)
+{
+  const std::size_t first = out.size();
+  const PetscInt    begin = blocked ? s.i[i] : s.i[i * bs], end = blocked ? s.i[i + 1] : s.i[(i + 1) * bs];
+  for (PetscInt k = begin; k < end; ++k) {
+    const Row column = ghost_of_column ? (*ghost_of_column)[s.j[k]] : static_cast<Row>(blocked ? s.j[k] : s.j[k] / bs);
+    if (out.size() == first || out.back() != column) out.push_back(column);
+  }
+  if (blocked) return; // sorted by PETSc
+  std::sort(out.begin() + static_cast<std::ptrdiff_t>(first), out.end());
+  out.erase(std::unique(out.begin() + static_cast<std::ptrdiff_t>(first), out.end()), out.end());
+}
+
+// Ghosts are first those of our own rows; those of rows that only read us join later.
+void own_ghosts(const MatrixParts &parts, PetscInt columns, std::vector<PetscInt> &ghosts, std::vector<Row> &ghost_of_column)
+{
+  for (PetscInt c = 0; c < columns; ++c) {
+    const PetscInt global = parts.blocked ? parts.garray[c] : parts.garray[c] / parts.bs;
+    if (ghosts.empty() || ghosts.back() != global) ghosts.push_back(global);
+    ghost_of_column.push_back(static_cast<Row>(ghosts.size() - 1));
+  }
+}
+
+PetscErrorCode build_rows(const MatrixParts &parts, BlockGraph *graph, PetscInt *missing)
+{
+  RowStructure diag, offdiag;
+  PetscInt     columns = 0;
+
+  PetscFunctionBegin;
+  if (parts.offdiag) {
+    PetscCall(MatGetLocalSize(parts.offdiag, nullptr, &columns));
+    own_ghosts(parts, parts.blocked ? columns / parts.bs : columns, graph->ghosts, graph->ghost_of_column);
+    PetscCall(offdiag.open(parts.offdiag, parts.blocked));
+  }
+  PetscCall(diag.open(parts.diag, parts.blocked));
+  *missing = std::numeric_limits<PetscInt>::max();
+  graph->ptr.assign(1, 0);
+  for (Row i = 0; i < graph->rows; ++i) {
+    const std::size_t first = graph->col.size();
+    block_columns(diag, parts.blocked, parts.bs, i, nullptr, graph->col);
+    const auto found = std::find(graph->col.begin() + static_cast<std::ptrdiff_t>(first), graph->col.end(), i);
+    if (found == graph->col.end())
+      *missing = std::min(*missing, graph->row_start + i);
+    else
+      graph->col.erase(found);
+    const std::size_t own = graph->col.size();
+    if (parts.offdiag) block_columns(offdiag, parts.blocked, parts.bs, i, &graph->ghost_of_column, graph->col);
+    for (std::size_t k = own; k < graph->col.size(); ++k) graph->col[k] += graph->rows;
+    graph->ptr.push_back(static_cast<Offset>(graph->col.size()));
+  }
+  PetscCall(diag.close());
+  PetscCall(offdiag.close());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode create_sf(const BlockGraph &graph, const std::vector<PetscInt> &remote, PetscSF *sf)
+{
+  PetscLayout layout;
+
+  PetscFunctionBegin;
+  PetscCall(PetscLayoutCreateFromSizes(graph.comm, graph.rows, graph.global_rows, 1, &layout));
+  PetscCall(PetscSFCreate(graph.comm, sf));
+  PetscCall(PetscSFSetGraphLayout(*sf, layout, static_cast<PetscInt>(remote.size()), nullptr, PETSC_OWN_POINTER, remote.data()));
+  PetscCall(PetscLayoutDestroy(&layout));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Every off-process block tells the rank that owns its column; what arrives makes the transposed pattern.
+PetscErrorCode exchange_edges(BlockGraph *graph, std::vector<PetscInt> *incoming)
+{
+  std::vector<PetscInt> remote, from;
+  const PetscInt       *degree;
+
+  PetscFunctionBegin;
+  for (Row i = 0; i < graph->rows; ++i)
+    for (Offset k = graph->ptr[i]; k < graph->ptr[i + 1]; ++k)
+      if (graph->col[k] >= graph->rows) {
+        remote.push_back(graph->global_row(graph->col[k]));
+        from.push_back(graph->row_start + i);
+      }
+  PetscCall(create_sf(*graph, remote, &graph->edges));
+  PetscCall(PetscSFComputeDegreeBegin(graph->edges, &degree));
+  PetscCall(PetscSFComputeDegreeEnd(graph->edges, &degree));
+  graph->in_ptr.assign(1, 0);
+  for (Row i = 0; i < graph->rows; ++i) graph->in_ptr.push_back(graph->in_ptr.back() + degree[i]);
+  incoming->resize(static_cast<std::size_t>(graph->in_ptr.back()));
+  PetscCall(PetscSFGatherBegin(graph->edges, MPIU_INT, from.data(), incoming->data()));
+  PetscCall(PetscSFGatherEnd(graph->edges, MPIU_INT, from.data(), incoming->data()));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void merge_ghosts(const std::vector<PetscInt> &incoming, BlockGraph *graph)
+{
+  const std::vector<PetscInt> own = graph->ghosts;
+  graph->ghosts.insert(graph->ghosts.end(), incoming.begin(), incoming.end());
+  std::sort(graph->ghosts.begin(), graph->ghosts.end());
+  graph->ghosts.erase(std::unique(graph->ghosts.begin(), graph->ghosts.end()), graph->ghosts.end());
+  const auto ghost_of = [&](PetscInt global) {
+    return static_cast<Row>(std::lower_bound(graph->ghosts.begin(), graph->ghosts.end(), global) - graph->ghosts.begin());
+  };
+  std::vector<Row> merged(own.size());
+  for (std::size_t g = 0; g < own.size(); ++g) merged[g] = ghost_of(own[g]);
+  for (Row &column : graph->col)
+    if (column >= graph->rows) column = graph->rows + merged[column - graph->rows];
+  for (Row &ghost : graph->ghost_of_column) ghost = merged[ghost];
+  for (Row i = 0; i < graph->rows; ++i) {
+    std::vector<std::pair<Row, Offset>> row;
+    for (Offset k = graph->in_ptr[i]; k < graph->in_ptr[i + 1]; ++k) row.emplace_back(graph->rows + ghost_of(incoming[k]), k);
+    std::sort(row.begin(), row.end());
+    for (const auto &[column, slot] : row) {
+      graph->in_col.push_back(column);
+      graph->in_slot.push_back(slot);
+    }
+  }
+}
+
+} // namespace
+
+PetscErrorCode BlockGraphCreate(Mat mat, const MatrixParts &parts, BlockGraph *graph)
+{
+  PetscInt              start, size, local, missing;
+  std::vector<PetscInt> incoming;
+
+  PetscFunctionBegin;
+  *graph      = BlockGraph();
+  graph->comm = PetscObjectComm((PetscObject)mat);
+  graph->bs   = parts.bs;
+  PetscCall(MatGetOwnershipRange(mat, &start, nullptr));
+  PetscCall(MatGetLocalSize(mat, &local, nullptr));
+  PetscCall(MatGetSize(mat, &size, nullptr));
+  graph->row_start   = start / parts.bs;
+  graph->global_rows = size / parts.bs;
+  PetscCheck(local / parts.bs < std::numeric_limits<Row>::max() / 2, PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "PCMCPI holds fewer than 2^30 block rows a rank, this rank has %" PetscInt_FMT ". Use more ranks", local / parts.bs);
+  graph->rows = static_cast<Row>(local / parts.bs);
+  PetscCall(build_rows(parts, graph, &missing));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &missing, 1, MPIU_INT, MPI_MIN, graph->comm));
+  PetscCheck(missing == std::numeric_limits<PetscInt>::max(), graph->comm, PETSC_ERR_ARG_WRONGSTATE,
+             "PCMCPI: block row %" PetscInt_FMT
+             " has no diagonal block. Insert it, zeros included, with MatSetValuesBlocked() or MatShift(A, 0.0)",
+             missing);
+  PetscCall(exchange_edges(graph, &incoming));
+  merge_ghosts(incoming, graph);
+  PetscCall(create_sf(*graph, graph->ghosts, &graph->ghost_sf));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BlockGraphDestroy(BlockGraph *graph)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscSFDestroy(&graph->edges));
+  PetscCall(PetscSFDestroy(&graph->ghost_sf));
+  *graph = BlockGraph();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void BlockGraphSymmetrised(const BlockGraph &graph, std::vector<Offset> *ptr, std::vector<Row> *col)
+{
+  std::vector<Offset> count(static_cast<std::size_t>(graph.rows) + 1, 0);
+  for (const Row column : graph.col)
+    if (column < graph.rows) ++count[column + 1];
+  for (Row i = 0; i < graph.rows; ++i) count[i + 1] += count[i];
+  std::vector<Row>    transposed(static_cast<std::size_t>(count[graph.rows]));
+  std::vector<Offset> next(count.begin(), count.end() - 1);
+  for (Row i = 0; i < graph.rows; ++i)
+    for (Offset k = graph.ptr[i]; k < graph.ptr[i + 1]; ++k)
+      if (graph.col[k] < graph.rows) transposed[next[graph.col[k]]++] = i;
+  ptr->assign(1, 0);
+  col->clear();
+  std::vector<Row> row;
+  for (Row i = 0; i < graph.rows; ++i) {
+    row.assign(graph.col.begin() + graph.ptr[i], graph.col.begin() + graph.ptr[i + 1]);
+    row.insert(row.end(), transposed.begin() + count[i], transposed.begin() + count[i + 1]);
+    row.insert(row.end(), graph.in_col.begin() + graph.in_ptr[i], graph.in_col.begin() + graph.in_ptr[i + 1]);
+    std::sort(row.begin(), row.end(), [&](Row a, Row b) { return graph.global_row(a) < graph.global_row(b); });
+    row.erase(std::unique(row.begin(), row.end()), row.end());
+    col->insert(col->end(), row.begin(), row.end());
+    ptr->push_back(static_cast<Offset>(col->size()));
+  }
+}
+
+} // namespace mcpi

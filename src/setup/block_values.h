@@ -1,0 +1,21 @@
+// The values of a Mat, block row by block row.
+#pragma once
+
+#include <memory>
+
+#include "core/stored_matrix.h"
+#include "setup/block_graph.h"
+
+namespace mcpi {
+
+class MatrixValues : public BlockRows {
+public:
+  // Arrays are held between open and close only.
+  virtual PetscErrorCode open(const MatrixParts &parts) = 0;
+  virtual PetscErrorCode close()                        = 0;
+};
+
+// For matrices with the structure of this graph, which must outlive the result.
+std::unique_ptr<MatrixValues> make_matrix_values(const MatrixParts &parts, const BlockGraph &graph);
+
+} // namespace mcpi

@@ -1,0 +1,142 @@
+#include "setup/coloring.h"
+
+#include <algorithm>
+
+#include "pc/compat.h"
+#include "petscmcpi.h"
+
+namespace mcpi {
+namespace {
+
+// MatColoring's types want exactly (mpi)aij.
+PetscErrorCode create_graph_matrix(const BlockGraph &graph, Mat *mat)
+{
+  std::vector<Offset>   ptr;
+  std::vector<Row>      col;
+  std::vector<PetscInt> i, j;
+  PetscMPIInt           size;
+
+  PetscFunctionBegin;
+  BlockGraphSymmetrised(graph, &ptr, &col);
+  i.reserve(ptr.size());
+  j.reserve(col.size() + static_cast<std::size_t>(graph.rows));
+  i.push_back(0);
+  for (Row row = 0; row < graph.rows; ++row) {
+    bool diagonal = false;
+    for (Offset k = ptr[row]; k < ptr[row + 1]; ++k) {
+      if (!diagonal && graph.global_row(col[k]) > graph.row_start + row) {
+        j.push_back(graph.row_start + row); // PETSc's own types expect a full diagonal
+        diagonal = true;
+      }
+      j.push_back(graph.global_row(col[k]));
+    }
+    if (!diagonal) j.push_back(graph.row_start + row);
+    i.push_back(static_cast<PetscInt>(j.size()));
+  }
+  const std::vector<PetscScalar> ones(j.size(), 1.0);
+  PetscCallMPI(MPI_Comm_size(graph.comm, &size));
+  PetscCall(MatCreate(graph.comm, mat));
+  PetscCall(MatSetSizes(*mat, graph.rows, graph.rows, graph.global_rows, graph.global_rows));
+  PetscCall(MatSetType(*mat, size == 1 ? MATSEQAIJ : MATMPIAIJ));
+  if (size == 1)
+    PetscCall(MatSeqAIJSetPreallocationCSR(*mat, i.data(), j.data(), ones.data()));
+  else
+    PetscCall(MatMPIAIJSetPreallocationCSR(*mat, i.data(), j.data(), ones.data()));
+  PetscCall(MatSetOption(*mat, MAT_SYMMETRIC, PETSC_TRUE));
+  PetscCall(MatSetOption(*mat, MAT_STRUCTURALLY_SYMMETRIC, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode apply_matcoloring(Mat mat, const std::string &type, PetscObject options, ISColoring *iscoloring)
+{
+  MatColoring mc;
+  const char *prefix;
+  PetscBool   same;
+
+  PetscFunctionBegin;
+  PetscCall(MatColoringRegisterJPLF());
+  PetscCall(MatColoringCreate(mat, &mc));
+  PetscCall(PetscObjectGetOptionsPrefix(options, &prefix));
+  PetscCall(PetscObjectSetOptionsPrefix((PetscObject)mc, prefix));
+  PetscCall(PetscObjectAppendOptionsPrefix((PetscObject)mc, "pc_mcpi_"));
+  PetscOptions database;
+  PetscCall(PetscObjectGetOptions(options, &database));
+  PetscCall(PetscObjectSetOptions((PetscObject)mc, database));
+  PetscCall(MatColoringSetDistance(mc, 1));
+  PetscCall(MatColoringSetType(mc, type.c_str()));
+  PetscCall(MatColoringSetFromOptions(mc));
+  PetscCall(PetscObjectTypeCompare((PetscObject)mc, type.c_str(), &same)); // a setter called after the options wins
+  if (!same) PetscCall(MatColoringSetType(mc, type.c_str()));
+  PetscCall(MatColoringApply(mc, iscoloring));
+  PetscCall(MatColoringDestroy(&mc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode exchange_ghost_colors(const BlockGraph &graph, Coloring *coloring)
+{
+  PetscFunctionBegin;
+  coloring->ghost_color.assign(graph.ghosts.size(), -1);
+  PetscCall(PetscSFBcastBegin(graph.ghost_sf, MPI_INT, coloring->color.data(), coloring->ghost_color.data(), MPI_REPLACE));
+  PetscCall(PetscSFBcastEnd(graph.ghost_sf, MPI_INT, coloring->color.data(), coloring->ghost_color.data(), MPI_REPLACE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Block rows that share a color with a neighbor, or have none: relaxing them together would be Jacobi without a word.
+PetscErrorCode check(const BlockGraph &graph, const std::string &type, const Coloring &coloring)
+{
+  PetscInt   bad      = 0;
+  const auto color_of = [&](Row column) {
+    return column < graph.rows ? coloring.color[column] : coloring.ghost_color[column - graph.rows];
+  };
+
+  PetscFunctionBegin;
+  for (Row i = 0; i < graph.rows; ++i) {
+    bool good = coloring.color[i] >= 0 && coloring.color[i] < coloring.colors;
+    for (Offset k = graph.ptr[i]; good && k < graph.ptr[i + 1]; ++k) good = color_of(graph.col[k]) != coloring.color[i];
+    for (Offset k = graph.in_ptr[i]; good && k < graph.in_ptr[i + 1]; ++k) good = color_of(graph.in_col[k]) != coloring.color[i];
+    if (!good) ++bad;
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &bad, 1, MPIU_INT, MPI_SUM, graph.comm));
+  PetscCheck(bad == 0, graph.comm, PETSC_ERR_PLIB,
+             "MatColoring type %s left %" PetscInt_FMT
+             " block rows without a color of their own among their neighbors. Use -pc_mcpi_mat_coloring_type jplf, or "
+             "a larger -pc_mcpi_mat_coloring_maxcolors",
+             type.c_str(), bad);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PetscErrorCode ColoringCreate(const BlockGraph &graph, const std::string &type, PetscObject options, Coloring *coloring)
+{
+  Mat                    mat;
+  PetscInt               n, colors;
+  const ISColoringValue *values;
+
+  PetscFunctionBegin;
+  *coloring = Coloring();
+  PetscCall(create_graph_matrix(graph, &mat));
+  PetscCall(apply_matcoloring(mat, type, options, &coloring->iscoloring));
+  PetscCall(MatDestroy(&mat));
+  PetscCall(ISColoringGetColors(coloring->iscoloring, &n, &colors, &values));
+  PetscInt wrong = n != graph.rows, most = colors;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPIU_INT, MPI_MAX, graph.comm));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPIU_INT, MPI_MAX, graph.comm));
+  PetscCheck(!wrong, graph.comm, PETSC_ERR_PLIB, "MatColoring type %s did not color the local rows. Use -pc_mcpi_mat_coloring_type jplf",
+             type.c_str());
+  coloring->colors = static_cast<int>(most);
+  coloring->color.assign(values, values + n);
+  PetscCall(exchange_ghost_colors(graph, coloring));
+  PetscCall(check(graph, type, *coloring));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ColoringDestroy(Coloring *coloring)
+{
+  PetscFunctionBegin;
+  PetscCall(ISColoringDestroy(&coloring->iscoloring));
+  *coloring = Coloring();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace mcpi

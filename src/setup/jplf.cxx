@@ -1,0 +1,176 @@
+#include "petscmcpi.h"
+
+#include <petsc/private/matimpl.h>
+
+#include <algorithm>
+#include <new>
+
+#include "pc/compat.h"
+#include "setup/jplf_steps.h"
+
+namespace mcpi::jplf {
+namespace {
+
+// First fit in natural order is sequential across ranks, since every rank owns consecutive rows: not for larger graphs.
+constexpr PetscInt64 natural_max_rows = PetscInt64{1} << 24;
+
+struct Settings {
+  PetscInt  passes = 0;
+  PetscReal effort = 3;
+};
+
+struct Outcome {
+  int                     largest_first = 0, natural = 0, recolored = 0; // colors after each step, 0: not done
+  std::vector<PetscInt64> sizes;
+};
+
+PetscErrorCode color_graph(const Graph &graph, const Settings &settings, Colors &color, Outcome &outcome)
+{
+  int colors;
+
+  PetscFunctionBegin;
+  PetscCall(color_bipartite(graph, color, &colors));
+  if (colors == 0) {
+    PetscCall(color_greedily(graph, Order::largest_first, color, &outcome.largest_first));
+    colors = outcome.largest_first;
+    if (graph.global_rows <= natural_max_rows) {
+      Colors natural;
+      PetscCall(color_greedily(graph, Order::natural, natural, &outcome.natural));
+      if (outcome.natural < colors) {
+        color.swap(natural);
+        colors = outcome.natural;
+      }
+    }
+    for (PetscInt pass = 0; pass < settings.passes && colors > 3; ++pass) PetscCall(recolor(graph, static_cast<int>(pass), color, &colors));
+    outcome.recolored = colors;
+    for (int before = colors + 1; colors < before && colors > 3 && settings.effort > 0;) { // it takes 3: it is not bipartite
+      before = colors;
+      PetscCall(sort_by_size(graph, color, colors, &outcome.sizes));
+      PetscCall(dissolve_last(graph, settings.effort, color, &colors));
+    }
+  }
+  PetscCall(sort_by_size(graph, color, colors, &outcome.sizes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
+{
+  const MPI_Comm   comm = PetscObjectComm((PetscObject)mc);
+  Graph            graph;
+  Colors           color;
+  Outcome          outcome;
+  PetscInt         n;
+  ISColoringValue *values;
+
+  PetscFunctionBegin;
+  PetscCall(graph_create(mc->mat, graph));
+  PetscCall(color_graph(graph, *static_cast<const Settings *>(mc->data), color, outcome));
+  PetscCall(graph_destroy(graph));
+  const auto colors = static_cast<PetscInt>(outcome.sizes.size());
+  PetscCall(PetscInfo(mc,
+                      "%" PetscInt_FMT " colors of %" PetscInt64_FMT " to %" PetscInt64_FMT
+                      " rows (0 if not tried: %d largest first, %d in natural order, %d after passes)\n",
+                      colors, outcome.sizes.front(), outcome.sizes.back(), outcome.largest_first, outcome.natural, outcome.recolored));
+  PetscCheck(colors <= mc->maxcolors, comm, PETSC_ERR_ARG_OUTOFRANGE,
+             "The coloring has %" PetscInt_FMT " colors, -mat_coloring_maxcolors allows %" PetscInt_FMT, colors, mc->maxcolors);
+  PetscCheck(colors <= IS_COLORING_MAX, comm, PETSC_ERR_SUP, "The coloring has %" PetscInt_FMT " colors, an ISColoring holds %d", colors,
+             static_cast<int>(IS_COLORING_MAX));
+  PetscCall(MatGetLocalSize(mc->mat, &n, nullptr));
+  PetscCall(PetscMalloc1(n, &values));
+  std::transform(color.begin(), color.begin() + n, values, [](int c) { return static_cast<ISColoringValue>(c); });
+  PetscCall(ISColoringCreate(comm, colors, n, values, PETSC_OWN_POINTER, iscoloring));
+  PetscCall(ISColoringSetType(*iscoloring, IS_COLORING_GLOBAL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode apply(MatColoring mc, ISColoring *iscoloring)
+{
+  PetscFunctionBegin;
+  PetscCheck(mc->dist == 1, PetscObjectComm((PetscObject)mc), PETSC_ERR_SUP,
+             "MatColoring type jplf is for distance 1, not %" PetscInt_FMT ". Use -mat_coloring_distance 1 or MatColoringSetDistance()",
+             mc->dist);
+  try {
+    PetscCall(color_matrix(mc, iscoloring));
+  } catch (const std::bad_alloc &) {
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for the graph of MatColoring type jplf");
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsObject)
+{
+  Settings &settings = *static_cast<Settings *>(mc->data);
+
+  PetscFunctionBegin;
+  PetscOptionsHeadBegin(PetscOptionsObject, "JPLF options");
+  PetscCall(
+      PetscOptionsBoundedInt("-mat_coloring_jplf_passes", "Passes of iterated greedy", "", settings.passes, &settings.passes, nullptr, 0));
+  PetscCall(PetscOptionsReal("-mat_coloring_jplf_effort",
+                             "Work of one attempt to do with one color fewer, in passes over the graph; 0: no attempts", "",
+                             settings.effort, &settings.effort, nullptr));
+  PetscCheck(settings.effort >= 0, PetscObjectComm((PetscObject)mc), PETSC_ERR_ARG_OUTOFRANGE,
+             "-mat_coloring_jplf_effort must not be negative");
+  PetscOptionsHeadEnd();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode destroy(MatColoring mc)
+{
+  PetscFunctionBegin;
+  delete static_cast<Settings *>(mc->data);
+  mc->data = nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*MC
+  MATCOLORINGJPLF - "jplf": a distance 1 coloring that is the same on any number of MPI processes
+
+  Options Database Keys:
++ -mat_coloring_jplf_passes <0> - passes of iterated greedy over the first coloring
+- -mat_coloring_jplf_effort <3> - work of one attempt to do with one color fewer, in passes over the graph; 0 makes no attempts
+
+  Level: intermediate
+
+  Notes:
+  Colors the graph of A + A^T without its diagonal; for a given numbering of the rows the result does not depend on how they are distributed.
+  Set `MatColoringSetDistance()` to 1, since `MatColoring`'s own default is 2. `MatColoringSetWeights()` and
+  `-mat_coloring_weight_type` are not used. A graph that needs more than `-mat_coloring_maxcolors` is an error.
+
+  A bipartite graph (5- and 7-point stencils) is recognised and gets its two colors. Otherwise the rows are colored by first fit, largest degree
+  first and ties by a hash of the global row, in parallel as by Jones and Plassmann; graphs of at most 2^24 rows also in natural order, which is
+  best for many structured grids, and the better one is taken. Then come the passes of iterated greedy, and attempts to dissolve the smallest
+  color class by a local search in partial colorings, until one fails. Color 0 has the most rows, and sizes decrease.
+
+  Works with `MATAIJ`, its GPU types and, more slowly, every type with `MatGetRow()`, whose scalar rows are colored. `-info` shows how many
+  colors each step left.
+
+  References:
++ M. T. Jones and P. E. Plassmann, A parallel graph coloring heuristic, SIAM J. Sci. Comput. 14 (1993)
+. D. J. A. Welsh and M. B. Powell, An upper bound for the chromatic number of a graph and its application to timetabling problems,
+  Comput. J. 10 (1967): largest first
+. J. C. Culberson, Iterated greedy graph coloring and the difficulty landscape, University of Alberta TR 92-07 (1992)
+- I. Bloechliger and N. Zufferey, A graph coloring heuristic using partial solutions and a reactive tabu scheme,
+  Comput. Oper. Res. 35 (2008)
+
+.seealso: `MatColoring`, `MatColoringSetType()`, `MatColoringSetDistance()`, `MATCOLORINGJP`, `MATCOLORINGGREEDY`
+M*/
+PetscErrorCode create(MatColoring mc)
+{
+  PetscFunctionBegin;
+  mc->data = new (std::nothrow) Settings;
+  PetscCheck(mc->data, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for MatColoring type jplf");
+  mc->ops->apply          = apply;
+  mc->ops->destroy        = destroy;
+  mc->ops->setfromoptions = set_from_options;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+} // namespace mcpi::jplf
+
+PetscErrorCode MatColoringRegisterJPLF(void)
+{
+  PetscFunctionBegin;
+  PetscCall(MatColoringRegister(MATCOLORINGJPLF, mcpi::jplf::create));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

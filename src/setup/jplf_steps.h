@@ -1,0 +1,32 @@
+// The steps of jplf. Every decision rests on global integers (rows, degrees, counts), never on the partition.
+#pragma once
+
+#include "setup/jplf_graph.h"
+
+namespace mcpi::jplf {
+
+inline constexpr int uncolored = -1;
+
+// One per vertex of the graph, ghosts included
+using Colors = std::vector<int>;
+
+enum class Order { largest_first, natural };
+
+// All steps are collective, and leave the ghosts' colors up to date.
+
+// The two colors of a bipartite graph (one if there are no edges); *colors = 0 if the graph is not bipartite.
+PetscErrorCode color_bipartite(const Graph &graph, Colors &color, int *colors);
+
+// Jones-Plassmann: what sequential first-fit gives in this order of the global rows
+PetscErrorCode color_greedily(const Graph &graph, Order order, Colors &color, int *colors);
+
+// One pass of iterated greedy: first fit again, class by class, in an order of the classes that depends on pass. Never adds colors.
+PetscErrorCode recolor(const Graph &graph, int pass, Colors &color, int *colors);
+
+// Sorts the colors by decreasing size of their classes, ties by color.
+PetscErrorCode sort_by_size(const Graph &graph, Colors &color, int colors, std::vector<PetscInt64> *sizes);
+
+// Tries to do without the last color. effort bounds the work, in passes over the graph. Leaves the coloring as it was if it fails.
+PetscErrorCode dissolve_last(const Graph &graph, PetscReal effort, Colors &color, int *colors);
+
+} // namespace mcpi::jplf

@@ -1,0 +1,110 @@
+#include "setup/block_graph.h"
+
+#include "pc/compat.h"
+
+namespace mcpi {
+namespace {
+
+struct SupportedType {
+  const char *name;
+  bool        parallel, blocked, symmetric;
+};
+
+// Derived types (seqaijcusparse, seqbaijmkl, ...) keep the data of their base type.
+const SupportedType supported_types[] = {
+    {MATSEQBAIJ, false, true, false}, {MATMPIBAIJ, true, true, false},  {MATSEQAIJ, false, false, false},
+    {MATMPIAIJ, true, false, false},  {MATSEQSBAIJ, false, true, true}, {MATMPISBAIJ, true, true, true},
+};
+
+} // namespace
+
+PetscErrorCode MatrixPartsGet(Mat mat, MatrixParts *parts)
+{
+  const SupportedType *type = nullptr;
+  PetscInt             row_bs, column_bs, m, n, M, N;
+  MatType              name;
+  PetscBool            assembled;
+
+  PetscFunctionBegin;
+  *parts = MatrixParts();
+  PetscCall(MatGetType(mat, &name));
+  for (const SupportedType &candidate : supported_types) {
+    PetscBool same;
+    PetscCall(PetscObjectBaseTypeCompare((PetscObject)mat, candidate.name, &same));
+    if (same) {
+      type = &candidate;
+      break;
+    }
+  }
+  PetscCheck(type, PetscObjectComm((PetscObject)mat), PETSC_ERR_SUP,
+             "PCMCPI needs a BAIJ, SBAIJ or AIJ matrix, not %s. Use -mat_type baij, -dm_mat_type baij or MatConvert(), or give "
+             "PCSetOperators() such a Pmat",
+             name);
+  PetscCall(MatGetSize(mat, &M, &N));
+  PetscCall(MatGetLocalSize(mat, &m, &n));
+  PetscCall(MatGetBlockSizes(mat, &row_bs, &column_bs));
+  PetscCheck(M == N, PetscObjectComm((PetscObject)mat), PETSC_ERR_ARG_SIZ,
+             "PCMCPI needs a square matrix, this one is %" PetscInt_FMT " x %" PetscInt_FMT, M, N);
+  PetscCheck(row_bs == column_bs, PetscObjectComm((PetscObject)mat), PETSC_ERR_ARG_SIZ,
+             "PCMCPI needs square blocks, these are %" PetscInt_FMT " x %" PetscInt_FMT
+             ". Use MatSetBlockSize() before the matrix is set up",
+             row_bs, column_bs);
+  PetscInt unlike[2] = {m != n, m % row_bs != 0};
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, unlike, 2, MPIU_INT, MPI_MAX, PetscObjectComm((PetscObject)mat)));
+  PetscCheck(!unlike[0], PetscObjectComm((PetscObject)mat), PETSC_ERR_ARG_SIZ,
+             "PCMCPI needs the same partition of rows and columns. Use MatSetSizes() with equal local sizes");
+  PetscCheck(!unlike[1], PetscObjectComm((PetscObject)mat), PETSC_ERR_ARG_SIZ,
+             "PCMCPI needs local sizes that are multiples of the block size %" PetscInt_FMT ". Use MatSetSizes() or MatSetBlockSize()",
+             row_bs);
+  PetscCall(MatAssembled(mat, &assembled));
+  PetscCheck(assembled, PetscObjectComm((PetscObject)mat), PETSC_ERR_ARG_WRONGSTATE,
+             "PCMCPI needs an assembled matrix. Call MatAssemblyBegin() and MatAssemblyEnd()");
+
+  Mat source = mat;
+  if (type->symmetric) {
+    PetscCall(PetscInfo(mat, "%s is converted to BAIJ at every numeric set-up; assemble a BAIJ matrix to save the copy\n", name));
+    PetscCall(MatConvert(mat, type->parallel ? MATMPIBAIJ : MATSEQBAIJ, MAT_INITIAL_MATRIX, &parts->copy));
+    source = parts->copy;
+  }
+  parts->blocked = type->blocked;
+  parts->bs      = row_bs;
+  if (!type->parallel)
+    parts->diag = source;
+  else if (type->blocked)
+    PetscCall(MatMPIBAIJGetSeqBAIJ(source, &parts->diag, &parts->offdiag, &parts->garray));
+  else
+    PetscCall(MatMPIAIJGetSeqAIJ(source, &parts->diag, &parts->offdiag, &parts->garray));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatrixPartsDestroy(MatrixParts *parts)
+{
+  PetscFunctionBegin;
+  PetscCall(MatDestroy(&parts->copy));
+  *parts = MatrixParts();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode RowStructure::open(Mat mat, bool blocked)
+{
+  PetscBool done;
+
+  PetscFunctionBegin;
+  mat_     = mat;
+  blocked_ = blocked;
+  PetscCall(MatGetRowIJ(mat, 0, PETSC_FALSE, blocked ? PETSC_TRUE : PETSC_FALSE, &rows, &i, &j, &done));
+  PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_SUP, "This matrix type does not give its row structure. Use -mat_type baij or aij");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode RowStructure::close()
+{
+  PetscBool done;
+
+  PetscFunctionBegin;
+  if (mat_) PetscCall(MatRestoreRowIJ(mat_, 0, PETSC_FALSE, blocked_ ? PETSC_TRUE : PETSC_FALSE, &rows, &i, &j, &done));
+  mat_ = nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace mcpi

@@ -1,0 +1,145 @@
+#include "setup/ordering.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "pc/compat.h"
+
+namespace mcpi {
+namespace {
+
+constexpr int kTileRows = 32; // rows whose gathers share a cache
+constexpr int kLineRows = 4;  // rows that share a cache line or two
+
+std::uint64_t spread(std::uint64_t bits, int dim)
+{
+  std::uint64_t out = 0;
+  for (int b = 0; b < 64 / dim; ++b) out |= (bits >> b & 1U) << (b * dim);
+  return out;
+}
+
+void morton_order(const BlockGraph &graph, const Coordinates &coordinates, std::vector<Row> *order)
+{
+  const int                  dim = coordinates.dim, levels = std::min(63 / dim, 31);
+  std::vector<std::uint64_t> key(static_cast<std::size_t>(graph.rows), 0);
+  for (int d = 0; d < dim; ++d) {
+    double low = std::numeric_limits<double>::max(), high = std::numeric_limits<double>::lowest();
+    for (Row i = 0; i < graph.rows; ++i) {
+      low  = std::min(low, coordinates.points[static_cast<std::size_t>(i) * dim + d]);
+      high = std::max(high, coordinates.points[static_cast<std::size_t>(i) * dim + d]);
+    }
+    const double cells = static_cast<double>((std::uint64_t(1) << levels) - 1), scale = high > low ? cells / (high - low) : 0.0;
+    for (Row i = 0; i < graph.rows; ++i) {
+      const double cell = (coordinates.points[static_cast<std::size_t>(i) * dim + d] - low) * scale;
+      key[i] |= spread(cell > 0.0 ? static_cast<std::uint64_t>(std::min(cell, cells)) : 0U, dim) << d; // a NaN goes to 0
+    }
+  }
+  std::stable_sort(order->begin(), order->end(), [&](Row a, Row b) { return key[a] < key[b]; });
+}
+
+PetscErrorCode create_local_graph(const BlockGraph &graph, Mat *mat)
+{
+  std::vector<Offset>   ptr;
+  std::vector<Row>      col;
+  std::vector<PetscInt> i(1, 0), j;
+
+  PetscFunctionBegin;
+  BlockGraphSymmetrised(graph, &ptr, &col);
+  for (Row row = 0; row < graph.rows; ++row) {
+    const std::size_t first = j.size();
+    j.push_back(row);
+    for (Offset k = ptr[row]; k < ptr[row + 1]; ++k)
+      if (col[k] < graph.rows) j.push_back(col[k]);
+    std::sort(j.begin() + static_cast<std::ptrdiff_t>(first), j.end());
+    i.push_back(static_cast<PetscInt>(j.size()));
+  }
+  const std::vector<PetscScalar> ones(j.size(), 1.0);
+  PetscCall(MatCreate(PETSC_COMM_SELF, mat));
+  PetscCall(MatSetSizes(*mat, graph.rows, graph.rows, graph.rows, graph.rows));
+  PetscCall(MatSetType(*mat, MATSEQAIJ));
+  PetscCall(MatSeqAIJSetPreallocationCSR(*mat, i.data(), j.data(), ones.data()));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode petsc_order(Mat mat, MatOrderingType type, std::vector<Row> *order)
+{
+  IS              rows, columns;
+  const PetscInt *index;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetOrdering(mat, type, &rows, &columns));
+  PetscCall(ISGetIndices(rows, &index));
+  std::copy_n(index, order->size(), order->begin());
+  PetscCall(ISRestoreIndices(rows, &index));
+  PetscCall(ISDestroy(&rows));
+  PetscCall(ISDestroy(&columns));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Lines of x that tiles of rows touch in a sweep: what the caches have to fetch.
+Offset touched_lines(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order)
+{
+  std::vector<Row> start(static_cast<std::size_t>(coloring.colors) + 1, 0), place(static_cast<std::size_t>(graph.rows)),
+      sorted(place.size());
+  for (const int color : coloring.color) ++start[color + 1];
+  std::partial_sum(start.begin(), start.end(), start.begin());
+  for (const Row row : order) {
+    place[row]         = start[coloring.color[row]]++;
+    sorted[place[row]] = row;
+  }
+  Offset           touched = 0;
+  std::vector<Row> last_tile(static_cast<std::size_t>(graph.rows) / kLineRows + 1, -1);
+  for (Row p = 0; p < graph.rows; ++p)
+    for (Offset k = graph.ptr[sorted[p]]; k < graph.ptr[sorted[p] + 1]; ++k) {
+      if (graph.col[k] >= graph.rows) continue;
+      Row &tile = last_tile[place[graph.col[k]] / kLineRows];
+      touched += tile != p / kTileRows;
+      tile = p / kTileRows;
+    }
+  return touched;
+}
+
+} // namespace
+
+PetscErrorCode OrderingCreate(const BlockGraph &graph, const Coloring &coloring, PCMCPIOrderingType type, const Coordinates &coordinates,
+                              std::vector<Row> *order, PCMCPIOrderingType *used)
+{
+  Mat mat = nullptr;
+
+  PetscMPIInt usable = coordinates.dim > 0 && coordinates.points.size() == static_cast<std::size_t>(coordinates.dim) * graph.rows;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &usable, 1, MPI_INT, MPI_MIN, graph.comm));
+  PetscCheck(usable || type != PC_MCPI_ORDERING_COORDINATES, graph.comm, PETSC_ERR_ORDER,
+             "-pc_mcpi_ordering coordinates needs PCSetCoordinates() with one point for each local block row before the set-up");
+  order->resize(static_cast<std::size_t>(graph.rows));
+  std::iota(order->begin(), order->end(), 0);
+  if (type == PC_MCPI_ORDERING_AUTO && usable) type = PC_MCPI_ORDERING_COORDINATES;
+  *used = type;
+  if (type == PC_MCPI_ORDERING_COORDINATES) morton_order(graph, coordinates, order);
+  if (type == PC_MCPI_ORDERING_COORDINATES || type == PC_MCPI_ORDERING_NATURAL) PetscFunctionReturn(PETSC_SUCCESS);
+  if (type == PC_MCPI_ORDERING_AUTO) *used = PC_MCPI_ORDERING_NATURAL;
+  if (graph.rows == 0) PetscFunctionReturn(PETSC_SUCCESS);
+
+  struct Candidate {
+    PCMCPIOrderingType type;
+    MatOrderingType    name;
+  };
+  Offset           least = type == PC_MCPI_ORDERING_AUTO ? touched_lines(graph, coloring, *order) : std::numeric_limits<Offset>::max();
+  std::vector<Row> candidate(order->size());
+  PetscCall(create_local_graph(graph, &mat));
+  for (const Candidate &c : {Candidate{PC_MCPI_ORDERING_RCM, MATORDERINGRCM}, Candidate{PC_MCPI_ORDERING_ND, MATORDERINGND}}) {
+    if (type != PC_MCPI_ORDERING_AUTO && type != c.type) continue;
+    PetscCall(petsc_order(mat, c.name, &candidate));
+    const Offset lines = touched_lines(graph, coloring, candidate);
+    if (lines >= least) continue;
+    least  = lines;
+    *used  = c.type;
+    *order = candidate;
+  }
+  PetscCall(MatDestroy(&mat));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace mcpi

@@ -1,0 +1,18 @@
+// The order of the rows inside a color: it changes how x is gathered, never the answer.
+#pragma once
+
+#include "petscmcpitypes.h"
+#include "setup/coloring.h"
+
+namespace mcpi {
+
+struct Coordinates {
+  int                 dim = 0; // 0: none were given
+  std::vector<double> points;  // dim numbers a local block row
+};
+
+// order: local rows in the order in which each color takes them. used: the type that auto chose on this rank. Collective.
+PetscErrorCode OrderingCreate(const BlockGraph &graph, const Coloring &coloring, PCMCPIOrderingType type, const Coordinates &coordinates,
+                              std::vector<Row> *order, PCMCPIOrderingType *used);
+
+} // namespace mcpi

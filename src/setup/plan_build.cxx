@@ -1,0 +1,168 @@
+#include "setup/plan_build.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "pc/compat.h"
+
+namespace mcpi {
+namespace {
+
+// Blocks of one plan row before they are split and sorted
+struct Entry {
+  PetscInt global;
+  Row      column; // plan numbering
+  Offset   source;
+};
+
+// Sorted by global column, so that sums do not depend on the partition.
+void append_row(std::vector<Entry> &row, const std::vector<int> &color, int own, ColorPlan &plan)
+{
+  std::sort(row.begin(), row.end(), [](const Entry &a, const Entry &b) { return a.global < b.global; });
+  for (const Entry &entry : row) {
+    Triangle &triangle = color[entry.column] < own ? plan.lower : plan.upper;
+    triangle.col.push_back(entry.column);
+    triangle.source.push_back(entry.source);
+  }
+  plan.lower.ptr.push_back(static_cast<Offset>(plan.lower.col.size()));
+  plan.upper.ptr.push_back(static_cast<Offset>(plan.upper.col.size()));
+}
+
+std::vector<int> column_colors(const ColorPlan &plan)
+{
+  std::vector<int> color(static_cast<std::size_t>(plan.rows) + plan.ghosts);
+  for (int c = 0; c < plan.colors; ++c) {
+    std::fill(color.begin() + plan.color_begin[c], color.begin() + plan.color_begin[c + 1], c);
+    std::fill(color.begin() + plan.rows + plan.ghost_begin[c], color.begin() + plan.rows + plan.ghost_begin[c + 1], c);
+  }
+  return color;
+}
+
+// Rows by color, boundary rows first, else as ordered.
+void number_rows(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order, ColorPlan &plan)
+{
+  std::vector<char> boundary(static_cast<std::size_t>(graph.rows), 0);
+  for (Row i = 0; i < graph.rows; ++i) {
+    const bool reads = graph.ptr[i] < graph.ptr[i + 1] && graph.col[graph.ptr[i + 1] - 1] >= graph.rows; // ghosts come last
+    boundary[i]      = reads || graph.in_ptr[i] < graph.in_ptr[i + 1];
+  }
+  std::vector<Row> next(2 * static_cast<std::size_t>(plan.colors) + 1, 0);
+  for (Row i = 0; i < graph.rows; ++i) ++next[2 * coloring.color[i] + (boundary[i] ? 0 : 1) + 1];
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  for (int c = 0; c < plan.colors; ++c) {
+    plan.color_begin.push_back(next[2 * c]);
+    plan.boundary_end.push_back(next[2 * c + 1]);
+  }
+  plan.color_begin.push_back(graph.rows);
+  plan.row_of.resize(static_cast<std::size_t>(graph.rows));
+  for (const Row row : order) plan.row_of[next[2 * coloring.color[row] + (boundary[row] ? 0 : 1)]++] = row;
+}
+
+// Ghosts by color, then by global row. place: graph ghost -> plan ghost.
+std::vector<Row> number_ghosts(const BlockGraph &graph, const Coloring &coloring, ColorPlan &plan)
+{
+  plan.ghosts = static_cast<Row>(graph.ghosts.size());
+  plan.ghost_begin.assign(static_cast<std::size_t>(plan.colors) + 1, 0);
+  for (const int color : coloring.ghost_color) ++plan.ghost_begin[color + 1];
+  std::partial_sum(plan.ghost_begin.begin(), plan.ghost_begin.end(), plan.ghost_begin.begin());
+  std::vector<Row> next(plan.ghost_begin.begin(), plan.ghost_begin.end() - 1), place(graph.ghosts.size());
+  for (std::size_t g = 0; g < place.size(); ++g) place[g] = next[coloring.ghost_color[g]]++;
+  return place;
+}
+
+std::vector<Row> inverse(const std::vector<Row> &permutation)
+{
+  std::vector<Row> result(permutation.size());
+  for (std::size_t p = 0; p < permutation.size(); ++p) result[permutation[p]] = static_cast<Row>(p);
+  return result;
+}
+
+} // namespace
+
+PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order, BuiltPlan *built)
+{
+  ColorPlan            &plan = built->plan;
+  std::vector<PetscInt> plan_row(static_cast<std::size_t>(graph.rows)), ghost_plan_row(graph.ghosts.size());
+  const PetscSFNode    *remote;
+  PetscInt              leaves;
+
+  PetscFunctionBegin;
+  plan        = ColorPlan();
+  plan.bs     = static_cast<int>(graph.bs);
+  plan.rows   = graph.rows;
+  plan.colors = coloring.colors;
+  number_rows(graph, coloring, order, plan);
+  const std::vector<Row> place        = inverse(plan.row_of);
+  built->ghost_place                  = number_ghosts(graph, coloring, plan);
+  const std::vector<Row> &ghost_place = built->ghost_place;
+
+  std::copy(place.begin(), place.end(), plan_row.begin());
+  PetscCall(PetscSFBcastBegin(graph.ghost_sf, MPIU_INT, plan_row.data(), ghost_plan_row.data(), MPI_REPLACE));
+  PetscCall(PetscSFBcastEnd(graph.ghost_sf, MPIU_INT, plan_row.data(), ghost_plan_row.data(), MPI_REPLACE));
+  PetscCall(PetscSFGetGraph(graph.ghost_sf, nullptr, &leaves, nullptr, &remote));
+  built->ghost_owner.resize(graph.ghosts.size());
+  for (PetscInt g = 0; g < leaves; ++g) {
+    built->ghost_owner[ghost_place[g]].rank  = remote[g].rank;
+    built->ghost_owner[ghost_place[g]].index = ghost_plan_row[g];
+  }
+
+  const std::vector<int> color = column_colors(plan);
+  std::vector<Entry>     row;
+  plan.lower.ptr.assign(1, 0);
+  plan.upper.ptr.assign(1, 0);
+  for (Row p = 0; p < plan.rows; ++p) {
+    const Row    i     = plan.row_of[p];
+    const Offset begin = graph.ptr[i];
+    row.clear();
+    for (Offset k = begin; k < graph.ptr[i + 1]; ++k) {
+      const Row column = graph.col[k] < graph.rows ? place[graph.col[k]] : plan.rows + ghost_place[graph.col[k] - graph.rows];
+      row.push_back({graph.global_row(graph.col[k]), column, k - begin});
+    }
+    append_row(row, color, color[p], plan);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void PlanBuildTransposed(const BlockGraph &graph, const BuiltPlan &built, ColorPlan *transposed, std::vector<Offset> *outgoing)
+{
+  const ColorPlan       &plan   = built.plan;
+  const std::vector<Row> place  = inverse(plan.row_of);
+  const std::vector<int> color  = column_colors(plan);
+  const Offset           lowers = static_cast<Offset>(plan.lower.col.size());
+
+  std::vector<Offset> stored(graph.col.size()); // block of the graph -> stored block
+  for (Row p = 0; p < plan.rows; ++p)
+    for (const Triangle *triangle : {&plan.lower, &plan.upper})
+      for (Offset k = triangle->ptr[p]; k < triangle->ptr[p + 1]; ++k)
+        stored[graph.ptr[plan.row_of[p]] + triangle->source[k]] = k + (triangle == &plan.upper ? lowers : 0);
+
+  std::vector<Offset> start(static_cast<std::size_t>(plan.rows) + 1, 0);
+  for (const Row column : graph.col)
+    if (column < graph.rows) ++start[column + 1];
+  std::partial_sum(start.begin(), start.end(), start.begin());
+  std::vector<Entry>  local(static_cast<std::size_t>(start.back()));
+  std::vector<Offset> next(start.begin(), start.end() - 1);
+  outgoing->clear();
+  for (Row i = 0; i < graph.rows; ++i)
+    for (Offset k = graph.ptr[i]; k < graph.ptr[i + 1]; ++k)
+      if (graph.col[k] < graph.rows)
+        local[next[graph.col[k]]++] = {graph.row_start + i, place[i], stored[k]};
+      else
+        outgoing->push_back(stored[k]);
+
+  *transposed       = plan;
+  transposed->lower = transposed->upper = Triangle();
+  transposed->lower.ptr.assign(1, 0);
+  transposed->upper.ptr.assign(1, 0);
+  std::vector<Entry> row;
+  for (Row p = 0; p < plan.rows; ++p) {
+    const Row i = plan.row_of[p];
+    row.assign(local.begin() + start[i], local.begin() + start[i + 1]);
+    for (Offset k = graph.in_ptr[i]; k < graph.in_ptr[i + 1]; ++k)
+      row.push_back({graph.global_row(graph.in_col[k]), plan.rows + built.ghost_place[graph.in_col[k] - graph.rows],
+                     plan.blocks() + graph.in_slot[k]});
+    append_row(row, color, color[p], *transposed);
+  }
+}
+
+} // namespace mcpi
