@@ -23,8 +23,10 @@ double power_of_two_below(double value)
 }
 
 // Gauss-Jordan in place. Written for rows; run on a column-major block it inverts the transpose in place, which is the inverse transposed.
-bool gauss_jordan(int n, double *a, double tolerance, int *pivot)
+// N 0 takes the size at run time.
+template <int N> bool gauss_jordan(int size, double *a, double tolerance, int *pivot)
 {
+  const int n = N > 0 ? N : size;
   for (int k = 0; k < n; ++k) {
     int p = k;
     for (int i = k + 1; i < n; ++i)
@@ -47,6 +49,10 @@ bool gauss_jordan(int n, double *a, double tolerance, int *pivot)
       for (int i = 0; i < n; ++i) std::swap(a[i * n + k], a[i * n + pivot[k]]);
   return true;
 }
+
+bool (*const small_inverse[])(int, double *, double, int *) = {gauss_jordan<0>, gauss_jordan<1>, gauss_jordan<2>,
+                                                               gauss_jordan<3>, gauss_jordan<4>, gauss_jordan<5>,
+                                                               gauss_jordan<6>, gauss_jordan<7>, gauss_jordan<8>};
 
 bool lapack_inverse(int n, double *a, double tolerance, double *work, int *pivot)
 {
@@ -87,8 +93,10 @@ Inversion invert(int bs, const double *block, double *inverse, double *work, int
     column[j] = 1.0 / power_of_two_below(largest);
     for (int i = 0; i < bs; ++i) inverse[j * bs + i] *= column[j];
   }
-  const double tolerance = bs > 1 ? bs * std::numeric_limits<double>::epsilon() : 0.0;
-  if (!(bs < kLapackFrom ? gauss_jordan(bs, inverse, tolerance, pivot) : lapack_inverse(bs, inverse, tolerance, rest, pivot)))
+  // PETSc's own default for zero pivots, and more where more roundings meet
+  const double tolerance = bs > 1 ? std::max(100, 16 * bs) * std::numeric_limits<double>::epsilon() : 0.0;
+  if (!(bs < kLapackFrom ? small_inverse[bs <= 8 ? bs : 0](bs, inverse, tolerance, pivot)
+                         : lapack_inverse(bs, inverse, tolerance, rest, pivot)))
     return Inversion::singular;
   for (int j = 0; j < bs; ++j)
     for (int i = 0; i < bs; ++i) {

@@ -35,7 +35,7 @@ struct CpuKernels {
   // The product for this storage, vectors in double or float, and block size
   ProductFn (*product)(PCMCPIPrecision storage, bool x_is_double, int bs);
   // out_k = left * in_k * diag(right) for count column-major blocks; out contiguous. left has leading dimension bs. max_abs[p + q*bs] is
-  // raised to |out_k(p,q)|; NaN in the product is never lost: it makes the function return false. in and out never overlap.
+  // raised to |out_k(p,q)|; a product that is not finite makes the function return false. in and out never overlap.
   bool (*premultiply)(int bs, const double *left, const double *right, const double *const *in, int count, double *out, double *max_abs);
   // count contiguous column-major blocks into records; returns the index of the first block that the precision cannot hold, or -1
   int (*encode)(PCMCPIPrecision storage, int bs, const double *blocks, int count, std::byte *records);

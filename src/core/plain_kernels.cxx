@@ -69,7 +69,7 @@ bool premultiply(int bs, const double *left, const double *right, const double *
         for (std::size_t l = 0; l < size; ++l) sum += left[p + l * size] * in[k][l + q * size];
         const double value = sum * right[q];
         *out++             = value;
-        good &= !std::isnan(value);
+        good &= std::isfinite(value);
         max_abs[p + q * size] = std::max(max_abs[p + q * size], std::abs(value));
       }
   return good;

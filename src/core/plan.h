@@ -31,7 +31,7 @@ struct ColorPlan {
   std::vector<Row> row_of;       // plan row -> local block row of the matrix
   Triangle         lower, upper;
 
-  Offset           blocks() const { return static_cast<Offset>(lower.col.size() + upper.col.size()); }
+  Offset blocks() const { return static_cast<Offset>(lower.col.size() + upper.col.size()); }
 };
 
 } // namespace mcpi

@@ -8,16 +8,24 @@ namespace {
 
 constexpr int    kPasses    = 50;
 constexpr double kFp16Limit = 65504.0;
+constexpr double kExponents = 1020.0; // factors and their inverses stay normal numbers
+
+double power_of_two(double exponent)
+{
+  return std::exp2(std::clamp(exponent, -kExponents, kExponents));
+}
 
 double nearest_power_of_two(double value)
 {
-  return std::exp2(std::round(std::log2(value)));
+  return power_of_two(std::round(std::log2(value)));
 }
 
-// Largest power of two that keeps factor*largest within fp16.
+// Largest power of two that keeps factor*largest within fp16. By mantissa and exponent: a quotient could overflow.
 double fp16_factor(double largest)
 {
-  return largest > 0.0 ? std::exp2(std::floor(std::log2(kFp16Limit / largest))) : 1.0;
+  int          limit_exponent = 0, exponent = 0;
+  const double limit = std::frexp(kFp16Limit, &limit_exponent), mantissa = std::frexp(largest, &exponent);
+  return largest > 0.0 ? power_of_two(limit_exponent - exponent - (mantissa > limit ? 1 : 0)) : 1.0;
 }
 
 double largest_scaled(int bs, const std::vector<double> &maxima, const Scales &scales)
@@ -59,9 +67,13 @@ Scales unit_scales(int bs)
   return scales;
 }
 
-std::vector<double> osborne(int bs, const std::vector<double> &maxima)
+// A component that only reads, or is only read, would slide away for ever: its couplings are brought to the size of the diagonal's.
+void osborne(int bs, const std::vector<double> &maxima, std::vector<double> &s)
 {
-  std::vector<double> s(bs, 1.0);
+  double diagonal = 0.0;
+  for (int p = 0; p < bs; ++p) diagonal = std::max(diagonal, maxima[p + p * bs]);
+  if (diagonal == 0.0) diagonal = 1.0;
+  std::fill(s.begin(), s.end(), 1.0);
   for (int pass = 0; pass < kPasses; ++pass) {
     bool changed = false;
     for (int p = 0; p < bs; ++p) {
@@ -71,25 +83,27 @@ std::vector<double> osborne(int bs, const std::vector<double> &maxima)
         row    = std::max(row, maxima[p + q * bs] * s[q] / s[p]);
         column = std::max(column, maxima[q + p * bs] * s[p] / s[q]);
       }
-      if (row == 0.0 || column == 0.0) continue;
-      const double factor = nearest_power_of_two(std::sqrt(row / column));
+      if (row == 0.0 && column == 0.0) continue;
+      const double factor = nearest_power_of_two(column == 0.0 ? row / diagonal : row == 0.0 ? diagonal / column : std::sqrt(row / column));
       s[p] *= factor;
       changed = changed || factor != 1.0;
     }
     if (!changed) break;
   }
-  return s;
 }
 
-Scales compute_scales(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision storage, int bs, const std::vector<double> &maxima)
+void compute_scales(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision storage, int bs, const std::vector<double> &maxima,
+                    Scales &scales)
 {
-  Scales scales = unit_scales(bs);
-  if (scaling == PC_MCPI_SCALING_NONE) return scales;
+  std::fill(scales.left.begin(), scales.left.end(), 1.0);
+  std::fill(scales.right.begin(), scales.right.end(), 1.0);
+  scales.alpha = 1.0;
+  if (scaling == PC_MCPI_SCALING_NONE) return;
   if (scaling == PC_MCPI_SCALING_BALANCED) {
     if (form == PC_MCPI_FORM_FACTORED) {
       equilibrate(bs, maxima, scales);
     } else {
-      scales.right = osborne(bs, maxima);
+      osborne(bs, maxima, scales.right);
       for (int p = 0; p < bs; ++p) scales.left[p] = 1.0 / scales.right[p];
     }
   }
@@ -97,11 +111,10 @@ Scales compute_scales(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision st
   double       factor  = 1.0;
   if (scaling == PC_MCPI_SCALING_GLOBAL)
     factor = fp16_factor(largest);
-  else if (storage == PC_MCPI_PRECISION_FP16 && (largest > kFp16Limit / 4 || largest < 1.0 / 16))
+  else if (storage == PC_MCPI_PRECISION_FP16 && largest > 0.0 && (largest > kFp16Limit / 4 || largest < 1.0 / 16))
     factor = fp16_factor(largest) / 16;
   for (double &left : scales.left) left *= factor;
   if (form == PC_MCPI_FORM_PRESCALED) scales.alpha = 1.0 / factor;
-  return scales;
 }
 
 bool scales_moved(const Scales &before, const Scales &after)

@@ -17,12 +17,14 @@ struct Scales {
 Scales unit_scales(int bs);
 
 // maxima[p + q*bs] = max over all blocks of the whole matrix of |P(p,q)|. Only maxima enter, so the result does not depend on the partition.
-Scales compute_scales(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision storage, int bs, const std::vector<double> &maxima);
+// scales has its size, so nothing is allocated.
+void compute_scales(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision storage, int bs, const std::vector<double> &maxima,
+                    Scales &scales);
 
 // Has a factor moved by more than 4x? Then blocks stored with the old scales are worth storing again.
 bool scales_moved(const Scales &before, const Scales &after);
 
 // Osborne's balancing (1960) in powers of two: s minimises the off-diagonal maxima of diag(1/s) * maxima * diag(s).
-std::vector<double> osborne(int bs, const std::vector<double> &maxima);
+void osborne(int bs, const std::vector<double> &maxima, std::vector<double> &s);
 
 } // namespace mcpi

@@ -26,10 +26,10 @@ bool finite(const std::vector<double> &values)
 
 StoredMatrix::StoredMatrix(const ColorPlan &plan, const NumericConfig &config, const CpuKernels &kernels)
     : plan_(plan), config_(config), kernels_(kernels), block_size_squared_(static_cast<std::size_t>(plan.bs) * plan.bs),
-      record_size_(record_bytes(config.storage, plan.bs)), scales_(unit_scales(plan.bs)), dmap_(plan.rows * block_size_squared_),
-      left_(block_size_squared_), maxima_(block_size_squared_), inverse_(block_size_squared_), work_(3 * static_cast<std::size_t>(plan.bs)),
-      pivot_(plan.bs), lower_(plan.lower.col.size() * record_size_ + kReadPadding),
-      upper_(plan.upper.col.size() * record_size_ + kReadPadding)
+      record_size_(record_bytes(config.storage, plan.bs)), scales_(unit_scales(plan.bs)), candidate_(scales_),
+      dmap_(plan.rows * block_size_squared_), left_(block_size_squared_), maxima_(block_size_squared_),
+      global_maxima_(block_size_squared_ + 1), inverse_(block_size_squared_), work_(3 * static_cast<std::size_t>(plan.bs)), pivot_(plan.bs),
+      lower_(plan.lower.col.size() * record_size_ + kReadPadding), upper_(plan.upper.col.size() * record_size_ + kReadPadding)
 {
   const std::size_t longest = std::max(longest_row(plan.lower), longest_row(plan.upper));
   scaled_.resize(longest * block_size_squared_);
@@ -45,7 +45,11 @@ Defect StoredMatrix::convert_triangle(const Triangle &triangle, Row plan_row, co
   std::byte *out = records + static_cast<std::size_t>(begin) * record_size_;
   if (!kernels_.premultiply(plan_.bs, left_.data(), scales_.right.data(), pointers_.data(), count, scaled_.data(), maxima_.data())) {
     std::fill(out, out + static_cast<std::size_t>(count) * record_size_, std::byte{0});
-    return Defect::nonfinite_offdiagonal;
+    const auto finite_block = [this](const double *block) {
+      return std::all_of(block, block + block_size_squared_, [](double value) { return std::isfinite(value); });
+    };
+    return std::all_of(pointers_.begin(), pointers_.begin() + count, finite_block) ? Defect::unrepresentable
+                                                                                   : Defect::nonfinite_offdiagonal;
   }
   if (pass == Pass::maxima_only) return Defect::none;
   return kernels_.encode(config_.storage, plan_.bs, scaled_.data(), count, out) < 0 ? Defect::none : Defect::unrepresentable;
@@ -90,40 +94,33 @@ void StoredMatrix::convert(BlockRows &source, Pass pass, NumericStatus &status)
   }
 }
 
-int StoredMatrix::reduce_maxima(const MaxReduce &reduce, std::vector<double> &maxima)
+// Maxima of the true values over all ranks, and behind them whether any rank met a value that the storage cannot hold
+int StoredMatrix::reduce_maxima(const MaxReduce &reduce, const NumericStatus &status)
 {
-  maxima       = maxima_;
   const int bs = plan_.bs;
   for (int q = 0; q < bs; ++q)
     for (int p = 0; p < bs; ++p) {
-      double &value = maxima[p + q * bs];
-      value /= scales_.left[p] * scales_.right[q];
-      if (std::isnan(value)) value = std::numeric_limits<double>::infinity(); // MPI_MAX of a NaN is anything
+      const double value         = maxima_[p + q * bs] / (scales_.left[p] * scales_.right[q]);
+      global_maxima_[p + q * bs] = std::isnan(value) ? std::numeric_limits<double>::infinity() : value; // MPI_MAX of a NaN is anything
     }
-  return reduce(maxima.data(), bs * bs);
+  global_maxima_.back() = status.defect == Defect::unrepresentable ? 1.0 : 0.0;
+  return reduce(global_maxima_.data(), static_cast<int>(global_maxima_.size()));
 }
 
 int StoredMatrix::refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status)
 {
-  const bool          scaled = config_.scaling != PC_MCPI_SCALING_NONE;
-  std::vector<double> maxima;
-  if (scaled && !have_scales_) {
-    convert(source, Pass::maxima_only, status);
-    if (const int error = reduce_maxima(reduce, maxima)) return error;
-    if (!finite(maxima)) return 0; // some rank reports the bad row
-    scales_      = compute_scales(config_.form, config_.scaling, config_.storage, plan_.bs, maxima);
-    have_scales_ = true;
-    convert(source, Pass::store, status);
-    return 0;
-  }
-  convert(source, Pass::store, status);
+  const bool scaled = config_.scaling != PC_MCPI_SCALING_NONE, first = scaled && !have_scales_;
+  convert(source, first ? Pass::maxima_only : Pass::store, status);
   if (!scaled) return 0;
-  if (const int error = reduce_maxima(reduce, maxima)) return error;
-  if (!finite(maxima)) return 0;
-  Scales now = compute_scales(config_.form, config_.scaling, config_.storage, plan_.bs, maxima);
+  if (const int error = reduce_maxima(reduce, status)) return error;
+  if (!finite(global_maxima_)) return 0; // some rank reports the bad row
+  compute_scales(config_.form, config_.scaling, config_.storage, plan_.bs, global_maxima_, candidate_);
+  const bool other = scales_.left != candidate_.left || scales_.right != candidate_.right;
   // one factor for all fills fp16's range to the end: no slack
-  if (config_.scaling == PC_MCPI_SCALING_GLOBAL ? scales_.left != now.left : scales_moved(scales_, now)) {
-    scales_ = std::move(now);
+  const bool slack = config_.scaling == PC_MCPI_SCALING_BALANCED && global_maxima_.back() == 0.0;
+  if (first || (slack ? scales_moved(scales_, candidate_) : other)) {
+    std::swap(scales_, candidate_);
+    have_scales_ = true;
     convert(source, Pass::store, status);
   }
   return 0;

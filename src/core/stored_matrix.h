@@ -63,7 +63,7 @@ private:
   void             convert(BlockRows &source, Pass pass, NumericStatus &status);
   Defect           convert_row(Row plan_row, BlockRows &source, Pass pass);
   Defect           convert_triangle(const Triangle &triangle, Row plan_row, const double *const *offdiag, Pass pass, std::byte *records);
-  int              reduce_maxima(const MaxReduce &reduce, std::vector<double> &maxima);
+  int              reduce_maxima(const MaxReduce &reduce, const NumericStatus &status);
   const std::byte *record(Offset stored) const;
 
   const ColorPlan            &plan_;
@@ -71,9 +71,9 @@ private:
   NumericConfig               config_;
   const CpuKernels           &kernels_;
   std::size_t                 block_size_squared_, record_size_;
-  Scales                      scales_;
+  Scales                      scales_, candidate_;
   bool                        have_scales_ = false;
-  std::vector<double>         dmap_, left_, maxima_, scaled_, inverse_, work_;
+  std::vector<double>         dmap_, left_, maxima_, global_maxima_, scaled_, inverse_, work_;
   std::vector<int>            pivot_;
   std::vector<const double *> pointers_;
   std::vector<std::byte>      lower_, upper_, transposed_lower_, transposed_upper_;

@@ -39,7 +39,7 @@ const char *explain(Defect defect)
   case Defect::nonfinite_diagonal:
     return "its diagonal block holds a NaN or an Inf";
   case Defect::nonfinite_offdiagonal:
-    return "an off-diagonal block holds a NaN or an Inf, or overflows when multiplied by the diagonal block's inverse";
+    return "an off-diagonal block holds a NaN or an Inf";
   case Defect::unrepresentable:
     return "an off-diagonal block does not fit the storage precision. Use -pc_mcpi_scaling balanced, or a wider -pc_mcpi_offdiag_precision";
   default:

@@ -241,7 +241,9 @@ PetscErrorCode Solver::apply(Mat pmat, const Settings &settings, bool transposed
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   while (total > 0) {
-    const PetscInt its = settings.restart > 0 ? std::min(settings.restart, total) : total;
+    // the adjoint of a run of cycles is the run of their adjoints in the opposite order: there the short cycle comes first
+    const PetscInt cycle = settings.restart > 0 ? settings.restart : total, rest = total % cycle;
+    const PetscInt its = transposed && rest > 0 ? rest : std::min(cycle, total);
     if (zero) {
       PetscCall(sweep(settings, transposed, nrhs, b, ldb, x, ldx, its, true));
     } else {

@@ -2,7 +2,6 @@
 #include "backend/backend.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "core/dense.h"
 
@@ -11,41 +10,43 @@ namespace {
 
 constexpr int kTileValues = 2048; // of one vector: a tile's sums fit the first-level cache beside the blocks that stream by
 
-// y = m x or m' x in double, converted to and from the vectors' precision; BS 0 takes the size at run time.
-template <int BS, class In, class Out> void apply_block(int size, bool transposed, const double *m, const In *x, Out *y)
+// y = m x or m' x in double, converted to and from the vectors' precision. Unrolled: the sums stay in registers.
+template <int BS, class In, class Out> void apply_small(int, bool transposed, const double *m, const In *x, Out *y)
 {
-  const int bs = BS > 0 ? BS : size;
-  double    sum[BS > 0 ? BS : 1];
-  if constexpr (BS > 0) {
-    for (int i = 0; i < bs; ++i) sum[i] = 0.0;
-    if (transposed) {
-      for (int i = 0; i < bs; ++i)
-        for (int j = 0; j < bs; ++j) sum[i] += m[i * bs + j] * x[j];
-    } else {
-      for (int j = 0; j < bs; ++j)
-        for (int i = 0; i < bs; ++i) sum[i] += m[j * bs + i] * x[j];
-    }
-    for (int i = 0; i < bs; ++i) y[i] = static_cast<Out>(sum[i]);
+  double sum[BS] = {};
+  if (transposed) {
+#pragma GCC unroll 8
+    for (int i = 0; i < BS; ++i)
+#pragma GCC unroll 8
+      for (int j = 0; j < BS; ++j) sum[i] += m[i * BS + j] * x[j];
   } else {
-    for (int i = 0; i < bs; ++i) {
-      double value = 0.0;
-      for (int j = 0; j < bs; ++j) value += (transposed ? m[i * bs + j] : m[j * bs + i]) * x[j];
-      y[i] = static_cast<Out>(value);
-    }
+#pragma GCC unroll 8
+    for (int j = 0; j < BS; ++j)
+#pragma GCC unroll 8
+      for (int i = 0; i < BS; ++i) sum[i] += m[j * BS + i] * x[j];
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < BS; ++i) y[i] = static_cast<Out>(sum[i]);
+}
+
+template <class In, class Out> void apply_any(int bs, bool transposed, const double *m, const In *x, Out *y)
+{
+  for (int i = 0; i < bs; ++i) {
+    double sum = 0.0;
+    for (int j = 0; j < bs; ++j) sum += (transposed ? m[i * bs + j] : m[j * bs + i]) * x[j];
+    y[i] = static_cast<Out>(sum);
   }
 }
 
 template <class In, class Out> using ApplyFn = void (*)(int, bool, const double *, const In *, Out *);
 
-template <class In, class Out, int... BS> ApplyFn<In, Out> select_apply(int bs, std::integer_sequence<int, BS...>)
-{
-  static constexpr ApplyFn<In, Out> table[] = {apply_block<BS, In, Out>...};
-  return table[bs < static_cast<int>(sizeof...(BS)) ? bs : 0];
-}
-
 template <class In, class Out> ApplyFn<In, Out> select_apply(int bs)
 {
-  return select_apply<In, Out>(bs, std::make_integer_sequence<int, 9>());
+  static constexpr ApplyFn<In, Out> table[] = {
+      apply_any<In, Out>,      apply_small<1, In, Out>, apply_small<2, In, Out>, apply_small<3, In, Out>, apply_small<4, In, Out>,
+      apply_small<5, In, Out>, apply_small<6, In, Out>, apply_small<7, In, Out>, apply_small<8, In, Out>,
+  };
+  return table[bs <= 8 ? bs : 0];
 }
 
 // X: precision of the vectors of a sweep

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "backend/host/blas.h"
 #include "backend/host/simd_stored-inl.h"
@@ -21,7 +22,12 @@ bool premultiply(int bs, const double *left, const double *right, const double *
 }
 #else
 
-// max_abs[k] = max(max_abs[k], |numbers[k]|); false if there is a NaN
+template <class D> HWY_INLINE hn::MFromD<D> finite(D d, hn::VFromD<D> v)
+{
+  return hn::Le(hn::Abs(v), hn::Set(d, std::numeric_limits<double>::max()));
+}
+
+// max_abs[k] = max(max_abs[k], |numbers[k]|); false if one is not finite
 HWY_NOINLINE bool raise_maxima(const double *numbers, std::size_t n, double *max_abs)
 {
   const hn::ScalableTag<double> d;
@@ -29,12 +35,12 @@ HWY_NOINLINE bool raise_maxima(const double *numbers, std::size_t n, double *max
   std::size_t                   k    = 0;
   for (; k + HWY_LANES(double) <= n; k += HWY_LANES(double)) {
     const auto v = hn::LoadU(d, numbers + k);
-    good         = hn::And(good, hn::Eq(v, v));
+    good         = hn::And(good, finite(d, v));
     hn::StoreU(hn::Max(hn::Abs(v), hn::LoadU(d, max_abs + k)), d, max_abs + k);
   }
   bool rest = true;
   for (; k < n; ++k) {
-    rest       = rest && !std::isnan(numbers[k]);
+    rest       = rest && std::isfinite(numbers[k]);
     max_abs[k] = std::max(max_abs[k], std::abs(numbers[k]));
   }
   return hn::AllTrue(d, good) && rest;
@@ -49,7 +55,7 @@ bool premultiply_flat(const double *left, const double *right, const double *con
   using D = hn::FixedTag<double, lanes>;
   using V = hn::VFromD<D>;
   const D d;
-  // the padding repeats a row, so that it holds a NaN only where that row does
+  // the padding repeats a row, so that it is finite where that row is
   double columns[bs * padded];
   for (int l = 0; l < bs; ++l)
     for (int p = 0; p < padded; ++p) columns[l * padded + p] = left[l * bs + std::min(p, bs - 1)];
@@ -67,7 +73,7 @@ bool premultiply_flat(const double *left, const double *right, const double *con
         unroll<bs - 1>([&](auto l)
                            HWY_ATTR { sum = hn::MulAdd(column[(l() + 1) * vectors + v()], hn::Set(d, block[q() * bs + l() + 1]), sum); });
         sum                          = hn::Mul(sum, hn::Set(d, right[q()]));
-        good                         = hn::And(good, hn::Eq(sum, sum));
+        good                         = hn::And(good, finite(d, sum));
         largest[q() * vectors + v()] = hn::Max(hn::Abs(sum), largest[q() * vectors + v()]);
         constexpr int run_over       = q() * bs + (v() + 1) * lanes - bs * bs;
         if (run_over <= 0 || k + 1 < count) { // the next column or block is written later

@@ -1,0 +1,198 @@
+// Every supported matrix type gives the iterate of the formula; so do the smallest and oddest matrices.
+#include "support.h"
+
+using namespace test;
+
+namespace {
+
+// The iterate of the formula with the coloring in use
+PetscErrorCode check_formula(PC pc, const BlockMatrix &matrix, PCMCPISweepType type, int its, const Values &b, const Values &x)
+{
+  std::vector<int> color;
+  Sweeps           sweeps;
+
+  PetscFunctionBeginUser;
+  PetscCall(gather_colors(pc, &color));
+  sweeps.type = type;
+  sweeps.its  = its;
+  CHECK_LE(difference(x, sweep_by_formula(matrix, color, sweeps, b, Values(b.size(), 0.0))), 1e-12);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode check_all_operations(const BlockMatrix &matrix, MatType type, Layout layout)
+{
+  OwnedMat       mat;
+  Preconditioner pc;
+  const Values   b = noise(matrix.rows(), 1);
+  Values         x;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, layout, type, &mat));
+  PetscCall(create_pc(mat, "-pc_mcpi_sweep symmetric -pc_mcpi_its 2 -pc_mcpi_offdiag_precision fp64", &pc));
+  PetscCall(apply(pc, b, &x));
+  PetscCall(check_formula(pc, matrix, PC_MCPI_SWEEP_SYMMETRIC, 2, b, x));
+  PetscCall(apply_transpose(pc, b, &x));
+  CHECK_EQ(x.size(), b.size());
+  PetscCall(apply_richardson(pc, b, false, 1, &x));
+  for (const PCMCPIPrecision precision : {PC_MCPI_PRECISION_FP16, PC_MCPI_PRECISION_INT8, PC_MCPI_PRECISION_INT4}) {
+    Values low;
+    PetscCall(PCMCPISetOffdiagPrecision(pc, precision));
+    PetscCall(apply(pc, b, &x));
+    PetscCall(PCMCPISetForm(pc, PC_MCPI_FORM_FACTORED));
+    PetscCall(apply(pc, b, &low));
+    CHECK_LE(difference(low, x), precision == PC_MCPI_PRECISION_INT4 ? 0.2 : 0.05);
+    PetscCall(PCMCPISetForm(pc, PC_MCPI_FORM_PRESCALED));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+TEST(types_of_one_symmetric_matrix_give_the_same_bits)
+{
+  Recipe recipe;
+  recipe.symmetric = true;
+
+  PetscFunctionBeginUser;
+  for (const PetscInt bs : {1, 2, 5, 8, 9}) {
+    const BlockMatrix matrix = make_matrix(bs, random_pattern(30, 2, true), recipe);
+    const Values      b      = noise(matrix.rows(), 1);
+    Values            first;
+    for (const MatType type : {MATBAIJ, MATMPIBAIJ, MATAIJ, MATMPIAIJ, MATSBAIJ, MATMPISBAIJ, MATAIJPERM}) {
+      if (world_size() > 1 && std::string(type) == MATMPISBAIJ) continue; // what MATSBAIJ is there
+      OwnedMat       mat;
+      Preconditioner pc;
+      Values         x;
+      describe(std::string(type) + " bs " + std::to_string(bs));
+      PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, type, &mat));
+      PetscCall(create_pc(mat, "-pc_mcpi_its 2 -pc_mcpi_offdiag_precision fp64", &pc));
+      PetscCall(apply(pc, b, &x));
+      if (first.empty()) {
+        PetscCall(check_formula(pc, matrix, PC_MCPI_SWEEP_FORWARD, 2, b, x));
+        first = x;
+      }
+      CHECK(x == first);
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(entries_missing_inside_blocks_of_aij_are_zeros)
+{
+  Recipe recipe;
+  recipe.sparsity = 0.7;
+
+  PetscFunctionBeginUser;
+  for (const PetscInt bs : {2, 3, 6}) {
+    const BlockMatrix matrix = make_matrix(bs, random_pattern(40, 3, false), recipe);
+    describe("bs " + std::to_string(bs));
+    PetscCall(check_all_operations(matrix, MATAIJ, Layout::even));
+    PetscCall(check_all_operations(matrix, MATBAIJ, Layout::even));
+    PetscCall(check_all_operations(matrix, MATAIJ, Layout::empty_ranks));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(aij_without_a_block_size_is_relaxed_by_rows)
+{
+  PetscFunctionBeginUser;
+  PetscCall(check_all_operations(make_matrix(1, random_pattern(70, 4, false)), MATAIJ, Layout::uneven));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(large_blocks_work)
+{
+  PetscFunctionBeginUser;
+  for (const PetscInt bs : {16, 33, 65}) {
+    describe("bs " + std::to_string(bs));
+    PetscCall(check_all_operations(make_matrix(bs, random_pattern(9, 2, false)), MATBAIJ, Layout::even));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(matrices_without_rows_work)
+{
+  PetscFunctionBeginUser;
+  for (const MatType type : {MATBAIJ, MATAIJ, MATSBAIJ}) {
+    const BlockMatrix  matrix = make_matrix(3, diagonal_pattern(0));
+    OwnedMat           mat;
+    OwnedSolver        ksp;
+    KSPConvergedReason reason;
+    Values             x;
+    describe(type);
+    PetscCall(check_all_operations(matrix, type, Layout::even));
+    PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, type, &mat));
+    PetscCall(create_ksp(mat, mat, "", &ksp));
+    PetscCall(solve(ksp, {}, &x, &reason, nullptr));
+    CHECK_LT(0, static_cast<int>(reason));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(matrices_of_diagonal_blocks_are_solved_at_once)
+{
+  PetscFunctionBeginUser;
+  for (const MatType type : {MATBAIJ, MATAIJ, MATSBAIJ}) {
+    Recipe recipe;
+    recipe.symmetric         = true;
+    const BlockMatrix matrix = make_matrix(3, diagonal_pattern(11), recipe);
+    const Values      x      = noise(33, 1);
+    OwnedMat          mat;
+    Preconditioner    pc;
+    Values            solved;
+    describe(type);
+    PetscCall(check_all_operations(matrix, type, Layout::empty_ranks));
+    PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, type, &mat));
+    PetscCall(create_pc(mat, "-pc_mcpi_offdiag_precision fp64", &pc));
+    PetscCall(apply(pc, matrix.multiply(x), &solved));
+    CHECK_LE(difference(solved, x), 1e-13);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(one_block_row_works)
+{
+  PetscFunctionBeginUser;
+  for (const MatType type : {MATBAIJ, MATAIJ, MATSBAIJ})
+    for (const Layout layout : {Layout::even, Layout::all_on_last}) {
+      Recipe recipe;
+      recipe.symmetric = true;
+      describe(std::string(type) + ", " + name_of(layout));
+      PetscCall(check_all_operations(make_matrix(4, diagonal_pattern(1), recipe), type, layout));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(row_that_reads_all_others_works)
+{
+  PetscFunctionBeginUser;
+  for (const Layout layout : {Layout::even, Layout::uneven, Layout::empty_ranks}) {
+    describe(name_of(layout));
+    PetscCall(check_all_operations(make_matrix(3, arrow_pattern(60)), MATBAIJ, layout));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(complete_graph_takes_a_color_for_every_row)
+{
+  const PetscInt   n = 13;
+  Pattern          pattern(n);
+  OwnedMat         mat;
+  Preconditioner   pc;
+  std::vector<int> color;
+
+  PetscFunctionBeginUser;
+  for (PetscInt i = 0; i < n; ++i)
+    for (PetscInt j = 0; j < n; ++j)
+      if (i != j) pattern[i].push_back(j);
+  const BlockMatrix matrix = make_matrix(2, pattern);
+  PetscCall(check_all_operations(matrix, MATBAIJ, Layout::even));
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+  PetscCall(create_pc(mat, "", &pc));
+  PetscCall(PCSetUp(pc));
+  PetscCall(gather_colors(pc, &color));
+  std::vector<bool> used(n, false);
+  for (const int c : color) used[static_cast<std::size_t>(c)] = true;
+  for (const bool u : used) CHECK(u);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,184 @@
+// As a smoother of PCMG and GAMG, and inside PCASM, PCBJACOBI, PCFIELDSPLIT, PCKSP and PCCOMPOSITE: it solves, and a bad block on one rank
+// is never taken for convergence. (PETSc's outer preconditioners never forget a failure, whatever is inside, so none is used again.)
+#include <numeric>
+
+#include "support.h"
+
+using namespace test;
+
+namespace {
+
+constexpr PetscInt bs = 4, n = 48, bad_row = 44;
+
+BlockMatrix good_matrix()
+{
+  Recipe recipe;
+  recipe.symmetric = true;
+  return make_matrix(bs, random_pattern(n, 2, true), recipe);
+}
+
+// Both halves of the block vanish, so that PCFIELDSPLIT's pieces are singular too.
+BlockMatrix damaged_matrix()
+{
+  BlockMatrix matrix = good_matrix();
+  std::fill_n(matrix.block(bad_row, bad_row), bs * bs, 0.0);
+  return matrix;
+}
+
+struct Nest {
+  const char *options;
+  bool        multigrid = false, baij = true;
+};
+
+constexpr Nest nests[] = {
+    {"-ksp_type fgmres -pc_type asm -sub_pc_type mcpi"},
+    {"-ksp_type fgmres -pc_type asm -pc_asm_overlap 2 -sub_ksp_type gmres -sub_ksp_max_it 3 -sub_pc_type mcpi "
+     "-sub_pc_mcpi_offdiag_precision int8"},
+    {"-ksp_type gmres -pc_type bjacobi -sub_pc_type mcpi -sub_pc_mcpi_its 2"},
+    {"-ksp_type fgmres -pc_type fieldsplit -pc_fieldsplit_block_size 4 -pc_fieldsplit_0_fields 0,1 -pc_fieldsplit_1_fields 2,3 "
+     "-fieldsplit_pc_type mcpi -fieldsplit_ksp_type preonly",
+     false, false},
+    {"-ksp_type fgmres -pc_type ksp -ksp_ksp_type gmres -ksp_ksp_max_it 3 -ksp_pc_type mcpi"},
+    {"-ksp_type fgmres -pc_type composite -pc_composite_pcs mcpi,jacobi"},
+    {"-ksp_type fgmres -pc_type mg -pc_mg_galerkin both -mg_levels_ksp_type richardson -mg_levels_pc_type mcpi -mg_coarse_pc_type mcpi "
+     "-mg_coarse_ksp_type preonly -mg_coarse_pc_mcpi_its 10",
+     true, false},
+    {"-ksp_type cg -pc_type mg -pc_mg_galerkin both -mg_levels_ksp_type chebyshev -mg_levels_pc_type mcpi -mg_levels_pc_mcpi_sweep "
+     "symmetric "
+     "-mg_levels_pc_mcpi_offdiag_precision fp16 -mg_coarse_pc_type redundant",
+     true, false},
+};
+
+// Sums of four neighboring block rows, component by component
+PetscErrorCode create_interpolation(Mat mat, OwnedMat *interpolation)
+{
+  PetscInt fine, coarse, begin, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetLocalSize(mat, &fine, nullptr));
+  PetscCall(MatGetOwnershipRange(mat, &begin, &end));
+  coarse         = (fine / bs + 3) / 4 * bs;
+  PetscInt first = 0;
+  PetscCallMPI(MPI_Exscan(&coarse, &first, 1, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
+  if (world_rank() == 0) first = 0;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, interpolation->out()));
+  PetscCall(MatSetSizes(*interpolation, fine, coarse, PETSC_DETERMINE, PETSC_DETERMINE));
+  PetscCall(MatSetBlockSize(*interpolation, bs));
+  PetscCall(MatSetType(*interpolation, MATAIJ));
+  PetscCall(MatSetUp(*interpolation));
+  for (PetscInt i = 0; i < fine; ++i)
+    PetscCall(MatSetValue(*interpolation, begin + i, first + i / bs / 4 * bs + i % bs, 1.0, INSERT_VALUES));
+  PetscCall(MatAssemblyBegin(*interpolation, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*interpolation, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode create_nested(Mat mat, const Nest &nest, OwnedSolver *solver)
+{
+  PC pc;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscOptionsCreate(solver->options.out()));
+  PetscCall(PetscOptionsInsertString(solver->options, nest.options));
+  PetscCall(PetscOptionsPush(solver->options)); // inner solvers look into the default database when they are made
+  PetscCall(KSPCreate(PETSC_COMM_WORLD, solver->ksp.out()));
+  PetscCall(KSPSetOperators(*solver, mat, mat));
+  if (nest.multigrid) {
+    OwnedMat interpolation;
+    PetscCall(KSPGetPC(*solver, &pc));
+    PetscCall(PCSetType(pc, PCMG));
+    PetscCall(PCMGSetLevels(pc, 2, nullptr));
+    PetscCall(create_interpolation(mat, &interpolation));
+    PetscCall(PCMGSetInterpolation(pc, 1, interpolation));
+  }
+  PetscCall(KSPSetFromOptions(*solver));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode solve_nested(KSP ksp, const BlockMatrix &matrix, Mat mat, KSPConvergedReason *reason, PetscInt *its, double *error)
+{
+  const Values solution = noise(matrix.rows(), 2);
+  Values       x;
+
+  PetscFunctionBeginUser;
+  PetscCall(set_values(matrix, mat));
+  PetscCall(KSPSetOperators(ksp, mat, mat));
+  PetscCall(solve(ksp, matrix.multiply(solution), &x, reason, its));
+  *error = difference(x, solution);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+TEST(inner_preconditioner_solves_and_then_fails)
+{
+  PetscFunctionBeginUser;
+  for (const Nest &nest : nests)
+    for (const MatType type : {MATAIJ, MATBAIJ}) {
+      if (!nest.baij && std::string(type) == MATBAIJ) continue; // Galerkin products and splits of blocks want AIJ
+      OwnedMat           mat;
+      OwnedSolver        solver;
+      KSPConvergedReason reason;
+      PetscInt           its;
+      double             error;
+      describe(std::string(type) + " " + nest.options);
+      PetscCall(create_mat(PETSC_COMM_WORLD, good_matrix(), Layout::even, type, &mat));
+      PetscCall(create_nested(mat, nest, &solver));
+      PetscCall(solve_nested(solver, good_matrix(), mat, &reason, &its, &error));
+      CHECK_LT(0, static_cast<int>(reason));
+      CHECK_LE(its, 12);
+      CHECK_LE(error, 1e-3);
+      PetscCall(solve_nested(solver, damaged_matrix(), mat, &reason, &its, &error));
+      CHECK_LT(static_cast<int>(reason), 0);
+      CHECK_EQ(its, 0);
+      PetscCall(PetscOptionsPop());
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(inner_preconditioner_fails_at_the_first_set_up)
+{
+  PetscFunctionBeginUser;
+  for (const Nest &nest : nests) {
+    OwnedMat           mat;
+    OwnedSolver        solver;
+    KSPConvergedReason reason;
+    PetscInt           its;
+    double             error;
+    describe(nest.options);
+    PetscCall(create_mat(PETSC_COMM_WORLD, good_matrix(), Layout::even, MATAIJ, &mat));
+    PetscCall(create_nested(mat, nest, &solver));
+    PetscCall(solve_nested(solver, damaged_matrix(), mat, &reason, &its, &error));
+    CHECK_LT(static_cast<int>(reason), 0);
+    PetscCall(PetscOptionsPop());
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(coarse_levels_of_gamg_are_smoothed)
+{
+  const BlockMatrix  matrix = make_matrix(3, tetrahedral_pattern(7, 7, 7), [] {
+    Recipe recipe;
+    recipe.symmetric = true;
+    recipe.dominance = 1.0;
+    return recipe;
+  }());
+  OwnedMat           mat;
+  OwnedSolver        solver;
+  KSPConvergedReason reason;
+  PetscInt           its;
+  double             error;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATAIJ, &mat));
+  PetscCall(create_nested(mat,
+                          {"-ksp_type cg -pc_type gamg -mg_levels_ksp_type richardson -mg_levels_ksp_max_it 1 -mg_levels_pc_type mcpi "
+                           "-mg_levels_pc_mcpi_sweep symmetric -pc_gamg_coarse_eq_limit 30"},
+                          &solver));
+  PetscCall(solve_nested(solver, matrix, mat, &reason, &its, &error));
+  CHECK_LT(0, static_cast<int>(reason));
+  CHECK_LE(its, 40);
+  CHECK_LE(error, 1e-3);
+  PetscCall(PetscOptionsPop());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

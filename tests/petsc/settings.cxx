@@ -1,0 +1,356 @@
+// Options, setters and getters: what they take, what they refuse, what -help and PCView say of them, and when they act.
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+
+#include "support.h"
+
+using namespace test;
+
+namespace {
+
+const BlockMatrix &sample()
+{
+  static const BlockMatrix matrix = make_matrix(3, random_pattern(40, 3, false));
+  return matrix;
+}
+
+PetscErrorCode create_sample(const std::string &options, OwnedMat *mat, Preconditioner *pc)
+{
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, mat));
+  PetscCall(create_pc(*mat, options, pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+constexpr const char *option_names[] = {
+    "its",     "sweep",   "omega", "offdiag_precision", "vector_precision", "form",     "scaling",
+    "restart", "backend", "halo",  "halo_frequency",    "overlap",          "ordering", "mat_coloring_type"};
+
+std::string help;
+
+PetscErrorCode collect_help(FILE *, const char format[], va_list arguments)
+{
+  std::vector<char> text(16384);
+  size_t            full;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscVSNPrintf(text.data(), text.size(), format, &full, arguments));
+  help += text.data();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// What PCView prints, on every rank
+PetscErrorCode view(PC pc, std::string *text)
+{
+  PetscViewer viewer;
+  char       *memory = nullptr;
+  std::size_t size   = 0;
+  std::FILE  *file   = open_memstream(&memory, &size);
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscViewerASCIIOpenWithFILE(PETSC_COMM_WORLD, file, &viewer));
+  PetscCall(PCView(pc, viewer));
+  PetscCall(PetscViewerDestroy(&viewer));
+  (void)std::fclose(file);
+  unsigned long count = size;
+  PetscCallMPI(MPI_Bcast(&count, 1, MPI_UNSIGNED_LONG, 0, PETSC_COMM_WORLD));
+  text->assign(memory, world_rank() == 0 ? size : 0);
+  std::free(memory);
+  text->resize(count);
+  PetscCallMPI(MPI_Bcast(text->data(), static_cast<int>(count), MPI_CHAR, 0, PETSC_COMM_WORLD));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <class Value>
+PetscErrorCode check_round_trip(PC pc, PetscErrorCode (*set)(PC, Value), PetscErrorCode (*get)(PC, Value *), Value first, Value second)
+{
+  PetscFunctionBeginUser;
+  for (const Value value : {first, second, first}) {
+    Value got;
+    PetscCall(set(pc, value));
+    PetscCall(get(pc, &got));
+    CHECK(got == value);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <class Value> Value wild(int value)
+{
+  return static_cast<Value>(value);
+}
+
+template <class Value> PetscErrorCode check_enumeration_refused(PC pc, PetscErrorCode (*set)(PC, Value), const char *option)
+{
+  PetscFunctionBeginUser;
+  for (const int value : {-1, 6, 77}) CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, option, set(pc, wild<Value>(value)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+TEST(help_lists_every_option)
+{
+  OwnedMat       mat;
+  Preconditioner pc;
+
+  PetscFunctionBeginUser;
+  const auto before = PetscVFPrintf;
+  PetscVFPrintf     = collect_help;
+  PetscCall(create_sample("-help", &mat, &pc));
+  PetscVFPrintf = before;
+  if (world_rank() != 0) PetscFunctionReturn(PETSC_SUCCESS); // PETSc prints on the first rank
+  for (const char *name : option_names) {
+    const std::string option = std::string("  -pc_mcpi_") + name;
+    describe(option);
+    CHECK(help.find(option + " ") != std::string::npos || help.find(option + ":") != std::string::npos);
+  }
+  for (const char *value : {"forward backward symmetric", "fp64 fp32 fp16 bf16 int8 int4", "prescaled factored", "none global balanced",
+                            "color sweep", "auto natural rcm nd coordinates", "jplf"})
+    CHECK_CONTAINS(help, value);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(setters_and_getters_agree)
+{
+  OwnedMat        mat;
+  Preconditioner  pc;
+  MatColoringType type;
+  PetscInt        row;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_sample("", &mat, &pc));
+  PetscCall(check_round_trip<PetscInt>(pc, PCMCPISetIts, PCMCPIGetIts, 7, 1));
+  PetscCall(check_round_trip(pc, PCMCPISetSweep, PCMCPIGetSweep, PC_MCPI_SWEEP_SYMMETRIC, PC_MCPI_SWEEP_BACKWARD));
+  PetscCall(check_round_trip<PetscReal>(pc, PCMCPISetOmega, PCMCPIGetOmega, 1.9, 0.1));
+  PetscCall(check_round_trip(pc, PCMCPISetOffdiagPrecision, PCMCPIGetOffdiagPrecision, PC_MCPI_PRECISION_INT4, PC_MCPI_PRECISION_BF16));
+  PetscCall(check_round_trip(pc, PCMCPISetVectorPrecision, PCMCPIGetVectorPrecision, PC_MCPI_PRECISION_FP64, PC_MCPI_PRECISION_FP32));
+  PetscCall(check_round_trip(pc, PCMCPISetForm, PCMCPIGetForm, PC_MCPI_FORM_FACTORED, PC_MCPI_FORM_PRESCALED));
+  PetscCall(check_round_trip(pc, PCMCPISetScaling, PCMCPIGetScaling, PC_MCPI_SCALING_NONE, PC_MCPI_SCALING_GLOBAL));
+  PetscCall(check_round_trip<PetscInt>(pc, PCMCPISetRestart, PCMCPIGetRestart, 5, 0));
+  PetscCall(check_round_trip(pc, PCMCPISetBackend, PCMCPIGetBackend, PC_MCPI_BACKEND_REFERENCE, PC_MCPI_BACKEND_HOST));
+  PetscCall(check_round_trip(pc, PCMCPISetHalo, PCMCPIGetHalo, PC_MCPI_HALO_SF, PC_MCPI_HALO_AUTO));
+  PetscCall(
+      check_round_trip(pc, PCMCPISetHaloFrequency, PCMCPIGetHaloFrequency, PC_MCPI_HALO_FREQUENCY_SWEEP, PC_MCPI_HALO_FREQUENCY_COLOR));
+  PetscCall(check_round_trip(pc, PCMCPISetOverlap, PCMCPIGetOverlap, PETSC_FALSE, PETSC_TRUE));
+  PetscCall(check_round_trip(pc, PCMCPISetOrdering, PCMCPIGetOrdering, PC_MCPI_ORDERING_RCM, PC_MCPI_ORDERING_ND));
+  PetscCall(PCMCPISetMatColoringType(pc, MATCOLORINGGREEDY));
+  PetscCall(PCMCPIGetMatColoringType(pc, &type));
+  CHECK_EQ(std::string(type), MATCOLORINGGREEDY);
+  PetscCall(PCMCPIGetFailedBlock(pc, &row));
+  CHECK_EQ(row, -1);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(vectors_follow_the_blocks_unless_told)
+{
+  OwnedMat        mat;
+  Preconditioner  pc;
+  PCMCPIPrecision precision;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_sample("", &mat, &pc));
+  PetscCall(PCMCPIGetVectorPrecision(pc, &precision));
+  CHECK_EQ(precision, PC_MCPI_PRECISION_FP32);
+  PetscCall(PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_FP64));
+  PetscCall(PCMCPIGetVectorPrecision(pc, &precision));
+  CHECK_EQ(precision, PC_MCPI_PRECISION_FP64);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(fp64_blocks_with_fp32_vectors_are_refused)
+{
+  OwnedMat       mat;
+  Preconditioner pc;
+  Values         x;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_sample("", &mat, &pc));
+  PetscCall(PCMCPISetVectorPrecision(pc, PC_MCPI_PRECISION_FP32));
+  PetscCall(PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_FP64));
+  const Caught caught = catch_error([&] { return PCSetUp(pc); });
+  CHECK(caught.code != PETSC_SUCCESS);
+  CHECK_CONTAINS(caught.message, "-pc_mcpi_vector_precision");
+  if (caught.code == PETSC_SUCCESS) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PCMCPISetVectorPrecision(pc, PC_MCPI_PRECISION_FP64));
+  PetscCall(apply(pc, noise(sample().rows(), 1), &x));
+  CHECK(std::isfinite(norm(x)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(setters_refuse_bad_values_and_name_the_option)
+{
+  OwnedMat         mat;
+  Preconditioner   pc;
+  PetscReal        omega;
+  constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+
+  PetscFunctionBeginUser;
+  PetscCall(create_sample("-pc_mcpi_omega 0.5", &mat, &pc));
+  for (const double value : {0.0, 2.0, -1.0, 2.5, not_a_number, infinity})
+    CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_omega", PCMCPISetOmega(pc, value));
+  PetscCall(PCMCPIGetOmega(pc, &omega));
+  CHECK_EQ(omega, 0.5);
+  for (const PetscInt value : {0, -3}) CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_its", PCMCPISetIts(pc, value));
+  CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_restart", PCMCPISetRestart(pc, -1));
+  CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_vector_precision", PCMCPISetVectorPrecision(pc, PC_MCPI_PRECISION_FP16));
+  PetscCall(check_enumeration_refused(pc, PCMCPISetSweep, "-pc_mcpi_sweep"));
+  PetscCall(check_enumeration_refused(pc, PCMCPISetOffdiagPrecision, "-pc_mcpi_offdiag_precision"));
+  PetscCall(check_enumeration_refused(pc, PCMCPISetVectorPrecision, "-pc_mcpi_vector_precision"));
+  PetscCall(check_enumeration_refused(pc, PCMCPISetForm, "-pc_mcpi_form"));
+  PetscCall(check_enumeration_refused(pc, PCMCPISetScaling, "-pc_mcpi_scaling"));
+  PetscCall(check_enumeration_refused(pc, PCMCPISetBackend, "-pc_mcpi_backend"));
+  PetscCall(check_enumeration_refused(pc, PCMCPISetHalo, "-pc_mcpi_halo"));
+  PetscCall(check_enumeration_refused(pc, PCMCPISetHaloFrequency, "-pc_mcpi_halo_frequency"));
+  PetscCall(check_enumeration_refused(pc, PCMCPISetOrdering, "-pc_mcpi_ordering"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(options_refuse_bad_values_and_name_the_option)
+{
+  OwnedMat mat;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
+  for (const std::string name : {"sweep", "offdiag_precision", "vector_precision", "form", "scaling", "backend", "halo", "halo_frequency",
+                                 "ordering", "mat_coloring_type"}) {
+    Preconditioner pc;
+    const Caught   caught = catch_error([&]() -> PetscErrorCode {
+      PetscFunctionBeginUser;
+      PetscCall(create_pc(mat, "-pc_mcpi_" + name + " nonsense", &pc));
+      PetscCall(PCSetUp(pc));
+      PetscFunctionReturn(PETSC_SUCCESS);
+    });
+    describe(name);
+    CHECK(caught.code != PETSC_SUCCESS);
+    CHECK_CONTAINS(caught.message, name);
+    CHECK_CONTAINS(caught.message, "nonsense");
+  }
+  for (const std::string option : {"its 0", "its -1", "omega 0", "omega 2", "omega nan", "restart -1", "vector_precision int8"}) {
+    Preconditioner pc;
+    const auto     name = option.substr(0, option.find(' '));
+    describe(option);
+    CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_" + name, create_pc(mat, "-pc_mcpi_" + option, &pc));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(backends_that_were_not_built_are_refused_at_set_up)
+{
+  OwnedMat       mat;
+  Preconditioner pc;
+  Values         first, again;
+  const Values   b = noise(sample().rows(), 1);
+
+  PetscFunctionBeginUser;
+  PetscCall(create_sample("", &mat, &pc));
+  PetscCall(apply(pc, b, &first));
+  PetscCall(PCMCPISetBackend(pc, PC_MCPI_BACKEND_KOKKOS));
+  CHECK_ERROR(PETSC_ERR_SUP_SYS, "-pc_mcpi_backend", PCSetUp(pc));
+  PetscCall(PCMCPISetBackend(pc, PC_MCPI_BACKEND_HOST));
+  PetscCall(PCMCPISetHalo(pc, PC_MCPI_HALO_NCCL));
+  CHECK_ERROR(PETSC_ERR_SUP_SYS, "-pc_mcpi_halo", PCSetUp(pc));
+  PetscCall(PCMCPISetHalo(pc, PC_MCPI_HALO_SF));
+  PetscCall(apply(pc, b, &again));
+  CHECK(again == first);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(other_types_ignore_setters_and_refuse_getters)
+{
+  OwnedPC  pc;
+  PetscInt its;
+
+  PetscFunctionBeginUser;
+  PetscCall(PCCreate(PETSC_COMM_WORLD, pc.out()));
+  PetscCall(PCSetType(pc, PCJACOBI));
+  PetscCall(PCMCPISetIts(pc, 3));
+  CHECK_ERROR(PETSC_ERR_SUP, "PCMCPIGetIts", PCMCPIGetIts(pc, &its));
+  PetscCall(PCSetType(pc, PCMCPI));
+  PetscCall(PCMCPIGetIts(pc, &its));
+  CHECK_EQ(its, 1);
+  PetscCall(PCSetType(pc, PCJACOBI));
+  CHECK_ERROR(PETSC_ERR_SUP, "PCMCPIGetIts", PCMCPIGetIts(pc, &its)); // nothing is left composed
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(options_obey_the_prefix)
+{
+  OwnedMat        mat;
+  OwnedOptions    options;
+  OwnedPC         pc;
+  PetscInt        its;
+  PCMCPIPrecision precision;
+  MatColoringType type;
+  std::string     text;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
+  PetscCall(PetscOptionsCreate(options.out()));
+  PetscCall(PetscOptionsInsertString(options,
+                                     "-a_pc_mcpi_its 7 -pc_mcpi_its 3 -a_pc_mcpi_offdiag_precision int8 -pc_mcpi_offdiag_precision fp64 "
+                                     "-a_pc_mcpi_mat_coloring_type greedy -pc_mcpi_mat_coloring_type jp"));
+  PetscCall(PCCreate(PETSC_COMM_WORLD, pc.out()));
+  PetscCall(PetscObjectSetOptions((PetscObject)(PC)pc, options));
+  PetscCall(PCSetOptionsPrefix(pc, "a_"));
+  PetscCall(PCSetType(pc, PCMCPI));
+  PetscCall(PCSetOperators(pc, mat, mat));
+  PetscCall(PCSetFromOptions(pc));
+  PetscCall(PCSetUp(pc));
+  PetscCall(PCMCPIGetIts(pc, &its));
+  CHECK_EQ(its, 7);
+  PetscCall(PCMCPIGetOffdiagPrecision(pc, &precision));
+  CHECK_EQ(precision, PC_MCPI_PRECISION_INT8);
+  PetscCall(PCMCPIGetMatColoringType(pc, &type));
+  CHECK_EQ(std::string(type), "greedy");
+  PetscCall(view(pc, &text));
+  CHECK_CONTAINS(text, "by greedy");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(view_prints_every_setting_in_force)
+{
+  OwnedMat       mat;
+  Preconditioner pc, plain;
+  std::string    text;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_sample("-pc_mcpi_its 3 -pc_mcpi_sweep symmetric -pc_mcpi_omega 0.875 -pc_mcpi_restart 6 -pc_mcpi_offdiag_precision bf16 "
+                          "-pc_mcpi_vector_precision fp64 -pc_mcpi_form factored -pc_mcpi_scaling global -pc_mcpi_halo_frequency sweep "
+                          "-pc_mcpi_overlap false -pc_mcpi_backend reference -pc_mcpi_ordering rcm -pc_mcpi_mat_coloring_type greedy",
+                          &mat, &pc));
+  PetscCall(view(pc, &text));
+  for (const char *part : {"type: mcpi", "3 symmetric", "0.875", "6 sweeps", "bf16", "factored", "global", "fp64", "every sweep",
+                           "overlap false", "reference", "rcm", "greedy", "not set up"})
+    CHECK_CONTAINS(text, part);
+  PetscCall(PCSetUp(pc));
+  PetscCall(view(pc, &text));
+  for (const char *part : {"3 symmetric", "0.875", "6 sweeps", "bf16", "factored", "global", "fp64", "every sweep", "overlap false",
+                           "reference", "rcm", "greedy", "block size 3", "colors: ", "largest", "smallest", "memory"})
+    CHECK_CONTAINS(text, part);
+  PetscCall(create_pc(mat, "", &plain));
+  PetscCall(PCSetUp(plain));
+  PetscCall(view(plain, &text));
+  for (const char *part : {"1 forward", "omega = 1", "fp32", "prescaled", "balanced", "every color", "overlap true", "host", "jplf"})
+    CHECK_CONTAINS(text, part);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(view_names_the_row_that_failed)
+{
+  BlockMatrix    matrix = sample();
+  OwnedMat       mat;
+  Preconditioner pc;
+  std::string    text;
+
+  PetscFunctionBeginUser;
+  matrix.block(31, 31)[0] = std::numeric_limits<double>::quiet_NaN();
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+  PetscCall(create_pc(mat, "", &pc));
+  PetscCall(PCSetUp(pc));
+  PetscCall(view(pc, &text));
+  CHECK_CONTAINS(text, "block row 31");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,33 @@
+// Counts what C++ code allocates, the library's included. In a file of its own, where the compiler sees no pair of new and free().
+#include <cstdlib>
+#include <new>
+
+#include "support.h"
+
+namespace {
+
+std::size_t total = 0;
+
+}
+
+std::size_t test::allocated_bytes()
+{
+  return total;
+}
+
+void *operator new(std::size_t size)
+{
+  total += size;
+  if (void *memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+
+void operator delete(void *memory) noexcept
+{
+  std::free(memory);
+}
+
+void operator delete(void *memory, std::size_t) noexcept
+{
+  std::free(memory);
+}

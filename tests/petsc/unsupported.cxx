@@ -1,0 +1,248 @@
+// Matrices that PCMCPI cannot take: a PETSc error on every rank that names the remedy, and the same PC goes on with a good matrix.
+#include "support.h"
+
+using namespace test;
+
+namespace {
+
+const BlockMatrix &good_matrix()
+{
+  static const BlockMatrix matrix = make_matrix(2, random_pattern(24, 3, false));
+  return matrix;
+}
+
+// The PC of every test: it has worked before, fails, and works again.
+class Patient {
+public:
+  PetscErrorCode create()
+  {
+    PetscFunctionBeginUser;
+    PetscCall(create_mat(PETSC_COMM_WORLD, good_matrix(), Layout::even, MATBAIJ, &good_));
+    PetscCall(create_pc(good_, "-pc_mcpi_offdiag_precision fp64", &pc_));
+    PetscCall(apply(pc_, noise(good_matrix().rows(), 1), &before_));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  Caught attempt(Mat bad)
+  {
+    return catch_error([&]() -> PetscErrorCode {
+      PetscFunctionBeginUser;
+      PetscCall(set_operators(bad));
+      PetscCall(PCSetUp(pc_));
+      PetscFunctionReturn(PETSC_SUCCESS);
+    });
+  }
+
+  PetscErrorCode check_recovery()
+  {
+    Values after;
+
+    PetscFunctionBeginUser;
+    PetscCall(set_operators(good_));
+    PetscCall(apply(pc_, noise(good_matrix().rows(), 1), &after));
+    CHECK(after == before_);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+private:
+  // PCSetOperators() refuses other local sizes before PCReset().
+  PetscErrorCode set_operators(Mat mat)
+  {
+    Mat      old;
+    PetscInt m, n, old_m, old_n;
+    PetscInt differ;
+
+    PetscFunctionBeginUser;
+    PetscCall(PCGetOperators(pc_, nullptr, &old));
+    PetscCall(MatGetLocalSize(old, &old_m, &old_n));
+    PetscCall(MatGetLocalSize(mat, &m, &n));
+    differ = m != old_m || n != old_n;
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &differ, 1, MPIU_INT, MPI_MAX, PETSC_COMM_WORLD));
+    if (differ) PetscCall(PCReset(pc_));
+    PetscCall(PCSetOperators(pc_, mat, mat));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  OwnedMat       good_;
+  Preconditioner pc_;
+  Values         before_;
+};
+
+PetscErrorCode check_refused(Mat bad, PetscErrorCode code, const std::string &remedy)
+{
+  Patient patient;
+
+  PetscFunctionBeginUser;
+  PetscCall(patient.create());
+  check_error(__FILE__, __LINE__, patient.attempt(bad), code, remedy);
+  PetscCall(patient.check_recovery());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode check_fresh_refused(Mat bad, PetscErrorCode code, const std::string &remedy)
+{
+  Preconditioner pc;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_pc(bad, "", &pc));
+  CHECK_ERROR(code, remedy, PCSetUp(pc));
+  CHECK_ERROR(code, remedy, PCSetUp(pc)); // and does not pass at the second attempt
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode create_aij(PetscInt m, PetscInt n, PetscInt row_bs, PetscInt column_bs, OwnedMat *mat)
+{
+  PetscInt begin, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, mat->out()));
+  PetscCall(MatSetSizes(*mat, m, n, PETSC_DETERMINE, PETSC_DETERMINE));
+  PetscCall(MatSetBlockSizes(*mat, row_bs, column_bs));
+  PetscCall(MatSetType(*mat, MATAIJ));
+  PetscCall(MatSetUp(*mat));
+  PetscCall(MatGetOwnershipRange(*mat, &begin, &end));
+  for (PetscInt i = begin; i < end; ++i) PetscCall(MatSetValue(*mat, i, i, 1.0, INSERT_VALUES));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode assemble(Mat mat)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatAssemblyBegin(mat, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(mat, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+TEST(types_that_hold_no_blocks_are_refused)
+{
+  PetscFunctionBeginUser;
+  for (const MatType type : {MATDENSE, MATSELL, MATSHELL, MATNEST, MATTRANSPOSEVIRTUAL}) {
+    OwnedMat aij, bad;
+    describe(type);
+    PetscCall(create_mat(PETSC_COMM_WORLD, good_matrix(), Layout::even, MATAIJ, &aij));
+    const std::string name = type;
+    if (name == MATSHELL) {
+      PetscInt m;
+      PetscCall(MatGetLocalSize(aij, &m, nullptr));
+      PetscCall(MatCreateShell(PETSC_COMM_WORLD, m, m, PETSC_DETERMINE, PETSC_DETERMINE, nullptr, bad.out()));
+      PetscCall(MatSetUp(bad));
+      PetscCall(assemble(bad));
+    } else if (name == MATNEST) {
+      Mat blocks[] = {aij, nullptr, nullptr, aij};
+      PetscCall(MatCreateNest(PETSC_COMM_WORLD, 2, nullptr, 2, nullptr, blocks, bad.out()));
+    } else if (name == MATTRANSPOSEVIRTUAL) {
+      PetscCall(MatCreateTranspose(aij, bad.out()));
+    } else {
+      PetscCall(MatConvert(aij, type, MAT_INITIAL_MATRIX, bad.out()));
+    }
+    PetscCall(check_fresh_refused(bad, PETSC_ERR_SUP, "-mat_type baij"));
+    PetscCall(check_refused(bad, PETSC_ERR_SUP, "-mat_type baij"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(blocks_that_are_not_square_are_refused)
+{
+  OwnedMat bad;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_aij(12, 12, 2, 3, &bad));
+  PetscCall(assemble(bad));
+  PetscCall(check_fresh_refused(bad, PETSC_ERR_ARG_SIZ, "MatSetBlockSize"));
+  PetscCall(check_refused(bad, PETSC_ERR_ARG_SIZ, "MatSetBlockSize"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(matrices_that_are_not_square_are_refused)
+{
+  OwnedMat bad;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_aij(12, 14, 2, 2, &bad));
+  PetscCall(assemble(bad));
+  PetscCall(check_refused(bad, PETSC_ERR_ARG_SIZ, "square"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(rows_and_columns_partitioned_differently_are_refused)
+{
+  OwnedMat bad;
+
+  PetscFunctionBeginUser;
+  if (world_size() == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  const int last = world_size() - 1, rank = world_rank();
+  PetscCall(create_aij(12, rank == 0 ? 10 : rank == last ? 14 : 12, 2, 2, &bad));
+  PetscCall(assemble(bad));
+  PetscCall(check_refused(bad, PETSC_ERR_ARG_SIZ, "MatSetSizes"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(matrices_that_are_not_assembled_are_refused)
+{
+  OwnedMat bad;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_aij(12, 12, 2, 2, &bad));
+  PetscCall(check_refused(bad, PETSC_ERR_ARG_WRONGSTATE, "MatAssemblyBegin"));
+  PetscCall(assemble(bad));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// One rank lacks one block: every rank must say so, and which.
+TEST(rows_without_their_diagonal_block_are_refused)
+{
+  const PetscInt bs = 3, n = 20, missing = 17;
+
+  PetscFunctionBeginUser;
+  for (const MatType type : {MATAIJ, MATBAIJ}) {
+    BlockMatrix matrix = make_matrix(bs, random_pattern(n, 2, false));
+    OwnedMat    bad;
+    describe(type);
+    for (PetscInt k = matrix.ptr[missing]; k < matrix.ptr[missing + 1]; ++k)
+      if (matrix.col[k] == missing) {
+        matrix.col.erase(matrix.col.begin() + k);
+        matrix.values.erase(matrix.values.begin() + k * bs * bs, matrix.values.begin() + (k + 1) * bs * bs);
+        break;
+      }
+    for (PetscInt i = missing + 1; i <= n; ++i) --matrix.ptr[i];
+    PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, type, &bad));
+    PetscCall(check_fresh_refused(bad, PETSC_ERR_ARG_WRONGSTATE, "MatSetValuesBlocked"));
+    PetscCall(check_refused(bad, PETSC_ERR_ARG_WRONGSTATE, "block row 17 has no diagonal block"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// What the message for a missing diagonal block proposes must help.
+TEST(diagonal_block_inserted_after_the_refusal_helps)
+{
+  OwnedMat       bad;
+  Preconditioner pc;
+  PetscInt       begin, end;
+  PCFailedReason reason;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, bad.out()));
+  PetscCall(MatSetSizes(bad, 6, 6, PETSC_DETERMINE, PETSC_DETERMINE));
+  PetscCall(MatSetBlockSize(bad, 3));
+  PetscCall(MatSetType(bad, MATAIJ));
+  PetscCall(MatSetUp(bad));
+  PetscCall(MatSetOption(bad, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatGetOwnershipRange(bad, &begin, &end));
+  for (PetscInt i = begin + 3; i < end; ++i) PetscCall(MatSetValue(bad, i, i, 1.0, INSERT_VALUES));
+  PetscCall(assemble(bad));
+  PetscCall(create_pc(bad, "", &pc));
+  CHECK_ERROR(PETSC_ERR_ARG_WRONGSTATE, "MatSetValuesBlocked", PCSetUp(pc));
+
+  const PetscInt row = begin / 3;
+  for (const double diagonal : {0.0, 2.0}) { // zeros are a block too, though a singular one
+    const Values block{diagonal, 0.0, 0.0, 0.0, diagonal, 0.0, 0.0, 0.0, diagonal};
+    PetscCall(MatSetValuesBlocked(bad, 1, &row, 1, &row, block.data(), INSERT_VALUES));
+    PetscCall(assemble(bad));
+    PetscCall(PCSetUp(pc));
+    PetscCall(PCGetFailedReason(pc, &reason));
+    CHECK_EQ(static_cast<int>(reason), static_cast<int>(diagonal == 0.0 ? PC_FACTOR_NUMERIC_ZEROPIVOT : PC_NOERROR));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

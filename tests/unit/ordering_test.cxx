@@ -1,0 +1,200 @@
+// The order of rows inside colors: permutations, Morton's curve, and a choice that does not lose against the natural order.
+#include "setup/ordering.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <set>
+
+#include "petsc_environment.h"
+#include "support.h"
+
+namespace mcpi::test {
+namespace {
+
+constexpr PCMCPIOrderingType kGraphTypes[] = {PC_MCPI_ORDERING_AUTO, PC_MCPI_ORDERING_NATURAL, PC_MCPI_ORDERING_RCM, PC_MCPI_ORDERING_ND};
+
+BlockGraph make_graph(const Pattern &pattern)
+{
+  BlockGraph graph;
+  graph.comm        = PETSC_COMM_SELF;
+  graph.bs          = 1;
+  graph.rows        = static_cast<Row>(pattern.size());
+  graph.global_rows = graph.rows;
+  graph.ptr.assign(1, 0);
+  graph.in_ptr.assign(pattern.size() + 1, 0);
+  for (const auto &columns : pattern) {
+    graph.col.insert(graph.col.end(), columns.begin(), columns.end());
+    graph.ptr.push_back(static_cast<Offset>(graph.col.size()));
+  }
+  return graph;
+}
+
+Coloring make_coloring(const Pattern &pattern)
+{
+  Coloring coloring;
+  coloring.color  = greedy_coloring(pattern);
+  coloring.colors = pattern.empty() ? 0 : 1 + *std::max_element(coloring.color.begin(), coloring.color.end());
+  return coloring;
+}
+
+// n x n grid whose points are numbered by number
+Pattern grid(Row n, const std::vector<Row> &number)
+{
+  Pattern pattern(number.size());
+  for (Row i = 0; i < n; ++i)
+    for (Row j = 0; j < n; ++j)
+      for (const auto &[k, l] : {std::pair{i - 1, j}, std::pair{i + 1, j}, std::pair{i, j - 1}, std::pair{i, j + 1}})
+        if (k >= 0 && k < n && l >= 0 && l < n) pattern[number[i * n + j]].push_back(number[k * n + l]);
+  for (auto &columns : pattern) std::sort(columns.begin(), columns.end());
+  return pattern;
+}
+
+std::vector<Row> scrambled(Row count)
+{
+  std::vector<Row> number(count);
+  std::iota(number.begin(), number.end(), 0);
+  std::shuffle(number.begin(), number.end(), std::mt19937(1));
+  return number;
+}
+
+std::vector<Row> natural(Row count)
+{
+  std::vector<Row> number(count);
+  std::iota(number.begin(), number.end(), 0);
+  return number;
+}
+
+bool is_permutation_of_rows(std::vector<Row> order, std::size_t rows)
+{
+  std::sort(order.begin(), order.end());
+  return order == natural(static_cast<Row>(rows));
+}
+
+std::vector<Row> ordered(const Pattern &pattern, PCMCPIOrderingType type, const Coordinates &coordinates, PCMCPIOrderingType expected)
+{
+  std::vector<Row>   order = {-1, -1};
+  PCMCPIOrderingType used  = PC_MCPI_ORDERING_AUTO;
+  EXPECT_EQ(OrderingCreate(make_graph(pattern), make_coloring(pattern), type, coordinates, &order, &used), 0);
+  if (expected != PC_MCPI_ORDERING_AUTO) {
+    EXPECT_EQ(used, expected);
+  }
+  EXPECT_NE(used, PC_MCPI_ORDERING_AUTO);
+  EXPECT_TRUE(is_permutation_of_rows(order, pattern.size()));
+  return order;
+}
+
+// Distinct groups of 4 rows of x that tiles of 32 rows read
+std::size_t gathered_lines(const Pattern &pattern, const std::vector<Row> &order)
+{
+  const std::vector<int> color = greedy_coloring(pattern);
+  std::vector<Row>       sorted(order), place(order.size());
+  std::stable_sort(sorted.begin(), sorted.end(), [&](Row a, Row b) { return color[a] < color[b]; });
+  for (std::size_t p = 0; p < sorted.size(); ++p) place[sorted[p]] = static_cast<Row>(p);
+  std::size_t lines = 0;
+  for (std::size_t tile = 0; tile < sorted.size(); tile += 32) {
+    std::set<Row> touched;
+    for (std::size_t p = tile; p < std::min(tile + 32, sorted.size()); ++p)
+      for (const Row j : pattern[sorted[p]]) touched.insert(place[j] / 4);
+    lines += touched.size();
+  }
+  return lines;
+}
+
+TEST(Ordering, OfEveryTypeIsAPermutation)
+{
+  const Pattern disconnected = {{}, {2}, {}, {1}, {}};
+  for (const Pattern &pattern : {random_pattern(50, 2, 1), grid(9, scrambled(81)), disconnected, Pattern(1), Pattern()})
+    for (const PCMCPIOrderingType type : kGraphTypes) ordered(pattern, type, {}, pattern.empty() ? PC_MCPI_ORDERING_AUTO : type);
+}
+
+TEST(Ordering, NaturalIsTheMatrixOrder)
+{
+  EXPECT_EQ(ordered(random_pattern(50, 2, 1), PC_MCPI_ORDERING_NATURAL, {}, PC_MCPI_ORDERING_NATURAL), natural(50));
+}
+
+// Rows that only other ranks' rows touch, and columns that are ghosts
+TEST(Ordering, IgnoresGhosts)
+{
+  BlockGraph graph = make_graph({{1}, {0, 2}, {1}});
+  graph.ghosts     = {7, 9};
+  graph.col        = {1, 3, 0, 2, 1, 4};
+  graph.ptr        = {0, 2, 4, 6};
+  graph.in_ptr     = {0, 0, 1, 1};
+  graph.in_col     = {3};
+  graph.in_slot    = {0};
+  Coloring coloring;
+  coloring.colors      = 2;
+  coloring.color       = {0, 1, 0};
+  coloring.ghost_color = {0, 1};
+  for (const PCMCPIOrderingType type : kGraphTypes) {
+    std::vector<Row>   order;
+    PCMCPIOrderingType used;
+    EXPECT_EQ(OrderingCreate(graph, coloring, type, {}, &order, &used), 0);
+    EXPECT_TRUE(is_permutation_of_rows(order, 3));
+  }
+}
+
+TEST(Ordering, AutoTakesTheMostLocal)
+{
+  const std::vector<Row> good = natural(30 * 30), bad = scrambled(30 * 30);
+  for (const auto &number : {good, bad}) {
+    const Pattern     pattern = grid(30, number);
+    const std::size_t by_auto = gathered_lines(pattern, ordered(pattern, PC_MCPI_ORDERING_AUTO, {}, PC_MCPI_ORDERING_AUTO));
+    std::size_t       least   = gathered_lines(pattern, natural(30 * 30));
+    if (number == bad) {
+      EXPECT_LT(2 * by_auto, least);
+    }
+    for (const PCMCPIOrderingType type : {PC_MCPI_ORDERING_RCM, PC_MCPI_ORDERING_ND})
+      least = std::min(least, gathered_lines(pattern, ordered(pattern, type, {}, type)));
+    EXPECT_EQ(by_auto, least);
+  }
+}
+
+// Points i, j(, k) of a grid in the order of their interleaved bits, whatever the unit and origin of the coordinates
+TEST(Ordering, CoordinatesFollowMortonsCurve)
+{
+  for (const int dim : {1, 2, 3}) {
+    const Row        n = 4, count = static_cast<Row>(std::lround(std::pow(n, dim)));
+    std::vector<Row> place = scrambled(count), expected(count);
+    Coordinates      coordinates{dim, Vector(static_cast<std::size_t>(count) * dim)};
+    for (Row key = 0; key < count; ++key) {
+      expected[key] = place[key];
+      for (int d = 0; d < dim; ++d) {
+        Row cell = 0;
+        for (int bit = 0; bit < 2; ++bit) cell |= (key >> (bit * dim + d) & 1) << bit;
+        coordinates.points[static_cast<std::size_t>(place[key]) * dim + d] = -5.0e3 + 1.7e-3 * cell * (d + 1);
+      }
+    }
+    const Pattern pattern(count);
+    EXPECT_EQ(ordered(pattern, PC_MCPI_ORDERING_COORDINATES, coordinates, PC_MCPI_ORDERING_COORDINATES), expected) << dim;
+    EXPECT_EQ(ordered(pattern, PC_MCPI_ORDERING_AUTO, coordinates, PC_MCPI_ORDERING_COORDINATES), expected) << dim;
+    EXPECT_EQ(ordered(pattern, PC_MCPI_ORDERING_NATURAL, coordinates, PC_MCPI_ORDERING_NATURAL), natural(count)) << dim;
+  }
+}
+
+TEST(Ordering, DegenerateCoordinatesKeepTheNaturalOrder)
+{
+  for (const int dim : {1, 2, 3})
+    for (const double value : {0.0, -3.5, 1e300})
+      EXPECT_EQ(ordered(Pattern(20), PC_MCPI_ORDERING_COORDINATES, {dim, Vector(20 * dim, value)}, PC_MCPI_ORDERING_COORDINATES),
+                natural(20));
+  ordered(Pattern(), PC_MCPI_ORDERING_COORDINATES, {3, {}}, PC_MCPI_ORDERING_COORDINATES);
+  ordered(Pattern(2), PC_MCPI_ORDERING_COORDINATES, {1, {-1.7e308, 1.7e308}}, PC_MCPI_ORDERING_COORDINATES);
+}
+
+TEST(Ordering, CoordinatesWithoutCoordinatesIsAnError)
+{
+  std::vector<Row>   order;
+  PCMCPIOrderingType used;
+  const Pattern      pattern = random_pattern(5, 1, 1);
+  ASSERT_EQ(PetscPushErrorHandler(PetscReturnErrorHandler, nullptr), 0);
+  EXPECT_EQ(OrderingCreate(make_graph(pattern), make_coloring(pattern), PC_MCPI_ORDERING_COORDINATES, {}, &order, &used), PETSC_ERR_ORDER);
+  ASSERT_EQ(PetscPopErrorHandler(), 0);
+}
+
+} // namespace
+} // namespace mcpi::test

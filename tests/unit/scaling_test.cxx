@@ -1,0 +1,259 @@
+// Scalings are exact, balance what can be balanced, and fill the range of fp16 without leaving it.
+#include "core/scaling.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "system.h"
+
+namespace mcpi::test {
+namespace {
+
+constexpr double kFp16Max = 65504.0;
+
+bool is_power_of_two(double value)
+{
+  int exponent;
+  return std::isfinite(value) && value > 0.0 && std::frexp(value, &exponent) == 0.5;
+}
+
+double largest_offdiagonal(int bs, const Vector &maxima, const Vector &s)
+{
+  double largest = 0.0;
+  for (int q = 0; q < bs; ++q)
+    for (int p = 0; p < bs; ++p)
+      if (p != q) largest = std::max(largest, maxima[p + q * bs] * s[q] / s[p]);
+  return largest;
+}
+
+// The least that any scaling can reach: the largest geometric mean over the cycles of the off-diagonal entries (Karp)
+double largest_cycle_mean(int bs, const Vector &maxima)
+{
+  std::vector<Vector> best(bs + 1, Vector(bs, -kInf)); // best[k][v]: heaviest walk of k edges to v
+  std::fill(best[0].begin(), best[0].end(), 0.0);
+  for (int k = 1; k <= bs; ++k)
+    for (int q = 0; q < bs; ++q)
+      for (int p = 0; p < bs; ++p)
+        if (p != q && maxima[p + q * bs] > 0.0) best[k][q] = std::max(best[k][q], best[k - 1][p] + std::log2(maxima[p + q * bs]));
+  double mean = -kInf;
+  for (int v = 0; v < bs; ++v) {
+    if (best[bs][v] == -kInf) continue;
+    double least = kInf;
+    for (int k = 0; k < bs; ++k)
+      if (best[k][v] > -kInf) least = std::min(least, (best[bs][v] - best[k][v]) / (bs - k));
+    mean = std::max(mean, least);
+  }
+  return std::exp2(mean);
+}
+
+Vector random_maxima(int bs, unsigned seed)
+{
+  Vector maxima = random_vector(static_cast<std::size_t>(bs) * bs, seed);
+  for (double &value : maxima) value = std::pow(10.0, value); // 0.1 to 10
+  return maxima;
+}
+
+// unit[p] / unit[q], as changing the units of the unknowns does to D^{-1}O
+void change_units(int bs, Vector &maxima, const Vector &unit)
+{
+  for (int q = 0; q < bs; ++q)
+    for (int p = 0; p < bs; ++p) maxima[p + q * bs] *= unit[p] / unit[q];
+}
+
+Vector random_units(int bs, unsigned seed, double decades)
+{
+  Vector unit = random_vector(bs, seed);
+  for (double &value : unit) value = std::pow(10.0, decades * value);
+  return unit;
+}
+
+// Largest and smallest of left[p] * maxima(p,q) * right[q]
+std::pair<double, double> scaled_range(int bs, const Scales &scales, const Vector &maxima)
+{
+  double largest = 0.0, least = kInf;
+  for (int q = 0; q < bs; ++q)
+    for (int p = 0; p < bs; ++p) {
+      const double value = scales.left[p] * maxima[p + q * bs] * scales.right[q];
+      largest            = std::max(largest, value);
+      if (maxima[p + q * bs] > 0.0) least = std::min(least, value);
+    }
+  return {largest, least};
+}
+
+Vector balanced(int bs, const Vector &maxima)
+{
+  Vector s(bs);
+  osborne(bs, maxima, s);
+  return s;
+}
+
+Scales scales_for(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision storage, int bs, const Vector &maxima)
+{
+  Scales scales = unit_scales(bs);
+  compute_scales(form, scaling, storage, bs, maxima, scales);
+  return scales;
+}
+
+class Balancing : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(BlockSizes, Balancing, testing::Values(1, 2, 3, 4, 5, 8, 17, 64));
+
+TEST_P(Balancing, ReachesNearlyTheLeastMaximumInAnyUnits)
+{
+  const int bs = GetParam();
+  for (unsigned seed = 1; seed <= 10; ++seed) {
+    Vector       maxima = random_maxima(bs, seed);
+    const double least  = bs > 1 ? largest_cycle_mean(bs, maxima) : 0.0;
+    change_units(bs, maxima, random_units(bs, seed + 50, 10.0));
+    const Vector s = balanced(bs, maxima);
+    EXPECT_TRUE(std::all_of(s.begin(), s.end(), is_power_of_two));
+    EXPECT_LE(largest_offdiagonal(bs, maxima, s), 4.0 * least);
+  }
+}
+
+// Components that couple like beads on a string: what one end needs has far to travel.
+TEST_P(Balancing, OfAChainInBadUnits)
+{
+  const int bs = GetParam();
+  Vector    maxima(static_cast<std::size_t>(bs) * bs, 0.0);
+  for (int p = 0; p < bs; ++p)
+    for (const int q : {p - 1, p, p + 1})
+      if (q >= 0 && q < bs) maxima[p + q * bs] = 1.0;
+  change_units(bs, maxima, random_units(bs, 3, 6.0));
+  EXPECT_LE(largest_offdiagonal(bs, maxima, balanced(bs, maxima)), 8.0);
+}
+
+TEST_P(Balancing, DoesNotDependOnPowersOfTwoInTheUnits)
+{
+  const int    bs   = GetParam();
+  const Vector base = random_maxima(bs, 7);
+  Vector       unit = random_vector(bs, 8), maxima = base;
+  for (double &value : unit) value = std::exp2(std::round(30.0 * value));
+  change_units(bs, maxima, unit);
+  const double plain = largest_offdiagonal(bs, base, balanced(bs, base)), other = largest_offdiagonal(bs, maxima, balanced(bs, maxima));
+  EXPECT_LE(other, 4.0 * plain);
+  EXPECT_LE(plain, 4.0 * other);
+}
+
+// One component in small units reads the others and none of them reads it, or the other way round; and strings of such components.
+TEST(Balancing, OfOneWayCouplingKeepsEverythingInRange)
+{
+  const double u       = 1e12;
+  const Vector cases[] = {
+      {1, 1, u, 1, 1, u, 0, 0, 1},                      // the last one reads
+      {1, 1, 0, 1, 1, 0, u, u, 1},                      // the last one is read
+      {1, u, 0, 1},                                     // of two
+      {1, u, 0, 0, 1, u, 0, 0, 1},                      // 0 is read by 1 is read by 2
+      {1, 1, u, u, 1, 1, u, u, 0, 0, 1, 1, 0, 0, 1, 1}, // two of four read the other two
+  };
+  for (const Vector &maxima : cases) {
+    const int    bs             = static_cast<int>(std::lround(std::sqrt(maxima.size())));
+    const Scales scales         = scales_for(PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED, PC_MCPI_PRECISION_FP16, bs, maxima);
+    const auto [largest, least] = scaled_range(bs, scales, maxima);
+    EXPECT_LT(largest / least, 1e4) << testing::PrintToString(maxima);
+  }
+}
+
+TEST(Balancing, LeavesZerosAlone)
+{
+  const Vector s = balanced(3, Vector(9, 0.0));
+  EXPECT_EQ(s, Vector(3, 1.0));
+  for (const PCMCPIForm form : kForms)
+    for (const PCMCPIScaling scaling : kScalings)
+      for (const PCMCPIPrecision storage : kStorages) {
+        const Scales scales = scales_for(form, scaling, storage, 3, Vector(9, 0.0));
+        EXPECT_EQ(scales.left, Vector(3, 1.0));
+        EXPECT_EQ(scales.right, Vector(3, 1.0));
+        EXPECT_EQ(scales.alpha, 1.0);
+      }
+}
+
+// diag(left) P diag(right) times alpha is the true product in scaled variables; every factor is a power of two and so exact.
+TEST(Scales, ArePowersOfTwoThatUndoEachOther)
+{
+  for (const int bs : {1, 2, 5, 9})
+    for (const PCMCPIForm form : kForms)
+      for (const PCMCPIScaling scaling : kScalings)
+        for (const PCMCPIPrecision storage : kStorages)
+          for (const double size : {1e-9, 1.0, 1e9}) {
+            Vector maxima = random_maxima(bs, 11);
+            for (double &value : maxima) value *= size;
+            change_units(bs, maxima, random_units(bs, 12, 5.0));
+            const Scales scales = scales_for(form, scaling, storage, bs, maxima);
+            ASSERT_EQ(scales.left.size(), static_cast<std::size_t>(bs));
+            ASSERT_EQ(scales.right.size(), static_cast<std::size_t>(bs));
+            EXPECT_TRUE(std::all_of(scales.left.begin(), scales.left.end(), is_power_of_two));
+            EXPECT_TRUE(std::all_of(scales.right.begin(), scales.right.end(), is_power_of_two));
+            EXPECT_TRUE(is_power_of_two(scales.alpha));
+            for (int p = 0; p < bs && form == PC_MCPI_FORM_PRESCALED; ++p) EXPECT_EQ(scales.alpha * scales.left[p] * scales.right[p], 1.0);
+            if (form == PC_MCPI_FORM_FACTORED) {
+              EXPECT_EQ(scales.alpha, 1.0);
+            }
+            if (scaling != PC_MCPI_SCALING_BALANCED) {
+              EXPECT_EQ(scales.right, Vector(bs, 1.0));
+            }
+          }
+}
+
+TEST(Scales, GlobalFillsFp16AndNoMore)
+{
+  for (const PCMCPIForm form : kForms)
+    for (double value = 1e-300; value < 1e301; value *= 77.7) {
+      const Scales scales  = scales_for(form, PC_MCPI_SCALING_GLOBAL, PC_MCPI_PRECISION_FP16, 1, {value});
+      const double largest = scales.left[0] * value;
+      EXPECT_LE(largest, kFp16Max * (1 + 1e-15)) << value;
+      EXPECT_GT(largest, kFp16Max / 2 * (1 - 1e-15)) << value;
+    }
+  for (int e = -20; e <= 20; ++e) { // exactly at the limit
+    const Scales scales = scales_for(PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_GLOBAL, PC_MCPI_PRECISION_FP16, 1, {std::ldexp(kFp16Max, e)});
+    EXPECT_EQ(scales.left[0], std::ldexp(1.0, -e));
+  }
+}
+
+// Between the largest fp16 and what its normal numbers resolve there must be room for the entries and for growth until the next look.
+TEST(Scales, BalancedFp16LeavesRoomForGrowth)
+{
+  for (const PCMCPIForm form : kForms)
+    for (const double size : {1e-100, 1e-9, 1e-3, 1.0, 100.0, 1e4, 1e5, 1e9, 1e100}) {
+      const int bs     = 4;
+      Vector    maxima = random_maxima(bs, 21);
+      for (double &value : maxima) value *= size;
+      const Scales scales         = scales_for(form, PC_MCPI_SCALING_BALANCED, PC_MCPI_PRECISION_FP16, bs, maxima);
+      const auto [largest, least] = scaled_range(bs, scales, maxima);
+      EXPECT_LE(4.0 * largest, kFp16Max) << size;
+      EXPECT_GE(least, 6.1e-5) << size; // normal
+    }
+}
+
+// Couplings of 1e-310 are as good as none, and no reason to fail.
+TEST(Scales, StayFiniteForDenormalAndHugeMaxima)
+{
+  for (const PCMCPIForm form : kForms)
+    for (const PCMCPIScaling scaling : kScalings)
+      for (const double value : {5e-324, 1e-310, 1e-305, 1e300, 1.7e308}) {
+        const Scales scales = scales_for(form, scaling, PC_MCPI_PRECISION_FP16, 1, {value});
+        for (const double factor : {scales.left[0], scales.right[0], scales.alpha})
+          EXPECT_TRUE(is_power_of_two(factor)) << value << " scaling " << scaling << " form " << form << ": " << factor;
+        if (scaling != PC_MCPI_SCALING_NONE) {
+          EXPECT_LE(scales.left[0] * value * scales.right[0], kFp16Max);
+        }
+      }
+}
+
+TEST(ScalesMoved, OnlyBeyondAFactorOfFour)
+{
+  Scales before = unit_scales(3);
+  EXPECT_FALSE(scales_moved(before, before));
+  for (const bool left : {true, false})
+    for (int p = 0; p < 3; ++p)
+      for (const double factor : {0.125, 0.25, 0.5, 2.0, 4.0, 8.0}) {
+        Scales after                         = before;
+        (left ? after.left : after.right)[p] = factor;
+        EXPECT_EQ(scales_moved(before, after), factor < 0.25 || factor > 4.0);
+        EXPECT_EQ(scales_moved(after, before), factor < 0.25 || factor > 4.0);
+      }
+}
+
+} // namespace
+} // namespace mcpi::test

@@ -1,0 +1,283 @@
+#include "system.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+namespace mcpi::test {
+namespace {
+
+constexpr auto kPatience  = std::chrono::seconds(20);
+constexpr int  kReduceTag = -1, kAllTag = -2;
+constexpr int  kGap = 3; // leading dimensions are longer than columns by this
+
+enum HaloError { kOutOfStep = 17, kBeginTwice, kEndWithoutBegin, kNotPrepared };
+
+} // namespace
+
+void Mailbox::post(int rank, int tag, std::vector<std::byte> data)
+{
+  const std::lock_guard lock(mutex_);
+  messages_[rank].push_back({tag, std::move(data)});
+  arrived_.notify_all();
+}
+
+const std::vector<std::byte> *Mailbox::wait(int rank, std::size_t index, int tag)
+{
+  std::unique_lock lock(mutex_);
+  if (!arrived_.wait_for(lock, kPatience, [&] { return messages_[rank].size() > index; })) return nullptr;
+  const Message &message = messages_[rank][index];
+  return message.tag == tag ? &message.data : nullptr;
+}
+
+int reduce_max(Peer &peer, double *values, int count)
+{
+  const auto *bytes = reinterpret_cast<const std::byte *>(values);
+  peer.mailbox->post(peer.rank, kReduceTag, {bytes, bytes + count * sizeof(double)});
+  for (int rank = 0; rank < peer.mailbox->ranks(); ++rank) {
+    const auto *theirs = peer.mailbox->wait(rank, peer.exchanges, kReduceTag);
+    if (!theirs || theirs->size() != count * sizeof(double)) return kOutOfStep;
+    Vector other(count);
+    std::memcpy(other.data(), theirs->data(), theirs->size());
+    for (int i = 0; i < count; ++i) values[i] = std::max(values[i], other[i]);
+  }
+  ++peer.exchanges;
+  return 0;
+}
+
+int ThreadHalo::prepare(std::size_t entry_bytes)
+{
+  entry_ = entry_bytes;
+  return 0;
+}
+
+int ThreadHalo::begin(int color, void *x)
+{
+  if (entry_ == 0) return kNotPrepared;
+  if (begun_ >= 0) return kBeginTwice;
+  begun_                = color;
+  const ColorPlan &plan = ranks_.forward[peer_.rank];
+  const auto      *rows = static_cast<const std::byte *>(x);
+  peer_.mailbox->post(peer_.rank, color, {rows + plan.color_begin[color] * entry_, rows + plan.boundary_end[color] * entry_});
+  return 0;
+}
+
+int ThreadHalo::end(int color, void *x)
+{
+  if (begun_ != color) return kEndWithoutBegin;
+  begun_                = -1;
+  const ColorPlan &plan = ranks_.forward[peer_.rank];
+  return receive(color, plan.ghost_begin[color], plan.ghost_begin[color + 1], x);
+}
+
+int ThreadHalo::exchange_all(void *x)
+{
+  if (entry_ == 0) return kNotPrepared;
+  const auto *rows = static_cast<const std::byte *>(x);
+  peer_.mailbox->post(peer_.rank, kAllTag, {rows, rows + ranks_.forward[peer_.rank].rows * entry_});
+  return receive(kAllTag, 0, ranks_.forward[peer_.rank].ghosts, x);
+}
+
+// Every rank waits for every other, neighbors or not: that finds ranks out of step.
+int ThreadHalo::receive(int tag, Row begin, Row end, void *x)
+{
+  auto *ghosts = static_cast<std::byte *>(x) + ranks_.forward[peer_.rank].rows * entry_;
+  for (int rank = 0; rank < ranks_.count(); ++rank) {
+    const std::vector<std::byte> *message = peer_.mailbox->wait(rank, peer_.exchanges, tag);
+    if (!message) return kOutOfStep;
+    const Row first = tag >= 0 ? ranks_.forward[rank].color_begin[tag] : 0;
+    for (Row g = begin; g < end; ++g) {
+      const GhostOwner &owner = ranks_.ghosts[peer_.rank][g];
+      if (owner.rank != rank) continue;
+      const std::size_t at = (owner.plan_row - first) * entry_;
+      if (owner.plan_row < first || at + entry_ > message->size()) return kOutOfStep;
+      std::memcpy(ghosts + g * entry_, message->data() + at, entry_);
+    }
+  }
+  ++peer_.exchanges;
+  return 0;
+}
+
+std::unique_ptr<Backend> make_backend(const ColorPlan &plan, const Kind &kind)
+{
+  return kind.kernels ? make_host_backend(plan, kind.config, *kind.kernels) : make_reference_backend(plan, kind.config);
+}
+
+Kind reference_kind(PCMCPIPrecision storage, PCMCPIForm form, PCMCPIScaling scaling)
+{
+  return {{{storage, form, scaling}, true}, nullptr};
+}
+
+System::System(const Ranks &ranks, const Kind &kind) : ranks_(ranks)
+{
+  for (const ColorPlan &plan : ranks.forward) backends_.push_back(make_backend(plan, kind));
+}
+
+int System::on_ranks(const std::function<int(Peer &)> &work)
+{
+  Mailbox           mailbox(ranks_.count());
+  std::vector<Peer> peers;
+  for (int rank = 0; rank < ranks_.count(); ++rank) peers.push_back({&mailbox, rank});
+  if (ranks_.count() == 1) return work(peers[0]);
+  std::vector<int>         errors(ranks_.count());
+  std::vector<std::thread> threads;
+  for (Peer &peer : peers) threads.emplace_back([&] { errors[peer.rank] = work(peer); });
+  for (std::thread &thread : threads) thread.join();
+  return *std::max_element(errors.begin(), errors.end());
+}
+
+NumericStatus System::refresh(const BlockMatrix &matrix)
+{
+  std::vector<NumericStatus> status(ranks_.count());
+  const int                  error = on_ranks([&](Peer &peer) {
+    MatrixRows rows(matrix, ranks_.start[peer.rank]);
+    return backends_[peer.rank]->refresh(
+                         rows, [&](double *values, int count) { return reduce_max(peer, values, count); }, status[peer.rank]);
+  });
+  if (error != 0) throw std::runtime_error("refresh: error " + std::to_string(error));
+  for (int rank = 0; rank < ranks_.count(); ++rank) {
+    const std::size_t      size = backends_[rank]->record_size();
+    std::vector<std::byte> received(ranks_.received[rank].size() * size);
+    for (std::size_t k = 0; k < ranks_.received[rank].size(); ++k)
+      backends_[ranks_.received[rank][k].rank]->pack_records({ranks_.received[rank][k].stored}, received.data() + k * size);
+    backends_[rank]->build_transposed(ranks_.transposed[rank], received.data());
+  }
+  for (int rank = 0; rank < ranks_.count(); ++rank)
+    if (status[rank].defect != Defect::none) return {status[rank].defect, status[rank].row + ranks_.start[rank]};
+  return {};
+}
+
+int System::apply_rank(const Smoothing &run, const Vector &b, const Vector &guess, Peer &peer, Vector &x)
+{
+  const ColorPlan  &plan    = (run.application.transposed ? ranks_.transposed : ranks_.forward)[peer.rank];
+  Backend          &backend = *backends_[peer.rank];
+  const std::size_t n = static_cast<std::size_t>(ranks_.start.back()) * plan.bs, local = static_cast<std::size_t>(plan.rows) * plan.bs,
+                    first = static_cast<std::size_t>(ranks_.start[peer.rank]) * plan.bs, ld = local + kGap;
+  const auto columns = [&](const Vector &whole) {
+    Vector mine(ld * run.application.nrhs, kNaN);
+    for (int r = 0; r < run.application.nrhs; ++r) std::copy_n(whole.begin() + r * n + first, local, mine.begin() + r * ld);
+    return mine;
+  };
+  backend.load_rhs(run.application, columns(b).data(), static_cast<std::ptrdiff_t>(ld));
+  std::memset(backend.vector(), 0xff, (plan.rows + plan.ghosts) * backend.entry_bytes(run.application)); // NaN in both precisions
+  if (!run.from_zero) backend.load_guess(run.application, columns(guess).data(), static_cast<std::ptrdiff_t>(ld));
+  ThreadHalo threads(ranks_, peer);
+  NoHalo     none;
+  Halo      &halo = ranks_.count() > 1 ? static_cast<Halo &>(threads) : none;
+  Driver     driver(plan, backend, halo, run.sweep);
+  if (const int error = driver.run(run.application, run.its, run.from_zero)) return error;
+  Vector solution(ld * run.application.nrhs, kNaN);
+  backend.store(run.application, solution.data(), static_cast<std::ptrdiff_t>(ld));
+  for (int r = 0; r < run.application.nrhs; ++r) {
+    std::copy_n(solution.begin() + r * ld, local, x.begin() + r * n + first);
+    for (std::size_t i = local; i < ld; ++i)
+      if (solution[r * ld + i] == solution[r * ld + i]) return kOutOfStep; // written between the columns
+  }
+  return 0;
+}
+
+Vector System::apply(const Smoothing &run, const Vector &b, const Vector &guess)
+{
+  Vector    x(b.size(), kNaN);
+  const int error = on_ranks([&](Peer &peer) { return apply_rank(run, b, guess, peer, x); });
+  if (error != 0) throw std::runtime_error("sweep: error " + std::to_string(error));
+  return x;
+}
+
+Offset System::blocks_read(const Smoothing &run) const
+{
+  Offset blocks = 0;
+  NoHalo halo;
+  for (int rank = 0; rank < ranks_.count(); ++rank) {
+    const ColorPlan &plan = (run.application.transposed ? ranks_.transposed : ranks_.forward)[rank];
+    blocks += Driver(plan, *backends_[rank], halo, run.sweep).blocks_read(run.application, run.its, run.from_zero);
+  }
+  return blocks;
+}
+
+Dense System::matrix(Smoothing run)
+{
+  const std::size_t n = static_cast<std::size_t>(ranks_.start.back()) * ranks_.forward[0].bs;
+  Dense             result(n), identity(n);
+  for (std::size_t i = 0; i < n; ++i) identity(i, i) = 1.0;
+  run.application.nrhs = static_cast<int>(n);
+  result.a             = apply(run, identity.a);
+  return result;
+}
+
+DenseIteration::DenseIteration(const BlockMatrix &matrix, const std::vector<int> &color, const std::vector<int> &owner)
+    : matrix_(matrix), color_(color), owner_(owner.empty() ? std::vector<int>(color.size(), 0) : owner),
+      full_(assemble(matrix, [](Row, Row) { return 1.0; }))
+{
+}
+
+Vector DenseIteration::run(const Smoothing &run, const Vector &b, Vector x)
+{
+  for (int it = 0; it < run.its; ++it) {
+    if (run.sweep.sweep != PC_MCPI_SWEEP_BACKWARD) pass(run, true, b, x);
+    if (run.sweep.sweep != PC_MCPI_SWEEP_FORWARD) pass(run, false, b, x);
+  }
+  return x;
+}
+
+void DenseIteration::pass(const Smoothing &run, bool forward, const Vector &b, Vector &x)
+{
+  const double omega    = run.application.omega;
+  const bool   by_color = run.sweep.frequency == PC_MCPI_HALO_FREQUENCY_COLOR;
+  const auto   key      = std::make_tuple(omega, forward, by_color);
+  if (!solvers_.count(key))
+    solvers_.emplace(key, inverse(assemble(matrix_, [&](Row i, Row j) {
+                       const bool visited =
+                           (forward ? color_[j] < color_[i] : color_[j] > color_[i]) && (by_color || owner_[i] == owner_[j]);
+                       return i == j ? 1.0 / omega : visited ? 1.0 : 0.0;
+                     })));
+  const Vector product = multiply(full_, x);
+  Vector       r       = b;
+  for (std::size_t i = 0; i < r.size(); ++i) r[i] -= product[i];
+  const Vector update = multiply(solvers_.at(key), r);
+  for (std::size_t i = 0; i < r.size(); ++i) x[i] += update[i];
+}
+
+Smoothing make_run(PCMCPISweepType sweep, double omega, int its, bool from_zero, bool shortcuts)
+{
+  Smoothing run;
+  run.application.omega = omega;
+  run.sweep.sweep       = sweep;
+  run.sweep.shortcuts   = shortcuts;
+  run.its               = its;
+  run.from_zero         = from_zero;
+  return run;
+}
+
+void for_runs(int most_its, const std::function<void(const Smoothing &)> &visit)
+{
+  for (const PCMCPISweepType sweep : kSweeps)
+    for (const double omega : kOmegas)
+      for (int its = 1; its <= most_its; ++its)
+        for (const bool from_zero : {true, false}) visit(make_run(sweep, omega, its, from_zero));
+}
+
+const std::vector<const CpuKernels *> &all_kernels()
+{
+  static const std::vector<const CpuKernels *> kernels = {&plain_kernels(), &simd_kernels()};
+  return kernels;
+}
+
+std::string name(const Kind &kind)
+{
+  static const char *const storages[] = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"}, *const forms[] = {"prescaled", "factored"},
+                           *const scalings[] = {"none", "global", "balanced"};
+  return std::string(kind.kernels ? kind.kernels->name : "reference") + " " + storages[kind.config.numeric.storage] + " vectors " +
+         (kind.config.double_vectors ? "fp64 " : "fp32 ") + forms[kind.config.numeric.form] + " " + scalings[kind.config.numeric.scaling];
+}
+
+std::string name(const Smoothing &run)
+{
+  static const char *const sweeps[] = {"forward", "backward", "symmetric"};
+  return std::string(sweeps[run.sweep.sweep]) + " omega " + std::to_string(run.application.omega) + " its " + std::to_string(run.its) +
+         (run.from_zero ? " from zero" : " from guess") + (run.application.transposed ? " transposed" : "") + " nrhs " +
+         std::to_string(run.application.nrhs);
+}
+
+} // namespace mcpi::test
