@@ -30,49 +30,46 @@ struct Options {
   std::string           json, commit;
 };
 
-// Median over repeats of the slowest rank's time
-PetscErrorCode timed(PetscInt repeat, const std::function<PetscErrorCode()> &run, double *seconds)
+double median(std::vector<double> values)
 {
-  std::vector<double> times;
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
 
+// The slowest rank's time
+PetscErrorCode timed(const std::function<PetscErrorCode()> &run, double *seconds)
+{
   PetscFunctionBegin;
+  PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+  *seconds = MPI_Wtime();
   PetscCall(run());
-  for (PetscInt r = 0; r < repeat; ++r) {
-    PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-    double t = MPI_Wtime();
-    PetscCall(run());
-    t = MPI_Wtime() - t;
-    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &t, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
-    times.push_back(t);
-  }
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-  *seconds = times[times.size() / 2];
+  *seconds = MPI_Wtime() - *seconds;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, seconds, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// GB/s of a plain read by all ranks together
-PetscErrorCode read_bandwidth(PetscInt repeat, double *gigabytes)
+// Bytes per second of a plain read by all ranks together
+PetscErrorCode read_bandwidth(double *rate)
 {
-  constexpr std::size_t      kWords = std::size_t(1) << 26U; // 512 MB a rank
-  std::vector<std::uint64_t> data(kWords, 3);
-  volatile std::uint64_t     sink = 0;
-  double                     seconds;
-  PetscMPIInt                size;
+  constexpr std::size_t                   kWords = std::size_t(1) << 25U; // 256 MB a rank
+  static const std::vector<std::uint64_t> data(kWords, 3);
+  volatile std::uint64_t                  sink    = 0;
+  double                                  seconds = 0.0;
+  PetscMPIInt                             size;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  PetscCall(timed(
-      repeat,
-      [&]() -> PetscErrorCode {
-        constexpr int kLanes      = 32;
-        std::uint64_t sum[kLanes] = {};
-        for (std::size_t i = 0; i < kWords; i += kLanes)
-          for (int l = 0; l < kLanes; ++l) sum[l] ^= data[i + l];
-        sink = std::accumulate(sum, sum + kLanes, sink + 0);
-        return PETSC_SUCCESS;
-      },
-      &seconds));
-  *gigabytes = static_cast<double>(kWords) * sizeof(std::uint64_t) * size / seconds / 1e9;
+  const auto read = [&]() -> PetscErrorCode {
+    constexpr int kLanes      = 32;
+    std::uint64_t sum[kLanes] = {};
+    for (std::size_t i = 0; i < kWords; i += kLanes)
+      for (int l = 0; l < kLanes; ++l) sum[l] ^= data[i + l];
+    sink = std::accumulate(sum, sum + kLanes, std::uint64_t(0));
+    return PETSC_SUCCESS;
+  };
+  PetscCall(timed(read, &seconds));
+  (void)sink;
+  *rate = static_cast<double>(kWords) * sizeof(std::uint64_t) * size / seconds;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -83,38 +80,28 @@ struct Problem {
   double   blocks; // off-diagonal ones
 };
 
-// Seconds of one more sweep: the difference of applications with many sweeps and with one, both from zero
-PetscErrorCode per_sweep(PC pc, const Problem &problem, const Options &options, const std::function<PetscErrorCode(PetscInt)> &set_its,
-                         double *one, double *more)
+// An application with one sweep from zero, and what each further sweep adds
+struct Times {
+  double one, more;
+};
+
+PetscErrorCode time_sweeps(PC pc, const Problem &problem, PetscInt sweeps, PetscErrorCode (*set_its)(PC, PetscInt), Times *times)
 {
   double     many;
   const auto apply = [&]() -> PetscErrorCode { return PCApply(pc, problem.b, problem.x); };
 
   PetscFunctionBegin;
-  PetscCall(set_its(1));
-  PetscCall(PCSetUp(pc));
-  PetscCall(timed(options.repeat, apply, one));
-  PetscCall(set_its(options.sweeps));
-  PetscCall(timed(options.repeat, apply, &many));
-  *more = (many - *one) / static_cast<double>(options.sweeps - 1);
+  PetscCall(set_its(pc, 1));
+  PetscCall(timed(apply, &times->one));
+  PetscCall(set_its(pc, sweeps));
+  PetscCall(timed(apply, &many));
+  times->more = (many - times->one) / static_cast<double>(sweeps - 1);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode run_sor(const Problem &problem, const Options &options, Json *row)
+PetscErrorCode set_sor_its(PC pc, PetscInt its)
 {
-  PC     pc;
-  double one, more;
-
-  PetscFunctionBegin;
-  PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
-  PetscCall(PCSetType(pc, PCSOR));
-  PetscCall(PCSetOperators(pc, problem.mat, problem.mat));
-  PetscCall(PCSORSetSymmetric(pc, SOR_LOCAL_FORWARD_SWEEP));
-  PetscCall(per_sweep(
-      pc, problem, options, [&](PetscInt its) { return PCSORSetIterations(pc, 1, its); }, &one, &more));
-  *row = {{"pc", "sor"}, {"bs", problem.bs}, {"ms_per_sweep", 1e3 * more}, {"ms_first_application", 1e3 * one}};
-  PetscCall(PCDestroy(&pc));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return PCSORSetIterations(pc, 1, its);
 }
 
 // Bytes of one whole sweep: each block with its column, each row's right-hand side and x read once and x written once
@@ -143,13 +130,15 @@ double bytes_per_sweep(const Problem &problem, PCMCPIPrecision precision)
   return problem.blocks * (record + 4.0) + static_cast<double>(problem.rows) * 3.0 * vector * static_cast<double>(problem.bs);
 }
 
-PetscErrorCode run_mcpi(const Problem &problem, const Options &options, PCMCPIPrecision precision, const char *name, double read,
-                        double sor, Json *row)
+// On a shared machine the speed of memory wanders: read, PCSOR and PCMCPI take turns, and ratios are medians over rounds.
+PetscErrorCode run_precision(const Problem &problem, const Options &options, PC sor, PCMCPIPrecision precision, const char *name, Json *row)
 {
-  PC         pc;
-  ISColoring coloring;
-  PetscInt   colors;
-  double     one, more, first, numeric;
+  PC                  pc;
+  ISColoring          coloring;
+  PetscInt            colors;
+  double              first;
+  std::vector<double> one, more, sor_one, sor_more, read, numeric, speedup, share;
+  const double        bytes = bytes_per_sweep(problem, precision);
 
   PetscFunctionBegin;
   PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
@@ -157,42 +146,49 @@ PetscErrorCode run_mcpi(const Problem &problem, const Options &options, PCMCPIPr
   PetscCall(PCSetOperators(pc, problem.mat, problem.mat));
   PetscCall(PCMCPISetOffdiagPrecision(pc, precision));
   PetscCall(PCSetFromOptions(pc));
-  first = MPI_Wtime();
-  PetscCall(PCSetUp(pc));
-  first = MPI_Wtime() - first;
+  PetscCall(timed([&]() -> PetscErrorCode { return PCSetUp(pc); }, &first));
   PetscCall(PCMCPIGetColoring(pc, &coloring));
   PetscCall(ISColoringGetColors(coloring, nullptr, &colors, nullptr));
-  PetscCall(per_sweep(
-      pc, problem, options, [&](PetscInt its) { return PCMCPISetIts(pc, its); }, &one, &more));
-  PetscCall(timed(
-      3,
-      [&]() -> PetscErrorCode {
-        PetscFunctionBegin;
-        PetscCall(MatAssemblyBegin(problem.mat, MAT_FINAL_ASSEMBLY)); // as if new values had been set
-        PetscCall(MatAssemblyEnd(problem.mat, MAT_FINAL_ASSEMBLY));
-        PetscCall(PCSetUp(pc));
-        PetscFunctionReturn(PETSC_SUCCESS);
-      },
-      &numeric));
-  const double rate = bytes_per_sweep(problem, precision) / more / 1e9;
-  *row              = {
-                   {"pc", "mcpi"},
-                   {"bs", problem.bs},
-                   {"precision", name},
-                   {"colors", colors},
-                   {"ms_per_sweep", 1e3 * more},
-                   {"ms_first_application", 1e3 * one},
-                   {"gigabytes_per_second", rate},
-                   {"share_of_read_bandwidth", rate / read},
-                   {"speedup_over_sor", sor / (1e3 * more)},
-                   {"setup_first_in_sweeps", first / more},
-                   {"setup_numeric_in_sweeps", numeric / more},
+  for (PetscInt round = -1; round < options.repeat; ++round) { // the first one warms up
+    Times  mine, theirs;
+    double rate = 0.0, renewed = 0.0;
+    PetscCall(read_bandwidth(&rate));
+    PetscCall(time_sweeps(sor, problem, options.sweeps, set_sor_its, &theirs));
+    PetscCall(time_sweeps(pc, problem, options.sweeps, PCMCPISetIts, &mine));
+    PetscCall(MatAssemblyBegin(problem.mat, MAT_FINAL_ASSEMBLY)); // as if new values had been set
+    PetscCall(MatAssemblyEnd(problem.mat, MAT_FINAL_ASSEMBLY));
+    PetscCall(timed([&]() -> PetscErrorCode { return PCSetUp(pc); }, &renewed));
+    PetscCall(PCSetUp(sor));
+    if (round < 0) continue;
+    one.push_back(mine.one);
+    more.push_back(mine.more);
+    sor_one.push_back(theirs.one);
+    sor_more.push_back(theirs.more);
+    read.push_back(rate);
+    numeric.push_back(renewed / mine.more);
+    speedup.push_back(theirs.more / mine.more);
+    share.push_back(bytes / mine.more / rate);
+  }
+  *row = {
+      {"bs", problem.bs},
+      {"precision", name},
+      {"colors", colors},
+      {"ms_per_sweep", 1e3 * median(more)},
+      {"ms_first_application", 1e3 * median(one)},
+      {"sor_ms_per_sweep", 1e3 * median(sor_more)},
+      {"sor_ms_first_application", 1e3 * median(sor_one)},
+      {"megabytes_per_sweep", bytes / 1e6},
+      {"read_gigabytes_per_second", median(read) / 1e9},
+      {"share_of_read_bandwidth", median(share)},
+      {"speedup_over_sor", median(speedup)},
+      {"setup_first_in_sweeps", first / median(more)},
+      {"setup_numeric_in_sweeps", median(numeric)},
   };
   PetscCall(PCDestroy(&pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode run_block_size(const Options &options, PetscInt bs, double read, Json *results)
+PetscErrorCode run_block_size(const Options &options, PetscInt bs, Json *results)
 {
   struct Row {
     PCMCPIPrecision precision;
@@ -204,6 +200,7 @@ PetscErrorCode run_block_size(const Options &options, PetscInt bs, double read, 
   };
   Problem problem{};
   MatInfo info;
+  PC      sor;
   Json    row;
 
   PetscFunctionBegin;
@@ -214,17 +211,20 @@ PetscErrorCode run_block_size(const Options &options, PetscInt bs, double read, 
   problem.bs     = bs;
   problem.rows   = options.n * options.n * options.n;
   problem.blocks = info.nz_used / static_cast<double>(bs * bs) - static_cast<double>(problem.rows);
-  PetscCall(run_sor(problem, options, &row));
-  const double sor = row["ms_per_sweep"];
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "bs %2d  sor   %9.3f ms per sweep\n", (int)bs, sor));
-  results->push_back(row);
+  PetscCall(PCCreate(PETSC_COMM_WORLD, &sor));
+  PetscCall(PCSetType(sor, PCSOR));
+  PetscCall(PCSetOperators(sor, problem.mat, problem.mat));
+  PetscCall(PCSORSetSymmetric(sor, SOR_LOCAL_FORWARD_SWEEP));
   for (const Row &precision : kRows) {
-    PetscCall(run_mcpi(problem, options, precision.precision, precision.name, read, sor, &row));
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "bs %2d  %s  %9.3f ms  %5.1f %% of read  %5.2fx sor  set-up %5.1f sweeps, first %5.1f\n",
-                          (int)bs, precision.name, (double)row["ms_per_sweep"], 100 * (double)row["share_of_read_bandwidth"],
-                          (double)row["speedup_over_sor"], (double)row["setup_numeric_in_sweeps"], (double)row["setup_first_in_sweeps"]));
+    PetscCall(run_precision(problem, options, sor, precision.precision, precision.name, &row));
+    PetscCall(PetscPrintf(
+        PETSC_COMM_WORLD, "bs %2d  %s  %8.2f ms  sor %8.2f ms  %5.2fx  read %5.1f GB/s  %5.1f %% of it  set-up %5.1f sweeps, first %5.1f\n",
+        (int)bs, precision.name, (double)row["ms_per_sweep"], (double)row["sor_ms_per_sweep"], (double)row["speedup_over_sor"],
+        (double)row["read_gigabytes_per_second"], 100 * (double)row["share_of_read_bandwidth"], (double)row["setup_numeric_in_sweeps"],
+        (double)row["setup_first_in_sweeps"]));
     results->push_back(row);
   }
+  PetscCall(PCDestroy(&sor));
   PetscCall(VecDestroy(&problem.x));
   PetscCall(VecDestroy(&problem.b));
   PetscCall(MatDestroy(&problem.mat));
@@ -294,7 +294,6 @@ PetscErrorCode run(int argc, char **argv)
   Options     options;
   PetscMPIInt size, rank;
   char        version[256];
-  double      read = 0.0;
   Json        document;
 
   PetscFunctionBegin;
@@ -303,8 +302,7 @@ PetscErrorCode run(int argc, char **argv)
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(PetscGetVersion(version, sizeof(version)));
-  PetscCall(read_bandwidth(options.repeat, &read));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %d ranks, read bandwidth %.2f GB/s\n", processor().c_str(), (int)size, read));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %d ranks\n", processor().c_str(), (int)size));
   std::string command;
   for (int i = 0; i < argc; ++i) command += (i ? " " : "") + std::string(argv[i]);
   document = {
@@ -315,10 +313,9 @@ PetscErrorCode run(int argc, char **argv)
       {"ranks", size},
       {"command", command},
       {"rows", options.n * options.n * options.n},
-      {"read_gigabytes_per_second", read},
   };
   PetscCall(run_colorings(options, &document["colorings"]));
-  for (const PetscInt bs : options.bs) PetscCall(run_block_size(options, bs, read, &document["results"]));
+  for (const PetscInt bs : options.bs) PetscCall(run_block_size(options, bs, &document["results"]));
   if (rank == 0 && !options.json.empty()) std::ofstream(options.json) << document.dump(1) << '\n';
   PetscFunctionReturn(PETSC_SUCCESS);
 }

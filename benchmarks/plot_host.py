@@ -21,7 +21,7 @@ def main(out, paths):
             share.plot(sizes, [100 * r["share_of_read_bandwidth"] for r in rows], "o-", label=precision)
         ranks = f'{run["ranks"]} rank{"s" if run["ranks"] > 1 else ""}'
         speed.set(title=f'{run["processor"]}, {ranks}, {run["rows"]:,} block rows', xlabel="block size", ylabel="sweeps per PCSOR sweep")
-        share.set(title=f'share of the read bandwidth, {run["read_gigabytes_per_second"]:.1f} GB/s', xlabel="block size", ylabel="%")
+        share.set(title="share of the read bandwidth measured between the sweeps", xlabel="block size", ylabel="%")
         for axis in (speed, share):
             axis.set_ylim(bottom=0)
             axis.grid(alpha=0.3)

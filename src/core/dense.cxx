@@ -1,7 +1,9 @@
 #include "core/dense.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <utility>
 
@@ -15,11 +17,12 @@ namespace {
 
 constexpr int kLapackFrom = 33; // below, the call costs more than the elimination
 
-double power_of_two_below(double value)
+// 1 over the largest power of two that is not above the positive value, by its exponent bits
+double inverse_power_of_two(double value)
 {
-  int exponent = 0;
-  std::frexp(value, &exponent);
-  return std::ldexp(1.0, exponent - 1);
+  constexpr std::uint64_t kBits = 52, kSum = 2046; // of the biased exponents of a power and its inverse
+  const std::uint64_t     exponent = std::clamp<std::uint64_t>(std::bit_cast<std::uint64_t>(value) >> kBits, 1, kSum - 1);
+  return std::bit_cast<double>((kSum - exponent) << kBits);
 }
 
 // Gauss-Jordan in place. Written for rows; run on a column-major block it inverts the transpose in place, which is the inverse transposed.
@@ -81,7 +84,7 @@ Inversion invert(int bs, const double *block, double *inverse, double *work, int
   if (!finite) return Inversion::nonfinite;
   for (int i = 0; i < bs; ++i) {
     if (row[i] == 0.0) return Inversion::singular;
-    row[i] = 1.0 / power_of_two_below(row[i]);
+    row[i] = inverse_power_of_two(row[i]);
   }
   for (int j = 0; j < bs; ++j) {
     double largest = 0.0;
@@ -90,7 +93,7 @@ Inversion invert(int bs, const double *block, double *inverse, double *work, int
       largest             = std::max(largest, std::fabs(inverse[j * bs + i]));
     }
     if (largest == 0.0) return Inversion::singular;
-    column[j] = 1.0 / power_of_two_below(largest);
+    column[j] = inverse_power_of_two(largest);
     for (int i = 0; i < bs; ++i) inverse[j * bs + i] *= column[j];
   }
   // PETSc's own default for zero pivots, and more where more roundings meet

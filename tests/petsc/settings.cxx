@@ -208,35 +208,6 @@ TEST(setters_refuse_bad_values_and_name_the_option)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(options_refuse_bad_values_and_name_the_option)
-{
-  OwnedMat mat;
-
-  PetscFunctionBeginUser;
-  PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
-  for (const std::string name : {"sweep", "offdiag_precision", "vector_precision", "form", "scaling", "backend", "halo", "halo_frequency",
-                                 "ordering", "mat_coloring_type"}) {
-    Preconditioner pc;
-    const Caught   caught = catch_error([&]() -> PetscErrorCode {
-      PetscFunctionBeginUser;
-      PetscCall(create_pc(mat, "-pc_mcpi_" + name + " nonsense", &pc));
-      PetscCall(PCSetUp(pc));
-      PetscFunctionReturn(PETSC_SUCCESS);
-    });
-    describe(name);
-    CHECK(caught.code != PETSC_SUCCESS);
-    CHECK_CONTAINS(caught.message, name);
-    CHECK_CONTAINS(caught.message, "nonsense");
-  }
-  for (const std::string option : {"its 0", "its -1", "omega 0", "omega 2", "omega nan", "restart -1", "vector_precision int8"}) {
-    Preconditioner pc;
-    const auto     name = option.substr(0, option.find(' '));
-    describe(option);
-    CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_" + name, create_pc(mat, "-pc_mcpi_" + option, &pc));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 TEST(backends_that_were_not_built_are_refused_at_set_up)
 {
   OwnedMat       mat;

@@ -160,7 +160,8 @@ int System::apply_rank(const Smoothing &run, const Vector &b, const Vector &gues
     return mine;
   };
   backend.load_rhs(run.application, columns(b).data(), static_cast<std::ptrdiff_t>(ld));
-  std::memset(backend.vector(), 0xff, (plan.rows + plan.ghosts) * backend.entry_bytes(run.application)); // NaN in both precisions
+  std::fill_n(static_cast<unsigned char *>(backend.vector()), (plan.rows + plan.ghosts) * backend.entry_bytes(run.application),
+              static_cast<unsigned char>(0xff)); // NaN in both precisions
   if (!run.from_zero) backend.load_guess(run.application, columns(guess).data(), static_cast<std::ptrdiff_t>(ld));
   ThreadHalo threads(ranks_, peer);
   NoHalo     none;

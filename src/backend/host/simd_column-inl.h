@@ -21,11 +21,10 @@ constexpr int kMaxOwnBlock = 64; // larger blocks go to the library
 
 // Lanes along a column, x broadcast; strips of rows where the registers do not hold a whole column.
 template <PCMCPIPrecision storage, typename T> class ColumnProduct {
-  using D                                = hn::ScalableTag<T>;
-  using V                                = hn::VFromD<D>;
-  static constexpr int         kLanes    = static_cast<int>(HWY_LANES(T));
-  static constexpr int         kMaxStrip = 4; // vectors
-  static constexpr std::size_t kNumbers  = has_exponent(storage) ? 1 : 0;
+  using D                        = hn::ScalableTag<T>;
+  using V                        = hn::VFromD<D>;
+  static constexpr int kLanes    = static_cast<int>(HWY_LANES(T));
+  static constexpr int kMaxStrip = 4; // vectors
 
   template <int vectors> struct Sums {
     static constexpr int kChains = vectors == 1 ? 4 : 2; // independent sums hide the latency of multiply-add
@@ -60,20 +59,7 @@ template <PCMCPIPrecision storage, typename T> class ColumnProduct {
     for (; j < bs; ++j, strip += column_bytes) add_column<vectors>(strip, x[j], sums.chain[0]);
   }
 
-  // Flat records of nibbles with columns that begin inside a byte, for instruction sets with short vectors
-  static HWY_INLINE void add_packed_block(const std::byte *numbers, int row, int bs, const T *x, Sums<1> &sums)
-  {
-    for (int j = 0; j < bs; ++j) {
-      const int        k  = j * bs + row;
-      const std::byte *at = numbers + k / 2;
-      if (k % 2 == 0)
-        sums.chain[0][0] = hn::MulAdd(load_stored<storage, 0>(D(), at), hn::Set(D(), x[j]), sums.chain[0][0]);
-      else
-        sums.chain[0][0] = hn::MulAdd(load_stored<storage, 1>(D(), at), hn::Set(D(), x[j]), sums.chain[0][0]);
-    }
-  }
-
-  template <int vectors, bool packed> static HWY_INLINE void add_row(const ProductArgs &args, Row row, int r, int first, T *out, bool last)
+  template <int vectors> static HWY_INLINE void add_row(const ProductArgs &args, Row row, int r, int first, T *out, bool last)
   {
     const int         bs     = args.bs;
     const std::size_t stride = static_cast<std::size_t>(args.nrhs) * bs, record = record_bytes(storage, bs);
@@ -89,10 +75,7 @@ template <PCMCPIPrecision storage, typename T> class ColumnProduct {
         if constexpr (has_exponent(storage)) {
           Sums<vectors> integers;
           integers.zero();
-          if constexpr (packed)
-            add_packed_block(block + kNumbers, first, bs, xk, integers);
-          else
-            add_block<vectors>(block + kNumbers + byte_offset<storage>(first), column, bs, xk, integers);
+          add_block<vectors>(numbers<storage>(block) + byte_offset<storage>(first), column, bs, xk, integers);
           const V scale = hn::Set(D(), record_scale<T>(block));
           unroll<vectors>([&](auto v) HWY_ATTR { sums.chain[0][v()] = hn::MulAdd(integers.total(v()), scale, sums.chain[0][v()]); });
         } else {
@@ -118,25 +101,19 @@ public:
     for (Row row = args.begin; row < args.end; ++row)
       for (int r = 0; r < args.nrhs; ++r, out += bs) {
         const bool last = row + 1 == args.end && r + 1 == args.nrhs;
-        if constexpr (storage == PC_MCPI_PRECISION_INT4 && kLanes < kMaxFlatBlock) {
-          if (bs <= kMaxFlatBlock) {
-            for (int first = 0; first < bs; first += kLanes) add_row<1, true>(args, row, r, first, out, last);
-            continue;
-          }
-        }
         for (int first = 0; first < bs; first += kMaxStrip * kLanes) {
           switch ((bs - first + kLanes - 1) / kLanes) {
           case 1:
-            add_row<1, false>(args, row, r, first, out, last);
+            add_row<1>(args, row, r, first, out, last);
             break;
           case 2:
-            add_row<2, false>(args, row, r, first, out, last);
+            add_row<2>(args, row, r, first, out, last);
             break;
           case 3:
-            add_row<3, false>(args, row, r, first, out, last);
+            add_row<3>(args, row, r, first, out, last);
             break;
           default:
-            add_row<kMaxStrip, false>(args, row, r, first, out, last);
+            add_row<kMaxStrip>(args, row, r, first, out, last);
           }
         }
       }
@@ -160,15 +137,14 @@ template <PCMCPIPrecision storage, typename T> class LibraryProduct {
         blas_add_product(bs, bs, T(1), reinterpret_cast<const T *>(record), bs, x, sums);
     } else {
       alignas(64) T     tile[kTile + HWY_LANES(T)];
-      const std::size_t column  = byte_offset<storage>(storage == PC_MCPI_PRECISION_INT4 ? nibbles_per_column(bs) : bs);
-      const std::byte  *numbers = record + (has_exponent(storage) ? 1 : 0);
-      const T           scale   = has_exponent(storage) ? record_scale<T>(record) : T(1);
-      const int         ld      = std::min((bs + kLanes - 1) / kLanes * kLanes, kRows);
+      const std::size_t column = byte_offset<storage>(storage == PC_MCPI_PRECISION_INT4 ? nibbles_per_column(bs) : bs);
+      const T           scale  = has_exponent(storage) ? record_scale<T>(record) : T(1);
+      const int         ld     = std::min((bs + kLanes - 1) / kLanes * kLanes, kRows);
       for (int j0 = 0; j0 < bs; j0 += kTile / ld)
         for (int i0 = 0; i0 < bs; i0 += kRows) {
           const int rows = std::min(kRows, bs - i0), columns = std::min(kTile / ld, bs - j0);
           for (int j = 0; j < columns; ++j) {
-            const std::byte *from = numbers + (j0 + j) * column + byte_offset<storage>(i0);
+            const std::byte *from = numbers<storage>(record) + (j0 + j) * column + byte_offset<storage>(i0);
             for (int i = 0; i < rows; i += kLanes)
               hn::StoreU(load_stored<storage, 0>(D(), from + byte_offset<storage>(i)), D(), tile + j * ld + i);
           }

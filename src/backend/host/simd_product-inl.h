@@ -1,4 +1,5 @@
-// Products of a row's blocks with x; included once per instruction set. The order of a row's sum depends on the row alone.
+// Products of a row's blocks with x for small block sizes, and the choice among all; included once per instruction set. The order of a row's
+// sum depends on the row alone.
 #if defined(MCPI_SIMD_PRODUCT_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef MCPI_SIMD_PRODUCT_INL_H
 #undef MCPI_SIMD_PRODUCT_INL_H
@@ -17,51 +18,34 @@ HWY_BEFORE_NAMESPACE();
 namespace mcpi {
 namespace HWY_NAMESPACE {
 
-// A small block: as many whole columns in a vector as fit, x spread over them.
-template <PCMCPIPrecision storage, typename T, int bs> class FlatProduct {
-  static constexpr int         kLanes   = static_cast<int>(std::min<std::size_t>(std::bit_ceil(unsigned(bs * bs)), HWY_LANES(T)));
-  static constexpr int         kColumns = std::min(bs, kLanes / bs);                // per vector
-  static constexpr int         kVectors = (bs + kColumns - 1) / kColumns;           // per block
-  static constexpr int         kLast    = bs - (kVectors - 1) * kColumns;           // columns in the last vector
-  static constexpr int         kChains  = kVectors >= 4 ? 1 : kVectors > 1 ? 2 : 4; // independent sums hide the latency of multiply-add
-  static constexpr int         kEntry   = static_cast<int>(std::bit_ceil(unsigned(bs))); // lanes to load and store an entry of x
-  static constexpr std::size_t kNumbers = has_exponent(storage) ? 1 : 0;
-  using D                               = hn::FixedTag<T, kLanes>;
-  using Entry                           = hn::FixedTag<T, kEntry>;
-  using V                               = hn::VFromD<D>;
-  using Bits                            = hwy::MakeUnsigned<T>;
+// Two ways to sum a row of small blocks, of one shape: zero(), add_block(), total(), store() of whole vectors.
+
+// A block row fits a vector: as many whole columns as fit side by side, x spread over them.
+template <PCMCPIPrecision storage, typename T, int bs> class SpreadSum {
+  static constexpr int kLanes   = static_cast<int>(std::min<std::size_t>(std::bit_ceil(unsigned(bs * bs)), HWY_LANES(T)));
+  static constexpr int kColumns = std::min(bs, kLanes / bs);                // per vector
+  static constexpr int kVectors = (bs + kColumns - 1) / kColumns;           // per block
+  static constexpr int kLast    = bs - (kVectors - 1) * kColumns;           // columns in the last vector
+  static constexpr int kChains  = kVectors >= 4 ? 1 : kVectors > 1 ? 2 : 4; // independent sums hide the latency of multiply-add
+  using D                       = hn::FixedTag<T, kLanes>;
+  using V                       = hn::VFromD<D>;
+  using Lane                    = hwy::MakeUnsigned<T>;
 
   struct Spread {
-    Bits lane[kVectors][kLanes];
+    Lane lane[kVectors][kLanes];
   };
   static constexpr Spread make_spread()
   {
     Spread spread{};
     for (int v = 0; v < kVectors; ++v)
-      for (int l = 0; l < kLanes; ++l) spread.lane[v][l] = static_cast<Bits>(std::min(v * kColumns + l / bs, bs - 1));
+      for (int l = 0; l < kLanes; ++l) spread.lane[v][l] = static_cast<Lane>(std::min(v * kColumns + l / bs, bs - 1));
     return spread;
   }
   alignas(64) static constexpr Spread kSpread = make_spread();
 
-  struct Sums {
-    V chain[kChains][kVectors];
-  };
+  V chain_[kChains][kVectors];
 
-  static HWY_INLINE void add_block(const std::byte *record, const T *x, Sums &sums)
-  {
-    const D d;
-    V       xv = extend(d, hn::LoadU(Entry(), x));
-    if constexpr (has_exponent(storage)) xv = hn::Mul(xv, hn::Set(d, record_scale<T>(record)));
-    unroll<kVectors>([&](auto v) HWY_ATTR {
-      const V a      = load_stored<storage, v() * kColumns * bs>(d, record + kNumbers);
-      const V mine   = hn::TableLookupLanes(xv, hn::SetTableIndices(d, kSpread.lane[v()]));
-      const V oldest = sums.chain[0][v()];
-      unroll<kChains - 1>([&](auto c) HWY_ATTR { sums.chain[c()][v()] = sums.chain[c() + 1][v()]; });
-      sums.chain[kChains - 1][v()] = hn::MulAdd(a, mine, oldest);
-    });
-  }
-
-  // sum + (the lanes from column first + half on, moved to column first): adds the upper columns onto the lower ones
+  // The sum of the columns, by halves
   template <int columns> static HWY_INLINE V fold(V v)
   {
     if constexpr (columns == 1) {
@@ -69,11 +53,11 @@ template <PCMCPIPrecision storage, typename T, int bs> class FlatProduct {
     } else {
       constexpr int half = (columns + 1) / 2;
       struct Shift {
-        Bits lane[kLanes];
+        Lane lane[kLanes];
       };
       alignas(64) static constexpr Shift kShift = [] {
         Shift shift{};
-        for (int l = 0; l < kLanes; ++l) shift.lane[l] = static_cast<Bits>(std::min(l + half * bs, kLanes - 1));
+        for (int l = 0; l < kLanes; ++l) shift.lane[l] = static_cast<Lane>(std::min(l + half * bs, kLanes - 1));
         return shift;
       }();
       const D d;
@@ -83,76 +67,163 @@ template <PCMCPIPrecision storage, typename T, int bs> class FlatProduct {
     }
   }
 
-  static HWY_INLINE hn::VFromD<Entry> reduce(const Sums &sums)
+public:
+  using Entry = hn::FixedTag<T, static_cast<int>(std::bit_ceil(unsigned(bs)))>;
+
+  HWY_INLINE void zero()
   {
-    V total[kVectors];
-    unroll<kVectors>([&](auto v) HWY_ATTR {
-      total[v()] = sums.chain[0][v()];
-      unroll<kChains - 1>([&](auto c) HWY_ATTR { total[v()] = hn::Add(total[v()], sums.chain[c() + 1][v()]); });
-    });
-    if constexpr (kLast < kColumns) total[kVectors - 1] = hn::IfThenElseZero(hn::FirstN(D(), kLast * bs), total[kVectors - 1]);
-    unroll<kVectors - 1>([&](auto v) HWY_ATTR { total[0] = hn::Add(total[0], total[v() + 1]); });
-    return low_lanes(Entry(), fold<kColumns>(total[0]));
+    unroll<kChains * kVectors>([&](auto i) HWY_ATTR { chain_[i() / kVectors][i() % kVectors] = hn::Zero(D()); });
   }
+
+  // One block for several right-hand sides, decoded once
+  template <int group> static HWY_INLINE void add_block(const std::byte *record, const T *x, SpreadSum *sums)
+  {
+    const D d;
+    V       entry[group];
+    unroll<group>([&](auto g) HWY_ATTR { entry[g()] = extend(d, hn::LoadU(Entry(), x + g() * bs)); });
+    if constexpr (has_exponent(storage)) {
+      const V scale = hn::Set(d, record_scale<T>(record));
+      unroll<group>([&](auto g) HWY_ATTR { entry[g()] = hn::Mul(entry[g()], scale); });
+    }
+    unroll<kVectors>([&](auto v) HWY_ATTR {
+      const V a = load_stored<storage, v() * kColumns * bs>(d, numbers<storage>(record));
+      unroll<group>([&](auto g) HWY_ATTR {
+        auto   &chain  = sums[g()].chain_;
+        const V mine   = hn::TableLookupLanes(entry[g()], hn::SetTableIndices(d, kSpread.lane[v()]));
+        const V oldest = chain[0][v()];
+        unroll<kChains - 1>([&](auto c) HWY_ATTR { chain[c()][v()] = chain[c() + 1][v()]; });
+        chain[kChains - 1][v()] = hn::MulAdd(a, mine, oldest);
+      });
+    });
+  }
+
+  HWY_INLINE hn::VFromD<Entry> total() const
+  {
+    V sum[kVectors];
+    unroll<kVectors>([&](auto v) HWY_ATTR {
+      sum[v()] = chain_[0][v()];
+      unroll<kChains - 1>([&](auto c) HWY_ATTR { sum[v()] = hn::Add(sum[v()], chain_[c() + 1][v()]); });
+    });
+    if constexpr (kLast < kColumns) sum[kVectors - 1] = hn::IfThenElseZero(hn::FirstN(D(), kLast * bs), sum[kVectors - 1]);
+    unroll<kVectors - 1>([&](auto v) HWY_ATTR { sum[0] = hn::Add(sum[0], sum[v() + 1]); });
+    return low_lanes(Entry(), fold<kColumns>(sum[0]));
+  }
+
+  static HWY_INLINE void store(hn::VFromD<Entry> sum, T *out) { hn::StoreU(sum, Entry(), out); }
+};
+
+// A column takes several vectors, x broadcast.
+template <PCMCPIPrecision storage, typename T, int bs> class BroadcastSum {
+  using D                       = hn::ScalableTag<T>;
+  static constexpr int kLanes   = static_cast<int>(HWY_LANES(T));
+  static constexpr int kVectors = (bs + kLanes - 1) / kLanes; // per column
+  static constexpr int kChains  = 2;
+
+  struct Sum {
+    hn::VFromD<D> part[kVectors];
+  };
+  Sum chain_[kChains];
 
 public:
-  static void run(const ProductArgs &args)
+  HWY_INLINE void zero()
   {
-    constexpr std::size_t record = record_bytes(storage, bs);
-    const std::size_t     stride = static_cast<std::size_t>(args.nrhs) * bs;
-    T                    *out    = static_cast<T *>(args.sums);
-    for (Row row = args.begin; row < args.end; ++row)
-      for (int r = 0; r < args.nrhs; ++r, out += bs) {
-        const T *x = static_cast<const T *>(args.x) + r * bs;
-        Sums     sums;
-        unroll<kChains * kVectors>([&](auto i) HWY_ATTR { sums.chain[i() / kVectors][i() % kVectors] = hn::Zero(D()); });
-        for (int t = 0; t < args.count; ++t) {
-          const StoredTriangle &triangle = args.triangles[t];
-          const Offset          end      = triangle.ptr[row + 1];
-          const std::byte      *numbers  = triangle.records + triangle.ptr[row] * record;
-          for (Offset k = triangle.ptr[row]; k < end; ++k, numbers += record) {
-            HWY_UNROLL(8)
-            for (std::size_t line = 0; line < record; line += 64) __builtin_prefetch(numbers + kPrefetchAhead + line);
-            add_block(numbers, x + triangle.col[k] * stride, sums);
-          }
-        }
-        store_entry(reduce(sums), out, row + 1 == args.end && r + 1 == args.nrhs);
-      }
+    unroll<kChains * kVectors>([&](auto i) HWY_ATTR { chain_[i() / kVectors].part[i() % kVectors] = hn::Zero(D()); });
   }
 
-private:
-  // Whole vectors run into the next entry, which is written later, but not past the array's end.
-  static HWY_INLINE void store_entry(hn::VFromD<Entry> v, T *out, bool last)
+  template <int group> static HWY_INLINE void add_block(const std::byte *record, const T *x, BroadcastSum *sums)
   {
-    if (!last) {
-      hn::StoreU(v, Entry(), out);
-    } else {
-      T entry[kEntry];
-      hn::StoreU(v, Entry(), entry);
-      std::copy_n(entry, bs, out);
-    }
+    const D d;
+    T       scale = 1;
+    if constexpr (has_exponent(storage)) scale = record_scale<T>(record);
+    unroll<bs>([&](auto j) HWY_ATTR {
+      hn::VFromD<D> xj[group];
+      unroll<group>([&](auto g) HWY_ATTR { xj[g()] = hn::Set(d, has_exponent(storage) ? x[g() * bs + j()] * scale : x[g() * bs + j()]); });
+      unroll<kVectors>([&](auto v) HWY_ATTR {
+        const auto a = load_stored<storage, j() * bs + v() * kLanes>(d, numbers<storage>(record));
+        unroll<group>([&](auto g) HWY_ATTR {
+          auto &sum = sums[g()].chain_[j() % kChains].part[v()];
+          sum       = hn::MulAdd(a, xj[g()], sum);
+        });
+      });
+    });
+  }
+
+  HWY_INLINE Sum total() const
+  {
+    Sum sum;
+    unroll<kVectors>([&](auto v) HWY_ATTR { sum.part[v()] = hn::Add(chain_[0].part[v()], chain_[1].part[v()]); });
+    return sum;
+  }
+
+  static HWY_INLINE void store(const Sum &sum, T *out)
+  {
+    unroll<kVectors>([&](auto v) HWY_ATTR { hn::StoreU(sum.part[v()], D(), out + v() * kLanes); });
   }
 };
 
-template <PCMCPIPrecision storage, typename T, int bs> constexpr ProductFn select_flat()
+// The sums of one row for group right-hand sides from r on; last: out ends with them.
+template <class RowSum, int group, PCMCPIPrecision storage, typename T, int bs>
+HWY_INLINE void small_row(const ProductArgs &args, Row row, int r, T *out, bool last)
+{
+  constexpr std::size_t record = record_bytes(storage, bs);
+  const std::size_t     stride = static_cast<std::size_t>(args.nrhs) * bs;
+  const T              *x      = static_cast<const T *>(args.x) + static_cast<std::size_t>(r) * bs;
+  RowSum                sums[group];
+  unroll<group>([&](auto g) HWY_ATTR { sums[g()].zero(); });
+  for (int t = 0; t < args.count; ++t) {
+    const StoredTriangle &triangle = args.triangles[t];
+    const Offset          end      = triangle.ptr[row + 1];
+    const std::byte      *block    = triangle.records + triangle.ptr[row] * record;
+    for (Offset k = triangle.ptr[row]; k < end; ++k, block += record) {
+      HWY_UNROLL(8)
+      for (std::size_t line = 0; line < record; line += 64) __builtin_prefetch(block + kPrefetchAhead + line);
+      RowSum::template add_block<group>(block, x + triangle.col[k] * stride, sums);
+    }
+  }
+  // whole vectors run into the next entry, which is written later, but not past the array's end
+  unroll<group>([&](auto g) HWY_ATTR {
+    if (g() + 1 < group || !last) {
+      RowSum::store(sums[g()].total(), out + g() * bs);
+    } else {
+      T entry[2 * kMaxFlatBlock];
+      RowSum::store(sums[g()].total(), entry);
+      std::copy_n(entry, bs, out + g() * bs);
+    }
+  });
+}
+
+template <class RowSum, PCMCPIPrecision storage, typename T, int bs> void small_product(const ProductArgs &args)
+{
+  constexpr int group = HWY_TARGET == HWY_AVX3 ? 4 : 2; // as many right-hand sides at a time as registers hold
+  T            *out   = static_cast<T *>(args.sums);
+  for (Row row = args.begin; row < args.end; ++row) {
+    const bool last = row + 1 == args.end;
+    int        r    = 0;
+    for (; r + group <= args.nrhs; r += group, out += group * bs)
+      small_row<RowSum, group, storage, T, bs>(args, row, r, out, last && r + group == args.nrhs);
+    for (; r < args.nrhs; ++r, out += bs) small_row<RowSum, 1, storage, T, bs>(args, row, r, out, last && r + 1 == args.nrhs);
+  }
+}
+
+template <PCMCPIPrecision storage, typename T, int bs> constexpr ProductFn select_small()
 {
   if constexpr (bs <= static_cast<int>(HWY_LANES(T)))
-    return FlatProduct<storage, T, bs>::run;
+    return small_product<SpreadSum<storage, T, bs>, storage, T, bs>;
   else
-    return ColumnProduct<storage, T>::run;
+    return small_product<BroadcastSum<storage, T, bs>, storage, T, bs>;
 }
 
 template <PCMCPIPrecision storage, typename T> ProductFn select_block_size(int bs)
 {
   static constexpr ProductFn kSmall[kMaxFlatBlock + 1] = {nullptr,
                                                           ScalarProduct<storage, T>::run,
-                                                          select_flat<storage, T, 2>(),
-                                                          select_flat<storage, T, 3>(),
-                                                          select_flat<storage, T, 4>(),
-                                                          select_flat<storage, T, 5>(),
-                                                          select_flat<storage, T, 6>(),
-                                                          select_flat<storage, T, 7>(),
-                                                          select_flat<storage, T, 8>()};
+                                                          select_small<storage, T, 2>(),
+                                                          select_small<storage, T, 3>(),
+                                                          select_small<storage, T, 4>(),
+                                                          select_small<storage, T, 5>(),
+                                                          select_small<storage, T, 6>(),
+                                                          select_small<storage, T, 7>(),
+                                                          select_small<storage, T, 8>()};
   if (bs <= kMaxFlatBlock) return kSmall[bs];
   return bs <= kMaxOwnBlock ? ColumnProduct<storage, T>::run : LibraryProduct<storage, T>::run;
 }

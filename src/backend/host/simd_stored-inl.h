@@ -71,6 +71,11 @@ template <PCMCPIPrecision storage> constexpr std::size_t byte_offset(std::size_t
                                              : 2 * k;
 }
 
+template <PCMCPIPrecision storage> HWY_INLINE const std::byte *numbers(const std::byte *record)
+{
+  return record + (has_exponent(storage) ? 1 : 0);
+}
+
 template <class D> HWY_INLINE hn::VFromD<D> from_float(D d, hn::VFromD<hn::Rebind<float, D>> v)
 {
   if constexpr (sizeof(hn::TFromD<D>) == sizeof(float))
@@ -88,16 +93,27 @@ template <class D> HWY_INLINE hn::VFromD<D> from_int(D d, hn::VFromD<hn::Rebind<
 }
 
 // Numbers first, first + 1, ... of a record. Nibbles are good up to the 16th from an even, the 15th from an odd first, if there are so many lanes.
-template <PCMCPIPrecision storage, int first, class D> HWY_INLINE hn::VFromD<D> load_stored(D d, const std::byte *numbers)
+template <PCMCPIPrecision storage, int first, class D> HWY_INLINE hn::VFromD<D> load_stored(D d, const std::byte *record_numbers)
 {
-  const std::byte *const at = numbers + byte_offset<storage>(first);
+  const std::byte *const at = record_numbers + byte_offset<storage>(first);
   if constexpr (storage == PC_MCPI_PRECISION_FP64) {
     return hn::LoadU(d, reinterpret_cast<const double *>(at));
   } else if constexpr (storage == PC_MCPI_PRECISION_FP32) {
     return from_float(d, hn::LoadU(hn::Rebind<float, D>(), reinterpret_cast<const float *>(at)));
   } else if constexpr (storage == PC_MCPI_PRECISION_FP16) {
+#if HWY_TARGET == HWY_SSE4
+    // no instruction for it: the bits in place as if of a float, whose exponent is 112 too small; finite numbers only
+    const hn::Rebind<float, D>         floats;
+    const hn::Rebind<std::uint32_t, D> words;
+    const auto half      = hn::PromoteTo(words, hn::LoadU(hn::Rebind<std::uint16_t, D>(), reinterpret_cast<const std::uint16_t *>(at)));
+    const auto magnitude = hn::ShiftLeft<13>(hn::And(half, hn::Set(words, 0x7fffu)));
+    const auto sign      = hn::ShiftLeft<16>(hn::And(half, hn::Set(words, 0x8000u)));
+    const auto value     = hn::Mul(hn::BitCast(floats, magnitude), hn::Set(floats, 0x1p112f));
+    return from_float(d, hn::Or(value, hn::BitCast(floats, sign)));
+#else
     const auto half = hn::LoadU(hn::Rebind<hwy::float16_t, D>(), reinterpret_cast<const hwy::float16_t *>(at));
     return from_float(d, hn::PromoteTo(hn::Rebind<float, D>(), half));
+#endif
   } else if constexpr (storage == PC_MCPI_PRECISION_BF16) {
     const auto half = hn::LoadU(hn::Rebind<std::uint16_t, D>(), reinterpret_cast<const std::uint16_t *>(at));
     const auto wide = hn::ShiftLeft<16>(hn::PromoteTo(hn::Rebind<std::uint32_t, D>(), half));
@@ -107,9 +123,8 @@ template <PCMCPIPrecision storage, int first, class D> HWY_INLINE hn::VFromD<D> 
     return from_int(d, hn::PromoteTo(hn::Rebind<std::int32_t, D>(), byte));
   } else if constexpr (hn::MaxLanes(D()) == 16) {
 #if HWY_TARGET == HWY_AVX3
-    // a shuffle brings each nibble's byte to its lane, the nibble then selects the value from a table
-    constexpr int                      base = first / 2 + 9 <= 16 ? 0 : first / 2, skip = first - 2 * base;
-    alignas(64) static constexpr float kValue[16] = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
+    // a shuffle brings each nibble's byte to its lane; nibbles as the last bits of 2^23 make floats
+    constexpr int base = first / 2 + 9 <= 16 ? 0 : first / 2, skip = first - 2 * base;
     struct Lanes {
       std::uint8_t  byte[64];
       std::uint32_t shift[16];
@@ -122,20 +137,30 @@ template <PCMCPIPrecision storage, int first, class D> HWY_INLINE hn::VFromD<D> 
     }();
     const hn::Repartition<std::uint8_t, D> bytes;
     const hn::Rebind<std::uint32_t, D>     words;
-    const auto                             source = hn::LoadDup128(bytes, reinterpret_cast<const std::uint8_t *>(numbers + base));
-    const auto                             spread = hn::BitCast(words, hn::TableLookupBytesOr0(source, hn::Load(bytes, kLanes.byte)));
-    const auto                             nibble = hn::And(hn::Shr(spread, hn::Load(words, kLanes.shift)), hn::Set(words, 15));
-    return hn::TableLookupLanes(hn::Load(d, kValue), hn::IndicesFromVec(d, nibble));
+    const auto                             source  = hn::LoadDup128(bytes, reinterpret_cast<const std::uint8_t *>(record_numbers + base));
+    const auto                             spread  = hn::BitCast(words, hn::TableLookupBytesOr0(source, hn::Load(bytes, kLanes.byte)));
+    const auto                             nibble  = hn::Shr(spread, hn::Load(words, kLanes.shift));
+    const auto                             shifted = hn::OrAnd(hn::Set(words, 0x4b000000u), nibble, hn::Set(words, 15u));
+    return hn::Sub(hn::BitCast(d, shifted), hn::Set(d, 0x1p23f + 8));
 #endif
   } else {
-    constexpr int                              odd          = first % 2;
-    alignas(32) static constexpr std::uint32_t kShift[2][8] = {{0, 4, 8, 12, 16, 20, 24, 28}, {4, 8, 12, 16, 20, 24, 28, 28}};
-    const hn::Rebind<std::uint32_t, D>         words;
-    const hn::Rebind<std::int32_t, D>          ints;
-    std::uint32_t                              word;
+    constexpr int                      odd = first % 2;
+    const hn::Rebind<std::uint32_t, D> words;
+    const hn::Rebind<std::int32_t, D>  ints;
+    std::uint32_t                      word;
     std::memcpy(&word, at, sizeof(word));
-    const auto nibble = hn::And(hn::Shr(hn::Set(words, word), hn::LoadU(words, kShift[odd])), hn::Set(words, 15));
-    return from_int(d, hn::Sub(hn::BitCast(ints, nibble), hn::Set(ints, 8)));
+    if constexpr (hn::MaxLanes(D()) <= 4) {
+      // without shifts by lane: the nibbles in place, scaled down
+      using T                                                = hn::TFromD<D>;
+      alignas(16) static constexpr std::uint32_t kMask[2][4] = {{0xf, 0xf0, 0xf00, 0xf000}, {0xf0, 0xf00, 0xf000, 0xf0000}};
+      alignas(32) static constexpr T kScale[2][4] = {{1, T(0x1p-4), T(0x1p-8), T(0x1p-12)}, {T(0x1p-4), T(0x1p-8), T(0x1p-12), T(0x1p-16)}};
+      const auto                     nibble       = hn::And(hn::Set(words, word), hn::LoadU(words, kMask[odd]));
+      return hn::MulAdd(from_int(d, hn::BitCast(ints, nibble)), hn::LoadU(d, kScale[odd]), hn::Set(d, T(-8)));
+    } else {
+      alignas(32) static constexpr std::uint32_t kShift[2][8] = {{0, 4, 8, 12, 16, 20, 24, 28}, {4, 8, 12, 16, 20, 24, 28, 28}};
+      const auto nibble = hn::And(hn::Shr(hn::Set(words, word), hn::LoadU(words, kShift[odd])), hn::Set(words, 15));
+      return from_int(d, hn::Sub(hn::BitCast(ints, nibble), hn::Set(ints, 8)));
+    }
   }
 }
 

@@ -1,0 +1,139 @@
+// Bad option values and bad colorings: an error on every rank that names the remedy, and no set-up that looks done. PETSc does not free
+// what it holds when it meets an error, so leaks are not looked for here.
+#include "support.h"
+
+#include <petsc/private/matimpl.h>
+
+using namespace test;
+
+namespace {
+
+const BlockMatrix &sample()
+{
+  static const BlockMatrix matrix = make_matrix(3, random_pattern(40, 3, false));
+  return matrix;
+}
+
+// A MatColoring type of this program that gives all rows the same color, but for those of one rank if it is asked to
+template <bool only_last_rank> PetscErrorCode color_wrongly(MatColoring mc, ISColoring *coloring)
+{
+  PetscInt         begin, end;
+  ISColoringValue *values;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetOwnershipRange(mc->mat, &begin, &end));
+  PetscCall(PetscMalloc1(end - begin, &values));
+  for (PetscInt i = begin; i < end; ++i)
+    values[i - begin] = static_cast<ISColoringValue>(only_last_rank && world_rank() < world_size() - 1 ? i : 0);
+  PetscInt rows;
+  PetscCall(MatGetSize(mc->mat, &rows, nullptr));
+  PetscCall(
+      ISColoringCreate(PetscObjectComm((PetscObject)mc), only_last_rank ? rows : 1, end - begin, values, PETSC_OWN_POINTER, coloring));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <bool only_last_rank> PetscErrorCode create_wrong(MatColoring mc)
+{
+  PetscFunctionBeginUser;
+  mc->ops->apply = color_wrongly<only_last_rank>;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// A PC that is refused with these options, and works as if nothing had been after the type jplf is set
+PetscErrorCode check_coloring_refused(const std::string &options, const std::string &remedy)
+{
+  OwnedMat       mat;
+  Preconditioner pc, good;
+  Values         x, expected;
+  const Values   b = noise(sample().rows(), 1);
+
+  PetscFunctionBeginUser;
+  describe(options);
+  PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
+  PetscCall(create_pc(mat, options, &pc));
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const Caught caught   = catch_error([&] { return PCSetUp(pc); });
+    int          codes[2] = {static_cast<int>(caught.code), -static_cast<int>(caught.code)};
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, codes, 2, MPI_INT, MPI_MIN, PETSC_COMM_WORLD));
+    CHECK_LT(0, codes[0]);
+    CHECK_EQ(codes[0], -codes[1]);
+    CHECK_CONTAINS(caught.message, remedy);
+  }
+  PetscCall(PetscOptionsClear(pc.options));
+  PetscCall(PCMCPISetMatColoringType(pc, MATCOLORINGJPLF));
+  PetscCall(apply(pc, b, &x));
+  PetscCall(create_pc(mat, "", &good));
+  PetscCall(apply(good, b, &expected));
+  CHECK(x == expected);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+TEST(options_refuse_bad_values_and_name_the_option)
+{
+  OwnedMat mat;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
+  for (const std::string name :
+       {"sweep", "offdiag_precision", "vector_precision", "form", "scaling", "backend", "halo", "halo_frequency", "ordering"}) {
+    Preconditioner pc;
+    const Caught   caught = catch_error([&]() -> PetscErrorCode {
+      PetscFunctionBeginUser;
+      PetscCall(create_pc(mat, "-pc_mcpi_" + name + " nonsense", &pc));
+      PetscCall(PCSetUp(pc));
+      PetscFunctionReturn(PETSC_SUCCESS);
+    });
+    describe(name);
+    CHECK(caught.code != PETSC_SUCCESS);
+    CHECK_CONTAINS(caught.message, name);
+    CHECK_CONTAINS(caught.message, "nonsense");
+  }
+  for (const std::string option : {"its 0", "its -1", "omega 0", "omega 2", "restart -1", "vector_precision int8"}) {
+    Preconditioner pc;
+    const auto     name = option.substr(0, option.find(' '));
+    describe(option);
+    CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_" + name, create_pc(mat, "-pc_mcpi_" + option, &pc));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(coloring_of_one_color_is_refused)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatColoringRegister("wrong", create_wrong<false>));
+  PetscCall(check_coloring_refused("-pc_mcpi_mat_coloring_type wrong", "-pc_mcpi_mat_coloring_type jplf"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(coloring_that_is_wrong_on_one_rank_is_refused)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatColoringRegister("wrong_on_last", create_wrong<true>));
+  PetscCall(check_coloring_refused("-pc_mcpi_mat_coloring_type wrong_on_last", "-pc_mcpi_mat_coloring_type jplf"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(unknown_coloring_type_is_refused)
+{
+  PetscFunctionBeginUser;
+  PetscCall(check_coloring_refused("-pc_mcpi_mat_coloring_type nonsense", "-pc_mcpi_mat_coloring_type"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(too_few_colors_are_refused)
+{
+  PetscFunctionBeginUser;
+  for (const char *type : {"jplf", "greedy", "jp"})
+    PetscCall(check_coloring_refused(std::string("-pc_mcpi_mat_coloring_maxcolors 2 -pc_mcpi_mat_coloring_type ") + type,
+                                     "mat_coloring_maxcolors"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(coloring_distance_other_than_one_is_refused_by_jplf)
+{
+  PetscFunctionBeginUser;
+  PetscCall(check_coloring_refused("-pc_mcpi_mat_coloring_distance 2", "-mat_coloring_distance 1"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
