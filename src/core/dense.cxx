@@ -15,7 +15,8 @@ void dgetri_(const int *n, double *a, const int *lda, const int *ipiv, double *w
 namespace mcpi {
 namespace {
 
-constexpr int kLapackFrom = 33; // below, the call costs more than the elimination
+constexpr double kNoDigits   = 0.1; // condition times epsilon of a block that counts as singular
+constexpr int    kLapackFrom = 33;  // below, the call costs more than the elimination
 
 // 1 over the largest power of two that is not above the positive value, by its exponent bits
 double inverse_power_of_two(double value)
@@ -68,6 +69,18 @@ bool lapack_inverse(int n, double *a, double tolerance, double *work, int *pivot
   return info == 0;
 }
 
+// Column-sum norm
+double norm(int n, const double *a)
+{
+  double largest = 0.0;
+  for (int j = 0; j < n; ++j) {
+    double sum = 0.0;
+    for (int i = 0; i < n; ++i) sum += std::fabs(a[j * n + i]);
+    largest = std::max(largest, sum);
+  }
+  return largest;
+}
+
 } // namespace
 
 Inversion invert(int bs, const double *block, double *inverse, double *work, int *pivot)
@@ -96,11 +109,13 @@ Inversion invert(int bs, const double *block, double *inverse, double *work, int
     column[j] = inverse_power_of_two(largest);
     for (int i = 0; i < bs; ++i) inverse[j * bs + i] *= column[j];
   }
-  // PETSc's own default for zero pivots, and more where more roundings meet
-  const double tolerance = bs > 1 ? std::max(100, 16 * bs) * std::numeric_limits<double>::epsilon() : 0.0;
+  constexpr double epsilon   = std::numeric_limits<double>::epsilon();
+  const double     tolerance = bs > 1 ? bs * epsilon : 0.0, block_norm = norm(bs, inverse);
   if (!(bs < kLapackFrom ? small_inverse[bs <= 8 ? bs : 0](bs, inverse, tolerance, pivot)
                          : lapack_inverse(bs, inverse, tolerance, rest, pivot)))
     return Inversion::singular;
+  // growth can leave a singular block any last pivot, but not a digit of its inverse
+  if (!(block_norm * norm(bs, inverse) * epsilon < kNoDigits)) return Inversion::singular;
   for (int j = 0; j < bs; ++j)
     for (int i = 0; i < bs; ++i) {
       inverse[j * bs + i] *= column[i] * row[j];

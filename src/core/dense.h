@@ -6,7 +6,8 @@ namespace mcpi {
 enum class Inversion { done, singular, nonfinite };
 
 // inverse = block^{-1}, column-major, by elimination with partial pivoting after an exact (power of two) equilibration of rows and columns,
-// so that the units of the unknowns do not choose the pivots. Singular means that a pivot of the equilibrated block is below max(100, 16 bs) epsilon.
+// so that the units of the unknowns do not choose the pivots. Singular means that the inverse of the
+// equilibrated block has no digit: its condition times epsilon is above 0.1.
 // work holds 3*bs doubles, pivot bs ints.
 Inversion invert(int bs, const double *block, double *inverse, double *work, int *pivot);
 

@@ -40,7 +40,7 @@ class StoredMatrix {
 public:
   StoredMatrix(const ColorPlan &plan, const NumericConfig &config, const CpuKernels &kernels);
 
-  // Convert all values; collective through reduce. A bad row leaves zero blocks behind and is reported in status, not in the error code.
+  // Convert all values; collective through reduce. A bad row is reported in status, not in the error code; what is stored then is not to be swept.
   // Without a move of the scales this reads the values once and allocates nothing.
   int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status);
 

@@ -86,21 +86,12 @@ PetscErrorCode GetFailedBlock(PC pc, PetscInt *row)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The order inside a color changes with the points, so the plan is made again.
+// The order inside a color changes with the points, so the plan is made again, on all ranks: whether the points fit is found out there.
 PetscErrorCode SetCoordinates(PC pc, PetscInt dim, PetscInt count, PetscReal *points)
 {
   Coordinates &coordinates = Data(pc).coordinates;
 
   PetscFunctionBegin;
-  if (pc->pmat) {
-    PetscInt rows, bs;
-    PetscCall(MatGetLocalSize(pc->pmat, &rows, nullptr));
-    PetscCall(MatGetBlockSize(pc->pmat, &bs));
-    if (count * bs != rows) { // points of something else, such as a finer level's: not usable as an order
-      PetscCall(PetscInfo(pc, "%" PetscInt_FMT " points for %" PetscInt_FMT " block rows are ignored\n", count, rows / bs));
-      PetscFunctionReturn(PETSC_SUCCESS);
-    }
-  }
   PetscCall(Guarded([&]() -> PetscErrorCode {
     coordinates.dim = static_cast<int>(dim);
     coordinates.points.assign(points, points + dim * count);

@@ -131,6 +131,10 @@ TEST(iterate_on_ranks_is_the_iterate_on_one)
   for (const Problem &problem : problems())
     for (const char *precision : precisions)
       for (const char *form : forms) {
+        if (world_size() > 4 && (turn + problem.matrix.bs) % 2) { // enough turns for many ranks on few cores
+          ++turn;
+          continue;
+        }
         const bool        fp64    = precision == precisions[0];
         const std::string options = std::string("-pc_mcpi_offdiag_precision ") + precision + " -pc_mcpi_form " + form +
                                     " -pc_mcpi_scaling " + scalings[turn % 3] + " -pc_mcpi_ordering " + orderings[turn % 4] +
@@ -213,6 +217,7 @@ TEST(the_same_run_gives_the_same_bits)
     for (const char *precision : precisions) {
       Values       first;
       const Values b = noise(problem.matrix.rows(), 3);
+      if (world_size() > 4 && precision != precisions[problem.matrix.bs % 6]) continue;
       for (int run = 0; run < 3; ++run) {
         OwnedMat       mat;
         Preconditioner pc;
@@ -255,6 +260,8 @@ TEST(halo_exchanged_once_a_sweep_reads_other_ranks_as_they_were_before_the_pass)
           PetscCall(PCMCPISetIts(pc, its));
           PetscCall(apply(pc, b, &x));
           CHECK_LE(difference(x, sweep_by_formula(problem.matrix, color, sweeps, b, zero)), 1e-12);
+          PetscCall(apply_transpose(pc, b, &x));
+          CHECK_LE(difference(x, transposed_sweep_by_formula(problem.matrix, color, sweeps, b)), 1e-12);
           x = guess;
           PetscCall(apply_richardson(pc, b, false, 1, &x));
           CHECK_LE(difference(x, sweep_by_formula(problem.matrix, color, sweeps, b, guess)), 1e-12);

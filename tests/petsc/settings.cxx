@@ -208,6 +208,27 @@ TEST(setters_refuse_bad_values_and_name_the_option)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+TEST(coloring_is_there_after_the_set_up)
+{
+  OwnedMat               mat;
+  Preconditioner         pc;
+  ISColoring             coloring;
+  PetscInt               rows, local, colors;
+  const ISColoringValue *values;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_sample("", &mat, &pc));
+  CHECK_ERROR(PETSC_ERR_ORDER, "PCSetUp", PCMCPIGetColoring(pc, &coloring));
+  PetscCall(PCSetUp(pc));
+  PetscCall(PCMCPIGetColoring(pc, &coloring));
+  PetscCall(ISColoringGetColors(coloring, &local, &colors, &values));
+  PetscCall(MatGetLocalSize(mat, &rows, nullptr));
+  CHECK_EQ(local, rows / 3);
+  PetscCall(PCReset(pc));
+  CHECK_ERROR(PETSC_ERR_ORDER, "PCSetUp", PCMCPIGetColoring(pc, &coloring));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 TEST(backends_that_were_not_built_are_refused_at_set_up)
 {
   OwnedMat       mat;

@@ -83,18 +83,25 @@ void check_error(const char *file, int line, const Caught &caught, PetscErrorCod
 int world_size()
 {
   int size;
-  (void)MPI_Comm_size(PETSC_COMM_WORLD, &size);
+  (void)MPI_Comm_size(MPI_COMM_WORLD, &size);
   return size;
 }
 
 int world_rank()
 {
   int rank;
-  (void)MPI_Comm_rank(PETSC_COMM_WORLD, &rank);
+  (void)MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   return rank;
 }
 
-static int run_all()
+int failures_of_all_ranks()
+{
+  int failed = failures;
+  (void)MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  return failed;
+}
+
+int run_all()
 {
   char      only[256] = "";
   PetscBool listed    = PETSC_FALSE;
@@ -111,8 +118,7 @@ static int run_all()
     alarm(kWatchdogSeconds);
     PetscCallAbort(PETSC_COMM_WORLD, c.body());
     alarm(0);
-    int failed = failures;
-    (void)MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_SUM, PETSC_COMM_WORLD);
+    const int failed = failures_of_all_ranks();
     if (world_rank() == 0) std::printf("%-7s %6.2f s  %s\n", failed ? "FAILED" : "ok", MPI_Wtime() - start, c.name);
     (void)std::fflush(stdout);
     total += failed;
@@ -121,12 +127,3 @@ static int run_all()
 }
 
 } // namespace test
-
-int main(int argc, char **argv)
-{
-  if (PetscInitialize(&argc, &argv, nullptr, nullptr) != PETSC_SUCCESS) return 2;
-  PetscCallAbort(PETSC_COMM_WORLD, PCMCPIRegister());
-  const int failed = test::run_all();
-  PetscCallAbort(PETSC_COMM_WORLD, PetscFinalize());
-  return failed ? 1 : 0;
-}

@@ -15,7 +15,7 @@
 
 namespace test {
 
-// ---- tests and checks: main() of support.cxx runs every TEST of the program, in the order of the file
+// ---- tests and checks: main() of support_main.cxx runs every TEST of the program, in the order of the file
 
 using Body = PetscErrorCode (*)();
 
@@ -73,6 +73,10 @@ void check_error(const char *file, int line, const Caught &caught, PetscErrorCod
 
 // By operator new, since the start
 std::size_t allocated_bytes();
+
+// Every TEST, one after the other; the number of failures on all ranks
+int run_all();
+int failures_of_all_ranks();
 
 int world_size();
 int world_rank();

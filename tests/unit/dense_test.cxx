@@ -130,9 +130,10 @@ TEST_P(Inverse, OfZeroRowOrColumnOrBlockIsSingular)
 TEST_P(Inverse, OfRankDeficientBlockIsSingular)
 {
   const int bs = GetParam();
-  if (bs == 1) return; // a zero, shown above
-  int missed = 0;
-  for (unsigned seed = 1; seed <= 40; ++seed) {
+  if (bs == 1) return;                          // a zero, shown above
+  const unsigned seeds  = bs < 32 ? 2000 : 300; // rare are those whose last pivot rounding leaves large
+  int            missed = 0;
+  for (unsigned seed = 1; seed <= seeds; ++seed) {
     Vector       block = random_vector(static_cast<std::size_t>(bs) * bs, seed), inverse;
     const Vector u = random_vector(bs, seed + 100), v = random_vector(bs, seed + 200);
     for (double &value : block) value = std::round(9.0 * value);
@@ -147,7 +148,7 @@ TEST_P(Inverse, OfRankDeficientBlockIsSingular)
     scale(block, bs, row, column);
     missed += inverted(bs, block, inverse) != Inversion::singular;
   }
-  EXPECT_EQ(missed, 0) << "of 40";
+  EXPECT_EQ(missed, 0) << "of " << seeds;
 }
 
 TEST(InverseOfThree, WithDependentColumnsIsSingular)
@@ -184,14 +185,15 @@ TEST(InverseOfOne, TinyIsRegularUnlessItsReciprocalOverflows)
   EXPECT_EQ(inverted(1, {1e-310}, inverse), Inversion::singular);
 }
 
-// 1e-10 from singular is regular, with the digits that its condition leaves.
+// A little away from singular is regular, with the digits that its condition leaves.
 TEST(InverseOfTwo, NearlySingularIsRegular)
 {
-  const double d = 1e-10;
-  Vector       inverse;
-  ASSERT_EQ(inverted(2, {1.0, 1.0, 1.0, 1.0 + d}, inverse), Inversion::done);
-  EXPECT_NEAR(inverse[0] * d, 1.0, 1e-5);
-  EXPECT_NEAR(inverse[1] * d, -1.0, 1e-5);
+  Vector inverse;
+  for (const double d : {0x1p-20, 0x1p-33, 0x1p-43}) {
+    ASSERT_EQ(inverted(2, {1.0, 1.0, 1.0, 1.0 + d}, inverse), Inversion::done);
+    EXPECT_NEAR(inverse[0] * d, 1.0 + d, 1e-15 / d);
+    EXPECT_NEAR(inverse[1] * d, -1.0, 1e-15 / d);
+  }
 }
 
 TEST_P(Inverse, ProductsOfBlockAndVectorAreRight)

@@ -18,10 +18,10 @@ HWY_BEFORE_NAMESPACE();
 namespace mcpi {
 namespace HWY_NAMESPACE {
 
-// Two ways to sum a row of small blocks, of one shape: zero(), add_block(), total(), store() of whole vectors.
+// Two ways to sum a row of small blocks, for a group of right-hand sides at a time: zero(), add_block(), store() of whole vectors.
 
 // A block row fits a vector: as many whole columns as fit side by side, x spread over them.
-template <PCMCPIPrecision storage, typename T, int bs> class SpreadSum {
+template <PCMCPIPrecision storage, typename T, int bs, int group> class SpreadSums {
   static constexpr int kLanes   = static_cast<int>(std::min<std::size_t>(std::bit_ceil(unsigned(bs * bs)), HWY_LANES(T)));
   static constexpr int kColumns = std::min(bs, kLanes / bs);                // per vector
   static constexpr int kVectors = (bs + kColumns - 1) / kColumns;           // per block
@@ -29,6 +29,7 @@ template <PCMCPIPrecision storage, typename T, int bs> class SpreadSum {
   static constexpr int kChains  = kVectors >= 4 ? 1 : kVectors > 1 ? 2 : 4; // independent sums hide the latency of multiply-add
   using D                       = hn::FixedTag<T, kLanes>;
   using V                       = hn::VFromD<D>;
+  using Entry                   = hn::FixedTag<T, static_cast<int>(std::bit_ceil(unsigned(bs)))>;
   using Lane                    = hwy::MakeUnsigned<T>;
 
   struct Spread {
@@ -43,7 +44,7 @@ template <PCMCPIPrecision storage, typename T, int bs> class SpreadSum {
   }
   alignas(64) static constexpr Spread kSpread = make_spread();
 
-  V chain_[kChains][kVectors];
+  V chain_[group][kChains][kVectors];
 
   // The sum of the columns, by halves
   template <int columns> static HWY_INLINE V fold(V v)
@@ -68,15 +69,14 @@ template <PCMCPIPrecision storage, typename T, int bs> class SpreadSum {
   }
 
 public:
-  using Entry = hn::FixedTag<T, static_cast<int>(std::bit_ceil(unsigned(bs)))>;
-
   HWY_INLINE void zero()
   {
-    unroll<kChains * kVectors>([&](auto i) HWY_ATTR { chain_[i() / kVectors][i() % kVectors] = hn::Zero(D()); });
+    unroll<group>([&](auto g) HWY_ATTR {
+      unroll<kChains * kVectors>([&](auto i) HWY_ATTR { chain_[g()][i() / kVectors][i() % kVectors] = hn::Zero(D()); });
+    });
   }
 
-  // One block for several right-hand sides, decoded once
-  template <int group> static HWY_INLINE void add_block(const std::byte *record, const T *x, SpreadSum *sums)
+  HWY_INLINE void add_block(const std::byte *record, const T *x)
   {
     const D d;
     V       entry[group];
@@ -88,49 +88,46 @@ public:
     unroll<kVectors>([&](auto v) HWY_ATTR {
       const V a = load_stored<storage, v() * kColumns * bs>(d, numbers<storage>(record));
       unroll<group>([&](auto g) HWY_ATTR {
-        auto   &chain  = sums[g()].chain_;
         const V mine   = hn::TableLookupLanes(entry[g()], hn::SetTableIndices(d, kSpread.lane[v()]));
-        const V oldest = chain[0][v()];
-        unroll<kChains - 1>([&](auto c) HWY_ATTR { chain[c()][v()] = chain[c() + 1][v()]; });
-        chain[kChains - 1][v()] = hn::MulAdd(a, mine, oldest);
+        const V newest = hn::MulAdd(a, mine, chain_[g()][0][v()]);
+        // BitCast, as GCC 12 copies the vectors' struct through memory
+        unroll<kChains - 1>([&](auto c) HWY_ATTR { chain_[g()][c()][v()] = hn::BitCast(d, chain_[g()][c() + 1][v()]); });
+        chain_[g()][kChains - 1][v()] = hn::BitCast(d, newest);
       });
     });
   }
 
-  HWY_INLINE hn::VFromD<Entry> total() const
+  template <int g> HWY_INLINE void store(T *out) const
   {
     V sum[kVectors];
     unroll<kVectors>([&](auto v) HWY_ATTR {
-      sum[v()] = chain_[0][v()];
-      unroll<kChains - 1>([&](auto c) HWY_ATTR { sum[v()] = hn::Add(sum[v()], chain_[c() + 1][v()]); });
+      sum[v()] = chain_[g][0][v()];
+      unroll<kChains - 1>([&](auto c) HWY_ATTR { sum[v()] = hn::Add(sum[v()], chain_[g][c() + 1][v()]); });
     });
     if constexpr (kLast < kColumns) sum[kVectors - 1] = hn::IfThenElseZero(hn::FirstN(D(), kLast * bs), sum[kVectors - 1]);
     unroll<kVectors - 1>([&](auto v) HWY_ATTR { sum[0] = hn::Add(sum[0], sum[v() + 1]); });
-    return low_lanes(Entry(), fold<kColumns>(sum[0]));
+    hn::StoreU(low_lanes(Entry(), fold<kColumns>(sum[0])), Entry(), out);
   }
-
-  static HWY_INLINE void store(hn::VFromD<Entry> sum, T *out) { hn::StoreU(sum, Entry(), out); }
 };
 
 // A column takes several vectors, x broadcast.
-template <PCMCPIPrecision storage, typename T, int bs> class BroadcastSum {
+template <PCMCPIPrecision storage, typename T, int bs, int group> class BroadcastSums {
   using D                       = hn::ScalableTag<T>;
   static constexpr int kLanes   = static_cast<int>(HWY_LANES(T));
   static constexpr int kVectors = (bs + kLanes - 1) / kLanes; // per column
   static constexpr int kChains  = 2;
 
-  struct Sum {
-    hn::VFromD<D> part[kVectors];
-  };
-  Sum chain_[kChains];
+  hn::VFromD<D> chain_[group][kChains][kVectors];
 
 public:
   HWY_INLINE void zero()
   {
-    unroll<kChains * kVectors>([&](auto i) HWY_ATTR { chain_[i() / kVectors].part[i() % kVectors] = hn::Zero(D()); });
+    unroll<group>([&](auto g) HWY_ATTR {
+      unroll<kChains * kVectors>([&](auto i) HWY_ATTR { chain_[g()][i() / kVectors][i() % kVectors] = hn::Zero(D()); });
+    });
   }
 
-  template <int group> static HWY_INLINE void add_block(const std::byte *record, const T *x, BroadcastSum *sums)
+  HWY_INLINE void add_block(const std::byte *record, const T *x)
   {
     const D d;
     T       scale = 1;
@@ -141,35 +138,28 @@ public:
       unroll<kVectors>([&](auto v) HWY_ATTR {
         const auto a = load_stored<storage, j() * bs + v() * kLanes>(d, numbers<storage>(record));
         unroll<group>([&](auto g) HWY_ATTR {
-          auto &sum = sums[g()].chain_[j() % kChains].part[v()];
+          auto &sum = chain_[g()][j() % kChains][v()];
           sum       = hn::MulAdd(a, xj[g()], sum);
         });
       });
     });
   }
 
-  HWY_INLINE Sum total() const
+  template <int g> HWY_INLINE void store(T *out) const
   {
-    Sum sum;
-    unroll<kVectors>([&](auto v) HWY_ATTR { sum.part[v()] = hn::Add(chain_[0].part[v()], chain_[1].part[v()]); });
-    return sum;
-  }
-
-  static HWY_INLINE void store(const Sum &sum, T *out)
-  {
-    unroll<kVectors>([&](auto v) HWY_ATTR { hn::StoreU(sum.part[v()], D(), out + v() * kLanes); });
+    unroll<kVectors>([&](auto v) HWY_ATTR { hn::StoreU(hn::Add(chain_[g][0][v()], chain_[g][1][v()]), D(), out + v() * kLanes); });
   }
 };
 
-// The sums of one row for group right-hand sides from r on; last: out ends with them.
-template <class RowSum, int group, PCMCPIPrecision storage, typename T, int bs>
+// The sums of one row for some right-hand sides from r on; last: out ends with them.
+template <template <PCMCPIPrecision, typename, int, int> class RowSums, PCMCPIPrecision storage, typename T, int bs, int group>
 HWY_INLINE void small_row(const ProductArgs &args, Row row, int r, T *out, bool last)
 {
-  constexpr std::size_t record = record_bytes(storage, bs);
-  const std::size_t     stride = static_cast<std::size_t>(args.nrhs) * bs;
-  const T              *x      = static_cast<const T *>(args.x) + static_cast<std::size_t>(r) * bs;
-  RowSum                sums[group];
-  unroll<group>([&](auto g) HWY_ATTR { sums[g()].zero(); });
+  constexpr std::size_t          record = record_bytes(storage, bs);
+  const std::size_t              stride = static_cast<std::size_t>(args.nrhs) * bs;
+  const T                       *x      = static_cast<const T *>(args.x) + static_cast<std::size_t>(r) * bs;
+  RowSums<storage, T, bs, group> sums;
+  sums.zero();
   for (int t = 0; t < args.count; ++t) {
     const StoredTriangle &triangle = args.triangles[t];
     const Offset          end      = triangle.ptr[row + 1];
@@ -177,22 +167,23 @@ HWY_INLINE void small_row(const ProductArgs &args, Row row, int r, T *out, bool 
     for (Offset k = triangle.ptr[row]; k < end; ++k, block += record) {
       HWY_UNROLL(8)
       for (std::size_t line = 0; line < record; line += 64) __builtin_prefetch(block + kPrefetchAhead + line);
-      RowSum::template add_block<group>(block, x + triangle.col[k] * stride, sums);
+      sums.add_block(block, x + triangle.col[k] * stride);
     }
   }
   // whole vectors run into the next entry, which is written later, but not past the array's end
   unroll<group>([&](auto g) HWY_ATTR {
     if (g() + 1 < group || !last) {
-      RowSum::store(sums[g()].total(), out + g() * bs);
+      sums.template store<g()>(out + g() * bs);
     } else {
       T entry[2 * kMaxFlatBlock];
-      RowSum::store(sums[g()].total(), entry);
+      sums.template store<g()>(entry);
       std::copy_n(entry, bs, out + g() * bs);
     }
   });
 }
 
-template <class RowSum, PCMCPIPrecision storage, typename T, int bs> void small_product(const ProductArgs &args)
+template <template <PCMCPIPrecision, typename, int, int> class RowSums, PCMCPIPrecision storage, typename T, int bs>
+void small_product(const ProductArgs &args)
 {
   constexpr int group = HWY_TARGET == HWY_AVX3 ? 4 : 2; // as many right-hand sides at a time as registers hold
   T            *out   = static_cast<T *>(args.sums);
@@ -200,17 +191,17 @@ template <class RowSum, PCMCPIPrecision storage, typename T, int bs> void small_
     const bool last = row + 1 == args.end;
     int        r    = 0;
     for (; r + group <= args.nrhs; r += group, out += group * bs)
-      small_row<RowSum, group, storage, T, bs>(args, row, r, out, last && r + group == args.nrhs);
-    for (; r < args.nrhs; ++r, out += bs) small_row<RowSum, 1, storage, T, bs>(args, row, r, out, last && r + 1 == args.nrhs);
+      small_row<RowSums, storage, T, bs, group>(args, row, r, out, last && r + group == args.nrhs);
+    for (; r < args.nrhs; ++r, out += bs) small_row<RowSums, storage, T, bs, 1>(args, row, r, out, last && r + 1 == args.nrhs);
   }
 }
 
 template <PCMCPIPrecision storage, typename T, int bs> constexpr ProductFn select_small()
 {
   if constexpr (bs <= static_cast<int>(HWY_LANES(T)))
-    return small_product<SpreadSum<storage, T, bs>, storage, T, bs>;
+    return small_product<SpreadSums, storage, T, bs>;
   else
-    return small_product<BroadcastSum<storage, T, bs>, storage, T, bs>;
+    return small_product<BroadcastSums, storage, T, bs>;
 }
 
 template <PCMCPIPrecision storage, typename T> ProductFn select_block_size(int bs)

@@ -1,0 +1,271 @@
+// Settings and coordinates that change between applications: the answer is that of a preconditioner made with them from the start.
+#include <algorithm>
+#include <array>
+
+#include "support.h"
+
+using namespace test;
+
+namespace {
+
+const BlockMatrix &sample()
+{
+  static const BlockMatrix matrix = make_matrix(3, tetrahedral_pattern(5, 4, 3));
+  return matrix;
+}
+
+struct Change {
+  const char *option;
+  PetscErrorCode (*set)(PC);
+};
+
+constexpr Change changes[] = {
+    {"-pc_mcpi_its 3", [](PC pc) { return PCMCPISetIts(pc, 3); }},
+    {"-pc_mcpi_sweep backward", [](PC pc) { return PCMCPISetSweep(pc, PC_MCPI_SWEEP_BACKWARD); }},
+    {"-pc_mcpi_omega 0.75", [](PC pc) { return PCMCPISetOmega(pc, 0.75); }},
+    {"-pc_mcpi_restart 2", [](PC pc) { return PCMCPISetRestart(pc, 2); }},
+    {"-pc_mcpi_offdiag_precision int8", [](PC pc) { return PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_INT8); }},
+    {"-pc_mcpi_vector_precision fp64", [](PC pc) { return PCMCPISetVectorPrecision(pc, PC_MCPI_PRECISION_FP64); }},
+    {"-pc_mcpi_form factored", [](PC pc) { return PCMCPISetForm(pc, PC_MCPI_FORM_FACTORED); }},
+    {"-pc_mcpi_scaling global", [](PC pc) { return PCMCPISetScaling(pc, PC_MCPI_SCALING_GLOBAL); }},
+    {"-pc_mcpi_backend reference", [](PC pc) { return PCMCPISetBackend(pc, PC_MCPI_BACKEND_REFERENCE); }},
+    {"-pc_mcpi_mat_coloring_type greedy", [](PC pc) { return PCMCPISetMatColoringType(pc, MATCOLORINGGREEDY); }},
+    {"-pc_mcpi_ordering rcm", [](PC pc) { return PCMCPISetOrdering(pc, PC_MCPI_ORDERING_RCM); }},
+    {"-pc_mcpi_halo_frequency sweep", [](PC pc) { return PCMCPISetHaloFrequency(pc, PC_MCPI_HALO_FREQUENCY_SWEEP); }},
+    {"-pc_mcpi_overlap false", [](PC pc) { return PCMCPISetOverlap(pc, PETSC_FALSE); }},
+    {"-pc_mcpi_halo sf", [](PC pc) { return PCMCPISetHalo(pc, PC_MCPI_HALO_SF); }},
+    {"-pc_mcpi_offdiag_precision fp64 -pc_mcpi_backend host",
+     [](PC pc) -> PetscErrorCode {
+       PetscFunctionBeginUser;
+       PetscCall(PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_FP64));
+       PetscCall(PCMCPISetBackend(pc, PC_MCPI_BACKEND_HOST));
+       PetscFunctionReturn(PETSC_SUCCESS);
+     }},
+};
+
+// Points of the vertices of sample(), in any number of dimensions
+PetscErrorCode points_of_rank(Mat mat, int dim, std::vector<PetscReal> *points)
+{
+  PetscInt begin, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetOwnershipRange(mat, &begin, &end));
+  points->clear();
+  for (PetscInt i = begin / 3; i < end / 3; ++i) {
+    const std::array<PetscInt, 3> at{i % 5, i / 5 % 4, i / 20};
+    for (int d = 0; d < dim; ++d) points->push_back(static_cast<PetscReal>(at[static_cast<std::size_t>(d)]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode set_points(PC pc, int dim, std::vector<PetscReal> points)
+{
+  PetscFunctionBeginUser;
+  PetscCall(PCSetCoordinates(pc, dim, static_cast<PetscInt>(points.size()) / dim, points.data()));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+TEST(setters_after_an_application_act_like_options_from_the_start)
+{
+  const Values   b = noise(sample().rows(), 1);
+  OwnedMat       mat;
+  Preconditioner changed;
+  std::string    options;
+  Values         x, expected;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
+  PetscCall(create_pc(mat, "", &changed));
+  PetscCall(apply(changed, b, &x));
+  for (const Change &change : changes) {
+    Preconditioner fresh;
+    options = options + change.option + " ";
+    describe(options);
+    PetscCall(change.set(changed));
+    PetscCall(apply(changed, b, &x));
+    PetscCall(create_pc(mat, options, &fresh));
+    PetscCall(apply(fresh, b, &expected));
+    CHECK(x == expected);
+    PetscCall(apply_transpose(changed, b, &x));
+    PetscCall(apply_transpose(fresh, b, &expected));
+    CHECK(x == expected);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(setters_of_one_preconditioner_leave_others_alone)
+{
+  const Values   b = noise(sample().rows(), 1);
+  OwnedMat       mat;
+  Preconditioner first, second;
+  Values         x, before;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
+  PetscCall(create_pc(mat, "", &first));
+  PetscCall(create_pc(mat, "", &second));
+  PetscCall(apply(second, b, &before));
+  for (const Change &change : changes) {
+    PetscCall(change.set(first));
+    PetscCall(apply(first, b, &x));
+    PetscCall(apply(second, b, &x));
+    CHECK(x == before);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// A setter called after the options were read has the last word, as everywhere in PETSc.
+TEST(coloring_type_set_after_the_options_is_the_one_in_use)
+{
+  OwnedMat         mat;
+  Preconditioner   pc, expected_pc;
+  std::vector<int> color, expected;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
+  PetscCall(create_pc(mat, "-pc_mcpi_mat_coloring_type greedy", &pc));
+  PetscCall(PCMCPISetMatColoringType(pc, MATCOLORINGNATURAL));
+  PetscCall(PCSetUp(pc));
+  PetscCall(gather_colors(pc, &color));
+  PetscCall(create_pc(mat, "-pc_mcpi_mat_coloring_type natural", &expected_pc));
+  PetscCall(PCSetUp(expected_pc));
+  PetscCall(gather_colors(expected_pc, &expected));
+  CHECK(color == expected);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(order_of_rows_inside_a_color_never_changes_the_answer)
+{
+  const Values   b = noise(sample().rows(), 1);
+  OwnedMat       mat;
+  Preconditioner natural;
+  Values         expected;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::uneven, MATBAIJ, &mat));
+  PetscCall(create_pc(mat, "-pc_mcpi_ordering natural", &natural));
+  PetscCall(apply(natural, b, &expected));
+  for (const char *ordering : {"auto", "rcm", "nd", "coordinates"})
+    for (const int dim : {1, 2, 3}) {
+      Preconditioner         pc;
+      std::vector<PetscReal> points;
+      Values                 x;
+      describe(std::string(ordering) + " in " + std::to_string(dim) + " dimensions");
+      PetscCall(create_pc(mat, std::string("-pc_mcpi_ordering ") + ordering, &pc));
+      if (dim == 2 && std::string(ordering) != "coordinates") PetscCall(PCSetUp(pc)); // then they come too late for the first plan
+      PetscCall(points_of_rank(mat, dim, &points));
+      PetscCall(set_points(pc, dim, points));
+      PetscCall(apply(pc, b, &x));
+      CHECK(x == expected);
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(coordinates_can_be_given_before_the_matrix_and_again_later)
+{
+  const Values           b = noise(sample().rows(), 1);
+  OwnedMat               mat;
+  OwnedPC                pc;
+  Preconditioner         plain;
+  std::vector<PetscReal> points;
+  Values                 x, expected;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
+  PetscCall(create_pc(mat, "", &plain));
+  PetscCall(apply(plain, b, &expected));
+  PetscCall(points_of_rank(mat, 3, &points));
+  PetscCall(PCCreate(PETSC_COMM_WORLD, pc.out()));
+  PetscCall(PCSetType(pc, PCMCPI));
+  PetscCall(set_points(pc, 3, points));
+  PetscCall(PCSetOperators(pc, mat, mat));
+  PetscCall(apply(pc, b, &x));
+  CHECK(x == expected);
+  for (PetscReal &coordinate : points) coordinate = -coordinate;
+  PetscCall(set_points(pc, 3, points));
+  PetscCall(apply(pc, b, &x));
+  CHECK(x == expected);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(ordering_by_coordinates_without_coordinates_is_refused)
+{
+  OwnedMat               mat;
+  Preconditioner         pc;
+  std::vector<PetscReal> points;
+  Values                 x;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
+  PetscCall(create_pc(mat, "-pc_mcpi_ordering coordinates", &pc));
+  CHECK_ERROR(PETSC_ERR_ORDER, "PCSetCoordinates", PCSetUp(pc));
+  PetscCall(points_of_rank(mat, 3, &points));
+  PetscCall(set_points(pc, 3, points));
+  PetscCall(apply(pc, noise(sample().rows(), 1), &x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Points of another number than there are block rows, on every rank or on one, given before or after the matrix: nobody hangs or reads
+// past the end, and the answer does not change.
+TEST(coordinates_of_something_else_do_no_harm)
+{
+  const Values   b = noise(sample().rows(), 1);
+  OwnedMat       mat;
+  Preconditioner plain;
+  Values         expected;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
+  PetscCall(create_pc(mat, "", &plain));
+  PetscCall(apply(plain, b, &expected));
+  for (const bool before : {true, false})
+    for (const bool one_rank : {true, false})
+      for (const std::size_t count : {std::size_t{0}, std::size_t{2}, std::size_t{500}}) {
+        OwnedPC                pc;
+        std::vector<PetscReal> points;
+        Values                 x;
+        describe(std::to_string(count) + " points " + (one_rank ? "on one rank " : "") + (before ? "before" : "after") + " the matrix");
+        PetscCall(points_of_rank(mat, 3, &points));
+        if (!one_rank || world_rank() == world_size() - 1) points.assign(3 * count, 0.5);
+        PetscCall(PCCreate(PETSC_COMM_WORLD, pc.out()));
+        PetscCall(PCSetType(pc, PCMCPI));
+        if (before) {
+          PetscCall(set_points(pc, 3, points));
+          PetscCall(PCSetOperators(pc, mat, mat));
+        } else {
+          PetscCall(PCSetOperators(pc, mat, mat));
+          PetscCall(apply(pc, b, &x));
+          PetscCall(set_points(pc, 3, points));
+        }
+        PetscCall(apply(pc, b, &x));
+        CHECK(x == expected);
+      }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(coordinates_do_not_outlive_their_matrix)
+{
+  const BlockMatrix      larger = make_matrix(2, random_pattern(90, 2, false));
+  OwnedMat               mat, other;
+  Preconditioner         pc, plain;
+  std::vector<PetscReal> points;
+  Values                 x, expected;
+  const Values           b = noise(larger.rows(), 1);
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
+  PetscCall(create_mat(PETSC_COMM_WORLD, larger, Layout::even, MATBAIJ, &other)); // as many unknowns, 1.5 times the block rows
+  PetscCall(create_pc(mat, "", &pc));
+  PetscCall(points_of_rank(mat, 3, &points));
+  PetscCall(set_points(pc, 3, points));
+  PetscCall(PCSetUp(pc));
+  PetscCall(create_pc(other, "", &plain));
+  PetscCall(apply(plain, b, &expected));
+  if (world_size() != 1) PetscCall(PCReset(pc)); // other local sizes
+  PetscCall(PCSetOperators(pc, other, other));
+  PetscCall(apply(pc, b, &x));
+  CHECK(x == expected);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

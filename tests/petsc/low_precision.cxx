@@ -1,0 +1,184 @@
+// Storage in few bits: SI units, outer Krylov methods, restarts.
+#include <cmath>
+
+#include "support.h"
+
+using namespace test;
+
+namespace {
+
+constexpr PetscInt bs = 5;
+
+constexpr double kSlow = 0.2; // dominance at which sweeps converge slowly
+
+// As of density, three momenta and energy: D^{-1} O spans 12 decades.
+constexpr double row_units[] = {1.0, 1e2, 1e2, 1e2, 1e5}, column_units[] = {1e6, 1e5, 1e5, 1e5, 1e-6};
+
+Values in_row_units(Values v)
+{
+  for (std::size_t i = 0; i < v.size(); ++i) v[i] *= row_units[i % bs];
+  return v;
+}
+
+BlockMatrix si_matrix(double dominance)
+{
+  Recipe recipe;
+  recipe.dominance = dominance;
+  recipe.row_units.assign(std::begin(row_units), std::end(row_units));
+  recipe.column_units.assign(std::begin(column_units), std::end(column_units));
+  return make_matrix(bs, tetrahedral_pattern(7, 6, 5), recipe);
+}
+
+BlockMatrix plain_matrix(double dominance)
+{
+  Recipe recipe;
+  recipe.dominance = dominance;
+  return make_matrix(bs, tetrahedral_pattern(7, 6, 5), recipe);
+}
+
+PetscErrorCode fgmres_iterations(Mat mat, const Values &b, const std::string &options, PetscInt *its)
+{
+  OwnedSolver        ksp;
+  KSPConvergedReason reason;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_ksp(mat, mat, "-ksp_type fgmres -ksp_rtol 1e-8 -ksp_max_it 300 -ksp_gmres_restart 100 -pc_mcpi_its 2 " + options, &ksp));
+  PetscCall(solve(ksp, b, nullptr, &reason, its));
+  if (reason <= 0) *its = 10000; // never
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Relative residuals after 1, 2, ... applications of PCApplyRichardson with so many sweeps
+PetscErrorCode residual_history(Mat mat, const BlockMatrix &matrix, const Values &b, const std::string &options, int applications,
+                                std::vector<double> *history)
+{
+  Preconditioner pc;
+  Values         x(b.size(), 0.0);
+
+  PetscFunctionBeginUser;
+  history->clear();
+  PetscCall(create_pc(mat, options, &pc));
+  for (int k = 0; k < applications; ++k) {
+    PetscCall(apply_richardson(pc, b, k == 0, 1, &x));
+    Values r = matrix.multiply(x);
+    for (std::size_t i = 0; i < r.size(); ++i) r[i] = b[i] - r[i];
+    history->push_back(norm(r) / norm(b));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Within a factor of the residual of fp64 as long as that is above the floor
+void check_follows(const std::vector<double> &history, const std::vector<double> &fp64, double factor)
+{
+  for (std::size_t k = 0; k < history.size(); ++k) CHECK_LE(history[k], factor * fp64[k] + 1e-12);
+}
+
+} // namespace
+
+TEST(few_bits_cost_few_iterations)
+{
+  const BlockMatrix matrix = plain_matrix(kSlow);
+  const Values      b      = noise(matrix.rows(), 1);
+  OwnedMat          mat;
+  PetscInt          reference, its;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+  PetscCall(fgmres_iterations(mat, b, "-pc_mcpi_offdiag_precision fp64", &reference));
+  CHECK_LE(reference, 100);
+  for (const char *precision : {"fp32", "fp16", "bf16", "int8", "int4"})
+    for (const char *form : {"prescaled", "factored"}) {
+      describe(std::string(precision) + " " + form);
+      PetscCall(fgmres_iterations(mat, b, std::string("-pc_mcpi_offdiag_precision ") + precision + " -pc_mcpi_form " + form, &its));
+      CHECK_LE(its, reference + (precision == std::string("int4") ? 4 : 2));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(balancing_makes_si_units_harmless)
+{
+  const BlockMatrix matrix = si_matrix(kSlow);
+  const Values      b      = in_row_units(noise(matrix.rows(), 1));
+  OwnedMat          mat;
+  PetscInt          reference, its;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+  PetscCall(fgmres_iterations(mat, b, "-pc_mcpi_offdiag_precision fp64", &reference));
+  CHECK_LE(reference, 100);
+  for (const char *precision : {"fp32", "fp16", "bf16", "int8", "int4"}) {
+    describe(precision);
+    PetscCall(fgmres_iterations(mat, b, std::string("-pc_mcpi_scaling balanced -pc_mcpi_offdiag_precision ") + precision, &its));
+    CHECK_LE(its, reference + 4);
+  }
+  for (const char *precision : {"fp16", "int8", "int4"}) {
+    describe(std::string(precision) + ", one factor for the whole matrix");
+    PetscCall(fgmres_iterations(mat, b, std::string("-pc_mcpi_scaling global -pc_mcpi_offdiag_precision ") + precision, &its));
+    CHECK_LE(2 * reference, its);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(iterate_in_si_units_is_that_in_others_times_the_units)
+{
+  const BlockMatrix plain = plain_matrix(1.2), si = si_matrix(1.2);
+  const Values      b = noise(plain.rows(), 1), scaled = in_row_units(b);
+  Values            x, y;
+  OwnedMat          mat, si_mat;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, plain, Layout::even, MATBAIJ, &mat));
+  PetscCall(create_mat(PETSC_COMM_WORLD, si, Layout::even, MATBAIJ, &si_mat));
+  for (const char *precision : {"fp32", "fp16", "bf16", "int8", "int4"}) {
+    Preconditioner    pc, si_pc;
+    const std::string options = std::string("-pc_mcpi_its 3 -pc_mcpi_offdiag_precision ") + precision;
+    describe(precision);
+    PetscCall(create_pc(mat, options, &pc));
+    PetscCall(create_pc(si_mat, options, &si_pc));
+    PetscCall(apply(pc, b, &x));
+    PetscCall(apply(si_pc, scaled, &y));
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] *= column_units[i % bs];
+    CHECK_LE(difference(y, x), precision == std::string("int4") ? 0.3 : precision == std::string("int8") ? 0.03 : 1e-2);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(restarts_let_few_bits_follow_fp64)
+{
+  struct Case {
+    const char *precision;
+    int         restart;
+  };
+
+  PetscFunctionBeginUser;
+  for (const bool si : {false, true}) {
+    const BlockMatrix   matrix = si ? si_matrix(kSlow) : plain_matrix(kSlow);
+    const Values        b      = matrix.multiply(noise(matrix.rows(), 1));
+    OwnedMat            mat;
+    std::vector<double> fp64, history;
+    PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+    for (const Case &c : {Case{"int8", 5}, Case{"int4", 3}, Case{"fp16", 5}, Case{"fp32", 5}}) {
+      const std::string its = "-pc_mcpi_its " + std::to_string(c.restart);
+      describe(std::string(c.precision) + (si ? " in SI units" : ""));
+      PetscCall(residual_history(mat, matrix, b, its + " -pc_mcpi_offdiag_precision fp64", 6, &fp64));
+      PetscCall(residual_history(mat, matrix, b, its + " -pc_mcpi_offdiag_precision " + c.precision, 6, &history));
+      check_follows(history, fp64, 10.0);
+      // the same inside one application
+      Preconditioner pc;
+      Values         x;
+      PetscCall(create_pc(mat,
+                          "-pc_mcpi_its " + std::to_string(6 * c.restart) + " -pc_mcpi_restart " + std::to_string(c.restart) +
+                              " -pc_mcpi_offdiag_precision " + c.precision,
+                          &pc));
+      PetscCall(apply(pc, b, &x));
+      Values r = matrix.multiply(x);
+      for (std::size_t i = 0; i < r.size(); ++i) r[i] = b[i] - r[i];
+      CHECK_LE(norm(r) / norm(b), 1.01 * history.back() + 1e-12);
+    }
+    // and without restarts they stop at their floor
+    PetscCall(residual_history(mat, matrix, b, "-pc_mcpi_its 30 -pc_mcpi_offdiag_precision fp64", 1, &fp64));
+    PetscCall(residual_history(mat, matrix, b, "-pc_mcpi_its 30 -pc_mcpi_offdiag_precision int4", 1, &history));
+    CHECK_LE(1e3 * fp64[0], history[0]);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
