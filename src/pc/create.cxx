@@ -4,17 +4,36 @@
 
 namespace mcpi {
 
+namespace {
+
+LogEvents events;
+bool      events_registered = false; // in this life of PETSc: PetscFinalize() forgets all events
+
+PetscErrorCode ForgetEvents()
+{
+  PetscFunctionBegin;
+  events_registered = false;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
 const LogEvents &Events()
 {
-  static const LogEvents events = [] {
-    LogEvents e{};
-    (void)PetscLogEventRegister("MCPISymbolic", PC_CLASSID, &e.symbolic);
-    (void)PetscLogEventRegister("MCPINumeric", PC_CLASSID, &e.numeric);
-    (void)PetscLogEventRegister("MCPISweep", PC_CLASSID, &e.sweep);
-    (void)PetscLogEventRegister("MCPIHalo", PC_CLASSID, &e.halo);
-    return e;
-  }();
   return events;
+}
+
+PetscErrorCode RegisterEvents()
+{
+  PetscFunctionBegin;
+  if (events_registered) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscLogEventRegister("MCPISymbolic", PC_CLASSID, &events.symbolic));
+  PetscCall(PetscLogEventRegister("MCPINumeric", PC_CLASSID, &events.numeric));
+  PetscCall(PetscLogEventRegister("MCPISweep", PC_CLASSID, &events.sweep));
+  PetscCall(PetscLogEventRegister("MCPIHalo", PC_CLASSID, &events.halo));
+  PetscCall(PetscRegisterFinalize(ForgetEvents));
+  events_registered = true;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 namespace {
@@ -153,8 +172,9 @@ PetscErrorCode PCCreate_MCPI(PC pc)
 PetscErrorCode PCMCPIRegister(void)
 {
   PetscFunctionBegin;
+  PetscCall(PCInitializePackage());
   PetscCall(PCRegister(PCMCPI, mcpi::PCCreate_MCPI));
   PetscCall(MatColoringRegisterJPLF());
-  (void)mcpi::Events();
+  PetscCall(mcpi::RegisterEvents());
   PetscFunctionReturn(PETSC_SUCCESS);
 }

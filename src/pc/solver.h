@@ -59,6 +59,7 @@ struct LogEvents {
   PetscLogEvent symbolic, numeric, sweep, halo;
 };
 const LogEvents &Events();
+PetscErrorCode   RegisterEvents();
 
 class Solver {
 public:

@@ -52,9 +52,13 @@ PetscErrorCode apply_matcoloring(Mat mat, const std::string &type, PetscObject o
   MatColoring mc;
   const char *prefix;
   PetscBool   same;
+  PetscErrorCode (*known)(MatColoring) = nullptr;
 
   PetscFunctionBegin;
   PetscCall(MatColoringRegisterJPLF());
+  PetscCall(PetscFunctionListFind(MatColoringList, type.c_str(), &known));
+  PetscCheck(known, PetscObjectComm((PetscObject)mat), PETSC_ERR_ARG_UNKNOWN_TYPE,
+             "Unknown MatColoring type %s. Give -pc_mcpi_mat_coloring_type one that -help lists", type.c_str());
   PetscCall(MatColoringCreate(mat, &mc));
   PetscCall(PetscObjectGetOptionsPrefix(options, &prefix));
   PetscCall(PetscObjectSetOptionsPrefix((PetscObject)mc, prefix));
