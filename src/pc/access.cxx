@@ -102,7 +102,7 @@ PetscErrorCode SetCoordinates(PC pc, PetscInt dim, PetscInt count, PetscReal *po
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-using Function = void (*)(void);
+using Function = void (*)();
 
 struct Access {
   const char *name;
