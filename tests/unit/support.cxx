@@ -285,6 +285,12 @@ Ranks build_ranks(const Pattern &pattern, const std::vector<int> &color, int bs,
     return std::any_of(neighbors[i].begin(), neighbors[i].end(), [&](Row j) { return owner[j] != owner[i]; });
   };
 
+  constexpr std::size_t kWindow = 256; // rows of a color, ordered by the length of their lower triangle, then of both
+  const auto            lengths = [&](Row i) {
+    return std::pair(std::count_if(pattern[i].begin(), pattern[i].end(), [&](Row j) { return color[j] < color[i]; }), pattern[i].size());
+  };
+  const auto shorter = [&](Row i, Row j) { return lengths(i) < lengths(j); };
+
   for (int r = 0; r < ranks; ++r) {
     ColorPlan &plan = result.forward[r];
     plan.bs         = bs;
@@ -293,11 +299,16 @@ Ranks build_ranks(const Pattern &pattern, const std::vector<int> &color, int bs,
     for (int c = 0; c < colors; ++c) {
       plan.color_begin.push_back(static_cast<Row>(plan.row_of.size()));
       for (const bool boundary : {true, false}) {
+        std::vector<Row> part;
         for (const Row i : visit)
-          if (owner[i] == r && color[i] == c && is_boundary(i) == boundary) {
-            place[i] = static_cast<Row>(plan.row_of.size());
-            plan.row_of.push_back(i - start[r]);
-          }
+          if (owner[i] == r && color[i] == c && is_boundary(i) == boundary) part.push_back(i);
+        for (std::size_t first = 0; first < part.size(); first += kWindow)
+          std::stable_sort(part.begin() + static_cast<std::ptrdiff_t>(first),
+                           part.begin() + static_cast<std::ptrdiff_t>(std::min(first + kWindow, part.size())), shorter);
+        for (const Row i : part) {
+          place[i] = static_cast<Row>(plan.row_of.size());
+          plan.row_of.push_back(i - start[r]);
+        }
         if (boundary) plan.boundary_end.push_back(static_cast<Row>(plan.row_of.size()));
       }
     }
