@@ -19,14 +19,13 @@ template <class Value>
 PetscErrorCode enumeration(PC pc, CompatOptionItems PetscOptionsObject, const char *option, const char *text, const char *function,
                            const char *const *names, PetscErrorCode (*get)(PC, Value *), PetscErrorCode (*set)(PC, Value))
 {
-  Value     value;
-  PetscEnum chosen;
+  Value     value, chosen;
   PetscBool given;
 
   PetscFunctionBegin;
   PetscCall(get(pc, &value));
-  PetscCall(PetscOptionsEnum(option, text, function, names, static_cast<PetscEnum>(value), &chosen, &given));
-  if (given) PetscCall(set(pc, static_cast<Value>(chosen)));
+  PetscCall(PetscOptionsEnum(option, text, function, names, static_cast<PetscEnum>(value), reinterpret_cast<PetscEnum *>(&chosen), &given));
+  if (given) PetscCall(set(pc, chosen));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
