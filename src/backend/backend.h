@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 
 #include "core/stored_matrix.h"
@@ -13,6 +14,25 @@ struct Application {
   bool   transposed = false;
   int    nrhs       = 1;
   double omega      = 1.0;
+  void  *stream     = nullptr; // on which a device's user works with the arrays
+};
+
+// Columns of a user's array in the matrix's row order, column r at data + r*ld. device: in the memory of the backend's device.
+template <class Number> struct Columns {
+  Number        *data   = nullptr;
+  std::ptrdiff_t ld     = 0;
+  bool           device = false;
+};
+using ConstColumns   = Columns<const double>;
+using MutableColumns = Columns<double>;
+
+// What tells one sequence of launches from another
+struct RunKey {
+  bool   transposed = false, from_zero = true, overlap = true, shortcuts = true, by_color = true;
+  int    nrhs = 1, its = 1, sweep = 0;
+  double omega = 1.0;
+
+  bool operator==(const RunKey &) const = default;
 };
 
 // Conrad & Wallach: a symmetric sweep keeps each row's partial sum over one triangle for the half-sweep that follows.
@@ -39,18 +59,23 @@ public:
   virtual void        pack_records(const std::vector<Offset> &stored, std::byte *records) const = 0;
   virtual void        build_transposed(const ColorPlan &transposed, const std::byte *received)  = 0;
 
-  // Right-hand sides and solutions are columns of host arrays with leading dimension ld, in the matrix's row order.
-  virtual void load_rhs(const Application &application, const double *b, std::ptrdiff_t ld)   = 0;
-  virtual void load_guess(const Application &application, const double *x, std::ptrdiff_t ld) = 0;
-  virtual void zero_ghosts(const Application &application)                                    = 0;
-  virtual void relax(const Application &application, const Relax &relax)                      = 0;
-  virtual void store(const Application &application, double *x, std::ptrdiff_t ld)            = 0;
+  virtual void load_rhs(const Application &application, const ConstColumns &b)   = 0;
+  virtual void load_guess(const Application &application, const ConstColumns &x) = 0;
+  virtual void zero_ghosts(const Application &application)                       = 0;
+  virtual void relax(const Application &application, const Relax &relax)         = 0;
+  virtual void store(const Application &application, const MutableColumns &x)    = 0;
 
-  // x in plan order, ghosts behind the local rows; entry_bytes() bytes a block row (all right-hand sides).
+  // x in plan order, ghosts behind the local rows; entry_bytes() bytes a block row (all right-hand sides). Host memory: a device copies
+  // what it relaxed there in publish(), and takes from there what an exchange wrote in accept(). Rows are plan columns.
   virtual void       *vector()                                          = 0;
   virtual std::size_t entry_bytes(const Application &application) const = 0;
+  virtual void        publish(const Application &, Row /*begin*/, Row /*end*/) {}
+  virtual void        accept(const Application &, Row /*begin*/, Row /*end*/) {}
 
-  virtual std::size_t   memory_bytes() const = 0;
+  // Does what record does, which exchanges nothing: by calling it, or by replaying what an earlier call with this key launched.
+  virtual int replay(const RunKey &, const std::function<int()> &record) { return record(); }
+
+  virtual std::size_t   memory_bytes() const = 0; // where the sweeps run
   virtual const Scales &scales() const       = 0;
 };
 
@@ -60,6 +85,8 @@ struct BackendConfig {
 };
 
 std::unique_ptr<Backend> make_reference_backend(const ColorPlan &plan, const BackendConfig &config);
+std::unique_ptr<Backend> make_cuda_backend(const ColorPlan &plan, const BackendConfig &config,
+                                           const CpuKernels &kernels); // if built with it
 std::unique_ptr<Backend> make_host_backend(const ColorPlan &plan, const BackendConfig &config, const CpuKernels &kernels);
 
 } // namespace mcpi

@@ -14,15 +14,18 @@ public:
   virtual int begin(int color, void *x)        = 0; // rows of this color that others need
   virtual int end(int color, void *x)          = 0;
   virtual int exchange_all(void *x)            = 0; // every color at once
+  // Nothing is exchanged, on any rank
+  virtual bool idle() const { return false; }
 };
 
 // One rank, or no neighbors anywhere
 class NoHalo final : public Halo {
 public:
-  int prepare(std::size_t) override { return 0; }
-  int begin(int, void *) override { return 0; }
-  int end(int, void *) override { return 0; }
-  int exchange_all(void *) override { return 0; }
+  int  prepare(std::size_t) override { return 0; }
+  int  begin(int, void *) override { return 0; }
+  int  end(int, void *) override { return 0; }
+  int  exchange_all(void *) override { return 0; }
+  bool idle() const override { return true; }
 };
 
 } // namespace mcpi

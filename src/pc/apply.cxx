@@ -22,12 +22,68 @@ bool failed(PC pc)
   return Data(pc).solver.failure().defect != Defect::none;
 }
 
+// Where the sweeps run on a device its arrays are used in place, else the host's. All ranks decide alike, as Vecs have one type.
+class Arrays {
+public:
+  PetscErrorCode get(Vec b, Vec x, bool read_x, bool device)
+  {
+    PetscMemType in = PETSC_MEMTYPE_HOST, out = PETSC_MEMTYPE_HOST;
+
+    PetscFunctionBegin;
+    on_device_ = device;
+    read_x_    = read_x;
+    if (device) {
+      PetscCall(VecGetArrayReadAndMemType(b, &in_, &in));
+      if (read_x)
+        PetscCall(VecGetArrayAndMemType(x, &out_, &out));
+      else
+        PetscCall(VecGetArrayWriteAndMemType(x, &out_, &out));
+    } else {
+      PetscCall(VecGetArrayRead(b, &in_));
+      if (read_x)
+        PetscCall(VecGetArray(x, &out_));
+      else
+        PetscCall(VecGetArrayWrite(x, &out_));
+    }
+    b_device_ = PetscMemTypeDevice(in);
+    x_device_ = PetscMemTypeDevice(out);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  PetscErrorCode restore(Vec b, Vec x)
+  {
+    PetscFunctionBegin;
+    if (on_device_) {
+      if (read_x_)
+        PetscCall(VecRestoreArrayAndMemType(x, &out_));
+      else
+        PetscCall(VecRestoreArrayWriteAndMemType(x, &out_));
+      PetscCall(VecRestoreArrayReadAndMemType(b, &in_));
+    } else {
+      if (read_x_)
+        PetscCall(VecRestoreArray(x, &out_));
+      else
+        PetscCall(VecRestoreArrayWrite(x, &out_));
+      PetscCall(VecRestoreArrayRead(b, &in_));
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  ConstColumns   b() const { return {in_, 0, b_device_}; }
+  MutableColumns x() const { return {out_, 0, x_device_}; }
+  bool           mixed() const { return b_device_ != x_device_; }
+
+private:
+  const PetscScalar *in_        = nullptr;
+  PetscScalar       *out_       = nullptr;
+  bool               on_device_ = false, read_x_ = false, b_device_ = false, x_device_ = false;
+};
+
 // total sweeps on x with right-hand side b
 PetscErrorCode apply_vec(PC pc, Vec b, Vec x, bool transposed, PetscInt total, bool nonzero_guess)
 {
-  PC_MCPI           &mcpi = Data(pc);
-  const PetscScalar *in;
-  PetscScalar       *out;
+  PC_MCPI &mcpi = Data(pc);
+  Arrays   arrays;
 
   PetscFunctionBegin;
   PetscCall(require_ready(pc));
@@ -35,18 +91,15 @@ PetscErrorCode apply_vec(PC pc, Vec b, Vec x, bool transposed, PetscInt total, b
     PetscCall(CompatVecFlag(x));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(VecGetArrayRead(b, &in));
-  if (nonzero_guess)
-    PetscCall(VecGetArray(x, &out));
-  else
-    PetscCall(VecGetArrayWrite(x, &out));
-  PetscCall(Guarded(
-      [&]() -> PetscErrorCode { return mcpi.solver.apply(pc->pmat, mcpi.settings, transposed, 1, in, 0, out, 0, total, nonzero_guess); }));
-  if (nonzero_guess)
-    PetscCall(VecRestoreArray(x, &out));
-  else
-    PetscCall(VecRestoreArrayWrite(x, &out));
-  PetscCall(VecRestoreArrayRead(b, &in));
+  PetscCall(arrays.get(b, x, nonzero_guess, mcpi.solver.on_device()));
+  if (arrays.mixed() && (nonzero_guess || mcpi.settings.restart > 0)) { // residuals are formed in one kind of memory
+    PetscCall(arrays.restore(b, x));
+    PetscCall(arrays.get(b, x, nonzero_guess, false));
+  }
+  PetscCall(Guarded([&]() -> PetscErrorCode {
+    return mcpi.solver.apply(pc->pmat, mcpi.settings, transposed, 1, arrays.b(), arrays.x(), total, nonzero_guess);
+  }));
+  PetscCall(arrays.restore(b, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -80,8 +133,8 @@ PetscErrorCode apply_mat(PC pc, Mat b, Mat x, bool transposed, PetscInt total, b
   PetscCall(Guarded([&]() -> PetscErrorCode {
     for (PetscInt c = 0; c < columns; c += kMaxRightHandSides) {
       const int count = static_cast<int>(std::min(kMaxRightHandSides, columns - c));
-      PetscCall(mcpi.solver.apply(pc->pmat, mcpi.settings, transposed, count, in + static_cast<std::ptrdiff_t>(c) * ldb, ldb,
-                                  out + static_cast<std::ptrdiff_t>(c) * ldx, ldx, total, nonzero_guess));
+      PetscCall(mcpi.solver.apply(pc->pmat, mcpi.settings, transposed, count, {in + static_cast<std::ptrdiff_t>(c) * ldb, ldb},
+                                  {out + static_cast<std::ptrdiff_t>(c) * ldx, ldx}, total, nonzero_guess));
     }
     return PETSC_SUCCESS;
   }));

@@ -43,8 +43,7 @@ PetscErrorCode Solver::destroy()
   values_.reset();
   PetscCall(ColoringDestroy(&coloring_));
   PetscCall(BlockGraphDestroy(&graph_));
-  PetscCall(VecDestroy(&work_x_));
-  PetscCall(VecDestroy(&work_b_));
+  PetscCall(residual_.destroy());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -67,7 +66,7 @@ PetscErrorCode Solver::setup(Mat pmat, const Settings &settings, const Coordinat
     PetscCall(symbolic(pmat, parts, settings, coordinates, options));
     PetscCall(PetscLogEventEnd(Events().symbolic, pmat, 0, 0, 0));
   }
-  if (!backend_) PetscCall(create_backend(settings));
+  if (!backend_) PetscCall(create_backend(pmat, settings));
   PetscCall(PetscLogEventBegin(Events().numeric, pmat, 0, 0, 0));
   PetscCall(numeric(parts));
   PetscCall(PetscLogEventEnd(Events().numeric, pmat, 0, 0, 0));
@@ -92,28 +91,19 @@ PetscErrorCode Solver::symbolic(Mat pmat, const MatrixParts &parts, const Settin
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Solver::create_backend(const Settings &settings)
+PetscErrorCode Solver::create_backend(Mat pmat, const Settings &settings)
 {
+  BackendChoice choice;
+
   const BackendConfig config{{settings.offdiag, settings.form, settings.scaling}, settings.vector_precision() == PC_MCPI_PRECISION_FP64};
 
   PetscFunctionBegin;
   PetscCheck(settings.offdiag != PC_MCPI_PRECISION_FP64 || config.double_vectors, graph_.comm, PETSC_ERR_ARG_INCOMP,
              "-pc_mcpi_offdiag_precision fp64 needs -pc_mcpi_vector_precision fp64");
-  switch (settings.backend) {
-  case PC_MCPI_BACKEND_AUTO:
-  case PC_MCPI_BACKEND_HOST:
-    backend_      = make_host_backend(plan(), config, simd_kernels());
-    backend_used_ = PC_MCPI_BACKEND_HOST;
-    break;
-  case PC_MCPI_BACKEND_REFERENCE:
-    backend_      = make_reference_backend(plan(), config);
-    backend_used_ = PC_MCPI_BACKEND_REFERENCE;
-    break;
-  case PC_MCPI_BACKEND_CUDA:
-  case PC_MCPI_BACKEND_KOKKOS:
-    SETERRQ(graph_.comm, PETSC_ERR_SUP_SYS, "This libpetscmcpi was built without the %s backend. Use -pc_mcpi_backend auto or host",
-            settings.backend == PC_MCPI_BACKEND_CUDA ? "CUDA" : "Kokkos");
-  }
+  PetscCall(BackendCreate(pmat, settings.backend, plan(), config, &choice));
+  backend_         = std::move(choice.backend);
+  backend_used_    = choice.type;
+  backend_why_     = choice.why;
   have_transposed_ = false;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -181,63 +171,41 @@ PetscErrorCode Solver::prepare_transposed()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Solver::sweep(const Settings &settings, bool transposed, int nrhs, const PetscScalar *b, std::ptrdiff_t ldb, PetscScalar *x,
-                             std::ptrdiff_t ldx, PetscInt its, bool from_zero)
+PetscErrorCode Solver::sweep(const Settings &settings, bool transposed, int nrhs, const ConstColumns &b, const MutableColumns &x,
+                             PetscInt its, bool from_zero)
 {
   const SweepConfig config{settings.sweep, exchanges_ ? settings.frequency : PC_MCPI_HALO_FREQUENCY_COLOR, settings.overlap, true};
-  const Application application{transposed, nrhs, settings.omega};
+  Application       application{transposed, nrhs, settings.omega};
   Driver            driver(transposed ? transposed_ : plan(), *backend_, *halo_, config);
 
   PetscFunctionBegin;
+  if (on_device()) PetscCall(UserStream(&application.stream));
   PetscCall(PetscLogEventBegin(Events().sweep, 0, 0, 0, 0));
-  backend_->load_rhs(application, b, ldb);
-  if (!from_zero) backend_->load_guess(application, x, ldx);
+  backend_->load_rhs(application, b);
+  if (!from_zero) backend_->load_guess(application, {x.data, x.ld, x.device});
   PetscCall(static_cast<PetscErrorCode>(driver.run(application, static_cast<int>(its), from_zero)));
-  backend_->store(application, x, ldx);
+  backend_->store(application, x);
   const double block = static_cast<double>(plan().bs) * plan().bs;
-  PetscCall(PetscLogFlops(2.0 * nrhs * block *
-                          (static_cast<double>(driver.blocks_read(application, static_cast<int>(its), from_zero)) + plan().rows)));
+  const double flops =
+      2.0 * nrhs * block * (static_cast<double>(driver.blocks_read(application, static_cast<int>(its), from_zero)) + plan().rows);
+  if (on_device())
+    PetscCall(PetscLogGpuFlops(flops));
+  else
+    PetscCall(PetscLogFlops(flops));
   PetscCall(PetscLogEventEnd(Events().sweep, 0, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// residual_ = b - op(Pmat) x, column by column, with the matrix as the user gave it
-PetscErrorCode Solver::residual(Mat pmat, bool transposed, int nrhs, const PetscScalar *b, std::ptrdiff_t ldb, const PetscScalar *x,
-                                std::ptrdiff_t ldx)
-{
-  const std::size_t  local = static_cast<std::size_t>(plan().rows) * plan().bs;
-  PetscScalar       *in;
-  const PetscScalar *product;
-
-  PetscFunctionBegin;
-  if (!work_x_) PetscCall(MatCreateVecs(pmat, &work_x_, &work_b_));
-  residual_.resize(local * nrhs);
-  for (int r = 0; r < nrhs; ++r) {
-    PetscCall(VecGetArrayWrite(work_x_, &in));
-    std::copy_n(x + r * ldx, local, in);
-    PetscCall(VecRestoreArrayWrite(work_x_, &in));
-    if (transposed)
-      PetscCall(MatMultTranspose(pmat, work_x_, work_b_));
-    else
-      PetscCall(MatMult(pmat, work_x_, work_b_));
-    PetscCall(VecGetArrayRead(work_b_, &product));
-    for (std::size_t i = 0; i < local; ++i) residual_[r * local + i] = b[static_cast<std::size_t>(r * ldb) + i] - product[i];
-    PetscCall(VecRestoreArrayRead(work_b_, &product));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 // Sweeping a good x with rounded blocks spoils it: below fp64 storage, a guess and restarts sweep on the correction from zero.
-PetscErrorCode Solver::apply(Mat pmat, const Settings &settings, bool transposed, int nrhs, const PetscScalar *b, std::ptrdiff_t ldb,
-                             PetscScalar *x, std::ptrdiff_t ldx, PetscInt total, bool nonzero_guess)
+PetscErrorCode Solver::apply(Mat pmat, const Settings &settings, bool transposed, int nrhs, const ConstColumns &b, const MutableColumns &x,
+                             PetscInt total, bool nonzero_guess)
 {
-  const std::size_t local = static_cast<std::size_t>(plan().rows) * plan().bs;
-  bool              zero  = !nonzero_guess;
+  bool zero = !nonzero_guess;
 
   PetscFunctionBegin;
   if (transposed) PetscCall(prepare_transposed());
   if (nonzero_guess && settings.offdiag == PC_MCPI_PRECISION_FP64 && settings.restart == 0 && !transposed) {
-    PetscCall(sweep(settings, transposed, nrhs, b, ldb, x, ldx, total, false));
+    PetscCall(sweep(settings, transposed, nrhs, b, x, total, false));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   while (total > 0) {
@@ -245,14 +213,12 @@ PetscErrorCode Solver::apply(Mat pmat, const Settings &settings, bool transposed
     const PetscInt cycle = settings.restart > 0 ? settings.restart : total, rest = total % cycle;
     const PetscInt its = transposed && rest > 0 ? rest : std::min(cycle, total);
     if (zero) {
-      PetscCall(sweep(settings, transposed, nrhs, b, ldb, x, ldx, its, true));
+      PetscCall(sweep(settings, transposed, nrhs, b, x, its, true));
     } else {
-      PetscCall(residual(pmat, transposed, nrhs, b, ldb, x, ldx));
-      correction_.resize(local * nrhs);
-      PetscCall(sweep(settings, transposed, nrhs, residual_.data(), static_cast<std::ptrdiff_t>(local), correction_.data(),
-                      static_cast<std::ptrdiff_t>(local), its, true));
-      for (int r = 0; r < nrhs; ++r)
-        for (std::size_t i = 0; i < local; ++i) x[static_cast<std::size_t>(r * ldx) + i] += correction_[r * local + i];
+      PetscCall(residual_.prepare(pmat, nrhs, x.device));
+      PetscCall(residual_.compute(pmat, transposed, nrhs, b, x));
+      PetscCall(sweep(settings, transposed, nrhs, residual_.residual(), residual_.correction(), its, true));
+      PetscCall(residual_.add_correction(nrhs, x));
     }
     zero = false;
     total -= its;
@@ -260,7 +226,7 @@ PetscErrorCode Solver::apply(Mat pmat, const Settings &settings, bool transposed
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-double Solver::memory_bytes() const
+double Solver::host_bytes() const
 {
   const auto plan_bytes = [](const ColorPlan &p) {
     double bytes = static_cast<double>(p.row_of.size()) * sizeof(Row);
@@ -268,9 +234,14 @@ double Solver::memory_bytes() const
       bytes += static_cast<double>(t->ptr.size()) * sizeof(Offset) + static_cast<double>(t->col.size()) * (sizeof(Row) + sizeof(Offset));
     return bytes;
   };
-  return static_cast<double>(backend_->memory_bytes()) + plan_bytes(built_.plan) + (have_transposed_ ? plan_bytes(transposed_) : 0.0) +
-         static_cast<double>(graph_.col.size()) * sizeof(Row) +
-         static_cast<double>(residual_.size() + correction_.size()) * sizeof(PetscScalar);
+  return (on_device() ? 0.0 : static_cast<double>(backend_->memory_bytes())) + plan_bytes(built_.plan) +
+         (have_transposed_ ? plan_bytes(transposed_) : 0.0) + static_cast<double>(graph_.col.size()) * sizeof(Row) +
+         (on_device() ? 0.0 : residual_.memory_bytes());
+}
+
+double Solver::device_bytes() const
+{
+  return on_device() ? static_cast<double>(backend_->memory_bytes()) + residual_.memory_bytes() : 0.0;
 }
 
 double Solver::sweep_bytes(const Settings &settings, PetscInt its) const

@@ -8,6 +8,8 @@
 
 #include "backend/backend.h"
 #include "halo/halo.h"
+#include "pc/backend_choice.h"
+#include "pc/residual.h"
 #include "setup/block_values.h"
 #include "setup/ordering.h"
 #include "setup/plan_build.h"
@@ -74,9 +76,9 @@ public:
   void           forget_plan() { identity_ = MatrixIdentity(); }
   void           forget_values() { backend_.reset(); }
 
-  // total sweeps on nrhs columns of host arrays in the matrix's row order, with the settings' restart. Collective.
-  PetscErrorCode apply(Mat pmat, const Settings &settings, bool transposed, int nrhs, const PetscScalar *b, std::ptrdiff_t ldb,
-                       PetscScalar *x, std::ptrdiff_t ldx, PetscInt total, bool nonzero_guess);
+  // total sweeps on nrhs columns, with the settings' restart. Collective.
+  PetscErrorCode apply(Mat pmat, const Settings &settings, bool transposed, int nrhs, const ConstColumns &b, const MutableColumns &x,
+                       PetscInt total, bool nonzero_guess);
 
   bool               ready() const { return ready_; }
   const Failure     &failure() const { return failure_; }
@@ -84,23 +86,24 @@ public:
   ISColoring         iscoloring() const { return coloring_.iscoloring; }
   PCMCPIOrderingType ordering_used() const { return ordering_used_; }
   PCMCPIBackendType  backend_used() const { return backend_used_; }
+  const std::string &backend_why() const { return backend_why_; }
+  bool               on_device() const { return backend_used_ == PC_MCPI_BACKEND_CUDA; }
   bool               exchanges() const { return exchanges_; }
   const Scales      &scales() const { return backend_->scales(); }
   // Local bytes: held, and moved by its sweeps from zero
-  double memory_bytes() const;
+  double host_bytes() const;
+  double device_bytes() const;
   double sweep_bytes(const Settings &settings, PetscInt its) const;
 
 private:
   PetscErrorCode symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings, const Coordinates &coordinates,
                           PetscObject options);
   PetscErrorCode numeric(const MatrixParts &parts);
-  PetscErrorCode create_backend(const Settings &settings);
+  PetscErrorCode create_backend(Mat pmat, const Settings &settings);
   PetscErrorCode create_halo(const Settings &settings);
   PetscErrorCode prepare_transposed();
-  PetscErrorCode sweep(const Settings &settings, bool transposed, int nrhs, const PetscScalar *b, std::ptrdiff_t ldb, PetscScalar *x,
-                       std::ptrdiff_t ldx, PetscInt its, bool from_zero);
-  PetscErrorCode residual(Mat pmat, bool transposed, int nrhs, const PetscScalar *b, std::ptrdiff_t ldb, const PetscScalar *x,
-                          std::ptrdiff_t ldx);
+  PetscErrorCode sweep(const Settings &settings, bool transposed, int nrhs, const ConstColumns &b, const MutableColumns &x, PetscInt its,
+                       bool from_zero);
 
   MatrixIdentity                identity_;
   BlockGraph                    graph_;
@@ -108,6 +111,7 @@ private:
   BuiltPlan                     built_;
   PCMCPIOrderingType            ordering_used_ = PC_MCPI_ORDERING_NATURAL;
   PCMCPIBackendType             backend_used_  = PC_MCPI_BACKEND_HOST;
+  std::string                   backend_why_; // a device is in use, but not by us
   std::unique_ptr<MatrixValues> values_;
   std::unique_ptr<Backend>      backend_;
   std::unique_ptr<Halo>         halo_;
@@ -120,8 +124,7 @@ private:
   std::vector<Offset>    outgoing_;
   std::vector<std::byte> sent_, received_;
 
-  Vec                      work_x_ = nullptr, work_b_ = nullptr; // of the matrix's own kind, for residuals
-  std::vector<PetscScalar> residual_, correction_;
+  ResidualWork residual_;
 };
 
 } // namespace mcpi

@@ -11,19 +11,23 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
   const ColorPlan      &plan   = solver.plan();
   MPI_Comm              comm   = PetscObjectComm((PetscObject)pc);
   std::vector<PetscInt> sizes(static_cast<std::size_t>(std::max(plan.colors, 1)), 0);
-  double bytes[2] = {solver.memory_bytes(), solver.sweep_bytes(Data(pc).settings, 2) - solver.sweep_bytes(Data(pc).settings, 1)};
+  double bytes[3] = {solver.host_bytes(), solver.sweep_bytes(Data(pc).settings, 2) - solver.sweep_bytes(Data(pc).settings, 1),
+                     solver.device_bytes()};
 
   PetscFunctionBegin;
   for (int c = 0; c < plan.colors; ++c) sizes[c] = plan.color_begin[c + 1] - plan.color_begin[c];
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sizes.data(), static_cast<PetscMPIInt>(sizes.size()), MPIU_INT, MPI_SUM, comm));
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, bytes, 2, MPI_DOUBLE, MPI_SUM, comm));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, bytes, 3, MPI_DOUBLE, MPI_SUM, comm));
   PetscCall(PetscViewerASCIIPrintf(
       viewer, "  colors: %d by %s, block rows of the largest %" PetscInt_FMT ", of the smallest %" PetscInt_FMT "\n", plan.colors,
       Data(pc).settings.coloring.c_str(), *std::max_element(sizes.begin(), sizes.end()), *std::min_element(sizes.begin(), sizes.end())));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  backend: %s, block size %d, rows of a color in %s order\n",
                                    BackendNames[solver.backend_used()], plan.bs, OrderingNames[solver.ordering_used()]));
+  if (!solver.backend_why().empty())
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  the CUDA backend is not used: %s\n", solver.backend_why().c_str()));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  host memory held: %.4g MB, moved by one sweep: %.4g MB (all ranks)\n", bytes[0] / 1e6,
                                    bytes[1] / 1e6));
+  if (solver.on_device()) PetscCall(PetscViewerASCIIPrintf(viewer, "  device memory held: %.4g MB (all ranks)\n", bytes[2] / 1e6));
   if (solver.failure().defect != Defect::none)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  FAILED at block row %" PetscInt_FMT "\n", solver.failure().row));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -4,15 +4,25 @@ namespace mcpi {
 
 int Driver::run(const Application &application, int its, bool from_zero)
 {
+  if (const int error = halo_.prepare(backend_.entry_bytes(application))) return error;
+  const auto record = [&] { return passes_over_colors(application, its, from_zero); };
+  if (!halo_.idle()) return record();
+  const bool by_color = config_.frequency == PC_MCPI_HALO_FREQUENCY_COLOR;
+  return backend_.replay({application.transposed, from_zero, config_.overlap, config_.shortcuts, by_color, application.nrhs, its,
+                          static_cast<int>(config_.sweep), application.omega},
+                         record);
+}
+
+int Driver::passes_over_colors(const Application &application, int its, bool from_zero)
+{
   const int  count    = passes(its);
   const bool by_color = config_.frequency == PC_MCPI_HALO_FREQUENCY_COLOR;
-  if (const int error = halo_.prepare(backend_.entry_bytes(application))) return error;
   for (int index = 0; index < count; ++index) {
     const Pass now = pass(application, index, count, from_zero);
     if (now.from_zero) {
       if (!by_color) backend_.zero_ghosts(application);
     } else if (now.first || !by_color) {
-      if (const int error = halo_.exchange_all(backend_.vector())) return error;
+      if (const int error = exchange_all(application)) return error;
     }
     for (int step = 0; step < plan_.colors; ++step)
       if (const int error = relax_color(application, now, step)) return error;
@@ -32,9 +42,34 @@ int Driver::relax_color(const Application &application, const Pass &pass, int st
   relax(true);
   if (!config_.overlap) relax(false);
   if (exchange)
-    if (const int error = halo_.begin(c, backend_.vector())) return error;
+    if (const int error = begin_exchange(application, c)) return error;
   if (config_.overlap) relax(false);
-  return exchange ? halo_.end(c, backend_.vector()) : 0;
+  return exchange ? end_exchange(application, c) : 0;
+}
+
+int Driver::begin_exchange(const Application &application, int color)
+{
+  if (halo_.idle()) return 0;
+  const Range rows = range(color, true);
+  backend_.publish(application, rows.begin, rows.end);
+  return halo_.begin(color, backend_.vector());
+}
+
+int Driver::end_exchange(const Application &application, int color)
+{
+  if (halo_.idle()) return 0;
+  if (const int error = halo_.end(color, backend_.vector())) return error;
+  backend_.accept(application, plan_.rows + plan_.ghost_begin[color], plan_.rows + plan_.ghost_begin[color + 1]);
+  return 0;
+}
+
+int Driver::exchange_all(const Application &application)
+{
+  if (halo_.idle()) return 0;
+  backend_.publish(application, 0, plan_.rows);
+  if (const int error = halo_.exchange_all(backend_.vector())) return error;
+  backend_.accept(application, plan_.rows, plan_.rows + plan_.ghosts);
+  return 0;
 }
 
 // A transposed sweep visits the colors in the opposite order; the adjoint of forward-then-backward is again forward-then-backward.

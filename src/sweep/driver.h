@@ -27,6 +27,7 @@ public:
   Offset blocks_read(const Application &application, int its, bool from_zero) const;
 
 private:
+  int passes_over_colors(const Application &application, int its, bool from_zero);
   struct Pass {
     bool forward, first, last, from_zero;
   };
@@ -41,6 +42,9 @@ private:
   bool  skips(const Application &application, const Pass &pass, int step, bool boundary) const;
   Relax relax_rows(const Application &application, const Pass &pass, int step, bool boundary) const;
   int   relax_color(const Application &application, const Pass &pass, int step);
+  int   begin_exchange(const Application &application, int color);
+  int   end_exchange(const Application &application, int color);
+  int   exchange_all(const Application &application);
 
   const ColorPlan   &plan_;
   Backend           &backend_;

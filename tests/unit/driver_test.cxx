@@ -173,8 +173,8 @@ TEST(DriverAndHalo, ErrorsEndTheRun)
     const Smoothing run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 2, false);
     LoggingHalo     halo;
     halo.fails = call;
-    system.backend().load_rhs(run.application, b.data(), 20);
-    system.backend().load_guess(run.application, b.data(), 20);
+    system.backend().load_rhs(run.application, {b.data(), 20});
+    system.backend().load_guess(run.application, {b.data(), 20});
     Driver driver(ranks.forward[0], system.backend(), halo, run.sweep);
     EXPECT_EQ(driver.run(run.application, run.its, run.from_zero), 99);
     EXPECT_EQ(halo.log.back().rfind(call, 0), 0u) << "went on after an error of " << call;
@@ -192,8 +192,8 @@ TEST(DriverAndHalo, NothingIsSentInVain)
   const Vector b   = random_vector(3, 28);
   const auto   log = [&](const Smoothing &run) {
     LoggingHalo halo;
-    system.backend().load_rhs(run.application, b.data(), 3);
-    system.backend().load_guess(run.application, b.data(), 3);
+    system.backend().load_rhs(run.application, {b.data(), 3});
+    system.backend().load_guess(run.application, {b.data(), 3});
     Driver driver(ranks.forward[0], system.backend(), halo, run.sweep);
     EXPECT_EQ(driver.run(run.application, run.its, run.from_zero), 0);
     return halo.log;
@@ -242,7 +242,7 @@ TEST(DriverAndHalo, InteriorRowsAreRelaxedWhileGhostsTravel)
   for (const bool overlap : {true, false}) {
     Smoothing run     = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true);
     run.sweep.overlap = overlap;
-    system.backend().load_rhs(run.application, random_vector(40, 32).data(), 40);
+    system.backend().load_rhs(run.application, {random_vector(40, 32).data(), 40});
     double *x = static_cast<double *>(system.backend().vector());
     std::fill(x, x + 40, kNaN);
     OverlapHalo halo(plan);

@@ -101,6 +101,9 @@ int ThreadHalo::receive(int tag, Row begin, Row end, void *x)
 
 std::unique_ptr<Backend> make_backend(const ColorPlan &plan, const Kind &kind)
 {
+#if defined(MCPI_HAVE_CUDA)
+  if (kind.cuda) return make_cuda_backend(plan, kind.config, *kind.kernels);
+#endif
   return kind.kernels ? make_host_backend(plan, kind.config, *kind.kernels) : make_reference_backend(plan, kind.config);
 }
 
@@ -159,17 +162,19 @@ int System::apply_rank(const Smoothing &run, const Vector &b, const Vector &gues
     for (int r = 0; r < run.application.nrhs; ++r) std::copy_n(whole.begin() + r * n + first, local, mine.begin() + r * ld);
     return mine;
   };
-  backend.load_rhs(run.application, columns(b).data(), static_cast<std::ptrdiff_t>(ld));
+  const Vector in = columns(b);
+  backend.load_rhs(run.application, {in.data(), static_cast<std::ptrdiff_t>(ld)});
   std::fill_n(static_cast<unsigned char *>(backend.vector()), (plan.rows + plan.ghosts) * backend.entry_bytes(run.application),
               static_cast<unsigned char>(0xff)); // NaN in both precisions
-  if (!run.from_zero) backend.load_guess(run.application, columns(guess).data(), static_cast<std::ptrdiff_t>(ld));
+  backend.accept(run.application, 0, plan.rows + plan.ghosts);
+  if (!run.from_zero) backend.load_guess(run.application, {columns(guess).data(), static_cast<std::ptrdiff_t>(ld)});
   ThreadHalo threads(ranks_, peer);
   NoHalo     none;
   Halo      &halo = ranks_.count() > 1 ? static_cast<Halo &>(threads) : none;
   Driver     driver(plan, backend, halo, run.sweep);
   if (const int error = driver.run(run.application, run.its, run.from_zero)) return error;
   Vector solution(ld * run.application.nrhs, kNaN);
-  backend.store(run.application, solution.data(), static_cast<std::ptrdiff_t>(ld));
+  backend.store(run.application, {solution.data(), static_cast<std::ptrdiff_t>(ld)});
   for (int r = 0; r < run.application.nrhs; ++r) {
     std::copy_n(solution.begin() + r * ld, local, x.begin() + r * n + first);
     for (std::size_t i = local; i < ld; ++i)
@@ -269,8 +274,11 @@ std::string name(const Kind &kind)
 {
   static const char *const storages[] = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"}, *const forms[] = {"prescaled", "factored"},
                            *const scalings[] = {"none", "global", "balanced"};
-  return std::string(kind.kernels ? kind.kernels->name : "reference") + " " + storages[kind.config.numeric.storage] + " vectors " +
-         (kind.config.double_vectors ? "fp64 " : "fp32 ") + forms[kind.config.numeric.form] + " " + scalings[kind.config.numeric.scaling];
+  return std::string(kind.cuda      ? "cuda"
+                     : kind.kernels ? kind.kernels->name
+                                    : "reference") +
+         " " + storages[kind.config.numeric.storage] + " vectors " + (kind.config.double_vectors ? "fp64 " : "fp32 ") +
+         forms[kind.config.numeric.form] + " " + scalings[kind.config.numeric.scaling];
 }
 
 std::string name(const Smoothing &run)

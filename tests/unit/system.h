@@ -64,6 +64,7 @@ private:
 struct Kind {
   BackendConfig     config;
   const CpuKernels *kernels = nullptr; // none: the reference backend
+  bool              cuda    = false;   // with these kernels for the set-up
 };
 std::unique_ptr<Backend> make_backend(const ColorPlan &plan, const Kind &kind);
 Kind                     reference_kind(PCMCPIPrecision storage = PC_MCPI_PRECISION_FP64, PCMCPIForm form = PC_MCPI_FORM_PRESCALED,

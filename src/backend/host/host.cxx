@@ -67,13 +67,13 @@ public:
   void        pack_records(const std::vector<Offset> &stored, std::byte *records) const override { matrix_.pack_records(stored, records); }
   void        build_transposed(const ColorPlan &plan, const std::byte *received) override { matrix_.build_transposed(plan, received); }
 
-  void load_rhs(const Application &application, const double *b, std::ptrdiff_t ld) override
+  void load_rhs(const Application &application, const ConstColumns &b) override
   {
     reserve(application.nrhs);
     const bool    map   = prescaled() && !application.transposed;
     const double *scale = (application.transposed ? matrix_.scales().right : matrix_.scales().left).data();
     for_entries(application, rhs_, [&](Row row, int r, X *rhs) {
-      const double *in = column(b, ld, r) + offset(row);
+      const double *in = column(b, r) + offset(row);
       if (map) {
         to_rhs_(bs_, false, matrix_.diagonal_map(row), in, rhs);
       } else {
@@ -82,11 +82,11 @@ public:
     });
   }
 
-  void load_guess(const Application &application, const double *x, std::ptrdiff_t ld) override
+  void load_guess(const Application &application, const ConstColumns &x) override
   {
     reserve(application.nrhs);
     for_entries(application, x_, [&](Row row, int r, X *guess) {
-      const double *in = column(x, ld, r) + offset(row);
+      const double *in = column(x, r) + offset(row);
       for (int i = 0; i < bs_; ++i) guess[i] = static_cast<X>(in[i] / matrix_.scales().right[i]);
     });
   }
@@ -104,12 +104,12 @@ public:
       relax_tile(application, relax, begin, std::min(begin + tile, relax.end));
   }
 
-  void store(const Application &application, double *x, std::ptrdiff_t ld) override
+  void store(const Application &application, const MutableColumns &x) override
   {
     const bool    map   = prescaled() && application.transposed;
     const double *scale = (application.transposed ? matrix_.scales().left : matrix_.scales().right).data();
     for_entries(application, x_, [&](Row row, int r, const X *solution) {
-      double *out = column(x, ld, r) + offset(row);
+      double *out = column(x, r) + offset(row);
       if (map) {
         to_solution_(bs_, true, matrix_.diagonal_map(row), solution, out);
       } else {
@@ -130,7 +130,7 @@ private:
   bool           prescaled() const { return matrix_.config().form == PC_MCPI_FORM_PRESCALED; }
   std::ptrdiff_t offset(Row row) const { return static_cast<std::ptrdiff_t>(plan_.row_of[row]) * bs_; }
 
-  template <class T> static T *column(T *array, std::ptrdiff_t ld, int r) { return array + r * ld; }
+  template <class Number> static Number *column(const Columns<Number> &columns, int r) { return columns.data + r * columns.ld; }
 
   template <class Visit> void for_entries(const Application &application, std::vector<X> &v, const Visit &visit)
   {

@@ -21,14 +21,14 @@ public:
   void        pack_records(const std::vector<Offset> &stored, std::byte *records) const override { matrix_.pack_records(stored, records); }
   void        build_transposed(const ColorPlan &plan, const std::byte *received) override { matrix_.build_transposed(plan, received); }
 
-  void load_rhs(const Application &application, const double *b, std::ptrdiff_t ld) override
+  void load_rhs(const Application &application, const ConstColumns &b) override
   {
     reserve(application.nrhs);
     const std::vector<double> &left = matrix_.scales().left, &right = matrix_.scales().right;
     std::vector<double>        scaled(plan_.bs);
     for (Row row = 0; row < plan_.rows; ++row)
       for (int r = 0; r < application.nrhs; ++r) {
-        const double *in = b + r * ld + static_cast<std::ptrdiff_t>(plan_.row_of[row]) * plan_.bs;
+        const double *in = b.data + r * b.ld + static_cast<std::ptrdiff_t>(plan_.row_of[row]) * plan_.bs;
         for (int i = 0; i < plan_.bs; ++i) scaled[i] = in[i] * (application.transposed ? right[i] : prescaled() ? 1.0 : left[i]);
         if (prescaled() && !application.transposed)
           multiply(plan_.bs, matrix_.diagonal_map(row), scaled.data(), entry(rhs_, application, row, r));
@@ -37,12 +37,12 @@ public:
       }
   }
 
-  void load_guess(const Application &application, const double *x, std::ptrdiff_t ld) override
+  void load_guess(const Application &application, const ConstColumns &x) override
   {
     reserve(application.nrhs);
     for (Row row = 0; row < plan_.rows; ++row)
       for (int r = 0; r < application.nrhs; ++r) {
-        const double *in = x + r * ld + static_cast<std::ptrdiff_t>(plan_.row_of[row]) * plan_.bs;
+        const double *in = x.data + r * x.ld + static_cast<std::ptrdiff_t>(plan_.row_of[row]) * plan_.bs;
         for (int i = 0; i < plan_.bs; ++i) entry(x_, application, row, r)[i] = in[i] / matrix_.scales().right[i];
       }
   }
@@ -78,14 +78,14 @@ public:
       }
   }
 
-  void store(const Application &application, double *x, std::ptrdiff_t ld) override
+  void store(const Application &application, const MutableColumns &x) override
   {
     const std::vector<double> &left = matrix_.scales().left, &right = matrix_.scales().right;
     std::vector<double>        solution(plan_.bs);
     for (Row row = 0; row < plan_.rows; ++row)
       for (int r = 0; r < application.nrhs; ++r) {
         const double *in  = entry(x_, application, row, r);
-        double       *out = x + r * ld + static_cast<std::ptrdiff_t>(plan_.row_of[row]) * plan_.bs;
+        double       *out = x.data + r * x.ld + static_cast<std::ptrdiff_t>(plan_.row_of[row]) * plan_.bs;
         if (application.transposed && prescaled()) {
           multiply_transposed(plan_.bs, matrix_.diagonal_map(row), in, solution.data());
           std::copy(solution.begin(), solution.end(), out);

@@ -1,0 +1,272 @@
+// Sweeps on one CUDA device.
+#include <algorithm>
+#include <cstring>
+#include <list>
+#include <memory>
+
+#include "backend/backend.h"
+#include "backend/cuda/operator.h"
+#include "backend/cuda/vectors.h"
+
+namespace mcpi {
+namespace cuda {
+namespace {
+
+constexpr std::size_t kMaxGraphs = 8; // kinds of applications whose launches are kept
+
+class CudaBackend final : public Backend {
+public:
+  CudaBackend(const ColorPlan &plan, const BackendConfig &config, const CpuKernels &kernels)
+      : plan_(plan), config_(config), matrix_(plan, config.numeric, kernels),
+        number_(config.double_vectors ? sizeof(double) : sizeof(float)), forward_(plan, config.numeric.storage, config.double_vectors)
+  {
+    row_of_.upload(plan.row_of);
+    diagonal_.resize(static_cast<std::size_t>(plan.rows) * plan.bs * plan.bs);
+    scales_.resize(2 * static_cast<std::size_t>(plan.bs));
+    reserve(1);
+  }
+
+  int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status) override
+  {
+    if (const int error = matrix_.refresh(source, reduce, status)) return error;
+    forward_.upload(matrix_.lower(false).records, matrix_.upper(false).records);
+    if (plan_.rows > 0) diagonal_.upload(matrix_.diagonal_map(0), static_cast<std::size_t>(plan_.rows) * plan_.bs * plan_.bs);
+    std::vector<double> scales(matrix_.scales().left);
+    scales.insert(scales.end(), matrix_.scales().right.begin(), matrix_.scales().right.end());
+    scales_.upload(scales);
+    if (alpha_ != matrix_.scales().alpha) graphs_.clear();
+    alpha_ = matrix_.scales().alpha;
+    return 0;
+  }
+  std::size_t record_size() const override { return matrix_.record_size(); }
+  void        pack_records(const std::vector<Offset> &stored, std::byte *records) const override { matrix_.pack_records(stored, records); }
+  void        build_transposed(const ColorPlan &plan, const std::byte *received) override
+  {
+    matrix_.build_transposed(plan, received);
+    if (!transposed_) transposed_ = std::make_unique<Operator>(plan, config_.numeric.storage, config_.double_vectors);
+    transposed_->upload(matrix_.lower(true).records, matrix_.upper(true).records);
+  }
+
+  void load_rhs(const Application &application, const ConstColumns &b) override
+  {
+    reserve(application.nrhs);
+    join(application);
+    VectorArgs args = vector_args(application, b.ld);
+    if (prescaled() && !application.transposed)
+      args.diagonal = diagonal_.data();
+    else
+      args.scale = application.transposed ? right() : left();
+    load_vector(args, config_.double_vectors, on_device(application, b, args.ld), rhs_.data(), stream_);
+    MCPI_CUDA(cudaGetLastError());
+  }
+
+  void load_guess(const Application &application, const ConstColumns &x) override
+  {
+    VectorArgs args = vector_args(application, x.ld);
+    args.scale      = right();
+    args.divide     = true;
+    load_vector(args, config_.double_vectors, on_device(application, x, args.ld), x_.data(), stream_);
+    MCPI_CUDA(cudaGetLastError());
+  }
+
+  void zero_ghosts(const Application &application) override
+  {
+    const std::size_t entry = entry_bytes(application);
+    if (plan_.ghosts > 0) MCPI_CUDA(cudaMemsetAsync(x_.data() + plan_.rows * entry, 0, plan_.ghosts * entry, stream_));
+  }
+
+  void relax(const Application &application, const Relax &relax) override
+  {
+    RelaxArgs args{};
+    args.x          = x_.data();
+    args.rhs        = rhs_.data();
+    args.kept       = kept_.data();
+    args.diagonal   = diagonal_.data();
+    args.alpha      = matrix_.scales().alpha;
+    args.omega      = application.omega;
+    args.nrhs       = application.nrhs;
+    const auto flag = [&](bool on, unsigned bit) { args.flags |= on ? bit : 0U; };
+    flag(relax.lower, kLower);
+    flag(relax.upper, kUpper);
+    flag(relax.from_zero, kFromZero);
+    flag(relax.use_kept, kUseKept);
+    flag(relax.keep == Keep::sum, kKeepSum);
+    flag(relax.keep == Keep::zero, kKeepZero);
+    flag(relax.keep_lower, kLowerIsNear);
+    flag(!prescaled(), kFactored);
+    flag(application.transposed, kTransposed);
+    (application.transposed ? *transposed_ : forward_).relax(relax.begin, relax.end, args, stream_);
+  }
+
+  void store(const Application &application, const MutableColumns &x) override
+  {
+    VectorArgs args = vector_args(application, x.ld);
+    if (prescaled() && application.transposed) {
+      args.diagonal   = diagonal_.data();
+      args.transposed = true;
+    } else {
+      args.scale = application.transposed ? left() : right();
+    }
+    if (x.device) {
+      store_vector(args, config_.double_vectors, x_.data(), x.data, stream_);
+      MCPI_CUDA(cudaGetLastError());
+      MCPI_CUDA(cudaEventRecord(done_, stream_));
+      MCPI_CUDA(cudaStreamWaitEvent(static_cast<cudaStream_t>(application.stream), done_, 0));
+      return;
+    }
+    const std::size_t local = static_cast<std::size_t>(plan_.rows) * plan_.bs;
+    args.ld                 = static_cast<long long>(local);
+    staging_.resize(local * application.nrhs);
+    store_vector(args, config_.double_vectors, x_.data(), staging_.data(), stream_);
+    MCPI_CUDA(cudaGetLastError());
+    for (int r = 0; r < application.nrhs; ++r)
+      MCPI_CUDA(cudaMemcpyAsync(x.data + r * x.ld, staging_.data() + r * local, local * sizeof(double), cudaMemcpyDeviceToHost, stream_));
+    MCPI_CUDA(cudaStreamSynchronize(stream_));
+  }
+
+  void *vector() override
+  {
+    mirror_.resize(x_.bytes());
+    return mirror_.data();
+  }
+  std::size_t entry_bytes(const Application &application) const override { return number_ * plan_.bs * application.nrhs; }
+
+  void publish(const Application &application, Row begin, Row end) override
+  {
+    const std::size_t entry = entry_bytes(application);
+    mirror_.resize(x_.bytes());
+    if (begin < end)
+      MCPI_CUDA(cudaMemcpyAsync(mirror_.data() + begin * entry, x_.data() + begin * entry, (end - begin) * entry, cudaMemcpyDeviceToHost,
+                                stream_));
+    MCPI_CUDA(cudaStreamSynchronize(stream_));
+  }
+
+  void accept(const Application &application, Row begin, Row end) override
+  {
+    const std::size_t entry = entry_bytes(application);
+    if (begin < end)
+      MCPI_CUDA(cudaMemcpyAsync(x_.data() + begin * entry, mirror_.data() + begin * entry, (end - begin) * entry, cudaMemcpyHostToDevice,
+                                stream_));
+  }
+
+  int replay(const RunKey &key, const std::function<int()> &record) override
+  {
+    auto found = std::find_if(graphs_.begin(), graphs_.end(), [&](const Recorded &recorded) { return recorded.key == key; });
+    if (found == graphs_.end()) {
+      if (graphs_.size() == kMaxGraphs) graphs_.pop_back();
+      graphs_.push_front({key, capture(record)});
+    } else {
+      graphs_.splice(graphs_.begin(), graphs_, found);
+    }
+    MCPI_CUDA(cudaGraphLaunch(graphs_.front().graph, stream_));
+    return 0;
+  }
+
+  std::size_t memory_bytes() const override
+  {
+    return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + x_.bytes() + rhs_.bytes() + kept_.bytes() + diagonal_.bytes() +
+           scales_.bytes() + row_of_.bytes() + staging_.bytes();
+  }
+  const Scales &scales() const override { return matrix_.scales(); }
+
+private:
+  struct Recorded {
+    RunKey    key;
+    GraphExec graph;
+  };
+
+  bool          prescaled() const { return matrix_.config().form == PC_MCPI_FORM_PRESCALED; }
+  const double *left() const { return scales_.data(); }
+  const double *right() const { return scales_.data() + plan_.bs; }
+
+  VectorArgs vector_args(const Application &application, std::ptrdiff_t ld) const
+  {
+    VectorArgs args{};
+    args.row_of = row_of_.data();
+    args.rows   = plan_.rows;
+    args.bs     = plan_.bs;
+    args.nrhs   = application.nrhs;
+    args.ld     = ld;
+    return args;
+  }
+
+  void reserve(int nrhs)
+  {
+    const std::size_t entry = static_cast<std::size_t>(plan_.bs) * nrhs * number_, local = plan_.rows * entry;
+    if (x_.bytes() < local + plan_.ghosts * entry || rhs_.bytes() < local) {
+      MCPI_CUDA(cudaStreamSynchronize(stream_));
+      graphs_.clear(); // they hold the old addresses
+      x_.resize(local + plan_.ghosts * entry);
+      rhs_.resize(local);
+      kept_.resize(local);
+    }
+  }
+
+  // What the user's stream has done to the arrays comes first.
+  void join(const Application &application)
+  {
+    MCPI_CUDA(cudaEventRecord(ready_, static_cast<cudaStream_t>(application.stream)));
+    MCPI_CUDA(cudaStreamWaitEvent(stream_, ready_, 0));
+  }
+
+  // The columns in device memory, with their leading dimension
+  const double *on_device(const Application &application, const ConstColumns &columns, long long &ld)
+  {
+    if (columns.device) return columns.data;
+    const std::size_t local = static_cast<std::size_t>(plan_.rows) * plan_.bs;
+    ld                      = static_cast<long long>(local);
+    staging_.resize(local * application.nrhs);
+    for (int r = 0; r < application.nrhs; ++r)
+      MCPI_CUDA(cudaMemcpyAsync(staging_.data() + r * local, columns.data + r * columns.ld, local * sizeof(double), cudaMemcpyHostToDevice,
+                                stream_));
+    return staging_.data();
+  }
+
+  GraphExec capture(const std::function<int()> &record)
+  {
+    cudaGraph_t graph = nullptr;
+    MCPI_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+    try {
+      if (record() != 0) throw Error("an exchange inside a captured application");
+    } catch (...) {
+      (void)cudaStreamEndCapture(stream_, &graph);
+      if (graph) (void)cudaGraphDestroy(graph);
+      throw;
+    }
+    MCPI_CUDA(cudaStreamEndCapture(stream_, &graph));
+    GraphExec exec;
+    try {
+      exec.instantiate(graph);
+    } catch (...) {
+      (void)cudaGraphDestroy(graph);
+      throw;
+    }
+    MCPI_CUDA(cudaGraphDestroy(graph));
+    return exec;
+  }
+
+  const ColorPlan          &plan_;
+  const BackendConfig       config_;
+  StoredMatrix              matrix_;
+  const std::size_t         number_; // bytes of one in the vectors
+  Stream                    stream_;
+  Event                     ready_, done_;
+  Operator                  forward_;
+  std::unique_ptr<Operator> transposed_;
+  DeviceArray<Row>          row_of_;
+  DeviceArray<double>       diagonal_, scales_, staging_;
+  DeviceArray<std::byte>    x_, rhs_, kept_;
+  PinnedBytes               mirror_;
+  double                    alpha_ = 0.0;
+  std::list<Recorded>       graphs_; // the latest first
+};
+
+} // namespace
+} // namespace cuda
+
+std::unique_ptr<Backend> make_cuda_backend(const ColorPlan &plan, const BackendConfig &config, const CpuKernels &kernels)
+{
+  return std::make_unique<cuda::CudaBackend>(plan, config, kernels);
+}
+
+} // namespace mcpi

@@ -1,0 +1,126 @@
+// Owners of what CUDA hands out; errors are exceptions that src/pc turns into PETSc's.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mcpi::cuda {
+
+struct Error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+inline void check(cudaError_t error, const char *what)
+{
+  if (error == cudaSuccess) return;
+  (void)cudaGetLastError(); // so that nobody else trips over it
+  throw Error(
+      std::string("CUDA: ") + what + ": " + cudaGetErrorString(error) +
+      (error == cudaErrorMemoryAllocation ? ". Use a smaller -pc_mcpi_offdiag_precision, more GPUs, or -pc_mcpi_backend host" : ""));
+}
+#define MCPI_CUDA(call) ::mcpi::cuda::check(call, #call)
+
+template <class T> class DeviceArray {
+public:
+  DeviceArray() = default;
+  explicit DeviceArray(std::size_t size) { resize(size); }
+  DeviceArray(const DeviceArray &)            = delete;
+  DeviceArray &operator=(const DeviceArray &) = delete;
+  ~DeviceArray() { (void)cudaFree(data_); }
+
+  // The contents are lost. Never shrinks.
+  void resize(std::size_t size)
+  {
+    if (size <= size_) return;
+    MCPI_CUDA(cudaFree(std::exchange(data_, nullptr)));
+    size_ = 0;
+    MCPI_CUDA(cudaMalloc(reinterpret_cast<void **>(&data_), size * sizeof(T)));
+    size_ = size;
+  }
+  void upload(const T *from, std::size_t size)
+  {
+    resize(size);
+    if (size > 0) MCPI_CUDA(cudaMemcpy(data_, from, size * sizeof(T), cudaMemcpyHostToDevice));
+  }
+  void        upload(const std::vector<T> &from) { upload(from.data(), from.size()); }
+  T          *data() { return data_; }
+  const T    *data() const { return data_; }
+  std::size_t bytes() const { return size_ * sizeof(T); }
+
+private:
+  T          *data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+class PinnedBytes {
+public:
+  PinnedBytes()                               = default;
+  PinnedBytes(const PinnedBytes &)            = delete;
+  PinnedBytes &operator=(const PinnedBytes &) = delete;
+  ~PinnedBytes() { (void)cudaFreeHost(data_); }
+
+  void resize(std::size_t size)
+  {
+    if (size <= size_) return;
+    MCPI_CUDA(cudaFreeHost(std::exchange(data_, nullptr)));
+    size_ = 0;
+    MCPI_CUDA(cudaMallocHost(&data_, size));
+    size_ = size;
+  }
+  std::byte *data() { return static_cast<std::byte *>(data_); }
+
+private:
+  void       *data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+class Stream {
+public:
+  Stream() { MCPI_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  Stream(const Stream &)            = delete;
+  Stream &operator=(const Stream &) = delete;
+  ~Stream() { (void)cudaStreamDestroy(stream_); }
+  operator cudaStream_t() const { return stream_; }
+
+private:
+  cudaStream_t stream_ = nullptr;
+};
+
+class Event {
+public:
+  Event() { MCPI_CUDA(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
+  Event(const Event &)            = delete;
+  Event &operator=(const Event &) = delete;
+  ~Event() { (void)cudaEventDestroy(event_); }
+  operator cudaEvent_t() const { return event_; }
+
+private:
+  cudaEvent_t event_ = nullptr;
+};
+
+class GraphExec {
+public:
+  GraphExec() = default;
+  GraphExec(GraphExec &&other) noexcept : graph_(std::exchange(other.graph_, nullptr)) {}
+  GraphExec &operator=(GraphExec &&other) noexcept
+  {
+    std::swap(graph_, other.graph_);
+    return *this;
+  }
+  ~GraphExec()
+  {
+    if (graph_) (void)cudaGraphExecDestroy(graph_);
+  }
+  void instantiate(cudaGraph_t graph) { MCPI_CUDA(cudaGraphInstantiate(&graph_, graph, 0)); }
+       operator cudaGraphExec_t() const { return graph_; }
+
+private:
+  cudaGraphExec_t graph_ = nullptr;
+};
+
+} // namespace mcpi::cuda

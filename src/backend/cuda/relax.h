@@ -1,0 +1,57 @@
+// Relaxation kernels, as the host sees them.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "backend/cuda/tiles.h"
+
+namespace mcpi::cuda {
+
+enum RelaxFlag : unsigned {
+  kLower       = 1, // triangles to read
+  kUpper       = 2,
+  kFromZero    = 4,  // x of these rows counts as zero
+  kUseKept     = 8,  // add the kept partial sum
+  kKeepSum     = 16, // keep the sum over the near triangle,
+  kKeepZero    = 32, // or zero
+  kLowerIsNear = 64,
+  kFactored    = 128,
+  kTransposed  = 256,
+};
+
+struct LargeRow {
+  std::uint32_t block, lower, upper; // first block, and how many of each triangle
+};
+
+// Of a large block
+struct BlockHead {
+  Row column;
+  int exponent;
+};
+
+// Pointers to the operator, then to vectors in the sweep's precision, in plan order: entry (row*nrhs + r)*bs + i
+struct RelaxArgs {
+  const Tile      *tiles; // small blocks: of this launch
+  const RowEnds   *ends;
+  const LargeRow  *rows; // large blocks: of all plan rows
+  const BlockHead *heads;
+  const void      *blocks;
+  void            *x;
+  const void      *rhs;
+  void            *kept;
+  const double    *diagonal; // inverse blocks, column-major, plan order
+  double           alpha, omega;
+  std::uint32_t    first_row; // large blocks
+  int              bs, nrhs;
+  unsigned         flags;
+};
+
+// One kernel with how it wants to be launched; capacity is for make_tiles(), 0 for large blocks: one thread block a row.
+struct RelaxKernel {
+  const void *function = nullptr;
+  int         threads = 0, capacity = 0;
+};
+
+template <PCMCPIPrecision storage> RelaxKernel relax_kernel(bool double_vectors, int bs);
+
+} // namespace mcpi::cuda

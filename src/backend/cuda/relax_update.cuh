@@ -1,0 +1,50 @@
+// What every relaxation does with a row's sums.
+#pragma once
+
+#include "backend/cuda/relax.h"
+
+namespace mcpi::cuda {
+
+// Sums of one component of one row over the two triangles
+template <class T> struct TriangleSums {
+  T lower = 0, upper = 0;
+};
+
+// The row's residual; keeps what is to be kept. at: the component's place in the vectors.
+template <class T> __device__ __forceinline__ T residual(const RelaxArgs &args, T rhs, TriangleSums<T> sums, std::size_t at)
+{
+  const bool lower_near = args.flags & kLowerIsNear;
+  const T    near_sum = lower_near ? sums.lower : sums.upper, far_sum = lower_near ? sums.upper : sums.lower;
+  T         *kept = static_cast<T *>(args.kept);
+  T          sum  = near_sum + far_sum;
+  if (args.flags & kUseKept) sum += kept[at];
+  if (args.flags & kKeepSum) kept[at] = near_sum;
+  if (args.flags & kKeepZero) kept[at] = T(0);
+  return rhs - static_cast<T>(args.alpha) * sum;
+}
+
+// Component i of the inverse diagonal block of a row times v
+template <class T> __device__ __forceinline__ T apply_diagonal(const RelaxArgs &args, std::size_t row, int i, const T *v)
+{
+  const int     bs     = args.bs;
+  const double *block  = args.diagonal + row * static_cast<std::size_t>(bs) * bs;
+  const int     stride = args.flags & kTransposed ? 1 : bs;
+  block += args.flags & kTransposed ? static_cast<std::size_t>(i) * bs : static_cast<std::size_t>(i);
+  double sum = 0.0;
+  for (int j = 0; j < bs; ++j) sum += block[static_cast<std::size_t>(j) * stride] * static_cast<double>(v[j]);
+  return static_cast<T>(sum);
+}
+
+template <class T> __device__ __forceinline__ void relax_component(const RelaxArgs &args, T update, std::size_t at)
+{
+  T      *x     = static_cast<T *>(args.x) + at;
+  const T omega = static_cast<T>(args.omega);
+  if (args.omega == 1.0)
+    *x = update;
+  else if (args.flags & kFromZero)
+    *x = omega * update;
+  else
+    *x = (T(1) - omega) * *x + omega * update;
+}
+
+} // namespace mcpi::cuda

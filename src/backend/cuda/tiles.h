@@ -1,0 +1,44 @@
+// Tiles of small blocks: whole rows of one color, as many as the threads of a thread block can take.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "backend/cuda/shapes.h"
+#include "core/kernels.h"
+#include "core/plan.h"
+
+namespace mcpi::cuda {
+
+struct Tile {
+  std::uint32_t offset;     // of its items, in pieces
+  std::uint32_t row;        // first plan row
+  std::uint32_t rows_lower; // rows, and items of the lower triangle, which come first
+  std::uint32_t upper;      // items of the upper triangle
+};
+constexpr int           kLowerBits = 22;
+constexpr std::uint32_t kLowerMask = (1U << kLowerBits) - 1;
+
+// Ends of a row's items, counted from the first item of its triangle in the tile
+struct RowEnds {
+  std::uint32_t lower, upper;
+};
+
+// A range of tiles for each color's boundary rows, then one for its interior rows
+struct TileLayout {
+  ItemShape                  shape;
+  std::vector<Tile>          tiles;
+  std::vector<RowEnds>       ends;
+  std::vector<std::uint32_t> part_begin; // 2*colors + 1
+  std::size_t                bytes = 0;
+};
+
+// threads >= rows*bs of a tile; capacity >= its items, but for tiles of one row
+TileLayout make_tiles(const ColorPlan &plan, const ItemShape &shape, int threads, int capacity);
+
+// Records of core/codec.h to items
+void pack_tiles(const TileLayout &layout, PCMCPIPrecision storage, const ColorPlan &plan, const std::byte *lower, const std::byte *upper,
+                std::byte *out);
+
+} // namespace mcpi::cuda

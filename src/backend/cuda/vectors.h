@@ -1,0 +1,24 @@
+// Between a user's arrays and the vectors of a sweep, on the device.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "core/plan.h"
+
+namespace mcpi::cuda {
+
+// Arrays are columns with leading dimension ld in the matrix's row order; vectors are in plan order. map: a factor by component, or null.
+struct VectorArgs {
+  const Row    *row_of;
+  const double *diagonal;           // inverse diagonal blocks, applied if not null
+  const double *scale;              // by component, multiplies what is read (load) or written (store) if diagonal is null
+  bool          transposed, divide; // of diagonal; by the scale
+  Row           rows;
+  int           bs, nrhs;
+  long long     ld;
+};
+
+void load_vector(const VectorArgs &args, bool double_vectors, const double *array, void *vector, cudaStream_t stream);
+void store_vector(const VectorArgs &args, bool double_vectors, const void *vector, double *array, cudaStream_t stream);
+
+} // namespace mcpi::cuda

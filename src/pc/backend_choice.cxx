@@ -1,0 +1,152 @@
+#include "pc/backend_choice.h"
+
+#include <exception>
+
+#include "pc/compat.h"
+
+#if defined(MCPI_HAVE_CUDA)
+#include <cuda_runtime.h>
+#include <petscdevice.h>
+#endif
+
+namespace mcpi {
+namespace {
+
+#if defined(MCPI_HAVE_CUDA)
+
+// Does anything of this solve live on a CUDA device?
+PetscErrorCode device_in_use(Mat pmat, bool *in_use)
+{
+  VecType   vec_type;
+  PetscBool on_device = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)pmat, &on_device, MATSEQAIJCUSPARSE, MATMPIAIJCUSPARSE, ""));
+  *in_use = on_device;
+  PetscCall(MatGetVecType(pmat, &vec_type));
+  PetscCall(PetscStrInList(vec_type, VECSEQCUDA ":" VECMPICUDA ":" VECCUDA, ':', &on_device));
+  *in_use = *in_use || on_device;
+#if defined(PETSC_HAVE_CUDA)
+  *in_use = *in_use || PetscDeviceInitialized(PETSC_DEVICE_CUDA);
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// A device for each rank, the one that PETSc takes if it knows CUDA; why: what is in the way on some rank
+PetscErrorCode take_device(MPI_Comm comm, std::string *why)
+{
+  int         count    = 0;
+  PetscMPIInt unusable = 0;
+
+  PetscFunctionBegin;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess || count == 0) {
+    (void)cudaGetLastError();
+    unusable = error == cudaErrorInsufficientDriver ? 2 : 1;
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &unusable, 1, MPI_INT, MPI_MAX, comm));
+  if (unusable) {
+    *why = unusable == 2 ? "the CUDA driver of some rank is missing or too old" : "some rank has no CUDA device";
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#if defined(PETSC_HAVE_CUDA)
+  PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA));
+#else
+  MPI_Comm    node;
+  PetscMPIInt rank;
+  PetscCallMPI(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+  PetscCallMPI(MPI_Comm_rank(node, &rank));
+  PetscCallMPI(MPI_Comm_free(&node));
+  (void)cudaSetDevice(rank % count);
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Memory may be short on one rank only.
+PetscErrorCode create_cuda(MPI_Comm comm, const ColorPlan &plan, const BackendConfig &config, BackendChoice *choice)
+{
+  std::string problem;
+
+  PetscFunctionBegin;
+  try {
+    choice->backend = make_cuda_backend(plan, config, simd_kernels());
+  } catch (const std::exception &e) {
+    problem = e.what();
+  }
+  PetscMPIInt failed = !problem.empty();
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, comm));
+  if (failed) choice->backend.reset();
+  PetscCheck(!failed, comm, PETSC_ERR_MEM, "PCMCPI: %s",
+             problem.empty() ? "another rank could not set up its CUDA device" : problem.c_str());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#endif
+
+PetscErrorCode decide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *choice)
+{
+  MPI_Comm comm = PetscObjectComm((PetscObject)pmat);
+
+  PetscFunctionBegin;
+  choice->type = wanted;
+  choice->why.clear();
+#if defined(MCPI_HAVE_CUDA)
+  bool in_use = wanted == PC_MCPI_BACKEND_CUDA;
+  if (wanted == PC_MCPI_BACKEND_AUTO) {
+    PetscCall(device_in_use(pmat, &in_use));
+    PetscMPIInt any = in_use;
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, comm));
+    in_use = any != 0;
+  }
+  if (in_use) {
+    PetscCall(take_device(comm, &choice->why));
+    PetscCheck(choice->why.empty() || wanted == PC_MCPI_BACKEND_AUTO, comm, PETSC_ERR_SUP_SYS,
+               "-pc_mcpi_backend cuda: %s. Use -pc_mcpi_backend auto or host", choice->why.c_str());
+    choice->type = choice->why.empty() ? PC_MCPI_BACKEND_CUDA : PC_MCPI_BACKEND_HOST;
+  }
+#else
+  PetscCheck(wanted != PC_MCPI_BACKEND_CUDA, comm, PETSC_ERR_SUP_SYS,
+             "This libpetscmcpi was built without the CUDA backend. Use -pc_mcpi_backend auto or host, or build with -DMCPI_CUDA=ON");
+#endif
+  PetscCheck(wanted != PC_MCPI_BACKEND_KOKKOS, comm, PETSC_ERR_SUP_SYS,
+             "This libpetscmcpi was built without the Kokkos backend. Use -pc_mcpi_backend auto or host");
+  if (choice->type == PC_MCPI_BACKEND_AUTO) choice->type = PC_MCPI_BACKEND_HOST;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PetscErrorCode BackendCreate(Mat pmat, PCMCPIBackendType wanted, const ColorPlan &plan, const BackendConfig &config, BackendChoice *choice)
+{
+  PetscFunctionBegin;
+  PetscCall(decide(pmat, wanted, choice));
+  switch (choice->type) {
+  case PC_MCPI_BACKEND_REFERENCE:
+    choice->backend = make_reference_backend(plan, config);
+    break;
+#if defined(MCPI_HAVE_CUDA)
+  case PC_MCPI_BACKEND_CUDA:
+    PetscCall(create_cuda(PetscObjectComm((PetscObject)pmat), plan, config, choice));
+    break;
+#endif
+  default:
+    choice->backend = make_host_backend(plan, config, simd_kernels());
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode UserStream(void **stream)
+{
+  PetscFunctionBegin;
+  *stream = nullptr;
+#if defined(MCPI_HAVE_CUDA) && defined(PETSC_HAVE_CUDA)
+  PetscDeviceContext context;
+  void              *handle;
+  PetscCall(PetscDeviceContextGetCurrentContext(&context));
+  PetscCall(PetscDeviceContextGetStreamHandle(context, &handle));
+  *stream = *static_cast<cudaStream_t *>(handle);
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace mcpi

@@ -1,0 +1,41 @@
+// b - op(Pmat) x and x += correction in PetscScalar, on columns of arrays in host or device memory, through PETSc's own Mat and Vec.
+#pragma once
+
+#include <petscmat.h>
+
+#include "backend/backend.h"
+
+namespace mcpi {
+
+class ResidualWork {
+public:
+  ResidualWork()                                = default;
+  ResidualWork(const ResidualWork &)            = delete;
+  ResidualWork &operator=(const ResidualWork &) = delete;
+  ~ResidualWork() { (void)destroy(); }
+
+  // Room for nrhs columns in the memory that device names. Collective.
+  PetscErrorCode prepare(Mat pmat, int nrhs, bool device);
+  PetscErrorCode destroy();
+
+  // The residual is left in residual(). Collective.
+  PetscErrorCode compute(Mat pmat, bool transposed, int nrhs, const ConstColumns &b, const MutableColumns &x);
+  PetscErrorCode add_correction(int nrhs, const MutableColumns &x);
+
+  ConstColumns   residual() const { return {residual_, ld_, device_}; }
+  MutableColumns correction() const { return {correction_, ld_, device_}; }
+  double         memory_bytes() const { return 2.0 * static_cast<double>(ld_) * nrhs_ * sizeof(PetscScalar); }
+
+private:
+  PetscErrorCode create_vec(MPI_Comm comm, PetscInt local, Vec *vec) const;
+  PetscErrorCode create_memory(int nrhs, Vec *memory, double **array) const;
+
+  bool           device_    = false;
+  int            nrhs_      = 0;
+  std::ptrdiff_t ld_        = 0;
+  Vec            residuals_ = nullptr, corrections_ = nullptr; // of this process, all columns; the arrays stay where they are
+  Vec            x_ = nullptr, b_ = nullptr, product_ = nullptr;
+  double        *residual_ = nullptr, *correction_ = nullptr;
+};
+
+} // namespace mcpi

@@ -1,0 +1,131 @@
+// The CUDA backend against the reference on the same stored numbers. Needs a device.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "system.h"
+
+namespace mcpi::test {
+namespace {
+
+double tolerance(const BackendConfig &config)
+{
+  return config.double_vectors ? 1e-12 : 1e-5;
+}
+
+template <class Visit> void for_configs(const Visit &visit)
+{
+  for (const PCMCPIForm form : kForms)
+    for (const PCMCPIScaling scaling : kScalings)
+      for (const PCMCPIPrecision storage : kStorages)
+        for (const bool double_vectors : {true, false})
+          if (double_vectors || storage != PC_MCPI_PRECISION_FP64) visit(BackendConfig{{storage, form, scaling}, double_vectors});
+}
+
+Kind cuda_kind(const BackendConfig &config)
+{
+  return {config, &simd_kernels(), true};
+}
+
+std::vector<Smoothing> all_runs()
+{
+  std::vector<Smoothing> runs;
+  for_runs(3, [&](Smoothing run) {
+    runs.push_back(run);
+    run.application.transposed = true;
+    if (run.from_zero) runs.push_back(run);
+  });
+  return runs;
+}
+
+Vector first_columns(const Vector &x, std::size_t size, int count)
+{
+  return {x.begin(), x.begin() + static_cast<std::ptrdiff_t>(size) * count};
+}
+
+// Each kind of set-up takes its turn at the runs.
+void compare(const Pattern &pattern, int bs, std::size_t stride, int most_nrhs)
+{
+  const BlockMatrix            matrix = random_matrix(pattern, bs, 2);
+  const Ranks                  ranks  = build_ranks(pattern, greedy_coloring(pattern), bs, {0, matrix.rows()});
+  const std::vector<Smoothing> runs   = all_runs();
+  const Vector                 b = random_vector(most_nrhs * matrix.size(), 3), guess = random_vector(most_nrhs * matrix.size(), 4);
+  std::size_t                  turn = 0;
+  for_configs([&](const BackendConfig &config) {
+    System reference(ranks, {config, nullptr}), cuda(ranks, cuda_kind(config));
+    for (System *system : {&reference, &cuda}) ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
+    for (std::size_t k = turn++ % stride; k < runs.size(); k += stride) {
+      Smoothing run         = runs[k];
+      run.application.nrhs  = most_nrhs;
+      const Vector expected = reference.apply(run, b, guess);
+      for (const int nrhs : {most_nrhs, 1}) {
+        run.application.nrhs = nrhs;
+        const Vector x       = cuda.apply(run, first_columns(b, matrix.size(), nrhs), first_columns(guess, matrix.size(), nrhs));
+        EXPECT_LT(difference(x, first_columns(expected, matrix.size(), nrhs)), tolerance(config))
+            << "bs " << bs << " " << name(cuda_kind(config)) << " " << name(run);
+      }
+    }
+  });
+}
+
+class CudaBackend : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(BlockSizes, CudaBackend, testing::Range(1, 67));
+INSTANTIATE_TEST_SUITE_P(LargeBlocks, CudaBackend, testing::Values(100, 130));
+
+TEST_P(CudaBackend, AgreesWithTheReferenceInEveryCombination)
+{
+  const int bs = GetParam();
+  compare(random_pattern(bs <= 17 ? 36 : 8, 2, 1), bs, bs <= 8 ? 5 : bs <= 17 ? 23 : 61, 3);
+}
+
+// Rows with more blocks than a thread block takes at a time, and tiles of many rows
+TEST(CudaBackendRows, OfAnyLength)
+{
+  for (const int bs : {1, 2, 5, 8, 9}) {
+    Pattern pattern = random_pattern(1200, 1, 7);
+    for (Row column = 0; column < 1200; ++column)
+      if (column != 17) pattern[17].push_back(column);
+    std::sort(pattern[17].begin(), pattern[17].end());
+    pattern[17].erase(std::unique(pattern[17].begin(), pattern[17].end()), pattern[17].end());
+    compare(pattern, bs, 97, 2);
+  }
+}
+
+TEST(CudaBackendBits, AreTheSameEveryTimeAndOnAnyNumberOfRanks)
+{
+  const int         bs      = 5;
+  const Pattern     pattern = random_pattern(30, 1, 14);
+  const BlockMatrix matrix  = random_matrix(pattern, bs, 15);
+  const auto        color   = greedy_coloring(pattern);
+  const Ranks       one = build_ranks(pattern, color, bs, {0, 30}), many = build_ranks(pattern, color, bs, {0, 4, 17, 30});
+  const Vector      b = random_vector(2 * matrix.size(), 16), guess = random_vector(2 * matrix.size(), 17);
+  for (const PCMCPIPrecision storage : kStorages) {
+    const BackendConfig config{{storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, storage == PC_MCPI_PRECISION_FP64};
+    System              serial(one, cuda_kind(config)), distributed(many, cuda_kind(config));
+    serial.refresh(matrix);
+    distributed.refresh(matrix);
+    for_runs(2, [&](Smoothing run) {
+      run.application.nrhs = 2;
+      const Vector x       = serial.apply(run, b, guess);
+      EXPECT_TRUE(same_bits(x, serial.apply(run, b, guess))) << name(run);
+      EXPECT_LT(difference(distributed.apply(run, b, guess), x), tolerance(config)) << name(run);
+    });
+  }
+}
+
+} // namespace
+} // namespace mcpi::test
+
+int main(int argc, char **argv)
+{
+  testing::InitGoogleTest(&argc, argv);
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    std::puts("Skipped: no CUDA device");
+    return EXIT_SUCCESS;
+  }
+  return RUN_ALL_TESTS();
+}
