@@ -1,6 +1,6 @@
-static char help[] =
-    "Time per sweep of PCMCPI on CPUs beside PCSOR on the same BAIJ matrix, and beside the measured read bandwidth.\n"
-    "  -n <60>: vertices along an edge of the mesh    -bs <1,2,...>    -sweeps <16>    -repeat <7>    -json <file>    -commit <text>\n";
+static char help[] = "Time per sweep of PCMCPI on CPUs beside PCSOR on the same BAIJ matrix, and beside the measured read bandwidth.\n"
+                     "  -n <60>: vertices along an edge of the mesh    -mesh <tet,mix>    -bs <1,2,...>    -sweeps <16>    -repeat <7>    "
+                     "-json <file>    -commit <text>\n";
 
 #include <petscksp.h>
 
@@ -27,7 +27,7 @@ using Json = nlohmann::json;
 struct Options {
   PetscInt              n = 60, sweeps = 16, repeat = 7;
   std::vector<PetscInt> bs = {1, 2, 3, 4, 5, 6, 7, 8, 16};
-  std::string           json, commit;
+  std::string           json, commit, mesh = "tet";
 };
 
 double median(std::vector<double> values)
@@ -188,7 +188,7 @@ PetscErrorCode run_precision(const Problem &problem, const Options &options, PC 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode run_block_size(const Options &options, PetscInt bs, Json *results)
+PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &graph, PetscInt bs, Json *results)
 {
   struct Row {
     PCMCPIPrecision precision;
@@ -199,18 +199,16 @@ PetscErrorCode run_block_size(const Options &options, PetscInt bs, Json *results
       {PC_MCPI_PRECISION_BF16, "bf16"}, {PC_MCPI_PRECISION_INT8, "int8"}, {PC_MCPI_PRECISION_INT4, "int4"},
   };
   Problem problem{};
-  MatInfo info;
   PC      sor;
   Json    row;
 
   PetscFunctionBegin;
-  PetscCall(bench::CreateMatrix(PETSC_COMM_WORLD, options.n, bs, &problem.mat));
+  PetscCall(bench::CreateMatrix(PETSC_COMM_WORLD, graph, bs, MATBAIJ, &problem.mat));
   PetscCall(MatCreateVecs(problem.mat, &problem.x, &problem.b));
   PetscCall(VecSetRandom(problem.b, nullptr));
-  PetscCall(MatGetInfo(problem.mat, MAT_GLOBAL_SUM, &info));
   problem.bs     = bs;
-  problem.rows   = options.n * options.n * options.n;
-  problem.blocks = info.nz_used / static_cast<double>(bs * bs) - static_cast<double>(problem.rows);
+  problem.rows   = graph.rows();
+  problem.blocks = static_cast<double>(graph.edges());
   PetscCall(PCCreate(PETSC_COMM_WORLD, &sor));
   PetscCall(PCSetType(sor, PCSOR));
   PetscCall(PCSetOperators(sor, problem.mat, problem.mat));
@@ -231,12 +229,12 @@ PetscErrorCode run_block_size(const Options &options, PetscInt bs, Json *results
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode run_colorings(const Options &options, Json *results)
+PetscErrorCode run_colorings(const bench::VertexGraph &vertices, Json *results)
 {
   Mat graph;
 
   PetscFunctionBegin;
-  PetscCall(bench::CreateGraph(PETSC_COMM_WORLD, options.n, &graph));
+  PetscCall(bench::CreateGraph(PETSC_COMM_WORLD, vertices, &graph));
   for (const char *type : {"jplf", "jp", "greedy"}) {
     MatColoring            mc;
     ISColoring             coloring;
@@ -274,6 +272,8 @@ PetscErrorCode read_options(Options *options)
   PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-repeat", &options->repeat, nullptr));
   PetscCall(PetscOptionsGetIntArray(nullptr, nullptr, "-bs", bs, &count, &given));
   if (given) options->bs.assign(bs, bs + count);
+  PetscCall(PetscOptionsGetString(nullptr, nullptr, "-mesh", text, sizeof(text), &given));
+  if (given) options->mesh = text;
   PetscCall(PetscOptionsGetString(nullptr, nullptr, "-json", text, sizeof(text), &given));
   if (given) options->json = text;
   PetscCall(PetscOptionsGetString(nullptr, nullptr, "-commit", text, sizeof(text), &given));
@@ -306,16 +306,12 @@ PetscErrorCode run(int argc, char **argv)
   std::string command;
   for (int i = 0; i < argc; ++i) command += (i ? " " : "") + std::string(argv[i]);
   document = {
-      {"benchmark", "host"},
-      {"commit", options.commit},
-      {"petsc", version},
-      {"processor", processor()},
-      {"ranks", size},
-      {"command", command},
-      {"rows", options.n * options.n * options.n},
+      {"benchmark", "host"}, {"commit", options.commit}, {"petsc", version},     {"processor", processor()},
+      {"ranks", size},       {"command", command},       {"mesh", options.mesh}, {"rows", options.n * options.n * options.n},
   };
-  PetscCall(run_colorings(options, &document["colorings"]));
-  for (const PetscInt bs : options.bs) PetscCall(run_block_size(options, bs, &document["results"]));
+  const bench::VertexGraph graph = bench::MakeGraph(options.mesh, options.n);
+  PetscCall(run_colorings(graph, &document["colorings"]));
+  for (const PetscInt bs : options.bs) PetscCall(run_block_size(options, graph, bs, &document["results"]));
   if (rank == 0 && !options.json.empty()) std::ofstream(options.json) << document.dump(1) << '\n';
   PetscFunctionReturn(PETSC_SUCCESS);
 }

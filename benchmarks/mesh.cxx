@@ -1,6 +1,8 @@
 #include "mesh.h"
 
-#include <vector>
+#include <algorithm>
+#include <array>
+#include <cstdint>
 
 namespace bench {
 namespace {
@@ -9,86 +11,152 @@ namespace {
 constexpr PetscErrorCode PETSC_SUCCESS = 0;
 #endif
 
-struct Rows {
-  PetscInt              begin, count;
-  std::vector<PetscInt> i{0}, j;
-};
+constexpr double kMixedBlocksPerRow = 18998518.0 / 1123718.0;
 
-PetscErrorCode structure(MPI_Comm comm, PetscInt n, Rows *rows)
+std::uint64_t scramble(std::uint64_t key)
 {
-  PetscInt total = n * n * n, local = PETSC_DECIDE;
+  key += 0x9e3779b97f4a7c15ULL;
+  key = (key ^ (key >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+  key = (key ^ (key >> 27U)) * 0x94d049bb133111ebULL;
+  return key ^ (key >> 31U);
+}
+
+// In [-1, 1], the same on any partition
+double noise(std::uint64_t key)
+{
+  return static_cast<double>(scramble(key) >> 11U) / 4503599627370496.0 - 1.0;
+}
+
+using Edges = std::vector<std::vector<PetscInt>>;
+
+void connect(Edges &edges, PetscInt v, PetscInt w)
+{
+  edges[v].push_back(w);
+  edges[w].push_back(v);
+}
+
+void add_tetrahedra(PetscInt n, Edges &edges)
+{
+  constexpr std::array<std::array<int, 3>, 7> kSteps = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 0}, {0, 1, 1}, {1, 0, 1}, {1, 1, 1}}};
+  for (PetscInt v = 0; v < n * n * n; ++v)
+    for (const auto &step : kSteps) {
+      const PetscInt x = v % n + step[0], y = v / n % n + step[1], z = v / (n * n) + step[2];
+      if (x < n && y < n && z < n) connect(edges, v, (z * n + y) * n + x);
+    }
+}
+
+void add_near_edges(PetscInt n, Edges &edges)
+{
+  const auto  wanted = static_cast<std::size_t>(kMixedBlocksPerRow * static_cast<double>(edges.size()));
+  std::size_t have   = 0;
+  for (const auto &row : edges) have += row.size();
+  for (std::uint64_t trial = 0; have + 2 <= wanted; ++trial) {
+    const std::uint64_t where = scramble(2 * trial), how = scramble(2 * trial + 1);
+    const auto          v    = static_cast<PetscInt>(where % edges.size());
+    const auto          step = [&](int shift) { return static_cast<PetscInt>((how >> shift & 0xffU) % 5) - 2; };
+    const PetscInt      x = v % n + step(0), y = v / n % n + step(8), z = v / (n * n) + step(16);
+    if (x < 0 || y < 0 || z < 0 || x >= n || y >= n || z >= n) continue;
+    const PetscInt w = (z * n + y) * n + x;
+    if (v == w || std::find(edges[v].begin(), edges[v].end(), w) != edges[v].end()) continue;
+    connect(edges, v, w);
+    have += 2;
+  }
+}
+
+PetscErrorCode local_rows(MPI_Comm comm, const VertexGraph &graph, PetscInt *begin, PetscInt *count)
+{
+  PetscInt total = graph.rows();
 
   PetscFunctionBegin;
-  PetscCall(PetscSplitOwnership(comm, &local, &total));
-  rows->count = local;
-  PetscCallMPI(MPI_Scan(&local, &rows->begin, 1, MPIU_INT, MPI_SUM, comm));
-  rows->begin -= local;
-  for (PetscInt r = 0; r < local; ++r) {
-    const PetscInt v        = rows->begin + r;
-    bool           diagonal = false;
-    for_neighbors(n, v, [&](PetscInt w) {
-      if (w > v && !diagonal) {
-        rows->j.push_back(v);
-        diagonal = true;
-      }
-      rows->j.push_back(w);
-    });
-    if (!diagonal) rows->j.push_back(v);
-    rows->i.push_back(static_cast<PetscInt>(rows->j.size()));
-  }
+  *count = PETSC_DECIDE;
+  PetscCall(PetscSplitOwnership(comm, count, &total));
+  PetscCallMPI(MPI_Scan(count, begin, 1, MPIU_INT, MPI_SUM, comm));
+  *begin -= *count;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 } // namespace
 
-PetscErrorCode CreateMatrix(MPI_Comm comm, PetscInt n, PetscInt bs, Mat *mat)
+VertexGraph MakeGraph(const std::string &kind, PetscInt n)
 {
-  Rows        rows;
-  PetscMPIInt size;
+  VertexGraph graph;
+  Edges       edges(static_cast<std::size_t>(n * n * n));
+  add_tetrahedra(n, edges);
+  if (kind == "mix") add_near_edges(n, edges);
+  graph.n = n;
+  graph.ptr.push_back(0);
+  for (auto &row : edges) {
+    std::sort(row.begin(), row.end());
+    graph.col.insert(graph.col.end(), row.begin(), row.end());
+    graph.ptr.push_back(static_cast<PetscInt>(graph.col.size()));
+  }
+  return graph;
+}
+
+std::vector<PetscReal> Coordinates(const VertexGraph &graph, Mat mat)
+{
+  PetscInt begin, end, bs;
+  (void)MatGetOwnershipRange(mat, &begin, &end);
+  (void)MatGetBlockSize(mat, &bs);
+  std::vector<PetscReal> points;
+  for (PetscInt v = begin / bs; v < end / bs; ++v)
+    for (const PetscInt x : {v % graph.n, v / graph.n % graph.n, v / (graph.n * graph.n)}) points.push_back(static_cast<PetscReal>(x));
+  return points;
+}
+
+PetscErrorCode CreateMatrix(MPI_Comm comm, const VertexGraph &graph, PetscInt bs, MatType type, Mat *mat)
+{
+  PetscInt begin, count;
 
   PetscFunctionBegin;
-  PetscCall(structure(comm, n, &rows));
-  PetscCallMPI(MPI_Comm_size(comm, &size));
+  PetscCall(local_rows(comm, graph, &begin, &count));
   PetscCall(MatCreate(comm, mat));
-  PetscCall(MatSetSizes(*mat, rows.count * bs, rows.count * bs, PETSC_DETERMINE, PETSC_DETERMINE));
+  PetscCall(MatSetSizes(*mat, count * bs, count * bs, PETSC_DETERMINE, PETSC_DETERMINE));
   PetscCall(MatSetBlockSize(*mat, bs));
-  PetscCall(MatSetType(*mat, size == 1 ? MATSEQBAIJ : MATMPIBAIJ));
-  std::vector<PetscInt> on(rows.count, 0), off(rows.count, 0);
-  for (PetscInt r = 0; r < rows.count; ++r)
-    for (PetscInt k = rows.i[r]; k < rows.i[r + 1]; ++k) ++(rows.j[k] >= rows.begin && rows.j[k] < rows.begin + rows.count ? on : off)[r];
-  PetscCall(MatSeqBAIJSetPreallocation(*mat, bs, 0, on.data()));
-  PetscCall(MatMPIBAIJSetPreallocation(*mat, bs, 0, on.data(), 0, off.data()));
+  PetscCall(MatSetType(*mat, type));
+  std::vector<PetscInt> on(count, 1), off(count, 0);
+  for (PetscInt r = 0; r < count; ++r)
+    for (PetscInt k = graph.ptr[begin + r]; k < graph.ptr[begin + r + 1]; ++k)
+      ++(graph.col[k] >= begin && graph.col[k] < begin + count ? on : off)[r];
+  PetscCall(MatXAIJSetPreallocation(*mat, bs, on.data(), off.data(), nullptr, nullptr));
   std::vector<PetscScalar> block(static_cast<std::size_t>(bs) * bs);
-  for (PetscInt r = 0; r < rows.count; ++r)
-    for (PetscInt k = rows.i[r]; k < rows.i[r + 1]; ++k) {
-      const PetscInt      row = rows.begin + r, column = rows.j[k];
-      const std::uint64_t key = (static_cast<std::uint64_t>(row) << 36U) ^ (static_cast<std::uint64_t>(column) << 12U);
-      for (PetscInt e = 0; e < bs * bs; ++e) block[e] = noise(key + e) / (15.0 * static_cast<double>(bs));
-      if (row == column)
-        for (PetscInt d = 0; d < bs; ++d) block[d * bs + d] += 1.0;
-      PetscCall(MatSetValuesBlocked(*mat, 1, &row, 1, &column, block.data(), INSERT_VALUES));
-    }
+  const auto               insert = [&](PetscInt row, PetscInt column) -> PetscErrorCode {
+    const std::uint64_t key = (static_cast<std::uint64_t>(row) << 36U) ^ (static_cast<std::uint64_t>(column) << 12U);
+    for (PetscInt e = 0; e < bs * bs; ++e) block[e] = noise(key + e) / (18.0 * static_cast<double>(bs));
+    if (row == column)
+      for (PetscInt d = 0; d < bs; ++d) block[d * bs + d] += 1.0;
+    return MatSetValuesBlocked(*mat, 1, &row, 1, &column, block.data(), INSERT_VALUES);
+  };
+  for (PetscInt row = begin; row < begin + count; ++row) {
+    PetscCall(insert(row, row));
+    for (PetscInt k = graph.ptr[row]; k < graph.ptr[row + 1]; ++k) PetscCall(insert(row, graph.col[k]));
+  }
   PetscCall(MatAssemblyBegin(*mat, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(*mat, MAT_FINAL_ASSEMBLY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode CreateGraph(MPI_Comm comm, PetscInt n, Mat *mat)
+PetscErrorCode CreateGraph(MPI_Comm comm, const VertexGraph &graph, Mat *mat)
 {
-  Rows        rows;
-  PetscMPIInt size;
+  PetscInt              begin, count;
+  std::vector<PetscInt> i(1, 0), j;
 
   PetscFunctionBegin;
-  PetscCall(structure(comm, n, &rows));
-  PetscCallMPI(MPI_Comm_size(comm, &size));
-  const std::vector<PetscScalar> ones(rows.j.size(), 1.0);
+  PetscCall(local_rows(comm, graph, &begin, &count));
+  for (PetscInt row = begin; row < begin + count; ++row) {
+    const auto first = graph.col.begin() + graph.ptr[row], last = graph.col.begin() + graph.ptr[row + 1];
+    const auto after = std::lower_bound(first, last, row);
+    j.insert(j.end(), first, after);
+    j.push_back(row);
+    j.insert(j.end(), after, last);
+    i.push_back(static_cast<PetscInt>(j.size()));
+  }
+  const std::vector<PetscScalar> ones(j.size(), 1.0);
   PetscCall(MatCreate(comm, mat));
-  PetscCall(MatSetSizes(*mat, rows.count, rows.count, PETSC_DETERMINE, PETSC_DETERMINE));
-  PetscCall(MatSetType(*mat, size == 1 ? MATSEQAIJ : MATMPIAIJ));
-  if (size == 1)
-    PetscCall(MatSeqAIJSetPreallocationCSR(*mat, rows.i.data(), rows.j.data(), ones.data()));
-  else
-    PetscCall(MatMPIAIJSetPreallocationCSR(*mat, rows.i.data(), rows.j.data(), ones.data()));
+  PetscCall(MatSetSizes(*mat, count, count, PETSC_DETERMINE, PETSC_DETERMINE));
+  PetscCall(MatSetType(*mat, MATAIJ));
+  PetscCall(MatSeqAIJSetPreallocationCSR(*mat, i.data(), j.data(), ones.data()));
+  PetscCall(MatMPIAIJSetPreallocationCSR(*mat, i.data(), j.data(), ones.data()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

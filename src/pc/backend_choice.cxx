@@ -63,19 +63,19 @@ PetscErrorCode take_device(MPI_Comm comm, std::string *why)
 }
 
 // Memory may be short on one rank only.
-PetscErrorCode create_cuda(MPI_Comm comm, const ColorPlan &plan, const BackendConfig &config, BackendChoice *choice)
+PetscErrorCode create_cuda(MPI_Comm comm, const ColorPlan &plan, const BackendConfig &config, std::unique_ptr<Backend> *backend)
 {
   std::string problem;
 
   PetscFunctionBegin;
   try {
-    choice->backend = make_cuda_backend(plan, config, simd_kernels());
+    *backend = make_cuda_backend(plan, config, simd_kernels());
   } catch (const std::exception &e) {
     problem = e.what();
   }
   PetscMPIInt failed = !problem.empty();
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, comm));
-  if (failed) choice->backend.reset();
+  if (failed) backend->reset();
   PetscCheck(!failed, comm, PETSC_ERR_MEM, "PCMCPI: %s",
              problem.empty() ? "another rank could not set up its CUDA device" : problem.c_str());
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -83,7 +83,9 @@ PetscErrorCode create_cuda(MPI_Comm comm, const ColorPlan &plan, const BackendCo
 
 #endif
 
-PetscErrorCode decide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *choice)
+} // namespace
+
+PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *choice)
 {
   MPI_Comm comm = PetscObjectComm((PetscObject)pmat);
 
@@ -114,23 +116,22 @@ PetscErrorCode decide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *choice)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-} // namespace
-
-PetscErrorCode BackendCreate(Mat pmat, PCMCPIBackendType wanted, const ColorPlan &plan, const BackendConfig &config, BackendChoice *choice)
+PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorPlan &plan, const BackendConfig &config,
+                             std::unique_ptr<Backend> *backend)
 {
   PetscFunctionBegin;
-  PetscCall(decide(pmat, wanted, choice));
-  switch (choice->type) {
+  (void)comm;
+  switch (type) {
   case PC_MCPI_BACKEND_REFERENCE:
-    choice->backend = make_reference_backend(plan, config);
+    *backend = make_reference_backend(plan, config);
     break;
 #if defined(MCPI_HAVE_CUDA)
   case PC_MCPI_BACKEND_CUDA:
-    PetscCall(create_cuda(PetscObjectComm((PetscObject)pmat), plan, config, choice));
+    PetscCall(create_cuda(comm, plan, config, backend));
     break;
 #endif
   default:
-    choice->backend = make_host_backend(plan, config, simd_kernels());
+    *backend = make_host_backend(plan, config, simd_kernels());
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -11,13 +11,15 @@
 namespace mcpi {
 
 struct BackendChoice {
-  PCMCPIBackendType        type = PC_MCPI_BACKEND_HOST; // never auto
-  std::string              why;                         // auto did not take a device that is in use
-  std::unique_ptr<Backend> backend;
+  PCMCPIBackendType type = PC_MCPI_BACKEND_HOST; // never auto
+  std::string       why;                         // auto did not take a device that is in use
 };
 
 // Collective. wanted may be auto: CUDA if the matrix or its vectors live on a CUDA device or PETSc uses one, and every rank has a device.
-PetscErrorCode BackendCreate(Mat pmat, PCMCPIBackendType wanted, const ColorPlan &plan, const BackendConfig &config, BackendChoice *choice);
+PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *choice);
+// Collective.
+PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorPlan &plan, const BackendConfig &config,
+                             std::unique_ptr<Backend> *backend);
 
 // The stream on which PETSc's CUDA objects work now, as Application::stream; null without CUDA
 PetscErrorCode UserStream(void **stream);

@@ -60,13 +60,18 @@ PetscErrorCode Solver::setup(Mat pmat, const Settings &settings, const Coordinat
   PetscCall(identify(pmat, parts, &identity));
   changed = !(identity == identity_);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)pmat)));
+  if (changed || !backend_) {
+    const bool was_on_device = on_device();
+    PetscCall(BackendDecide(pmat, settings.backend, &choice_));
+    changed = changed || on_device() != was_on_device; // the plan is arranged for one or the other
+  }
   if (changed) {
     PetscCall(PetscLogEventBegin(Events().symbolic, pmat, 0, 0, 0));
     PetscCall(destroy());
     PetscCall(symbolic(pmat, parts, settings, coordinates, options));
     PetscCall(PetscLogEventEnd(Events().symbolic, pmat, 0, 0, 0));
   }
-  if (!backend_) PetscCall(create_backend(pmat, settings));
+  if (!backend_) PetscCall(create_backend(settings));
   PetscCall(PetscLogEventBegin(Events().numeric, pmat, 0, 0, 0));
   PetscCall(numeric(parts));
   PetscCall(PetscLogEventEnd(Events().numeric, pmat, 0, 0, 0));
@@ -85,25 +90,20 @@ PetscErrorCode Solver::symbolic(Mat pmat, const MatrixParts &parts, const Settin
   PetscCall(BlockGraphCreate(pmat, parts, &graph_));
   PetscCall(ColoringCreate(graph_, settings.coloring, options, &coloring_));
   PetscCall(OrderingCreate(graph_, coloring_, settings.ordering, coordinates, &order, &ordering_used_));
-  PetscCall(PlanBuild(graph_, coloring_, order, &built_));
+  PetscCall(PlanBuild(graph_, coloring_, order, on_device() ? Arrangement::as_ordered : Arrangement::equal_rows_together, &built_));
   values_ = make_matrix_values(parts, graph_);
   PetscCall(create_halo(settings));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Solver::create_backend(Mat pmat, const Settings &settings)
+PetscErrorCode Solver::create_backend(const Settings &settings)
 {
-  BackendChoice choice;
-
   const BackendConfig config{{settings.offdiag, settings.form, settings.scaling}, settings.vector_precision() == PC_MCPI_PRECISION_FP64};
 
   PetscFunctionBegin;
   PetscCheck(settings.offdiag != PC_MCPI_PRECISION_FP64 || config.double_vectors, graph_.comm, PETSC_ERR_ARG_INCOMP,
              "-pc_mcpi_offdiag_precision fp64 needs -pc_mcpi_vector_precision fp64");
-  PetscCall(BackendCreate(pmat, settings.backend, plan(), config, &choice));
-  backend_         = std::move(choice.backend);
-  backend_used_    = choice.type;
-  backend_why_     = choice.why;
+  PetscCall(BackendCreate(graph_.comm, choice_.type, plan(), config, &backend_));
   have_transposed_ = false;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -85,9 +85,9 @@ public:
   const ColorPlan   &plan() const { return built_.plan; }
   ISColoring         iscoloring() const { return coloring_.iscoloring; }
   PCMCPIOrderingType ordering_used() const { return ordering_used_; }
-  PCMCPIBackendType  backend_used() const { return backend_used_; }
-  const std::string &backend_why() const { return backend_why_; }
-  bool               on_device() const { return backend_used_ == PC_MCPI_BACKEND_CUDA; }
+  PCMCPIBackendType  backend_used() const { return choice_.type; }
+  const std::string &backend_why() const { return choice_.why; }
+  bool               on_device() const { return choice_.type == PC_MCPI_BACKEND_CUDA; }
   bool               exchanges() const { return exchanges_; }
   const Scales      &scales() const { return backend_->scales(); }
   // Local bytes: held, and moved by its sweeps from zero
@@ -99,7 +99,7 @@ private:
   PetscErrorCode symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings, const Coordinates &coordinates,
                           PetscObject options);
   PetscErrorCode numeric(const MatrixParts &parts);
-  PetscErrorCode create_backend(Mat pmat, const Settings &settings);
+  PetscErrorCode create_backend(const Settings &settings);
   PetscErrorCode create_halo(const Settings &settings);
   PetscErrorCode prepare_transposed();
   PetscErrorCode sweep(const Settings &settings, bool transposed, int nrhs, const ConstColumns &b, const MutableColumns &x, PetscInt its,
@@ -110,8 +110,7 @@ private:
   Coloring                      coloring_;
   BuiltPlan                     built_;
   PCMCPIOrderingType            ordering_used_ = PC_MCPI_ORDERING_NATURAL;
-  PCMCPIBackendType             backend_used_  = PC_MCPI_BACKEND_HOST;
-  std::string                   backend_why_; // a device is in use, but not by us
+  BackendChoice                 choice_;
   std::unique_ptr<MatrixValues> values_;
   std::unique_ptr<Backend>      backend_;
   std::unique_ptr<Halo>         halo_;

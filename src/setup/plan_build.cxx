@@ -63,7 +63,7 @@ void group_equal_rows(const BlockGraph &graph, const Coloring &coloring, Row beg
 }
 
 // Rows by color, boundary rows first, else as ordered but for windows.
-void number_rows(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order, ColorPlan &plan)
+void number_rows(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order, Arrangement arrangement, ColorPlan &plan)
 {
   std::vector<char> boundary(static_cast<std::size_t>(graph.rows), 0);
   for (Row i = 0; i < graph.rows; ++i) {
@@ -80,7 +80,7 @@ void number_rows(const BlockGraph &graph, const Coloring &coloring, const std::v
   plan.color_begin.push_back(graph.rows);
   plan.row_of.resize(static_cast<std::size_t>(graph.rows));
   for (const Row row : order) plan.row_of[next[2 * coloring.color[row] + (boundary[row] ? 0 : 1)]++] = row;
-  for (int c = 0; c < plan.colors; ++c) {
+  for (int c = 0; c < plan.colors && arrangement == Arrangement::equal_rows_together; ++c) {
     group_equal_rows(graph, coloring, plan.color_begin[c], plan.boundary_end[c], plan.row_of);
     group_equal_rows(graph, coloring, plan.boundary_end[c], plan.color_begin[c + 1], plan.row_of);
   }
@@ -107,7 +107,8 @@ std::vector<Row> inverse(const std::vector<Row> &permutation)
 
 } // namespace
 
-PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order, BuiltPlan *built)
+PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order, Arrangement arrangement,
+                         BuiltPlan *built)
 {
   ColorPlan            &plan = built->plan;
   std::vector<PetscInt> plan_row(static_cast<std::size_t>(graph.rows)), ghost_plan_row(graph.ghosts.size());
@@ -119,7 +120,7 @@ PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring, cons
   plan.bs     = static_cast<int>(graph.bs);
   plan.rows   = graph.rows;
   plan.colors = coloring.colors;
-  number_rows(graph, coloring, order, plan);
+  number_rows(graph, coloring, order, arrangement, plan);
   const std::vector<Row> place        = inverse(plan.row_of);
   built->ghost_place                  = number_ghosts(graph, coloring, plan);
   const std::vector<Row> &ghost_place = built->ghost_place;

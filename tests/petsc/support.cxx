@@ -8,8 +8,12 @@
 namespace test {
 namespace {
 
+#ifdef MCPI_SANITIZED
+constexpr unsigned kWatchdogSeconds = 400;
+#else
 constexpr unsigned kWatchdogSeconds = 100; // for one TEST: a hang has a name
-constexpr int      kPrintedFailures = 6;   // of one TEST on one rank
+#endif
+constexpr int kPrintedFailures = 6; // of one TEST on one rank
 
 struct Case {
   const char *name;

@@ -120,7 +120,7 @@ protected:
       std::vector<Row> local;
       for (const Row i : order)
         if (i >= start[r] && i < start[r + 1]) local.push_back(i - start[r]);
-      ASSERT_EQ(PlanBuild(ranks_[r].graph, ranks_[r].coloring, local, &built_[r]), 0);
+      ASSERT_EQ(PlanBuild(ranks_[r].graph, ranks_[r].coloring, local, Arrangement::equal_rows_together, &built_[r]), 0);
     }
   }
   void TearDown() override

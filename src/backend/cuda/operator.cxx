@@ -109,8 +109,9 @@ void Operator::relax(Row begin, Row end, RelaxArgs args, cudaStream_t stream) co
   config.stream           = stream;
   config.attrs            = &attribute;
   config.numAttrs         = 1;
-  void *arguments[]       = {&args};
-  MCPI_CUDA(cudaLaunchKernelExC(&config, kernel_.function, arguments));
+  void      *arguments[]  = {&args};
+  const bool simple       = args.nrhs == 1 && !layout_.long_rows;
+  MCPI_CUDA(cudaLaunchKernelExC(&config, simple ? kernel_.simple : kernel_.function, arguments));
 }
 
 } // namespace mcpi::cuda

@@ -46,9 +46,10 @@ struct RelaxArgs {
   unsigned         flags;
 };
 
-// One kernel with how it wants to be launched; capacity is for make_tiles(), 0 for large blocks: one thread block a row.
+// A kernel with how it wants to be launched; capacity is for make_tiles(), 0 for large blocks: one thread block a row. simple: the same for one
+// right-hand side and no long rows.
 struct RelaxKernel {
-  const void *function = nullptr;
+  const void *function = nullptr, *simple = nullptr;
   int         threads = 0, capacity = 0;
 };
 

@@ -1,24 +1,35 @@
 // The kernels of one storage precision, by vector precision and block size. Included once per storage.
 #pragma once
 
+#include <type_traits>
+
 #include "backend/cuda/relax_large.cuh"
 #include "backend/cuda/relax_small.cuh"
 
 namespace mcpi::cuda {
 
-// Measured on an H100: what keeps enough bytes in flight without spilling registers
+// Measured on an H200: what keeps most bytes in flight without spilling registers, by the bytes of an item
 template <PCMCPIPrecision storage, class T, int bs> struct SmallLaunch {
   static constexpr int bytes      = item_shape(storage, bs).bytes;
-  static constexpr int threads    = bytes > 64 ? 128 : 64;
-  static constexpr int per_thread = bytes > 64 ? 1 : bytes > 24 ? 2 : 4;
-  static constexpr int blocks     = sizeof(T) == sizeof(double) ? 1 : bytes * per_thread > 128 ? 4 : 512 / threads;
+  static constexpr int threads    = 128;
+  static constexpr int per_thread = bytes > 60 ? 1 : bytes > 24 ? 2 : 3;
+  static constexpr int resident   = bytes > 104 ? 6 : bytes > 60 ? 9 : bytes > 40 ? 8 : bytes > 24 ? 10 : 8; // thread blocks
+  static constexpr int blocks     = sizeof(T) == sizeof(double) ? 1 : resident;
 };
 
 template <PCMCPIPrecision storage, class T, int bs> RelaxKernel small_kernel()
 {
-  using Launch = SmallLaunch<storage, T, bs>;
-  return {reinterpret_cast<const void *>(relax_small<storage, T, bs, Launch::threads, Launch::per_thread, Launch::blocks>), Launch::threads,
-          Launch::threads * Launch::per_thread};
+  using Launch          = SmallLaunch<storage, T, bs>;
+  constexpr auto kernel = [](auto simple) {
+    return reinterpret_cast<const void *>(
+        relax_small<storage, T, bs, Launch::threads, Launch::per_thread, Launch::blocks, decltype(simple)::value>);
+  };
+  return {kernel(std::false_type()), kernel(std::true_type()), Launch::threads, Launch::threads * Launch::per_thread};
+}
+
+inline RelaxKernel large_kernel_of(void (*kernel)(RelaxArgs), int threads)
+{
+  return {reinterpret_cast<const void *>(kernel), reinterpret_cast<const void *>(kernel), threads, 0};
 }
 
 // Sums of all places of a record in registers, where the storage is wide enough for that
@@ -26,10 +37,10 @@ template <PCMCPIPrecision storage, class T> RelaxKernel large_kernel(int bs)
 {
   const int pieces = record_pieces(storage, bs);
   if constexpr (value_bits(storage) > 8)
-    if (pieces > 256) return {reinterpret_cast<const void *>(relax_large<storage, T, 256, 2>), 256, 0};
+    if (pieces > 256) return large_kernel_of(relax_large<storage, T, 256, 2>, 256);
   if constexpr (value_bits(storage) > 4)
-    if (pieces > 128) return {reinterpret_cast<const void *>(relax_large<storage, T, 256, 1>), 256, 0};
-  return {reinterpret_cast<const void *>(relax_large<storage, T, 128, 1>), 128, 0};
+    if (pieces > 128) return large_kernel_of(relax_large<storage, T, 256, 1>, 256);
+  return large_kernel_of(relax_large<storage, T, 128, 1>, 128);
 }
 
 template <PCMCPIPrecision storage, class T> RelaxKernel kernel_of(int bs)

@@ -52,8 +52,9 @@ private:
     tile.upper      = static_cast<std::uint32_t>(upper);
     for (Row row = begin; row < end; ++row)
       layout_.ends.push_back(
-          {static_cast<std::uint32_t>(items(plan_.lower, begin, row + 1)), static_cast<std::uint32_t>(items(plan_.upper, begin, row + 1))});
+          {static_cast<std::uint16_t>(items(plan_.lower, begin, row + 1)), static_cast<std::uint16_t>(items(plan_.upper, begin, row + 1))});
     layout_.tiles.push_back(tile);
+    if (lower + upper > capacity_) layout_.long_rows = true;
     layout_.bytes += stored_items(tile) * static_cast<std::size_t>(layout_.shape.bytes);
   }
 

@@ -20,9 +20,9 @@ struct Tile {
 constexpr int           kLowerBits = 22;
 constexpr std::uint32_t kLowerMask = (1U << kLowerBits) - 1;
 
-// Ends of a row's items, counted from the first item of its triangle in the tile
+// Ends of a row's items, counted from the first item of its triangle in the tile. Not used by tiles of one row, which may be longer.
 struct RowEnds {
-  std::uint32_t lower, upper;
+  std::uint16_t lower, upper;
 };
 
 // A range of tiles for each color's boundary rows, then one for its interior rows
@@ -31,7 +31,8 @@ struct TileLayout {
   std::vector<Tile>          tiles;
   std::vector<RowEnds>       ends;
   std::vector<std::uint32_t> part_begin; // 2*colors + 1
-  std::size_t                bytes = 0;
+  std::size_t                bytes     = 0;
+  bool                       long_rows = false; // some tile has more items than a thread block takes at a time
 };
 
 // threads >= rows*bs of a tile; capacity >= its items, but for tiles of one row

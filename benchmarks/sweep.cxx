@@ -1,0 +1,221 @@
+static char help[] =
+    "Time per sweep of PCMCPI on a CUDA device through PCApply(), beside the bytes that must move at the measured read bandwidth.\n"
+    "  -mesh <mix,tet>    -n <104>: vertices along an edge    -bs <5>    -precision <fp32,...>    -sweeps <15>    -repeat <15>\n"
+    "  -coordinates <true>: rows of a color in Morton order    -json <file>    -commit <text>\n";
+
+#include <petscdevice_cuda.h>
+#include <petscksp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "device_read.h"
+#include "mesh.h"
+#include "petscmcpi.h"
+
+namespace {
+
+using Json = nlohmann::json;
+
+struct Options {
+  PetscInt                 n = 104, sweeps = 15, repeat = 15;
+  std::vector<PetscInt>    bs         = {5};
+  std::vector<std::string> precisions = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"};
+  std::string              json, commit, mesh = "mix";
+  PetscBool                coordinates = PETSC_TRUE;
+};
+
+double median(std::vector<double> values)
+{
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+struct Precision {
+  const char *name;
+  double      bits, exponent, vector;
+};
+constexpr Precision kPrecisions[] = {{"fp64", 64, 0, 8}, {"fp32", 32, 0, 4}, {"fp16", 16, 0, 4},
+                                     {"bf16", 16, 0, 4}, {"int8", 8, 1, 4},  {"int4", 4, 1, 4}};
+
+// What a whole sweep cannot do without: each block with its column, each row's right-hand side and x read once and x written once
+double bytes_per_sweep(const bench::VertexGraph &graph, PetscInt bs, const Precision &precision)
+{
+  const double block = static_cast<double>(bs) * static_cast<double>(bs);
+  return static_cast<double>(graph.edges()) * (std::ceil(block * precision.bits / 8) + precision.exponent + 4.0) +
+         static_cast<double>(graph.rows()) * 3.0 * precision.vector * static_cast<double>(bs);
+}
+
+// Milliseconds of one PCApply() with so many sweeps
+PetscErrorCode time_application(PC pc, Vec b, Vec x, PetscInt its, PetscInt repeat, double *milliseconds)
+{
+  std::vector<double> times;
+  cudaEvent_t         begin, end;
+
+  PetscFunctionBegin;
+  PetscCall(PCMCPISetIts(pc, its));
+  for (PetscInt r = -2; r < repeat; ++r) {
+    float elapsed = 0;
+    if (r == -2) {
+      PetscCallCUDA(cudaEventCreate(&begin));
+      PetscCallCUDA(cudaEventCreate(&end));
+    }
+    PetscCallCUDA(cudaEventRecord(begin, nullptr));
+    PetscCall(PCApply(pc, b, x));
+    PetscCallCUDA(cudaEventRecord(end, nullptr));
+    PetscCallCUDA(cudaEventSynchronize(end));
+    PetscCallCUDA(cudaEventElapsedTime(&elapsed, begin, end));
+    if (r >= 0) times.push_back(elapsed);
+  }
+  PetscCallCUDA(cudaEventDestroy(begin));
+  PetscCallCUDA(cudaEventDestroy(end));
+  *milliseconds = median(times);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &graph, Mat mat, Vec b, Vec x, PetscInt bs,
+                             const Precision &precision, double read, Json *results)
+{
+  PC         pc;
+  ISColoring coloring;
+  PetscInt   colors;
+  double     once, twice, first = MPI_Wtime(), again;
+
+  PetscFunctionBegin;
+  PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
+  PetscCall(PCSetType(pc, PCMCPI));
+  PetscCall(PCSetOperators(pc, mat, mat));
+  if (options.coordinates) {
+    std::vector<PetscReal> points = bench::Coordinates(graph, mat);
+    PetscCall(PCSetCoordinates(pc, 3, static_cast<PetscInt>(points.size() / 3), points.data()));
+  }
+  PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_offdiag_precision", precision.name));
+  PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_backend", "cuda"));
+  PetscCall(PCSetFromOptions(pc));
+  PetscCall(PCSetUp(pc));
+  PetscCallCUDA(cudaDeviceSynchronize());
+  first = MPI_Wtime() - first;
+  PetscCall(MatAssemblyBegin(mat, MAT_FINAL_ASSEMBLY)); // as if new values had been set
+  PetscCall(MatAssemblyEnd(mat, MAT_FINAL_ASSEMBLY));
+  again = MPI_Wtime();
+  PetscCall(PCSetUp(pc));
+  PetscCallCUDA(cudaDeviceSynchronize());
+  again = MPI_Wtime() - again;
+  PetscCall(PCMCPIGetColoring(pc, &coloring));
+  PetscCall(ISColoringGetColors(coloring, nullptr, &colors, nullptr));
+  PetscCall(time_application(pc, b, x, options.sweeps, options.repeat, &once));
+  PetscCall(time_application(pc, b, x, 2 * options.sweeps, options.repeat, &twice));
+  const double sweep = (twice - once) / static_cast<double>(options.sweeps), bytes = bytes_per_sweep(graph, bs, precision);
+  const Json   row = {{"mesh", options.mesh},
+                      {"rows", graph.rows()},
+                      {"blocks", graph.edges()},
+                      {"bs", bs},
+                      {"precision", precision.name},
+                      {"colors", colors},
+                      {"ms_per_sweep", sweep},
+                      {"ms_application", once},
+                      {"application_over_sweeps", once / (static_cast<double>(options.sweeps) * sweep)},
+                      {"megabytes_per_sweep", bytes / 1e6},
+                      {"share_of_read_bandwidth", bytes / (sweep * 1e-3) / read},
+                      {"us_per_color", 1e3 * sweep / static_cast<double>(colors)},
+                      {"s_setup_first", first},
+                      {"s_setup_numeric", again}};
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD,
+                        "%s %7d rows  bs %2d  %s  %2d colors  %8.4f ms a sweep  %5.1f %% of read  PCApply %5.3f of its sweeps  set-up %.2f "
+                        "s, numeric %.3f s\n",
+                        options.mesh.c_str(), (int)graph.rows(), (int)bs, precision.name, (int)colors, sweep,
+                        100 * (double)row["share_of_read_bandwidth"], (double)row["application_over_sweeps"], first, again));
+  results->push_back(row);
+  PetscCall(PCDestroy(&pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &graph, PetscInt bs, double read, Json *results)
+{
+  Mat mat;
+  Vec b, x;
+
+  PetscFunctionBegin;
+  PetscCall(bench::CreateMatrix(PETSC_COMM_WORLD, graph, bs, MATBAIJ, &mat));
+  PetscCall(VecCreate(PETSC_COMM_WORLD, &b));
+  PetscCall(VecSetSizes(b, graph.rows() * bs, PETSC_DETERMINE));
+  PetscCall(VecSetType(b, VECCUDA));
+  PetscCall(VecDuplicate(b, &x));
+  PetscCall(VecSetRandom(b, nullptr));
+  for (const Precision &precision : kPrecisions)
+    if (std::find(options.precisions.begin(), options.precisions.end(), precision.name) != options.precisions.end())
+      PetscCall(run_precision(options, graph, mat, b, x, bs, precision, read, results));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&b));
+  PetscCall(MatDestroy(&mat));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode read_options(Options *options)
+{
+  PetscInt  bs[64], count = 64;
+  char      text[PETSC_MAX_PATH_LEN];
+  PetscBool given;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-n", &options->n, nullptr));
+  PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-sweeps", &options->sweeps, nullptr));
+  PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-repeat", &options->repeat, nullptr));
+  PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-coordinates", &options->coordinates, nullptr));
+  PetscCall(PetscOptionsGetIntArray(nullptr, nullptr, "-bs", bs, &count, &given));
+  if (given) options->bs.assign(bs, bs + count);
+  PetscCall(PetscOptionsGetString(nullptr, nullptr, "-precision", text, sizeof(text), &given));
+  if (given) {
+    std::istringstream list(text);
+    options->precisions.clear();
+    for (std::string one; std::getline(list, one, ',');) options->precisions.push_back(one);
+  }
+  PetscCall(PetscOptionsGetString(nullptr, nullptr, "-mesh", text, sizeof(text), &given));
+  if (given) options->mesh = text;
+  PetscCall(PetscOptionsGetString(nullptr, nullptr, "-json", text, sizeof(text), &given));
+  if (given) options->json = text;
+  PetscCall(PetscOptionsGetString(nullptr, nullptr, "-commit", text, sizeof(text), &given));
+  if (given) options->commit = text;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode run(int argc, char **argv)
+{
+  Options        options;
+  char           version[256];
+  cudaDeviceProp device;
+  Json           document;
+
+  PetscFunctionBegin;
+  PetscCall(PCMCPIRegister());
+  PetscCall(read_options(&options));
+  PetscCall(PetscGetVersion(version, sizeof(version)));
+  PetscCallCUDA(cudaGetDeviceProperties(&device, 0));
+  const double read = device_read_bandwidth();
+  PetscCheck(read > 0, PETSC_COMM_SELF, PETSC_ERR_GPU, "The read bandwidth could not be measured");
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, reads %.0f GB/s\n", device.name, read / 1e9));
+  std::string command;
+  for (int i = 0; i < argc; ++i) command += (i ? " " : "") + std::string(argv[i]);
+  document                       = {{"benchmark", "sweep"}, {"commit", options.commit}, {"petsc", version},
+                                    {"gpu", device.name},   {"command", command},       {"read_gigabytes_per_second", read / 1e9}};
+  const bench::VertexGraph graph = bench::MakeGraph(options.mesh, options.n);
+  for (const PetscInt bs : options.bs) PetscCall(run_block_size(options, graph, bs, read, &document["results"]));
+  if (!options.json.empty()) std::ofstream(options.json) << document.dump(1) << '\n';
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, nullptr, help));
+  PetscCall(run(argc, argv));
+  PetscCall(PetscFinalize());
+  return 0;
+}
