@@ -1,4 +1,4 @@
-// Relaxation with large blocks, one row a thread block: each thread keeps the sums of its place in the record over all blocks of the row.
+// Relaxation with large blocks, one row a thread block: each thread keeps the sums of its places in a record over all blocks of the row.
 #pragma once
 
 #include "backend/cuda/decode.cuh"
@@ -6,129 +6,180 @@
 
 namespace mcpi::cuda {
 
-// The numbers of one piece times x, added to sums by place
-template <PCMCPIPrecision storage, class T> struct Piece {
+// The numbers of one place, a piece of the record, times x
+template <PCMCPIPrecision storage, class T> struct Place {
   static constexpr int numbers = 8 * kPiece / value_bits(storage);
   static constexpr int run     = numbers < kRun ? numbers : kRun; // numbers in at most two columns
   static constexpr int runs    = numbers / run;
 
-  std::uint32_t word[4];
+  int column[runs], left[runs]; // of a run's first number; how many of its column follow, itself included
+  T   sum[numbers];
 
-  __device__ __forceinline__ void load(const uint4 *from)
-  {
-    const uint4 v = *from;
-    word[0]       = v.x;
-    word[1]       = v.y;
-    word[2]       = v.z;
-    word[3]       = v.w;
-  }
-
-  // at: place of the first number in a record with ld numbers a column
-  __device__ __forceinline__ void add(const T *x, T scale, int at, int ld, int bs, T *sums) const
+  __device__ __forceinline__ void start(int piece, int ld)
   {
 #pragma unroll
     for (int s = 0; s < runs; ++s) {
-      const int place = at + s * run, column = place / ld, left = ld - (place - column * ld);
-      const T   first = column < bs ? x[column] * scale : T(0), second = left < run && column + 1 < bs ? x[column + 1] * scale : T(0);
+      const int at = piece * numbers + s * run;
+      column[s]    = at / ld;
+      left[s]      = ld - (at - column[s] * ld);
+    }
 #pragma unroll
-      for (int k = 0; k < run; ++k) sums[s * run + k] += number<storage, T>(word, s * run + k) * (k < left ? first : second);
+    for (int k = 0; k < numbers; ++k) sum[k] = T(0);
+  }
+
+  // x of the block's column; columns from bs on are filling
+  __device__ __forceinline__ void add(const uint4 &stored, const T *x, T scale, int bs)
+  {
+    const std::uint32_t word[4] = {stored.x, stored.y, stored.z, stored.w};
+#pragma unroll
+    for (int s = 0; s < runs; ++s) {
+      const T first = column[s] < bs ? x[column[s]] * scale : T(0);
+      const T next  = left[s] < run && column[s] + 1 < bs ? x[column[s] + 1] * scale : T(0);
+#pragma unroll
+      for (int k = 0; k < run; ++k) sum[s * run + k] += number<storage, T>(word, s * run + k) * (k < left[s] ? first : next);
     }
   }
 };
 
-template <PCMCPIPrecision storage, class T, int threads, int per_thread>
-__global__ void __launch_bounds__(threads) relax_large(RelaxArgs args)
+// A thread's share of the blocks of one range: every groups-th block, places t + q*threads of the record
+template <PCMCPIPrecision storage, class T, int threads, int per_thread> class RowShare {
+  static constexpr int ahead = per_thread == 1 ? 4 : per_thread == 2 ? 2 : 1; // blocks in flight
+
+  const uint4     *blocks_;
+  const BlockHead *heads_;
+  int              pieces_, groups_, group_, piece_[per_thread];
+  uint4            stored_[ahead][per_thread];
+  BlockHead        head_[ahead];
+
+public:
+  Place<storage, T> place[per_thread];
+
+  __device__ RowShare(const RelaxArgs &args, int pieces)
+      : blocks_(static_cast<const uint4 *>(args.blocks)), heads_(args.heads), pieces_(pieces)
+  {
+    groups_ = pieces <= threads ? threads / pieces : 1;
+    group_  = pieces <= threads ? static_cast<int>(threadIdx.x) / pieces : 0;
+  }
+  __device__ int  groups() const { return groups_; }
+  __device__ int  group() const { return group_; }
+  __device__ int  piece(int q) const { return piece_[q]; }
+  __device__ bool has(int q) const { return group_ < groups_ && piece_[q] < pieces_; }
+
+  // first: the piece from which on the threads hold the record
+  __device__ void start(int first, int ld)
+  {
+#pragma unroll
+    for (int q = 0; q < per_thread; ++q) {
+      piece_[q] =
+          first + (pieces_ <= threads ? static_cast<int>(threadIdx.x) - group_ * pieces_ : static_cast<int>(threadIdx.x) + q * threads);
+      place[q].start(piece_[q], ld);
+    }
+  }
+
+  __device__ __forceinline__ void load(std::uint32_t k0, std::uint32_t end)
+  {
+#pragma unroll
+    for (int a = 0; a < ahead; ++a) {
+      const std::uint32_t k = k0 + static_cast<std::uint32_t>(group_ + a * groups_);
+      if (k >= end) continue;
+      head_[a] = heads_[k];
+#pragma unroll
+      for (int q = 0; q < per_thread; ++q)
+        if (has(q)) stored_[a][q] = blocks_[static_cast<std::size_t>(k) * pieces_ + piece_[q]];
+    }
+  }
+
+  // Adds all blocks [k0, end), the first of which are loaded. x: of right-hand side r
+  __device__ __forceinline__ void run(std::uint32_t k0, std::uint32_t end, const T *x, std::size_t stride, int bs)
+  {
+    for (; k0 < end; load(k0, end)) {
+#pragma unroll
+      for (int a = 0; a < ahead; ++a) {
+        if (k0 + static_cast<std::uint32_t>(group_ + a * groups_) >= end) continue;
+        const T *xk    = x + static_cast<std::size_t>(head_[a].column) * stride;
+        const T  scale = has_exponent(storage) ? power_of_two<T>(head_[a].exponent) : T(1);
+#pragma unroll
+        for (int q = 0; q < per_thread; ++q)
+          if (has(q)) place[q].add(stored_[a][q], xk, scale, bs);
+      }
+      k0 += static_cast<std::uint32_t>(ahead * groups_);
+    }
+  }
+};
+
+// Threads on a multiprocessor that leave each enough registers for its sums and what it has in flight
+template <PCMCPIPrecision storage, class T> constexpr int resident_threads()
 {
-  using MyPiece                  = Piece<storage, T>;
-  constexpr int          numbers = MyPiece::numbers, ahead = per_thread == 1 ? 4 : 1; // blocks of a thread in flight
-  __shared__ T           parts[threads * per_thread * numbers];
+  return sizeof(T) == sizeof(double) ? 512 : value_bits(storage) >= 16 ? 1024 : 768;
+}
+
+template <PCMCPIPrecision storage, class T, int threads, int per_thread>
+__global__ void __launch_bounds__(threads, resident_threads<storage, T>() / threads) relax_large(RelaxArgs args)
+{
+  constexpr int          numbers = Place<storage, T>::numbers, wide = threads * per_thread;
+  __shared__ T           parts[wide * numbers];
   __shared__ T           partial[threads];
-  extern __shared__ char dynamic[]; // the row's sums over both triangles, then its residual
+  extern __shared__ char dynamic[]; // the row's sums over the triangles, then its residual
 
   cudaTriggerProgrammaticLaunchCompletion();
   const int bs = args.bs, ld = leading_dimension(storage, bs), pieces = record_pieces(storage, bs), t = static_cast<int>(threadIdx.x);
   T        *sums = reinterpret_cast<T *>(dynamic), *residuals = sums + 2 * bs;
-  const std::size_t row    = args.first_row + blockIdx.x;
-  const LargeRow    head   = args.rows[row];
-  const int         wide   = threads * per_thread;
-  const int         groups = pieces <= threads ? threads / pieces : 1; // blocks side by side
-  const int         group  = pieces <= threads ? t / pieces : 0;
-  const uint4      *blocks = static_cast<const uint4 *>(args.blocks);
+  const std::size_t row  = args.first_row + blockIdx.x;
+  const LargeRow    head = args.rows[row];
   const T          *x = static_cast<const T *>(args.x), *rhs = static_cast<const T *>(args.rhs);
+  const bool        both = (args.flags & (kLower | kUpper)) == (kLower | kUpper), split = both && args.flags & kKeepSum;
+  const auto        begin = [&](int side) { return head.block + (side == 0 && args.flags & kLower ? 0U : head.lower); };
+  const auto end = [&](int side) { return head.block + head.lower + (side == 1 || (!split && args.flags & kUpper) ? head.upper : 0U); };
+  RowShare<storage, T, threads, per_thread> share(args, pieces);
+  share.start(0, ld);
+  share.load(begin(0), end(0));
   cudaGridDependencySynchronize();
 
   for (int r = 0; r < args.nrhs; ++r) {
     for (int i = t; i < 2 * bs; i += threads) sums[i] = T(0);
-    for (int first = 0; first < pieces; first += wide) { // places that the threads hold at a time
-      for (int side = 0; side < 2; ++side) {
-        if (!(args.flags & (side == 0 ? kLower : kUpper))) continue;
-        const std::uint32_t begin = head.block + (side == 0 ? 0U : head.lower), end = begin + (side == 0 ? head.lower : head.upper);
-        T                   sum[per_thread][numbers] = {};
-        for (std::uint32_t k0 = begin + static_cast<std::uint32_t>(group); k0 < end && group < groups;
-             k0 += static_cast<std::uint32_t>(groups * ahead)) {
-          MyPiece   piece[ahead][per_thread];
-          BlockHead block[ahead];
-#pragma unroll
-          for (int a = 0; a < ahead; ++a) {
-            const std::uint32_t k = k0 + static_cast<std::uint32_t>(a * groups);
-            if (k >= end) break;
-            block[a] = args.heads[k];
-#pragma unroll
-            for (int q = 0; q < per_thread; ++q) {
-              const int place = pieces <= threads ? t - group * pieces : first + t + q * threads;
-              if (place < pieces) piece[a][q].load(blocks + static_cast<std::size_t>(k) * pieces + place);
-            }
-          }
-#pragma unroll
-          for (int a = 0; a < ahead; ++a) {
-            const std::uint32_t k = k0 + static_cast<std::uint32_t>(a * groups);
-            if (k >= end) break;
-            const T *xk    = x + (static_cast<std::size_t>(block[a].column) * args.nrhs + r) * bs;
-            const T  scale = has_exponent(storage) ? power_of_two<T>(block[a].exponent) : T(1);
-#pragma unroll
-            for (int q = 0; q < per_thread; ++q) {
-              const int place = pieces <= threads ? t - group * pieces : first + t + q * threads;
-              if (place < pieces) piece[a][q].add(xk, scale, place * numbers, ld, bs, sum[q]);
-            }
-          }
+    for (int side = 0; side < (split ? 2 : 1); ++side)
+      for (int first = 0; first < pieces; first += wide) {
+        if (r > 0 || side > 0 || first > 0) {
+          share.start(first, ld);
+          share.load(begin(side), end(side));
         }
-        __syncthreads();
-        // parts: the record's numbers from place `first` on, group after group
+        share.run(begin(side), end(side), x + static_cast<std::size_t>(r) * bs, static_cast<std::size_t>(args.nrhs) * bs, bs);
+        // parts: the record's numbers from piece `first` on, group after group
         const int held = min(pieces - first, wide) * numbers;
-#pragma unroll
-        for (int q = 0; q < per_thread; ++q) {
-          const int place = pieces <= threads ? t - group * pieces : t + q * threads;
-          if (group < groups && place * numbers < held)
-#pragma unroll
-            for (int k = 0; k < numbers; ++k) parts[group * held + place * numbers + k] = sum[q][k];
-        }
         __syncthreads();
-        // component i over the columns, cut among the threads that there are
-        const int from = first * numbers, cut = max(1, threads / bs);
+#pragma unroll
+        for (int q = 0; q < per_thread; ++q)
+          if (share.has(q))
+#pragma unroll
+            for (int k = 0; k < numbers; ++k) parts[share.group() * held + (share.piece(q) - first) * numbers + k] = share.place[q].sum[k];
+        __syncthreads();
+        // component i over the columns and groups, cut among the threads that there are
+        const int from = first * numbers, cut = max(1, threads / bs), mine = cut > 1 ? t / bs : 0;
         for (int i0 = 0; i0 < bs; i0 += threads) {
-          const int i = i0 + (cut > 1 ? t % bs : t), share = cut > 1 ? t / bs : 0;
-          T         mine = 0;
-          if (i < bs && share < cut) {
-            const int j0 = max(0, (from - i + ld - 1) / ld), j1 = min(bs, (from + held - i + ld - 1) / ld), columns = j1 - j0;
-            for (int c = share; c < groups * columns; c += cut) {
-              const int g = c / columns, j = j0 + c - g * columns;
-              mine += parts[g * held + j * ld + i - from];
-            }
+          const int i   = i0 + (cut > 1 ? t - mine * bs : t);
+          T         sum = 0;
+          if (i < bs && mine < cut) {
+            const int j0 = max(0, (from - i + ld - 1) / ld), j1 = min(bs, (from + held - i + ld - 1) / ld);
+            for (int g = 0; g < share.groups(); ++g)
+#pragma unroll 4
+              for (int j = j0 + mine; j < j1; j += cut) sum += parts[g * held + j * ld + i - from];
           }
-          partial[t] = mine;
-          __syncthreads();
-          if (i < bs && share == 0) {
-            for (int c = 1; c < cut; ++c) mine += partial[c * bs + i];
-            sums[side * bs + i] += mine;
+          if (cut > 1) {
+            partial[t] = sum;
+            __syncthreads();
+            if (mine == 0)
+              for (int c = 1; c < cut; ++c) sum += partial[c * bs + i];
           }
-          __syncthreads();
+          if (i < bs && mine == 0) sums[side * bs + i] += sum;
         }
       }
-    }
     __syncthreads();
     for (int i = t; i < bs; i += threads) {
       const std::size_t at = (row * args.nrhs + r) * bs + i;
-      residuals[i]         = residual(args, rhs[at], TriangleSums<T>{sums[i], sums[bs + i]}, at);
+      // one range only: its sum is the near triangle's if anything is to be kept
+      const T one = sums[i], other = sums[bs + i];
+      residuals[i] =
+          residual(args, rhs[at], !split && !(args.flags & kLower) ? TriangleSums<T>{other, one} : TriangleSums<T>{one, other}, at);
     }
     __syncthreads();
     for (int i = t; i < bs; i += threads)

@@ -32,15 +32,19 @@ inline RelaxKernel large_kernel_of(void (*kernel)(RelaxArgs), int threads)
   return {reinterpret_cast<const void *>(kernel), reinterpret_cast<const void *>(kernel), threads, 0};
 }
 
-// Sums of all places of a record in registers, where the storage is wide enough for that
+// A thread holds one place of the record if 256 threads hold it whole, else more as far as registers go.
 template <PCMCPIPrecision storage, class T> RelaxKernel large_kernel(int bs)
 {
   const int pieces = record_pieces(storage, bs);
+  if (pieces <= 32) return large_kernel_of(relax_large<storage, T, 32, 1>, 32);
+  if (pieces <= 64) return large_kernel_of(relax_large<storage, T, 64, 1>, 64);
+  if (pieces <= 128 || value_bits(storage) == 4) return large_kernel_of(relax_large<storage, T, 128, 1>, 128);
+  if constexpr (value_bits(storage) > 16)
+    if (pieces > 512) return large_kernel_of(relax_large<storage, T, 256, 4>, 256);
   if constexpr (value_bits(storage) > 8)
     if (pieces > 256) return large_kernel_of(relax_large<storage, T, 256, 2>, 256);
-  if constexpr (value_bits(storage) > 4)
-    if (pieces > 128) return large_kernel_of(relax_large<storage, T, 256, 1>, 256);
-  return large_kernel_of(relax_large<storage, T, 128, 1>, 128);
+  if constexpr (value_bits(storage) > 4) return large_kernel_of(relax_large<storage, T, 256, 1>, 256);
+  return {};
 }
 
 template <PCMCPIPrecision storage, class T> RelaxKernel kernel_of(int bs)

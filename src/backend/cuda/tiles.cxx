@@ -1,5 +1,6 @@
 #include "backend/cuda/tiles.h"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 
@@ -16,6 +17,9 @@ std::size_t stored_items(const Tile &tile)
   return (static_cast<std::size_t>(item_count(tile)) + 3) / 4 * 4;
 }
 
+constexpr Offset kManyTiles = 528; // of a color: four for each multiprocessor of an H100 or H200
+constexpr Offset kFewItems  = 32;
+
 class Builder {
 public:
   Builder(const ColorPlan &plan, int threads, int capacity, TileLayout &layout)
@@ -25,9 +29,12 @@ public:
 
   void add_rows(Row begin, Row end)
   {
+    // few rows: smaller tiles, so that every multiprocessor has some
+    const Offset share = (items(plan_.lower, begin, end) + items(plan_.upper, begin, end)) / kManyTiles,
+                 most  = std::clamp(share, std::min(kFewItems, capacity_), capacity_);
     while (begin < end) {
       Row last = begin + 1;
-      while (last < end && last - begin < rows_ && items(plan_.lower, begin, last + 1) + items(plan_.upper, begin, last + 1) <= capacity_)
+      while (last < end && last - begin < rows_ && items(plan_.lower, begin, last + 1) + items(plan_.upper, begin, last + 1) <= most)
         ++last;
       add_tile(begin, last);
       begin = last;
