@@ -1,7 +1,8 @@
 static char help[] =
     "Time per sweep of PCMCPI on a CUDA device through PCApply(), beside the bytes that must move at the measured read bandwidth.\n"
     "  -mesh <mix,tet>    -n <104>: vertices along an edge    -bs <5>    -precision <fp32,...>    -sweeps <15>    -repeat <15>\n"
-    "  -coordinates <true>: rows of a color in Morton order    -json <file>    -commit <text>\n";
+    "  -check <false>: compare with the host backend    -coordinates <true>: rows of a color in Morton order    -json <file>    -commit "
+    "<text>\n";
 
 #include <petscdevice_cuda.h>
 #include <petscksp.h>
@@ -27,7 +28,7 @@ struct Options {
   std::vector<PetscInt>    bs         = {5};
   std::vector<std::string> precisions = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"};
   std::string              json, commit, mesh = "mix";
-  PetscBool                coordinates = PETSC_TRUE;
+  PetscBool                coordinates = PETSC_TRUE, check = PETSC_FALSE;
 };
 
 double median(std::vector<double> values)
@@ -78,6 +79,34 @@ PetscErrorCode time_application(PC pc, Vec b, Vec x, PetscInt its, PetscInt repe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// |x - y| / |y| of a run of sweeps on the device and one on the host
+PetscErrorCode difference_to_host(PC device, Mat mat, Vec b, Vec x, const char *precision, double *difference)
+{
+  PC        host;
+  Vec       y;
+  PetscReal norm, far;
+
+  PetscFunctionBegin;
+  PetscCall(PCCreate(PETSC_COMM_WORLD, &host));
+  PetscCall(PCSetType(host, PCMCPI));
+  PetscCall(PCSetOperators(host, mat, mat));
+  PetscCall(PetscOptionsSetValue(nullptr, "-host_pc_mcpi_offdiag_precision", precision));
+  PetscCall(PCSetOptionsPrefix(host, "host_"));
+  PetscCall(PCSetFromOptions(host));
+  PetscCall(PCMCPISetBackend(host, PC_MCPI_BACKEND_HOST));
+  PetscCall(VecDuplicate(x, &y));
+  for (PC pc : {device, host}) PetscCall(PCMCPISetIts(pc, 3));
+  PetscCall(PCApply(device, b, x));
+  PetscCall(PCApply(host, b, y));
+  PetscCall(VecNorm(y, NORM_2, &norm));
+  PetscCall(VecAXPY(y, -1.0, x));
+  PetscCall(VecNorm(y, NORM_2, &far));
+  *difference = far / norm;
+  PetscCall(VecDestroy(&y));
+  PetscCall(PCDestroy(&host));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &graph, Mat mat, Vec b, Vec x, PetscInt bs,
                              const Precision &precision, double read, Json *results)
 {
@@ -111,25 +140,31 @@ PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &g
   PetscCall(time_application(pc, b, x, options.sweeps, options.repeat, &once));
   PetscCall(time_application(pc, b, x, 2 * options.sweeps, options.repeat, &twice));
   const double sweep = (twice - once) / static_cast<double>(options.sweeps), bytes = bytes_per_sweep(graph, bs, precision);
-  const Json   row = {{"mesh", options.mesh},
-                      {"rows", graph.rows()},
-                      {"blocks", graph.edges()},
-                      {"bs", bs},
-                      {"precision", precision.name},
-                      {"colors", colors},
-                      {"ms_per_sweep", sweep},
-                      {"ms_application", once},
-                      {"application_over_sweeps", once / (static_cast<double>(options.sweeps) * sweep)},
-                      {"megabytes_per_sweep", bytes / 1e6},
-                      {"share_of_read_bandwidth", bytes / (sweep * 1e-3) / read},
-                      {"us_per_color", 1e3 * sweep / static_cast<double>(colors)},
-                      {"s_setup_first", first},
-                      {"s_setup_numeric", again}};
+  double       far = -1.0;
+  if (options.check) PetscCall(difference_to_host(pc, mat, b, x, precision.name, &far));
+  Json row = {{"mesh", options.mesh},
+              {"rows", graph.rows()},
+              {"blocks", graph.edges()},
+              {"bs", bs},
+              {"precision", precision.name},
+              {"colors", colors},
+              {"ms_per_sweep", sweep},
+              {"ms_application", once},
+              {"application_over_sweeps", once / (static_cast<double>(options.sweeps) * sweep)},
+              {"megabytes_per_sweep", bytes / 1e6},
+              {"share_of_read_bandwidth", bytes / (sweep * 1e-3) / read},
+              {"us_per_color", 1e3 * sweep / static_cast<double>(colors)},
+              {"s_setup_first", first},
+              {"s_setup_numeric", again}};
   PetscCall(PetscPrintf(PETSC_COMM_WORLD,
                         "%s %7d rows  bs %2d  %s  %2d colors  %8.4f ms a sweep  %5.1f %% of read  PCApply %5.3f of its sweeps  set-up %.2f "
                         "s, numeric %.3f s\n",
                         options.mesh.c_str(), (int)graph.rows(), (int)bs, precision.name, (int)colors, sweep,
                         100 * (double)row["share_of_read_bandwidth"], (double)row["application_over_sweeps"], first, again));
+  if (options.check) {
+    row["difference_to_host"] = far;
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  differs from the host by %.1e\n", far));
+  }
   results->push_back(row);
   PetscCall(PCDestroy(&pc));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -167,6 +202,7 @@ PetscErrorCode read_options(Options *options)
   PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-sweeps", &options->sweeps, nullptr));
   PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-repeat", &options->repeat, nullptr));
   PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-coordinates", &options->coordinates, nullptr));
+  PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-check", &options->check, nullptr));
   PetscCall(PetscOptionsGetIntArray(nullptr, nullptr, "-bs", bs, &count, &given));
   if (given) options->bs.assign(bs, bs + count);
   PetscCall(PetscOptionsGetString(nullptr, nullptr, "-precision", text, sizeof(text), &given));

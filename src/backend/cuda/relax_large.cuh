@@ -1,7 +1,7 @@
 // Relaxation with large blocks, one row a thread block: each thread keeps the sums of its places in a record over all blocks of the row.
 #pragma once
 
-#include "backend/cuda/decode.cuh"
+#include "backend/cuda/load_once.cuh"
 #include "backend/cuda/relax_update.cuh"
 
 namespace mcpi::cuda {
@@ -27,14 +27,26 @@ template <PCMCPIPrecision storage, class T> struct Place {
     for (int k = 0; k < numbers; ++k) sum[k] = T(0);
   }
 
-  // x of the block's column; columns from bs on are filling
-  __device__ __forceinline__ void add(const uint4 &stored, const T *x, T scale, int bs)
+  // What add() needs of x, of the block's column; columns from bs on are filling
+  struct Entries {
+    T first[runs], next[runs];
+  };
+  __device__ __forceinline__ void gather(bool valid, const T *x, int bs, Entries &entries) const
+  {
+#pragma unroll
+    for (int s = 0; s < runs; ++s) {
+      entries.first[s] = valid && column[s] < bs ? x[column[s]] : T(0);
+      entries.next[s]  = valid && left[s] < run && column[s] + 1 < bs ? x[column[s] + 1] : T(0);
+    }
+  }
+
+  __device__ __forceinline__ void add(const uint4 &stored, const Entries &entries, T scale)
   {
     const std::uint32_t word[4] = {stored.x, stored.y, stored.z, stored.w};
 #pragma unroll
     for (int s = 0; s < runs; ++s) {
-      const T first = column[s] < bs ? x[column[s]] * scale : T(0);
-      const T next  = left[s] < run && column[s] + 1 < bs ? x[column[s] + 1] * scale : T(0);
+      const T first = has_exponent(storage) ? entries.first[s] * scale : entries.first[s];
+      const T next  = has_exponent(storage) ? entries.next[s] * scale : entries.next[s];
 #pragma unroll
       for (int k = 0; k < run; ++k) sum[s * run + k] += number<storage, T>(word, s * run + k) * (k < left[s] ? first : next);
     }
@@ -76,33 +88,37 @@ public:
     }
   }
 
+  // Without branches: loads of several blocks fly together. What lies behind the end counts as zero.
   __device__ __forceinline__ void load(std::uint32_t k0, std::uint32_t end)
   {
 #pragma unroll
     for (int a = 0; a < ahead; ++a) {
-      const std::uint32_t k = k0 + static_cast<std::uint32_t>(group_ + a * groups_);
-      if (k >= end) continue;
-      head_[a] = heads_[k];
+      const std::uint32_t k     = k0 + static_cast<std::uint32_t>(group_ + a * groups_);
+      const bool          valid = k < end;
+      head_[a]                  = valid ? heads_[k] : BlockHead{0, 0};
 #pragma unroll
       for (int q = 0; q < per_thread; ++q)
-        if (has(q)) stored_[a][q] = blocks_[static_cast<std::size_t>(k) * pieces_ + piece_[q]];
+        stored_[a][q] = valid && has(q) ? load_once(blocks_ + static_cast<std::size_t>(k) * pieces_ + piece_[q]) : uint4{0, 0, 0, 0};
     }
   }
 
   // Adds all blocks [k0, end), the first of which are loaded. x: of right-hand side r
   __device__ __forceinline__ void run(std::uint32_t k0, std::uint32_t end, const T *x, std::size_t stride, int bs)
   {
-    for (; k0 < end; load(k0, end)) {
+    while (k0 < end) {
+      typename Place<storage, T>::Entries entries[ahead][per_thread];
 #pragma unroll
-      for (int a = 0; a < ahead; ++a) {
-        if (k0 + static_cast<std::uint32_t>(group_ + a * groups_) >= end) continue;
-        const T *xk    = x + static_cast<std::size_t>(head_[a].column) * stride;
-        const T  scale = has_exponent(storage) ? power_of_two<T>(head_[a].exponent) : T(1);
+      for (int a = 0; a < ahead; ++a)
 #pragma unroll
         for (int q = 0; q < per_thread; ++q)
-          if (has(q)) place[q].add(stored_[a][q], xk, scale, bs);
-      }
+          place[q].gather(has(q) && k0 + static_cast<std::uint32_t>(group_ + a * groups_) < end,
+                          x + static_cast<std::size_t>(head_[a].column) * stride, bs, entries[a][q]);
+#pragma unroll
+      for (int a = 0; a < ahead; ++a)
+#pragma unroll
+        for (int q = 0; q < per_thread; ++q) place[q].add(stored_[a][q], entries[a][q], power_of_two<T>(head_[a].exponent));
       k0 += static_cast<std::uint32_t>(ahead * groups_);
+      load(k0, end);
     }
   }
 };
@@ -110,7 +126,7 @@ public:
 // Threads on a multiprocessor that leave each enough registers for its sums and what it has in flight
 template <PCMCPIPrecision storage, class T> constexpr int resident_threads()
 {
-  return sizeof(T) == sizeof(double) ? 512 : value_bits(storage) >= 16 ? 1024 : 768;
+  return sizeof(T) == sizeof(double) ? 512 : value_bits(storage) >= 16 ? 768 : 640;
 }
 
 template <PCMCPIPrecision storage, class T, int threads, int per_thread>

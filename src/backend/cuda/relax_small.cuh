@@ -1,30 +1,10 @@
 // Relaxation with small blocks: a thread block takes a tile of whole rows, each thread some items, then each thread one component of the rows.
 #pragma once
 
-#include "backend/cuda/decode.cuh"
+#include "backend/cuda/load_once.cuh"
 #include "backend/cuda/relax_update.cuh"
 
 namespace mcpi::cuda {
-
-// What a sweep reads once shall not push x out of the first-level cache.
-__device__ __forceinline__ uint4 load_once(const uint4 *from)
-{
-  uint4 v;
-  asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(from));
-  return v;
-}
-__device__ __forceinline__ uint2 load_once(const uint2 *from)
-{
-  uint2 v;
-  asm("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(from));
-  return v;
-}
-__device__ __forceinline__ std::uint32_t load_once(const std::uint32_t *from)
-{
-  std::uint32_t v;
-  asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(v) : "l"(from));
-  return v;
-}
 
 template <PCMCPIPrecision storage, int bs> struct Item {
   static constexpr ItemShape shape = item_shape(storage, bs);
