@@ -13,6 +13,7 @@ static char help[] = "Time per sweep of PCMCPI on CPUs beside PCSOR on the same 
 #include <string>
 #include <vector>
 
+#include "common.h"
 #include "mesh.h"
 #include "petscmcpi.h"
 
@@ -24,17 +25,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Options {
-  PetscInt              n = 60, sweeps = 16, repeat = 7;
-  std::vector<PetscInt> bs = {1, 2, 3, 4, 5, 6, 7, 8, 16};
-  std::string           json, commit, mesh = "tet";
-};
-
-double median(std::vector<double> values)
-{
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
+using Options = bench::CommonOptions;
 
 // The slowest rank's time
 PetscErrorCode timed(const std::function<PetscErrorCode()> &run, double *seconds)
@@ -173,16 +164,16 @@ PetscErrorCode run_precision(const Problem &problem, const Options &options, PC 
       {"bs", problem.bs},
       {"precision", name},
       {"colors", colors},
-      {"ms_per_sweep", 1e3 * median(more)},
-      {"ms_first_application", 1e3 * median(one)},
-      {"sor_ms_per_sweep", 1e3 * median(sor_more)},
-      {"sor_ms_first_application", 1e3 * median(sor_one)},
+      {"ms_per_sweep", 1e3 * bench::Median(more)},
+      {"ms_first_application", 1e3 * bench::Median(one)},
+      {"sor_ms_per_sweep", 1e3 * bench::Median(sor_more)},
+      {"sor_ms_first_application", 1e3 * bench::Median(sor_one)},
       {"megabytes_per_sweep", bytes / 1e6},
-      {"read_gigabytes_per_second", median(read) / 1e9},
-      {"share_of_read_bandwidth", median(share)},
-      {"speedup_over_sor", median(speedup)},
-      {"setup_first_in_sweeps", first / median(more)},
-      {"setup_numeric_in_sweeps", median(numeric)},
+      {"read_gigabytes_per_second", bench::Median(read) / 1e9},
+      {"share_of_read_bandwidth", bench::Median(share)},
+      {"speedup_over_sor", bench::Median(speedup)},
+      {"setup_first_in_sweeps", first / bench::Median(more)},
+      {"setup_numeric_in_sweeps", bench::Median(numeric)},
   };
   PetscCall(PCDestroy(&pc));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -260,27 +251,6 @@ PetscErrorCode run_colorings(const bench::VertexGraph &vertices, Json *results)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode read_options(Options *options)
-{
-  PetscInt  bs[64], count = 64;
-  char      text[PETSC_MAX_PATH_LEN];
-  PetscBool given;
-
-  PetscFunctionBegin;
-  PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-n", &options->n, nullptr));
-  PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-sweeps", &options->sweeps, nullptr));
-  PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-repeat", &options->repeat, nullptr));
-  PetscCall(PetscOptionsGetIntArray(nullptr, nullptr, "-bs", bs, &count, &given));
-  if (given) options->bs.assign(bs, bs + count);
-  PetscCall(PetscOptionsGetString(nullptr, nullptr, "-mesh", text, sizeof(text), &given));
-  if (given) options->mesh = text;
-  PetscCall(PetscOptionsGetString(nullptr, nullptr, "-json", text, sizeof(text), &given));
-  if (given) options->json = text;
-  PetscCall(PetscOptionsGetString(nullptr, nullptr, "-commit", text, sizeof(text), &given));
-  if (given) options->commit = text;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 std::string processor()
 {
   std::ifstream cpuinfo("/proc/cpuinfo");
@@ -291,23 +261,23 @@ std::string processor()
 
 PetscErrorCode run(int argc, char **argv)
 {
-  Options     options;
+  Options     options{60, 16, 7, {1, 2, 3, 4, 5, 6, 7, 8, 16}, "tet", {}, {}};
   PetscMPIInt size, rank;
   char        version[256];
   Json        document;
 
   PetscFunctionBegin;
   PetscCall(PCMCPIRegister());
-  PetscCall(read_options(&options));
+  PetscCall(bench::ReadCommonOptions(&options));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(PetscGetVersion(version, sizeof(version)));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %d ranks\n", processor().c_str(), (int)size));
-  std::string command;
-  for (int i = 0; i < argc; ++i) command += (i ? " " : "") + std::string(argv[i]);
   document = {
-      {"benchmark", "host"}, {"commit", options.commit}, {"petsc", version},     {"processor", processor()},
-      {"ranks", size},       {"command", command},       {"mesh", options.mesh}, {"rows", options.n * options.n * options.n},
+      {"benchmark", "host"},  {"commit", options.commit},
+      {"petsc", version},     {"processor", processor()},
+      {"ranks", size},        {"command", bench::CommandLine(argc, argv)},
+      {"mesh", options.mesh}, {"rows", options.n * options.n * options.n},
   };
   const bench::VertexGraph graph = bench::MakeGraph(options.mesh, options.n);
   PetscCall(run_colorings(graph, &document["colorings"]));

@@ -15,6 +15,7 @@ static char help[] =
 #include <string>
 #include <vector>
 
+#include "common.h"
 #include "device_read.h"
 #include "mesh.h"
 #include "petscmcpi.h"
@@ -23,19 +24,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Options {
-  PetscInt                 n = 104, sweeps = 15, repeat = 15;
-  std::vector<PetscInt>    bs         = {5};
-  std::vector<std::string> precisions = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"};
-  std::string              json, commit, mesh = "mix";
+struct Options : bench::CommonOptions {
+  Options() : CommonOptions{104, 15, 15, {5}, "mix", {}, {}} {}
+
+  std::vector<std::string> precisions  = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"};
   PetscBool                coordinates = PETSC_TRUE, check = PETSC_FALSE;
 };
-
-double median(std::vector<double> values)
-{
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
 
 struct Precision {
   const char *name;
@@ -75,7 +69,7 @@ PetscErrorCode time_application(PC pc, Vec b, Vec x, PetscInt its, PetscInt repe
   }
   PetscCallCUDA(cudaEventDestroy(begin));
   PetscCallCUDA(cudaEventDestroy(end));
-  *milliseconds = median(times);
+  *milliseconds = bench::Median(times);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -193,30 +187,18 @@ PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &
 
 PetscErrorCode read_options(Options *options)
 {
-  PetscInt  bs[64], count = 64;
-  char      text[PETSC_MAX_PATH_LEN];
-  PetscBool given;
+  std::string precisions;
 
   PetscFunctionBegin;
-  PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-n", &options->n, nullptr));
-  PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-sweeps", &options->sweeps, nullptr));
-  PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-repeat", &options->repeat, nullptr));
+  PetscCall(bench::ReadCommonOptions(options));
   PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-coordinates", &options->coordinates, nullptr));
   PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-check", &options->check, nullptr));
-  PetscCall(PetscOptionsGetIntArray(nullptr, nullptr, "-bs", bs, &count, &given));
-  if (given) options->bs.assign(bs, bs + count);
-  PetscCall(PetscOptionsGetString(nullptr, nullptr, "-precision", text, sizeof(text), &given));
-  if (given) {
-    std::istringstream list(text);
+  PetscCall(bench::ReadText("-precision", &precisions));
+  if (!precisions.empty()) {
+    std::istringstream list(precisions);
     options->precisions.clear();
     for (std::string one; std::getline(list, one, ',');) options->precisions.push_back(one);
   }
-  PetscCall(PetscOptionsGetString(nullptr, nullptr, "-mesh", text, sizeof(text), &given));
-  if (given) options->mesh = text;
-  PetscCall(PetscOptionsGetString(nullptr, nullptr, "-json", text, sizeof(text), &given));
-  if (given) options->json = text;
-  PetscCall(PetscOptionsGetString(nullptr, nullptr, "-commit", text, sizeof(text), &given));
-  if (given) options->commit = text;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -235,10 +217,12 @@ PetscErrorCode run(int argc, char **argv)
   const double read = device_read_bandwidth();
   PetscCheck(read > 0, PETSC_COMM_SELF, PETSC_ERR_GPU, "The read bandwidth could not be measured");
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, reads %.0f GB/s\n", device.name, read / 1e9));
-  std::string command;
-  for (int i = 0; i < argc; ++i) command += (i ? " " : "") + std::string(argv[i]);
-  document                       = {{"benchmark", "sweep"}, {"commit", options.commit}, {"petsc", version},
-                                    {"gpu", device.name},   {"command", command},       {"read_gigabytes_per_second", read / 1e9}};
+  document                       = {{"benchmark", "sweep"},
+                                    {"commit", options.commit},
+                                    {"petsc", version},
+                                    {"gpu", device.name},
+                                    {"command", bench::CommandLine(argc, argv)},
+                                    {"read_gigabytes_per_second", read / 1e9}};
   const bench::VertexGraph graph = bench::MakeGraph(options.mesh, options.n);
   for (const PetscInt bs : options.bs) PetscCall(run_block_size(options, graph, bs, read, &document["results"]));
   if (!options.json.empty()) std::ofstream(options.json) << document.dump(1) << '\n';

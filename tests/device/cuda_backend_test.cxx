@@ -11,39 +11,9 @@
 namespace mcpi::test {
 namespace {
 
-double tolerance(const BackendConfig &config)
-{
-  return config.double_vectors ? 1e-12 : 1e-5;
-}
-
-template <class Visit> void for_configs(const Visit &visit)
-{
-  for (const PCMCPIForm form : kForms)
-    for (const PCMCPIScaling scaling : kScalings)
-      for (const PCMCPIPrecision storage : kStorages)
-        for (const bool double_vectors : {true, false})
-          if (double_vectors || storage != PC_MCPI_PRECISION_FP64) visit(BackendConfig{{storage, form, scaling}, double_vectors});
-}
-
 Kind cuda_kind(const BackendConfig &config)
 {
   return {config, &simd_kernels(), true};
-}
-
-std::vector<Smoothing> all_runs()
-{
-  std::vector<Smoothing> runs;
-  for_runs(3, [&](Smoothing run) {
-    runs.push_back(run);
-    run.application.transposed = true;
-    if (run.from_zero) runs.push_back(run);
-  });
-  return runs;
-}
-
-Vector first_columns(const Vector &x, std::size_t size, int count)
-{
-  return {x.begin(), x.begin() + static_cast<std::ptrdiff_t>(size) * count};
 }
 
 // Each kind of set-up takes its turn at the runs.

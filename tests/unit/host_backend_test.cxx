@@ -12,43 +12,6 @@
 namespace mcpi::test {
 namespace {
 
-// Storage and vector precisions that go together
-template <class Visit> void for_precisions(const Visit &visit)
-{
-  for (const PCMCPIPrecision storage : kStorages)
-    for (const bool double_vectors : {true, false})
-      if (double_vectors || storage != PC_MCPI_PRECISION_FP64) visit(storage, double_vectors);
-}
-
-template <class Visit> void for_configs(const Visit &visit)
-{
-  for (const PCMCPIForm form : kForms)
-    for (const PCMCPIScaling scaling : kScalings)
-      for_precisions([&](PCMCPIPrecision storage, bool double_vectors) { visit(BackendConfig{{storage, form, scaling}, double_vectors}); });
-}
-
-double tolerance(const BackendConfig &config)
-{
-  return config.double_vectors ? 1e-12 : 1e-5;
-}
-
-// Sweeps from zero and from a guess, and transposed ones
-std::vector<Smoothing> all_runs()
-{
-  std::vector<Smoothing> runs;
-  for_runs(3, [&](Smoothing run) {
-    runs.push_back(run);
-    run.application.transposed = true;
-    if (run.from_zero) runs.push_back(run);
-  });
-  return runs;
-}
-
-Vector first_columns(const Vector &x, std::size_t size, int count)
-{
-  return {x.begin(), x.begin() + static_cast<std::ptrdiff_t>(size) * count};
-}
-
 #ifdef MCPI_SANITIZED // many times slower: fewer runs for each kind of set-up
 constexpr std::size_t kSparser = 13;
 #else

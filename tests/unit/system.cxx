@@ -264,6 +264,41 @@ void for_runs(int most_its, const std::function<void(const Smoothing &)> &visit)
         for (const bool from_zero : {true, false}) visit(make_run(sweep, omega, its, from_zero));
 }
 
+std::vector<Smoothing> all_runs()
+{
+  std::vector<Smoothing> runs;
+  for_runs(3, [&](Smoothing run) {
+    runs.push_back(run);
+    run.application.transposed = true;
+    if (run.from_zero) runs.push_back(run);
+  });
+  return runs;
+}
+
+void for_precisions(const std::function<void(PCMCPIPrecision, bool)> &visit)
+{
+  for (const PCMCPIPrecision storage : kStorages)
+    for (const bool double_vectors : {true, false})
+      if (double_vectors || storage != PC_MCPI_PRECISION_FP64) visit(storage, double_vectors);
+}
+
+void for_configs(const std::function<void(const BackendConfig &)> &visit)
+{
+  for (const PCMCPIForm form : kForms)
+    for (const PCMCPIScaling scaling : kScalings)
+      for_precisions([&](PCMCPIPrecision storage, bool double_vectors) { visit(BackendConfig{{storage, form, scaling}, double_vectors}); });
+}
+
+double tolerance(const BackendConfig &config)
+{
+  return config.double_vectors ? 1e-12 : 1e-5;
+}
+
+Vector first_columns(const Vector &x, std::size_t size, int count)
+{
+  return {x.begin(), x.begin() + static_cast<std::ptrdiff_t>(size) * count};
+}
+
 const std::vector<const CpuKernels *> &all_kernels()
 {
   static const std::vector<const CpuKernels *> kernels = {&plain_kernels(), &simd_kernels()};

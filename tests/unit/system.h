@@ -126,6 +126,16 @@ Smoothing make_run(PCMCPISweepType sweep, double omega, int its, bool from_zero,
 // Every sweep, omega, number of sweeps up to most_its, from zero and from a guess
 void for_runs(int most_its, const std::function<void(const Smoothing &)> &visit);
 
+// The runs of up to three sweeps, and transposed ones from zero
+std::vector<Smoothing> all_runs();
+// Every storage precision with the vector precisions that go with it; every kind of set-up
+void for_precisions(const std::function<void(PCMCPIPrecision storage, bool double_vectors)> &visit);
+void for_configs(const std::function<void(const BackendConfig &)> &visit);
+// Between two backends that sweep with the same stored numbers
+double tolerance(const BackendConfig &config);
+// The first right-hand sides of several, each of this size
+Vector first_columns(const Vector &x, std::size_t size, int count);
+
 const std::vector<const CpuKernels *> &all_kernels();
 // For messages
 std::string name(const Kind &kind);

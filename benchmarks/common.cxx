@@ -1,0 +1,52 @@
+#include "common.h"
+
+#include <algorithm>
+
+#if PETSC_VERSION_LT(3, 19, 0)
+#define PETSC_SUCCESS 0
+#endif
+
+namespace bench {
+
+PetscErrorCode ReadText(const char *option, std::string *text)
+{
+  char      given_text[PETSC_MAX_PATH_LEN];
+  PetscBool given;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetString(nullptr, nullptr, option, given_text, sizeof(given_text), &given));
+  if (given) *text = given_text;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ReadCommonOptions(CommonOptions *options)
+{
+  PetscInt  bs[64], count = 64;
+  PetscBool given;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-n", &options->n, nullptr));
+  PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-sweeps", &options->sweeps, nullptr));
+  PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-repeat", &options->repeat, nullptr));
+  PetscCall(PetscOptionsGetIntArray(nullptr, nullptr, "-bs", bs, &count, &given));
+  if (given) options->bs.assign(bs, bs + count);
+  PetscCall(ReadText("-mesh", &options->mesh));
+  PetscCall(ReadText("-json", &options->json));
+  PetscCall(ReadText("-commit", &options->commit));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+double Median(std::vector<double> values)
+{
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+std::string CommandLine(int argc, char **argv)
+{
+  std::string command;
+  for (int i = 0; i < argc; ++i) command += (i ? " " : "") + std::string(argv[i]);
+  return command;
+}
+
+} // namespace bench
