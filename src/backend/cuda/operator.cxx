@@ -28,8 +28,7 @@ RelaxKernel select_kernel(PCMCPIPrecision storage, bool double_vectors, int bs)
 } // namespace
 
 Operator::Operator(const ColorPlan &plan, PCMCPIPrecision storage, bool double_vectors)
-    : plan_(plan), storage_(storage), vector_bytes_(double_vectors ? sizeof(double) : sizeof(float)),
-      kernel_(select_kernel(storage, double_vectors, plan.bs))
+    : plan_(plan), storage_(storage), kernel_(select_kernel(storage, double_vectors, plan.bs))
 {
   if (small()) {
     layout_ = make_tiles(plan, item_shape(storage, plan.bs), kernel_.threads, kernel_.capacity);
@@ -39,15 +38,46 @@ Operator::Operator(const ColorPlan &plan, PCMCPIPrecision storage, bool double_v
     return;
   }
   if (plan.blocks() > static_cast<Offset>(0xffffffffU)) throw Error("the matrix is too large for the CUDA backend: use more ranks");
-  std::vector<LargeRow> rows;
-  rows.reserve(static_cast<std::size_t>(plan.rows));
-  for (Row row = 0; row < plan.rows; ++row)
-    rows.push_back({static_cast<std::uint32_t>(plan.lower.ptr[row] + plan.upper.ptr[row]),
-                    static_cast<std::uint32_t>(plan.lower.ptr[row + 1] - plan.lower.ptr[row]),
-                    static_cast<std::uint32_t>(plan.upper.ptr[row + 1] - plan.upper.ptr[row])});
-  rows_.upload(rows);
+  add_rows();
   heads_.resize(static_cast<std::size_t>(plan.blocks()));
   blocks_.resize(static_cast<std::size_t>(plan.blocks()) * record_pieces(storage, plan.bs) * kPiece);
+  const int most   = kernel_.stream.bytes * kernel_.stream.rows;
+  int       device = 0, limit = 0;
+  MCPI_CUDA(cudaGetDevice(&device));
+  MCPI_CUDA(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  if (most > limit) throw Error("the blocks are too large for the CUDA backend");
+  MCPI_CUDA(cudaFuncSetAttribute(kernel_.function, cudaFuncAttributeMaxDynamicSharedMemorySize, most));
+  MCPI_CUDA(cudaFuncSetAttribute(kernel_.function, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+  if (kernel_.simple) {
+    MCPI_CUDA(cudaFuncSetAttribute(kernel_.simple, cudaFuncAttributeMaxDynamicSharedMemorySize, std::min(limit, kMostResident)));
+    MCPI_CUDA(cudaFuncSetAttribute(kernel_.simple, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+  }
+}
+
+std::size_t Operator::part(Row begin) const
+{
+  const auto color    = std::upper_bound(plan_.color_begin.begin(), plan_.color_begin.end(), begin) - plan_.color_begin.begin() - 1;
+  const bool interior = begin >= plan_.boundary_end[static_cast<std::size_t>(color)];
+  return static_cast<std::size_t>(2 * color + (interior ? 1 : 0));
+}
+
+void Operator::add_rows()
+{
+  std::vector<LargeRow> rows;
+  rows.reserve(static_cast<std::size_t>(plan_.rows));
+  longest_.resize(2 * static_cast<std::size_t>(plan_.colors));
+  for (int color = 0; color < plan_.colors; ++color)
+    for (Row row = plan_.color_begin[color]; row < plan_.color_begin[color + 1]; ++row) {
+      const LargeRow added{static_cast<std::uint32_t>(plan_.lower.ptr[row] + plan_.upper.ptr[row]),
+                           static_cast<std::uint32_t>(plan_.lower.ptr[row + 1] - plan_.lower.ptr[row]),
+                           static_cast<std::uint32_t>(plan_.upper.ptr[row + 1] - plan_.upper.ptr[row])};
+      LongestRow    &longest = longest_[static_cast<std::size_t>(2 * color + (row >= plan_.boundary_end[color] ? 1 : 0))];
+      longest.lower          = std::max(longest.lower, added.lower);
+      longest.upper          = std::max(longest.upper, added.upper);
+      longest.both           = std::max(longest.both, added.lower + added.upper);
+      rows.push_back(added);
+    }
+  rows_.upload(rows);
 }
 
 void Operator::pack_large(const std::byte *lower, const std::byte *upper, std::vector<std::byte> &out, std::vector<BlockHead> &heads) const
@@ -80,38 +110,54 @@ void Operator::upload(const std::byte *lower, const std::byte *upper)
   blocks_.upload(packed);
 }
 
+// Whether relax_resident takes the rows from begin on; sets args.capacity.
+bool Operator::resident(Row begin, RelaxArgs &args) const
+{
+  const unsigned triangles = args.flags & (kLower | kUpper);
+  if (!kernel_.simple || args.nrhs > 1 || (triangles == (kLower | kUpper) && args.flags & kKeepSum)) return false;
+  const LongestRow &longest = longest_[part(begin)];
+  args.capacity             = triangles == kLower ? longest.lower : triangles == kUpper ? longest.upper : triangles == 0 ? 0 : longest.both;
+  return args.capacity <= static_cast<unsigned>(kMostResident / kernel_.resident.record) &&
+         kernel_.resident.bytes(static_cast<int>(args.capacity)) * kernel_.resident.rows <= kMostResident;
+}
+
 void Operator::relax(Row begin, Row end, RelaxArgs args, cudaStream_t stream) const
 {
   if (begin == end) return;
-  args.bs             = plan_.bs;
-  args.blocks         = blocks_.data();
-  args.heads          = heads_.data();
-  args.rows           = rows_.data();
-  std::uint32_t count = static_cast<std::uint32_t>(end - begin);
+  args.bs     = plan_.bs;
+  args.blocks = blocks_.data();
+  args.heads  = heads_.data();
+  args.rows   = rows_.data();
+  cudaLaunchConfig_t config{};
+  const void        *function = kernel_.function;
   if (small()) {
-    const auto color    = std::upper_bound(plan_.color_begin.begin(), plan_.color_begin.end(), begin) - plan_.color_begin.begin() - 1;
-    const bool interior = begin >= plan_.boundary_end[static_cast<std::size_t>(color)];
-    const auto part     = static_cast<std::size_t>(2 * color + (interior ? 1 : 0));
-    args.tiles          = tiles_.data() + layout_.part_begin[part];
-    args.ends           = ends_.data();
-    count               = layout_.part_begin[part + 1] - layout_.part_begin[part];
+    const std::size_t first = layout_.part_begin[part(begin)];
+    args.tiles              = tiles_.data() + first;
+    args.ends               = ends_.data();
+    config.gridDim          = dim3(layout_.part_begin[part(begin) + 1] - static_cast<unsigned>(first));
+    config.blockDim         = dim3(static_cast<unsigned>(kernel_.threads));
+    if (args.nrhs == 1 && !layout_.long_rows) function = kernel_.simple;
   } else {
-    args.first_row = static_cast<std::uint32_t>(begin);
+    args.first_row  = static_cast<std::uint32_t>(begin);
+    args.row_count  = static_cast<std::uint32_t>(end - begin);
+    args.stream     = kernel_.stream;
+    const bool fits = resident(begin, args);
+    const int  rows = fits ? kernel_.resident.rows : kernel_.stream.rows, team = fits ? kernel_.resident.team : kernel_.stream.team;
+    const int  bytes        = fits ? kernel_.resident.bytes(static_cast<int>(args.capacity)) : kernel_.stream.bytes;
+    config.gridDim          = dim3((args.row_count + static_cast<unsigned>(rows) - 1) / static_cast<unsigned>(rows));
+    config.blockDim         = dim3(static_cast<unsigned>(rows * team));
+    config.dynamicSmemBytes = static_cast<std::size_t>(rows) * static_cast<std::size_t>(bytes);
+    if (fits) function = kernel_.simple;
   }
   // The next launch may begin to load what does not depend on this one.
   cudaLaunchAttribute attribute{};
   attribute.id                                         = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim          = dim3(count);
-  config.blockDim         = dim3(static_cast<unsigned>(kernel_.threads));
-  config.dynamicSmemBytes = small() ? 0 : 3 * static_cast<std::size_t>(plan_.bs) * vector_bytes_ + kPiece; // read in pieces
-  config.stream           = stream;
-  config.attrs            = &attribute;
-  config.numAttrs         = 1;
-  void      *arguments[]  = {&args};
-  const bool simple       = args.nrhs == 1 && !layout_.long_rows;
-  MCPI_CUDA(cudaLaunchKernelExC(&config, simple ? kernel_.simple : kernel_.function, arguments));
+  config.stream                                        = stream;
+  config.attrs                                         = &attribute;
+  config.numAttrs                                      = 1;
+  void *arguments[]                                    = {&args};
+  MCPI_CUDA(cudaLaunchKernelExC(&config, function, arguments));
 }
 
 } // namespace mcpi::cuda

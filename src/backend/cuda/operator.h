@@ -19,19 +19,27 @@ public:
   std::size_t bytes() const { return tiles_.bytes() + ends_.bytes() + rows_.bytes() + heads_.bytes() + blocks_.bytes(); }
 
 private:
-  bool small() const { return kernel_.capacity > 0; }
-  void pack_large(const std::byte *lower, const std::byte *upper, std::vector<std::byte> &out, std::vector<BlockHead> &heads) const;
+  // Of one color's boundary or interior rows: blocks of a row at most, by the triangles that are read
+  struct LongestRow {
+    std::uint32_t lower = 0, upper = 0, both = 0;
+  };
 
-  const ColorPlan       &plan_;
-  const PCMCPIPrecision  storage_;
-  const std::size_t      vector_bytes_;
-  const RelaxKernel      kernel_;
-  TileLayout             layout_; // small blocks
-  DeviceArray<Tile>      tiles_;
-  DeviceArray<RowEnds>   ends_;
-  DeviceArray<LargeRow>  rows_; // large blocks
-  DeviceArray<BlockHead> heads_;
-  DeviceArray<std::byte> blocks_;
+  bool        small() const { return kernel_.capacity > 0; }
+  std::size_t part(Row begin) const;
+  void        add_rows();
+  bool        resident(Row begin, RelaxArgs &args) const;
+  void        pack_large(const std::byte *lower, const std::byte *upper, std::vector<std::byte> &out, std::vector<BlockHead> &heads) const;
+
+  const ColorPlan        &plan_;
+  const PCMCPIPrecision   storage_;
+  const RelaxKernel       kernel_;
+  TileLayout              layout_; // small blocks
+  DeviceArray<Tile>       tiles_;
+  DeviceArray<RowEnds>    ends_;
+  std::vector<LongestRow> longest_; // large blocks
+  DeviceArray<LargeRow>   rows_;
+  DeviceArray<BlockHead>  heads_;
+  DeviceArray<std::byte>  blocks_;
 };
 
 } // namespace mcpi::cuda

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include "backend/cuda/large_shape.h"
 #include "backend/cuda/tiles.h"
 
 namespace mcpi::cuda {
@@ -19,8 +20,8 @@ enum RelaxFlag : unsigned {
   kTransposed  = 256,
 };
 
-struct LargeRow {
-  std::uint32_t block, lower, upper; // first block, and how many of each triangle
+struct alignas(16) LargeRow {
+  std::uint32_t block = 0, lower = 0, upper = 0; // first block, and how many of each triangle
 };
 
 // Of a large block
@@ -41,16 +42,19 @@ struct RelaxArgs {
   void            *kept;
   const double    *diagonal; // inverse blocks, column-major, plan order
   double           alpha, omega;
-  std::uint32_t    first_row; // large blocks
+  std::uint32_t    first_row, row_count, capacity; // large blocks; blocks of a row at most, for relax_resident
   int              bs, nrhs;
   unsigned         flags;
+  StreamShape      stream; // large blocks
 };
 
-// A kernel with how it wants to be launched; capacity is for make_tiles(), 0 for large blocks: one thread block a row. simple: the same for one
-// right-hand side and no long rows.
+// A kernel with how it wants to be launched. Small blocks: capacity is for make_tiles(), simple is for one right-hand side and no long rows.
+// Large blocks: capacity is 0, function streams rows, simple is for rows that fit shared memory, if there is one for this block size.
 struct RelaxKernel {
-  const void *function = nullptr, *simple = nullptr;
-  int         threads = 0, capacity = 0;
+  const void   *function = nullptr, *simple = nullptr;
+  int           threads = 0, capacity = 0;
+  StreamShape   stream{};
+  ResidentShape resident{};
 };
 
 template <PCMCPIPrecision storage> RelaxKernel relax_kernel(bool double_vectors, int bs);

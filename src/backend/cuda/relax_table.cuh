@@ -2,9 +2,11 @@
 #pragma once
 
 #include <type_traits>
+#include <utility>
 
-#include "backend/cuda/relax_large.cuh"
+#include "backend/cuda/relax_resident.cuh"
 #include "backend/cuda/relax_small.cuh"
+#include "backend/cuda/relax_streamed.cuh"
 
 namespace mcpi::cuda {
 
@@ -24,27 +26,41 @@ template <PCMCPIPrecision storage, class T, int bs> RelaxKernel small_kernel()
     return reinterpret_cast<const void *>(
         relax_small<storage, T, bs, Launch::threads, Launch::per_thread, Launch::blocks, decltype(simple)::value>);
   };
-  return {kernel(std::false_type()), kernel(std::true_type()), Launch::threads, Launch::threads * Launch::per_thread};
+  return {kernel(std::false_type()), kernel(std::true_type()), Launch::threads, Launch::threads * Launch::per_thread, {}, {}};
 }
 
-inline RelaxKernel large_kernel_of(void (*kernel)(RelaxArgs), int threads)
+template <PCMCPIPrecision storage, class T, int bs> void set_resident(RelaxKernel &kernel)
 {
-  return {reinterpret_cast<const void *>(kernel), reinterpret_cast<const void *>(kernel), threads, 0};
+  if constexpr (record_pieces(storage, bs) * kPiece <= kLargestRecord) {
+    kernel.simple   = reinterpret_cast<const void *>(relax_resident<storage, T, bs>);
+    kernel.resident = Resident<storage, T, bs>::shape;
+  }
 }
 
-// A thread holds one place of the record if 256 threads hold it whole, else more as far as registers go.
-template <PCMCPIPrecision storage, class T> RelaxKernel large_kernel(int bs)
+template <PCMCPIPrecision storage, class T, int vector> void set_streamed(RelaxKernel &kernel)
 {
-  const int pieces = record_pieces(storage, bs);
-  if (pieces <= 32) return large_kernel_of(relax_large<storage, T, 32, 1>, 32);
-  if (pieces <= 64) return large_kernel_of(relax_large<storage, T, 64, 1>, 64);
-  if (pieces <= 128 || value_bits(storage) == 4) return large_kernel_of(relax_large<storage, T, 128, 1>, 128);
-  if constexpr (value_bits(storage) > 16)
-    if (pieces > 512) return large_kernel_of(relax_large<storage, T, 256, 4>, 256);
-  if constexpr (value_bits(storage) > 8)
-    if (pieces > 256) return large_kernel_of(relax_large<storage, T, 256, 2>, 256);
-  if constexpr (value_bits(storage) > 4) return large_kernel_of(relax_large<storage, T, 256, 1>, 256);
-  return {};
+  if (kernel.stream.team == 32)
+    kernel.function = reinterpret_cast<const void *>(relax_streamed<storage, T, vector, true>);
+  else
+    kernel.function = reinterpret_cast<const void *>(relax_streamed<storage, T, vector, false>);
+}
+
+// Sizes for which relax_resident is compiled
+using ResidentSizes = std::integer_sequence<int, 9, 10, 11, 12, 13, 14, 15, 16, 20, 24, 32, 48, 64>;
+
+template <PCMCPIPrecision storage, class T, int... sizes> RelaxKernel large_kernel(int bs, std::integer_sequence<int, sizes...>)
+{
+  constexpr int most = large_vector(storage, 64); // of all sizes
+  RelaxKernel   kernel;
+  kernel.stream = stream_shape(storage, bs, static_cast<int>(sizeof(T)));
+  if (const int vector = large_vector(storage, bs); vector == most)
+    set_streamed<storage, T, most>(kernel);
+  else if (most > 2 && vector == most / 2)
+    set_streamed<storage, T, std::max(most / 2, 1)>(kernel);
+  else
+    set_streamed<storage, T, std::max(most / 4, 1)>(kernel);
+  ((bs == sizes ? set_resident<storage, T, sizes>(kernel) : void()), ...);
+  return kernel;
 }
 
 template <PCMCPIPrecision storage, class T> RelaxKernel kernel_of(int bs)
@@ -67,7 +83,7 @@ template <PCMCPIPrecision storage, class T> RelaxKernel kernel_of(int bs)
   case 8:
     return small_kernel<storage, T, 8>();
   default:
-    return large_kernel<storage, T>(bs);
+    return large_kernel<storage, T>(bs, ResidentSizes());
   }
 }
 

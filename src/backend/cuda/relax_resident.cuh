@@ -1,0 +1,180 @@
+// Relaxation with large blocks in rows that fit shared memory: one bulk copy brings a row there while the kernel waits for the color before it.
+#pragma once
+
+#include <numeric>
+
+#include "backend/cuda/bulk_copy.cuh"
+#include "backend/cuda/large_block.cuh"
+#include "backend/cuda/relax_update.cuh"
+
+namespace mcpi::cuda {
+
+template <PCMCPIPrecision storage, class T, int bs> struct Resident {
+  static constexpr int ld = leading_dimension(storage, bs), vector = large_vector(storage, bs), number = static_cast<int>(sizeof(T));
+  static constexpr int column = column_bytes(storage, bs), record = record_pieces(storage, bs) * kPiece, gap = record - bs * column;
+  static constexpr int team  = bs <= 32 && record <= 1024 ? 32 : record <= 1600 ? 64 : 128;
+  static constexpr int lanes = ld / vector, slots = team / lanes;
+
+  // x: a thread gathers `width` entries at a time, a block's `gatherers` threads, `ahead` loads fly together
+  static constexpr int width     = std::min(bs % 4 == 0 ? 4 : bs % 2 == 0 ? 2 : 1, 16 / number);
+  static constexpr int gatherers = bs / width, together = team / gatherers;
+  static constexpr int ahead = std::min(width == 4 ? 4 : 6, (20 + together - 1) / together);
+
+  // A thread's columns repeat their places in the padded blocks after so many turns; as many are loaded together if they are few.
+  static constexpr int repeat = gap == 0 ? 1 : bs / std::gcd(bs, slots);
+  static constexpr int batch  = gap == 0 ? (vector * value_bits(storage) > 64 ? 4 : 8) : repeat <= 8 ? repeat : 6;
+
+  static constexpr int           partial_bytes = round_up(team * vector * number, kPiece);
+  static constexpr int           fixed_bytes   = partial_bytes + round_up(bs * number, kPiece) + kPiece;
+  static constexpr ResidentShape shape{team, team > 32 ? 1 : record > 256 ? 2 : 4, record, bs *number, fixed_bytes};
+};
+
+// sum += the columns slot, slot + slots, ... of a row's blocks times xs
+template <PCMCPIPrecision storage, class T, int bs>
+__device__ __forceinline__ void multiply(const std::byte *blocks, const T *xs, int columns, int lane, int slot, T *sum)
+{
+  using R             = Resident<storage, T, bs>;
+  constexpr int batch = R::batch;
+  using N             = Numbers<storage, R::vector>;
+  blocks += lane * (R::vector * value_bits(storage) / 8) + slot * R::column;
+  N   numbers[batch];
+  T   x[batch];
+  int c = slot;
+  if constexpr (R::gap == 0 || R::repeat <= 8) {
+    constexpr int step = batch * R::slots * R::column + (R::gap == 0 ? 0 : batch * R::slots / bs * R::gap);
+    const auto    load = [&](int n) {
+      numbers[n].load(blocks + n * R::slots * R::column + (R::gap == 0 ? 0 : (slot + n * R::slots) / bs * R::gap));
+      x[n] = xs[c + n * R::slots];
+    };
+    for (; c + (batch - 1) * R::slots < columns; c += batch * R::slots, blocks += step) {
+#pragma unroll
+      for (int n = 0; n < batch; ++n) load(n);
+#pragma unroll
+      for (int n = 0; n < batch; ++n) numbers[n].add_times(x[n], sum);
+    }
+#pragma unroll
+    for (int n = 0; n < batch - 1; ++n) {
+      numbers[n] = {};
+      x[n]       = 0;
+      if (c + n * R::slots < columns) load(n);
+    }
+#pragma unroll
+    for (int n = 0; n < batch - 1; ++n) numbers[n].add_times(x[n], sum);
+  } else {
+    constexpr int step = R::slots * R::column + R::slots / bs * R::gap;
+    int           j    = slot % bs;
+    blocks += slot / bs * R::gap;
+#pragma unroll batch
+    for (; c < columns; c += R::slots) {
+      numbers[0].load(blocks);
+      numbers[0].add_times(xs[c], sum);
+      blocks += step;
+      j += R::slots % bs;
+      if (j >= bs) {
+        j -= bs;
+        blocks += R::gap;
+      }
+    }
+  }
+}
+
+// Thread blocks of a multiprocessor: 64 registers a thread suffice, but for sums in double precision
+template <PCMCPIPrecision storage, class T, int bs> constexpr int resident_blocks()
+{
+  using R = Resident<storage, T, bs>;
+  return (sizeof(T) == sizeof(double) ? 640 : 1024) / (R::team * R::shape.rows);
+}
+
+// For one right-hand side, one range of blocks, and no row with more than args.capacity of them
+template <PCMCPIPrecision storage, class T, int bs>
+__global__ void __launch_bounds__(Resident<storage, T, bs>::team *Resident<storage, T, bs>::shape.rows, resident_blocks<storage, T, bs>())
+    relax_resident(RelaxArgs args)
+{
+  using R                       = Resident<storage, T, bs>;
+  using Entries                 = Vector<T, R::width>;
+  constexpr bool          warp  = R::team == 32;
+  constexpr ResidentShape shape = R::shape;
+  extern __shared__ __align__(128) std::byte memory[];
+
+  cudaTriggerProgrammaticLaunchCompletion();
+  const int           t = static_cast<int>(threadIdx.x) % R::team, in = static_cast<int>(threadIdx.x) / R::team;
+  const std::uint32_t place = blockIdx.x * static_cast<unsigned>(shape.rows) + static_cast<unsigned>(in);
+  if (place >= args.row_count) return;
+  const std::size_t   row      = args.first_row + place;
+  const uint4         head     = __ldg(reinterpret_cast<const uint4 *>(args.rows) + row);
+  const bool          lower    = args.flags & kLower;
+  const std::uint32_t begin    = head.x + (lower ? 0U : head.y);
+  const int           count    = static_cast<int>((lower ? head.y : 0U) + (args.flags & kUpper ? head.z : 0U));
+  const int           capacity = static_cast<int>(args.capacity);
+  std::byte          *mine = memory + in * shape.bytes(capacity), *rest = mine + shape.bytes(capacity) - R::fixed_bytes;
+  T                  *xs = reinterpret_cast<T *>(mine + capacity * R::record), *partial = reinterpret_cast<T *>(rest);
+  T                  *residuals = reinterpret_cast<T *>(rest + R::partial_bytes);
+  std::uint64_t      *barrier   = reinterpret_cast<std::uint64_t *>(rest + R::fixed_bytes - kPiece);
+
+  // All that does not depend on x is loaded before the kernel waits for the color before it. The heads come first: x waits for them.
+  const int  k0 = t / R::gatherers, j0 = t % R::gatherers * R::width;
+  const auto load_head = [&](int k) { return __ldg(reinterpret_cast<const int2 *>(args.heads) + begin + k); };
+  int2       heads[R::ahead];
+#pragma unroll
+  for (int a = 0; a < R::ahead; ++a)
+    if (const int k = k0 + a * R::together; k0 < R::together && k < count) heads[a] = load_head(k);
+  if (t == 0) {
+    barrier_init(barrier);
+    barrier_init_fence();
+    if (count > 0)
+      bulk_copy(mine, static_cast<const std::byte *>(args.blocks) + static_cast<std::size_t>(begin) * R::record,
+                static_cast<std::uint32_t>(count * R::record), barrier);
+  }
+  const std::size_t at     = row * bs + t;
+  T                 my_rhs = 0;
+  if (t < bs) my_rhs = static_cast<const T *>(args.rhs)[at];
+  cudaGridDependencySynchronize();
+
+  const auto entries = [&](int2 h) {
+    const T *x = static_cast<const T *>(args.x) + static_cast<std::size_t>(static_cast<std::uint32_t>(h.x)) * bs;
+    Entries  v = *reinterpret_cast<const Entries *>(x + j0);
+    if constexpr (has_exponent(storage))
+#pragma unroll
+      for (int i = 0; i < R::width; ++i) v.v[i] *= power_of_two<T>(h.y);
+    return v;
+  };
+  const auto place_of = [&](int k) { return reinterpret_cast<Entries *>(xs + k * bs + j0); };
+  if (k0 < R::together) {
+    Entries v[R::ahead];
+#pragma unroll
+    for (int a = 0; a < R::ahead; ++a)
+      if (const int k = k0 + a * R::together; k < count) v[a] = entries(heads[a]);
+#pragma unroll
+    for (int a = 0; a < R::ahead; ++a)
+      if (const int k = k0 + a * R::together; k < count) *place_of(k) = v[a];
+    for (int k = k0 + R::ahead * R::together; k < count; k += R::together) *place_of(k) = entries(load_head(k));
+  }
+  team_sync<warp>();
+  const int slot = t / R::lanes, lane = t % R::lanes;
+  if (slot < R::slots) {
+    T sum[R::vector] = {};
+    if (count > 0) {
+      barrier_wait(barrier, 0);
+      multiply<storage, T, bs>(mine, xs, count * bs, lane, slot, sum);
+    }
+#pragma unroll
+    for (int i = 0; i < R::vector; ++i) partial[t * R::vector + i] = sum[i];
+  }
+  team_sync<warp>();
+  T update = 0;
+  if (t < bs) { // component t over the slots, in order
+    T total = 0;
+#pragma unroll
+    for (int s = 0; s < R::slots; ++s) total += partial[s * R::ld + t];
+    // if anything is to be kept it is the sum of this range
+    update = residual(args, my_rhs, lower ? TriangleSums<T>{total, T(0)} : TriangleSums<T>{T(0), total}, at);
+  }
+  if (args.flags & kFactored) {
+    if (t < bs) residuals[t] = update;
+    team_sync<warp>();
+    if (t < bs) update = apply_diagonal(args, row, t, residuals);
+  }
+  if (t < bs) relax_component(args, update, at);
+}
+
+} // namespace mcpi::cuda
