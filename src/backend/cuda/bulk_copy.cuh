@@ -3,6 +3,10 @@
 
 #include <cstdint>
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#error "Bulk copies need an architecture of 90 or later in CMAKE_CUDA_ARCHITECTURES"
+#endif
+
 namespace mcpi::cuda {
 
 __device__ __forceinline__ std::uint32_t shared_address(const void *p)

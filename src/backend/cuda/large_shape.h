@@ -47,39 +47,40 @@ constexpr StreamShape stream_shape(PCMCPIPrecision storage, int bs, int number)
   s.record = record_pieces(storage, bs) * kPiece;
   s.column = column_bytes(storage, bs);
   // Measured on an H200 with 15 to 17 blocks a row
-  s.team   = s.record >= 8192 ? 128 : s.record >= 1024 ? 64 : 32;
-  s.rows   = s.team == 32 ? 2 : 1;
-  s.chunk  = s.record >= 1024 ? 1 : s.record >= 512 ? 6 : 12;
-  s.stages = s.record >= 16384 ? 3 : s.record >= 512 ? 4 : 2;
-
   const int vectors = s.ld / large_vector(storage, bs);
-  s.lanes           = std::min(vectors, s.team);
-  s.parts           = (vectors + s.lanes - 1) / s.lanes;
-  s.slots           = s.team / s.lanes;
-  s.width           = (bs + (s.record - 1) / kMostStage) / ((s.record - 1) / kMostStage + 1);
-  s.slices          = (bs + s.width - 1) / s.width;
-  s.segment         = bs <= 128 ? 24 : bs <= 512 ? 4 : 1;
-  s.inverse         = static_cast<std::uint32_t>((std::uint64_t{1} << 32) / static_cast<unsigned>(bs) + 1);
-  s.stage_bytes     = s.slices == 1 ? s.chunk * s.record : round_up(s.width * s.column, kPiece) + kPiece;
-  s.x_at            = s.stages * s.stage_bytes;
-  s.partial_at      = s.x_at + round_up(s.segment * bs * number, kPiece);
-  s.sums_at         = s.partial_at + round_up(s.team * large_vector(storage, bs) * number, kPiece);
-  s.heads_at        = s.sums_at + round_up(3 * bs * number, kPiece);
-  s.barriers_at     = s.heads_at + s.segment * 8;
-  s.bytes           = round_up(s.barriers_at + s.stages * 8, kPiece);
+  s.team            = s.record >= 8192 || vectors > 32 ? 128 : s.record >= 1024 || vectors > 16 ? 64 : 32;
+  s.rows            = s.team == 32 ? 2 : 1;
+  s.chunk           = s.record >= 1024 ? 1 : s.record >= 512 ? 6 : 12;
+  s.stages          = s.record >= 16384 ? 3 : s.record >= 512 ? 4 : 2;
+
+  s.lanes       = std::min(vectors, s.team);
+  s.parts       = (vectors + s.lanes - 1) / s.lanes;
+  s.slots       = s.team / s.lanes;
+  s.width       = (bs + (s.record - 1) / kMostStage) / ((s.record - 1) / kMostStage + 1);
+  s.slices      = (bs + s.width - 1) / s.width;
+  s.segment     = bs <= 128 ? 24 : bs <= 512 ? 4 : 1;
+  s.inverse     = static_cast<std::uint32_t>((std::uint64_t{1} << 32) / static_cast<unsigned>(bs) + 1);
+  s.stage_bytes = s.slices == 1 ? s.chunk * s.record : round_up(s.width * s.column, kPiece) + kPiece;
+  s.x_at        = s.stages * s.stage_bytes;
+  s.partial_at  = s.x_at + round_up(s.segment * bs * number, kPiece);
+  s.sums_at     = s.partial_at + round_up(s.team * large_vector(storage, bs) * number, kPiece);
+  s.heads_at    = s.sums_at + round_up(3 * bs * number, kPiece);
+  s.barriers_at = s.heads_at + s.segment * 8;
+  s.bytes       = round_up(s.barriers_at + s.stages * 8, kPiece);
   return s;
 }
 
-// For relax_resident: the shared memory that a row of so many blocks takes
+// For relax_resident: how a thread block takes some rows at a time, packed
 struct ResidentShape {
   int team = 0, rows = 1;
-  int record = 0, entries = 0, fixed = 0; // bytes: of a block, of its part of x, and of a row
+  int record = 0, entries = 0, fixed = 0; // bytes of shared memory: of a block, of its part of x, and of a row besides
 
-  constexpr int bytes(int blocks) const { return blocks * record + round_up(blocks * entries, kPiece) + fixed; }
+  constexpr int fixed_at(int blocks) const { return blocks * record + round_up(blocks * entries, kPiece); }
+  constexpr int bytes(int blocks) const { return fixed_at(blocks) + rows * fixed; }
 };
 
-// Thread blocks that take more shared memory than this leave the multiprocessor with too few.
-constexpr int kMostResident  = 112 * 1024;
+// Two thread blocks of this many bytes of shared memory fit a multiprocessor of an H100 or H200.
+constexpr int kMostResident  = 113 * 1024;
 constexpr int kLargestRecord = 4096; // for relax_resident
 
 } // namespace mcpi::cuda

@@ -49,7 +49,8 @@ Operator::Operator(const ColorPlan &plan, PCMCPIPrecision storage, bool double_v
   MCPI_CUDA(cudaFuncSetAttribute(kernel_.function, cudaFuncAttributeMaxDynamicSharedMemorySize, most));
   MCPI_CUDA(cudaFuncSetAttribute(kernel_.function, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
   if (kernel_.simple) {
-    MCPI_CUDA(cudaFuncSetAttribute(kernel_.simple, cudaFuncAttributeMaxDynamicSharedMemorySize, std::min(limit, kMostResident)));
+    most_resident_ = std::min(limit, kMostResident);
+    MCPI_CUDA(cudaFuncSetAttribute(kernel_.simple, cudaFuncAttributeMaxDynamicSharedMemorySize, most_resident_));
     MCPI_CUDA(cudaFuncSetAttribute(kernel_.simple, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
   }
 }
@@ -65,17 +66,25 @@ void Operator::add_rows()
 {
   std::vector<LargeRow> rows;
   rows.reserve(static_cast<std::size_t>(plan_.rows));
-  longest_.resize(2 * static_cast<std::size_t>(plan_.colors));
+  capacity_.resize(2 * static_cast<std::size_t>(plan_.colors));
   for (int color = 0; color < plan_.colors; ++color)
-    for (Row row = plan_.color_begin[color]; row < plan_.color_begin[color + 1]; ++row) {
-      const LargeRow added{static_cast<std::uint32_t>(plan_.lower.ptr[row] + plan_.upper.ptr[row]),
-                           static_cast<std::uint32_t>(plan_.lower.ptr[row + 1] - plan_.lower.ptr[row]),
-                           static_cast<std::uint32_t>(plan_.upper.ptr[row + 1] - plan_.upper.ptr[row])};
-      LongestRow    &longest = longest_[static_cast<std::size_t>(2 * color + (row >= plan_.boundary_end[color] ? 1 : 0))];
-      longest.lower          = std::max(longest.lower, added.lower);
-      longest.upper          = std::max(longest.upper, added.upper);
-      longest.both           = std::max(longest.both, added.lower + added.upper);
-      rows.push_back(added);
+    for (const bool interior : {false, true}) {
+      const Row begin = interior ? plan_.boundary_end[color] : plan_.color_begin[color],
+                end   = interior ? plan_.color_begin[color + 1] : plan_.boundary_end[color];
+      Capacity &most  = capacity_[static_cast<std::size_t>(2 * color + (interior ? 1 : 0))];
+      Capacity  now;
+      for (Row row = begin; row < end; ++row) {
+        const LargeRow added{static_cast<std::uint32_t>(plan_.lower.ptr[row] + plan_.upper.ptr[row]),
+                             static_cast<std::uint32_t>(plan_.lower.ptr[row + 1] - plan_.lower.ptr[row]),
+                             static_cast<std::uint32_t>(plan_.upper.ptr[row + 1] - plan_.upper.ptr[row])};
+        if ((row - begin) % kernel_.resident.rows == 0) now = {};
+        now.lower += added.lower;
+        now.upper += added.upper;
+        most.lower = std::max(most.lower, now.lower);
+        most.upper = std::max(most.upper, now.upper);
+        most.both  = std::max(most.both, now.lower + now.upper);
+        rows.push_back(added);
+      }
     }
   rows_.upload(rows);
 }
@@ -114,11 +123,12 @@ void Operator::upload(const std::byte *lower, const std::byte *upper)
 bool Operator::resident(Row begin, RelaxArgs &args) const
 {
   const unsigned triangles = args.flags & (kLower | kUpper);
-  if (!kernel_.simple || args.nrhs > 1 || (triangles == (kLower | kUpper) && args.flags & kKeepSum)) return false;
-  const LongestRow &longest = longest_[part(begin)];
-  args.capacity             = triangles == kLower ? longest.lower : triangles == kUpper ? longest.upper : triangles == 0 ? 0 : longest.both;
-  return args.capacity <= static_cast<unsigned>(kMostResident / kernel_.resident.record) &&
-         kernel_.resident.bytes(static_cast<int>(args.capacity)) * kernel_.resident.rows <= kMostResident;
+  const bool     both      = triangles == (kLower | kUpper);
+  if (!kernel_.simple || args.nrhs > 1 || (both && args.flags & kKeepSum)) return false;
+  const Capacity &most = capacity_[part(begin)];
+  args.capacity        = both ? most.both : triangles == kLower ? most.lower : triangles == kUpper ? most.upper : 0;
+  return args.capacity <= static_cast<unsigned>(most_resident_ / kernel_.resident.record) &&
+         kernel_.resident.bytes(static_cast<int>(args.capacity)) <= most_resident_;
 }
 
 void Operator::relax(Row begin, Row end, RelaxArgs args, cudaStream_t stream) const
@@ -143,10 +153,10 @@ void Operator::relax(Row begin, Row end, RelaxArgs args, cudaStream_t stream) co
     args.stream     = kernel_.stream;
     const bool fits = resident(begin, args);
     const int  rows = fits ? kernel_.resident.rows : kernel_.stream.rows, team = fits ? kernel_.resident.team : kernel_.stream.team;
-    const int  bytes        = fits ? kernel_.resident.bytes(static_cast<int>(args.capacity)) : kernel_.stream.bytes;
+    const int  bytes        = fits ? kernel_.resident.bytes(static_cast<int>(args.capacity)) : rows * kernel_.stream.bytes;
     config.gridDim          = dim3((args.row_count + static_cast<unsigned>(rows) - 1) / static_cast<unsigned>(rows));
     config.blockDim         = dim3(static_cast<unsigned>(rows * team));
-    config.dynamicSmemBytes = static_cast<std::size_t>(rows) * static_cast<std::size_t>(bytes);
+    config.dynamicSmemBytes = static_cast<std::size_t>(bytes);
     if (fits) function = kernel_.simple;
   }
   // The next launch may begin to load what does not depend on this one.

@@ -19,8 +19,8 @@ public:
   std::size_t bytes() const { return tiles_.bytes() + ends_.bytes() + rows_.bytes() + heads_.bytes() + blocks_.bytes(); }
 
 private:
-  // Of one color's boundary or interior rows: blocks of a row at most, by the triangles that are read
-  struct LongestRow {
+  // Of one color's boundary or interior rows: most blocks of a thread block of relax_resident, by the triangles that are read
+  struct Capacity {
     std::uint32_t lower = 0, upper = 0, both = 0;
   };
 
@@ -30,16 +30,17 @@ private:
   bool        resident(Row begin, RelaxArgs &args) const;
   void        pack_large(const std::byte *lower, const std::byte *upper, std::vector<std::byte> &out, std::vector<BlockHead> &heads) const;
 
-  const ColorPlan        &plan_;
-  const PCMCPIPrecision   storage_;
-  const RelaxKernel       kernel_;
-  TileLayout              layout_; // small blocks
-  DeviceArray<Tile>       tiles_;
-  DeviceArray<RowEnds>    ends_;
-  std::vector<LongestRow> longest_; // large blocks
-  DeviceArray<LargeRow>   rows_;
-  DeviceArray<BlockHead>  heads_;
-  DeviceArray<std::byte>  blocks_;
+  const ColorPlan       &plan_;
+  const PCMCPIPrecision  storage_;
+  const RelaxKernel      kernel_;
+  int                    most_resident_ = 0; // bytes of shared memory
+  TileLayout             layout_;            // small blocks
+  DeviceArray<Tile>      tiles_;
+  DeviceArray<RowEnds>   ends_;
+  std::vector<Capacity>  capacity_; // large blocks
+  DeviceArray<LargeRow>  rows_;
+  DeviceArray<BlockHead> heads_;
+  DeviceArray<std::byte> blocks_;
 };
 
 } // namespace mcpi::cuda

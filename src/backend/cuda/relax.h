@@ -42,7 +42,7 @@ struct RelaxArgs {
   void            *kept;
   const double    *diagonal; // inverse blocks, column-major, plan order
   double           alpha, omega;
-  std::uint32_t    first_row, row_count, capacity; // large blocks; blocks of a row at most, for relax_resident
+  std::uint32_t    first_row, row_count, capacity; // large blocks; capacity: blocks in a thread block of relax_resident
   int              bs, nrhs;
   unsigned         flags;
   StreamShape      stream; // large blocks

@@ -12,8 +12,9 @@ namespace mcpi::cuda {
 template <PCMCPIPrecision storage, class T, int bs> struct Resident {
   static constexpr int ld = leading_dimension(storage, bs), vector = large_vector(storage, bs), number = static_cast<int>(sizeof(T));
   static constexpr int column = column_bytes(storage, bs), record = record_pieces(storage, bs) * kPiece, gap = record - bs * column;
-  static constexpr int team  = bs <= 32 && record <= 1024 ? 32 : record <= 1600 ? 64 : 128;
-  static constexpr int lanes = ld / vector, slots = team / lanes;
+  // a warp where it has enough lanes for two columns and a row is soon multiplied
+  static constexpr int lanes = ld / vector, team = lanes <= 16 && bs <= 32 && record <= 1024 ? 32 : record <= 1600 ? 64 : 128;
+  static constexpr int slots = team / lanes;
 
   // x: a thread gathers `width` entries at a time, a block's `gatherers` threads, `ahead` loads fly together
   static constexpr int width     = std::min(bs % 4 == 0 ? 4 : bs % 2 == 0 ? 2 : 1, 16 / number);
@@ -85,7 +86,7 @@ template <PCMCPIPrecision storage, class T, int bs> constexpr int resident_block
   return (sizeof(T) == sizeof(double) ? 640 : 1024) / (R::team * R::shape.rows);
 }
 
-// For one right-hand side, one range of blocks, and no row with more than args.capacity of them
+// For one right-hand side, one range of blocks, and no thread block with more than args.capacity of them
 template <PCMCPIPrecision storage, class T, int bs>
 __global__ void __launch_bounds__(Resident<storage, T, bs>::team *Resident<storage, T, bs>::shape.rows, resident_blocks<storage, T, bs>())
     relax_resident(RelaxArgs args)
@@ -100,16 +101,21 @@ __global__ void __launch_bounds__(Resident<storage, T, bs>::team *Resident<stora
   const int           t = static_cast<int>(threadIdx.x) % R::team, in = static_cast<int>(threadIdx.x) / R::team;
   const std::uint32_t place = blockIdx.x * static_cast<unsigned>(shape.rows) + static_cast<unsigned>(in);
   if (place >= args.row_count) return;
-  const std::size_t   row      = args.first_row + place;
-  const uint4         head     = __ldg(reinterpret_cast<const uint4 *>(args.rows) + row);
-  const bool          lower    = args.flags & kLower;
-  const std::uint32_t begin    = head.x + (lower ? 0U : head.y);
-  const int           count    = static_cast<int>((lower ? head.y : 0U) + (args.flags & kUpper ? head.z : 0U));
-  const int           capacity = static_cast<int>(args.capacity);
-  std::byte          *mine = memory + in * shape.bytes(capacity), *rest = mine + shape.bytes(capacity) - R::fixed_bytes;
-  T                  *xs = reinterpret_cast<T *>(mine + capacity * R::record), *partial = reinterpret_cast<T *>(rest);
-  T                  *residuals = reinterpret_cast<T *>(rest + R::partial_bytes);
-  std::uint64_t      *barrier   = reinterpret_cast<std::uint64_t *>(rest + R::fixed_bytes - kPiece);
+  const std::size_t row   = args.first_row + place;
+  const bool        lower = args.flags & kLower, upper = args.flags & kUpper;
+  const auto        load_row  = [&](std::size_t r) { return __ldg(reinterpret_cast<const uint4 *>(args.rows) + r); };
+  const auto        blocks_of = [&](uint4 r) { return static_cast<int>((lower ? r.y : 0U) + (upper ? r.z : 0U)); };
+  const uint4       head      = load_row(row);
+  int               before    = 0; // blocks of the rows before it in this thread block
+#pragma unroll
+  for (int r = 1; r < shape.rows; ++r)
+    if (r <= in) before += blocks_of(load_row(row - static_cast<unsigned>(r)));
+  const std::uint32_t begin = head.x + (lower ? 0U : head.y);
+  const int           count = blocks_of(head), capacity = static_cast<int>(args.capacity);
+  std::byte          *mine = memory + before * R::record, *fixed = memory + shape.fixed_at(capacity) + in * R::fixed_bytes;
+  T                  *xs = reinterpret_cast<T *>(memory + capacity * R::record) + before * bs, *partial = reinterpret_cast<T *>(fixed);
+  T                  *residuals = reinterpret_cast<T *>(fixed + R::partial_bytes);
+  std::uint64_t      *barrier   = reinterpret_cast<std::uint64_t *>(fixed + R::fixed_bytes - kPiece);
 
   // All that does not depend on x is loaded before the kernel waits for the color before it. The heads come first: x waits for them.
   const int  k0 = t / R::gatherers, j0 = t % R::gatherers * R::width;

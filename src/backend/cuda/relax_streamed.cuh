@@ -124,7 +124,8 @@ __device__ __forceinline__ void multiply_stage(const StreamShape &shape, const s
 }
 
 template <PCMCPIPrecision storage, class T, int vector, bool warp>
-__global__ void __launch_bounds__(warp ? 64 : 128, warp ? 16 : 8) relax_streamed(RelaxArgs args)
+__global__ void __launch_bounds__(warp ? 64 : 128, (sizeof(T) == sizeof(double) ? 512 : 768) / (warp ? 64 : 128))
+    relax_streamed(RelaxArgs args)
 {
   constexpr int     gathered = storage == PC_MCPI_PRECISION_INT4           ? 1
                                : vector * static_cast<int>(sizeof(T)) > 16 ? 16 / static_cast<int>(sizeof(T))

@@ -46,7 +46,8 @@ template <PCMCPIPrecision storage, class T, int vector> void set_streamed(RelaxK
 }
 
 // Sizes for which relax_resident is compiled
-using ResidentSizes = std::integer_sequence<int, 9, 10, 11, 12, 13, 14, 15, 16, 20, 24, 32, 48, 64>;
+using ResidentSizes =
+    std::integer_sequence<int, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 40, 48, 64>;
 
 template <PCMCPIPrecision storage, class T, int... sizes> RelaxKernel large_kernel(int bs, std::integer_sequence<int, sizes...>)
 {
