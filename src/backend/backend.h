@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "core/stored_matrix.h"
 
@@ -52,11 +53,11 @@ class Backend {
 public:
   virtual ~Backend() = default;
 
-  // Numeric set-up; see StoredMatrix::refresh.
+  // Numeric set-up; see StoredMatrix::refresh. A backend whose device fails keeps step with the other ranks and says so in status.
   virtual int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status) = 0;
   // Records of stored blocks (lower, then upper triangle) for the ranks that own their columns, and the transposed operator made of ours and theirs.
   virtual std::size_t record_size() const                                                       = 0;
-  virtual void        pack_records(const std::vector<Offset> &stored, std::byte *records) const = 0;
+  virtual void        pack_records(const std::vector<Offset> &stored, std::byte *records) = 0;
   virtual void        build_transposed(const ColorPlan &transposed, const std::byte *received)  = 0;
 
   virtual void load_rhs(const Application &application, const ConstColumns &b)   = 0;
@@ -75,6 +76,7 @@ public:
   // Does what record does, which exchanges nothing: by calling it, or by replaying what an earlier call with this key launched.
   virtual int replay(const RunKey &, const std::function<int()> &record) { return record(); }
 
+  virtual std::string   problem() const { return {}; } // what Defect::backend was
   virtual std::size_t   memory_bytes() const = 0; // where the sweeps run
   virtual const Scales &scales() const       = 0;
 };
@@ -85,8 +87,9 @@ struct BackendConfig {
 };
 
 std::unique_ptr<Backend> make_reference_backend(const ColorPlan &plan, const BackendConfig &config);
-std::unique_ptr<Backend> make_cuda_backend(const ColorPlan &plan, const BackendConfig &config,
-                                           const CpuKernels &kernels); // if built with it
+// Let a reference backend sweep with what another backend has stored; see StoredMatrix::adopt_records().
+void adopt_records(Backend &reference, const std::byte *records);
+std::unique_ptr<Backend> make_cuda_backend(const ColorPlan &plan, const BackendConfig &config); // if built with it
 std::unique_ptr<Backend> make_host_backend(const ColorPlan &plan, const BackendConfig &config, const CpuKernels &kernels);
 
 } // namespace mcpi

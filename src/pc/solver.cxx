@@ -91,7 +91,7 @@ PetscErrorCode Solver::symbolic(Mat pmat, const MatrixParts &parts, const Settin
   PetscCall(ColoringCreate(graph_, settings.coloring, options, &coloring_));
   PetscCall(OrderingCreate(graph_, coloring_, settings.ordering, coordinates, &order, &ordering_used_));
   PetscCall(PlanBuild(graph_, coloring_, order, on_device() ? Arrangement::as_ordered : Arrangement::equal_rows_together, &built_));
-  values_ = make_matrix_values(parts, graph_);
+  values_ = make_matrix_values(parts, graph_, on_device());
   PetscCall(create_halo(settings));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -127,22 +127,28 @@ PetscErrorCode Solver::create_halo(const Settings &settings)
 PetscErrorCode Solver::numeric(const MatrixParts &parts)
 {
   NumericStatus status;
+  void         *stream = nullptr;
   const auto    reduce = [this](double *values, int count) {
     return static_cast<int>(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, MPI_MAX, graph_.comm));
   };
 
   PetscFunctionBegin;
   transposed_current_ = false;
-  PetscCall(values_->open(parts));
+  if (on_device()) PetscCall(UserStream(&stream));
+  PetscCall(values_->open(parts, stream));
   const int error = backend_->refresh(*values_, reduce, status);
   PetscCall(values_->close());
   PetscCallMPI(error);
-  // the smallest bad block row of all ranks, its defect in the last digit
-  constexpr PetscInt64 kDigit = 8, kNone = std::numeric_limits<PetscInt64>::max();
+  // the smallest bad block row of all ranks, its defect in the last digit; a failed device goes first
+  constexpr PetscInt64 kDigit = 8, kNone = std::numeric_limits<PetscInt64>::max(), kDevice = -1;
   PetscInt64           first = kNone;
-  if (status.defect != Defect::none)
+  if (status.defect == Defect::backend)
+    first = kDevice;
+  else if (status.defect != Defect::none)
     first = static_cast<PetscInt64>(graph_.row_start + status.row) * kDigit + static_cast<int>(status.defect);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPIU_INT64, MPI_MIN, graph_.comm));
+  PetscCheck(first != kDevice, graph_.comm, PETSC_ERR_LIB, "PCMCPI: %s",
+             backend_->problem().empty() ? "the device of another rank failed in the numeric set-up" : backend_->problem().c_str());
   if (first != kNone) failure_ = {static_cast<Defect>(first % kDigit), static_cast<PetscInt>(first / kDigit)};
   PetscFunctionReturn(PETSC_SUCCESS);
 }

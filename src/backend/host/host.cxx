@@ -64,7 +64,7 @@ public:
     return matrix_.refresh(source, reduce, status);
   }
   std::size_t record_size() const override { return matrix_.record_size(); }
-  void        pack_records(const std::vector<Offset> &stored, std::byte *records) const override { matrix_.pack_records(stored, records); }
+  void        pack_records(const std::vector<Offset> &stored, std::byte *records) override { matrix_.pack_records(stored, records); }
   void        build_transposed(const ColorPlan &plan, const std::byte *received) override { matrix_.build_transposed(plan, received); }
 
   void load_rhs(const Application &application, const ConstColumns &b) override

@@ -18,7 +18,8 @@ public:
     return matrix_.refresh(source, reduce, status);
   }
   std::size_t record_size() const override { return matrix_.record_size(); }
-  void        pack_records(const std::vector<Offset> &stored, std::byte *records) const override { matrix_.pack_records(stored, records); }
+  void        pack_records(const std::vector<Offset> &stored, std::byte *records) override { matrix_.pack_records(stored, records); }
+  void        adopt(const std::byte *records) { matrix_.adopt_records(records); }
   void        build_transposed(const ColorPlan &plan, const std::byte *received) override { matrix_.build_transposed(plan, received); }
 
   void load_rhs(const Application &application, const ConstColumns &b) override
@@ -143,6 +144,11 @@ private:
 std::unique_ptr<Backend> make_reference_backend(const ColorPlan &plan, const BackendConfig &config)
 {
   return std::make_unique<ReferenceBackend>(plan, config);
+}
+
+void adopt_records(Backend &reference, const std::byte *records)
+{
+  dynamic_cast<ReferenceBackend &>(reference).adopt(records);
 }
 
 } // namespace mcpi
