@@ -70,6 +70,8 @@ public:
   // what it relaxed there in publish(), and takes from there what an exchange wrote in accept(). Rows are plan columns.
   virtual void       *vector()                                          = 0;
   virtual std::size_t entry_bytes(const Application &application) const = 0;
+  // Of the rounded copy of x that products read (core/gather.h), a block row; 0: they read x itself
+  virtual std::size_t gathered_bytes(const Application &) const { return 0; }
   virtual void        publish(const Application &, Row /*begin*/, Row /*end*/) {}
   virtual void        accept(const Application &, Row /*begin*/, Row /*end*/) {}
 
@@ -84,6 +86,7 @@ public:
 struct BackendConfig {
   NumericConfig numeric;
   bool          double_vectors = false;
+  bool          bfp16_gather   = false; // products read x as core/gather.h rounds it; with double vectors for tests only
 };
 
 std::unique_ptr<Backend> make_reference_backend(const ColorPlan &plan, const BackendConfig &config);

@@ -342,7 +342,8 @@ std::string name(const Kind &kind)
                      : kind.kernels ? kind.kernels->name
                                     : "reference") +
          " " + storages[kind.config.numeric.storage] + " vectors " + (kind.config.double_vectors ? "fp64 " : "fp32 ") +
-         forms[kind.config.numeric.form] + " " + scalings[kind.config.numeric.scaling];
+         (kind.config.bfp16_gather ? "gathered as bfp16 " : "") + forms[kind.config.numeric.form] + " " +
+         scalings[kind.config.numeric.scaling];
 }
 
 std::string name(const Smoothing &run)
