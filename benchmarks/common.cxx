@@ -1,6 +1,7 @@
 #include "common.h"
 
 #include <algorithm>
+#include <sstream>
 
 #if PETSC_VERSION_LT(3, 19, 0)
 #define PETSC_SUCCESS 0
@@ -33,6 +34,19 @@ PetscErrorCode ReadCommonOptions(CommonOptions *options)
   PetscCall(ReadText("-mesh", &options->mesh));
   PetscCall(ReadText("-json", &options->json));
   PetscCall(ReadText("-commit", &options->commit));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ReadList(const char *option, std::vector<std::string> *list)
+{
+  std::string text;
+
+  PetscFunctionBegin;
+  PetscCall(ReadText(option, &text));
+  if (text.empty()) PetscFunctionReturn(PETSC_SUCCESS);
+  std::istringstream in(text);
+  list->clear();
+  for (std::string one; std::getline(in, one, ',');) list->push_back(one);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -16,6 +16,7 @@ struct CommonOptions {
 };
 PetscErrorCode ReadCommonOptions(CommonOptions *options);
 PetscErrorCode ReadText(const char *option, std::string *text);
+PetscErrorCode ReadList(const char *option, std::vector<std::string> *list); // separated by commas
 
 double      Median(std::vector<double> values);
 std::string CommandLine(int argc, char **argv);

@@ -11,7 +11,6 @@ static char help[] =
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -187,18 +186,11 @@ PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &
 
 PetscErrorCode read_options(Options *options)
 {
-  std::string precisions;
-
   PetscFunctionBegin;
   PetscCall(bench::ReadCommonOptions(options));
   PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-coordinates", &options->coordinates, nullptr));
   PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-check", &options->check, nullptr));
-  PetscCall(bench::ReadText("-precision", &precisions));
-  if (!precisions.empty()) {
-    std::istringstream list(precisions);
-    options->precisions.clear();
-    for (std::string one; std::getline(list, one, ',');) options->precisions.push_back(one);
-  }
+  PetscCall(bench::ReadList("-precision", &options->precisions));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -24,6 +24,8 @@ PETSC_EXTERN PetscErrorCode PCMCPISetOffdiagPrecision(PC, PCMCPIPrecision);
 PETSC_EXTERN PetscErrorCode PCMCPIGetOffdiagPrecision(PC, PCMCPIPrecision *);
 PETSC_EXTERN PetscErrorCode PCMCPISetVectorPrecision(PC, PCMCPIPrecision);
 PETSC_EXTERN PetscErrorCode PCMCPIGetVectorPrecision(PC, PCMCPIPrecision *);
+PETSC_EXTERN PetscErrorCode PCMCPISetGatherPrecision(PC, PCMCPIGatherPrecision);
+PETSC_EXTERN PetscErrorCode PCMCPIGetGatherPrecision(PC, PCMCPIGatherPrecision *);
 PETSC_EXTERN PetscErrorCode PCMCPISetForm(PC, PCMCPIForm);
 PETSC_EXTERN PetscErrorCode PCMCPIGetForm(PC, PCMCPIForm *);
 PETSC_EXTERN PetscErrorCode PCMCPISetScaling(PC, PCMCPIScaling);

@@ -46,6 +46,22 @@ typedef enum {
 } PCMCPIPrecision;
 
 /*E
+   PCMCPIGatherPrecision - what the products of off-diagonal blocks read of the vector that is relaxed
+
+   Values:
++  `PC_MCPI_GATHER_PRECISION_FP32`  - its entries, in the vectors' precision
+-  `PC_MCPI_GATHER_PRECISION_BFP16` - 16-bit block floating point: integers -32767..32767 and one power of two per block row
+
+   Level: advanced
+
+   Note:
+   The vector itself stays in its precision.
+
+.seealso: `PCMCPISetGatherPrecision()`
+E*/
+typedef enum { PC_MCPI_GATHER_PRECISION_FP32, PC_MCPI_GATHER_PRECISION_BFP16 } PCMCPIGatherPrecision;
+
+/*E
    PCMCPIForm - the two forms of the same iteration
 
    Values:

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "core/stored_matrix.h"
 
@@ -52,11 +53,11 @@ class Backend {
 public:
   virtual ~Backend() = default;
 
-  // Numeric set-up; see StoredMatrix::refresh.
+  // Numeric set-up; see StoredMatrix::refresh. A backend whose device fails keeps step with the other ranks and says so in status.
   virtual int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status) = 0;
   // Records of stored blocks (lower, then upper triangle) for the ranks that own their columns, and the transposed operator made of ours and theirs.
   virtual std::size_t record_size() const                                                       = 0;
-  virtual void        pack_records(const std::vector<Offset> &stored, std::byte *records) const = 0;
+  virtual void        pack_records(const std::vector<Offset> &stored, std::byte *records) = 0;
   virtual void        build_transposed(const ColorPlan &transposed, const std::byte *received)  = 0;
 
   virtual void load_rhs(const Application &application, const ConstColumns &b)   = 0;
@@ -69,12 +70,15 @@ public:
   // what it relaxed there in publish(), and takes from there what an exchange wrote in accept(). Rows are plan columns.
   virtual void       *vector()                                          = 0;
   virtual std::size_t entry_bytes(const Application &application) const = 0;
+  // Of the rounded copy of x that products read (core/gather.h), a block row; 0: they read x itself
+  virtual std::size_t gathered_bytes(const Application &) const { return 0; }
   virtual void        publish(const Application &, Row /*begin*/, Row /*end*/) {}
   virtual void        accept(const Application &, Row /*begin*/, Row /*end*/) {}
 
   // Does what record does, which exchanges nothing: by calling it, or by replaying what an earlier call with this key launched.
   virtual int replay(const RunKey &, const std::function<int()> &record) { return record(); }
 
+  virtual std::string   problem() const { return {}; } // what Defect::backend was
   virtual std::size_t   memory_bytes() const = 0; // where the sweeps run
   virtual const Scales &scales() const       = 0;
 };
@@ -82,11 +86,13 @@ public:
 struct BackendConfig {
   NumericConfig numeric;
   bool          double_vectors = false;
+  bool          bfp16_gather   = false; // products read x as core/gather.h rounds it; with double vectors for tests only
 };
 
 std::unique_ptr<Backend> make_reference_backend(const ColorPlan &plan, const BackendConfig &config);
-std::unique_ptr<Backend> make_cuda_backend(const ColorPlan &plan, const BackendConfig &config,
-                                           const CpuKernels &kernels); // if built with it
+// Let a reference backend sweep with what another backend has stored; see StoredMatrix::adopt_records().
+void adopt_records(Backend &reference, const std::byte *records);
+std::unique_ptr<Backend> make_cuda_backend(const ColorPlan &plan, const BackendConfig &config); // if built with it
 std::unique_ptr<Backend> make_host_backend(const ColorPlan &plan, const BackendConfig &config, const CpuKernels &kernels);
 
 } // namespace mcpi

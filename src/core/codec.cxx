@@ -8,10 +8,7 @@
 namespace mcpi {
 namespace {
 
-constexpr std::uint32_t kFloatInf    = 0x7f800000u;
-constexpr int           kInt8Limit   = 127;
-constexpr int           kInt4Limit   = 7;
-constexpr int           kNibbleShift = 8; // nibbles hold q + 8
+constexpr std::uint32_t kFloatInf = 0x7f800000u;
 
 template <typename Number> Number load(const std::byte *record, std::size_t k)
 {
@@ -112,18 +109,6 @@ std::uint16_t to_bf16(double value)
 double from_bf16(std::uint16_t bits)
 {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
-}
-
-int shared_exponent(double max_abs, int limit)
-{
-  if (max_abs == 0) return 0;
-  // limit is 127/64 * 2^6 or 7/4 * 2^2: compare the fractions, which lie in [1, 2)
-  const int           leading   = limit == kInt8Limit ? 6 : 2;
-  const std::uint64_t bits      = std::bit_cast<std::uint64_t>(max_abs);
-  const std::uint64_t fraction  = bits & ((std::uint64_t{1} << 52) - 1);
-  const std::uint64_t threshold = static_cast<std::uint64_t>(limit - (1 << leading)) << (52 - leading);
-  const int           e         = static_cast<int>(bits >> 52) - 1023 - leading + (fraction > threshold ? 1 : 0);
-  return std::clamp(e, kMinSharedExponent, kMaxSharedExponent);
 }
 
 bool encode_block(PCMCPIPrecision storage, int bs, const double *block, std::byte *record)

@@ -6,6 +6,7 @@
 // through float for the 16-bit formats.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -14,6 +15,10 @@
 namespace mcpi {
 
 constexpr int kMaxFlatBlock = 8; // up to here SIMD code treats a block as one run of bs*bs numbers
+
+constexpr int kInt8Limit   = 127; // largest integers
+constexpr int kInt4Limit   = 7;
+constexpr int kNibbleShift = 8; // nibbles hold q + 8
 
 // Inside these bounds 2^e and every value q*2^e is a normal float, made from e by (e + 127) << 23.
 constexpr int kMinSharedExponent = -126;
@@ -54,7 +59,18 @@ std::uint16_t to_fp16(double value);
 double        from_fp16(std::uint16_t bits);
 std::uint16_t to_bf16(double value);
 double        from_bf16(std::uint16_t bits);
-// Smallest e with max_abs <= limit * 2^e, kept within the bounds above; limit is 127 or 7. 0 for a zero block.
-int shared_exponent(double max_abs, int limit);
+
+// Smallest e with max_abs <= limit * 2^e, kept within the bounds above; limit is kInt8Limit or kInt4Limit. 0 for a zero block.
+constexpr int shared_exponent(double max_abs, int limit)
+{
+  if (max_abs == 0) return 0;
+  // limit is 127/64 * 2^6 or 7/4 * 2^2: compare the fractions, which lie in [1, 2)
+  const int           leading   = limit == kInt8Limit ? 6 : 2;
+  const std::uint64_t bits      = std::bit_cast<std::uint64_t>(max_abs);
+  const std::uint64_t fraction  = bits & ((std::uint64_t{1} << 52) - 1);
+  const std::uint64_t threshold = static_cast<std::uint64_t>(limit - (1 << leading)) << (52 - leading);
+  const int           e         = static_cast<int>(bits >> 52) - 1023 - leading + (fraction > threshold ? 1 : 0);
+  return e < kMinSharedExponent ? kMinSharedExponent : e > kMaxSharedExponent ? kMaxSharedExponent : e;
+}
 
 } // namespace mcpi

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/codec.h"
 #include "core/dense.h"
@@ -17,18 +16,12 @@ std::size_t longest_row(const Triangle &triangle)
   return static_cast<std::size_t>(longest);
 }
 
-bool finite(const std::vector<double> &values)
-{
-  return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
-}
-
 } // namespace
 
 StoredMatrix::StoredMatrix(const ColorPlan &plan, const NumericConfig &config, const CpuKernels &kernels)
     : plan_(plan), config_(config), kernels_(kernels), block_size_squared_(static_cast<std::size_t>(plan.bs) * plan.bs),
-      record_size_(record_bytes(config.storage, plan.bs)), scales_(unit_scales(plan.bs)), candidate_(scales_),
-      dmap_(plan.rows * block_size_squared_), left_(block_size_squared_), maxima_(block_size_squared_),
-      global_maxima_(block_size_squared_ + 1), inverse_(block_size_squared_), work_(3 * static_cast<std::size_t>(plan.bs)), pivot_(plan.bs),
+      record_size_(record_bytes(config.storage, plan.bs)), keeper_(config, plan.bs), dmap_(plan.rows * block_size_squared_),
+      left_(block_size_squared_), inverse_(block_size_squared_), work_(3 * static_cast<std::size_t>(plan.bs)), pivot_(plan.bs),
       lower_(plan.lower.col.size() * record_size_ + kReadPadding), upper_(plan.upper.col.size() * record_size_ + kReadPadding)
 {
   const std::size_t longest = std::max(longest_row(plan.lower), longest_row(plan.upper));
@@ -43,7 +36,8 @@ Defect StoredMatrix::convert_triangle(const Triangle &triangle, Row plan_row, co
   if (count == 0) return Defect::none;
   for (int k = 0; k < count; ++k) pointers_[k] = offdiag[triangle.source[begin + k]];
   std::byte *out = records + static_cast<std::size_t>(begin) * record_size_;
-  if (!kernels_.premultiply(plan_.bs, left_.data(), scales_.right.data(), pointers_.data(), count, scaled_.data(), maxima_.data())) {
+  if (!kernels_.premultiply(plan_.bs, left_.data(), scales().right.data(), pointers_.data(), count, scaled_.data(),
+                            keeper_.maxima().data())) {
     std::fill(out, out + static_cast<std::size_t>(count) * record_size_, std::byte{0});
     const auto finite_block = [this](const double *block) {
       return std::all_of(block, block + block_size_squared_, [](double value) { return std::isfinite(value); });
@@ -75,8 +69,8 @@ Defect StoredMatrix::convert_row(Row plan_row, BlockRows &source, Pass pass)
   for (int j = 0; j < bs; ++j)
     for (int i = 0; i < bs; ++i) {
       const double d    = inverse_[j * bs + i];
-      dmap[j * bs + i]  = d / scales_.right[i] / (prescaled ? 1.0 : scales_.left[j]);
-      left_[j * bs + i] = prescaled ? scales_.left[i] * d : (i == j ? scales_.left[i] : 0.0);
+      dmap[j * bs + i]  = d / scales().right[i] / (prescaled ? 1.0 : scales().left[j]);
+      left_[j * bs + i] = prescaled ? scales().left[i] * d : (i == j ? scales().left[i] : 0.0);
     }
   const Defect lower = convert_triangle(plan_.lower, plan_row, offdiag, pass, lower_.data());
   const Defect upper = convert_triangle(plan_.upper, plan_row, offdiag, pass, upper_.data());
@@ -86,7 +80,6 @@ Defect StoredMatrix::convert_row(Row plan_row, BlockRows &source, Pass pass)
 void StoredMatrix::convert(BlockRows &source, Pass pass, NumericStatus &status)
 {
   status = NumericStatus();
-  std::fill(maxima_.begin(), maxima_.end(), 0.0);
   for (Row row = 0; row < plan_.rows; ++row) {
     const Defect defect = convert_row(row, source, pass);
     if (defect == Defect::none || (status.row >= 0 && status.row < plan_.row_of[row])) continue;
@@ -94,36 +87,9 @@ void StoredMatrix::convert(BlockRows &source, Pass pass, NumericStatus &status)
   }
 }
 
-// Maxima of the true values over all ranks, and behind them whether any rank met a value that the storage cannot hold
-int StoredMatrix::reduce_maxima(const MaxReduce &reduce, const NumericStatus &status)
-{
-  const int bs = plan_.bs;
-  for (int q = 0; q < bs; ++q)
-    for (int p = 0; p < bs; ++p) {
-      const double value         = maxima_[p + q * bs] / (scales_.left[p] * scales_.right[q]);
-      global_maxima_[p + q * bs] = std::isnan(value) ? std::numeric_limits<double>::infinity() : value; // MPI_MAX of a NaN is anything
-    }
-  global_maxima_.back() = status.defect == Defect::unrepresentable ? 1.0 : 0.0;
-  return reduce(global_maxima_.data(), static_cast<int>(global_maxima_.size()));
-}
-
 int StoredMatrix::refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status)
 {
-  const bool scaled = config_.scaling != PC_MCPI_SCALING_NONE, first = scaled && !have_scales_;
-  convert(source, first ? Pass::maxima_only : Pass::store, status);
-  if (!scaled) return 0;
-  if (const int error = reduce_maxima(reduce, status)) return error;
-  if (!finite(global_maxima_)) return 0; // some rank reports the bad row
-  compute_scales(config_.form, config_.scaling, config_.storage, plan_.bs, global_maxima_, candidate_);
-  const bool other = scales_.left != candidate_.left || scales_.right != candidate_.right;
-  // one factor for all fills fp16's range to the end: no slack
-  const bool slack = config_.scaling == PC_MCPI_SCALING_BALANCED && global_maxima_.back() == 0.0;
-  if (first || (slack ? scales_moved(scales_, candidate_) : other)) {
-    std::swap(scales_, candidate_);
-    have_scales_ = true;
-    convert(source, Pass::store, status);
-  }
-  return 0;
+  return keeper_.refresh([&](Pass pass) { convert(source, pass, status); }, reduce, status);
 }
 
 const std::byte *StoredMatrix::record(Offset stored) const
@@ -139,6 +105,13 @@ void StoredMatrix::pack_records(const std::vector<Offset> &stored, std::byte *re
     std::copy_n(record(block), record_size_, records);
     records += record_size_;
   }
+}
+
+void StoredMatrix::adopt_records(const std::byte *records)
+{
+  const std::size_t lower = plan_.lower.col.size() * record_size_, upper = plan_.upper.col.size() * record_size_;
+  std::copy_n(records, lower, lower_.data());
+  std::copy_n(records + lower, upper, upper_.data());
 }
 
 void StoredMatrix::build_transposed(const ColorPlan &transposed, const std::byte *received)

@@ -134,6 +134,7 @@ const Access table[] = {
     ACCESS(HaloFrequency, frequency, PCMCPIHaloFrequency, next_application),
     ACCESS(Overlap, overlap, PetscBool, next_application),
     ACCESS(OffdiagPrecision, offdiag, PCMCPIPrecision, values),
+    ACCESS(GatherPrecision, gather, PCMCPIGatherPrecision, values),
     ACCESS(Form, form, PCMCPIForm, values),
     ACCESS(Scaling, scaling, PCMCPIScaling, values),
     ACCESS(Backend, backend, PCMCPIBackendType, values),

@@ -69,7 +69,7 @@ PetscErrorCode create_cuda(MPI_Comm comm, const ColorPlan &plan, const BackendCo
 
   PetscFunctionBegin;
   try {
-    *backend = make_cuda_backend(plan, config, simd_kernels());
+    *backend = make_cuda_backend(plan, config);
   } catch (const std::exception &e) {
     problem = e.what();
   }

@@ -112,6 +112,7 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
 .  -pc_mcpi_omega <1.0>                                          - relaxation factor, 0 < omega < 2
 .  -pc_mcpi_offdiag_precision <fp32,fp64,fp16,bf16,int8,int4>    - storage of the off-diagonal blocks
 .  -pc_mcpi_vector_precision <fp32,fp64>                         - vectors inside the sweeps
+.  -pc_mcpi_gather_precision <fp32,bfp16>                        - what off-diagonal products read of x
 .  -pc_mcpi_form <prescaled,factored>                            - store D^{-1}O, or O and apply D^{-1} in every sweep
 .  -pc_mcpi_scaling <balanced,global,none>                       - exact scaling before blocks are rounded
 .  -pc_mcpi_restart <0>                                          - recompute the residual in `PetscScalar` every so many sweeps

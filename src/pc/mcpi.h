@@ -42,9 +42,14 @@ PetscErrorCode PCSetFromOptions_MCPI(PC pc, CompatOptionItems items);
 PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer);
 
 // Names of the enumerations for options and views, PETSc's layout: values, type name, prefix, nullptr
-extern const char *const SweepNames[], *const PrecisionNames[],
-                                           *const FormNames[], *const ScalingNames[], *const BackendNames[], *const HaloNames[],
-                                                                                                                 *const FrequencyNames[],
-                                                                                                                     *const OrderingNames[];
+extern const char *const SweepNames[];
+extern const char *const PrecisionNames[];
+extern const char *const GatherNames[];
+extern const char *const FormNames[];
+extern const char *const ScalingNames[];
+extern const char *const BackendNames[];
+extern const char *const HaloNames[];
+extern const char *const FrequencyNames[];
+extern const char *const OrderingNames[];
 
 } // namespace mcpi

@@ -5,6 +5,7 @@ namespace mcpi {
 
 const char *const SweepNames[]     = {"forward", "backward", "symmetric", "PCMCPISweepType", "PC_MCPI_SWEEP_", nullptr};
 const char *const PrecisionNames[] = {"fp64", "fp32", "fp16", "bf16", "int8", "int4", "PCMCPIPrecision", "PC_MCPI_PRECISION_", nullptr};
+const char *const GatherNames[]    = {"fp32", "bfp16", "PCMCPIGatherPrecision", "PC_MCPI_GATHER_PRECISION_", nullptr};
 const char *const FormNames[]      = {"prescaled", "factored", "PCMCPIForm", "PC_MCPI_FORM_", nullptr};
 const char *const ScalingNames[]   = {"none", "global", "balanced", "PCMCPIScaling", "PC_MCPI_SCALING_", nullptr};
 const char *const BackendNames[]   = {"auto", "host", "cuda", "kokkos", "reference", "PCMCPIBackendType", "PC_MCPI_BACKEND_", nullptr};
@@ -76,6 +77,8 @@ PetscErrorCode PCSetFromOptions_MCPI(PC pc, CompatOptionItems PetscOptionsObject
                         "PCMCPISetOffdiagPrecision", PrecisionNames, PCMCPIGetOffdiagPrecision, PCMCPISetOffdiagPrecision));
   PetscCall(enumeration(pc, PetscOptionsObject, "-pc_mcpi_vector_precision", "Vectors inside the sweeps: fp64 or fp32",
                         "PCMCPISetVectorPrecision", PrecisionNames, PCMCPIGetVectorPrecision, PCMCPISetVectorPrecision));
+  PetscCall(enumeration(pc, PetscOptionsObject, "-pc_mcpi_gather_precision", "What off-diagonal products read of x",
+                        "PCMCPISetGatherPrecision", GatherNames, PCMCPIGetGatherPrecision, PCMCPISetGatherPrecision));
   PetscCall(enumeration(pc, PetscOptionsObject, "-pc_mcpi_form", "Store D^{-1}O, or O and apply D^{-1} in every sweep", "PCMCPISetForm",
                         FormNames, PCMCPIGetForm, PCMCPISetForm));
   PetscCall(enumeration(pc, PetscOptionsObject, "-pc_mcpi_scaling", "Scaling before blocks are rounded", "PCMCPISetScaling", ScalingNames,

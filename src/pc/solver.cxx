@@ -91,18 +91,22 @@ PetscErrorCode Solver::symbolic(Mat pmat, const MatrixParts &parts, const Settin
   PetscCall(ColoringCreate(graph_, settings.coloring, options, &coloring_));
   PetscCall(OrderingCreate(graph_, coloring_, settings.ordering, coordinates, &order, &ordering_used_));
   PetscCall(PlanBuild(graph_, coloring_, order, on_device() ? Arrangement::as_ordered : Arrangement::equal_rows_together, &built_));
-  values_ = make_matrix_values(parts, graph_);
+  values_ = make_matrix_values(parts, graph_, on_device());
   PetscCall(create_halo(settings));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode Solver::create_backend(const Settings &settings)
 {
-  const BackendConfig config{{settings.offdiag, settings.form, settings.scaling}, settings.vector_precision() == PC_MCPI_PRECISION_FP64};
+  const BackendConfig config{{settings.offdiag, settings.form, settings.scaling},
+                             settings.vector_precision() == PC_MCPI_PRECISION_FP64,
+                             settings.gather == PC_MCPI_GATHER_PRECISION_BFP16};
 
   PetscFunctionBegin;
   PetscCheck(settings.offdiag != PC_MCPI_PRECISION_FP64 || config.double_vectors, graph_.comm, PETSC_ERR_ARG_INCOMP,
              "-pc_mcpi_offdiag_precision fp64 needs -pc_mcpi_vector_precision fp64");
+  PetscCheck(!config.bfp16_gather || !config.double_vectors, graph_.comm, PETSC_ERR_ARG_INCOMP,
+             "-pc_mcpi_gather_precision bfp16 needs -pc_mcpi_vector_precision fp32, which needs -pc_mcpi_offdiag_precision below fp64");
   PetscCall(BackendCreate(graph_.comm, choice_.type, plan(), config, &backend_));
   have_transposed_ = false;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -127,22 +131,28 @@ PetscErrorCode Solver::create_halo(const Settings &settings)
 PetscErrorCode Solver::numeric(const MatrixParts &parts)
 {
   NumericStatus status;
+  void         *stream = nullptr;
   const auto    reduce = [this](double *values, int count) {
     return static_cast<int>(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, MPI_MAX, graph_.comm));
   };
 
   PetscFunctionBegin;
   transposed_current_ = false;
-  PetscCall(values_->open(parts));
+  if (on_device()) PetscCall(UserStream(&stream));
+  PetscCall(values_->open(parts, stream));
   const int error = backend_->refresh(*values_, reduce, status);
   PetscCall(values_->close());
   PetscCallMPI(error);
-  // the smallest bad block row of all ranks, its defect in the last digit
-  constexpr PetscInt64 kDigit = 8, kNone = std::numeric_limits<PetscInt64>::max();
+  // the smallest bad block row of all ranks, its defect in the last digit; a failed device goes first
+  constexpr PetscInt64 kDigit = 8, kNone = std::numeric_limits<PetscInt64>::max(), kDevice = -1;
   PetscInt64           first = kNone;
-  if (status.defect != Defect::none)
+  if (status.defect == Defect::backend)
+    first = kDevice;
+  else if (status.defect != Defect::none)
     first = static_cast<PetscInt64>(graph_.row_start + status.row) * kDigit + static_cast<int>(status.defect);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPIU_INT64, MPI_MIN, graph_.comm));
+  PetscCheck(first != kDevice, graph_.comm, PETSC_ERR_LIB, "PCMCPI: %s",
+             backend_->problem().empty() ? "the device of another rank failed in the numeric set-up" : backend_->problem().c_str());
   if (first != kNone) failure_ = {static_cast<Defect>(first % kDigit), static_cast<PetscInt>(first / kDigit)};
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -251,10 +261,13 @@ double Solver::sweep_bytes(const Settings &settings, PetscInt its) const
   const Driver      driver(plan(), *backend_, *halo_, config);
   const double      passes = static_cast<double>(its) * (settings.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1);
   const double      entry  = static_cast<double>(backend_->entry_bytes(application));
-  // per block: record and column; per row and pass: two row pointers, right-hand side and x read, x written
-  double bytes = static_cast<double>(driver.blocks_read(application, static_cast<int>(its), true)) *
+  // per block: record and column; per row and pass: two row pointers, right-hand side and x read, x written. Of a rounded copy what is read
+  // and written comes to that, and x itself is read for omega only.
+  const double gathered = static_cast<double>(backend_->gathered_bytes(application));
+  const double vectors  = gathered > 0.0 ? (settings.omega == 1.0 ? 2.0 : 3.0) * entry + 2.0 * gathered : 3.0 * entry;
+  double       bytes    = static_cast<double>(driver.blocks_read(application, static_cast<int>(its), true)) *
                      static_cast<double>(backend_->record_size() + sizeof(Row)) +
-                 passes * plan().rows * (3.0 * entry + 2.0 * sizeof(Offset));
+                 passes * plan().rows * (vectors + 2.0 * sizeof(Offset));
   if (settings.form == PC_MCPI_FORM_FACTORED) bytes += passes * plan().rows * static_cast<double>(plan().bs) * plan().bs * sizeof(double);
   return bytes;
 }

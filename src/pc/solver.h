@@ -18,21 +18,22 @@
 namespace mcpi {
 
 struct Settings {
-  PetscInt            its          = 1;
-  PetscReal           omega        = 1.0;
-  PetscInt            restart      = 0;
-  PCMCPISweepType     sweep        = PC_MCPI_SWEEP_FORWARD;
-  PCMCPIPrecision     offdiag      = PC_MCPI_PRECISION_FP32;
-  PCMCPIPrecision     vector       = PC_MCPI_PRECISION_FP32;
-  bool                vector_given = false; // else it follows offdiag
-  PCMCPIForm          form         = PC_MCPI_FORM_PRESCALED;
-  PCMCPIScaling       scaling      = PC_MCPI_SCALING_BALANCED;
-  PCMCPIBackendType   backend      = PC_MCPI_BACKEND_AUTO;
-  PCMCPIHaloType      halo         = PC_MCPI_HALO_AUTO;
-  PCMCPIHaloFrequency frequency    = PC_MCPI_HALO_FREQUENCY_COLOR;
-  bool                overlap      = true;
-  PCMCPIOrderingType  ordering     = PC_MCPI_ORDERING_AUTO;
-  std::string         coloring     = "jplf";
+  PetscInt              its          = 1;
+  PetscReal             omega        = 1.0;
+  PetscInt              restart      = 0;
+  PCMCPISweepType       sweep        = PC_MCPI_SWEEP_FORWARD;
+  PCMCPIPrecision       offdiag      = PC_MCPI_PRECISION_FP32;
+  PCMCPIPrecision       vector       = PC_MCPI_PRECISION_FP32;
+  bool                  vector_given = false; // else it follows offdiag
+  PCMCPIGatherPrecision gather       = PC_MCPI_GATHER_PRECISION_FP32;
+  PCMCPIForm            form         = PC_MCPI_FORM_PRESCALED;
+  PCMCPIScaling         scaling      = PC_MCPI_SCALING_BALANCED;
+  PCMCPIBackendType     backend      = PC_MCPI_BACKEND_AUTO;
+  PCMCPIHaloType        halo         = PC_MCPI_HALO_AUTO;
+  PCMCPIHaloFrequency   frequency    = PC_MCPI_HALO_FREQUENCY_COLOR;
+  bool                  overlap      = true;
+  PCMCPIOrderingType    ordering     = PC_MCPI_ORDERING_AUTO;
+  std::string           coloring     = "jplf";
 
   PCMCPIPrecision vector_precision() const
   {

@@ -47,6 +47,10 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
   if (s.restart) PetscCall(PetscViewerASCIIPrintf(viewer, "  residual recomputed every %" PetscInt_FMT " sweeps\n", s.restart));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  off-diagonal blocks: %s, %s form, scaling %s; vectors: %s\n", PrecisionNames[s.offdiag],
                                    FormNames[s.form], ScalingNames[s.scaling], PrecisionNames[s.vector_precision()]));
+  if (s.gather == PC_MCPI_GATHER_PRECISION_BFP16)
+    PetscCall(PetscViewerASCIIPrintf(
+        viewer, "  products read x as %s: safe with KSPFGMRES, and with KSPRICHARDSON and -pc_mcpi_restart%s\n", GatherNames[s.gather],
+        s.scaling == PC_MCPI_SCALING_BALANCED ? "" : "; SI units need -pc_mcpi_scaling balanced"));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  halo: sf, exchanged every %s, overlap %s\n", FrequencyNames[s.frequency],
                                    s.overlap ? "true" : "false"));
   if (Data(pc).solver.ready())

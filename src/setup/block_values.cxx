@@ -1,6 +1,7 @@
 #include "setup/block_values.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "pc/compat.h"
 
@@ -27,7 +28,7 @@ class BaijValues final : public MatrixValues {
 public:
   explicit BaijValues(const BlockGraph &graph) : graph_(graph), blocks_(longest_row(graph)) {}
 
-  PetscErrorCode open(const MatrixParts &parts) override
+  PetscErrorCode open(const MatrixParts &parts, void *) override
   {
     PetscFunctionBegin;
     PetscCall(open_piece(parts.diag, diag_));
@@ -60,6 +61,26 @@ public:
     offdiag = blocks_.data();
   }
 
+  ValueArrays arrays() override
+  {
+    ValueArrays arrays;
+    arrays.layout   = ValueLayout::blocks;
+    arrays.piece[0] = diag_.values;
+    arrays.piece[1] = offdiag_.values;
+    return arrays;
+  }
+
+  PieceStructure structure(int p) const override
+  {
+    const RowStructure &rows = (p == 0 ? diag_ : offdiag_).structure;
+    PieceStructure      piece;
+    if (!rows.i) return piece;
+    piece.ptr.assign(rows.i, rows.i + graph_.rows + 1);
+    for (Row row = 0; row < graph_.rows && p == 0; ++row)
+      piece.diagonal.push_back(static_cast<Row>(std::find(rows.j + rows.i[row], rows.j + rows.i[row + 1], row) - (rows.j + rows.i[row])));
+    return piece;
+  }
+
 private:
   // MatSeqBAIJRestoreArray() does no more than forget the pointer
   static PetscErrorCode open_piece(Mat mat, Piece &piece)
@@ -78,6 +99,50 @@ private:
   std::vector<const double *> blocks_;
 };
 
+// Where the entries of an AIJ matrix's scalar rows belong: visit(block, column, entry) with the block's number among the row's off-diagonal
+// blocks, -1 for the diagonal one, and the entry's column in it
+class AijEntries {
+public:
+  AijEntries(const BlockGraph &graph, const PetscInt *garray) : graph_(graph), garray_(garray) {}
+
+  template <class Visit> void diag(const RowStructure &structure, Row row, int p, const Visit &visit) const
+  {
+    const Row     *columns    = graph_.col.data() + graph_.ptr[row], *at = columns;
+    const PetscInt scalar_row = static_cast<PetscInt>(row) * graph_.bs + p;
+    for (PetscInt k = structure.i[scalar_row]; k < structure.i[scalar_row + 1]; ++k) {
+      const Row         block  = static_cast<Row>(structure.j[k] / graph_.bs);
+      const std::size_t column = static_cast<std::size_t>(structure.j[k] - static_cast<PetscInt>(block) * graph_.bs);
+      if (block == row) {
+        visit(std::ptrdiff_t{-1}, column, k);
+        continue;
+      }
+      while (*at != block) ++at; // both ascend
+      visit(at - columns, column, k);
+    }
+  }
+
+  template <class Visit> void offdiag(const RowStructure &structure, Row row, int p, const Visit &visit) const
+  {
+    const Row     *columns    = graph_.col.data() + graph_.ptr[row], *at = ghosts(row);
+    const PetscInt scalar_row = static_cast<PetscInt>(row) * graph_.bs + p;
+    for (PetscInt k = structure.i[scalar_row]; k < structure.i[scalar_row + 1]; ++k) {
+      const Row block = graph_.rows + graph_.ghost_of_column[structure.j[k]];
+      while (*at != block) ++at;
+      visit(at - columns, static_cast<std::size_t>(garray_[structure.j[k]] % graph_.bs), k);
+    }
+  }
+
+  // The first ghost column of a row
+  const Row *ghosts(Row row) const
+  {
+    return std::lower_bound(graph_.col.data() + graph_.ptr[row], graph_.col.data() + graph_.ptr[row + 1], graph_.rows);
+  }
+
+private:
+  const BlockGraph &graph_;
+  const PetscInt   *garray_;
+};
+
 // AIJ: entries are gathered into dense blocks; those that are not stored are zero.
 class AijValues final : public MatrixValues {
 public:
@@ -88,7 +153,7 @@ public:
     for (std::size_t k = 0; k < blocks_.size(); ++k) blocks_[k] = dense_.data() + (k + 1) * size_;
   }
 
-  PetscErrorCode open(const MatrixParts &parts) override
+  PetscErrorCode open(const MatrixParts &parts, void *) override
   {
     PetscFunctionBegin;
     parts_ = parts;
@@ -115,53 +180,22 @@ public:
 
   void row(Row local_row, const double *&diagonal, const double *const *&offdiag) override
   {
-    const Offset begin = graph_.ptr[local_row], end = graph_.ptr[local_row + 1];
-    std::fill_n(dense_.begin(), static_cast<std::size_t>(end - begin + 1) * size_, 0.0);
-    const Row *columns = graph_.col.data() + begin;
-    const Row *ghosts  = std::lower_bound(columns, graph_.col.data() + end, graph_.rows);
+    const AijEntries entries(graph_, parts_.garray);
+    std::fill_n(dense_.begin(), static_cast<std::size_t>(graph_.ptr[local_row + 1] - graph_.ptr[local_row] + 1) * size_, 0.0);
     for (int p = 0; p < graph_.bs; ++p) {
-      gather_diag(local_row, p, columns);
-      if (offdiag_.values) gather_offdiag(local_row, p, columns, ghosts);
+      const auto put = [&](const PetscScalar *values) {
+        return [=, this](std::ptrdiff_t block, std::size_t column, PetscInt k) {
+          dense_[static_cast<std::size_t>(block + 1) * size_ + column * graph_.bs + p] = values[k];
+        };
+      };
+      entries.diag(diag_.structure, local_row, p, put(diag_.values));
+      if (offdiag_.values) entries.offdiag(offdiag_.structure, local_row, p, put(offdiag_.values));
     }
     diagonal = dense_.data();
     offdiag  = blocks_.data();
   }
 
 private:
-  void gather_diag(Row row, int p, const Row *columns)
-  {
-    const PetscInt scalar_row = static_cast<PetscInt>(row) * graph_.bs + p;
-    const Row     *at         = columns;
-    for (PetscInt k = diag_.structure.i[scalar_row]; k < diag_.structure.i[scalar_row + 1]; ++k) {
-      const Row         block  = static_cast<Row>(diag_.structure.j[k] / graph_.bs);
-      const std::size_t column = static_cast<std::size_t>(diag_.structure.j[k] - static_cast<PetscInt>(block) * graph_.bs);
-      if (block == row) {
-        dense_[column * graph_.bs + p] = diag_.values[k];
-        continue;
-      }
-      while (*at != block) ++at; // both ascend
-      entry(at - columns, column, p) = diag_.values[k];
-    }
-  }
-
-  void gather_offdiag(Row row, int p, const Row *columns, const Row *ghosts)
-  {
-    const PetscInt scalar_row = static_cast<PetscInt>(row) * graph_.bs + p;
-    const Row     *at         = ghosts;
-    for (PetscInt k = offdiag_.structure.i[scalar_row]; k < offdiag_.structure.i[scalar_row + 1]; ++k) {
-      const PetscInt    scalar_column = offdiag_.structure.j[k];
-      const Row         block         = graph_.rows + graph_.ghost_of_column[scalar_column];
-      const std::size_t column        = static_cast<std::size_t>(parts_.garray[scalar_column] % graph_.bs);
-      while (*at != block) ++at;
-      entry(at - columns, column, p) = offdiag_.values[k];
-    }
-  }
-
-  double &entry(std::ptrdiff_t block, std::size_t column, int p)
-  {
-    return dense_[(static_cast<std::size_t>(block) + 1) * size_ + column * graph_.bs + p];
-  }
-
   const BlockGraph           &graph_;
   const std::size_t           size_;
   MatrixParts                 parts_;
@@ -170,11 +204,110 @@ private:
   std::vector<const double *> blocks_;
 };
 
+#if defined(PETSC_HAVE_CUDA)
+
+// AIJ with its values on a CUDA device, where they stay; the structure is the host's.
+class DeviceAijValues final : public MatrixValues {
+public:
+  explicit DeviceAijValues(const BlockGraph &graph) : graph_(graph) {}
+
+  PetscErrorCode open(const MatrixParts &parts, void *stream) override
+  {
+    PetscFunctionBegin;
+    parts_  = parts;
+    stream_ = stream;
+    PetscCall(diag_.structure.open(parts.diag, false));
+    PetscCall(MatSeqAIJCUSPARSEGetArrayRead(parts.diag, &diag_.values));
+    if (parts.offdiag) {
+      PetscCall(offdiag_.structure.open(parts.offdiag, false));
+      PetscCall(MatSeqAIJCUSPARSEGetArrayRead(parts.offdiag, &offdiag_.values));
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  PetscErrorCode close() override
+  {
+    PetscFunctionBegin;
+    PetscCall(MatSeqAIJCUSPARSERestoreArrayRead(parts_.diag, &diag_.values));
+    PetscCall(diag_.structure.close());
+    if (parts_.offdiag) {
+      PetscCall(MatSeqAIJCUSPARSERestoreArrayRead(parts_.offdiag, &offdiag_.values));
+      PetscCall(offdiag_.structure.close());
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  void row(Row, const double *&, const double *const *&) override
+  {
+    throw std::logic_error("values on a device are not read by rows");
+  }
+
+  ValueArrays arrays() override
+  {
+    ValueArrays arrays;
+    arrays.layout   = ValueLayout::scalar_rows;
+    arrays.device   = true;
+    arrays.stream   = stream_;
+    arrays.piece[0] = diag_.values;
+    arrays.piece[1] = parts_.offdiag ? offdiag_.values : nullptr;
+    return arrays;
+  }
+
+  PieceStructure structure(int p) const override
+  {
+    const RowStructure &rows = (p == 0 ? diag_ : offdiag_).structure;
+    const AijEntries    entries(graph_, parts_.garray);
+    const Offset        square = static_cast<Offset>(graph_.bs) * graph_.bs;
+    PieceStructure      piece;
+    if (!rows.i) return piece;
+    piece.ptr.push_back(0);
+    for (Row row = 0; row < graph_.rows; ++row) {
+      const Row *columns = graph_.col.data() + graph_.ptr[row], *ghosts = entries.ghosts(row);
+      if (p == 0) piece.diagonal.push_back(static_cast<Row>(std::lower_bound(columns, ghosts, row) - columns));
+      piece.ptr.push_back(piece.ptr.back() + (p == 0 ? ghosts - columns + 1 : graph_.col.data() + graph_.ptr[row + 1] - ghosts));
+    }
+    if (static_cast<Offset>(rows.i[rows.rows]) == piece.ptr.back() * square) return piece; // all blocks are full
+    piece.entry_ptr.assign(rows.i, rows.i + rows.rows + 1);
+    piece.slot.resize(static_cast<std::size_t>(piece.entry_ptr.back()));
+    for (Row row = 0; row < graph_.rows; ++row)
+      for (int i = 0; i < graph_.bs; ++i) {
+        const auto slot = [&](std::ptrdiff_t place, std::size_t column, PetscInt k) {
+          piece.slot[static_cast<std::size_t>(k)] = static_cast<std::uint32_t>(place * square + static_cast<Offset>(column) * graph_.bs + i);
+        };
+        if (p == 0) {
+          const std::ptrdiff_t diagonal = piece.diagonal[static_cast<std::size_t>(row)];
+          entries.diag(rows, row, i, [&](std::ptrdiff_t block, std::size_t column, PetscInt k) {
+            slot(block < 0 ? diagonal : block < diagonal ? block : block + 1, column, k);
+          });
+        } else {
+          const std::ptrdiff_t first = entries.ghosts(row) - (graph_.col.data() + graph_.ptr[row]);
+          entries.offdiag(rows, row, i, [&](std::ptrdiff_t block, std::size_t column, PetscInt k) { slot(block - first, column, k); });
+        }
+      }
+    return piece;
+  }
+
+private:
+  const BlockGraph &graph_;
+  MatrixParts       parts_;
+  Piece             diag_, offdiag_;
+  void             *stream_ = nullptr;
+};
+
+#endif
+
 } // namespace
 
-std::unique_ptr<MatrixValues> make_matrix_values(const MatrixParts &parts, const BlockGraph &graph)
+std::unique_ptr<MatrixValues> make_matrix_values(const MatrixParts &parts, const BlockGraph &graph, bool in_place)
 {
   if (parts.blocked) return std::make_unique<BaijValues>(graph);
+#if defined(PETSC_HAVE_CUDA)
+  PetscBool cusparse = PETSC_FALSE;
+  if (in_place && PetscObjectTypeCompare((PetscObject)parts.diag, MATSEQAIJCUSPARSE, &cusparse) == PETSC_SUCCESS && cusparse)
+    return std::make_unique<DeviceAijValues>(graph);
+#else
+  (void)in_place;
+#endif
   return std::make_unique<AijValues>(graph);
 }
 

@@ -10,12 +10,13 @@ namespace mcpi {
 
 class MatrixValues : public BlockRows {
 public:
-  // Arrays are held between open and close only.
-  virtual PetscErrorCode open(const MatrixParts &parts) = 0;
-  virtual PetscErrorCode close()                        = 0;
+  // Arrays are held between open and close only. stream: on which a device's values are made
+  virtual PetscErrorCode open(const MatrixParts &parts, void *stream) = 0;
+  virtual PetscErrorCode close()                                      = 0;
 };
 
-// For matrices with the structure of this graph, which must outlive the result.
-std::unique_ptr<MatrixValues> make_matrix_values(const MatrixParts &parts, const BlockGraph &graph);
+// For matrices with the structure of this graph, which must outlive the result. in_place: values on a device may be left there; then row() is
+// not to be called.
+std::unique_ptr<MatrixValues> make_matrix_values(const MatrixParts &parts, const BlockGraph &graph, bool in_place);
 
 } // namespace mcpi

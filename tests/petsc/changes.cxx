@@ -25,6 +25,8 @@ constexpr Change changes[] = {
     {"-pc_mcpi_omega 0.75", [](PC pc) { return PCMCPISetOmega(pc, 0.75); }},
     {"-pc_mcpi_restart 2", [](PC pc) { return PCMCPISetRestart(pc, 2); }},
     {"-pc_mcpi_offdiag_precision int8", [](PC pc) { return PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_INT8); }},
+    {"-pc_mcpi_gather_precision bfp16", [](PC pc) { return PCMCPISetGatherPrecision(pc, PC_MCPI_GATHER_PRECISION_BFP16); }},
+    {"-pc_mcpi_gather_precision fp32", [](PC pc) { return PCMCPISetGatherPrecision(pc, PC_MCPI_GATHER_PRECISION_FP32); }},
     {"-pc_mcpi_vector_precision fp64", [](PC pc) { return PCMCPISetVectorPrecision(pc, PC_MCPI_PRECISION_FP64); }},
     {"-pc_mcpi_form factored", [](PC pc) { return PCMCPISetForm(pc, PC_MCPI_FORM_FACTORED); }},
     {"-pc_mcpi_scaling global", [](PC pc) { return PCMCPISetScaling(pc, PC_MCPI_SCALING_GLOBAL); }},

@@ -48,6 +48,29 @@ PetscErrorCode fgmres_iterations(Mat mat, const Values &b, const std::string &op
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// |b - A x| / |b|
+double relative_residual(const BlockMatrix &matrix, const Values &b, const Values &x)
+{
+  Values r = matrix.multiply(x);
+  for (std::size_t i = 0; i < r.size(); ++i) r[i] = b[i] - r[i];
+  return norm(r) / norm(b);
+}
+
+// True relative residual of a solver in one cycle; a reason that is not positive counts as 1
+PetscErrorCode solve_to_1e_10(Mat mat, const BlockMatrix &matrix, const Values &b, const std::string &options, double *residual,
+                              PetscInt *its)
+{
+  OwnedSolver        ksp;
+  KSPConvergedReason reason;
+  Values             x;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_ksp(mat, mat, "-ksp_gmres_restart 100 -ksp_max_it 100 -ksp_rtol 1e-10 " + options, &ksp));
+  PetscCall(solve(ksp, b, &x, &reason, its));
+  *residual = reason > 0 ? relative_residual(matrix, b, x) : 1.0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Relative residuals after 1, 2, ... applications of PCApplyRichardson with so many sweeps
 PetscErrorCode residual_history(Mat mat, const BlockMatrix &matrix, const Values &b, const std::string &options, int applications,
                                 std::vector<double> *history)
@@ -60,9 +83,7 @@ PetscErrorCode residual_history(Mat mat, const BlockMatrix &matrix, const Values
   PetscCall(create_pc(mat, options, &pc));
   for (int k = 0; k < applications; ++k) {
     PetscCall(apply_richardson(pc, b, k == 0, 1, &x));
-    Values r = matrix.multiply(x);
-    for (std::size_t i = 0; i < r.size(); ++i) r[i] = b[i] - r[i];
-    history->push_back(norm(r) / norm(b));
+    history->push_back(relative_residual(matrix, b, x));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -171,14 +192,68 @@ TEST(restarts_let_few_bits_follow_fp64)
                               " -pc_mcpi_offdiag_precision " + c.precision,
                           &pc));
       PetscCall(apply(pc, b, &x));
-      Values r = matrix.multiply(x);
-      for (std::size_t i = 0; i < r.size(); ++i) r[i] = b[i] - r[i];
-      CHECK_LE(norm(r) / norm(b), 1.01 * history.back() + 1e-12);
+      CHECK_LE(relative_residual(matrix, b, x), 1.01 * history.back() + 1e-12);
     }
     // and without restarts they stop at their floor
     PetscCall(residual_history(mat, matrix, b, "-pc_mcpi_its 30 -pc_mcpi_offdiag_precision fp64", 1, &fp64));
     PetscCall(residual_history(mat, matrix, b, "-pc_mcpi_its 30 -pc_mcpi_offdiag_precision int4", 1, &history));
     CHECK_LE(1e3 * fp64[0], history[0]);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// x that products read in 16 bits: no iteration more, except where a method takes the map for linear.
+TEST(rounded_gather_converges_with_fgmres_and_with_restarts)
+{
+  PetscFunctionBeginUser;
+  for (const bool si : {false, true}) {
+    const BlockMatrix matrix = si ? si_matrix(kSlow) : plain_matrix(kSlow);
+    const Values      b      = matrix.multiply(noise(matrix.rows(), 1));
+    OwnedMat          mat;
+    PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+    for (const char *precision : {"fp16", "int8"}) {
+      const std::string blocks = std::string("-pc_mcpi_offdiag_precision ") + precision + " ", rounded = "-pc_mcpi_gather_precision bfp16 ",
+                        gmres = "-pc_mcpi_its 2 -ksp_pc_side right -ksp_type gmres ", fgmres = "-pc_mcpi_its 2 -ksp_type fgmres ",
+                        richardson = "-ksp_type richardson -ksp_max_it 20 -pc_mcpi_its 5 -pc_mcpi_restart 5 ";
+      Preconditioner with, without;
+      Values         x, y;
+      double         residual;
+      PetscInt       its, expected;
+      describe(std::string(precision) + (si ? " in SI units" : ""));
+      PetscCall(solve_to_1e_10(mat, matrix, b, fgmres + blocks, &residual, &expected));
+      PetscCall(solve_to_1e_10(mat, matrix, b, fgmres + blocks + rounded, &residual, &its));
+      CHECK_LE(residual, 1.1e-10);
+      CHECK_LE(its, expected + 1);
+      PetscCall(solve_to_1e_10(mat, matrix, b, richardson + blocks + rounded, &residual, &its));
+      CHECK_LE(residual, 1e-12);
+      // and this is what the option does
+      PetscCall(solve_to_1e_10(mat, matrix, b, gmres + blocks, &residual, &its));
+      CHECK_LE(residual, 1e-6);
+      PetscCall(solve_to_1e_10(mat, matrix, b, gmres + blocks + rounded, &residual, &its));
+      CHECK_LE(1e-6, residual);
+      CHECK_LE(residual, 2e-4);
+      PetscCall(create_pc(mat, blocks, &without));
+      PetscCall(create_pc(mat, blocks + rounded, &with));
+      PetscCall(apply(without, b, &x));
+      PetscCall(apply(with, b, &y));
+      CHECK_LE(1e-6, difference(y, x));
+      CHECK_LE(difference(y, x), 1e-4);
+      PetscCall(apply_transpose(without, b, &x));
+      PetscCall(apply_transpose(with, b, &y));
+      CHECK_LE(1e-6, difference(y, x));
+      CHECK_LE(difference(y, x), 1e-4);
+    }
+    // without balancing the largest unit of a row takes the digits of the others
+    if (si) {
+      double   residual;
+      PetscInt its, expected;
+      for (PetscInt *count : {&expected, &its})
+        PetscCall(solve_to_1e_10(mat, matrix, b,
+                                 std::string("-ksp_type fgmres -pc_mcpi_its 2 -pc_mcpi_gather_precision bfp16 -pc_mcpi_scaling ") +
+                                     (count == &its ? "none" : "balanced"),
+                                 &residual, count));
+      CHECK_LE(2 * expected, its);
+    }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -157,6 +157,20 @@ TEST(reference_backend_agrees_on_any_number_of_ranks)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Each rank rounds the ghosts that arrive as their owner rounds them.
+TEST(rounded_gather_is_the_same_on_any_number_of_ranks)
+{
+  Tally tally;
+
+  PetscFunctionBeginUser;
+  for (const Problem &problem : problems())
+    for (const char *precision : {"fp32", "int8"})
+      PetscCall(
+          compare_all(problem, std::string("-pc_mcpi_gather_precision bfp16 -pc_mcpi_offdiag_precision ") + precision, false, &tally));
+  tally.print();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 TEST(coloring_is_the_same_on_any_number_of_ranks)
 {
   PetscFunctionBeginUser;

@@ -76,8 +76,8 @@ TEST(options_refuse_bad_values_and_name_the_option)
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
-  for (const std::string name :
-       {"sweep", "offdiag_precision", "vector_precision", "form", "scaling", "backend", "halo", "halo_frequency", "ordering"}) {
+  for (const std::string name : {"sweep", "offdiag_precision", "vector_precision", "gather_precision", "form", "scaling", "backend", "halo",
+                                 "halo_frequency", "ordering"}) {
     Preconditioner pc;
     const Caught   caught = catch_error([&]() -> PetscErrorCode {
       PetscFunctionBeginUser;

@@ -26,8 +26,8 @@ PetscErrorCode create_sample(const std::string &options, OwnedMat *mat, Precondi
 }
 
 constexpr const char *option_names[] = {
-    "its",     "sweep",   "omega", "offdiag_precision", "vector_precision", "form",     "scaling",
-    "restart", "backend", "halo",  "halo_frequency",    "overlap",          "ordering", "mat_coloring_type"};
+    "its",  "gather_precision", "sweep",   "omega",    "offdiag_precision", "vector_precision", "form", "scaling", "restart", "backend",
+    "halo", "halo_frequency",   "overlap", "ordering", "mat_coloring_type"};
 
 std::string help;
 
@@ -107,8 +107,8 @@ TEST(help_lists_every_option)
     describe(option);
     CHECK(help.find(option + " ") != std::string::npos || help.find(option + ":") != std::string::npos);
   }
-  for (const char *value : {"forward backward symmetric", "fp64 fp32 fp16 bf16 int8 int4", "prescaled factored", "none global balanced",
-                            "color sweep", "auto natural rcm nd coordinates", "jplf"})
+  for (const char *value : {"forward backward symmetric", "fp64 fp32 fp16 bf16 int8 int4", "fp32 bfp16", "prescaled factored",
+                            "none global balanced", "color sweep", "auto natural rcm nd coordinates", "jplf"})
     CHECK_CONTAINS(help, value);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -127,6 +127,8 @@ TEST(setters_and_getters_agree)
   PetscCall(check_round_trip<PetscReal>(pc, PCMCPISetOmega, PCMCPIGetOmega, 1.9, 0.1));
   PetscCall(check_round_trip(pc, PCMCPISetOffdiagPrecision, PCMCPIGetOffdiagPrecision, PC_MCPI_PRECISION_INT4, PC_MCPI_PRECISION_BF16));
   PetscCall(check_round_trip(pc, PCMCPISetVectorPrecision, PCMCPIGetVectorPrecision, PC_MCPI_PRECISION_FP64, PC_MCPI_PRECISION_FP32));
+  PetscCall(check_round_trip(pc, PCMCPISetGatherPrecision, PCMCPIGetGatherPrecision, PC_MCPI_GATHER_PRECISION_BFP16,
+                             PC_MCPI_GATHER_PRECISION_FP32));
   PetscCall(check_round_trip(pc, PCMCPISetForm, PCMCPIGetForm, PC_MCPI_FORM_FACTORED, PC_MCPI_FORM_PRESCALED));
   PetscCall(check_round_trip(pc, PCMCPISetScaling, PCMCPIGetScaling, PC_MCPI_SCALING_NONE, PC_MCPI_SCALING_GLOBAL));
   PetscCall(check_round_trip<PetscInt>(pc, PCMCPISetRestart, PCMCPIGetRestart, 5, 0));
@@ -180,6 +182,50 @@ TEST(fp64_blocks_with_fp32_vectors_are_refused)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Given, or following the blocks
+TEST(rounded_gather_with_fp64_vectors_is_refused)
+{
+  const Values b = noise(sample().rows(), 1);
+  OwnedMat     mat;
+  Values       x;
+
+  PetscFunctionBeginUser;
+  for (const char *options : {"-pc_mcpi_vector_precision fp64", "-pc_mcpi_offdiag_precision fp64"}) {
+    Preconditioner pc;
+    describe(options);
+    PetscCall(create_sample(options, &mat, &pc));
+    PetscCall(apply(pc, b, &x));
+    PetscCall(PCMCPISetGatherPrecision(pc, PC_MCPI_GATHER_PRECISION_BFP16));
+    CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_gather_precision", PCSetUp(pc));
+    CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_vector_precision", PCSetUp(pc));
+    PetscCall(PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_INT8));
+    PetscCall(PCMCPISetVectorPrecision(pc, PC_MCPI_PRECISION_FP32));
+    PetscCall(apply(pc, b, &x));
+    CHECK(std::isfinite(norm(x)));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(view_says_when_rounded_gather_is_safe_and_counts_its_memory)
+{
+  OwnedMat       mat;
+  Preconditioner pc;
+  std::string    text, before;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_sample("-pc_mcpi_scaling none", &mat, &pc));
+  PetscCall(PCSetUp(pc));
+  PetscCall(view(pc, &before));
+  CHECK(before.find("bfp16") == std::string::npos);
+  PetscCall(PCMCPISetGatherPrecision(pc, PC_MCPI_GATHER_PRECISION_BFP16));
+  PetscCall(PCSetUp(pc));
+  PetscCall(view(pc, &text));
+  for (const char *part : {"bfp16", "KSPFGMRES", "-pc_mcpi_restart", "-pc_mcpi_scaling balanced"}) CHECK_CONTAINS(text, part);
+  const auto moved = [](const std::string &from) { return std::stod(from.substr(from.find("one sweep: ") + 11)); };
+  CHECK_LE(std::abs(moved(text) - moved(before) - sample().n * 3 * sizeof(float) * 1e-6), 1e-5); // a copy more is written
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 TEST(setters_refuse_bad_values_and_name_the_option)
 {
   OwnedMat         mat;
@@ -199,6 +245,7 @@ TEST(setters_refuse_bad_values_and_name_the_option)
   PetscCall(check_enumeration_refused(pc, PCMCPISetSweep, "-pc_mcpi_sweep"));
   PetscCall(check_enumeration_refused(pc, PCMCPISetOffdiagPrecision, "-pc_mcpi_offdiag_precision"));
   PetscCall(check_enumeration_refused(pc, PCMCPISetVectorPrecision, "-pc_mcpi_vector_precision"));
+  PetscCall(check_enumeration_refused(pc, PCMCPISetGatherPrecision, "-pc_mcpi_gather_precision"));
   PetscCall(check_enumeration_refused(pc, PCMCPISetForm, "-pc_mcpi_form"));
   PetscCall(check_enumeration_refused(pc, PCMCPISetScaling, "-pc_mcpi_scaling"));
   PetscCall(check_enumeration_refused(pc, PCMCPISetBackend, "-pc_mcpi_backend"));

@@ -257,6 +257,14 @@ TEST_P(HostKernels, BalancingMakesLowPrecisionFollowFp64InSiUnits)
         EXPECT_LT(balanced[k], 1.2 * exact[k] + floor)
             << name(Kind{{{storage, form, PC_MCPI_SCALING_BALANCED}, false}, GetParam()}) << " sweep " << k + 1;
     }
+    // x in 16 bits as well
+    for (const auto &[storage, floor] :
+         {Storage{PC_MCPI_PRECISION_FP32, 2e-4}, Storage{PC_MCPI_PRECISION_FP16, 4e-4}, Storage{PC_MCPI_PRECISION_INT8, 8e-3}}) {
+      const Kind   kind{{{storage, form, PC_MCPI_SCALING_BALANCED}, false, true}, GetParam()};
+      const Vector balanced = si.history(kind);
+      for (std::size_t k = 0; k < balanced.size(); ++k) EXPECT_LT(balanced[k], 1.2 * exact[k] + floor) << name(kind) << " sweep " << k + 1;
+    }
+    EXPECT_GT(si.history({{{PC_MCPI_PRECISION_FP32, form, PC_MCPI_SCALING_NONE}, false, true}, GetParam()}).back(), 1e-2);
     // what balancing is for
     EXPECT_GT(history(PC_MCPI_PRECISION_FP16, form, PC_MCPI_SCALING_GLOBAL, false).back(), 1e-2);
     EXPECT_GT(history(PC_MCPI_PRECISION_INT8, form, PC_MCPI_SCALING_GLOBAL, false).back(), 5e-2);

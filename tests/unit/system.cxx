@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <numeric>
 #include <thread>
 
 namespace mcpi::test {
@@ -102,7 +103,7 @@ int ThreadHalo::receive(int tag, Row begin, Row end, void *x)
 std::unique_ptr<Backend> make_backend(const ColorPlan &plan, const Kind &kind)
 {
 #if defined(MCPI_HAVE_CUDA)
-  if (kind.cuda) return make_cuda_backend(plan, kind.config, *kind.kernels);
+  if (kind.cuda) return make_cuda_backend(plan, kind.config);
 #endif
   return kind.kernels ? make_host_backend(plan, kind.config, *kind.kernels) : make_reference_backend(plan, kind.config);
 }
@@ -132,13 +133,32 @@ int System::on_ranks(const std::function<int(Peer &)> &work)
 
 NumericStatus System::refresh(const BlockMatrix &matrix)
 {
+  std::vector<MatrixRows> rows;
+  for (int rank = 0; rank < ranks_.count(); ++rank) rows.emplace_back(matrix, ranks_.start[rank]);
+  return refresh([&](int rank) -> BlockRows & { return rows[rank]; });
+}
+
+NumericStatus System::refresh(BlockRows &source)
+{
+  return refresh([&](int) -> BlockRows & { return source; });
+}
+
+NumericStatus System::refresh(const std::function<BlockRows &(int rank)> &source)
+{
   std::vector<NumericStatus> status(ranks_.count());
   const int                  error = on_ranks([&](Peer &peer) {
-    MatrixRows rows(matrix, ranks_.start[peer.rank]);
-    return backends_[peer.rank]->refresh(
-                         rows, [&](double *values, int count) { return reduce_max(peer, values, count); }, status[peer.rank]);
+    const auto reduce = [&](double *values, int count) { return reduce_max(peer, values, count); };
+    return backends_[peer.rank]->refresh(source(peer.rank), reduce, status[peer.rank]);
   });
   if (error != 0) throw std::runtime_error("refresh: error " + std::to_string(error));
+  exchange_transposed();
+  for (int rank = 0; rank < ranks_.count(); ++rank)
+    if (status[rank].defect != Defect::none) return {status[rank].defect, status[rank].row + ranks_.start[rank]};
+  return {};
+}
+
+void System::exchange_transposed()
+{
   for (int rank = 0; rank < ranks_.count(); ++rank) {
     const std::size_t      size = backends_[rank]->record_size();
     std::vector<std::byte> received(ranks_.received[rank].size() * size);
@@ -146,9 +166,18 @@ NumericStatus System::refresh(const BlockMatrix &matrix)
       backends_[ranks_.received[rank][k].rank]->pack_records({ranks_.received[rank][k].stored}, received.data() + k * size);
     backends_[rank]->build_transposed(ranks_.transposed[rank], received.data());
   }
-  for (int rank = 0; rank < ranks_.count(); ++rank)
-    if (status[rank].defect != Defect::none) return {status[rank].defect, status[rank].row + ranks_.start[rank]};
-  return {};
+}
+
+void System::adopt(System &other)
+{
+  for (int rank = 0; rank < ranks_.count(); ++rank) {
+    std::vector<Offset> all(static_cast<std::size_t>(ranks_.forward[rank].blocks()));
+    std::iota(all.begin(), all.end(), 0);
+    std::vector<std::byte> records(all.size() * other.backends_[rank]->record_size());
+    other.backends_[rank]->pack_records(all, records.data());
+    adopt_records(*backends_[rank], records.data());
+  }
+  exchange_transposed();
 }
 
 int System::apply_rank(const Smoothing &run, const Vector &b, const Vector &guess, Peer &peer, Vector &x)
@@ -313,7 +342,8 @@ std::string name(const Kind &kind)
                      : kind.kernels ? kind.kernels->name
                                     : "reference") +
          " " + storages[kind.config.numeric.storage] + " vectors " + (kind.config.double_vectors ? "fp64 " : "fp32 ") +
-         forms[kind.config.numeric.form] + " " + scalings[kind.config.numeric.scaling];
+         (kind.config.bfp16_gather ? "gathered as bfp16 " : "") + forms[kind.config.numeric.form] + " " +
+         scalings[kind.config.numeric.scaling];
 }
 
 std::string name(const Smoothing &run)

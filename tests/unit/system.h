@@ -64,7 +64,7 @@ private:
 struct Kind {
   BackendConfig     config;
   const CpuKernels *kernels = nullptr; // none: the reference backend
-  bool              cuda    = false;   // with these kernels for the set-up
+  bool              cuda    = false;
 };
 std::unique_ptr<Backend> make_backend(const ColorPlan &plan, const Kind &kind);
 Kind                     reference_kind(PCMCPIPrecision storage = PC_MCPI_PRECISION_FP64, PCMCPIForm form = PC_MCPI_FORM_PRESCALED,
@@ -83,6 +83,10 @@ public:
   System(const Ranks &ranks, const Kind &kind);
   // Numeric set-up, transposed too; the status with the smallest global row
   NumericStatus refresh(const BlockMatrix &matrix);
+  // The same from another source, on one rank
+  NumericStatus refresh(BlockRows &source);
+  // A reference's sweeps with the blocks that the other has stored
+  void adopt(System &other);
   // x of the whole matrix, right-hand sides one after the other, as b and guess. Every output is NaN before the call.
   Vector apply(const Smoothing &run, const Vector &b, const Vector &guess = {});
   Offset blocks_read(const Smoothing &run) const;
@@ -91,8 +95,10 @@ public:
   Backend &backend(int rank = 0) { return *backends_[rank]; }
 
 private:
-  int on_ranks(const std::function<int(Peer &)> &work);
-  int apply_rank(const Smoothing &run, const Vector &b, const Vector &guess, Peer &peer, Vector &x);
+  int           on_ranks(const std::function<int(Peer &)> &work);
+  NumericStatus refresh(const std::function<BlockRows &(int rank)> &source);
+  void          exchange_transposed();
+  int           apply_rank(const Smoothing &run, const Vector &b, const Vector &guess, Peer &peer, Vector &x);
 
   const Ranks                          &ranks_;
   std::vector<std::unique_ptr<Backend>> backends_;

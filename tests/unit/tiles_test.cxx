@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "system.h"
 
 namespace mcpi::test {
@@ -51,51 +49,6 @@ TEST(Tiles, HoldEveryRowOfAColorOnceAndNoMoreThanAThreadBlockTakes)
           next += static_cast<Row>(rows_of(tile));
         }
         EXPECT_EQ(next, part % 2 == 0 ? plan.boundary_end[part / 2] : plan.color_begin[part / 2 + 1]);
-      }
-    }
-}
-
-TEST(Tiles, PackEveryNumberExponentAndColumn)
-{
-  for (const PCMCPIPrecision storage : kStorages)
-    for (int bs = 1; bs <= kMaxSmallBlock; ++bs) {
-      const Problem    problem(60, bs);
-      const ColorPlan &plan = problem.plan();
-      StoredMatrix     stored(plan, {storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, plain_kernels());
-      MatrixRows       rows(problem.matrix);
-      NumericStatus    status;
-      ASSERT_EQ(stored.refresh(
-                    rows, [](double *, int) { return 0; }, status),
-                0);
-      const ItemShape        shape  = item_shape(storage, bs);
-      const TileLayout       layout = make_tiles(plan, shape, 128, 128);
-      std::vector<std::byte> packed(layout.bytes, std::byte{0xff});
-      pack_tiles(layout, storage, plan, stored.lower(false).records, stored.upper(false).records, packed.data());
-      const std::size_t record = record_bytes(storage, bs), first = has_exponent(storage) ? 1 : 0;
-      for (const Tile &tile : layout.tiles) {
-        const Row         begin = static_cast<Row>(tile.row), end = begin + static_cast<Row>(rows_of(tile));
-        const std::size_t count = ((tile.rows_lower & kLowerMask) + tile.upper + 3) / 4 * 4;
-        const std::byte  *base  = packed.data() + static_cast<std::size_t>(tile.offset) * kPiece;
-        std::size_t       k     = 0;
-        for (const Triangle *triangle : {&plan.lower, &plan.upper}) {
-          const std::byte *records = (triangle == &plan.lower ? stored.lower(false) : stored.upper(false)).records;
-          for (Offset block = triangle->ptr[begin]; block < triangle->ptr[end]; ++block) {
-            const std::byte       *from = records + static_cast<std::size_t>(block) * record;
-            std::vector<std::byte> numbers;
-            for (int slice = 0; slice < shape.items; ++slice, ++k) {
-              Row column;
-              for (int b = 0; b < 4; ++b)
-                reinterpret_cast<std::byte *>(&column)[b] = base[item_byte(shape, count, k, shape.column_at() + b)];
-              EXPECT_EQ(column, triangle->col[block]);
-              if (first) {
-                EXPECT_EQ(base[item_byte(shape, count, k, shape.numbers)], from[0]);
-              }
-              for (int b = 0; b < shape.numbers; ++b) numbers.push_back(base[item_byte(shape, count, k, b)]);
-            }
-            numbers.resize(record - first); // what fills the last item's columns
-            EXPECT_EQ(std::memcmp(numbers.data(), from + first, record - first), 0) << "storage " << storage << " bs " << bs;
-          }
-        }
       }
     }
 }

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "backend/backend.h"
-#include "backend/cuda/operator.h"
+#include "backend/cuda/numeric_setup.h"
 #include "backend/cuda/vectors.h"
 
 namespace mcpi {
@@ -16,35 +16,48 @@ constexpr std::size_t kMaxGraphs = 8; // kinds of applications whose launches ar
 
 class CudaBackend final : public Backend {
 public:
-  CudaBackend(const ColorPlan &plan, const BackendConfig &config, const CpuKernels &kernels)
-      : plan_(plan), config_(config), matrix_(plan, config.numeric, kernels),
-        number_(config.double_vectors ? sizeof(double) : sizeof(float)), forward_(plan, config.numeric.storage, config.double_vectors)
+  CudaBackend(const ColorPlan &plan, const BackendConfig &config)
+      : plan_(plan), config_(config), number_(config.double_vectors ? sizeof(double) : sizeof(float)),
+        forward_(plan, config.numeric.storage, config.double_vectors), setup_(config.numeric, forward_)
   {
     row_of_.upload(plan.row_of);
-    diagonal_.resize(static_cast<std::size_t>(plan.rows) * plan.bs * plan.bs);
-    scales_.resize(2 * static_cast<std::size_t>(plan.bs));
     reserve(1);
   }
 
   int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status) override
   {
-    if (const int error = matrix_.refresh(source, reduce, status)) return error;
-    forward_.upload(matrix_.lower(false).records, matrix_.upper(false).records);
-    if (plan_.rows > 0) diagonal_.upload(matrix_.diagonal_map(0), static_cast<std::size_t>(plan_.rows) * plan_.bs * plan_.bs);
-    std::vector<double> scales(matrix_.scales().left);
-    scales.insert(scales.end(), matrix_.scales().right.begin(), matrix_.scales().right.end());
-    scales_.upload(scales);
-    if (alpha_ != matrix_.scales().alpha) graphs_.clear();
-    alpha_ = matrix_.scales().alpha;
+    problem_.clear();
+    if (const int error = setup_.refresh(source, reduce, status, problem_, stream_)) return error;
+    if (alpha_ != setup_.scales().alpha) graphs_.clear();
+    alpha_ = setup_.scales().alpha;
     return 0;
   }
-  std::size_t record_size() const override { return matrix_.record_size(); }
-  void        pack_records(const std::vector<Offset> &stored, std::byte *records) const override { matrix_.pack_records(stored, records); }
-  void        build_transposed(const ColorPlan &plan, const std::byte *received) override
+
+  std::size_t record_size() const override { return record_bytes(config_.numeric.storage, plan_.bs); }
+  void        pack_records(const std::vector<Offset> &stored, std::byte *records) override
   {
-    matrix_.build_transposed(plan, received);
-    if (!transposed_) transposed_ = std::make_unique<Operator>(plan, config_.numeric.storage, config_.double_vectors);
-    transposed_->upload(matrix_.lower(true).records, matrix_.upper(true).records);
+    const std::vector<Location> all = locations();
+    std::vector<Location>       wanted;
+    for (const Offset block : stored) wanted.push_back(all[static_cast<std::size_t>(block)]);
+    DeviceArray<Location>  from;
+    DeviceArray<std::byte> to(wanted.size() * record_size());
+    from.upload(wanted);
+    read_records(forward_.numbers(), from.data(), wanted.size(), to.data(), stream_);
+    MCPI_CUDA(cudaGetLastError());
+    MCPI_CUDA(cudaMemcpyAsync(records, to.data(), wanted.size() * record_size(), cudaMemcpyDeviceToHost, stream_));
+    MCPI_CUDA(cudaStreamSynchronize(stream_));
+  }
+
+  void build_transposed(const ColorPlan &plan, const std::byte *received) override
+  {
+    if (!transposed_) {
+      transposed_ = std::make_unique<Operator>(plan, config_.numeric.storage, config_.double_vectors);
+      map_transposed(plan);
+    }
+    received_.upload(received, received_blocks_ * record_size());
+    fill_transposed(transposed_->numbers(), forward_.numbers(), sources_.data(), transposed_->tile_count(),
+                    static_cast<std::size_t>(plan.blocks()), received_.data(), stream_);
+    MCPI_CUDA(cudaGetLastError());
   }
 
   void load_rhs(const Application &application, const ConstColumns &b) override
@@ -53,9 +66,9 @@ public:
     join(application);
     VectorArgs args = vector_args(application, b.ld);
     if (prescaled() && !application.transposed)
-      args.diagonal = diagonal_.data();
+      args.diagonal = setup_.diagonal_map();
     else
-      args.scale = application.transposed ? right() : left();
+      args.scale = application.transposed ? setup_.right() : setup_.left();
     load_vector(args, config_.double_vectors, on_device(application, b, args.ld), rhs_.data(), stream_);
     MCPI_CUDA(cudaGetLastError());
   }
@@ -63,7 +76,7 @@ public:
   void load_guess(const Application &application, const ConstColumns &x) override
   {
     VectorArgs args = vector_args(application, x.ld);
-    args.scale      = right();
+    args.scale      = setup_.right();
     args.divide     = true;
     load_vector(args, config_.double_vectors, on_device(application, x, args.ld), x_.data(), stream_);
     MCPI_CUDA(cudaGetLastError());
@@ -81,8 +94,8 @@ public:
     args.x          = x_.data();
     args.rhs        = rhs_.data();
     args.kept       = kept_.data();
-    args.diagonal   = diagonal_.data();
-    args.alpha      = matrix_.scales().alpha;
+    args.diagonal   = setup_.diagonal_map();
+    args.alpha      = setup_.scales().alpha;
     args.omega      = application.omega;
     args.nrhs       = application.nrhs;
     const auto flag = [&](bool on, unsigned bit) { args.flags |= on ? bit : 0U; };
@@ -102,10 +115,10 @@ public:
   {
     VectorArgs args = vector_args(application, x.ld);
     if (prescaled() && application.transposed) {
-      args.diagonal   = diagonal_.data();
+      args.diagonal   = setup_.diagonal_map();
       args.transposed = true;
     } else {
-      args.scale = application.transposed ? left() : right();
+      args.scale = application.transposed ? setup_.left() : setup_.right();
     }
     if (x.device) {
       store_vector(args, config_.double_vectors, x_.data(), x.data, stream_);
@@ -164,10 +177,11 @@ public:
 
   std::size_t memory_bytes() const override
   {
-    return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + x_.bytes() + rhs_.bytes() + kept_.bytes() + diagonal_.bytes() +
-           scales_.bytes() + row_of_.bytes() + staging_.bytes();
+    return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + setup_.bytes() + sources_.bytes() + received_.bytes() + x_.bytes() +
+           rhs_.bytes() + kept_.bytes() + row_of_.bytes() + staging_.bytes();
   }
-  const Scales &scales() const override { return matrix_.scales(); }
+  const Scales &scales() const override { return setup_.scales(); }
+  std::string   problem() const override { return problem_; }
 
 private:
   struct Recorded {
@@ -175,9 +189,33 @@ private:
     GraphExec graph;
   };
 
-  bool          prescaled() const { return matrix_.config().form == PC_MCPI_FORM_PRESCALED; }
-  const double *left() const { return scales_.data(); }
-  const double *right() const { return scales_.data() + plan_.bs; }
+  bool prescaled() const { return config_.numeric.form == PC_MCPI_FORM_PRESCALED; }
+
+  // Of all blocks of the plan, by their stored number
+  std::vector<Location> locations() const
+  {
+    std::vector<Location> result(static_cast<std::size_t>(plan_.blocks()));
+    const std::size_t     lowers = plan_.lower.col.size();
+    forward_.for_blocks([&](Row, const Triangle &triangle, Offset k, std::uint32_t tile, std::uint32_t place) {
+      result[static_cast<std::size_t>(k) + (&triangle == &plan_.lower ? 0 : lowers)] = location(tile, place);
+    });
+    return result;
+  }
+
+  void map_transposed(const ColorPlan &plan)
+  {
+    const std::vector<Location> all   = locations();
+    const std::size_t           items = transposed_->small() ? static_cast<std::size_t>(item_shape(config_.numeric.storage, plan.bs).items) : 1;
+    std::vector<Location>       sources(transposed_->small() ? transposed_->item_count() : static_cast<std::size_t>(plan.blocks()));
+    received_blocks_ = 0;
+    transposed_->for_blocks([&](Row, const Triangle &triangle, Offset k, std::uint32_t tile, std::uint32_t place) {
+      const Offset stored = triangle.source[static_cast<std::size_t>(k)], received = stored - plan_.blocks();
+      if (received >= 0) received_blocks_ = std::max(received_blocks_, static_cast<std::size_t>(received) + 1);
+      std::fill_n(sources.begin() + static_cast<std::ptrdiff_t>(transposed_->item_number(tile, place)), items,
+                  received >= 0 ? kReceived | static_cast<Location>(received) : all[static_cast<std::size_t>(stored)]);
+    });
+    sources_.upload(sources);
+  }
 
   VectorArgs vector_args(const Application &application, std::ptrdiff_t ld) const
   {
@@ -247,26 +285,30 @@ private:
 
   const ColorPlan          &plan_;
   const BackendConfig       config_;
-  StoredMatrix              matrix_;
   const std::size_t         number_; // bytes of one in the vectors
   Stream                    stream_;
   Event                     ready_, done_;
   Operator                  forward_;
+  NumericSetup              setup_;
   std::unique_ptr<Operator> transposed_;
+  DeviceArray<Location>     sources_;             // of the transposed operator's items
+  std::size_t               received_blocks_ = 0; // of other ranks
+  DeviceArray<std::byte>    received_;
   DeviceArray<Row>          row_of_;
-  DeviceArray<double>       diagonal_, scales_, staging_;
+  DeviceArray<double>       staging_;
   DeviceArray<std::byte>    x_, rhs_, kept_;
   PinnedBytes               mirror_;
   double                    alpha_ = 0.0;
+  std::string               problem_;
   std::list<Recorded>       graphs_; // the latest first
 };
 
 } // namespace
 } // namespace cuda
 
-std::unique_ptr<Backend> make_cuda_backend(const ColorPlan &plan, const BackendConfig &config, const CpuKernels &kernels)
+std::unique_ptr<Backend> make_cuda_backend(const ColorPlan &plan, const BackendConfig &config)
 {
-  return std::make_unique<cuda::CudaBackend>(plan, config, kernels);
+  return std::make_unique<cuda::CudaBackend>(plan, config);
 }
 
 } // namespace mcpi

@@ -45,7 +45,9 @@ public:
   void upload(const T *from, std::size_t size)
   {
     resize(size);
-    if (size > 0) MCPI_CUDA(cudaMemcpy(data_, from, size * sizeof(T), cudaMemcpyHostToDevice));
+    if (size == 0) return;
+    MCPI_CUDA(cudaMemcpy(data_, from, size * sizeof(T), cudaMemcpyHostToDevice));
+    MCPI_CUDA(cudaStreamSynchronize(cudaStreamLegacy)); // the copy may return early, and other streams do not wait for it
   }
   void        upload(const std::vector<T> &from) { upload(from.data(), from.size()); }
   T          *data() { return data_; }

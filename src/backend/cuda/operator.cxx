@@ -1,65 +1,39 @@
 #include "backend/cuda/operator.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "backend/cuda/by_storage.h"
 
 namespace mcpi::cuda {
-namespace {
-
-RelaxKernel select_kernel(PCMCPIPrecision storage, bool double_vectors, int bs)
-{
-  switch (storage) {
-  case PC_MCPI_PRECISION_FP64:
-    return relax_kernel<PC_MCPI_PRECISION_FP64>(double_vectors, bs);
-  case PC_MCPI_PRECISION_FP32:
-    return relax_kernel<PC_MCPI_PRECISION_FP32>(double_vectors, bs);
-  case PC_MCPI_PRECISION_FP16:
-    return relax_kernel<PC_MCPI_PRECISION_FP16>(double_vectors, bs);
-  case PC_MCPI_PRECISION_BF16:
-    return relax_kernel<PC_MCPI_PRECISION_BF16>(double_vectors, bs);
-  case PC_MCPI_PRECISION_INT8:
-    return relax_kernel<PC_MCPI_PRECISION_INT8>(double_vectors, bs);
-  case PC_MCPI_PRECISION_INT4:
-    return relax_kernel<PC_MCPI_PRECISION_INT4>(double_vectors, bs);
-  }
-  return {};
-}
-
-} // namespace
 
 Operator::Operator(const ColorPlan &plan, PCMCPIPrecision storage, bool double_vectors)
-    : plan_(plan), storage_(storage), kernel_(select_kernel(storage, double_vectors, plan.bs))
+    : plan_(plan), storage_(storage),
+      kernel_(by_storage(storage, [&]<PCMCPIPrecision of> { return relax_kernel<of>(double_vectors, plan.bs); }))
 {
-  if (small()) {
-    layout_ = make_tiles(plan, item_shape(storage, plan.bs), kernel_.threads, kernel_.capacity);
-    tiles_.upload(layout_.tiles);
-    ends_.upload(layout_.ends);
-    blocks_.resize(layout_.bytes);
-    return;
-  }
-  if (plan.blocks() > static_cast<Offset>(0xffffffffU)) throw Error("the matrix is too large for the CUDA backend: use more ranks");
-  add_rows();
-  heads_.resize(static_cast<std::size_t>(plan.blocks()));
-  blocks_.resize(static_cast<std::size_t>(plan.blocks()) * record_pieces(storage, plan.bs) * kPiece);
-  const int most   = kernel_.stream.bytes * kernel_.stream.rows;
-  int       device = 0, limit = 0;
-  MCPI_CUDA(cudaGetDevice(&device));
-  MCPI_CUDA(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  if (most > limit) throw Error("the blocks are too large for the CUDA backend");
-  MCPI_CUDA(cudaFuncSetAttribute(kernel_.function, cudaFuncAttributeMaxDynamicSharedMemorySize, most));
-  MCPI_CUDA(cudaFuncSetAttribute(kernel_.function, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
-  if (kernel_.simple) {
-    most_resident_ = std::min(limit, kMostResident);
-    MCPI_CUDA(cudaFuncSetAttribute(kernel_.simple, cudaFuncAttributeMaxDynamicSharedMemorySize, most_resident_));
-    MCPI_CUDA(cudaFuncSetAttribute(kernel_.simple, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
-  }
+  if (small())
+    init_small();
+  else
+    init_large();
 }
 
-std::size_t Operator::part(Row begin) const
+void Operator::init_small()
 {
-  const auto color    = std::upper_bound(plan_.color_begin.begin(), plan_.color_begin.end(), begin) - plan_.color_begin.begin() - 1;
-  const bool interior = begin >= plan_.boundary_end[static_cast<std::size_t>(color)];
-  return static_cast<std::size_t>(2 * color + (interior ? 1 : 0));
+  layout_ = make_tiles(plan_, item_shape(storage_, plan_.bs), kernel_.threads, kernel_.capacity);
+  tiles_.upload(layout_.tiles);
+  ends_.upload(layout_.ends);
+  blocks_.resize(layout_.bytes);
+  if (layout_.bytes == 0) return;
+  std::vector<Row> columns(item_count());
+  for_blocks([&](Row, const Triangle &triangle, Offset k, std::uint32_t tile, std::uint32_t place) {
+    std::fill_n(columns.begin() + static_cast<std::ptrdiff_t>(item_number(tile, place)), layout_.shape.items,
+                triangle.col[static_cast<std::size_t>(k)]);
+  });
+  DeviceArray<Row> on_device;
+  on_device.upload(columns);
+  MCPI_CUDA(cudaMemset(blocks_.data(), 0, layout_.bytes));
+  set_columns(numbers(), static_cast<std::uint32_t>(layout_.tiles.size()), on_device.data());
+  MCPI_CUDA(cudaGetLastError());
+  MCPI_CUDA(cudaStreamSynchronize(cudaStreamLegacy));
 }
 
 void Operator::add_rows()
@@ -89,34 +63,41 @@ void Operator::add_rows()
   rows_.upload(rows);
 }
 
-void Operator::pack_large(const std::byte *lower, const std::byte *upper, std::vector<std::byte> &out, std::vector<BlockHead> &heads) const
+void Operator::init_large()
 {
-  const int         first  = has_exponent(storage_) ? 1 : 0;
-  const std::size_t record = record_bytes(storage_, plan_.bs),
-                    stored = static_cast<std::size_t>(record_pieces(storage_, plan_.bs)) * kPiece;
-  std::byte *to            = out.data();
-  for (Row row = 0; row < plan_.rows; ++row)
-    for (const Triangle *triangle : {&plan_.lower, &plan_.upper}) {
-      const std::byte *records = triangle == &plan_.lower ? lower : upper;
-      for (Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1]; ++k, to += stored) {
-        const std::byte *in = records + static_cast<std::size_t>(k) * record;
-        std::memcpy(to, in + first, record - first);
-        heads.push_back({triangle->col[k], first ? static_cast<signed char>(in[0]) : 0});
-      }
-    }
+  if (plan_.blocks() > static_cast<Offset>(0xffffffffU)) throw Error("the matrix is too large for the CUDA backend: use more ranks");
+  add_rows();
+  std::vector<BlockHead> heads(static_cast<std::size_t>(plan_.blocks()));
+  for_blocks([&](Row, const Triangle &triangle, Offset k, std::uint32_t, std::uint32_t place) {
+    heads[place] = {triangle.col[static_cast<std::size_t>(k)], 0};
+  });
+  heads_.upload(heads);
+  blocks_.resize(heads.size() * record_pieces(storage_, plan_.bs) * kPiece);
+  if (blocks_.bytes() > 0) MCPI_CUDA(cudaMemset(blocks_.data(), 0, blocks_.bytes()));
+  const int most   = kernel_.stream.bytes * kernel_.stream.rows;
+  int       device = 0, limit = 0;
+  MCPI_CUDA(cudaGetDevice(&device));
+  MCPI_CUDA(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  if (most > limit) throw Error("the blocks are too large for the CUDA backend");
+  MCPI_CUDA(cudaFuncSetAttribute(kernel_.function, cudaFuncAttributeMaxDynamicSharedMemorySize, most));
+  MCPI_CUDA(cudaFuncSetAttribute(kernel_.function, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+  if (kernel_.simple) {
+    most_resident_ = std::min(limit, kMostResident);
+    MCPI_CUDA(cudaFuncSetAttribute(kernel_.simple, cudaFuncAttributeMaxDynamicSharedMemorySize, most_resident_));
+    MCPI_CUDA(cudaFuncSetAttribute(kernel_.simple, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+  }
 }
 
-void Operator::upload(const std::byte *lower, const std::byte *upper)
+StoredNumbers Operator::numbers()
 {
-  std::vector<std::byte> packed(blocks_.bytes());
-  if (small()) {
-    pack_tiles(layout_, storage_, plan_, lower, upper, packed.data());
-  } else {
-    std::vector<BlockHead> heads;
-    pack_large(lower, upper, packed, heads);
-    heads_.upload(heads);
-  }
-  blocks_.upload(packed);
+  return {storage_, plan_.bs, small(), layout_.shape, tiles_.data(), blocks_.data(), heads_.data()};
+}
+
+std::size_t Operator::part(Row begin) const
+{
+  const auto color    = std::upper_bound(plan_.color_begin.begin(), plan_.color_begin.end(), begin) - plan_.color_begin.begin() - 1;
+  const bool interior = begin >= plan_.boundary_end[static_cast<std::size_t>(color)];
+  return static_cast<std::size_t>(2 * color + (interior ? 1 : 0));
 }
 
 // Whether relax_resident takes the rows from begin on; sets args.capacity.

@@ -3,20 +3,53 @@
 
 #include "backend/cuda/memory.h"
 #include "backend/cuda/relax.h"
+#include "backend/cuda/stored_numbers.h"
 #include "core/stored_matrix.h"
 
 namespace mcpi::cuda {
 
 class Operator {
 public:
+  // Numbers are zero, columns are there.
   Operator(const ColorPlan &plan, PCMCPIPrecision storage, bool double_vectors);
-
-  void upload(const std::byte *lower, const std::byte *upper); // records of core/codec.h
 
   // Launches for the plan rows [begin, end), one color's boundary or interior rows; the operator's part of args is filled in here.
   void relax(Row begin, Row end, RelaxArgs args, cudaStream_t stream) const;
 
-  std::size_t bytes() const { return tiles_.bytes() + ends_.bytes() + rows_.bytes() + heads_.bytes() + blocks_.bytes(); }
+  const ColorPlan &plan() const { return plan_; }
+  bool             small() const { return kernel_.capacity > 0; }
+  StoredNumbers    numbers();
+  std::size_t      bytes() const { return tiles_.bytes() + ends_.bytes() + rows_.bytes() + heads_.bytes() + blocks_.bytes(); }
+
+  // Where each block lies: visit(plan row, triangle, block in the triangle, tile, place). place: its first item in the tile; of large blocks,
+  // whose tile is 0, its number.
+  template <class Visit> void for_blocks(const Visit &visit) const
+  {
+    if (small()) {
+      for (std::size_t t = 0; t < layout_.tiles.size(); ++t) {
+        const Tile &tile  = layout_.tiles[t];
+        const Row   begin = static_cast<Row>(tile.row), end = begin + static_cast<Row>(tile.rows_lower >> kLowerBits);
+        Offset      item = 0;
+        for (const Triangle *triangle : {&plan_.lower, &plan_.upper})
+          for (Row row = begin; row < end; ++row)
+            for (Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1]; ++k, item += layout_.shape.items)
+              visit(row, *triangle, k, static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(item));
+      }
+      return;
+    }
+    std::uint32_t place = 0;
+    for (Row row = 0; row < plan_.rows; ++row)
+      for (const Triangle *triangle : {&plan_.lower, &plan_.upper})
+        for (Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1]; ++k) visit(row, *triangle, k, 0U, place++);
+  }
+  // The number of an item over all tiles, of a large block over all blocks
+  std::size_t item_number(std::uint32_t tile, std::uint32_t place) const
+  {
+    if (!small()) return place;
+    return static_cast<std::size_t>(layout_.tiles[tile].offset) * kPiece / static_cast<std::size_t>(layout_.shape.bytes) + place;
+  }
+  std::uint32_t tile_count() const { return static_cast<std::uint32_t>(layout_.tiles.size()); }
+  std::size_t   item_count() const { return layout_.bytes / static_cast<std::size_t>(layout_.shape.bytes); }
 
 private:
   // Of one color's boundary or interior rows: most blocks of a thread block of relax_resident, by the triangles that are read
@@ -24,11 +57,11 @@ private:
     std::uint32_t lower = 0, upper = 0, both = 0;
   };
 
-  bool        small() const { return kernel_.capacity > 0; }
-  std::size_t part(Row begin) const;
+  void        init_small();
+  void        init_large();
   void        add_rows();
+  std::size_t part(Row begin) const;
   bool        resident(Row begin, RelaxArgs &args) const;
-  void        pack_large(const std::byte *lower, const std::byte *upper, std::vector<std::byte> &out, std::vector<BlockHead> &heads) const;
 
   const ColorPlan       &plan_;
   const PCMCPIPrecision  storage_;

@@ -1,21 +1,10 @@
 #include "backend/cuda/tiles.h"
 
 #include <algorithm>
-#include <cstring>
 #include <stdexcept>
 
 namespace mcpi::cuda {
 namespace {
-
-std::uint32_t item_count(const Tile &tile)
-{
-  return (tile.rows_lower & kLowerMask) + tile.upper;
-}
-
-std::size_t stored_items(const Tile &tile)
-{
-  return (static_cast<std::size_t>(item_count(tile)) + 3) / 4 * 4;
-}
 
 constexpr Offset kManyTiles = 528; // of a color: four for each multiprocessor of an H100 or H200
 constexpr Offset kFewItems  = 32;
@@ -62,18 +51,13 @@ private:
           {static_cast<std::uint16_t>(items(plan_.lower, begin, row + 1)), static_cast<std::uint16_t>(items(plan_.upper, begin, row + 1))});
     layout_.tiles.push_back(tile);
     if (lower + upper > capacity_) layout_.long_rows = true;
-    layout_.bytes += stored_items(tile) * static_cast<std::size_t>(layout_.shape.bytes);
+    layout_.bytes += static_cast<std::size_t>(stored_items(tile)) * static_cast<std::size_t>(layout_.shape.bytes);
   }
 
   const ColorPlan &plan_;
   TileLayout      &layout_;
   const Row        rows_;
   const Offset     capacity_;
-};
-
-// Bytes of an item that come from a record, and the record's bytes that they are
-struct Source {
-  int at, from, count;
 };
 
 } // namespace
@@ -91,36 +75,6 @@ TileLayout make_tiles(const ColorPlan &plan, const ItemShape &shape, int threads
     layout.part_begin.push_back(static_cast<std::uint32_t>(layout.tiles.size()));
   }
   return layout;
-}
-
-void pack_tiles(const TileLayout &layout, PCMCPIPrecision storage, const ColorPlan &plan, const std::byte *lower, const std::byte *upper,
-                std::byte *out)
-{
-  const ItemShape       &shape  = layout.shape;
-  const int              first  = has_exponent(storage) ? 1 : 0; // of a record's numbers
-  const std::size_t      record = record_bytes(storage, plan.bs);
-  const int              whole  = static_cast<int>(record) - first;
-  std::vector<std::byte> item(static_cast<std::size_t>(shape.bytes));
-  for (const Tile &tile : layout.tiles) {
-    std::byte        *base  = out + static_cast<std::size_t>(tile.offset) * kPiece;
-    const std::size_t count = stored_items(tile);
-    const Row         begin = static_cast<Row>(tile.row), end = begin + static_cast<Row>(tile.rows_lower >> kLowerBits);
-    std::size_t       k = 0;
-    std::memset(base, 0, count * static_cast<std::size_t>(shape.bytes));
-    for (const Triangle *triangle : {&plan.lower, &plan.upper}) {
-      const std::byte *records = triangle == &plan.lower ? lower : upper;
-      for (Offset block = triangle->ptr[begin]; block < triangle->ptr[end]; ++block)
-        for (int slice = 0; slice < shape.items; ++slice, ++k) {
-          const std::byte *in   = records + static_cast<std::size_t>(block) * record;
-          const int        from = slice * shape.numbers;
-          std::fill(item.begin(), item.end(), std::byte{0});
-          std::memcpy(item.data(), in + first + from, static_cast<std::size_t>(std::min(shape.numbers, whole - from)));
-          if (first) item[static_cast<std::size_t>(shape.numbers)] = in[0];
-          std::memcpy(item.data() + shape.column_at(), &triangle->col[block], sizeof(Row));
-          for (int at = 0; at < shape.bytes; at += 4) std::memcpy(base + item_byte(shape, count, k, at), item.data() + at, 4);
-        }
-    }
-  }
 }
 
 } // namespace mcpi::cuda

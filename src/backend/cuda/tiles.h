@@ -38,8 +38,10 @@ struct TileLayout {
 // threads >= rows*bs of a tile; capacity >= its items, but for tiles of one row
 TileLayout make_tiles(const ColorPlan &plan, const ItemShape &shape, int threads, int capacity);
 
-// Records of core/codec.h to items
-void pack_tiles(const TileLayout &layout, PCMCPIPrecision storage, const ColorPlan &plan, const std::byte *lower, const std::byte *upper,
-                std::byte *out);
+// Items of a tile as they are stored, with those that fill it
+constexpr std::uint32_t stored_items(const Tile &tile)
+{
+  return ((tile.rows_lower & kLowerMask) + tile.upper + 3U) & ~3U;
+}
 
 } // namespace mcpi::cuda

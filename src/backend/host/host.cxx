@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/dense.h"
+#include "core/gather.h"
 
 namespace mcpi {
 namespace {
@@ -53,7 +54,7 @@ template <class In, class Out> ApplyFn<In, Out> select_apply(int bs)
 template <class X> class HostBackend final : public Backend {
 public:
   HostBackend(const ColorPlan &plan, const BackendConfig &config, const CpuKernels &kernels)
-      : plan_(plan), bs_(plan.bs), matrix_(plan, config.numeric, kernels),
+      : plan_(plan), bs_(plan.bs), rounds_(config.bfp16_gather), matrix_(plan, config.numeric, kernels),
         product_(kernels.product(config.numeric.storage, config.double_vectors, plan.bs)), to_rhs_(select_apply<double, X>(plan.bs)),
         to_solution_(select_apply<X, double>(plan.bs)), in_sweep_(select_apply<X, X>(plan.bs)), scratch_(plan.bs)
   {
@@ -64,7 +65,7 @@ public:
     return matrix_.refresh(source, reduce, status);
   }
   std::size_t record_size() const override { return matrix_.record_size(); }
-  void        pack_records(const std::vector<Offset> &stored, std::byte *records) const override { matrix_.pack_records(stored, records); }
+  void        pack_records(const std::vector<Offset> &stored, std::byte *records) override { matrix_.pack_records(stored, records); }
   void        build_transposed(const ColorPlan &plan, const std::byte *received) override { matrix_.build_transposed(plan, received); }
 
   void load_rhs(const Application &application, const ConstColumns &b) override
@@ -89,13 +90,17 @@ public:
       const double *in = column(x, r) + offset(row);
       for (int i = 0; i < bs_; ++i) guess[i] = static_cast<X>(in[i] / matrix_.scales().right[i]);
     });
+    round_rows(application, 0, plan_.rows);
   }
 
   void zero_ghosts(const Application &application) override
   {
     const std::size_t entry = static_cast<std::size_t>(bs_) * application.nrhs;
     std::fill_n(x_.data() + plan_.rows * entry, plan_.ghosts * entry, X(0));
+    accept(application, plan_.rows, plan_.rows + plan_.ghosts);
   }
+
+  void accept(const Application &application, Row begin, Row end) override { round_rows(application, begin, end); }
 
   void relax(const Application &application, const Relax &relax) override
   {
@@ -120,9 +125,10 @@ public:
 
   void       *vector() override { return x_.data(); }
   std::size_t entry_bytes(const Application &application) const override { return sizeof(X) * bs_ * application.nrhs; }
+  std::size_t gathered_bytes(const Application &application) const override { return rounds_ ? entry_bytes(application) : 0; }
   std::size_t memory_bytes() const override
   {
-    return matrix_.memory_bytes() + sizeof(X) * (x_.size() + rhs_.size() + kept_.size() + sums_.size() + far_.size());
+    return matrix_.memory_bytes() + sizeof(X) * (x_.size() + gathered_.size() + rhs_.size() + kept_.size() + sums_.size() + far_.size());
   }
   const Scales &scales() const override { return matrix_.scales(); }
 
@@ -145,10 +151,19 @@ private:
     const std::size_t all  = local + plan_.ghosts * entry + kReadPadding / sizeof(X);
     const std::size_t tile = std::max<std::size_t>(kTileValues, entry);
     if (x_.size() < all) x_.resize(all);
+    if (rounds_ && gathered_.size() < all) gathered_.resize(all);
     if (rhs_.size() < local) rhs_.resize(local);
     if (kept_.size() < local) kept_.resize(local);
     if (sums_.size() < tile) sums_.resize(tile);
     if (far_.size() < tile) far_.resize(tile);
+  }
+
+  // What products read follows x.
+  void round_rows(const Application &application, Row begin, Row end)
+  {
+    if (!rounds_) return;
+    const std::size_t entry = static_cast<std::size_t>(bs_) * application.nrhs;
+    for (std::size_t at = begin * entry; at < end * entry; at += bs_) round_gathered(bs_, x_.data() + at, gathered_.data() + at);
   }
 
   void multiply_rows(const Application &application, Row begin, Row end, const StoredTriangle *first, const StoredTriangle *second, X *sums)
@@ -160,7 +175,7 @@ private:
     args.nrhs  = application.nrhs;
     args.begin = begin;
     args.end   = end;
-    args.x     = x_.data();
+    args.x     = (rounds_ ? gathered_ : x_).data();
     args.sums  = sums;
     product_(args);
   }
@@ -184,6 +199,7 @@ private:
       }
     }
     update_rows(application, relax, begin, end, first, count);
+    round_rows(application, begin, end);
   }
 
   void update_rows(const Application &application, const Relax &relax, Row begin, Row end, std::size_t first, std::size_t count)
@@ -211,12 +227,13 @@ private:
 
   const ColorPlan   &plan_;
   const int          bs_;
+  const bool         rounds_; // products read gathered_ instead of x_
   StoredMatrix       matrix_;
   ProductFn          product_;
   ApplyFn<double, X> to_rhs_;
   ApplyFn<X, double> to_solution_;
   ApplyFn<X, X>      in_sweep_;
-  std::vector<X>     x_, rhs_, kept_, sums_, far_, scratch_;
+  std::vector<X>     x_, gathered_, rhs_, kept_, sums_, far_, scratch_;
 };
 
 } // namespace

@@ -5,20 +5,25 @@
 
 #include "core/codec.h"
 #include "core/dense.h"
+#include "core/gather.h"
 
 namespace mcpi {
 namespace {
 
 class ReferenceBackend final : public Backend {
 public:
-  ReferenceBackend(const ColorPlan &plan, const BackendConfig &config) : plan_(plan), matrix_(plan, config.numeric, plain_kernels()) {}
+  ReferenceBackend(const ColorPlan &plan, const BackendConfig &config)
+      : plan_(plan), rounds_(config.bfp16_gather), matrix_(plan, config.numeric, plain_kernels())
+  {
+  }
 
   int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status) override
   {
     return matrix_.refresh(source, reduce, status);
   }
   std::size_t record_size() const override { return matrix_.record_size(); }
-  void        pack_records(const std::vector<Offset> &stored, std::byte *records) const override { matrix_.pack_records(stored, records); }
+  void        pack_records(const std::vector<Offset> &stored, std::byte *records) override { matrix_.pack_records(stored, records); }
+  void        adopt(const std::byte *records) { matrix_.adopt_records(records); }
   void        build_transposed(const ColorPlan &plan, const std::byte *received) override { matrix_.build_transposed(plan, received); }
 
   void load_rhs(const Application &application, const ConstColumns &b) override
@@ -45,12 +50,16 @@ public:
         const double *in = x.data + r * x.ld + static_cast<std::ptrdiff_t>(plan_.row_of[row]) * plan_.bs;
         for (int i = 0; i < plan_.bs; ++i) entry(x_, application, row, r)[i] = in[i] / matrix_.scales().right[i];
       }
+    round_rows(application, 0, plan_.rows);
   }
 
   void zero_ghosts(const Application &application) override
   {
     std::fill(entry(x_, application, plan_.rows, 0), entry(x_, application, plan_.rows + plan_.ghosts, 0), 0.0);
+    accept(application, plan_.rows, plan_.rows + plan_.ghosts);
   }
+
+  void accept(const Application &application, Row begin, Row end) override { round_rows(application, begin, end); }
 
   void relax(const Application &application, const Relax &relax) override
   {
@@ -76,6 +85,7 @@ public:
           apply_diagonal(application, row, residual.data(), update.data());
         for (int i = 0; i < bs; ++i) x[i] = (relax.from_zero ? 0.0 : (1.0 - application.omega) * x[i]) + application.omega * update[i];
       }
+    round_rows(application, relax.begin, relax.end);
   }
 
   void store(const Application &application, const MutableColumns &x) override
@@ -95,9 +105,13 @@ public:
       }
   }
 
-  void         *vector() override { return x_.data(); }
-  std::size_t   entry_bytes(const Application &application) const override { return sizeof(double) * plan_.bs * application.nrhs; }
-  std::size_t   memory_bytes() const override { return matrix_.memory_bytes() + sizeof(double) * (x_.size() + rhs_.size() + kept_.size()); }
+  void       *vector() override { return x_.data(); }
+  std::size_t entry_bytes(const Application &application) const override { return sizeof(double) * plan_.bs * application.nrhs; }
+  std::size_t gathered_bytes(const Application &application) const override { return rounds_ ? entry_bytes(application) : 0; }
+  std::size_t memory_bytes() const override
+  {
+    return matrix_.memory_bytes() + sizeof(double) * (x_.size() + gathered_.size() + rhs_.size() + kept_.size());
+  }
   const Scales &scales() const override { return matrix_.scales(); }
 
 private:
@@ -113,8 +127,17 @@ private:
     const std::size_t local = static_cast<std::size_t>(plan_.rows) * plan_.bs * nrhs;
     const std::size_t all   = local + static_cast<std::size_t>(plan_.ghosts) * plan_.bs * nrhs;
     if (x_.size() < all) x_.resize(all);
+    if (rounds_ && gathered_.size() < all) gathered_.resize(all);
     if (rhs_.size() < local) rhs_.resize(local);
     if (kept_.size() < local) kept_.resize(local);
+  }
+
+  // What products read follows x.
+  void round_rows(const Application &application, Row begin, Row end)
+  {
+    for (Row row = begin; row < end && rounds_; ++row)
+      for (int r = 0; r < application.nrhs; ++r)
+        round_gathered(plan_.bs, entry(x_, application, row, r), entry(gathered_, application, row, r));
   }
 
   void apply_diagonal(const Application &application, Row row, const double *in, double *out) const
@@ -128,14 +151,15 @@ private:
     std::vector<double> block(static_cast<std::size_t>(bs) * bs), product(bs);
     for (Offset k = triangle.ptr[row]; k < triangle.ptr[row + 1]; ++k) {
       decode_block(matrix_.config().storage, bs, triangle.records + static_cast<std::size_t>(k) * matrix_.record_size(), block.data());
-      multiply(bs, block.data(), entry(x_, application, triangle.col[k], r), product.data());
+      multiply(bs, block.data(), entry(rounds_ ? gathered_ : x_, application, triangle.col[k], r), product.data());
       for (int i = 0; i < bs; ++i) sum[i] += product[i];
     }
   }
 
   const ColorPlan    &plan_;
+  const bool          rounds_; // products read gathered_ instead of x_
   StoredMatrix        matrix_;
-  std::vector<double> x_, rhs_, kept_;
+  std::vector<double> x_, gathered_, rhs_, kept_;
 };
 
 } // namespace
@@ -143,6 +167,11 @@ private:
 std::unique_ptr<Backend> make_reference_backend(const ColorPlan &plan, const BackendConfig &config)
 {
   return std::make_unique<ReferenceBackend>(plan, config);
+}
+
+void adopt_records(Backend &reference, const std::byte *records)
+{
+  dynamic_cast<ReferenceBackend &>(reference).adopt(records);
 }
 
 } // namespace mcpi

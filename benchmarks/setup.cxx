@@ -1,0 +1,213 @@
+static char help[] =
+    "What a set-up of PCMCPI on a CUDA device costs: coloring and plan once, then numeric set-ups with new values, beside a sweep and beside the\n"
+    "time that the values need to cross the bus.\n"
+    "  -mesh <mix,tet>    -n <104>: vertices along an edge    -bs <5>    -precision <fp32>    -type <baij,aijcusparse>    -sweeps <15>\n"
+    "  -repeat <5>    -json <file>    -commit <text>\n";
+
+#include <petsc/private/petscimpl.h> // PetscObjectStateIncrease()
+#include <petscdevice_cuda.h>
+#include <petscksp.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "common.h"
+#include "mesh.h"
+#include "petscmcpi.h"
+
+namespace {
+
+using Json = nlohmann::json;
+
+struct Options : bench::CommonOptions {
+  Options() : CommonOptions{104, 15, 5, {5}, "mix", {}, {}} {}
+
+  std::vector<std::string> precisions = {"fp32"}, types = {MATBAIJ, MATAIJCUSPARSE};
+};
+
+template <class Work> PetscErrorCode median_seconds(PetscInt repeat, double *seconds, const Work &work)
+{
+  std::vector<double> times;
+
+  PetscFunctionBegin;
+  for (PetscInt r = -1; r < repeat; ++r) {
+    PetscCallCUDA(cudaDeviceSynchronize());
+    const double begin = MPI_Wtime();
+    PetscCall(work());
+    PetscCallCUDA(cudaDeviceSynchronize());
+    if (r >= 0) times.push_back(MPI_Wtime() - begin);
+  }
+  *seconds = bench::Median(times);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Seconds that the values of a matrix need to the device, from pinned memory and from where they are
+PetscErrorCode time_bus(Mat mat, PetscInt repeat, double *bytes, double *pinned, double *pageable)
+{
+  constexpr std::size_t kPiece = 256UL << 20U;
+  PetscScalar          *values;
+  MatInfo               info;
+  void                 *device, *host;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetInfo(mat, MAT_LOCAL, &info));
+  *bytes = info.nz_used * sizeof(PetscScalar);
+  const auto size = static_cast<std::size_t>(*bytes);
+  PetscCallCUDA(cudaMalloc(&device, std::max(size, kPiece)));
+  PetscCallCUDA(cudaMallocHost(&host, kPiece));
+  PetscCall(median_seconds(repeat, pinned, [&]() -> PetscErrorCode {
+    PetscFunctionBegin;
+    PetscCallCUDA(cudaMemcpy(device, host, kPiece, cudaMemcpyHostToDevice));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }));
+  *pinned *= *bytes / static_cast<double>(kPiece);
+  PetscCall(MatSeqBAIJGetArray(mat, &values));
+  PetscCall(median_seconds(repeat, pageable, [&]() -> PetscErrorCode {
+    PetscFunctionBegin;
+    PetscCallCUDA(cudaMemcpy(device, values, size, cudaMemcpyHostToDevice));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }));
+  PetscCall(MatSeqBAIJRestoreArray(mat, &values));
+  PetscCallCUDA(cudaFreeHost(host));
+  PetscCallCUDA(cudaFree(device));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode event_seconds(const char *name, double *seconds)
+{
+  PetscLogEvent      event;
+  PetscEventPerfInfo info;
+
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventGetId(name, &event));
+  PetscCall(PetscLogEventGetPerfInfo(PETSC_DETERMINE, event, &info));
+  *seconds = info.time;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode run_case(const Options &options, const bench::VertexGraph &graph, Mat mat, Vec b, Vec x, PetscInt bs, const std::string &type,
+                        const std::string &precision, const Json &bus, Json *results)
+{
+  PC     pc;
+  double first = 0, again = 0, once = 0, twice = 0, symbolic[2], numeric[2];
+
+  PetscFunctionBegin;
+  PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
+  PetscCall(PCSetType(pc, PCMCPI));
+  PetscCall(PCSetOperators(pc, mat, mat));
+  std::vector<PetscReal> points = bench::Coordinates(graph, mat);
+  PetscCall(PCSetCoordinates(pc, 3, static_cast<PetscInt>(points.size() / 3), points.data()));
+  PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_offdiag_precision", precision.c_str()));
+  PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_backend", "cuda"));
+  PetscCall(PCSetFromOptions(pc));
+  PetscCall(MatMult(mat, b, x)); // a device matrix is on its device
+  PetscCall(event_seconds("MCPISymbolic", &symbolic[0]));
+  PetscCall(event_seconds("MCPINumeric", &numeric[0]));
+  first = MPI_Wtime();
+  PetscCall(PCSetUp(pc));
+  PetscCallCUDA(cudaDeviceSynchronize());
+  first = MPI_Wtime() - first;
+  PetscCall(event_seconds("MCPISymbolic", &symbolic[1]));
+  PetscCall(event_seconds("MCPINumeric", &numeric[1]));
+  PetscCall(median_seconds(options.repeat, &again, [&]() -> PetscErrorCode {
+    PetscFunctionBegin;
+    PetscCall(PetscObjectStateIncrease((PetscObject)mat)); // as if new values had been set
+    PetscCall(PCSetUp(pc));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }));
+  const auto apply = [&]() -> PetscErrorCode {
+    PetscFunctionBegin;
+    PetscCall(PCApply(pc, b, x));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  };
+  PetscCall(PCMCPISetIts(pc, options.sweeps));
+  PetscCall(median_seconds(options.repeat, &once, apply));
+  PetscCall(PCMCPISetIts(pc, 2 * options.sweeps));
+  PetscCall(median_seconds(options.repeat, &twice, apply));
+  const double sweep = (twice - once) / static_cast<double>(options.sweeps);
+  Json         row   = {{"mesh", options.mesh},
+                        {"rows", graph.rows()},
+                        {"blocks", graph.edges()},
+                        {"bs", bs},
+                        {"matrix", type},
+                        {"precision", precision},
+                        {"ms_symbolic", 1e3 * (symbolic[1] - symbolic[0])},
+                        {"ms_numeric_first", 1e3 * (numeric[1] - numeric[0])},
+                        {"ms_setup_first", 1e3 * first},
+                        {"ms_refresh", 1e3 * again},
+                        {"ms_per_sweep", 1e3 * sweep},
+                        {"refresh_in_sweeps", again / sweep}};
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s %d rows  bs %d  %s %s: first set-up %.0f ms (symbolic %.0f, numeric %.0f), refresh %.2f ms = %.1f sweeps",
+                        options.mesh.c_str(), (int)graph.rows(), (int)bs, type.c_str(), precision.c_str(), 1e3 * first,
+                        (double)row["ms_symbolic"], (double)row["ms_numeric_first"], 1e3 * again, again / sweep));
+  if (type == MATBAIJ) {
+    row.update(bus);
+    row["refresh_over_pinned_copy"]   = again / (1e-3 * (double)bus["ms_pinned_copy"]);
+    row["refresh_over_pageable_copy"] = again / (1e-3 * (double)bus["ms_pageable_copy"]);
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, " = %.2f copies from pinned memory (%.1f ms), %.2f from the matrix's (%.1f ms)",
+                          (double)row["refresh_over_pinned_copy"], (double)bus["ms_pinned_copy"], (double)row["refresh_over_pageable_copy"],
+                          (double)bus["ms_pageable_copy"]));
+  }
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "\n"));
+  results->push_back(row);
+  PetscCall(PCDestroy(&pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode run_type(const Options &options, const bench::VertexGraph &graph, PetscInt bs, const std::string &type, Json *results)
+{
+  Mat    mat;
+  Vec    b, x;
+  Json   bus;
+  double bytes = 0, pinned = 0, pageable = 0;
+
+  PetscFunctionBegin;
+  PetscCall(bench::CreateMatrix(PETSC_COMM_WORLD, graph, bs, type.c_str(), &mat));
+  PetscCall(VecCreate(PETSC_COMM_WORLD, &b));
+  PetscCall(VecSetSizes(b, graph.rows() * bs, PETSC_DETERMINE));
+  PetscCall(VecSetType(b, VECCUDA));
+  PetscCall(VecDuplicate(b, &x));
+  PetscCall(VecSetRandom(b, nullptr));
+  if (type == MATBAIJ) {
+    PetscCall(time_bus(mat, options.repeat, &bytes, &pinned, &pageable));
+    bus = {{"megabytes_values", bytes / 1e6}, {"ms_pinned_copy", 1e3 * pinned}, {"ms_pageable_copy", 1e3 * pageable}};
+  }
+  for (const std::string &precision : options.precisions) PetscCall(run_case(options, graph, mat, b, x, bs, type, precision, bus, results));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&b));
+  PetscCall(MatDestroy(&mat));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode run(int argc, char **argv)
+{
+  Options        options;
+  char           version[256];
+  cudaDeviceProp device;
+
+  PetscFunctionBegin;
+  PetscCall(PCMCPIRegister());
+  PetscCall(PetscLogDefaultBegin());
+  PetscCall(bench::ReadCommonOptions(&options));
+  PetscCall(bench::ReadList("-precision", &options.precisions));
+  PetscCall(bench::ReadList("-type", &options.types));
+  PetscCall(PetscGetVersion(version, sizeof(version)));
+  PetscCallCUDA(cudaGetDeviceProperties(&device, 0));
+  Json document = {{"benchmark", "setup"}, {"commit", options.commit}, {"petsc", version}, {"gpu", device.name}, {"command", bench::CommandLine(argc, argv)}};
+  const bench::VertexGraph graph = bench::MakeGraph(options.mesh, options.n);
+  for (const PetscInt bs : options.bs)
+    for (const std::string &type : options.types) PetscCall(run_type(options, graph, bs, type, &document["results"]));
+  if (!options.json.empty()) std::ofstream(options.json) << document.dump(1) << '\n';
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, nullptr, help));
+  PetscCall(run(argc, argv));
+  PetscCall(PetscFinalize());
+  return 0;
+}

@@ -1,0 +1,27 @@
+#include "backend/cuda/setup.h"
+
+namespace mcpi::cuda {
+namespace {
+
+constexpr int kThreads = 128, kWarpSize = 32;
+
+// A warp a scalar row
+__global__ void expand_kernel(ExpandArgs args)
+{
+  const long long warp = (static_cast<long long>(blockIdx.x) * kThreads + threadIdx.x) / kWarpSize;
+  const long long row  = static_cast<long long>(args.begin) * args.bs + warp;
+  if (row >= static_cast<long long>(args.end) * args.bs) return;
+  double *out = args.blocks + static_cast<std::size_t>(args.ptr[row / args.bs] - args.first) * args.bs * args.bs;
+  for (Offset k = args.entry_ptr[row] + threadIdx.x % kWarpSize; k < args.entry_ptr[row + 1]; k += kWarpSize) out[args.slot[k]] = args.values[k];
+}
+
+} // namespace
+
+void expand_blocks(const ExpandArgs &args, cudaStream_t stream)
+{
+  constexpr long long kRows = kThreads / kWarpSize;
+  const long long     rows  = static_cast<long long>(args.end - args.begin) * args.bs;
+  if (rows > 0) expand_kernel<<<static_cast<unsigned>((rows + kRows - 1) / kRows), kThreads, 0, stream>>>(args);
+}
+
+} // namespace mcpi::cuda

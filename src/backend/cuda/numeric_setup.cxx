@@ -1,0 +1,133 @@
+#include "backend/cuda/numeric_setup.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "backend/cuda/by_storage.h"
+
+namespace mcpi::cuda {
+
+NumericSetup::NumericSetup(const NumericConfig &config, Operator &target)
+    : config_(config), target_(target), plan_(target.plan()), bs_(plan_.bs), square_(static_cast<std::size_t>(bs_) * bs_),
+      kernel_(by_storage(config.storage, [&]<PCMCPIPrecision storage> { return setup_kernel<storage>(plan_.bs); })), keeper_(config, bs_)
+{
+  int device = 0, multiprocessors = 0, resident = 0;
+  MCPI_CUDA(cudaGetDevice(&device));
+  MCPI_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  if (kernel_.shared > 0)
+    MCPI_CUDA(cudaFuncSetAttribute(kernel_.function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kernel_.shared)));
+  MCPI_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel_.function, kernel_.threads, kernel_.shared));
+  most_blocks_ = static_cast<unsigned>(std::max(1, resident) * multiprocessors);
+  scratch_.resize(kernel_.scratch / sizeof(double) * most_blocks_);
+  diagonal_map_.resize(static_cast<std::size_t>(plan_.rows) * square_);
+  scales_.resize(2 * static_cast<std::size_t>(bs_));
+  maxima_.resize(square_);
+  bad_.resize(1);
+}
+
+std::size_t NumericSetup::bytes() const
+{
+  return (feed_ ? feed_->bytes() : 0) + plan_row_.bytes() + tile_of_.bytes() + place_[0].bytes() + place_[1].bytes() + maxima_.bytes() +
+         diagonal_map_.bytes() + scales_.bytes() + scratch_.bytes() + bad_.bytes();
+}
+
+// Where each block of the matrix goes
+void NumericSetup::prepare(BlockRows &source)
+{
+  if (feed_ && feed_->serves(source)) return;
+  const auto       size = static_cast<std::size_t>(plan_.rows);
+  std::vector<Row> plan_row(size), count(size);
+  for (Row row = 0; row < plan_.rows; ++row) {
+    const auto at = static_cast<std::size_t>(plan_.row_of[static_cast<std::size_t>(row)]);
+    plan_row[at]  = row;
+    for (const Triangle *triangle : {&plan_.lower, &plan_.upper}) count[at] += static_cast<Row>(triangle->ptr[row + 1] - triangle->ptr[row]);
+  }
+  feed_ = std::make_unique<ValueFeed>(source, plan_.rows, bs_, [&](Row row) { return count[static_cast<std::size_t>(row)]; });
+
+  std::vector<std::uint32_t> tile_of(size), place[2];
+  for (int p = 0; p < 2; ++p)
+    if (feed_->has(p)) place[p].resize(static_cast<std::size_t>(feed_->piece(p).ptr.back()));
+  target_.for_blocks([&](Row row, const Triangle &triangle, Offset k, std::uint32_t tile, std::uint32_t at) {
+    const auto            matrix_row = static_cast<std::size_t>(plan_.row_of[static_cast<std::size_t>(row)]);
+    const PieceStructure &first      = feed_->piece(0);
+    const Offset          in_first = first.ptr[matrix_row + 1] - first.ptr[matrix_row] - 1, number = triangle.source[static_cast<std::size_t>(k)];
+    tile_of[matrix_row] = tile;
+    if (number < in_first)
+      place[0][static_cast<std::size_t>(first.ptr[matrix_row] + number + (number >= first.diagonal[matrix_row] ? 1 : 0))] = at;
+    else
+      place[1][static_cast<std::size_t>(feed_->piece(1).ptr[matrix_row] + number - in_first)] = at;
+  });
+  plan_row_.upload(plan_row);
+  tile_of_.upload(tile_of);
+  for (int p = 0; p < 2; ++p) place_[p].upload(place[p]);
+}
+
+int NumericSetup::refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status, std::string &problem, cudaStream_t stream)
+{
+  const auto pass = [&](ScaleKeeper::Pass kind) {
+    try {
+      prepare(source);
+      convert(source, kind == ScaleKeeper::Pass::store, status, stream);
+    } catch (const std::exception &e) { // the other ranks wait in the reduction
+      problem = e.what();
+      status  = {Defect::backend, 0};
+      keeper_.maxima().assign(square_, std::numeric_limits<double>::infinity());
+    }
+  };
+  return keeper_.refresh(pass, reduce, status);
+}
+
+void NumericSetup::upload_scales(cudaStream_t stream)
+{
+  std::vector<double> both(scales().left);
+  both.insert(both.end(), scales().right.begin(), scales().right.end());
+  MCPI_CUDA(cudaMemcpyAsync(scales_.data(), both.data(), both.size() * sizeof(double), cudaMemcpyHostToDevice, stream));
+}
+
+void NumericSetup::convert(BlockRows &source, bool store, NumericStatus &status, cudaStream_t stream)
+{
+  const StoredNumbers to = target_.numbers();
+  SetupArgs           args{};
+  args.plan_row     = plan_row_.data();
+  args.diagonal     = feed_->diagonal();
+  args.tile_of      = tile_of_.data();
+  args.tiles        = to.tiles;
+  args.blocks       = to.blocks;
+  args.heads        = to.heads;
+  args.diagonal_map = diagonal_map_.data();
+  args.scales       = scales_.data();
+  args.maxima       = maxima_.data();
+  args.bad          = bad_.data();
+  args.scratch      = scratch_.data();
+  args.bs           = bs_;
+  args.prescaled    = config_.form == PC_MCPI_FORM_PRESCALED;
+  args.store        = store;
+  upload_scales(stream);
+  MCPI_CUDA(cudaMemsetAsync(maxima_.data(), 0, square_ * sizeof(std::uint32_t), stream));
+  MCPI_CUDA(cudaMemsetAsync(bad_.data(), 0xff, sizeof(unsigned long long), stream));
+  feed_->run(source, stream, [&](const Chunk &chunk) { launch(chunk, args, stream); });
+
+  unsigned long long         bad = 0;
+  std::vector<std::uint32_t> maxima(square_);
+  MCPI_CUDA(cudaMemcpyAsync(&bad, bad_.data(), sizeof(bad), cudaMemcpyDeviceToHost, stream));
+  MCPI_CUDA(cudaMemcpyAsync(maxima.data(), maxima_.data(), square_ * sizeof(std::uint32_t), cudaMemcpyDeviceToHost, stream));
+  MCPI_CUDA(cudaStreamSynchronize(stream));
+  if (bad != ~0ULL) status = {bad_defect(bad), bad_row(bad)};
+  std::transform(maxima.begin(), maxima.end(), keeper_.maxima().begin(),
+                 [](std::uint32_t upper) { return std::bit_cast<double>(static_cast<std::uint64_t>(upper) << 32U); });
+}
+
+void NumericSetup::launch(const Chunk &chunk, SetupArgs args, cudaStream_t stream)
+{
+  for (int p = 0; p < 2; ++p) args.piece[p] = {feed_->has(p) ? chunk.values[p] : nullptr, feed_->ptr(p), place_[p].data(), chunk.first[p]};
+  args.begin         = chunk.begin;
+  args.end           = chunk.end;
+  args.scalar_rows   = chunk.scalar_rows;
+  const auto groups  = static_cast<unsigned>((chunk.end - chunk.begin + kernel_.rows - 1) / kernel_.rows);
+  void      *list[1] = {&args};
+  MCPI_CUDA(cudaLaunchKernel(kernel_.function, dim3(std::min(groups, most_blocks_)), dim3(static_cast<unsigned>(kernel_.threads)), list,
+                             kernel_.shared, stream));
+}
+
+} // namespace mcpi::cuda

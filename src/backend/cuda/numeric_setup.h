@@ -1,0 +1,48 @@
+// Numeric set-up on the device: diagonal blocks inverted, off-diagonal blocks multiplied, scaled, rounded and stored where the sweeps read them.
+#pragma once
+
+#include <memory>
+
+#include "backend/cuda/operator.h"
+#include "backend/cuda/setup.h"
+#include "backend/cuda/value_feed.h"
+#include "core/scale_keeper.h"
+
+namespace mcpi::cuda {
+
+class NumericSetup {
+public:
+  NumericSetup(const NumericConfig &config, Operator &target);
+
+  // See StoredMatrix::refresh(). If the device fails, problem says why.
+  int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status, std::string &problem, cudaStream_t stream);
+
+  const NumericConfig &config() const { return config_; }
+  const Scales        &scales() const { return keeper_.scales(); }
+  const double        *diagonal_map() const { return diagonal_map_.data(); } // plan order
+  const double        *left() const { return scales_.data(); }
+  const double        *right() const { return scales_.data() + bs_; }
+  std::size_t          bytes() const;
+
+private:
+  void prepare(BlockRows &source);
+  void convert(BlockRows &source, bool store, NumericStatus &status, cudaStream_t stream);
+  void upload_scales(cudaStream_t stream);
+  void launch(const Chunk &chunk, SetupArgs args, cudaStream_t stream);
+
+  const NumericConfig             config_;
+  Operator                       &target_;
+  const ColorPlan                &plan_;
+  const int                       bs_;
+  const std::size_t               square_;
+  const SetupKernel               kernel_;
+  unsigned                        most_blocks_ = 1; // that run at a time
+  ScaleKeeper                     keeper_;
+  std::unique_ptr<ValueFeed>      feed_;
+  DeviceArray<Row>                plan_row_;
+  DeviceArray<std::uint32_t>      tile_of_, place_[2], maxima_;
+  DeviceArray<double>             diagonal_map_, scales_, scratch_;
+  DeviceArray<unsigned long long> bad_;
+};
+
+} // namespace mcpi::cuda

@@ -1,0 +1,315 @@
+// Numeric set-up of large blocks: a thread block takes some matrix rows, each warp (all threads for the largest blocks) inverts a diagonal block,
+// then all threads multiply and round groups of off-diagonal blocks.
+#pragma once
+
+#include "backend/cuda/encode.cuh"
+#include "backend/cuda/setup_small.cuh"
+
+namespace mcpi::cuda {
+
+constexpr int kLargeThreads = 256;
+constexpr int kWarps        = kLargeThreads / kWarpSize;
+
+// How the thread block's working memory is divided; in doubles
+struct LargeShape {
+  int         rows;   // at a time: as many as there are warps, or one
+  int         blocks; // off-diagonal blocks at a time
+  std::size_t square; // bs*bs
+  int         bs;
+
+  __host__ __device__ constexpr std::size_t in() const { return rows * square; } // behind the left factors
+  __host__ __device__ constexpr std::size_t out() const { return in() + blocks * square; }
+  __host__ __device__ constexpr std::size_t vectors() const { return out() + blocks * square; }  // each row's scales
+  __host__ __device__ constexpr std::size_t pivots() const { return vectors() + 2UL * rows * bs; } // ints
+  __host__ __device__ constexpr std::size_t maxima() const { return pivots() + static_cast<std::size_t>(rows) * bs; } // 4 bytes each
+  __host__ __device__ constexpr std::size_t size() const { return maxima() + square; }
+};
+constexpr LargeShape large_shape(int bs)
+{
+  constexpr int kNumbers = 1024; // that make work for all threads
+  const int     square   = bs * bs;
+  return {square <= kNumbers ? kWarps : 1, square < kNumbers ? (kNumbers + square - 1) / square : 1, static_cast<std::size_t>(square), bs};
+}
+
+// Threads that work on one block together
+struct Team {
+  int rank, size;
+  __device__ void sync() const
+  {
+    if (size == kWarpSize)
+      __syncwarp();
+    else
+      __syncthreads();
+  }
+};
+
+// Loop over entries k = i + j*bs of a block, whose quotients are costly
+template <class Visit> __device__ __forceinline__ void for_entries(const Team &team, int bs, const Visit &visit)
+{
+  int       j = team.rank / bs, i = team.rank - j * bs;
+  const int columns = team.size / bs, rest = team.size - columns * bs;
+  while (j < bs) {
+    visit(i, j);
+    j += columns;
+    i += rest;
+    if (i >= bs) {
+      i -= bs;
+      ++j;
+    }
+  }
+}
+
+// The largest of value over the team's first warp's worth of threads, for every thread of a warp
+__device__ __forceinline__ double warp_max(double value)
+{
+  for (int step = kWarpSize / 2; step > 0; step /= 2) value = fmax(value, __shfl_xor_sync(kWarp, value, step));
+  return value;
+}
+
+// Largest column sum; every warp forms it
+__device__ __forceinline__ double block_norm(const double *a, int bs)
+{
+  double largest = 0.0;
+  for (int j = static_cast<int>(threadIdx.x) % kWarpSize; j < bs; j += kWarpSize) {
+    double sum = 0.0;
+    for (int i = 0; i < bs; ++i) sum += fabs(a[j * bs + i]);
+    largest = fmax(largest, sum);
+  }
+  return warp_max(largest);
+}
+
+// Gauss-Jordan in place on the transpose; see team_gauss_jordan(). All warps of a team seek the pivot, so that they agree.
+__device__ __forceinline__ bool block_gauss_jordan(const Team &team, double *a, int bs, double tolerance, int *pivot)
+{
+  bool good = true;
+  for (int k = 0; k < bs; ++k) {
+    double best = -1.0;
+    int    p    = k;
+    for (int i = k + static_cast<int>(threadIdx.x) % kWarpSize; i < bs; i += kWarpSize)
+      if (const double value = fabs(a[i * bs + k]); value > best) {
+        best = value;
+        p    = i;
+      }
+    for (int step = kWarpSize / 2; step > 0; step /= 2) {
+      const double value = __shfl_xor_sync(kWarp, best, step);
+      const int    at    = __shfl_xor_sync(kWarp, p, step);
+      if (value > best || (value == best && at < p)) {
+        best = value;
+        p    = at;
+      }
+    }
+    good               = good && best > tolerance;
+    const double scale = 1.0 / a[p * bs + k];
+    team.sync(); // everybody has read the pivot
+    if (team.rank == 0) pivot[k] = p;
+    for (int j = team.rank; j < bs; j += team.size) {
+      const double of_pivot = (j == k ? 1.0 : a[p * bs + j]) * scale;
+      if (p != k) a[p * bs + j] = a[k * bs + j];
+      a[k * bs + j] = of_pivot;
+    }
+    team.sync();
+    for_entries(team, bs, [&](int j, int i) {
+      if (i != k && j != k) a[i * bs + j] -= a[i * bs + k] * a[k * bs + j];
+    });
+    team.sync();
+    for (int i = team.rank; i < bs; i += team.size)
+      if (i != k) a[i * bs + k] *= -a[k * bs + k];
+    team.sync();
+  }
+  for (int k = bs - 1; k >= 0; --k) {
+    if (const int p = pivot[k]; p != k)
+      for (int i = team.rank; i < bs; i += team.size) {
+        const double held = a[i * bs + k];
+        a[i * bs + k]     = a[i * bs + p];
+        a[i * bs + p]     = held;
+      }
+    team.sync();
+  }
+  return good;
+}
+
+// a: the block, replaced by its inverse; row, column: bs each
+__device__ __forceinline__ Inversion block_invert(const Team &team, double *a, int bs, double *row, double *column, int *pivot)
+{
+  const int lane   = static_cast<int>(threadIdx.x) % kWarpSize;
+  bool      finite = true, zero = false;
+  for (int i = lane; i < bs; i += kWarpSize) { // every warp: all threads of the team agree
+    double most = 0.0;
+    for (int j = 0; j < bs; ++j) {
+      const double value = fabs(a[j * bs + i]);
+      finite             = finite && value <= DBL_MAX;
+      most               = fmax(most, value);
+    }
+    zero = zero || most == 0.0;
+    if (team.rank < kWarpSize) row[i] = inverse_power_of_two(most);
+  }
+  finite = __all_sync(kWarp, finite);
+  team.sync();
+  for (int j = lane; j < bs; j += kWarpSize) {
+    double most = 0.0;
+    for (int i = 0; i < bs; ++i) most = fmax(most, fabs(row[i] * a[j * bs + i]));
+    zero = zero || most == 0.0;
+    if (team.rank < kWarpSize) column[j] = inverse_power_of_two(most);
+  }
+  zero = __any_sync(kWarp, zero);
+  team.sync();
+  for_entries(team, bs, [&](int i, int j) { a[j * bs + i] = row[i] * a[j * bs + i] * column[j]; });
+  team.sync();
+  const double before = block_norm(a, bs);
+  team.sync();
+  const bool   good  = block_gauss_jordan(team, a, bs, bs * kEpsilon, pivot);
+  const double after = block_norm(a, bs);
+  team.sync();
+  bool represented = true;
+  for_entries(team, bs, [&](int i, int j) {
+    a[j * bs + i] *= column[i] * row[j];
+    represented = represented && isfinite(a[j * bs + i]);
+  });
+  represented = team.size == kWarpSize ? __all_sync(kWarp, represented) : __syncthreads_and(represented);
+  team.sync();
+  if (!finite) return Inversion::nonfinite;
+  return !zero && good && before * after * kEpsilon < kNoDigits && represented ? Inversion::done : Inversion::singular;
+}
+
+// As prepare_row(); left[j*bs + i] multiplies entry j for row i
+__device__ __forceinline__ bool prepare_large_row(const SetupArgs &args, const Team &team, Row row, double *left, double *vectors, int *pivot)
+{
+  const int           bs    = args.bs;
+  const std::uint32_t begin = args.piece[0].ptr[row], end = args.piece[0].ptr[row + 1];
+  const BlockView     block = block_view(args, args.piece[0], begin + static_cast<std::uint32_t>(args.diagonal[row]), begin, end);
+  for_entries(team, bs, [&](int i, int j) { left[j * bs + i] = block.data[static_cast<std::size_t>(i) * block.row + static_cast<std::size_t>(j) * block.column]; });
+  team.sync();
+  const Inversion verdict = block_invert(team, left, bs, vectors, vectors + bs, pivot);
+  if (team.rank == 0 && verdict != Inversion::done)
+    report(args, row, verdict == Inversion::singular ? Defect::singular : Defect::nonfinite_diagonal);
+  const double *left_scale = args.scales, *right_scale = args.scales + bs;
+  double       *map = args.diagonal_map + static_cast<std::size_t>(args.plan_row[row]) * bs * bs;
+  for_entries(team, bs, [&](int i, int j) {
+    const double d   = left[j * bs + i];
+    map[j * bs + i]  = d / right_scale[i] / (args.prescaled ? 1.0 : left_scale[j]);
+    left[j * bs + i] = args.prescaled ? left_scale[i] * d : (i == j ? left_scale[i] : 0.0);
+  });
+  return verdict == Inversion::done;
+}
+
+struct LargeMemory {
+  double        *left, *in, *out;
+  std::uint32_t *most;
+};
+
+// Off-diagonal blocks [k0, k0 + count) of one row and piece
+template <PCMCPIPrecision storage>
+__device__ __forceinline__ void convert_group(const SetupArgs &args, const SetupPiece &piece, Row row, std::uint32_t k0, int count, const LargeMemory &memory)
+{
+  const int           bs = args.bs, square = bs * bs, t = static_cast<int>(threadIdx.x);
+  const std::uint32_t begin = piece.ptr[row], end = piece.ptr[row + 1];
+  const double       *right = args.scales + bs;
+  bool                good_in = true, good = true;
+  __syncthreads(); // in and out are free
+  for (int n = t; n < count * square; n += kLargeThreads) {
+    // in the order of memory
+    const int        block = n / square, at = n - block * square, slow = at / bs, fast = at - slow * bs;
+    const BlockView  view  = block_view(args, piece, k0 + static_cast<std::uint32_t>(block), begin, end);
+    const int        i = args.scalar_rows ? slow : fast, j = args.scalar_rows ? fast : slow;
+    const double     value = view.data[static_cast<std::size_t>(i) * view.row + static_cast<std::size_t>(j) * view.column];
+    memory.in[block * square + j * bs + i] = value;
+    good_in                                = good_in && isfinite(value);
+  }
+  __syncthreads();
+  for (int n = t; n < count * square; n += kLargeThreads) {
+    const int     block = n / square, at = n - block * square, j = at / bs, i = at - j * bs;
+    const double *column = memory.in + block * square + j * bs;
+    double        sum    = 0.0;
+    if (args.prescaled)
+      for (int k = 0; k < bs; ++k) sum += memory.left[k * bs + i] * column[k];
+    else
+      sum = memory.left[i * bs + i] * column[i];
+    sum *= right[j];
+    good          = good && isfinite(sum);
+    memory.out[n] = sum;
+    atomicMax(memory.most + at, static_cast<std::uint32_t>(__double2hiint(fabs(sum))));
+  }
+  const bool all_in = __syncthreads_and(good_in); // a barrier, too
+  // a warp a block: the shared exponent needs all of its numbers
+  const int ld = leading_dimension(storage, bs), pieces = record_pieces(storage, bs), lane = t % kWarpSize;
+  for (int block = t / kWarpSize; block < count; block += kWarps) {
+    const double *out = memory.out + block * square;
+    int           e   = 0;
+    if constexpr (has_exponent(storage)) {
+      double largest = 0.0;
+      for (int n = lane; n < square; n += kWarpSize) largest = fmax(largest, fabs(out[n]));
+      good = shared_exponent_of<storage>(warp_max(largest), e) && good;
+    }
+    if (!args.store || !good) continue;
+    constexpr int       numbers = 8 * kPiece / value_bits(storage);
+    const std::uint32_t place   = piece.place[k0 + static_cast<std::uint32_t>(block)];
+    uint4              *record  = reinterpret_cast<uint4 *>(args.blocks) + static_cast<std::size_t>(place) * pieces;
+    for (int q = lane; q < pieces; q += kWarpSize) {
+      std::uint32_t word[kPiece / 4] = {};
+      int           j = q * numbers / ld, i = q * numbers - j * ld;
+#pragma unroll
+      for (int n = 0; n < numbers; ++n) {
+        if (i < bs && j < bs) {
+          std::uint64_t bits;
+          good = number_bits<storage>(out[j * bs + i], e, bits) && good;
+          put_number<storage>(word, n, bits);
+        }
+        if (++i == ld) {
+          i = 0;
+          ++j;
+        }
+      }
+      record[q] = make_uint4(word[0], word[1], word[2], word[3]);
+    }
+    if (lane == 0) args.heads[place].exponent = e;
+  }
+  if (!good) report(args, row, all_in ? Defect::unrepresentable : Defect::nonfinite_offdiagonal);
+}
+
+template <PCMCPIPrecision storage> __global__ void __launch_bounds__(kLargeThreads) setup_large(SetupArgs args)
+{
+  extern __shared__ double shared[];
+  __shared__ bool          inverted[kWarps];
+  const int                bs = args.bs, t = static_cast<int>(threadIdx.x), square = bs * bs;
+  const LargeShape         shape  = large_shape(bs);
+  double                  *memory = args.scratch ? args.scratch + blockIdx.x * shape.size() : shared;
+  int                     *pivots = reinterpret_cast<int *>(memory + shape.pivots());
+  std::uint32_t           *most   = reinterpret_cast<std::uint32_t *>(memory + shape.maxima());
+  const Team               team   = shape.rows > 1 ? Team{t % kWarpSize, kWarpSize} : Team{t, kLargeThreads};
+  const int                mine   = shape.rows > 1 ? t / kWarpSize : 0;
+  for (int n = t; n < square; n += kLargeThreads) most[n] = 0;
+  for (Row row0 = args.begin + static_cast<Row>(blockIdx.x) * shape.rows; row0 < args.end; row0 += static_cast<Row>(gridDim.x) * shape.rows) {
+    const int rows = min(shape.rows, args.end - row0);
+    __syncthreads();
+    if (mine < rows) {
+      const bool good = prepare_large_row(args, team, row0 + mine, memory + mine * shape.square, memory + shape.vectors() + 2 * mine * bs,
+                                          pivots + mine * bs);
+      if (team.rank == 0) inverted[mine] = good;
+    }
+    __syncthreads();
+    for (int r = 0; r < rows; ++r) {
+      if (!inverted[r]) continue;
+      const Row row = row0 + r;
+      for (int p = 0; p < 2; ++p) {
+        const SetupPiece &piece = args.piece[p];
+        if (!piece.values) continue;
+        const std::uint32_t begin = piece.ptr[row], end = piece.ptr[row + 1],
+                            diagonal = p == 0 ? begin + static_cast<std::uint32_t>(args.diagonal[row]) : end;
+        for (std::uint32_t k = begin; k < end;) {
+          if (k == diagonal) {
+            ++k;
+            continue;
+          }
+          const std::uint32_t stop  = k < diagonal ? diagonal : end;
+          const int           count = static_cast<int>(min(stop - k, static_cast<std::uint32_t>(shape.blocks)));
+          convert_group<storage>(args, piece, row, k, count, {memory + r * shape.square, memory + shape.in(), memory + shape.out(), most});
+          k += static_cast<std::uint32_t>(count);
+        }
+      }
+    }
+  }
+  __syncthreads();
+  for (int n = t; n < square; n += kLargeThreads) atomicMax(args.maxima + n, most[n]);
+}
+
+} // namespace mcpi::cuda

@@ -1,0 +1,191 @@
+// Numeric set-up of small blocks: a thread block takes some matrix rows, inverts their diagonal blocks by teams of threads, then each thread
+// multiplies and rounds one item at a time.
+#pragma once
+
+#include "backend/cuda/encode.cuh"
+#include "backend/cuda/setup.h"
+#include "backend/cuda/setup_invert.cuh"
+
+namespace mcpi::cuda {
+
+constexpr int kSetupThreads = 128;
+constexpr int kSetupRows    = 32;
+
+__device__ __forceinline__ void report(const SetupArgs &args, Row row, Defect defect)
+{
+  atomicMin(args.bad, bad_key(row, defect));
+}
+
+// Where the numbers of a block lie: number (i, j) at data[i * row + j * column]
+struct BlockView {
+  const double *data;
+  std::size_t   row, column;
+};
+__device__ __forceinline__ BlockView block_view(const SetupArgs &args, const SetupPiece &piece, std::uint32_t block, std::uint32_t row_begin,
+                                                std::uint32_t row_end)
+{
+  const std::size_t bs = static_cast<std::size_t>(args.bs);
+  if (!args.scalar_rows) return {piece.values + (block - piece.first) * bs * bs, 1, bs};
+  return {piece.values + (row_begin - piece.first) * bs * bs + (block - row_begin) * bs, (row_end - row_begin) * bs, 1};
+}
+
+// The inverse of one row's diagonal block into the diagonal map, and what multiplies its off-diagonal blocks from the left, row by row, into left.
+template <int bs> __device__ __forceinline__ bool prepare_row(const SetupArgs &args, Row row, bool exists, double *left)
+{
+  const int lane = static_cast<int>(threadIdx.x) % kTeam;
+  double    a[bs];
+#pragma unroll
+  for (int i = 0; i < bs; ++i) a[i] = lane == i ? 1.0 : 0.0;
+  if (exists && lane < bs) {
+    const std::uint32_t begin = args.piece[0].ptr[row], end = args.piece[0].ptr[row + 1];
+    const BlockView     block = block_view(args, args.piece[0], begin + static_cast<std::uint32_t>(args.diagonal[row]), begin, end);
+#pragma unroll
+    for (int i = 0; i < bs; ++i) a[i] = block.data[static_cast<std::size_t>(i) * block.row + static_cast<std::size_t>(lane) * block.column];
+  }
+  const Inversion verdict = team_invert(a, lane);
+  if (exists && lane == 0 && verdict != Inversion::done)
+    report(args, row, verdict == Inversion::singular ? Defect::singular : Defect::nonfinite_diagonal);
+  if (exists && lane < bs) {
+    const double *left_scale = args.scales, *right_scale = args.scales + bs;
+    double       *map = args.diagonal_map + static_cast<std::size_t>(args.plan_row[row]) * bs * bs + lane * bs;
+#pragma unroll
+    for (int i = 0; i < bs; ++i) {
+      map[i]              = a[i] / right_scale[i] / (args.prescaled ? 1.0 : left_scale[lane]);
+      left[i * bs + lane] = args.prescaled ? left_scale[i] * a[i] : (i == lane ? left_scale[i] : 0.0);
+    }
+  }
+  return verdict == Inversion::done;
+}
+
+// Item k of a tile of count stored items: replaces its numbers and exponent; its column stays.
+template <PCMCPIPrecision storage, int bs> __device__ __forceinline__ void store_item(std::byte *tile, std::uint32_t count, std::uint32_t k,
+                                                                                       std::uint32_t *word)
+{
+  constexpr ItemShape shape  = item_shape(storage, bs);
+  constexpr int       pieces = shape.pieces(), words = shape.bytes / 4;
+  word[words - 1] = *reinterpret_cast<const std::uint32_t *>(tile + item_byte(shape, count, k, shape.column_at()));
+#pragma unroll
+  for (int q = 0; q < pieces; ++q)
+    *reinterpret_cast<uint4 *>(tile + item_byte(shape, count, k, q * kPiece)) =
+        make_uint4(word[4 * q], word[4 * q + 1], word[4 * q + 2], word[4 * q + 3]);
+  if constexpr ((shape.bytes & 8) != 0)
+    *reinterpret_cast<uint2 *>(tile + item_byte(shape, count, k, pieces * kPiece)) = make_uint2(word[4 * pieces], word[4 * pieces + 1]);
+  // a last single word is the column
+}
+
+// What one thread does with one item: left * block * diag(right), its maxima, its numbers
+template <PCMCPIPrecision storage, int bs> struct ItemSetup {
+  static constexpr ItemShape shape   = item_shape(storage, bs);
+  static constexpr int       columns = shape.columns, words = shape.bytes / 4;
+  static constexpr int       passes  = has_exponent(storage) ? 2 : 1; // the exponent comes before the integers
+
+  std::uint32_t most[columns * bs] = {}; // of all items with this thread's columns
+
+  // Returns what is wrong with the block. left: row by row
+  __device__ __forceinline__ Defect convert(const BlockView &block, int first, const double *left, const double *right, std::uint32_t *word)
+  {
+    double in[columns * bs];
+    bool   good_in = true, good = true;
+#pragma unroll
+    for (int j = 0; j < columns; ++j)
+#pragma unroll
+      for (int i = 0; i < bs; ++i) {
+        double value = 0.0;
+        if (shape.items * columns == bs || first + j < bs)
+          value = block.data[static_cast<std::size_t>(i) * block.row + static_cast<std::size_t>(first + j) * block.column];
+        in[j * bs + i] = value;
+        good_in        = good_in && isfinite(value);
+      }
+#pragma unroll
+    for (int w = 0; w < words; ++w) word[w] = 0;
+    double largest = 0.0;
+    int    e       = 0;
+#pragma unroll 1
+    for (int pass = 0; pass < passes; ++pass) {
+#pragma unroll
+      for (int i = 0; i < bs; ++i)
+#pragma unroll
+        for (int j = 0; j < columns; ++j) {
+          double out = 0.0;
+#pragma unroll
+          for (int k = 0; k < bs; ++k) out += left[i * bs + k] * in[j * bs + k];
+          if (shape.items * columns == bs || first + j < bs) out *= right[first + j];
+          if (pass == 0) {
+            good             = good && isfinite(out);
+            largest          = fmax(largest, fabs(out));
+            most[j * bs + i] = max(most[j * bs + i], static_cast<std::uint32_t>(__double2hiint(fabs(out))));
+          }
+          if (pass == passes - 1) {
+            std::uint64_t bits;
+            good = number_bits<storage>(out, e, bits) && good;
+            put_number<storage>(word, j * bs + i, bits);
+          }
+        }
+      if (pass == 0) good = shared_exponent_of<storage>(largest, e) && good;
+      if (!good) break;
+    }
+    if constexpr (has_exponent(storage))
+      word[shape.numbers / 4] |= static_cast<std::uint32_t>(static_cast<std::uint8_t>(e)) << (8 * (shape.numbers % 4));
+    return good ? Defect::none : good_in ? Defect::unrepresentable : Defect::nonfinite_offdiagonal;
+  }
+};
+
+template <PCMCPIPrecision storage, int bs> __global__ void __launch_bounds__(kSetupThreads) setup_small(SetupArgs args)
+{
+  constexpr int            items = item_shape(storage, bs).items, lanes = kSetupThreads / items * items; // a thread keeps to its columns
+  constexpr int            columns = item_shape(storage, bs).columns;
+  __shared__ double        left[kSetupRows * bs * bs];
+  __shared__ std::uint32_t ptr[kSetupRows + 1];
+  __shared__ std::uint32_t most[bs * bs];
+  __shared__ bool          good[kSetupRows];
+
+  const int t = static_cast<int>(threadIdx.x), slice = t % items, first = slice * columns;
+  if (t < bs * bs) most[t] = 0;
+  ItemSetup<storage, bs> item;
+  for (Row row0 = args.begin + static_cast<Row>(blockIdx.x) * kSetupRows; row0 < args.end; row0 += static_cast<Row>(gridDim.x) * kSetupRows) {
+    const int rows = min(kSetupRows, args.end - row0);
+    __syncthreads(); // left is free
+#pragma unroll 1
+    for (int r = t / kTeam; r < kSetupRows; r += kSetupThreads / kTeam) {
+      const bool inverted = prepare_row<bs>(args, row0 + r, r < rows, left + r * bs * bs);
+      if (t % kTeam == 0) good[r] = inverted;
+    }
+#pragma unroll 1
+    for (int p = 0; p < 2; ++p) {
+      const SetupPiece &piece = args.piece[p];
+      if (!piece.values) continue;
+      __syncthreads(); // ptr is free
+      if (t <= rows) ptr[t] = piece.ptr[row0 + t];
+      __syncthreads(); // left is there, too
+      if (t >= lanes) continue;
+      for (std::uint32_t m = ptr[0] * items + static_cast<std::uint32_t>(t); m < ptr[rows] * items; m += lanes) {
+        const std::uint32_t k = m / items;
+        int                 r = 0;
+#pragma unroll
+        for (int step = kSetupRows / 2; step > 0; step /= 2)
+          if (r + step < rows && ptr[r + step] <= k) r += step;
+        const Row row = row0 + r;
+        if (!good[r] || (p == 0 && k - ptr[r] == static_cast<std::uint32_t>(args.diagonal[row]))) continue;
+        std::uint32_t word[ItemSetup<storage, bs>::words];
+        const Defect  defect =
+            item.convert(block_view(args, piece, k, ptr[r], ptr[r + 1]), first, left + r * bs * bs, args.scales + bs, word);
+        if (defect != Defect::none) {
+          report(args, row, defect);
+          continue;
+        }
+        if (!args.store) continue;
+        const Tile          tile  = args.tiles[args.tile_of[row]];
+        const std::uint32_t count = ((tile.rows_lower & kLowerMask) + tile.upper + 3U) & ~3U;
+        store_item<storage, bs>(args.blocks + static_cast<std::size_t>(tile.offset) * kPiece, count,
+                                piece.place[k] + static_cast<std::uint32_t>(slice), word);
+      }
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < columns * bs; ++k)
+    if (t < lanes && first * bs + k < bs * bs) atomicMax(most + first * bs + k, item.most[k]);
+  __syncthreads();
+  if (t < bs * bs) atomicMax(args.maxima + t, most[t]);
+}
+
+} // namespace mcpi::cuda

@@ -1,0 +1,26 @@
+// The set-up kernels of one storage precision by block size. Included once per storage.
+#pragma once
+
+#include "backend/cuda/setup_large.cuh"
+#include "backend/cuda/setup_small.cuh"
+
+namespace mcpi::cuda {
+
+template <PCMCPIPrecision storage, int bs = 1> SetupKernel small_setup_kernel(int wanted)
+{
+  if constexpr (bs < kMaxSmallBlock)
+    if (wanted != bs) return small_setup_kernel<storage, bs + 1>(wanted);
+  return {reinterpret_cast<const void *>(setup_small<storage, bs>), kSetupThreads, kSetupRows, 0, 0};
+}
+
+template <PCMCPIPrecision storage> SetupKernel setup_kernel(int bs)
+{
+  if (bs <= kMaxSmallBlock) return small_setup_kernel<storage>(bs);
+  constexpr std::size_t kMaxShared = 200 * 1024; // of a thread block on the devices that we build for, less what is static
+  const LargeShape      shape      = large_shape(bs);
+  const std::size_t     bytes      = shape.size() * sizeof(double);
+  const bool            fits       = bytes <= kMaxShared;
+  return {reinterpret_cast<const void *>(setup_large<storage>), kLargeThreads, shape.rows, fits ? bytes : 0, fits ? 0 : bytes};
+}
+
+} // namespace mcpi::cuda

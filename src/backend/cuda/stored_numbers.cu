@@ -1,0 +1,178 @@
+#include "backend/cuda/stored_numbers.h"
+
+namespace mcpi::cuda {
+namespace {
+
+constexpr int kThreads = 128;
+
+// A word of the numbers of a block: of item place + slice of its tile, or of a large record
+__device__ std::uint32_t *word_at(const StoredNumbers &matrix, Location at, int slice, int word)
+{
+  if (matrix.small) {
+    const Tile tile = matrix.tiles[at >> 32U];
+    return reinterpret_cast<std::uint32_t *>(matrix.blocks + static_cast<std::size_t>(tile.offset) * kPiece +
+                                             item_byte(matrix.shape, stored_items(tile), static_cast<std::uint32_t>(at) + slice, 4 * word));
+  }
+  return reinterpret_cast<std::uint32_t *>(matrix.blocks) + at * (static_cast<std::size_t>(record_pieces(matrix.storage, matrix.bs)) * 4) + word;
+}
+
+struct NumberPlace {
+  int slice, word, shift;
+};
+__device__ NumberPlace number_place(const StoredNumbers &matrix, int i, int j)
+{
+  const int bits = value_bits(matrix.storage);
+  int       slice = 0, number;
+  if (matrix.small) {
+    slice  = j / matrix.shape.columns;
+    number = (j - slice * matrix.shape.columns) * matrix.bs + i;
+  } else {
+    number = j * leading_dimension(matrix.storage, matrix.bs) + i;
+  }
+  return {slice, number * bits / 32, number * bits % 32};
+}
+
+__device__ std::uint64_t number_of(const StoredNumbers &matrix, Location at, int i, int j)
+{
+  const int         bits  = value_bits(matrix.storage);
+  const NumberPlace place = number_place(matrix, i, j);
+  std::uint64_t     value = *word_at(matrix, at, place.slice, place.word) >> place.shift;
+  if (bits == 64) return value | static_cast<std::uint64_t>(*word_at(matrix, at, place.slice, place.word + 1)) << 32U;
+  return value & ((std::uint64_t{1} << bits) - 1);
+}
+
+__device__ int exponent_of(const StoredNumbers &matrix, Location at)
+{
+  if (!has_exponent(matrix.storage)) return 0;
+  if (!matrix.small) return matrix.heads[at].exponent;
+  const int byte = matrix.shape.numbers;
+  return static_cast<signed char>(*word_at(matrix, at, 0, byte / 4) >> (8 * (byte % 4)));
+}
+
+// Number (i, j) of a record of core/codec.h, read by bytes
+__device__ std::uint64_t record_number(PCMCPIPrecision storage, int bs, const std::byte *record, int i, int j)
+{
+  const int         bits   = value_bits(storage);
+  const std::size_t number = static_cast<std::size_t>(j) * leading_dimension(storage, bs) + i;
+  const std::byte  *from   = record + (has_exponent(storage) ? 1 : 0) + number * bits / 8;
+  if (bits == 4) return std::to_integer<unsigned>(*from) >> (4 * (number % 2)) & 15U;
+  std::uint64_t value = 0;
+  for (int b = 0; b < bits / 8; ++b) value |= static_cast<std::uint64_t>(from[b]) << (8 * b);
+  return value;
+}
+
+__global__ void columns_kernel(StoredNumbers to, const Row *columns)
+{
+  const Tile          tile  = to.tiles[blockIdx.x];
+  const std::uint32_t count = stored_items(tile);
+  const std::size_t   first = static_cast<std::size_t>(tile.offset) * kPiece / static_cast<std::size_t>(to.shape.bytes);
+  for (std::uint32_t k = threadIdx.x; k < count; k += kThreads)
+    *word_at(to, location(blockIdx.x, k), 0, to.shape.column_at() / 4) = static_cast<std::uint32_t>(columns[first + k]);
+}
+
+__global__ void records_kernel(StoredNumbers from, const Location *locations, std::size_t count, std::byte *records)
+{
+  const std::size_t n = static_cast<std::size_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (n >= count) return;
+  const int         bits = value_bits(from.storage);
+  const std::size_t size = record_bytes(from.storage, from.bs), column = static_cast<std::size_t>(leading_dimension(from.storage, from.bs));
+  std::byte        *out = records + n * size;
+  for (std::size_t b = 0; b < size; ++b) out[b] = std::byte{0};
+  if (has_exponent(from.storage)) *out++ = static_cast<std::byte>(exponent_of(from, locations[n]));
+  for (int j = 0; j < from.bs; ++j)
+    for (int i = 0; i < from.bs; ++i) {
+      const std::uint64_t value = number_of(from, locations[n], i, j);
+      if (bits == 4) {
+        const std::size_t number = j * column + i;
+        out[number / 2] |= static_cast<std::byte>(value << (4 * (number % 2)));
+      } else {
+        for (int b = 0; b < bits / 8; ++b)
+          out[(static_cast<std::size_t>(j) * from.bs + i) * (bits / 8) + b] = static_cast<std::byte>(value >> (8 * b));
+      }
+    }
+}
+
+struct Source {
+  StoredNumbers    from;
+  const std::byte *received;
+  Location         at;
+
+  __device__ std::uint64_t number(int i, int j) const
+  {
+    return at & kReceived ? record_number(from.storage, from.bs, record(), i, j) : number_of(from, at, i, j);
+  }
+  __device__ int exponent() const { return at & kReceived ? static_cast<signed char>(*record()) : exponent_of(from, at); }
+  __device__ const std::byte *record() const { return received + (at & ~kReceived) * record_bytes(from.storage, from.bs); }
+};
+
+// The word of `to` with numbers from `number` on, of columns first.. of the block
+__device__ std::uint32_t transposed_word(const StoredNumbers &to, const Source &source, int number, int first, int columns, int ld, bool upper_half)
+{
+  const int     bits = value_bits(to.storage), count = bits == 64 ? 1 : 32 / bits;
+  std::uint32_t word = 0;
+  for (int n = 0; n < count; ++n) {
+    const int j = (number + n) / ld, i = number + n - j * ld;
+    if (j >= columns || first + j >= to.bs || i >= to.bs) continue;
+    const std::uint64_t value = source.number(first + j, i);
+    word |= static_cast<std::uint32_t>(upper_half ? value >> 32U : value) << (bits % 32 * n);
+  }
+  return word;
+}
+
+__global__ void transposed_small(StoredNumbers to, StoredNumbers from, const Location *sources, const std::byte *received)
+{
+  const Tile          tile  = to.tiles[blockIdx.x];
+  const std::uint32_t count = (tile.rows_lower & kLowerMask) + tile.upper;
+  const std::size_t   item  = static_cast<std::size_t>(tile.offset) * kPiece / static_cast<std::size_t>(to.shape.bytes);
+  const int           bits  = value_bits(to.storage), words = (to.shape.bytes - 4) / 4;
+  for (std::uint32_t k = threadIdx.x; k < count; k += kThreads) {
+    const Source source{from, received, sources[item + k]};
+    const int    first = static_cast<int>(k % static_cast<unsigned>(to.shape.items)) * to.shape.columns;
+    for (int w = 0; w < words; ++w) {
+      std::uint32_t word = transposed_word(to, source, 32 * w / bits, first, to.shape.columns, to.bs, bits == 64 && w % 2 == 1);
+      if (has_exponent(to.storage) && to.shape.numbers / 4 == w)
+        word |= static_cast<std::uint32_t>(static_cast<std::uint8_t>(source.exponent())) << (8 * (to.shape.numbers % 4));
+      *word_at(to, location(blockIdx.x, k), 0, w) = word;
+    }
+  }
+}
+
+__global__ void transposed_large(StoredNumbers to, StoredNumbers from, const Location *sources, std::size_t blocks, const std::byte *received)
+{
+  const std::size_t words = static_cast<std::size_t>(record_pieces(to.storage, to.bs)) * 4;
+  const std::size_t n     = static_cast<std::size_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const std::size_t block = n / words;
+  if (block >= blocks) return;
+  const int    w = static_cast<int>(n - block * words), bits = value_bits(to.storage);
+  const Source source{from, received, sources[block]};
+  *word_at(to, block, 0, w) =
+      transposed_word(to, source, 32 * w / bits, 0, to.bs, leading_dimension(to.storage, to.bs), bits == 64 && w % 2 == 1);
+  if (w == 0) to.heads[block].exponent = has_exponent(to.storage) ? source.exponent() : 0;
+}
+
+unsigned grid(std::size_t count)
+{
+  return static_cast<unsigned>((count + kThreads - 1) / kThreads);
+}
+
+} // namespace
+
+void set_columns(const StoredNumbers &to, std::uint32_t tiles, const Row *columns)
+{
+  if (tiles > 0) columns_kernel<<<tiles, kThreads>>>(to, columns);
+}
+
+void read_records(const StoredNumbers &from, const Location *locations, std::size_t count, std::byte *records, cudaStream_t stream)
+{
+  if (count > 0) records_kernel<<<grid(count), kThreads, 0, stream>>>(from, locations, count, records);
+}
+
+void fill_transposed(const StoredNumbers &to, const StoredNumbers &from, const Location *sources, std::uint32_t tiles, std::size_t blocks,
+                     const std::byte *received, cudaStream_t stream)
+{
+  if (to.small && tiles > 0) transposed_small<<<tiles, kThreads, 0, stream>>>(to, from, sources, received);
+  if (!to.small && blocks > 0)
+    transposed_large<<<grid(blocks * record_pieces(to.storage, to.bs) * 4), kThreads, 0, stream>>>(to, from, sources, blocks, received);
+}
+
+} // namespace mcpi::cuda

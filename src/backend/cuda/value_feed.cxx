@@ -1,0 +1,179 @@
+#include "backend/cuda/value_feed.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+namespace mcpi::cuda {
+namespace {
+
+constexpr std::size_t kChunkBytes = 32UL << 20U; // amortises a launch, leaves memory to the matrix
+constexpr int         kMaxCopiers = 8;           // threads that fill a buffer; more than a memory channel's worth does not pay
+constexpr std::size_t kCopierMin  = 1UL << 20U;  // bytes that are worth a thread
+
+// Cores that this process may use
+int usable_cores()
+{
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+// One thread does not copy as fast as the bus takes the bytes.
+void copy_in_parallel(const double *from, std::size_t count, double *to)
+{
+  static const int cores   = usable_cores();
+  const int        threads = static_cast<int>(
+      std::clamp<std::size_t>(count * sizeof(double) / kCopierMin, 1, static_cast<std::size_t>(std::min(cores, kMaxCopiers))));
+  const std::size_t share = (count + static_cast<std::size_t>(threads) - 1) / static_cast<std::size_t>(threads);
+  const auto        part  = [=](int t) {
+    const std::size_t begin = std::min(count, share * static_cast<std::size_t>(t)), end = std::min(count, begin + share);
+    std::memcpy(to + begin, from + begin, (end - begin) * sizeof(double));
+  };
+  std::vector<std::thread> others;
+  for (int t = 1; t < threads; ++t) others.emplace_back(part, t);
+  part(0);
+  for (std::thread &thread : others) thread.join();
+}
+
+std::vector<std::uint32_t> narrow(const std::vector<Offset> &wide)
+{
+  if (!wide.empty() && wide.back() > static_cast<Offset>(0xffffffffU))
+    throw Error("the matrix is too large for the CUDA backend: use more ranks");
+  return {wide.begin(), wide.end()};
+}
+
+} // namespace
+
+ValueFeed::ValueFeed(BlockRows &source, Row rows, int bs, const std::function<Row(Row)> &offdiagonal_blocks)
+    : rows_(rows), bs_(bs), square_(static_cast<std::size_t>(bs) * bs), layout_(source.arrays().layout), device_(source.arrays().device)
+{
+  if (layout_ == ValueLayout::none) {
+    PieceStructure &all = structure_[0];
+    all.ptr.push_back(0);
+    for (Row row = 0; row < rows; ++row) all.ptr.push_back(all.ptr.back() + 1 + offdiagonal_blocks(row));
+    all.diagonal.assign(static_cast<std::size_t>(rows), 0);
+  } else {
+    for (int p = 0; p < 2; ++p) structure_[p] = source.structure(p);
+  }
+  diagonal_.upload(structure_[0].diagonal);
+  for (int p = 0; p < 2; ++p) {
+    ptr_[p].upload(narrow(structure_[p].ptr));
+    entry_ptr_[p].upload(structure_[p].entry_ptr);
+    slot_[p].upload(structure_[p].slot);
+    structure_[p].slot = {};
+  }
+}
+
+std::size_t ValueFeed::bytes() const
+{
+  std::size_t sum = diagonal_.bytes();
+  for (int p = 0; p < 2; ++p) sum += ptr_[p].bytes() + slot_[p].bytes() + entry_ptr_[p].bytes() + buffer_[p].device.bytes();
+  return sum;
+}
+
+Row ValueFeed::chunk_end(Row begin) const
+{
+  const Offset most = std::max<Offset>(1, static_cast<Offset>(kChunkBytes / (square_ * sizeof(double))));
+  Row          low = begin + 1, high = rows_; // at least one row
+  while (low < high) {
+    const Row middle = low + (high - low + 1) / 2;
+    if (blocks(0, begin, middle) + blocks(1, begin, middle) <= most)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
+}
+
+// values: of the chunk's blocks, those of the first piece before those of the second
+Chunk ValueFeed::describe(Row begin, Row end, const double *values) const
+{
+  Chunk chunk;
+  chunk.begin = begin;
+  chunk.end   = end;
+  for (int p = 0; p < 2; ++p) {
+    if (!has(p)) continue;
+    chunk.first[p]  = static_cast<std::uint32_t>(structure_[p].ptr[static_cast<std::size_t>(begin)]);
+    chunk.values[p] = values;
+    values += static_cast<std::size_t>(blocks(p, begin, end)) * square_;
+  }
+  return chunk;
+}
+
+void ValueFeed::fill(BlockRows &source, const ValueArrays &arrays, const Chunk &chunk, double *out) const
+{
+  if (layout_ == ValueLayout::blocks) {
+    for (int p = 0; p < 2; ++p) {
+      if (!has(p)) continue;
+      const std::size_t count = static_cast<std::size_t>(blocks(p, chunk.begin, chunk.end)) * square_;
+      copy_in_parallel(arrays.piece[p] + static_cast<std::size_t>(chunk.first[p]) * square_, count, out);
+      out += count;
+    }
+    return;
+  }
+  const double        *diagonal = nullptr;
+  const double *const *offdiag  = nullptr;
+  for (Row row = chunk.begin; row < chunk.end; ++row) {
+    source.row(row, diagonal, offdiag);
+    out = std::copy_n(diagonal, square_, out);
+    for (Offset k = 0; k + 1 < blocks(0, row, row + 1); ++k) out = std::copy_n(offdiag[k], square_, out);
+  }
+}
+
+// Entries of scalar rows whose blocks are not full
+void ValueFeed::expand(const ValueArrays &arrays, const Chunk &chunk, double *blocks_out, cudaStream_t stream) const
+{
+  const std::size_t count = static_cast<std::size_t>(blocks(0, chunk.begin, chunk.end) + blocks(1, chunk.begin, chunk.end)) * square_;
+  MCPI_CUDA(cudaMemsetAsync(blocks_out, 0, count * sizeof(double), stream));
+  for (int p = 0; p < 2; ++p) {
+    if (!has(p)) continue;
+    expand_blocks({arrays.piece[p], ptr_[p].data(), entry_ptr_[p].data(), slot_[p].data(), blocks_out, chunk.first[p], chunk.begin, chunk.end, bs_},
+                  stream);
+    MCPI_CUDA(cudaGetLastError());
+    blocks_out += static_cast<std::size_t>(blocks(p, chunk.begin, chunk.end)) * square_;
+  }
+}
+
+void ValueFeed::run(BlockRows &source, cudaStream_t stream, const std::function<void(const Chunk &)> &use)
+{
+  const ValueArrays arrays = source.arrays();
+  const bool        full   = structure_[0].entry_ptr.empty(); // blocks
+  if (rows_ == 0) return;
+  if (device_) {
+    Event ready;
+    MCPI_CUDA(cudaEventRecord(ready, static_cast<cudaStream_t>(arrays.stream)));
+    MCPI_CUDA(cudaStreamWaitEvent(stream, ready, 0));
+    if (full) {
+      Chunk chunk       = describe(0, rows_, nullptr);
+      chunk.scalar_rows = layout_ == ValueLayout::scalar_rows;
+      std::copy_n(arrays.piece, 2, chunk.values);
+      use(chunk);
+      return;
+    }
+  }
+  int turn = 0;
+  for (Row begin = 0; begin < rows_; turn = 1 - turn) {
+    Buffer           &buffer = buffer_[turn];
+    const Row         end    = chunk_end(begin);
+    const std::size_t count  = static_cast<std::size_t>(blocks(0, begin, end) + blocks(1, begin, end)) * square_;
+    MCPI_CUDA(cudaEventSynchronize(buffer.read));
+    buffer.device.resize(count);
+    const Chunk chunk = describe(begin, end, buffer.device.data());
+    if (device_) {
+      expand(arrays, chunk, buffer.device.data(), stream);
+    } else {
+      buffer.host.resize(count * sizeof(double));
+      fill(source, arrays, chunk, reinterpret_cast<double *>(buffer.host.data()));
+      MCPI_CUDA(cudaMemcpyAsync(buffer.device.data(), buffer.host.data(), count * sizeof(double), cudaMemcpyHostToDevice, stream));
+    }
+    use(chunk);
+    MCPI_CUDA(cudaEventRecord(buffer.read, stream));
+    begin = end;
+  }
+}
+
+} // namespace mcpi::cuda

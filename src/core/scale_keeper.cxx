@@ -1,0 +1,59 @@
+#include "core/scale_keeper.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace mcpi {
+namespace {
+
+bool finite(const std::vector<double> &values)
+{
+  return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+}
+
+} // namespace
+
+ScaleKeeper::ScaleKeeper(const NumericConfig &config, int bs)
+    : config_(config), bs_(bs), scales_(unit_scales(bs)), candidate_(scales_), maxima_(static_cast<std::size_t>(bs) * bs),
+      global_maxima_(maxima_.size() + 1)
+{
+}
+
+// Maxima of the true values over all ranks, and behind them whether any rank met a value that the storage cannot hold
+int ScaleKeeper::reduce_maxima(const MaxReduce &reduce, const NumericStatus &status)
+{
+  for (int q = 0; q < bs_; ++q)
+    for (int p = 0; p < bs_; ++p) {
+      const double value          = maxima_[p + q * bs_] / (scales_.left[p] * scales_.right[q]);
+      global_maxima_[p + q * bs_] = std::isnan(value) ? std::numeric_limits<double>::infinity() : value; // MPI_MAX of a NaN is anything
+    }
+  global_maxima_.back() = status.defect == Defect::unrepresentable ? 1.0 : 0.0;
+  return reduce(global_maxima_.data(), static_cast<int>(global_maxima_.size()));
+}
+
+int ScaleKeeper::refresh(const std::function<void(Pass)> &convert, const MaxReduce &reduce, NumericStatus &status)
+{
+  const auto pass = [&](Pass kind) {
+    status = NumericStatus();
+    std::fill(maxima_.begin(), maxima_.end(), 0.0);
+    convert(kind);
+  };
+  const bool scaled = config_.scaling != PC_MCPI_SCALING_NONE, first = scaled && !have_scales_;
+  pass(first ? Pass::maxima_only : Pass::store);
+  if (!scaled) return 0;
+  if (const int error = reduce_maxima(reduce, status)) return error;
+  if (!finite(global_maxima_)) return 0; // some rank reports the bad row
+  compute_scales(config_.form, config_.scaling, config_.storage, bs_, global_maxima_, candidate_);
+  const bool other = scales_.left != candidate_.left || scales_.right != candidate_.right;
+  // one factor for all fills fp16's range to the end: no slack
+  const bool slack = config_.scaling == PC_MCPI_SCALING_BALANCED && global_maxima_.back() == 0.0;
+  if (first || (slack ? scales_moved(scales_, candidate_) : other)) {
+    std::swap(scales_, candidate_);
+    have_scales_ = true;
+    pass(Pass::store);
+  }
+  return 0;
+}
+
+} // namespace mcpi

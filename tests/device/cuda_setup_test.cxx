@@ -1,0 +1,209 @@
+// The numeric set-up on the device against the host's. Needs a device.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "core/codec.h"
+#include "laid_out_rows.h"
+#include "system.h"
+
+namespace mcpi::test {
+namespace {
+
+constexpr Layout kLayouts[] = {Layout::rows, Layout::host_blocks, Layout::device_blocks, Layout::device_full_rows, Layout::device_partial_rows};
+
+// Between two stored numbers of a block, as a part of the largest: two quanta, since the sums before rounding differ in their last digits
+double quantum(PCMCPIPrecision storage)
+{
+  switch (storage) {
+  case PC_MCPI_PRECISION_FP64:
+    return 1e-11;
+  case PC_MCPI_PRECISION_FP32:
+    return 0x1p-22;
+  case PC_MCPI_PRECISION_FP16:
+    return 0x1p-9;
+  case PC_MCPI_PRECISION_BF16:
+    return 0x1p-6;
+  case PC_MCPI_PRECISION_INT8:
+    return 2.0 / 63;
+  case PC_MCPI_PRECISION_INT4:
+    return 2.0 / 3;
+  }
+  return 0.0;
+}
+
+std::vector<Vector> stored_blocks(Backend &backend, const ColorPlan &plan, PCMCPIPrecision storage)
+{
+  std::vector<Offset> all(static_cast<std::size_t>(plan.blocks()));
+  std::iota(all.begin(), all.end(), 0);
+  const std::size_t      size = backend.record_size();
+  std::vector<std::byte> records(all.size() * size, std::byte{0xff});
+  backend.pack_records(all, records.data());
+  std::vector<Vector> blocks;
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    Vector block(static_cast<std::size_t>(plan.bs) * plan.bs, kNaN);
+    decode_block(storage, plan.bs, records.data() + k * size, block.data());
+    blocks.push_back(block);
+  }
+  return blocks;
+}
+
+double largest(const Vector &block)
+{
+  double most = 0.0;
+  for (const double value : block) most = std::max(most, std::abs(value));
+  return most;
+}
+
+// Largest difference of two blocks as a part of the first one's largest number
+double worst_difference(const std::vector<Vector> &expected, const std::vector<Vector> &blocks)
+{
+  double worst = expected.size() == blocks.size() ? 0.0 : kNaN;
+  for (std::size_t k = 0; k < expected.size(); ++k)
+    for (std::size_t n = 0; n < expected[k].size(); ++n) {
+      const double difference = std::abs(blocks[k][n] - expected[k][n]);
+      if (!(difference <= worst * largest(expected[k]))) worst = largest(expected[k]) > 0.0 ? difference / largest(expected[k]) : difference;
+    }
+  return worst;
+}
+
+// Some entries of each block are zero, so that partial rows leave some out.
+BlockMatrix holed_matrix(const Pattern &pattern, int bs, unsigned seed)
+{
+  BlockMatrix matrix = random_matrix(pattern, bs, seed);
+  for (auto &row : matrix.offdiag)
+    for (Vector &block : row)
+      for (std::size_t n = 1; n < block.size(); n += 3) block[n] = 0.0;
+  return matrix;
+}
+
+struct Problem {
+  BlockMatrix matrix;
+  Ranks       ranks;
+
+  Problem(Row rows, int bs, unsigned seed) : matrix(holed_matrix(random_pattern(rows, 3, seed), bs, seed + 1))
+  {
+    ranks = build_ranks(matrix.pattern, greedy_coloring(matrix.pattern), bs, {0, rows});
+  }
+  const ColorPlan &plan() const { return ranks.forward[0]; }
+};
+
+void compare(const Problem &problem, const BackendConfig &config, System &cuda, const std::string &what)
+{
+  System host(problem.ranks, {config, &simd_kernels()});
+  ASSERT_EQ(host.refresh(problem.matrix).defect, Defect::none);
+  const PCMCPIPrecision storage = config.numeric.storage;
+  const auto            blocks  = stored_blocks(cuda.backend(), problem.plan(), storage);
+  EXPECT_LT(worst_difference(stored_blocks(host.backend(), problem.plan(), storage), blocks), quantum(storage)) << what;
+  EXPECT_EQ(cuda.backend().scales().right, host.backend().scales().right) << what;
+  EXPECT_EQ(cuda.backend().scales().left, host.backend().scales().left) << what;
+  const Vector b = random_vector(problem.matrix.size(), 5);
+  // D^{-1} b, since one color's first sweep reads nothing else: the whole map over all rows
+  const Smoothing once = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true);
+  System          reference(problem.ranks, {config, nullptr});
+  ASSERT_EQ(reference.refresh(problem.matrix).defect, Defect::none);
+  reference.adopt(cuda);
+  EXPECT_LT(difference(cuda.apply(once, b), reference.apply(once, b)), tolerance(config)) << what;
+}
+
+class CudaSetup : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(BlockSizes, CudaSetup, testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 16, 17, 24, 32, 33, 50, 64, 65, 100, 130));
+
+TEST_P(CudaSetup, StoresWhatTheHostStoresFromEveryLayout)
+{
+  const int     bs = GetParam();
+  const Problem problem(bs <= 8 ? 90 : bs <= 33 ? 30 : 6, bs, 11);
+  std::size_t   turn = 0; // large blocks cost the host much: layouts take turns
+  for_configs([&](const BackendConfig &config) {
+    for (const Layout layout : kLayouts) {
+      if (bs > 16 && turn++ % (bs > 33 ? 31 : 7) != 0) continue;
+      System      cuda(problem.ranks, {config, nullptr, true});
+      LaidOutRows rows(problem.matrix, layout);
+      ASSERT_EQ(cuda.refresh(rows).defect, Defect::none);
+      compare(problem, config, cuda, name(Kind{config, nullptr, true}) + " layout " + std::to_string(static_cast<int>(layout)));
+    }
+  });
+}
+
+TEST(CudaSetupChunks, OfManyRowsGiveOneMatrix)
+{
+  const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
+  for (const auto &[bs, rows] : {std::pair{5, 50000}, std::pair{12, 9000}}) {
+    const Problem problem(rows, bs, 21);
+    for (const Layout layout : kLayouts) {
+      System      cuda(problem.ranks, {config, nullptr, true});
+      LaidOutRows laid_out(problem.matrix, layout);
+      ASSERT_EQ(cuda.refresh(laid_out).defect, Defect::none);
+      compare(problem, config, cuda, "bs " + std::to_string(bs) + " layout " + std::to_string(static_cast<int>(layout)));
+    }
+  }
+}
+
+TEST(CudaSetupAgain, FollowsValuesAndScales)
+{
+  for (const PCMCPIPrecision storage : kStorages)
+    for (const int bs : {3, 11}) {
+      const BackendConfig config{{storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, storage == PC_MCPI_PRECISION_FP64};
+      Problem             problem(40, bs, 31);
+      System              cuda(problem.ranks, {config, nullptr, true});
+      LaidOutRows         rows(problem.matrix, Layout::device_full_rows);
+      ASSERT_EQ(cuda.refresh(rows).defect, Defect::none);
+      Vector equation(static_cast<std::size_t>(bs), 1.0), unknown(equation);
+      equation[0] = 1e7; // other units
+      unknown[0]  = 1e-5;
+      unknown[2]  = 300.0;
+      scale_components(problem.matrix, equation, unknown);
+      rows.update();
+      (void)cuda.apply(make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true), random_vector(problem.matrix.size(), 5));
+      const std::size_t before = cuda.backend().memory_bytes();
+      ASSERT_EQ(cuda.refresh(rows).defect, Defect::none);
+      compare(problem, config, cuda, name(Kind{config, nullptr, true}));
+      EXPECT_EQ(cuda.backend().memory_bytes(), before);
+    }
+}
+
+struct Spoiled {
+  const char *what;
+  void (*spoil)(BlockMatrix &, Row);
+  Defect defect;
+};
+const Spoiled kSpoiled[] = {
+    {"a singular block", [](BlockMatrix &m, Row row) { std::fill_n(m.diagonal[row].begin(), m.bs, 0.0); }, Defect::singular},
+    {"two equal rows",
+     [](BlockMatrix &m, Row row) {
+       for (int j = 0; j < m.bs; ++j) m.diagonal[row][static_cast<std::size_t>(j) * m.bs + 1] = m.diagonal[row][static_cast<std::size_t>(j) * m.bs];
+     },
+     Defect::singular},
+    {"NaN on the diagonal", [](BlockMatrix &m, Row row) { m.diagonal[row].back() = kNaN; }, Defect::nonfinite_diagonal},
+    {"Inf beside the diagonal", [](BlockMatrix &m, Row row) { m.offdiag[row].back()[1] = std::numeric_limits<double>::infinity(); },
+     Defect::nonfinite_offdiagonal},
+    {"overflow", [](BlockMatrix &m, Row row) { std::fill(m.offdiag[row][0].begin(), m.offdiag[row][0].end(), 1e308); }, Defect::unrepresentable},
+};
+
+TEST(CudaSetupFailure, NamesTheFirstBadRowAndForgetsIt)
+{
+  for (const int bs : {2, 5, 8, 9, 40})
+    for (const Spoiled &spoiled : kSpoiled)
+      for (const Layout layout : {Layout::rows, Layout::host_blocks, Layout::device_full_rows}) {
+        const BackendConfig config{{PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, false};
+        Problem             problem(40, bs, 41);
+        const BlockMatrix   good = problem.matrix;
+        spoiled.spoil(problem.matrix, 29);
+        spoiled.spoil(problem.matrix, 7);
+        System      cuda(problem.ranks, {config, nullptr, true});
+        LaidOutRows rows(problem.matrix, layout);
+        const auto  status = cuda.refresh(rows);
+        EXPECT_EQ(status.defect, spoiled.defect) << spoiled.what << " bs " << bs;
+        EXPECT_EQ(status.row, 7) << spoiled.what << " bs " << bs;
+        problem.matrix = good;
+        rows.update();
+        ASSERT_EQ(cuda.refresh(rows).defect, Defect::none) << spoiled.what << " bs " << bs;
+        compare(problem, config, cuda, spoiled.what);
+      }
+}
+
+} // namespace
+} // namespace mcpi::test

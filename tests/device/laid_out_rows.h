@@ -1,0 +1,117 @@
+// A matrix as it may lie in memory, in two pieces, for backends that read it there.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <stdexcept>
+
+#include "support.h"
+
+namespace mcpi::test {
+
+enum class Layout { rows, host_blocks, device_blocks, device_full_rows, device_partial_rows };
+
+// Whatever a row holds beyond its first few off-diagonal blocks is the second piece's; the diagonal block stands among the first ones.
+// device_partial_rows: entries that are zero are left out.
+class LaidOutRows final : public BlockRows {
+public:
+  LaidOutRows(const BlockMatrix &matrix, Layout layout) : matrix_(matrix), layout_(layout), rows_(matrix)
+  {
+    set_structure();
+    update();
+  }
+  LaidOutRows(const LaidOutRows &)            = delete;
+  LaidOutRows &operator=(const LaidOutRows &) = delete;
+  ~LaidOutRows() override
+  {
+    for (double *array : device_) (void)cudaFree(array);
+  }
+
+  // Takes the matrix's values as they are now; the pattern is that of the constructor.
+  void update()
+  {
+    for (int p = 0; p < 2; ++p) {
+      host_[p].clear();
+      for (Row row = 0; row < matrix_.rows(); ++row) append_row(p, row);
+      if (!on_device()) continue;
+      if (!device_[p] && cudaMalloc(&device_[p], host_[p].size() * sizeof(double) + 8) != cudaSuccess) throw std::runtime_error("cudaMalloc");
+      if (cudaMemcpy(device_[p], host_[p].data(), host_[p].size() * sizeof(double), cudaMemcpyHostToDevice) != cudaSuccess ||
+          cudaDeviceSynchronize() != cudaSuccess)
+        throw std::runtime_error("cudaMemcpy");
+    }
+  }
+
+  void        row(Row local_row, const double *&diagonal, const double *const *&offdiag) override { rows_.row(local_row, diagonal, offdiag); }
+  ValueArrays arrays() override
+  {
+    ValueArrays arrays;
+    if (layout_ == Layout::rows) return arrays;
+    arrays.layout = layout_ == Layout::host_blocks || layout_ == Layout::device_blocks ? ValueLayout::blocks : ValueLayout::scalar_rows;
+    arrays.device = on_device();
+    for (int p = 0; p < 2; ++p) arrays.piece[p] = on_device() ? device_[p] : host_[p].data();
+    return arrays;
+  }
+  PieceStructure structure(int p) const override { return structure_[p]; }
+
+private:
+  static constexpr std::size_t kInFirst = 3; // off-diagonal blocks
+
+  bool on_device() const { return layout_ != Layout::rows && layout_ != Layout::host_blocks; }
+
+  // Blocks of a row in a piece, with the diagonal one
+  std::vector<const Vector *> blocks(int p, Row row) const
+  {
+    const std::vector<Vector>  &all = matrix_.offdiag[row];
+    const std::size_t           cut = std::min(all.size(), kInFirst);
+    std::vector<const Vector *> some;
+    for (std::size_t k = p == 0 ? 0 : cut; k < (p == 0 ? cut : all.size()); ++k) some.push_back(&all[k]);
+    if (p == 0) some.insert(some.begin() + diagonal_place(row), &matrix_.diagonal[row]);
+    return some;
+  }
+  Row diagonal_place(Row row) const { return static_cast<Row>(row % (std::min(matrix_.offdiag[row].size(), kInFirst) + 1)); }
+  double entry(const Vector &block, int i, int j) const { return block[static_cast<std::size_t>(j) * matrix_.bs + i]; }
+
+  void set_structure()
+  {
+    for (int p = 0; p < 2; ++p) {
+      PieceStructure &piece = structure_[p];
+      piece.ptr.push_back(0);
+      if (layout_ == Layout::device_partial_rows) piece.entry_ptr.push_back(0);
+      for (Row row = 0; row < matrix_.rows(); ++row) {
+        const auto in_row = blocks(p, row);
+        piece.ptr.push_back(piece.ptr.back() + static_cast<Offset>(in_row.size()));
+        if (p == 0) piece.diagonal.push_back(diagonal_place(row));
+        if (layout_ != Layout::device_partial_rows) continue;
+        for (int i = 0; i < matrix_.bs; ++i) {
+          for (std::size_t k = 0; k < in_row.size(); ++k)
+            for (int j = 0; j < matrix_.bs; ++j)
+              if (entry(*in_row[k], i, j) != 0.0)
+                piece.slot.push_back(static_cast<std::uint32_t>((static_cast<int>(k) * matrix_.bs + j) * matrix_.bs + i));
+          piece.entry_ptr.push_back(static_cast<Offset>(piece.slot.size()));
+        }
+      }
+    }
+  }
+
+  void append_row(int p, Row row)
+  {
+    const auto in_row = blocks(p, row);
+    if (layout_ == Layout::host_blocks || layout_ == Layout::device_blocks) {
+      for (const Vector *block : in_row) host_[p].insert(host_[p].end(), block->begin(), block->end());
+      return;
+    }
+    for (int i = 0; i < matrix_.bs; ++i)
+      for (std::size_t k = 0; k < in_row.size(); ++k)
+        for (int j = 0; j < matrix_.bs; ++j)
+          if (const double value = entry(*in_row[k], i, j); layout_ != Layout::device_partial_rows || value != 0.0) host_[p].push_back(value);
+  }
+
+  const BlockMatrix &matrix_;
+  const Layout       layout_;
+  MatrixRows         rows_;
+  PieceStructure     structure_[2];
+  Vector             host_[2];
+  double            *device_[2] = {};
+};
+
+} // namespace mcpi::test
