@@ -17,6 +17,7 @@ enum RelaxFlag : unsigned {
   kLowerIsNear = 64,
   kFactored    = 128,
   kTransposed  = 256,
+  kReadLater   = 512, // x of these rows is read by others than products
 };
 
 struct LargeRow {
@@ -39,11 +40,13 @@ struct RelaxArgs {
   void            *x;
   const void      *rhs;
   void            *kept;
+  std::uint32_t   *gathered; // x rounded to gather_words() a row and right-hand side, if products read that
   const double    *diagonal; // inverse blocks, column-major, plan order
   double           alpha, omega;
   std::uint32_t    first_row; // large blocks
   int              bs, nrhs;
   unsigned         flags;
+  HeadBits         head; // small blocks
 };
 
 // A kernel with how it wants to be launched; capacity is for make_tiles(), 0 for large blocks: one thread block a row. simple: the same for one
@@ -53,6 +56,10 @@ struct RelaxKernel {
   int         threads = 0, capacity = 0;
 };
 
-template <PCMCPIPrecision storage> RelaxKernel relax_kernel(bool double_vectors, int bs);
+// What tells the kernels of one storage precision and block size apart
+struct RelaxKind {
+  bool double_vectors = false, gather_rounded = false, packed = false;
+};
+template <PCMCPIPrecision storage> RelaxKernel relax_kernel(const RelaxKind &kind, int bs);
 
 } // namespace mcpi::cuda

@@ -1,5 +1,7 @@
 #include "backend/cuda/vectors.h"
 
+#include "backend/cuda/gathered.cuh"
+
 namespace mcpi::cuda {
 namespace {
 
@@ -56,6 +58,12 @@ template <class T> __global__ void store_kernel(VectorArgs args, const T *vector
   out[at.i]    = args.diagonal ? row_product(args, at.row, at.i, in) : scaled(args, at.i, static_cast<double>(in[at.i]));
 }
 
+__global__ void round_kernel(const float *x, std::size_t entries, int bs, std::uint32_t *gathered)
+{
+  const std::size_t entry = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (entry < entries) store_gathered(gathered, entry, bs, x + entry * static_cast<std::size_t>(bs));
+}
+
 unsigned blocks_of(const VectorArgs &args)
 {
   const std::size_t entries = static_cast<std::size_t>(args.rows) * args.bs * args.nrhs;
@@ -70,6 +78,12 @@ void load_vector(const VectorArgs &args, bool double_vectors, const double *arra
     load_kernel<<<blocks_of(args), kThreads, 0, stream>>>(args, array, static_cast<double *>(vector));
   else
     load_kernel<<<blocks_of(args), kThreads, 0, stream>>>(args, array, static_cast<float *>(vector));
+}
+
+void round_vector(const float *x, std::size_t entries, int bs, std::uint32_t *gathered, cudaStream_t stream)
+{
+  if (entries > 0)
+    round_kernel<<<static_cast<unsigned>((entries + kThreads - 1) / kThreads), kThreads, 0, stream>>>(x, entries, bs, gathered);
 }
 
 void store_vector(const VectorArgs &args, bool double_vectors, const void *vector, double *array, cudaStream_t stream)
