@@ -1,5 +1,6 @@
 static char help[] =
-    "What a set-up of PCMCPI on a CUDA device costs: coloring and plan once, then numeric set-ups with new values, beside a sweep and beside the\n"
+    "What a set-up of PCMCPI on a CUDA device costs: coloring and plan once, then numeric set-ups with new values, beside a sweep and "
+    "beside the\n"
     "time that the values need to cross the bus.\n"
     "  -mesh <mix,tet>    -n <104>: vertices along an edge    -bs <5>    -precision <fp32>    -type <baij,aijcusparse>    -sweeps <15>\n"
     "  -repeat <5>    -json <file>    -commit <text>\n";
@@ -51,7 +52,7 @@ PetscErrorCode time_bus(Mat mat, PetscInt repeat, double *bytes, double *pinned,
 
   PetscFunctionBegin;
   PetscCall(MatGetInfo(mat, MAT_LOCAL, &info));
-  *bytes = info.nz_used * sizeof(PetscScalar);
+  *bytes          = info.nz_used * sizeof(PetscScalar);
   const auto size = static_cast<std::size_t>(*bytes);
   PetscCallCUDA(cudaMalloc(&device, std::max(size, kPiece)));
   PetscCallCUDA(cudaMallocHost(&host, kPiece));
@@ -85,8 +86,8 @@ PetscErrorCode event_seconds(const char *name, double *seconds)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode run_case(const Options &options, const bench::VertexGraph &graph, Mat mat, Vec b, Vec x, PetscInt bs, const std::string &type,
-                        const std::string &precision, const Json &bus, Json *results)
+PetscErrorCode run_case(const Options &options, const bench::VertexGraph &graph, Mat mat, Vec b, Vec x, PetscInt bs,
+                        const std::string &type, const std::string &precision, const Json &bus, Json *results)
 {
   PC     pc;
   double first = 0, again = 0, once = 0, twice = 0, symbolic[2], numeric[2];
@@ -137,7 +138,8 @@ PetscErrorCode run_case(const Options &options, const bench::VertexGraph &graph,
                         {"ms_refresh", 1e3 * again},
                         {"ms_per_sweep", 1e3 * sweep},
                         {"refresh_in_sweeps", again / sweep}};
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s %d rows  bs %d  %s %s: first set-up %.0f ms (symbolic %.0f, numeric %.0f), refresh %.2f ms = %.1f sweeps",
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD,
+                        "%s %d rows  bs %d  %s %s: first set-up %.0f ms (symbolic %.0f, numeric %.0f), refresh %.2f ms = %.1f sweeps",
                         options.mesh.c_str(), (int)graph.rows(), (int)bs, type.c_str(), precision.c_str(), 1e3 * first,
                         (double)row["ms_symbolic"], (double)row["ms_numeric_first"], 1e3 * again, again / sweep));
   if (type == MATBAIJ) {
@@ -193,8 +195,12 @@ PetscErrorCode run(int argc, char **argv)
   PetscCall(bench::ReadList("-type", &options.types));
   PetscCall(PetscGetVersion(version, sizeof(version)));
   PetscCallCUDA(cudaGetDeviceProperties(&device, 0));
-  Json document = {{"benchmark", "setup"}, {"commit", options.commit}, {"petsc", version}, {"gpu", device.name}, {"command", bench::CommandLine(argc, argv)}};
-  const bench::VertexGraph graph = bench::MakeGraph(options.mesh, options.n);
+  Json                     document = {{"benchmark", "setup"},
+                                       {"commit", options.commit},
+                                       {"petsc", version},
+                                       {"gpu", device.name},
+                                       {"command", bench::CommandLine(argc, argv)}};
+  const bench::VertexGraph graph    = bench::MakeGraph(options.mesh, options.n);
   for (const PetscInt bs : options.bs)
     for (const std::string &type : options.types) PetscCall(run_type(options, graph, bs, type, &document["results"]));
   if (!options.json.empty()) std::ofstream(options.json) << document.dump(1) << '\n';

@@ -1,6 +1,7 @@
 static char help[] =
     "Time per sweep of PCMCPI on a CUDA device through PCApply(), beside the bytes that must move at the measured read bandwidth.\n"
-    "  -mesh <mix,tet>    -n <104>: vertices along an edge    -bs <5>    -precision <fp32,...>    -sweeps <15>    -repeat <15>\n"
+    "  -mesh <mix,tet>    -n <104>: vertices along an edge    -bs <5>    -precision <fp32,...>    -gather <fp32,bfp16>    -sweeps <15>    "
+    "-repeat <15>\n"
     "  -check <false>: compare with the host backend    -coordinates <true>: rows of a color in Morton order    -json <file>    -commit "
     "<text>\n";
 
@@ -26,6 +27,7 @@ using Json = nlohmann::json;
 struct Options : bench::CommonOptions {
   Options() : CommonOptions{104, 15, 15, {5}, "mix", {}, {}} {}
 
+  std::vector<std::string> gathers     = {"fp32", "bfp16"};
   std::vector<std::string> precisions  = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"};
   PetscBool                coordinates = PETSC_TRUE, check = PETSC_FALSE;
 };
@@ -37,12 +39,14 @@ struct Precision {
 constexpr Precision kPrecisions[] = {{"fp64", 64, 0, 8}, {"fp32", 32, 0, 4}, {"fp16", 16, 0, 4},
                                      {"bf16", 16, 0, 4}, {"int8", 8, 1, 4},  {"int4", 4, 1, 4}};
 
-// What a whole sweep cannot do without: each block with its column, each row's right-hand side and x read once and x written once
-double bytes_per_sweep(const bench::VertexGraph &graph, PetscInt bs, const Precision &precision)
+// What a whole sweep cannot do without: each block with its column, each row's right-hand side and x read once and x written once; if products
+// read a rounded copy, that is read once and written once instead of the reading of x
+double bytes_per_sweep(const bench::VertexGraph &graph, PetscInt bs, const Precision &precision, bool rounded)
 {
+  const double copy = 4.0 * static_cast<double>((bs + 2) / 2), x = precision.vector * static_cast<double>(bs);
   const double block = static_cast<double>(bs) * static_cast<double>(bs);
   return static_cast<double>(graph.edges()) * (std::ceil(block * precision.bits / 8) + precision.exponent + 4.0) +
-         static_cast<double>(graph.rows()) * 3.0 * precision.vector * static_cast<double>(bs);
+         static_cast<double>(graph.rows()) * (2.0 * x + (rounded ? 2.0 * copy : x));
 }
 
 // Milliseconds of one PCApply() with so many sweeps
@@ -101,7 +105,7 @@ PetscErrorCode difference_to_host(PC device, Mat mat, Vec b, Vec x, const char *
 }
 
 PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &graph, Mat mat, Vec b, Vec x, PetscInt bs,
-                             const Precision &precision, double read, Json *results)
+                             const Precision &precision, const std::string &gather, double read, Json *results)
 {
   PC         pc;
   ISColoring coloring;
@@ -117,6 +121,7 @@ PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &g
     PetscCall(PCSetCoordinates(pc, 3, static_cast<PetscInt>(points.size() / 3), points.data()));
   }
   PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_offdiag_precision", precision.name));
+  PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_gather_precision", gather.c_str()));
   PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_backend", "cuda"));
   PetscCall(PCSetFromOptions(pc));
   PetscCall(PCSetUp(pc));
@@ -132,14 +137,16 @@ PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &g
   PetscCall(ISColoringGetColors(coloring, nullptr, &colors, nullptr));
   PetscCall(time_application(pc, b, x, options.sweeps, options.repeat, &once));
   PetscCall(time_application(pc, b, x, 2 * options.sweeps, options.repeat, &twice));
-  const double sweep = (twice - once) / static_cast<double>(options.sweeps), bytes = bytes_per_sweep(graph, bs, precision);
-  double       far = -1.0;
+  const double sweep = (twice - once) / static_cast<double>(options.sweeps),
+               bytes = bytes_per_sweep(graph, bs, precision, gather == "bfp16");
+  double far         = -1.0;
   if (options.check) PetscCall(difference_to_host(pc, mat, b, x, precision.name, &far));
   Json row = {{"mesh", options.mesh},
               {"rows", graph.rows()},
               {"blocks", graph.edges()},
               {"bs", bs},
               {"precision", precision.name},
+              {"gather", gather},
               {"colors", colors},
               {"ms_per_sweep", sweep},
               {"ms_application", once},
@@ -149,11 +156,12 @@ PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &g
               {"us_per_color", 1e3 * sweep / static_cast<double>(colors)},
               {"s_setup_first", first},
               {"s_setup_numeric", again}};
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD,
-                        "%s %7d rows  bs %2d  %s  %2d colors  %8.4f ms a sweep  %5.1f %% of read  PCApply %5.3f of its sweeps  set-up %.2f "
-                        "s, numeric %.3f s\n",
-                        options.mesh.c_str(), (int)graph.rows(), (int)bs, precision.name, (int)colors, sweep,
-                        100 * (double)row["share_of_read_bandwidth"], (double)row["application_over_sweeps"], first, again));
+  PetscCall(
+      PetscPrintf(PETSC_COMM_WORLD,
+                  "%s %7d rows  bs %2d  %s %s  %2d colors  %8.4f ms a sweep  %5.1f %% of read  PCApply %5.3f of its sweeps  set-up %.2f "
+                  "s, numeric %.3f s\n",
+                  options.mesh.c_str(), (int)graph.rows(), (int)bs, precision.name, gather == "bfp16" ? "gather bfp16" : "", (int)colors,
+                  sweep, 100 * (double)row["share_of_read_bandwidth"], (double)row["application_over_sweeps"], first, again));
   if (options.check) {
     row["difference_to_host"] = far;
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  differs from the host by %.1e\n", far));
@@ -177,7 +185,9 @@ PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &
   PetscCall(VecSetRandom(b, nullptr));
   for (const Precision &precision : kPrecisions)
     if (std::find(options.precisions.begin(), options.precisions.end(), precision.name) != options.precisions.end())
-      PetscCall(run_precision(options, graph, mat, b, x, bs, precision, read, results));
+      for (const std::string &gather : options.gathers)
+        if (gather == "fp32" || precision.vector < 8)
+          PetscCall(run_precision(options, graph, mat, b, x, bs, precision, gather, read, results));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&b));
   PetscCall(MatDestroy(&mat));
@@ -191,6 +201,7 @@ PetscErrorCode read_options(Options *options)
   PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-coordinates", &options->coordinates, nullptr));
   PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-check", &options->check, nullptr));
   PetscCall(bench::ReadList("-precision", &options->precisions));
+  PetscCall(bench::ReadList("-gather", &options->gathers));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -47,6 +47,7 @@ struct Relax {
   bool use_kept   = false;         // add the partial sum kept by the half-sweep before
   Keep keep       = Keep::no;      // and what to keep: the sum over keep_lower's triangle, or zero
   bool keep_lower = false;
+  bool read_later = true; // x itself, not only by off-diagonal products: it is updated from, exchanged or handed out
 };
 
 class Backend {
@@ -56,9 +57,9 @@ public:
   // Numeric set-up; see StoredMatrix::refresh. A backend whose device fails keeps step with the other ranks and says so in status.
   virtual int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status) = 0;
   // Records of stored blocks (lower, then upper triangle) for the ranks that own their columns, and the transposed operator made of ours and theirs.
-  virtual std::size_t record_size() const                                                       = 0;
-  virtual void        pack_records(const std::vector<Offset> &stored, std::byte *records) = 0;
-  virtual void        build_transposed(const ColorPlan &transposed, const std::byte *received)  = 0;
+  virtual std::size_t record_size() const                                                      = 0;
+  virtual void        pack_records(const std::vector<Offset> &stored, std::byte *records)      = 0;
+  virtual void        build_transposed(const ColorPlan &transposed, const std::byte *received) = 0;
 
   virtual void load_rhs(const Application &application, const ConstColumns &b)   = 0;
   virtual void load_guess(const Application &application, const ConstColumns &x) = 0;
@@ -79,7 +80,7 @@ public:
   virtual int replay(const RunKey &, const std::function<int()> &record) { return record(); }
 
   virtual std::string   problem() const { return {}; } // what Defect::backend was
-  virtual std::size_t   memory_bytes() const = 0; // where the sweeps run
+  virtual std::size_t   memory_bytes() const = 0;      // where the sweeps run
   virtual const Scales &scales() const       = 0;
 };
 
@@ -91,7 +92,7 @@ struct BackendConfig {
 
 std::unique_ptr<Backend> make_reference_backend(const ColorPlan &plan, const BackendConfig &config);
 // Let a reference backend sweep with what another backend has stored; see StoredMatrix::adopt_records().
-void adopt_records(Backend &reference, const std::byte *records);
+void                     adopt_records(Backend &reference, const std::byte *records);
 std::unique_ptr<Backend> make_cuda_backend(const ColorPlan &plan, const BackendConfig &config); // if built with it
 std::unique_ptr<Backend> make_host_backend(const ColorPlan &plan, const BackendConfig &config, const CpuKernels &kernels);
 

@@ -14,9 +14,9 @@ bool finite(const std::vector<double> &values)
 
 } // namespace
 
-ScaleKeeper::ScaleKeeper(const NumericConfig &config, int bs)
-    : config_(config), bs_(bs), scales_(unit_scales(bs)), candidate_(scales_), maxima_(static_cast<std::size_t>(bs) * bs),
-      global_maxima_(maxima_.size() + 1)
+ScaleKeeper::ScaleKeeper(const NumericConfig &config, int bs, bool limited)
+    : config_(config), bs_(bs), limited_(limited), scales_(unit_scales(bs)), candidate_(scales_),
+      maxima_(static_cast<std::size_t>(bs) * bs), global_maxima_(maxima_.size() + 1)
 {
 }
 
@@ -47,10 +47,12 @@ int ScaleKeeper::refresh(const std::function<void(Pass)> &convert, const MaxRedu
   compute_scales(config_.form, config_.scaling, config_.storage, bs_, global_maxima_, candidate_);
   const bool other = scales_.left != candidate_.left || scales_.right != candidate_.right;
   // one factor for all fills fp16's range to the end: no slack
-  const bool slack = config_.scaling == PC_MCPI_SCALING_BALANCED && global_maxima_.back() == 0.0;
-  if (first || (slack ? scales_moved(scales_, candidate_) : other)) {
+  const bool slack    = config_.scaling == PC_MCPI_SCALING_BALANCED && global_maxima_.back() == 0.0;
+  const bool outgrown = limited_ && largest_scaled(bs_, global_maxima_, scales_) > kGrowth * largest_;
+  if (first || outgrown || (slack ? scales_moved(scales_, candidate_) : other)) {
     std::swap(scales_, candidate_);
     have_scales_ = true;
+    largest_     = largest_scaled(bs_, global_maxima_, scales_);
     pass(Pass::store);
   }
   return 0;

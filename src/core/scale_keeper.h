@@ -13,7 +13,8 @@ class ScaleKeeper {
 public:
   enum class Pass { maxima_only, store };
 
-  ScaleKeeper(const NumericConfig &config, int bs);
+  // limited: what stores the values holds numbers up to some times largest(); then they are stored again when they outgrow it, too.
+  ScaleKeeper(const NumericConfig &config, int bs, bool limited = false);
 
   // convert reads all values, stores them with scales() unless only maxima are wanted, raises maxima() to the stored numbers' absolute values
   // and sets status. It is called once, or twice where the scales are new. Collective through reduce.
@@ -21,14 +22,18 @@ public:
 
   const Scales        &scales() const { return scales_; }
   std::vector<double> &maxima() { return maxima_; }
+  double               largest() const { return largest_; } // stored number of all ranks when the scales were made
+  static constexpr int kGrowth = 4;                         // up to which values may grow unnoticed
 
 private:
   int reduce_maxima(const MaxReduce &reduce, const NumericStatus &status);
 
   const NumericConfig config_;
   const int           bs_;
+  const bool          limited_;
   Scales              scales_, candidate_;
   bool                have_scales_ = false;
+  double              largest_     = 0.0;
   std::vector<double> maxima_, global_maxima_;
 };
 

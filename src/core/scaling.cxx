@@ -28,14 +28,6 @@ double fp16_factor(double largest)
   return largest > 0.0 ? power_of_two(limit_exponent - exponent - (mantissa > limit ? 1 : 0)) : 1.0;
 }
 
-double largest_scaled(int bs, const std::vector<double> &maxima, const Scales &scales)
-{
-  double largest = 0.0;
-  for (int q = 0; q < bs; ++q)
-    for (int p = 0; p < bs; ++p) largest = std::max(largest, scales.left[p] * maxima[p + q * bs] * scales.right[q]);
-  return largest;
-}
-
 // Ruiz-like row and column equilibration of the maxima, for blocks that are not similar to anything (factored form).
 void equilibrate(int bs, const std::vector<double> &maxima, Scales &scales)
 {
@@ -115,6 +107,14 @@ void compute_scales(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision stor
     factor = fp16_factor(largest) / 16;
   for (double &left : scales.left) left *= factor;
   if (form == PC_MCPI_FORM_PRESCALED) scales.alpha = 1.0 / factor;
+}
+
+double largest_scaled(int bs, const std::vector<double> &maxima, const Scales &scales)
+{
+  double largest = 0.0;
+  for (int q = 0; q < bs; ++q)
+    for (int p = 0; p < bs; ++p) largest = std::max(largest, scales.left[p] * maxima[p + q * bs] * scales.right[q]);
+  return largest;
 }
 
 bool scales_moved(const Scales &before, const Scales &after)

@@ -21,6 +21,9 @@ Scales unit_scales(int bs);
 void compute_scales(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision storage, int bs, const std::vector<double> &maxima,
                     Scales &scales);
 
+// The largest absolute value that is stored
+double largest_scaled(int bs, const std::vector<double> &maxima, const Scales &scales);
+
 // Has a factor moved by more than 4x? Then blocks stored with the old scales are worth storing again.
 bool scales_moved(const Scales &before, const Scales &after);
 

@@ -107,7 +107,7 @@ public:
 
   template <class Visit> void diag(const RowStructure &structure, Row row, int p, const Visit &visit) const
   {
-    const Row     *columns    = graph_.col.data() + graph_.ptr[row], *at = columns;
+    const Row     *columns = graph_.col.data() + graph_.ptr[row], *at = columns;
     const PetscInt scalar_row = static_cast<PetscInt>(row) * graph_.bs + p;
     for (PetscInt k = structure.i[scalar_row]; k < structure.i[scalar_row + 1]; ++k) {
       const Row         block  = static_cast<Row>(structure.j[k] / graph_.bs);
@@ -123,7 +123,7 @@ public:
 
   template <class Visit> void offdiag(const RowStructure &structure, Row row, int p, const Visit &visit) const
   {
-    const Row     *columns    = graph_.col.data() + graph_.ptr[row], *at = ghosts(row);
+    const Row     *columns = graph_.col.data() + graph_.ptr[row], *at = ghosts(row);
     const PetscInt scalar_row = static_cast<PetscInt>(row) * graph_.bs + p;
     for (PetscInt k = structure.i[scalar_row]; k < structure.i[scalar_row + 1]; ++k) {
       const Row block = graph_.rows + graph_.ghost_of_column[structure.j[k]];
@@ -237,10 +237,7 @@ public:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  void row(Row, const double *&, const double *const *&) override
-  {
-    throw std::logic_error("values on a device are not read by rows");
-  }
+  void row(Row, const double *&, const double *const *&) override { throw std::logic_error("values on a device are not read by rows"); }
 
   ValueArrays arrays() override
   {
@@ -272,7 +269,8 @@ public:
     for (Row row = 0; row < graph_.rows; ++row)
       for (int i = 0; i < graph_.bs; ++i) {
         const auto slot = [&](std::ptrdiff_t place, std::size_t column, PetscInt k) {
-          piece.slot[static_cast<std::size_t>(k)] = static_cast<std::uint32_t>(place * square + static_cast<Offset>(column) * graph_.bs + i);
+          piece.slot[static_cast<std::size_t>(k)] =
+              static_cast<std::uint32_t>(place * square + static_cast<Offset>(column) * graph_.bs + i);
         };
         if (p == 0) {
           const std::ptrdiff_t diagonal = piece.diagonal[static_cast<std::size_t>(row)];

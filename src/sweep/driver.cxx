@@ -77,7 +77,8 @@ Driver::Pass Driver::pass(const Application &application, int index, int count, 
 {
   const bool forward =
       config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? index % 2 == 0 : (config_.sweep == PC_MCPI_SWEEP_FORWARD) != application.transposed;
-  return {forward, index == 0, index == count - 1, index == 0 && from_zero};
+  const int final = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1;
+  return {forward, index == 0, index == count - 1, index == 0 && from_zero, index >= count - final};
 }
 
 Driver::Range Driver::range(int color, bool boundary) const
@@ -113,6 +114,7 @@ Relax Driver::relax_rows(const Application &application, const Pass &pass, int s
   relax.use_kept   = keeps && !pass.first;
   relax.keep       = !keeps || pass.last ? Keep::no : skipped_next ? Keep::zero : Keep::sum;
   relax.keep_lower = pass.forward;
+  relax.read_later = application.omega != 1.0 || boundary || pass.final;
   return relax;
 }
 

@@ -30,6 +30,7 @@ private:
   int passes_over_colors(const Application &application, int its, bool from_zero);
   struct Pass {
     bool forward, first, last, from_zero;
+    bool final; // the last update of some rows: where a symmetric sweep turns, some are skipped in the last pass
   };
   struct Range {
     Row begin, end;

@@ -40,6 +40,36 @@ void compare(const Pattern &pattern, int bs, std::size_t stride, int most_nrhs)
   });
 }
 
+// Single precision: its rounding decides where a value lies between two integers of the copy, 2^-15 of a row's largest component apart.
+constexpr double kGatherTolerance = 1e-4;
+
+void compare_gathered(const Pattern &pattern, int bs, std::size_t stride, int most_nrhs)
+{
+  const BlockMatrix            matrix = random_matrix(pattern, bs, 2);
+  const Ranks                  ranks  = build_ranks(pattern, greedy_coloring(pattern), bs, {0, matrix.rows()});
+  const std::vector<Smoothing> runs   = all_runs();
+  const Vector                 b = random_vector(most_nrhs * matrix.size(), 3), guess = random_vector(most_nrhs * matrix.size(), 4);
+  std::size_t                  turn = 0;
+  double                       acts = 0.0;
+  for_configs([&](BackendConfig config) {
+    if (config.double_vectors) return;
+    System plain(ranks, cuda_kind(config));
+    config.bfp16_gather = true;
+    System reference(ranks, {config, nullptr}), cuda(ranks, cuda_kind(config));
+    for (System *system : {&reference, &cuda, &plain}) ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
+    reference.adopt(cuda);
+    for (std::size_t k = turn++ % stride; k < runs.size(); k += stride) {
+      Smoothing run        = runs[k];
+      run.application.nrhs = most_nrhs;
+      const Vector x       = cuda.apply(run, b, guess);
+      EXPECT_LT(difference(x, reference.apply(run, b, guess)), kGatherTolerance)
+          << "bs " << bs << " " << name(cuda_kind(config)) << " " << name(run);
+      acts = std::max(acts, difference(plain.apply(run, b, guess), x));
+    }
+  });
+  EXPECT_GT(acts, 1e-6) << "bs " << bs; // the copy is read
+}
+
 class CudaBackend : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(BlockSizes, CudaBackend, testing::Range(1, 67));
 INSTANTIATE_TEST_SUITE_P(LargeBlocks, CudaBackend, testing::Values(100, 130));
@@ -48,6 +78,12 @@ TEST_P(CudaBackend, AgreesWithTheReferenceInEveryCombination)
 {
   const int bs = GetParam();
   compare(random_pattern(bs <= 17 ? 36 : 8, 2, 1), bs, bs <= 8 ? 5 : bs <= 17 ? 23 : 61, 3);
+}
+
+TEST_P(CudaBackend, AgreesWithTheReferenceWhereProductsReadRoundedVectors)
+{
+  const int bs = GetParam();
+  compare_gathered(random_pattern(bs <= 17 ? 36 : 8, 2, 1), bs, bs <= 8 ? 7 : bs <= 17 ? 29 : 61, 3);
 }
 
 // Rows with more blocks than a thread block takes at a time, and tiles of many rows
@@ -60,6 +96,7 @@ TEST(CudaBackendRows, OfAnyLength)
     std::sort(pattern[17].begin(), pattern[17].end());
     pattern[17].erase(std::unique(pattern[17].begin(), pattern[17].end()), pattern[17].end());
     compare(pattern, bs, 97, 2);
+    compare_gathered(pattern, bs, 97, 2);
   }
 }
 
@@ -71,18 +108,20 @@ TEST(CudaBackendBits, AreTheSameEveryTimeAndOnAnyNumberOfRanks)
   const auto        color   = greedy_coloring(pattern);
   const Ranks       one = build_ranks(pattern, color, bs, {0, 30}), many = build_ranks(pattern, color, bs, {0, 4, 17, 30});
   const Vector      b = random_vector(2 * matrix.size(), 16), guess = random_vector(2 * matrix.size(), 17);
-  for (const PCMCPIPrecision storage : kStorages) {
-    const BackendConfig config{{storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, storage == PC_MCPI_PRECISION_FP64};
-    System              serial(one, cuda_kind(config)), distributed(many, cuda_kind(config));
-    serial.refresh(matrix);
-    distributed.refresh(matrix);
-    for_runs(2, [&](Smoothing run) {
-      run.application.nrhs = 2;
-      const Vector x       = serial.apply(run, b, guess);
-      EXPECT_TRUE(same_bits(x, serial.apply(run, b, guess))) << name(run);
-      EXPECT_LT(difference(distributed.apply(run, b, guess), x), tolerance(config)) << name(run);
-    });
-  }
+  for_precisions([&](PCMCPIPrecision storage, bool double_vectors) {
+    for (const bool rounded : {false, !double_vectors}) {
+      const BackendConfig config{{storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, double_vectors, rounded};
+      System              serial(one, cuda_kind(config)), distributed(many, cuda_kind(config));
+      serial.refresh(matrix);
+      distributed.refresh(matrix);
+      for_runs(2, [&](Smoothing run) {
+        run.application.nrhs = 2;
+        const Vector x       = serial.apply(run, b, guess);
+        EXPECT_TRUE(same_bits(x, serial.apply(run, b, guess))) << name(run);
+        EXPECT_LT(difference(distributed.apply(run, b, guess), x), tolerance(config)) << name(run);
+      });
+    }
+  });
 }
 
 } // namespace

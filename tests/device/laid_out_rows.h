@@ -34,14 +34,15 @@ public:
       host_[p].clear();
       for (Row row = 0; row < matrix_.rows(); ++row) append_row(p, row);
       if (!on_device()) continue;
-      if (!device_[p] && cudaMalloc(&device_[p], host_[p].size() * sizeof(double) + 8) != cudaSuccess) throw std::runtime_error("cudaMalloc");
+      if (!device_[p] && cudaMalloc(&device_[p], host_[p].size() * sizeof(double) + 8) != cudaSuccess)
+        throw std::runtime_error("cudaMalloc");
       if (cudaMemcpy(device_[p], host_[p].data(), host_[p].size() * sizeof(double), cudaMemcpyHostToDevice) != cudaSuccess ||
           cudaDeviceSynchronize() != cudaSuccess)
         throw std::runtime_error("cudaMemcpy");
     }
   }
 
-  void        row(Row local_row, const double *&diagonal, const double *const *&offdiag) override { rows_.row(local_row, diagonal, offdiag); }
+  void row(Row local_row, const double *&diagonal, const double *const *&offdiag) override { rows_.row(local_row, diagonal, offdiag); }
   ValueArrays arrays() override
   {
     ValueArrays arrays;
@@ -68,7 +69,7 @@ private:
     if (p == 0) some.insert(some.begin() + diagonal_place(row), &matrix_.diagonal[row]);
     return some;
   }
-  Row diagonal_place(Row row) const { return static_cast<Row>(row % (std::min(matrix_.offdiag[row].size(), kInFirst) + 1)); }
+  Row    diagonal_place(Row row) const { return static_cast<Row>(row % (std::min(matrix_.offdiag[row].size(), kInFirst) + 1)); }
   double entry(const Vector &block, int i, int j) const { return block[static_cast<std::size_t>(j) * matrix_.bs + i]; }
 
   void set_structure()
@@ -103,7 +104,8 @@ private:
     for (int i = 0; i < matrix_.bs; ++i)
       for (std::size_t k = 0; k < in_row.size(); ++k)
         for (int j = 0; j < matrix_.bs; ++j)
-          if (const double value = entry(*in_row[k], i, j); layout_ != Layout::device_partial_rows || value != 0.0) host_[p].push_back(value);
+          if (const double value = entry(*in_row[k], i, j); layout_ != Layout::device_partial_rows || value != 0.0)
+            host_[p].push_back(value);
   }
 
   const BlockMatrix &matrix_;

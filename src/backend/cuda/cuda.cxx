@@ -17,8 +17,8 @@ constexpr std::size_t kMaxGraphs = 8; // kinds of applications whose launches ar
 class CudaBackend final : public Backend {
 public:
   CudaBackend(const ColorPlan &plan, const BackendConfig &config)
-      : plan_(plan), config_(config), number_(config.double_vectors ? sizeof(double) : sizeof(float)),
-        forward_(plan, config.numeric.storage, config.double_vectors), setup_(config.numeric, forward_)
+      : plan_(plan), config_(config), number_(config.double_vectors ? sizeof(double) : sizeof(float)), forward_(plan, config),
+        setup_(config.numeric, forward_)
   {
     row_of_.upload(plan.row_of);
     reserve(1);
@@ -51,9 +51,10 @@ public:
   void build_transposed(const ColorPlan &plan, const std::byte *received) override
   {
     if (!transposed_) {
-      transposed_ = std::make_unique<Operator>(plan, config_.numeric.storage, config_.double_vectors);
+      transposed_ = std::make_unique<Operator>(plan, config_);
       map_transposed(plan);
     }
+    transposed_->set_largest(setup_.largest());
     received_.upload(received, received_blocks_ * record_size());
     fill_transposed(transposed_->numbers(), forward_.numbers(), sources_.data(), transposed_->tile_count(),
                     static_cast<std::size_t>(plan.blocks()), received_.data(), stream_);
@@ -80,12 +81,14 @@ public:
     args.divide     = true;
     load_vector(args, config_.double_vectors, on_device(application, x, args.ld), x_.data(), stream_);
     MCPI_CUDA(cudaGetLastError());
+    round(application, 0, plan_.rows);
   }
 
   void zero_ghosts(const Application &application) override
   {
     const std::size_t entry = entry_bytes(application);
     if (plan_.ghosts > 0) MCPI_CUDA(cudaMemsetAsync(x_.data() + plan_.rows * entry, 0, plan_.ghosts * entry, stream_));
+    round(application, plan_.rows, plan_.rows + plan_.ghosts);
   }
 
   void relax(const Application &application, const Relax &relax) override
@@ -94,6 +97,8 @@ public:
     args.x          = x_.data();
     args.rhs        = rhs_.data();
     args.kept       = kept_.data();
+    args.gathered   = gathered_.data();
+    args.read       = rounded() ? static_cast<const void *>(gathered_.data()) : x_.data();
     args.diagonal   = setup_.diagonal_map();
     args.alpha      = setup_.scales().alpha;
     args.omega      = application.omega;
@@ -108,7 +113,9 @@ public:
     flag(relax.keep_lower, kLowerIsNear);
     flag(!prescaled(), kFactored);
     flag(application.transposed, kTransposed);
+    flag(relax.read_later || !rounded() || !forward_.small(), kReadLater);
     (application.transposed ? *transposed_ : forward_).relax(relax.begin, relax.end, args, stream_);
+    if (!forward_.small()) round(application, relax.begin, relax.end); // small blocks' kernels do
   }
 
   void store(const Application &application, const MutableColumns &x) override
@@ -143,6 +150,10 @@ public:
     return mirror_.data();
   }
   std::size_t entry_bytes(const Application &application) const override { return number_ * plan_.bs * application.nrhs; }
+  std::size_t gathered_bytes(const Application &application) const override
+  {
+    return rounded() ? sizeof(std::uint32_t) * copy_words() * static_cast<std::size_t>(application.nrhs) : 0;
+  }
 
   void publish(const Application &application, Row begin, Row end) override
   {
@@ -160,6 +171,7 @@ public:
     if (begin < end)
       MCPI_CUDA(cudaMemcpyAsync(x_.data() + begin * entry, mirror_.data() + begin * entry, (end - begin) * entry, cudaMemcpyHostToDevice,
                                 stream_));
+    round(application, begin, end);
   }
 
   int replay(const RunKey &key, const std::function<int()> &record) override
@@ -177,8 +189,8 @@ public:
 
   std::size_t memory_bytes() const override
   {
-    return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + setup_.bytes() + sources_.bytes() + received_.bytes() + x_.bytes() +
-           rhs_.bytes() + kept_.bytes() + row_of_.bytes() + staging_.bytes();
+    return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + setup_.bytes() + sources_.bytes() + received_.bytes() +
+           x_.bytes() + rhs_.bytes() + kept_.bytes() + gathered_.bytes() + row_of_.bytes() + staging_.bytes();
   }
   const Scales &scales() const override { return setup_.scales(); }
   std::string   problem() const override { return problem_; }
@@ -189,6 +201,7 @@ private:
     GraphExec graph;
   };
 
+  bool rounded() const { return config_.bfp16_gather && !config_.double_vectors; }
   bool prescaled() const { return config_.numeric.form == PC_MCPI_FORM_PRESCALED; }
 
   // Of all blocks of the plan, by their stored number
@@ -205,7 +218,7 @@ private:
   void map_transposed(const ColorPlan &plan)
   {
     const std::vector<Location> all   = locations();
-    const std::size_t           items = transposed_->small() ? static_cast<std::size_t>(item_shape(config_.numeric.storage, plan.bs).items) : 1;
+    const std::size_t           items = transposed_->items();
     std::vector<Location>       sources(transposed_->small() ? transposed_->item_count() : static_cast<std::size_t>(plan.blocks()));
     received_blocks_ = 0;
     transposed_->for_blocks([&](Row, const Triangle &triangle, Offset k, std::uint32_t tile, std::uint32_t place) {
@@ -228,6 +241,20 @@ private:
     return args;
   }
 
+  // Words of the rounded copy of x for a row and right-hand side
+  std::size_t copy_words() const { return static_cast<std::size_t>(forward_.small() ? gather_words(plan_.bs) : plan_.bs); }
+
+  // What products read of the plan columns [begin, end)
+  void round(const Application &application, Row begin, Row end)
+  {
+    if (!rounded() || begin >= end) return;
+    const std::size_t nrhs = static_cast<std::size_t>(application.nrhs), first = static_cast<std::size_t>(begin) * nrhs;
+    round_vector(reinterpret_cast<const float *>(x_.data()) + first * static_cast<std::size_t>(plan_.bs),
+                 static_cast<std::size_t>(end - begin) * nrhs, plan_.bs, forward_.small(), gathered_.data() + first * copy_words(),
+                 stream_);
+    MCPI_CUDA(cudaGetLastError());
+  }
+
   void reserve(int nrhs)
   {
     const std::size_t entry = static_cast<std::size_t>(plan_.bs) * nrhs * number_, local = plan_.rows * entry;
@@ -237,6 +264,7 @@ private:
       x_.resize(local + plan_.ghosts * entry);
       rhs_.resize(local);
       kept_.resize(local);
+      if (rounded()) gathered_.resize(static_cast<std::size_t>(plan_.rows + plan_.ghosts) * copy_words() * static_cast<std::size_t>(nrhs));
     }
   }
 
@@ -283,24 +311,25 @@ private:
     return exec;
   }
 
-  const ColorPlan          &plan_;
-  const BackendConfig       config_;
-  const std::size_t         number_; // bytes of one in the vectors
-  Stream                    stream_;
-  Event                     ready_, done_;
-  Operator                  forward_;
-  NumericSetup              setup_;
-  std::unique_ptr<Operator> transposed_;
-  DeviceArray<Location>     sources_;             // of the transposed operator's items
-  std::size_t               received_blocks_ = 0; // of other ranks
-  DeviceArray<std::byte>    received_;
-  DeviceArray<Row>          row_of_;
-  DeviceArray<double>       staging_;
-  DeviceArray<std::byte>    x_, rhs_, kept_;
-  PinnedBytes               mirror_;
-  double                    alpha_ = 0.0;
-  std::string               problem_;
-  std::list<Recorded>       graphs_; // the latest first
+  const ColorPlan           &plan_;
+  const BackendConfig        config_;
+  const std::size_t          number_; // bytes of one in the vectors
+  Stream                     stream_;
+  Event                      ready_, done_;
+  Operator                   forward_;
+  NumericSetup               setup_;
+  std::unique_ptr<Operator>  transposed_;
+  DeviceArray<Location>      sources_;             // of the transposed operator's items
+  std::size_t                received_blocks_ = 0; // of other ranks
+  DeviceArray<std::byte>     received_;
+  DeviceArray<Row>           row_of_;
+  DeviceArray<double>        staging_;
+  DeviceArray<std::byte>     x_, rhs_, kept_;
+  DeviceArray<std::uint32_t> gathered_;
+  PinnedBytes                mirror_;
+  double                     alpha_ = 0.0;
+  std::string                problem_;
+  std::list<Recorded>        graphs_; // the latest first
 };
 
 } // namespace

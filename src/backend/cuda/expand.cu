@@ -12,7 +12,8 @@ __global__ void expand_kernel(ExpandArgs args)
   const long long row  = static_cast<long long>(args.begin) * args.bs + warp;
   if (row >= static_cast<long long>(args.end) * args.bs) return;
   double *out = args.blocks + static_cast<std::size_t>(args.ptr[row / args.bs] - args.first) * args.bs * args.bs;
-  for (Offset k = args.entry_ptr[row] + threadIdx.x % kWarpSize; k < args.entry_ptr[row + 1]; k += kWarpSize) out[args.slot[k]] = args.values[k];
+  for (Offset k = args.entry_ptr[row] + threadIdx.x % kWarpSize; k < args.entry_ptr[row + 1]; k += kWarpSize)
+    out[args.slot[k]] = args.values[k];
 }
 
 } // namespace

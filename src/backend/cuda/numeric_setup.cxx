@@ -10,7 +10,8 @@ namespace mcpi::cuda {
 
 NumericSetup::NumericSetup(const NumericConfig &config, Operator &target)
     : config_(config), target_(target), plan_(target.plan()), bs_(plan_.bs), square_(static_cast<std::size_t>(bs_) * bs_),
-      kernel_(by_storage(config.storage, [&]<PCMCPIPrecision storage> { return setup_kernel<storage>(plan_.bs); })), keeper_(config, bs_)
+      kernel_(by_storage(config.storage, [&]<PCMCPIPrecision storage> { return setup_kernel<storage>(plan_.bs, target.packed()); })),
+      keeper_(config, bs_, target.packed())
 {
   int device = 0, multiprocessors = 0, resident = 0;
   MCPI_CUDA(cudaGetDevice(&device));
@@ -41,7 +42,8 @@ void NumericSetup::prepare(BlockRows &source)
   for (Row row = 0; row < plan_.rows; ++row) {
     const auto at = static_cast<std::size_t>(plan_.row_of[static_cast<std::size_t>(row)]);
     plan_row[at]  = row;
-    for (const Triangle *triangle : {&plan_.lower, &plan_.upper}) count[at] += static_cast<Row>(triangle->ptr[row + 1] - triangle->ptr[row]);
+    for (const Triangle *triangle : {&plan_.lower, &plan_.upper})
+      count[at] += static_cast<Row>(triangle->ptr[row + 1] - triangle->ptr[row]);
   }
   feed_ = std::make_unique<ValueFeed>(source, plan_.rows, bs_, [&](Row row) { return count[static_cast<std::size_t>(row)]; });
 
@@ -51,7 +53,7 @@ void NumericSetup::prepare(BlockRows &source)
   target_.for_blocks([&](Row row, const Triangle &triangle, Offset k, std::uint32_t tile, std::uint32_t at) {
     const auto            matrix_row = static_cast<std::size_t>(plan_.row_of[static_cast<std::size_t>(row)]);
     const PieceStructure &first      = feed_->piece(0);
-    const Offset          in_first = first.ptr[matrix_row + 1] - first.ptr[matrix_row] - 1, number = triangle.source[static_cast<std::size_t>(k)];
+    const Offset in_first = first.ptr[matrix_row + 1] - first.ptr[matrix_row] - 1, number = triangle.source[static_cast<std::size_t>(k)];
     tile_of[matrix_row] = tile;
     if (number < in_first)
       place[0][static_cast<std::size_t>(first.ptr[matrix_row] + number + (number >= first.diagonal[matrix_row] ? 1 : 0))] = at;
@@ -87,6 +89,7 @@ void NumericSetup::upload_scales(cudaStream_t stream)
 
 void NumericSetup::convert(BlockRows &source, bool store, NumericStatus &status, cudaStream_t stream)
 {
+  if (store) target_.set_largest(keeper_.largest());
   const StoredNumbers to = target_.numbers();
   SetupArgs           args{};
   args.plan_row     = plan_row_.data();
@@ -101,6 +104,7 @@ void NumericSetup::convert(BlockRows &source, bool store, NumericStatus &status,
   args.bad          = bad_.data();
   args.scratch      = scratch_.data();
   args.bs           = bs_;
+  args.head         = to.head;
   args.prescaled    = config_.form == PC_MCPI_FORM_PRESCALED;
   args.store        = store;
   upload_scales(stream);

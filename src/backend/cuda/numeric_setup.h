@@ -19,6 +19,7 @@ public:
 
   const NumericConfig &config() const { return config_; }
   const Scales        &scales() const { return keeper_.scales(); }
+  double               largest() const { return keeper_.largest(); }
   const double        *diagonal_map() const { return diagonal_map_.data(); } // plan order
   const double        *left() const { return scales_.data(); }
   const double        *right() const { return scales_.data() + bs_; }

@@ -1,14 +1,32 @@
 #include "backend/cuda/operator.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "backend/cuda/by_storage.h"
+#include "core/scale_keeper.h"
 
 namespace mcpi::cuda {
 
-Operator::Operator(const ColorPlan &plan, PCMCPIPrecision storage, bool double_vectors)
-    : plan_(plan), storage_(storage),
-      kernel_(by_storage(storage, [&]<PCMCPIPrecision of> { return relax_kernel<of>(double_vectors, plan.bs); }))
+namespace {
+
+// Bits of the columns that leave an exponent enough of the head word; 32 if none do
+int packed_column_bits(const ColorPlan &plan, const BackendConfig &config)
+{
+  const PCMCPIPrecision storage = config.numeric.storage;
+  if (!has_exponent(storage) || plan.bs > kMaxSmallBlock || config.double_vectors || config.numeric.scaling == PC_MCPI_SCALING_NONE)
+    return 32;
+  const int bits = std::bit_width(static_cast<std::uint32_t>(plan.rows) + static_cast<std::uint32_t>(plan.ghosts));
+  return bits + packed_shift(storage, plan.bs) + kMinExponentBits <= 32 ? bits : 32;
+}
+
+} // namespace
+
+Operator::Operator(const ColorPlan &plan, const BackendConfig &config)
+    : plan_(plan), storage_(config.numeric.storage), head_{packed_column_bits(plan, config), 0}, packed_(head_.column_bits < 32),
+      kernel_(by_storage(storage_, [&]<PCMCPIPrecision of> {
+        return relax_kernel<of>({config.double_vectors, config.bfp16_gather, packed_}, plan.bs);
+      }))
 {
   if (small())
     init_small();
@@ -18,7 +36,7 @@ Operator::Operator(const ColorPlan &plan, PCMCPIPrecision storage, bool double_v
 
 void Operator::init_small()
 {
-  layout_ = make_tiles(plan_, item_shape(storage_, plan_.bs), kernel_.threads, kernel_.capacity);
+  layout_ = make_tiles(plan_, item_shape(storage_, plan_.bs, packed_), kernel_.threads, kernel_.capacity);
   tiles_.upload(layout_.tiles);
   ends_.upload(layout_.ends);
   blocks_.resize(layout_.bytes);
@@ -90,7 +108,16 @@ void Operator::init_large()
 
 StoredNumbers Operator::numbers()
 {
-  return {storage_, plan_.bs, small(), layout_.shape, tiles_.data(), blocks_.data(), heads_.data()};
+  return {storage_, plan_.bs, small(), layout_.shape, head_, tiles_.data(), blocks_.data(), heads_.data()};
+}
+
+// The exponents end above those of the largest number that ScaleKeeper lets pass.
+void Operator::set_largest(double largest)
+{
+  if (!packed_) return;
+  constexpr int room  = std::bit_width(static_cast<unsigned>(ScaleKeeper::kGrowth));
+  const int     limit = storage_ == PC_MCPI_PRECISION_INT8 ? kInt8Limit : kInt4Limit, bits = 32 - layout_.shape.shift - head_.column_bits;
+  head_.exponent_base = std::max(kMinSharedExponent, shared_exponent(largest, limit) + room - (1 << bits) + 1);
 }
 
 std::size_t Operator::part(Row begin) const
@@ -116,6 +143,7 @@ void Operator::relax(Row begin, Row end, RelaxArgs args, cudaStream_t stream) co
 {
   if (begin == end) return;
   args.bs     = plan_.bs;
+  args.head   = head_;
   args.blocks = blocks_.data();
   args.heads  = heads_.data();
   args.rows   = rows_.data();

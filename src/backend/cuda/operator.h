@@ -1,25 +1,28 @@
 // The stored blocks of one plan on the device, and the kernel that relaxes with them.
 #pragma once
 
+#include "backend/backend.h"
 #include "backend/cuda/memory.h"
 #include "backend/cuda/relax.h"
 #include "backend/cuda/stored_numbers.h"
-#include "core/stored_matrix.h"
 
 namespace mcpi::cuda {
 
 class Operator {
 public:
-  // Numbers are zero, columns are there.
-  Operator(const ColorPlan &plan, PCMCPIPrecision storage, bool double_vectors);
+  // Numbers are zero, columns are there. scaled: set-ups know the largest number before they store
+  Operator(const ColorPlan &plan, const BackendConfig &config);
 
   // Launches for the plan rows [begin, end), one color's boundary or interior rows; the operator's part of args is filled in here.
   void relax(Row begin, Row end, RelaxArgs args, cudaStream_t stream) const;
 
   const ColorPlan &plan() const { return plan_; }
   bool             small() const { return kernel_.capacity > 0; }
+  bool             packed() const { return layout_.shape.packed; }
   StoredNumbers    numbers();
-  std::size_t      bytes() const { return tiles_.bytes() + ends_.bytes() + rows_.bytes() + heads_.bytes() + blocks_.bytes(); }
+  // The largest stored number that set-ups may bring
+  void        set_largest(double largest);
+  std::size_t bytes() const { return tiles_.bytes() + ends_.bytes() + rows_.bytes() + heads_.bytes() + blocks_.bytes(); }
 
   // Where each block lies: visit(plan row, triangle, block in the triangle, tile, place). place: its first item in the tile; of large blocks,
   // whose tile is 0, its number.
@@ -48,6 +51,7 @@ public:
     if (!small()) return place;
     return static_cast<std::size_t>(layout_.tiles[tile].offset) * kPiece / static_cast<std::size_t>(layout_.shape.bytes) + place;
   }
+  std::size_t   items() const { return static_cast<std::size_t>(small() ? layout_.shape.items : 1); } // of a block
   std::uint32_t tile_count() const { return static_cast<std::uint32_t>(layout_.tiles.size()); }
   std::size_t   item_count() const { return layout_.bytes / static_cast<std::size_t>(layout_.shape.bytes); }
 
@@ -65,6 +69,8 @@ private:
 
   const ColorPlan       &plan_;
   const PCMCPIPrecision  storage_;
+  HeadBits               head_; // small blocks
+  const bool             packed_;
   const RelaxKernel      kernel_;
   int                    most_resident_ = 0; // bytes of shared memory
   TileLayout             layout_;            // small blocks

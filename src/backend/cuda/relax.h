@@ -18,6 +18,7 @@ enum RelaxFlag : unsigned {
   kLowerIsNear = 64,
   kFactored    = 128,
   kTransposed  = 256,
+  kReadLater   = 512, // x of these rows is read by others than products
 };
 
 struct alignas(16) LargeRow {
@@ -40,11 +41,14 @@ struct RelaxArgs {
   void            *x;
   const void      *rhs;
   void            *kept;
+  std::uint32_t   *gathered; // small blocks: x rounded to gather_words() a row and right-hand side, if products read that
+  const void      *read;     // large blocks: what products read, x or its rounded values
   const double    *diagonal; // inverse blocks, column-major, plan order
   double           alpha, omega;
   std::uint32_t    first_row, row_count, capacity; // large blocks; capacity: blocks in a thread block of relax_resident
   int              bs, nrhs;
   unsigned         flags;
+  HeadBits         head;   // small blocks
   StreamShape      stream; // large blocks
 };
 
@@ -57,6 +61,10 @@ struct RelaxKernel {
   ResidentShape resident{};
 };
 
-template <PCMCPIPrecision storage> RelaxKernel relax_kernel(bool double_vectors, int bs);
+// What tells the kernels of one storage precision and block size apart
+struct RelaxKind {
+  bool double_vectors = false, gather_rounded = false, packed = false;
+};
+template <PCMCPIPrecision storage> RelaxKernel relax_kernel(const RelaxKind &kind, int bs);
 
 } // namespace mcpi::cuda

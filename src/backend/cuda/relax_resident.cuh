@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(Resident<storage, T, bs>::team *Resident<stora
   cudaGridDependencySynchronize();
 
   const auto entries = [&](int2 h) {
-    const T *x = static_cast<const T *>(args.x) + static_cast<std::size_t>(static_cast<std::uint32_t>(h.x)) * bs;
+    const T *x = static_cast<const T *>(args.read) + static_cast<std::size_t>(static_cast<std::uint32_t>(h.x)) * bs;
     Entries  v = *reinterpret_cast<const Entries *>(x + j0);
     if constexpr (has_exponent(storage))
 #pragma unroll

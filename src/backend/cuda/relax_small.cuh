@@ -1,13 +1,88 @@
 // Relaxation with small blocks: a thread block takes a tile of whole rows, each thread some items, then each thread one component of the rows.
 #pragma once
 
+#include <type_traits>
+
+#include "backend/cuda/gathered.cuh"
 #include "backend/cuda/load_once.cuh"
 #include "backend/cuda/relax_update.cuh"
 
 namespace mcpi::cuda {
 
-template <PCMCPIPrecision storage, int bs> struct Item {
-  static constexpr ItemShape shape = item_shape(storage, bs);
+// x of one block column, for a thread's item
+template <class T, int columns> struct PlainX {
+  T value[columns];
+
+  // first: the item's first column in its block; whole: no item of a block has fewer columns
+  template <bool whole> __device__ __forceinline__ void load(const RelaxArgs &args, std::size_t entry, int bs, int first)
+  {
+    const T *x = static_cast<const T *>(args.x) + entry * static_cast<std::size_t>(bs) + first;
+#pragma unroll
+    for (int j = 0; j < columns; ++j) {
+      value[j] = 0;
+      if (whole || first + j < bs) value[j] = x[j];
+    }
+  }
+  __device__ __forceinline__ T operator()(int j) const
+  {
+    return value[j];
+  }
+};
+
+// The same from the rounded copy; first is even
+template <int columns> struct RoundedX {
+  static constexpr int words = (columns + 1) / 2;
+  std::uint32_t        mantissa[words];
+  int                  exponent;
+
+  template <bool> __device__ __forceinline__ void load(const RelaxArgs &args, std::size_t entry, int bs, int first)
+  {
+    const std::uint32_t *x = args.gathered + entry * static_cast<std::size_t>(gather_words(bs));
+    if (columns == bs && gather_words(columns) % 4 == 0) {
+      const uint4 v = *reinterpret_cast<const uint4 *>(x);
+      take(0, v.x);
+      take(1, v.y);
+      take(2, v.z);
+      take(3, v.w);
+    } else if (columns == bs && gather_words(columns) == 2) {
+      const uint2 v = *reinterpret_cast<const uint2 *>(x);
+      take(0, v.x);
+      take(1, v.y);
+    } else {
+#pragma unroll
+      for (int w = 0; w < words; ++w) mantissa[w] = x[first / 2 + w];
+      exponent = bs % 2 ? high_half(columns == bs ? mantissa[words - 1] : x[bs / 2]) : low_half(x[bs / 2]);
+    }
+  }
+  __device__ __forceinline__ float operator()(int j) const
+  {
+    return half_to_float(mantissa[j / 2], j % 2) * gather_quantum(exponent);
+  }
+
+private:
+  __device__ __forceinline__ void take(int w, std::uint32_t word)
+  {
+    if (w < words) mantissa[w] = word;
+    if (w == columns / 2) exponent = columns % 2 ? high_half(word) : low_half(word);
+  }
+};
+
+// a . b + c of two signed halves and the low or the high two bytes of b
+__device__ __forceinline__ int dot_low(std::uint32_t a, std::uint32_t b, int c)
+{
+  int sum;
+  asm("dp2a.lo.s32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
+  return sum;
+}
+__device__ __forceinline__ int dot_high(std::uint32_t a, std::uint32_t b, int c)
+{
+  int sum;
+  asm("dp2a.hi.s32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
+  return sum;
+}
+
+template <PCMCPIPrecision storage, int bs, bool packed> struct Item {
+  static constexpr ItemShape shape = item_shape(storage, bs, packed);
   static constexpr int       words = shape.bytes / 4;
   std::uint32_t              word[words];
 
@@ -36,41 +111,77 @@ template <PCMCPIPrecision storage, int bs> struct Item {
     }
   }
 
-  __device__ __forceinline__ Row column() const
+  __device__ __forceinline__ Row column(const HeadBits &head) const
   {
+    if constexpr (packed) return static_cast<Row>(word[words - 1] >> shape.shift & ((1U << head.column_bits) - 1U));
     return static_cast<Row>(word[words - 1]);
   }
-  __device__ __forceinline__ int exponent() const
+  __device__ __forceinline__ int exponent(const HeadBits &head) const
   {
+    if constexpr (packed) return head.exponent_base + static_cast<int>(word[words - 1] >> (shape.shift + head.column_bits));
     constexpr int at = shape.numbers;
     return static_cast<signed char>(word[at / 4] >> (8 * (at % 4)));
   }
 
-  // x: of the item's block column; first: the item's first column in its block
-  template <class T> __device__ __forceinline__ void gather(const T *x, int first, T *xj) const
+  // y[i * stride] = sum over its columns j of number(i, j) * x(j)
+  template <class T, class X> __device__ __forceinline__ void multiply(const X &x, const HeadBits &head, T *y, int stride) const
   {
+    T xj[shape.columns], sum[bs] = {};
 #pragma unroll
-    for (int j = 0; j < shape.columns; ++j) {
-      xj[j] = 0;
-      if (shape.items * shape.columns == bs || first + j < bs) xj[j] = x[first + j];
-    }
-  }
-
-  // y[i * stride] = sum over its columns j of number(i, j) * xj[j]
-  template <class T> __device__ __forceinline__ void multiply(const T *xj, T *y, int stride) const
-  {
-    T sum[bs] = {};
+    for (int j = 0; j < shape.columns; ++j) xj[j] = x(j);
 #pragma unroll
     for (int j = 0; j < shape.columns; ++j)
 #pragma unroll
-      for (int i = 0; i < bs; ++i) sum[i] += number<storage, T>(word, j * bs + i) * xj[j];
+      for (int i = 0; i < bs; ++i) sum[i] += number<storage, T>(word, number_slot(storage, bs, i, j)) * xj[j];
     if constexpr (has_exponent(storage)) {
-      const T scale = power_of_two<T>(exponent());
+      const T scale = power_of_two<T>(exponent(head));
 #pragma unroll
       for (int i = 0; i < bs; ++i) sum[i] *= scale;
     }
 #pragma unroll
     for (int i = 0; i < bs; ++i) y[i * stride] = sum[i];
+  }
+
+  // The same in integers, exact but for one rounding of the sum to a float
+  __device__ __forceinline__ void multiply_integers(const RoundedX<bs> &x, const HeadBits &head, float *y, int stride) const
+  {
+    constexpr int quads = bs / 4, bias = storage == PC_MCPI_PRECISION_INT4 ? kNibbleShift : 0; // of the stored numbers
+    const float   scale = power_of_two<float>(exponent(head)) * gather_quantum(x.exponent);
+    int           start = 0; // what the bias of a row's numbers adds up to
+    if constexpr (bias != 0) {
+#pragma unroll
+      for (int j = 0; j < bs; ++j) start -= mantissa(x, j);
+      start *= bias;
+    }
+#pragma unroll
+    for (int i = 0; i < bs; ++i) {
+      int sum = start;
+#pragma unroll
+      for (int q = 0; q < quads; ++q) {
+        const std::uint32_t four = quad(number_slot(storage, bs, i, 4 * q));
+        sum                      = dot_high(x.mantissa[2 * q + 1], four, dot_low(x.mantissa[2 * q], four, sum));
+      }
+#pragma unroll
+      for (int j = 4 * quads; j < bs; ++j) sum += single(number_slot(storage, bs, i, j)) * mantissa(x, j);
+      y[i * stride] = static_cast<float>(sum) * scale;
+    }
+  }
+
+private:
+  static __device__ __forceinline__ int mantissa(const RoundedX<bs> &x, int j)
+  {
+    return j % 2 ? high_half(x.mantissa[j / 2]) : low_half(x.mantissa[j / 2]);
+  }
+  // Four stored numbers from slot k on as bytes
+  __device__ __forceinline__ std::uint32_t quad(int k) const
+  {
+    if constexpr (storage == PC_MCPI_PRECISION_INT8) return word[k / 4];
+    return word[k / 8] >> (4 * (k % 2)) & 0x0f0f0f0fU;
+  }
+  __device__ __forceinline__ int single(int k) const
+  {
+    if constexpr (storage == PC_MCPI_PRECISION_INT8) return static_cast<signed char>(word[k / 4] >> (8 * (k % 4)));
+    return static_cast<int>(word[k / 8] >> (4 * (k % 8)) & 15U);
   }
 };
 
@@ -97,16 +208,30 @@ template <class T> __device__ __forceinline__ void add_parts(const T *parts, Spa
   }
 }
 
-// simple: one right-hand side and no tile with more items than the threads take at a time
-template <PCMCPIPrecision storage, class T, int bs, int threads, int per_thread, int blocks, bool simple>
+// What a kernel is compiled for. simple: one right-hand side and no tile with more items than the threads take at a time; rounded: products read
+// the bfp16 copy of x
+template <PCMCPIPrecision storage_, class T_, int bs_, bool packed_, bool rounded_, bool simple_> struct SmallKind {
+  static constexpr PCMCPIPrecision storage = storage_;
+  static constexpr int             bs      = bs_;
+  static constexpr bool            packed = packed_, rounded = rounded_, simple = simple_;
+  static constexpr ItemShape       shape    = item_shape(storage, bs, packed);
+  static constexpr bool            integers = rounded && has_exponent(storage);
+  using T                                   = T_;
+  using X                                   = std::conditional_t<rounded, RoundedX<shape.columns>, PlainX<T, shape.columns>>;
+};
+
+template <class Kind, int threads, int per_thread, int blocks>
 __global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
 {
-  using MyItem           = Item<storage, bs>;
-  constexpr int capacity = threads * per_thread;
-  constexpr int stride   = capacity + 1; // between components: threads of one row hit different banks
-  constexpr int items    = MyItem::shape.items;
-  __shared__ T  parts[bs * stride];
-  __shared__ T  residuals[threads];
+  using T                 = typename Kind::T;
+  using MyItem            = Item<Kind::storage, Kind::bs, Kind::packed>;
+  constexpr int  bs       = Kind::bs;
+  constexpr bool simple   = Kind::simple;
+  constexpr int  capacity = threads * per_thread;
+  constexpr int  stride   = capacity + 1; // between components: threads of one row hit different banks
+  constexpr int  items    = MyItem::shape.items;
+  __shared__ T   parts[bs * stride];
+  __shared__ T   exchanged[threads]; // residuals, new x: between the threads of a row
 
   // All that does not depend on x is loaded before the kernel waits for the color before it.
   cudaTriggerProgrammaticLaunchCompletion();
@@ -138,7 +263,6 @@ __global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
   if (mine) my_rhs = rhs[row * nrhs * bs + i];
   cudaGridDependencySynchronize();
 
-  const T   *x    = static_cast<const T *>(args.x);
   const bool many = !simple && end - begin > static_cast<std::uint32_t>(capacity);
   for (int r = 0; r < nrhs; ++r) {
     TriangleSums<T> sums;
@@ -148,15 +272,20 @@ __global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
         if (many) load(chunk);
         __syncthreads(); // the parts before have been summed
       }
-      T xj[per_thread][MyItem::shape.columns];
+      typename Kind::X x[per_thread];
 #pragma unroll
       for (int u = 0; u < per_thread; ++u)
         if (const std::uint32_t k = chunk + t + u * threads; k < end)
-          item[u].gather(x + (static_cast<std::size_t>(item[u].column()) * nrhs + r) * bs,
-                         items > 1 ? static_cast<int>(k % items) * MyItem::shape.columns : 0, xj[u]);
+          x[u].template load<items * MyItem::shape.columns == bs>(args, static_cast<std::size_t>(item[u].column(args.head)) * nrhs + r, bs,
+                                                                  items > 1 ? static_cast<int>(k % items) * MyItem::shape.columns : 0);
 #pragma unroll
       for (int u = 0; u < per_thread; ++u)
-        if (chunk + t + u * threads < end) item[u].multiply(xj[u], parts + t + u * threads, stride);
+        if (chunk + t + u * threads < end) {
+          if constexpr (Kind::integers)
+            item[u].multiply_integers(x[u], args.head, parts + t + u * threads, stride);
+          else
+            item[u].multiply(x[u], args.head, parts + t + u * threads, stride);
+        }
       __syncthreads();
       if (mine) {
         const std::uint32_t lower_end = rows > 1 ? to.lower : lower, upper_end = lower + (rows > 1 ? to.upper : upper);
@@ -170,12 +299,18 @@ __global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
     T                 update = 0;
     if (mine) update = residual(args, r == 0 ? my_rhs : rhs[at], sums, at);
     if (args.flags & kFactored) {
-      if (mine) residuals[t] = update;
+      if (mine) exchanged[t] = update;
       __syncthreads();
-      if (mine) update = apply_diagonal(args, row, static_cast<int>(i), residuals + my_row * bs);
+      if (mine) update = apply_diagonal(args, row, static_cast<int>(i), exchanged + my_row * bs);
+      if (!simple || Kind::rounded) __syncthreads();
+    }
+    if (mine) update = relax_component(args, update, at);
+    if constexpr (Kind::rounded) {
+      if (mine) exchanged[t] = update;
+      __syncthreads();
+      if (t < rows) store_gathered<bs>(args.gathered, (head.y + t) * static_cast<std::size_t>(nrhs) + r, bs, exchanged + t * bs);
       if (!simple) __syncthreads();
     }
-    if (mine) relax_component(args, update, at);
   }
 }
 

@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(warp ? 64 : 128, (sizeof(T) == sizeof(double) 
   std::uint32_t parity = 0;
   bool          first  = ranges.begin[0] < ranges.end[0]; // the segment whose heads are there
   for (int r = 0; r < args.nrhs; ++r) {
-    const T *x = static_cast<const T *>(args.x) + static_cast<std::size_t>(r) * bs;
+    const T *x = static_cast<const T *>(args.read) + static_cast<std::size_t>(r) * bs;
     for (int part = 0; part < shape.parts; ++part) {
       if (stay) stage = 0;
       const int lane = part * shape.lanes + lane0;

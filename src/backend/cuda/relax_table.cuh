@@ -11,22 +11,34 @@
 namespace mcpi::cuda {
 
 // Measured on an H200: what keeps most bytes in flight without spilling registers, by the bytes of an item
-template <PCMCPIPrecision storage, class T, int bs> struct SmallLaunch {
-  static constexpr int bytes      = item_shape(storage, bs).bytes;
+template <class Kind> struct SmallLaunch {
+  static constexpr int bytes      = Kind::shape.bytes;
   static constexpr int threads    = 128;
   static constexpr int per_thread = bytes > 60 ? 1 : bytes > 24 ? 2 : 3;
   static constexpr int resident   = bytes > 104 ? 6 : bytes > 60 ? 9 : bytes > 40 ? 8 : bytes > 24 ? 10 : 8; // thread blocks
-  static constexpr int blocks     = sizeof(T) == sizeof(double) ? 1 : resident;
+  static constexpr int blocks     = sizeof(typename Kind::T) == sizeof(double) ? 1 : resident;
 };
 
-template <PCMCPIPrecision storage, class T, int bs> RelaxKernel small_kernel()
+template <PCMCPIPrecision storage, class T, int bs, bool packed, bool rounded> RelaxKernel small_kernel_of()
 {
-  using Launch          = SmallLaunch<storage, T, bs>;
-  constexpr auto kernel = [](auto simple) {
-    return reinterpret_cast<const void *>(
-        relax_small<storage, T, bs, Launch::threads, Launch::per_thread, Launch::blocks, decltype(simple)::value>);
+  using General         = SmallKind<storage, T, bs, packed, rounded, false>;
+  using Simple          = SmallKind<storage, T, bs, packed, rounded, true>;
+  using Launch          = SmallLaunch<General>;
+  constexpr auto kernel = []<class Kind>(Kind) {
+    return reinterpret_cast<const void *>(relax_small<Kind, Launch::threads, Launch::per_thread, Launch::blocks>);
   };
-  return {kernel(std::false_type()), kernel(std::true_type()), Launch::threads, Launch::threads * Launch::per_thread, {}, {}};
+  return {kernel(General()), kernel(Simple()), Launch::threads, Launch::threads * Launch::per_thread, {}, {}};
+}
+
+template <PCMCPIPrecision storage, class T, int bs> RelaxKernel small_kernel(const RelaxKind &kind)
+{
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if constexpr (has_exponent(storage))
+      if (kind.packed)
+        return kind.gather_rounded ? small_kernel_of<storage, T, bs, true, true>() : small_kernel_of<storage, T, bs, true, false>();
+    if (kind.gather_rounded) return small_kernel_of<storage, T, bs, false, true>();
+  }
+  return small_kernel_of<storage, T, bs, false, false>();
 }
 
 template <PCMCPIPrecision storage, class T, int bs> void set_resident(RelaxKernel &kernel)
@@ -64,36 +76,36 @@ template <PCMCPIPrecision storage, class T, int... sizes> RelaxKernel large_kern
   return kernel;
 }
 
-template <PCMCPIPrecision storage, class T> RelaxKernel kernel_of(int bs)
+template <PCMCPIPrecision storage, class T> RelaxKernel kernel_of(const RelaxKind &kind, int bs)
 {
   switch (bs) {
   case 1:
-    return small_kernel<storage, T, 1>();
+    return small_kernel<storage, T, 1>(kind);
   case 2:
-    return small_kernel<storage, T, 2>();
+    return small_kernel<storage, T, 2>(kind);
   case 3:
-    return small_kernel<storage, T, 3>();
+    return small_kernel<storage, T, 3>(kind);
   case 4:
-    return small_kernel<storage, T, 4>();
+    return small_kernel<storage, T, 4>(kind);
   case 5:
-    return small_kernel<storage, T, 5>();
+    return small_kernel<storage, T, 5>(kind);
   case 6:
-    return small_kernel<storage, T, 6>();
+    return small_kernel<storage, T, 6>(kind);
   case 7:
-    return small_kernel<storage, T, 7>();
+    return small_kernel<storage, T, 7>(kind);
   case 8:
-    return small_kernel<storage, T, 8>();
+    return small_kernel<storage, T, 8>(kind);
   default:
     return large_kernel<storage, T>(bs, ResidentSizes());
   }
 }
 
-template <PCMCPIPrecision storage> RelaxKernel relax_kernel(bool double_vectors, int bs)
+template <PCMCPIPrecision storage> RelaxKernel relax_kernel(const RelaxKind &kind, int bs)
 {
   if constexpr (storage == PC_MCPI_PRECISION_FP64)
-    return kernel_of<storage, double>(bs);
+    return kernel_of<storage, double>(kind, bs);
   else
-    return double_vectors ? kernel_of<storage, double>(bs) : kernel_of<storage, float>(bs);
+    return kind.double_vectors ? kernel_of<storage, double>(kind, bs) : kernel_of<storage, float>(kind, bs);
 }
 
 } // namespace mcpi::cuda

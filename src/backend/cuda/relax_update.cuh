@@ -35,16 +35,14 @@ template <class T> __device__ __forceinline__ T apply_diagonal(const RelaxArgs &
   return static_cast<T>(sum);
 }
 
-template <class T> __device__ __forceinline__ void relax_component(const RelaxArgs &args, T update, std::size_t at)
+// Returns the new x.
+template <class T> __device__ __forceinline__ T relax_component(const RelaxArgs &args, T update, std::size_t at)
 {
   T      *x     = static_cast<T *>(args.x) + at;
   const T omega = static_cast<T>(args.omega);
-  if (args.omega == 1.0)
-    *x = update;
-  else if (args.flags & kFromZero)
-    *x = omega * update;
-  else
-    *x = (T(1) - omega) * *x + omega * update;
+  if (args.omega != 1.0) update = args.flags & kFromZero ? omega * update : (T(1) - omega) * *x + omega * update;
+  if (args.flags & kReadLater) *x = update;
+  return update;
 }
 
 } // namespace mcpi::cuda

@@ -30,6 +30,7 @@ struct SetupArgs {
   double              *scratch; // large blocks that shared memory cannot hold
   Row                  begin, end;
   int                  bs;
+  HeadBits             head; // small blocks
   bool                 prescaled, store, scalar_rows;
 };
 
@@ -53,7 +54,7 @@ struct SetupKernel {
   std::size_t shared  = 0;           // bytes
   std::size_t scratch = 0;           // bytes for each thread block where shared memory is too small
 };
-template <PCMCPIPrecision storage> SetupKernel setup_kernel(int bs);
+template <PCMCPIPrecision storage> SetupKernel setup_kernel(int bs, bool packed);
 
 // Entries of scalar rows to dense blocks, which are zero before; first: the chunk's first block
 struct ExpandArgs {

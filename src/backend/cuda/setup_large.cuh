@@ -19,8 +19,8 @@ struct LargeShape {
 
   __host__ __device__ constexpr std::size_t in() const { return rows * square; } // behind the left factors
   __host__ __device__ constexpr std::size_t out() const { return in() + blocks * square; }
-  __host__ __device__ constexpr std::size_t vectors() const { return out() + blocks * square; }  // each row's scales
-  __host__ __device__ constexpr std::size_t pivots() const { return vectors() + 2UL * rows * bs; } // ints
+  __host__ __device__ constexpr std::size_t vectors() const { return out() + blocks * square; }                       // each row's scales
+  __host__ __device__ constexpr std::size_t pivots() const { return vectors() + 2UL * rows * bs; }                    // ints
   __host__ __device__ constexpr std::size_t maxima() const { return pivots() + static_cast<std::size_t>(rows) * bs; } // 4 bytes each
   __host__ __device__ constexpr std::size_t size() const { return maxima() + square; }
 };
@@ -33,7 +33,7 @@ constexpr LargeShape large_shape(int bs)
 
 // Threads that work on one block together
 struct Team {
-  int rank, size;
+  int             rank, size;
   __device__ void sync() const
   {
     if (size == kWarpSize)
@@ -172,12 +172,15 @@ __device__ __forceinline__ Inversion block_invert(const Team &team, double *a, i
 }
 
 // As prepare_row(); left[j*bs + i] multiplies entry j for row i
-__device__ __forceinline__ bool prepare_large_row(const SetupArgs &args, const Team &team, Row row, double *left, double *vectors, int *pivot)
+__device__ __forceinline__ bool prepare_large_row(const SetupArgs &args, const Team &team, Row row, double *left, double *vectors,
+                                                  int *pivot)
 {
   const int           bs    = args.bs;
   const std::uint32_t begin = args.piece[0].ptr[row], end = args.piece[0].ptr[row + 1];
   const BlockView     block = block_view(args, args.piece[0], begin + static_cast<std::uint32_t>(args.diagonal[row]), begin, end);
-  for_entries(team, bs, [&](int i, int j) { left[j * bs + i] = block.data[static_cast<std::size_t>(i) * block.row + static_cast<std::size_t>(j) * block.column]; });
+  for_entries(team, bs, [&](int i, int j) {
+    left[j * bs + i] = block.data[static_cast<std::size_t>(i) * block.row + static_cast<std::size_t>(j) * block.column];
+  });
   team.sync();
   const Inversion verdict = block_invert(team, left, bs, vectors, vectors + bs, pivot);
   if (team.rank == 0 && verdict != Inversion::done)
@@ -199,19 +202,20 @@ struct LargeMemory {
 
 // Off-diagonal blocks [k0, k0 + count) of one row and piece
 template <PCMCPIPrecision storage>
-__device__ __forceinline__ void convert_group(const SetupArgs &args, const SetupPiece &piece, Row row, std::uint32_t k0, int count, const LargeMemory &memory)
+__device__ __forceinline__ void convert_group(const SetupArgs &args, const SetupPiece &piece, Row row, std::uint32_t k0, int count,
+                                              const LargeMemory &memory)
 {
   const int           bs = args.bs, square = bs * bs, t = static_cast<int>(threadIdx.x);
   const std::uint32_t begin = piece.ptr[row], end = piece.ptr[row + 1];
-  const double       *right = args.scales + bs;
+  const double       *right   = args.scales + bs;
   bool                good_in = true, good = true;
   __syncthreads(); // in and out are free
   for (int n = t; n < count * square; n += kLargeThreads) {
     // in the order of memory
-    const int        block = n / square, at = n - block * square, slow = at / bs, fast = at - slow * bs;
-    const BlockView  view  = block_view(args, piece, k0 + static_cast<std::uint32_t>(block), begin, end);
-    const int        i = args.scalar_rows ? slow : fast, j = args.scalar_rows ? fast : slow;
-    const double     value = view.data[static_cast<std::size_t>(i) * view.row + static_cast<std::size_t>(j) * view.column];
+    const int       block = n / square, at = n - block * square, slow = at / bs, fast = at - slow * bs;
+    const BlockView view = block_view(args, piece, k0 + static_cast<std::uint32_t>(block), begin, end);
+    const int       i = args.scalar_rows ? slow : fast, j = args.scalar_rows ? fast : slow;
+    const double    value                  = view.data[static_cast<std::size_t>(i) * view.row + static_cast<std::size_t>(j) * view.column];
     memory.in[block * square + j * bs + i] = value;
     good_in                                = good_in && isfinite(value);
   }
@@ -278,7 +282,8 @@ template <PCMCPIPrecision storage> __global__ void __launch_bounds__(kLargeThrea
   const Team               team   = shape.rows > 1 ? Team{t % kWarpSize, kWarpSize} : Team{t, kLargeThreads};
   const int                mine   = shape.rows > 1 ? t / kWarpSize : 0;
   for (int n = t; n < square; n += kLargeThreads) most[n] = 0;
-  for (Row row0 = args.begin + static_cast<Row>(blockIdx.x) * shape.rows; row0 < args.end; row0 += static_cast<Row>(gridDim.x) * shape.rows) {
+  for (Row row0 = args.begin + static_cast<Row>(blockIdx.x) * shape.rows; row0 < args.end;
+       row0 += static_cast<Row>(gridDim.x) * shape.rows) {
     const int rows = min(shape.rows, args.end - row0);
     __syncthreads();
     if (mine < rows) {

@@ -21,8 +21,8 @@ struct BlockView {
   const double *data;
   std::size_t   row, column;
 };
-__device__ __forceinline__ BlockView block_view(const SetupArgs &args, const SetupPiece &piece, std::uint32_t block, std::uint32_t row_begin,
-                                                std::uint32_t row_end)
+__device__ __forceinline__ BlockView block_view(const SetupArgs &args, const SetupPiece &piece, std::uint32_t block,
+                                                std::uint32_t row_begin, std::uint32_t row_end)
 {
   const std::size_t bs = static_cast<std::size_t>(args.bs);
   if (!args.scalar_rows) return {piece.values + (block - piece.first) * bs * bs, 1, bs};
@@ -58,34 +58,44 @@ template <int bs> __device__ __forceinline__ bool prepare_row(const SetupArgs &a
 }
 
 // Item k of a tile of count stored items: replaces its numbers and exponent; its column stays.
-template <PCMCPIPrecision storage, int bs> __device__ __forceinline__ void store_item(std::byte *tile, std::uint32_t count, std::uint32_t k,
-                                                                                       std::uint32_t *word)
+template <class Setup>
+__device__ __forceinline__ void store_item(const HeadBits &bits, std::byte *tile, std::uint32_t count, std::uint32_t k, int e,
+                                           std::uint32_t *word)
 {
-  constexpr ItemShape shape  = item_shape(storage, bs);
+  constexpr ItemShape shape  = Setup::shape;
   constexpr int       pieces = shape.pieces(), words = shape.bytes / 4;
-  word[words - 1] = *reinterpret_cast<const std::uint32_t *>(tile + item_byte(shape, count, k, shape.column_at()));
+  std::uint32_t      *head = reinterpret_cast<std::uint32_t *>(tile + item_byte(shape, count, k, shape.head_at()));
+  if constexpr (shape.packed) {
+    const std::uint32_t column = *head >> shape.shift & ((1U << bits.column_bits) - 1U);
+    word[words - 1] |= column << shape.shift | static_cast<std::uint32_t>(e - bits.exponent_base) << (shape.shift + bits.column_bits);
+  } else {
+    word[words - 1] = *head;
+    if constexpr (has_exponent(Setup::storage))
+      word[shape.numbers / 4] |= static_cast<std::uint32_t>(static_cast<std::uint8_t>(e)) << (8 * (shape.numbers % 4));
+  }
 #pragma unroll
   for (int q = 0; q < pieces; ++q)
     *reinterpret_cast<uint4 *>(tile + item_byte(shape, count, k, q * kPiece)) =
         make_uint4(word[4 * q], word[4 * q + 1], word[4 * q + 2], word[4 * q + 3]);
   if constexpr ((shape.bytes & 8) != 0)
     *reinterpret_cast<uint2 *>(tile + item_byte(shape, count, k, pieces * kPiece)) = make_uint2(word[4 * pieces], word[4 * pieces + 1]);
-  // a last single word is the column
+  if constexpr ((shape.bytes & 4) != 0) *head = word[words - 1];
 }
 
 // What one thread does with one item: left * block * diag(right), its maxima, its numbers
-template <PCMCPIPrecision storage, int bs> struct ItemSetup {
-  static constexpr ItemShape shape   = item_shape(storage, bs);
-  static constexpr int       columns = shape.columns, words = shape.bytes / 4;
-  static constexpr int       passes  = has_exponent(storage) ? 2 : 1; // the exponent comes before the integers
+template <PCMCPIPrecision storage_, int bs, bool packed> struct ItemSetup {
+  static constexpr PCMCPIPrecision storage = storage_;
+  static constexpr ItemShape       shape   = item_shape(storage, bs, packed);
+  static constexpr int             columns = shape.columns, words = shape.bytes / 4;
+  static constexpr int             passes = has_exponent(storage) ? 2 : 1; // the exponent comes before the integers
 
-  std::uint32_t most[columns * bs] = {}; // of all items with this thread's columns
-
-  // Returns what is wrong with the block. left: row by row
-  __device__ __forceinline__ Defect convert(const BlockView &block, int first, const double *left, const double *right, std::uint32_t *word)
+  // Returns what is wrong with the block. left: row by row; most: of the whole thread block, by the block's columns
+  static __device__ __forceinline__ Defect convert(const SetupArgs &args, const BlockView &block, int first, const double *left,
+                                                   std::uint32_t *most, std::uint32_t *word, int &e)
   {
-    double in[columns * bs];
-    bool   good_in = true, good = true;
+    const double *right = args.scales + bs;
+    double        in[columns * bs];
+    bool          good_in = true, good = true;
 #pragma unroll
     for (int j = 0; j < columns; ++j)
 #pragma unroll
@@ -99,7 +109,7 @@ template <PCMCPIPrecision storage, int bs> struct ItemSetup {
 #pragma unroll
     for (int w = 0; w < words; ++w) word[w] = 0;
     double largest = 0.0;
-    int    e       = 0;
+    e              = 0;
 #pragma unroll 1
     for (int pass = 0; pass < passes; ++pass) {
 #pragma unroll
@@ -111,38 +121,42 @@ template <PCMCPIPrecision storage, int bs> struct ItemSetup {
           for (int k = 0; k < bs; ++k) out += left[i * bs + k] * in[j * bs + k];
           if (shape.items * columns == bs || first + j < bs) out *= right[first + j];
           if (pass == 0) {
-            good             = good && isfinite(out);
-            largest          = fmax(largest, fabs(out));
-            most[j * bs + i] = max(most[j * bs + i], static_cast<std::uint32_t>(__double2hiint(fabs(out))));
+            good                      = good && isfinite(out);
+            largest                   = fmax(largest, fabs(out));
+            const std::uint32_t upper = static_cast<std::uint32_t>(__double2hiint(fabs(out)));
+            if ((shape.items * columns == bs || first + j < bs) && upper > most[(first + j) * bs + i])
+              atomicMax(most + (first + j) * bs + i, upper); // rare
           }
           if (pass == passes - 1) {
             std::uint64_t bits;
             good = number_bits<storage>(out, e, bits) && good;
-            put_number<storage>(word, j * bs + i, bits);
+            put_number<storage>(word, number_slot(storage, bs, i, j), bits);
           }
         }
       if (pass == 0) good = shared_exponent_of<storage>(largest, e) && good;
+      // what outgrows the exponents' bits will be stored again, see ScaleKeeper
+      if constexpr (packed)
+        e = min(max(e, args.head.exponent_base), args.head.exponent_base + (1 << (32 - shape.shift - args.head.column_bits)) - 1);
       if (!good) break;
     }
-    if constexpr (has_exponent(storage))
-      word[shape.numbers / 4] |= static_cast<std::uint32_t>(static_cast<std::uint8_t>(e)) << (8 * (shape.numbers % 4));
     return good ? Defect::none : good_in ? Defect::unrepresentable : Defect::nonfinite_offdiagonal;
   }
 };
 
-template <PCMCPIPrecision storage, int bs> __global__ void __launch_bounds__(kSetupThreads) setup_small(SetupArgs args)
+template <PCMCPIPrecision storage, int bs, bool packed>
+__global__ void __launch_bounds__(kSetupThreads, bs <= 5 ? 4 : 2) setup_small(SetupArgs args)
 {
-  constexpr int            items = item_shape(storage, bs).items, lanes = kSetupThreads / items * items; // a thread keeps to its columns
-  constexpr int            columns = item_shape(storage, bs).columns;
-  __shared__ double        left[kSetupRows * bs * bs];
+  using Setup             = ItemSetup<storage, bs, packed>;
+  constexpr int     items = Setup::shape.items, lanes = kSetupThreads / items * items; // a thread keeps to its columns
+  __shared__ double left[kSetupRows * bs * bs];
   __shared__ std::uint32_t ptr[kSetupRows + 1];
   __shared__ std::uint32_t most[bs * bs];
   __shared__ bool          good[kSetupRows];
 
-  const int t = static_cast<int>(threadIdx.x), slice = t % items, first = slice * columns;
+  const int t = static_cast<int>(threadIdx.x), slice = t % items, first = slice * Setup::columns;
   if (t < bs * bs) most[t] = 0;
-  ItemSetup<storage, bs> item;
-  for (Row row0 = args.begin + static_cast<Row>(blockIdx.x) * kSetupRows; row0 < args.end; row0 += static_cast<Row>(gridDim.x) * kSetupRows) {
+  for (Row row0 = args.begin + static_cast<Row>(blockIdx.x) * kSetupRows; row0 < args.end;
+       row0 += static_cast<Row>(gridDim.x) * kSetupRows) {
     const int rows = min(kSetupRows, args.end - row0);
     __syncthreads(); // left is free
 #pragma unroll 1
@@ -166,24 +180,21 @@ template <PCMCPIPrecision storage, int bs> __global__ void __launch_bounds__(kSe
           if (r + step < rows && ptr[r + step] <= k) r += step;
         const Row row = row0 + r;
         if (!good[r] || (p == 0 && k - ptr[r] == static_cast<std::uint32_t>(args.diagonal[row]))) continue;
-        std::uint32_t word[ItemSetup<storage, bs>::words];
+        std::uint32_t word[Setup::words];
+        int           e;
         const Defect  defect =
-            item.convert(block_view(args, piece, k, ptr[r], ptr[r + 1]), first, left + r * bs * bs, args.scales + bs, word);
+            Setup::convert(args, block_view(args, piece, k, ptr[r], ptr[r + 1]), first, left + r * bs * bs, most, word, e);
         if (defect != Defect::none) {
           report(args, row, defect);
           continue;
         }
         if (!args.store) continue;
-        const Tile          tile  = args.tiles[args.tile_of[row]];
-        const std::uint32_t count = ((tile.rows_lower & kLowerMask) + tile.upper + 3U) & ~3U;
-        store_item<storage, bs>(args.blocks + static_cast<std::size_t>(tile.offset) * kPiece, count,
-                                piece.place[k] + static_cast<std::uint32_t>(slice), word);
+        const Tile tile = args.tiles[args.tile_of[row]];
+        store_item<Setup>(args.head, args.blocks + static_cast<std::size_t>(tile.offset) * kPiece, stored_items(tile),
+                          piece.place[k] + static_cast<std::uint32_t>(slice), e, word);
       }
     }
   }
-#pragma unroll
-  for (int k = 0; k < columns * bs; ++k)
-    if (t < lanes && first * bs + k < bs * bs) atomicMax(most + first * bs + k, item.most[k]);
   __syncthreads();
   if (t < bs * bs) atomicMax(args.maxima + t, most[t]);
 }

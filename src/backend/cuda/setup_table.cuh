@@ -6,16 +6,18 @@
 
 namespace mcpi::cuda {
 
-template <PCMCPIPrecision storage, int bs = 1> SetupKernel small_setup_kernel(int wanted)
+template <PCMCPIPrecision storage, bool packed, int bs = 1> SetupKernel small_setup_kernel(int wanted)
 {
   if constexpr (bs < kMaxSmallBlock)
-    if (wanted != bs) return small_setup_kernel<storage, bs + 1>(wanted);
-  return {reinterpret_cast<const void *>(setup_small<storage, bs>), kSetupThreads, kSetupRows, 0, 0};
+    if (wanted != bs) return small_setup_kernel<storage, packed, bs + 1>(wanted);
+  return {reinterpret_cast<const void *>(setup_small<storage, bs, packed>), kSetupThreads, kSetupRows, 0, 0};
 }
 
-template <PCMCPIPrecision storage> SetupKernel setup_kernel(int bs)
+template <PCMCPIPrecision storage> SetupKernel setup_kernel(int bs, bool packed)
 {
-  if (bs <= kMaxSmallBlock) return small_setup_kernel<storage>(bs);
+  if constexpr (has_exponent(storage))
+    if (packed) return small_setup_kernel<storage, true>(bs);
+  if (bs <= kMaxSmallBlock) return small_setup_kernel<storage, false>(bs);
   constexpr std::size_t kMaxShared = 200 * 1024; // of a thread block on the devices that we build for, less what is static
   const LargeShape      shape      = large_shape(bs);
   const std::size_t     bytes      = shape.size() * sizeof(double);

@@ -1,7 +1,6 @@
 // How blocks lie in device memory, for host and device code.
 //
-// Small blocks: an item is what one thread multiplies, some whole columns of one block, their exponent, and the column index in the last four
-// bytes. Items are cut in pieces of 16 bytes and one each of 8 and 4 where they do not divide; a tile stores piece after piece, each for all
+// Small blocks: an item is what one thread multiplies, some whole columns of one block, their exponent, and the column index in the last word. Items are cut in pieces of 16 bytes and one each of 8 and 4 where they do not divide; a tile stores piece after piece, each for all
 // of its items, so that threads read 16 bytes side by side without padding.
 // Large blocks: records of pieces of 16 bytes; a piece's numbers lie in at most two columns for each kRun of them.
 #pragma once
@@ -44,16 +43,30 @@ constexpr int value_bits(PCMCPIPrecision storage)
 }
 
 struct ItemShape {
-  int columns = 1; // of the block; the last item of a block may have fewer
-  int items   = 1; // per block
-  int numbers = 0; // bytes of numbers, from 0
-  int bytes   = 0; // multiple of 4; the column index ends them, the exponent byte follows the numbers
+  int  columns = 1; // of the block; the last item of a block may have fewer
+  int  items   = 1; // per block
+  int  numbers = 0; // bytes of numbers in whole words, from 0
+  int  bytes   = 0; // multiple of 4; the head word ends them
+  bool packed  = false;
+  int  shift   = 0; // of the column in the head word, below it: numbers left over
 
   constexpr int pieces() const { return bytes / kPiece; }
-  constexpr int column_at() const { return bytes - 4; }
+  constexpr int head_at() const { return bytes - 4; }
 };
 
-constexpr ItemShape item_shape(PCMCPIPrecision storage, int bs)
+// The head word of an item: its block's column. Unpacked, integers have their exponent in a byte behind the numbers; packed, it is above the column's
+// bits, relative to a base that the whole operator shares.
+struct HeadBits {
+  int column_bits = 32, exponent_base = 0;
+};
+constexpr int kMinExponentBits = 5; // a block 2^-29 times smaller than the largest is as good as zero
+
+constexpr int packed_shift(PCMCPIPrecision storage, int bs)
+{
+  return bs * bs * value_bits(storage) % 32 == 4 ? 4 : 0;
+}
+
+constexpr ItemShape item_shape(PCMCPIPrecision storage, int bs, bool packed = false)
 {
   ItemShape shape;
   shape.items   = 1;
@@ -63,11 +76,37 @@ constexpr ItemShape item_shape(PCMCPIPrecision storage, int bs)
     ++shape.items;
     shape.columns = (bs + shape.items - 1) / shape.items;
   }
-  shape.items   = (bs + shape.columns - 1) / shape.columns;
-  shape.numbers = (shape.columns * bs * value_bits(storage) + 7) / 8;
-  shape.bytes   = round_up(shape.numbers + (has_exponent(storage) ? 1 : 0), 4) + 4;
+  shape.items = (bs + shape.columns - 1) / shape.columns;
+  if (packed) {
+    shape.packed  = true;
+    shape.shift   = packed_shift(storage, bs);
+    shape.numbers = round_up(bs * bs * value_bits(storage) - shape.shift, 32) / 8;
+    shape.bytes   = shape.numbers + 4;
+  } else {
+    shape.numbers = (shape.columns * bs * value_bits(storage) + 7) / 8;
+    shape.bytes   = round_up(shape.numbers + (has_exponent(storage) ? 1 : 0), 4) + 4;
+  }
   return shape;
 }
+
+// Where number (i, j) stands in an item, counted in numbers. Integers: four columns of a row to the four bytes of a word (of a plane of nibbles:
+// the low ones, then the high ones), as products with packed integers take them; then the columns left over, one after the other.
+constexpr int number_slot(PCMCPIPrecision storage, int bs, int i, int j)
+{
+  if (!has_exponent(storage)) return j * bs + i;
+  const int quads = bs / 4, over = (j - 4 * quads) * bs + i;
+  const int unit = j < 4 * quads ? i * quads + j / 4 : bs * quads + over / 4, byte = j < 4 * quads ? j % 4 : over % 4;
+  if (storage == PC_MCPI_PRECISION_INT8) return 4 * unit + byte;
+  const bool alone = unit % 2 == 0 && 4 * (unit + 1) == bs * bs; // no high nibbles beside it
+  return 8 * (unit / 2) + (alone ? byte : 2 * byte + unit % 2);
+}
+
+// x for -pc_mcpi_gather_precision bfp16, one block row and right-hand side: bs signed mantissas of 16 bits, then the exponent, in words of 32 bits
+constexpr int gather_words(int bs)
+{
+  return (bs + 2) / 2;
+}
+constexpr int kGatherExponentNaN = 143; // its power of two is Inf, times a mantissa of 0
 
 // Where byte `at` of item k lies in a tile of count items (a multiple of 4), from the tile's start
 constexpr std::size_t item_byte(const ItemShape &shape, std::size_t count, std::size_t k, int at)

@@ -13,7 +13,8 @@ __device__ std::uint32_t *word_at(const StoredNumbers &matrix, Location at, int 
     return reinterpret_cast<std::uint32_t *>(matrix.blocks + static_cast<std::size_t>(tile.offset) * kPiece +
                                              item_byte(matrix.shape, stored_items(tile), static_cast<std::uint32_t>(at) + slice, 4 * word));
   }
-  return reinterpret_cast<std::uint32_t *>(matrix.blocks) + at * (static_cast<std::size_t>(record_pieces(matrix.storage, matrix.bs)) * 4) + word;
+  return reinterpret_cast<std::uint32_t *>(matrix.blocks) + at * (static_cast<std::size_t>(record_pieces(matrix.storage, matrix.bs)) * 4) +
+         word;
 }
 
 struct NumberPlace {
@@ -21,11 +22,11 @@ struct NumberPlace {
 };
 __device__ NumberPlace number_place(const StoredNumbers &matrix, int i, int j)
 {
-  const int bits = value_bits(matrix.storage);
+  const int bits  = value_bits(matrix.storage);
   int       slice = 0, number;
   if (matrix.small) {
     slice  = j / matrix.shape.columns;
-    number = (j - slice * matrix.shape.columns) * matrix.bs + i;
+    number = number_slot(matrix.storage, matrix.bs, i, j - slice * matrix.shape.columns);
   } else {
     number = j * leading_dimension(matrix.storage, matrix.bs) + i;
   }
@@ -45,6 +46,9 @@ __device__ int exponent_of(const StoredNumbers &matrix, Location at)
 {
   if (!has_exponent(matrix.storage)) return 0;
   if (!matrix.small) return matrix.heads[at].exponent;
+  if (matrix.shape.packed)
+    return matrix.head.exponent_base +
+           static_cast<int>(*word_at(matrix, at, 0, matrix.shape.head_at() / 4) >> (matrix.shape.shift + matrix.head.column_bits));
   const int byte = matrix.shape.numbers;
   return static_cast<signed char>(*word_at(matrix, at, 0, byte / 4) >> (8 * (byte % 4)));
 }
@@ -67,7 +71,7 @@ __global__ void columns_kernel(StoredNumbers to, const Row *columns)
   const std::uint32_t count = stored_items(tile);
   const std::size_t   first = static_cast<std::size_t>(tile.offset) * kPiece / static_cast<std::size_t>(to.shape.bytes);
   for (std::uint32_t k = threadIdx.x; k < count; k += kThreads)
-    *word_at(to, location(blockIdx.x, k), 0, to.shape.column_at() / 4) = static_cast<std::uint32_t>(columns[first + k]);
+    *word_at(to, location(blockIdx.x, k), 0, to.shape.head_at() / 4) = static_cast<std::uint32_t>(columns[first + k]) << to.shape.shift;
 }
 
 __global__ void records_kernel(StoredNumbers from, const Location *locations, std::size_t count, std::byte *records)
@@ -101,52 +105,61 @@ struct Source {
   {
     return at & kReceived ? record_number(from.storage, from.bs, record(), i, j) : number_of(from, at, i, j);
   }
-  __device__ int exponent() const { return at & kReceived ? static_cast<signed char>(*record()) : exponent_of(from, at); }
+  __device__ int   exponent() const { return at & kReceived ? static_cast<signed char>(*record()) : exponent_of(from, at); }
   __device__ const std::byte *record() const { return received + (at & ~kReceived) * record_bytes(from.storage, from.bs); }
 };
 
-// The word of `to` with numbers from `number` on, of columns first.. of the block
-__device__ std::uint32_t transposed_word(const StoredNumbers &to, const Source &source, int number, int first, int columns, int ld, bool upper_half)
-{
-  const int     bits = value_bits(to.storage), count = bits == 64 ? 1 : 32 / bits;
-  std::uint32_t word = 0;
-  for (int n = 0; n < count; ++n) {
-    const int j = (number + n) / ld, i = number + n - j * ld;
-    if (j >= columns || first + j >= to.bs || i >= to.bs) continue;
-    const std::uint64_t value = source.number(first + j, i);
-    word |= static_cast<std::uint32_t>(upper_half ? value >> 32U : value) << (bits % 32 * n);
-  }
-  return word;
-}
-
+// Numbers of one item or of one word of a large record; what else is in their words stays.
 __global__ void transposed_small(StoredNumbers to, StoredNumbers from, const Location *sources, const std::byte *received)
 {
   const Tile          tile  = to.tiles[blockIdx.x];
   const std::uint32_t count = (tile.rows_lower & kLowerMask) + tile.upper;
   const std::size_t   item  = static_cast<std::size_t>(tile.offset) * kPiece / static_cast<std::size_t>(to.shape.bytes);
-  const int           bits  = value_bits(to.storage), words = (to.shape.bytes - 4) / 4;
+  const int           bits = value_bits(to.storage), last = to.shape.head_at() / 4;
   for (std::uint32_t k = threadIdx.x; k < count; k += kThreads) {
-    const Source source{from, received, sources[item + k]};
-    const int    first = static_cast<int>(k % static_cast<unsigned>(to.shape.items)) * to.shape.columns;
-    for (int w = 0; w < words; ++w) {
-      std::uint32_t word = transposed_word(to, source, 32 * w / bits, first, to.shape.columns, to.bs, bits == 64 && w % 2 == 1);
-      if (has_exponent(to.storage) && to.shape.numbers / 4 == w)
-        word |= static_cast<std::uint32_t>(static_cast<std::uint8_t>(source.exponent())) << (8 * (to.shape.numbers % 4));
-      *word_at(to, location(blockIdx.x, k), 0, w) = word;
-    }
+    const Source        source{from, received, sources[item + k]};
+    const Location      at          = location(blockIdx.x, k);
+    const int           first       = static_cast<int>(k % static_cast<unsigned>(to.shape.items)) * to.shape.columns;
+    std::uint32_t      &head        = *word_at(to, at, 0, last);
+    const int           column_bits = to.shape.packed ? to.head.column_bits : 32;
+    const std::uint32_t column      = head & static_cast<std::uint32_t>(((std::uint64_t{1} << column_bits) - 1) << to.shape.shift);
+    // Other ranks may have more bits for exponents than this one: what is below ours is as good as zero.
+    const int  e    = source.exponent();
+    const bool zero = to.shape.packed && e < to.head.exponent_base;
+    for (int w = 0; w < last; ++w) *word_at(to, at, 0, w) = 0;
+    head = column;
+    for (int j = 0; j < to.shape.columns && first + j < to.bs; ++j)
+      for (int i = 0; i < to.bs; ++i) {
+        const std::uint64_t value  = !zero ? source.number(first + j, i) : to.storage == PC_MCPI_PRECISION_INT4 ? kNibbleShift : 0;
+        const int           number = number_slot(to.storage, to.bs, i, j) * bits;
+        *word_at(to, at, 0, number / 32) |= static_cast<std::uint32_t>(value) << (number % 32);
+        if (bits == 64) *word_at(to, at, 0, number / 32 + 1) = static_cast<std::uint32_t>(value >> 32U);
+      }
+    if (!has_exponent(to.storage)) continue;
+    if (to.shape.packed)
+      head |= static_cast<std::uint32_t>(max(e - to.head.exponent_base, 0)) << (to.shape.shift + column_bits);
+    else
+      *word_at(to, at, 0, to.shape.numbers / 4) |= static_cast<std::uint32_t>(static_cast<std::uint8_t>(e)) << (8 * (to.shape.numbers % 4));
   }
 }
 
-__global__ void transposed_large(StoredNumbers to, StoredNumbers from, const Location *sources, std::size_t blocks, const std::byte *received)
+__global__ void transposed_large(StoredNumbers to, StoredNumbers from, const Location *sources, std::size_t blocks,
+                                 const std::byte *received)
 {
   const std::size_t words = static_cast<std::size_t>(record_pieces(to.storage, to.bs)) * 4;
   const std::size_t n     = static_cast<std::size_t>(blockIdx.x) * kThreads + threadIdx.x;
   const std::size_t block = n / words;
   if (block >= blocks) return;
-  const int    w = static_cast<int>(n - block * words), bits = value_bits(to.storage);
-  const Source source{from, received, sources[block]};
-  *word_at(to, block, 0, w) =
-      transposed_word(to, source, 32 * w / bits, 0, to.bs, leading_dimension(to.storage, to.bs), bits == 64 && w % 2 == 1);
+  const int     w = static_cast<int>(n - block * words), bits = value_bits(to.storage), ld = leading_dimension(to.storage, to.bs);
+  const Source  source{from, received, sources[block]};
+  std::uint32_t word = 0;
+  for (int k = 0; k < (bits == 64 ? 1 : 32 / bits); ++k) {
+    const int number = 32 * w / bits + k, j = number / ld, i = number - j * ld;
+    if (j >= to.bs || i >= to.bs) continue;
+    const std::uint64_t value = source.number(j, i);
+    word |= static_cast<std::uint32_t>(bits == 64 && w % 2 == 1 ? value >> 32U : value) << (bits % 32 * k);
+  }
+  *word_at(to, block, 0, w) = word;
   if (w == 0) to.heads[block].exponent = has_exponent(to.storage) ? source.exponent() : 0;
 }
 

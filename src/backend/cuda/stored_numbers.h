@@ -12,6 +12,7 @@ struct StoredNumbers {
   int             bs;
   bool            small;
   ItemShape       shape;
+  HeadBits        head;
   const Tile     *tiles;
   std::byte      *blocks;
   BlockHead      *heads;

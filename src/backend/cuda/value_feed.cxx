@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <barrier>
 #include <cstring>
 #include <thread>
 
@@ -10,8 +11,7 @@ namespace mcpi::cuda {
 namespace {
 
 constexpr std::size_t kChunkBytes = 32UL << 20U; // amortises a launch, leaves memory to the matrix
-constexpr int         kMaxCopiers = 8;           // threads that fill a buffer; more than a memory channel's worth does not pay
-constexpr std::size_t kCopierMin  = 1UL << 20U;  // bytes that are worth a thread
+constexpr int         kMaxCopiers = 12;          // threads that fill a buffer
 
 // Cores that this process may use
 int usable_cores()
@@ -22,22 +22,60 @@ int usable_cores()
   return std::max(1, CPU_COUNT(&set));
 }
 
-// One thread does not copy as fast as the bus takes the bytes.
-void copy_in_parallel(const double *from, std::size_t count, double *to)
-{
-  static const int cores   = usable_cores();
-  const int        threads = static_cast<int>(
-      std::clamp<std::size_t>(count * sizeof(double) / kCopierMin, 1, static_cast<std::size_t>(std::min(cores, kMaxCopiers))));
-  const std::size_t share = (count + static_cast<std::size_t>(threads) - 1) / static_cast<std::size_t>(threads);
-  const auto        part  = [=](int t) {
-    const std::size_t begin = std::min(count, share * static_cast<std::size_t>(t)), end = std::min(count, begin + share);
-    std::memcpy(to + begin, from + begin, (end - begin) * sizeof(double));
-  };
-  std::vector<std::thread> others;
-  for (int t = 1; t < threads; ++t) others.emplace_back(part, t);
-  part(0);
-  for (std::thread &thread : others) thread.join();
-}
+} // namespace
+
+// One thread does not copy as fast as the bus takes the bytes: some share the work, all through one set-up.
+class Copiers {
+public:
+  Copiers() : count_(std::min(usable_cores(), kMaxCopiers)), start_(count_), end_(count_)
+  {
+    for (int t = 1; t < count_; ++t) threads_.emplace_back([this, t] { work(t); });
+  }
+  Copiers(const Copiers &)            = delete;
+  Copiers &operator=(const Copiers &) = delete;
+  ~Copiers()
+  {
+    to_ = nullptr;
+    start_.arrive_and_wait();
+    for (std::thread &thread : threads_) thread.join();
+  }
+
+  void copy(const double *from, std::size_t size, double *to)
+  {
+    from_ = from;
+    size_ = size;
+    to_   = to;
+    start_.arrive_and_wait();
+    share(0);
+    end_.arrive_and_wait();
+  }
+
+private:
+  void work(int t)
+  {
+    for (;;) {
+      start_.arrive_and_wait();
+      if (!to_) return;
+      share(t);
+      end_.arrive_and_wait();
+    }
+  }
+  void share(int t) const
+  {
+    const std::size_t threads = static_cast<std::size_t>(count_), part = (size_ + threads - 1) / threads;
+    const std::size_t begin = std::min(size_, part * static_cast<std::size_t>(t)), end = std::min(size_, begin + part);
+    std::memcpy(to_ + begin, from_ + begin, (end - begin) * sizeof(double));
+  }
+
+  const int                count_;
+  std::barrier<>           start_, end_;
+  std::vector<std::thread> threads_;
+  const double            *from_ = nullptr;
+  double                  *to_   = nullptr;
+  std::size_t              size_ = 0;
+};
+
+namespace {
 
 std::vector<std::uint32_t> narrow(const std::vector<Offset> &wide)
 {
@@ -104,13 +142,13 @@ Chunk ValueFeed::describe(Row begin, Row end, const double *values) const
   return chunk;
 }
 
-void ValueFeed::fill(BlockRows &source, const ValueArrays &arrays, const Chunk &chunk, double *out) const
+void ValueFeed::fill(BlockRows &source, const ValueArrays &arrays, const Chunk &chunk, Copiers *copiers, double *out) const
 {
   if (layout_ == ValueLayout::blocks) {
     for (int p = 0; p < 2; ++p) {
       if (!has(p)) continue;
       const std::size_t count = static_cast<std::size_t>(blocks(p, chunk.begin, chunk.end)) * square_;
-      copy_in_parallel(arrays.piece[p] + static_cast<std::size_t>(chunk.first[p]) * square_, count, out);
+      copiers->copy(arrays.piece[p] + static_cast<std::size_t>(chunk.first[p]) * square_, count, out);
       out += count;
     }
     return;
@@ -131,8 +169,9 @@ void ValueFeed::expand(const ValueArrays &arrays, const Chunk &chunk, double *bl
   MCPI_CUDA(cudaMemsetAsync(blocks_out, 0, count * sizeof(double), stream));
   for (int p = 0; p < 2; ++p) {
     if (!has(p)) continue;
-    expand_blocks({arrays.piece[p], ptr_[p].data(), entry_ptr_[p].data(), slot_[p].data(), blocks_out, chunk.first[p], chunk.begin, chunk.end, bs_},
-                  stream);
+    expand_blocks(
+        {arrays.piece[p], ptr_[p].data(), entry_ptr_[p].data(), slot_[p].data(), blocks_out, chunk.first[p], chunk.begin, chunk.end, bs_},
+        stream);
     MCPI_CUDA(cudaGetLastError());
     blocks_out += static_cast<std::size_t>(blocks(p, chunk.begin, chunk.end)) * square_;
   }
@@ -155,6 +194,8 @@ void ValueFeed::run(BlockRows &source, cudaStream_t stream, const std::function<
       return;
     }
   }
+  std::unique_ptr<Copiers> copiers;
+  if (!device_ && layout_ == ValueLayout::blocks) copiers = std::make_unique<Copiers>();
   int turn = 0;
   for (Row begin = 0; begin < rows_; turn = 1 - turn) {
     Buffer           &buffer = buffer_[turn];
@@ -167,7 +208,7 @@ void ValueFeed::run(BlockRows &source, cudaStream_t stream, const std::function<
       expand(arrays, chunk, buffer.device.data(), stream);
     } else {
       buffer.host.resize(count * sizeof(double));
-      fill(source, arrays, chunk, reinterpret_cast<double *>(buffer.host.data()));
+      fill(source, arrays, chunk, copiers.get(), reinterpret_cast<double *>(buffer.host.data()));
       MCPI_CUDA(cudaMemcpyAsync(buffer.device.data(), buffer.host.data(), count * sizeof(double), cudaMemcpyHostToDevice, stream));
     }
     use(chunk);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 #include "backend/cuda/memory.h"
 #include "backend/cuda/setup.h"
@@ -12,10 +13,12 @@ namespace mcpi::cuda {
 // A chunk's part of SetupArgs
 struct Chunk {
   Row           begin = 0, end = 0;
-  const double *values[2] = {}; // of blocks first[...] on
-  std::uint32_t first[2]  = {};
+  const double *values[2]   = {}; // of blocks first[...] on
+  std::uint32_t first[2]    = {};
   bool          scalar_rows = false;
 };
+
+class Copiers;
 
 class ValueFeed {
 public:
@@ -44,7 +47,7 @@ private:
   Row    chunk_end(Row begin) const;
   Chunk  describe(Row begin, Row end, const double *values) const;
   void   expand(const ValueArrays &arrays, const Chunk &chunk, double *blocks, cudaStream_t stream) const;
-  void   fill(BlockRows &source, const ValueArrays &arrays, const Chunk &chunk, double *out) const;
+  void   fill(BlockRows &source, const ValueArrays &arrays, const Chunk &chunk, Copiers *copiers, double *out) const;
   Offset blocks(int p, Row begin, Row end) const
   {
     return has(p) ? structure_[p].ptr[static_cast<std::size_t>(end)] - structure_[p].ptr[static_cast<std::size_t>(begin)] : 0;

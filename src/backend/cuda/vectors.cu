@@ -1,5 +1,7 @@
 #include "backend/cuda/vectors.h"
 
+#include "backend/cuda/gathered.cuh"
+
 namespace mcpi::cuda {
 namespace {
 
@@ -56,6 +58,20 @@ template <class T> __global__ void store_kernel(VectorArgs args, const T *vector
   out[at.i]    = args.diagonal ? row_product(args, at.row, at.i, in) : scaled(args, at.i, static_cast<double>(in[at.i]));
 }
 
+__global__ void round_kernel(const float *x, std::size_t entries, int bs, std::uint32_t *gathered)
+{
+  const std::size_t entry = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (entry < entries) store_gathered(gathered, entry, bs, x + entry * static_cast<std::size_t>(bs));
+}
+
+__global__ void round_values_kernel(const float *x, std::size_t count, int bs, float *rounded)
+{
+  const std::size_t k = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (k >= count) return;
+  const Mantissas mantissas = Mantissas::make(x + k / static_cast<unsigned>(bs) * static_cast<unsigned>(bs), bs);
+  rounded[k]                = static_cast<float>(mantissas.of(x[k])) * gather_quantum(mantissas.exponent);
+}
+
 unsigned blocks_of(const VectorArgs &args)
 {
   const std::size_t entries = static_cast<std::size_t>(args.rows) * args.bs * args.nrhs;
@@ -70,6 +86,17 @@ void load_vector(const VectorArgs &args, bool double_vectors, const double *arra
     load_kernel<<<blocks_of(args), kThreads, 0, stream>>>(args, array, static_cast<double *>(vector));
   else
     load_kernel<<<blocks_of(args), kThreads, 0, stream>>>(args, array, static_cast<float *>(vector));
+}
+
+void round_vector(const float *x, std::size_t entries, int bs, bool packed, void *copy, cudaStream_t stream)
+{
+  const std::size_t count = packed ? entries : entries * static_cast<std::size_t>(bs);
+  const auto        grid  = static_cast<unsigned>((count + kThreads - 1) / kThreads);
+  if (count == 0) return;
+  if (packed)
+    round_kernel<<<grid, kThreads, 0, stream>>>(x, entries, bs, static_cast<std::uint32_t *>(copy));
+  else
+    round_values_kernel<<<grid, kThreads, 0, stream>>>(x, count, bs, static_cast<float *>(copy));
 }
 
 void store_vector(const VectorArgs &args, bool double_vectors, const void *vector, double *array, cudaStream_t stream)

@@ -19,6 +19,8 @@ struct VectorArgs {
 };
 
 void load_vector(const VectorArgs &args, bool double_vectors, const double *array, void *vector, cudaStream_t stream);
+// The bfp16 copy of entries (block rows and right-hand sides) of x: packed for small blocks, the rounded values as floats for large ones
+void round_vector(const float *x, std::size_t entries, int bs, bool packed, void *copy, cudaStream_t stream);
 void store_vector(const VectorArgs &args, bool double_vectors, const void *vector, double *array, cudaStream_t stream);
 
 } // namespace mcpi::cuda
