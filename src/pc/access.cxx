@@ -13,7 +13,7 @@ void forget(PC pc, Effect effect)
   if (effect == Effect::next_application) return;
   if (effect == Effect::plan) Data(pc).solver.forget_plan();
   Data(pc).solver.forget_values();
-  pc->setupcalled = static_cast<decltype(pc->setupcalled)>(0);
+  pc->setupcalled = {}; // an integer or a PetscBool
 }
 
 template <auto Field, Effect effect, class Value> PetscErrorCode Set(PC pc, Value value)

@@ -34,20 +34,38 @@ PetscErrorCode reset(Vec vec, bool device)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-} // namespace
-
-PetscErrorCode ResidualWork::create_vec(MPI_Comm comm, PetscInt local, Vec *vec) const
+PetscErrorCode create_vec(MPI_Comm comm, PetscInt local, bool cuda, Vec *vec)
 {
   PetscFunctionBegin;
   PetscCall(VecCreate(comm, vec));
   PetscCall(VecSetSizes(*vec, local, PETSC_DETERMINE));
 #if defined(PETSC_HAVE_CUDA)
-  PetscCall(VecSetType(*vec, device_ ? VECCUDA : VECSTANDARD));
+  PetscCall(VecSetType(*vec, cuda ? VECCUDA : VECSTANDARD));
 #else
+  (void)cuda;
   PetscCall(VecSetType(*vec, VECSTANDARD));
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+// Products with a matrix on a CUDA device take every Vec for a CUDA Vec, and do not wait for it.
+PetscErrorCode multiplies_on_cuda(Mat pmat, bool *cuda)
+{
+  PetscBool match = PETSC_FALSE;
+
+  PetscFunctionBegin;
+#if defined(PETSC_HAVE_CUDA)
+  VecType type;
+  PetscCall(MatGetVecType(pmat, &type));
+  PetscCall(PetscStrInList(type, VECSEQCUDA ":" VECMPICUDA ":" VECCUDA, ':', &match));
+#else
+  (void)pmat;
+#endif
+  *cuda = match;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
 
 PetscErrorCode ResidualWork::create_memory(int nrhs, Vec *memory, double **array) const
 {
@@ -56,7 +74,7 @@ PetscErrorCode ResidualWork::create_memory(int nrhs, Vec *memory, double **array
 
   PetscFunctionBegin;
   PetscCall(VecDestroy(memory));
-  PetscCall(create_vec(PETSC_COMM_SELF, static_cast<PetscInt>(ld_ * nrhs), memory));
+  PetscCall(create_vec(PETSC_COMM_SELF, static_cast<PetscInt>(ld_ * nrhs), device_, memory));
   PetscCall(VecGetArrayWriteAndMemType(*memory, array, &type));
   restored = *array;
   PetscCall(VecRestoreArrayWriteAndMemType(*memory, &restored));
@@ -80,8 +98,11 @@ PetscErrorCode ResidualWork::prepare(Mat pmat, int nrhs, bool device)
   device_ = device;
   PetscCall(MatGetLocalSize(pmat, &local, nullptr));
   ld_ = local;
-  if (!x_)
-    for (Vec *vec : {&x_, &b_, &product_}) PetscCall(create_vec(PetscObjectComm((PetscObject)pmat), local, vec));
+  if (!x_) {
+    bool cuda = false;
+    PetscCall(multiplies_on_cuda(pmat, &cuda));
+    for (Vec *vec : {&x_, &b_, &product_}) PetscCall(create_vec(PetscObjectComm((PetscObject)pmat), local, device || cuda, vec));
+  }
   if (nrhs > nrhs_) {
     PetscCall(create_memory(nrhs, &residuals_, &residual_));
     PetscCall(create_memory(nrhs, &corrections_, &correction_));

@@ -27,7 +27,6 @@ public:
   double         memory_bytes() const { return 2.0 * static_cast<double>(ld_) * nrhs_ * sizeof(PetscScalar); }
 
 private:
-  PetscErrorCode create_vec(MPI_Comm comm, PetscInt local, Vec *vec) const;
   PetscErrorCode create_memory(int nrhs, Vec *memory, double **array) const;
 
   bool           device_    = false;

@@ -191,10 +191,12 @@ PetscErrorCode Solver::sweep(const Settings &settings, bool transposed, int nrhs
   PetscFunctionBegin;
   if (on_device()) PetscCall(UserStream(&application.stream));
   PetscCall(PetscLogEventBegin(Events().sweep, 0, 0, 0, 0));
+  if (on_device()) PetscCall(PetscLogGpuTimeBegin());
   backend_->load_rhs(application, b);
   if (!from_zero) backend_->load_guess(application, {x.data, x.ld, x.device});
   PetscCall(static_cast<PetscErrorCode>(driver.run(application, static_cast<int>(its), from_zero)));
   backend_->store(application, x);
+  if (on_device()) PetscCall(PetscLogGpuTimeEnd());
   const double block = static_cast<double>(plan().bs) * plan().bs;
   const double flops =
       2.0 * nrhs * block * (static_cast<double>(driver.blocks_read(application, static_cast<int>(its), from_zero)) + plan().rows);

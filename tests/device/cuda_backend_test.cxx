@@ -100,6 +100,26 @@ TEST(CudaBackendRows, OfAnyLength)
   }
 }
 
+TEST(CudaBackendBits, OfAReplayedApplicationAreThoseOfItsLaunches)
+{
+  for (const int bs : {1, 5, 8, 12, 40}) {
+    const Pattern     pattern = random_pattern(300, 3, 14);
+    const BlockMatrix matrix  = random_matrix(pattern, bs, 15);
+    const Ranks       one     = build_ranks(pattern, greedy_coloring(pattern), bs, {0, 300});
+    const Vector      b = random_vector(matrix.size(), 16), guess = random_vector(matrix.size(), 17);
+    for (const PCMCPIPrecision storage : {PC_MCPI_PRECISION_FP32, PC_MCPI_PRECISION_INT4})
+      for (const bool rounded : {false, true}) {
+        System cuda(one, cuda_kind({{storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false, rounded}));
+        cuda.refresh(matrix);
+        for_runs(2, [&](Smoothing run) {
+          const Vector x = cuda.apply(run, b, guess);
+          run.replayed   = false;
+          EXPECT_TRUE(same_bits(cuda.apply(run, b, guess), x)) << "bs " << bs << " " << name(run);
+        });
+      }
+  }
+}
+
 TEST(CudaBackendBits, AreTheSameEveryTimeAndOnAnyNumberOfRanks)
 {
   const int         bs      = 5;

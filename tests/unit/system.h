@@ -75,6 +75,7 @@ struct Smoothing {
   SweepConfig sweep;
   int         its       = 1;
   bool        from_zero = true;
+  bool        replayed  = true; // on one rank: as one recorded application where the backend can
 };
 
 // A backend on each rank, and sweeps over all of them. One rank runs in the caller's thread.

@@ -18,9 +18,8 @@ class CudaBackend final : public Backend {
 public:
   CudaBackend(const ColorPlan &plan, const BackendConfig &config)
       : plan_(plan), config_(config), number_(config.double_vectors ? sizeof(double) : sizeof(float)), forward_(plan, config),
-        setup_(config.numeric, forward_)
+        row_of_(plan.row_of), setup_(config.numeric, forward_, row_of_.data())
   {
-    row_of_.upload(plan.row_of);
     reserve(1);
   }
 
@@ -37,8 +36,8 @@ public:
   void        pack_records(const std::vector<Offset> &stored, std::byte *records) override
   {
     const std::vector<Location> all = locations();
-    std::vector<Location>       wanted;
-    for (const Offset block : stored) wanted.push_back(all[static_cast<std::size_t>(block)]);
+    std::vector<Location>       wanted(stored.size());
+    std::transform(stored.begin(), stored.end(), wanted.begin(), [&](Offset block) { return all[static_cast<std::size_t>(block)]; });
     DeviceArray<Location>  from;
     DeviceArray<std::byte> to(wanted.size() * record_size());
     from.upload(wanted);
@@ -317,12 +316,12 @@ private:
   Stream                     stream_;
   Event                      ready_, done_;
   Operator                   forward_;
+  DeviceArray<Row>           row_of_;
   NumericSetup               setup_;
   std::unique_ptr<Operator>  transposed_;
   DeviceArray<Location>      sources_;             // of the transposed operator's items
   std::size_t                received_blocks_ = 0; // of other ranks
   DeviceArray<std::byte>     received_;
-  DeviceArray<Row>           row_of_;
   DeviceArray<double>        staging_;
   DeviceArray<std::byte>     x_, rhs_, kept_;
   DeviceArray<std::uint32_t> gathered_;

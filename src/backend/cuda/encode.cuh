@@ -19,37 +19,40 @@ __device__ __forceinline__ double exact_power(int e)
   return __hiloint2double((e + 1023) << 20, 0);
 }
 
-// The exponent that integers of this storage share; false if there is none
-template <PCMCPIPrecision storage> __device__ __forceinline__ bool shared_exponent_of(double max_abs, int &e)
+// The upper word of the least double that the storage cannot hold, rounded down
+template <PCMCPIPrecision storage> constexpr std::uint32_t overflow_from()
 {
-  e = 0;
-  if constexpr (has_exponent(storage)) {
-    e = shared_exponent(max_abs, integer_limit<storage>());
-    return max_abs <= integer_limit<storage>() * exact_power(e);
+  switch (storage) {
+  case PC_MCPI_PRECISION_FP64:
+    return 0x7ff00000U;
+  case PC_MCPI_PRECISION_FP32:
+    return 0x47efffffU;
+  case PC_MCPI_PRECISION_FP16:
+    return 0x40effdffU;
+  case PC_MCPI_PRECISION_BF16:
+    return 0x47efefffU;
+  case PC_MCPI_PRECISION_INT8:
+    return 0x47dfc001U; // 127 * 2^kMaxSharedExponent, the next one
+  case PC_MCPI_PRECISION_INT4:
+    return 0x479c0001U; // 7 * 2^kMaxSharedExponent, the next one
   }
-  return true;
+  return 0;
 }
 
-// Bits of a number; false if the format cannot hold it. e: of the integers
-template <PCMCPIPrecision storage> __device__ __forceinline__ bool number_bits(double value, int e, std::uint64_t &bits)
+// Bits of a number below that. e: of the integers
+template <PCMCPIPrecision storage> __device__ __forceinline__ std::uint64_t number_bits(double value, int e)
 {
   if constexpr (storage == PC_MCPI_PRECISION_FP64) {
-    bits = static_cast<std::uint64_t>(__double_as_longlong(value));
-    return isfinite(value);
+    return static_cast<std::uint64_t>(__double_as_longlong(value));
   } else if constexpr (storage == PC_MCPI_PRECISION_FP32) {
-    const float number = static_cast<float>(value);
-    bits               = __float_as_uint(number);
-    return isfinite(number);
+    return __float_as_uint(static_cast<float>(value));
   } else if constexpr (storage == PC_MCPI_PRECISION_FP16) {
-    bits = __half_as_ushort(__float2half_rn(static_cast<float>(value)));
-    return (bits & 0x7c00U) != 0x7c00U;
+    return __half_as_ushort(__float2half_rn(static_cast<float>(value)));
   } else if constexpr (storage == PC_MCPI_PRECISION_BF16) {
-    bits = __bfloat16_as_ushort(__float2bfloat16_rn(static_cast<float>(value)));
-    return (bits & 0x7f80U) != 0x7f80U;
+    return __bfloat16_as_ushort(__float2bfloat16_rn(static_cast<float>(value)));
   } else {
     const int q = __double2int_rn(value * exact_power(-e));
-    bits        = storage == PC_MCPI_PRECISION_INT8 ? static_cast<std::uint8_t>(q) : static_cast<std::uint8_t>(q + kNibbleShift);
-    return true;
+    return storage == PC_MCPI_PRECISION_INT8 ? static_cast<std::uint8_t>(q) : static_cast<std::uint8_t>(q + kNibbleShift);
   }
 }
 

@@ -29,6 +29,7 @@ template <class T> class DeviceArray {
 public:
   DeviceArray() = default;
   explicit DeviceArray(std::size_t size) { resize(size); }
+  explicit DeviceArray(const std::vector<T> &from) { upload(from); }
   DeviceArray(const DeviceArray &)            = delete;
   DeviceArray &operator=(const DeviceArray &) = delete;
   ~DeviceArray() { (void)cudaFree(data_); }

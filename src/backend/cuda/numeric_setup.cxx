@@ -8,8 +8,8 @@
 
 namespace mcpi::cuda {
 
-NumericSetup::NumericSetup(const NumericConfig &config, Operator &target)
-    : config_(config), target_(target), plan_(target.plan()), bs_(plan_.bs), square_(static_cast<std::size_t>(bs_) * bs_),
+NumericSetup::NumericSetup(const NumericConfig &config, Operator &target, const Row *row_of)
+    : config_(config), target_(target), row_of_(row_of), plan_(target.plan()), bs_(plan_.bs), square_(static_cast<std::size_t>(bs_) * bs_),
       kernel_(by_storage(config.storage, [&]<PCMCPIPrecision storage> { return setup_kernel<storage>(plan_.bs, target.packed()); })),
       keeper_(config, bs_, target.packed())
 {
@@ -128,6 +128,7 @@ void NumericSetup::launch(const Chunk &chunk, SetupArgs args, cudaStream_t strea
   args.begin         = chunk.begin;
   args.end           = chunk.end;
   args.scalar_rows   = chunk.scalar_rows;
+  args.order         = chunk.whole ? row_of_ : nullptr; // what lies together is written together
   const auto groups  = static_cast<unsigned>((chunk.end - chunk.begin + kernel_.rows - 1) / kernel_.rows);
   void      *list[1] = {&args};
   MCPI_CUDA(cudaLaunchKernel(kernel_.function, dim3(std::min(groups, most_blocks_)), dim3(static_cast<unsigned>(kernel_.threads)), list,

@@ -12,7 +12,8 @@ namespace mcpi::cuda {
 
 class NumericSetup {
 public:
-  NumericSetup(const NumericConfig &config, Operator &target);
+  // row_of: the plan's, on the device
+  NumericSetup(const NumericConfig &config, Operator &target, const Row *row_of);
 
   // See StoredMatrix::refresh(). If the device fails, problem says why.
   int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status, std::string &problem, cudaStream_t stream);
@@ -33,6 +34,7 @@ private:
 
   const NumericConfig             config_;
   Operator                       &target_;
+  const Row                      *row_of_;
   const ColorPlan                &plan_;
   const int                       bs_;
   const std::size_t               square_;

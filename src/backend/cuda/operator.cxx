@@ -63,7 +63,7 @@ void Operator::add_rows()
     for (const bool interior : {false, true}) {
       const Row begin = interior ? plan_.boundary_end[color] : plan_.color_begin[color],
                 end   = interior ? plan_.color_begin[color + 1] : plan_.boundary_end[color];
-      Capacity &most  = capacity_[static_cast<std::size_t>(2 * color + (interior ? 1 : 0))];
+      Capacity &most  = capacity_[2 * static_cast<std::size_t>(color) + (interior ? 1 : 0)];
       Capacity  now;
       for (Row row = begin; row < end; ++row) {
         const LargeRow added{static_cast<std::uint32_t>(plan_.lower.ptr[row] + plan_.upper.ptr[row]),

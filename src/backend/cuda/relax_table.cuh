@@ -12,10 +12,12 @@ namespace mcpi::cuda {
 
 // Measured on an H200: what keeps most bytes in flight without spilling registers, by the bytes of an item
 template <class Kind> struct SmallLaunch {
-  static constexpr int bytes      = Kind::shape.bytes;
-  static constexpr int threads    = 128;
-  static constexpr int per_thread = bytes > 60 ? 1 : bytes > 24 ? 2 : 3;
-  static constexpr int resident   = bytes > 104 ? 6 : bytes > 60 ? 9 : bytes > 40 ? 8 : bytes > 24 ? 10 : 8; // thread blocks
+  static constexpr int  bytes   = Kind::shape.bytes;
+  static constexpr int  threads = 128;
+  static constexpr bool tight =
+      has_exponent(Kind::storage) && bytes > 12 && bytes <= 24; // few registers: more threads instead of more items
+  static constexpr int per_thread = bytes > 60 ? 1 : bytes > 24 || tight ? 2 : 3;
+  static constexpr int resident   = bytes > 104 ? 6 : bytes > 60 ? 9 : bytes > 40 ? 8 : bytes > 24 ? 10 : tight ? 12 : 8; // thread blocks
   static constexpr int blocks     = sizeof(typename Kind::T) == sizeof(double) ? 1 : resident;
 };
 

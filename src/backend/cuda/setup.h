@@ -17,6 +17,7 @@ struct SetupPiece {
 
 struct SetupArgs {
   SetupPiece           piece[2]; // the second has no values if there is only one
+  const Row           *order;    // the matrix rows as they are taken, or null: ascending
   const Row           *plan_row; // of a matrix row
   const Row           *diagonal; // place of the diagonal block among a matrix row's in the first piece
   const std::uint32_t *tile_of;  // of a matrix row; small blocks

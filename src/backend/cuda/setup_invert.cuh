@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cfloat>
+#include <utility>
 
 #include "core/dense.h"
 
@@ -42,52 +43,61 @@ template <int bs> __device__ __forceinline__ double column_norm(const double (&a
   return team_max(sum);
 }
 
-// Gauss-Jordan on the block's transpose, as the host has it: pivots are sought along a row, across the team. Returns whether all pivots are large enough.
-template <int bs> __device__ __forceinline__ bool team_gauss_jordan(double (&a)[bs], int lane, double tolerance)
+// One step; k is a constant, so that no register is indexed at run time.
+template <int bs, int k> __device__ __forceinline__ bool team_eliminate(double (&a)[bs], int (&pivot)[bs], int lane, double tolerance)
+{
+  double best = lane >= k && lane < bs ? fabs(a[k]) : -1.0;
+  int    p    = lane;
+#pragma unroll
+  for (int step = kTeam / 2; step > 0; step /= 2) {
+    const double value = __shfl_xor_sync(kWarp, best, step);
+    const int    at    = __shfl_xor_sync(kWarp, p, step);
+    if (value > best || (value == best && at < p)) {
+      best = value;
+      p    = at;
+    }
+  }
+  pivot[k]       = p;
+  const int from = lane == k ? p : lane == p ? k : lane;
+#pragma unroll
+  for (int i = 0; i < bs; ++i) a[i] = __shfl_sync(kWarp, a[i], from, kTeam);
+  const double scale = 1.0 / __shfl_sync(kWarp, a[k], k, kTeam);
+  if (lane == k) {
+    a[k] = 1.0;
+#pragma unroll
+    for (int i = 0; i < bs; ++i) a[i] *= scale;
+  }
+  const double factor = a[k];
+  if (lane != k) a[k] = 0.0;
+#pragma unroll
+  for (int i = 0; i < bs; ++i) {
+    const double of_pivot = __shfl_sync(kWarp, a[i], k, kTeam);
+    if (lane != k) a[i] -= factor * of_pivot;
+  }
+  return best > tolerance;
+}
+
+// Undoes the exchange of step k
+template <int bs, int k> __device__ __forceinline__ void team_exchange(double (&a)[bs], const int (&pivot)[bs])
+{
+#pragma unroll
+  for (int m = k + 1; m < bs; ++m)
+    if (pivot[k] == m) {
+      const double held = a[k];
+      a[k]              = a[m];
+      a[m]              = held;
+    }
+}
+
+// Gauss-Jordan on the block's transpose, as the host has it: pivots are sought along a row, across the team. Returns whether all pivots are large
+// enough.
+template <int bs, int... k>
+__device__ __forceinline__ bool team_gauss_jordan(double (&a)[bs], int lane, double tolerance, std::integer_sequence<int, k...>)
 {
   int  pivot[bs];
   bool good = true;
-#pragma unroll
-  for (int k = 0; k < bs; ++k) {
-    double best = lane >= k && lane < bs ? fabs(a[k]) : -1.0;
-    int    p    = lane;
-#pragma unroll
-    for (int step = kTeam / 2; step > 0; step /= 2) {
-      const double value = __shfl_xor_sync(kWarp, best, step);
-      const int    at    = __shfl_xor_sync(kWarp, p, step);
-      if (value > best || (value == best && at < p)) {
-        best = value;
-        p    = at;
-      }
-    }
-    pivot[k]       = p;
-    good           = good && best > tolerance;
-    const int from = lane == k ? p : lane == p ? k : lane;
-#pragma unroll
-    for (int i = 0; i < bs; ++i) a[i] = __shfl_sync(kWarp, a[i], from, kTeam);
-    const double scale = 1.0 / __shfl_sync(kWarp, a[k], k, kTeam);
-    if (lane == k) {
-      a[k] = 1.0;
-#pragma unroll
-      for (int i = 0; i < bs; ++i) a[i] *= scale;
-    }
-    const double factor = a[k];
-    if (lane != k) a[k] = 0.0;
-#pragma unroll
-    for (int i = 0; i < bs; ++i) {
-      const double of_pivot = __shfl_sync(kWarp, a[i], k, kTeam);
-      if (lane != k) a[i] -= factor * of_pivot;
-    }
-  }
-#pragma unroll
-  for (int k = bs - 1; k >= 0; --k)
-#pragma unroll
-    for (int m = k + 1; m < bs; ++m)
-      if (pivot[k] == m) {
-        const double held = a[k];
-        a[k]              = a[m];
-        a[m]              = held;
-      }
+  ((good = team_eliminate<bs, k>(a, pivot, lane, tolerance) && good), ...);
+  (team_exchange<bs, bs - 1 - k>(a, pivot), ...);
   return good;
 }
 
@@ -112,12 +122,11 @@ template <int bs> __device__ __forceinline__ Inversion team_invert(double (&a)[b
 #pragma unroll
   for (int i = 0; i < bs; ++i) a[i] *= column;
   const double before = column_norm(a);
-  const bool   good   = team_gauss_jordan(a, lane, bs > 1 ? bs * kEpsilon : 0.0);
+  const bool   good   = team_gauss_jordan(a, lane, bs > 1 ? bs * kEpsilon : 0.0, std::make_integer_sequence<int, bs>());
   const bool   digits = before * column_norm(a) * kEpsilon < kNoDigits;
-  double       my_row = 0.0;
+  double       my_row = 0.0; // no index at run time: rows stay in registers
 #pragma unroll
-  for (int i = 0; i < bs; ++i)
-    if (lane == i) my_row = row[i];
+  for (int i = 0; i < bs; ++i) my_row += lane == i ? row[i] : 0.0;
   bool represented = true;
 #pragma unroll
   for (int i = 0; i < bs; ++i) {

@@ -208,8 +208,9 @@ __device__ __forceinline__ void convert_group(const SetupArgs &args, const Setup
   const int           bs = args.bs, square = bs * bs, t = static_cast<int>(threadIdx.x);
   const std::uint32_t begin = piece.ptr[row], end = piece.ptr[row + 1];
   const double       *right   = args.scales + bs;
-  bool                good_in = true, good = true;
-  __syncthreads(); // in and out are free
+  bool                good_in = true;
+  std::uint32_t       largest = 0; // upper word
+  __syncthreads();                 // in and out are free
   for (int n = t; n < count * square; n += kLargeThreads) {
     // in the order of memory
     const int       block = n / square, at = n - block * square, slow = at / bs, fast = at - slow * bs;
@@ -229,35 +230,36 @@ __device__ __forceinline__ void convert_group(const SetupArgs &args, const Setup
     else
       sum = memory.left[i * bs + i] * column[i];
     sum *= right[j];
-    good          = good && isfinite(sum);
-    memory.out[n] = sum;
-    atomicMax(memory.most + at, static_cast<std::uint32_t>(__double2hiint(fabs(sum))));
+    memory.out[n]             = sum;
+    const std::uint32_t upper = static_cast<std::uint32_t>(__double2hiint(sum)) & 0x7fffffffU;
+    largest                   = max(largest, upper);
+    if (upper > memory.most[at]) atomicMax(memory.most + at, upper); // rare
   }
-  const bool all_in = __syncthreads_and(good_in); // a barrier, too
+  const bool all_in = __syncthreads_and(good_in), fits = __syncthreads_and(largest < overflow_from<storage>());
+  if (!fits) {
+    if (t == 0) report(args, row, all_in ? Defect::unrepresentable : Defect::nonfinite_offdiagonal);
+    return;
+  }
+  if (!args.store) return;
   // a warp a block: the shared exponent needs all of its numbers
-  const int ld = leading_dimension(storage, bs), pieces = record_pieces(storage, bs), lane = t % kWarpSize;
+  constexpr int numbers = 8 * kPiece / value_bits(storage);
+  const int     ld = leading_dimension(storage, bs), pieces = record_pieces(storage, bs), lane = t % kWarpSize;
   for (int block = t / kWarpSize; block < count; block += kWarps) {
     const double *out = memory.out + block * square;
     int           e   = 0;
     if constexpr (has_exponent(storage)) {
-      double largest = 0.0;
-      for (int n = lane; n < square; n += kWarpSize) largest = fmax(largest, fabs(out[n]));
-      good = shared_exponent_of<storage>(warp_max(largest), e) && good;
+      double most = 0.0;
+      for (int n = lane; n < square; n += kWarpSize) most = fmax(most, fabs(out[n]));
+      e = shared_exponent(warp_max(most), integer_limit<storage>());
     }
-    if (!args.store || !good) continue;
-    constexpr int       numbers = 8 * kPiece / value_bits(storage);
-    const std::uint32_t place   = piece.place[k0 + static_cast<std::uint32_t>(block)];
-    uint4              *record  = reinterpret_cast<uint4 *>(args.blocks) + static_cast<std::size_t>(place) * pieces;
+    const std::uint32_t place  = piece.place[k0 + static_cast<std::uint32_t>(block)];
+    uint4              *record = reinterpret_cast<uint4 *>(args.blocks) + static_cast<std::size_t>(place) * pieces;
     for (int q = lane; q < pieces; q += kWarpSize) {
       std::uint32_t word[kPiece / 4] = {};
       int           j = q * numbers / ld, i = q * numbers - j * ld;
 #pragma unroll
       for (int n = 0; n < numbers; ++n) {
-        if (i < bs && j < bs) {
-          std::uint64_t bits;
-          good = number_bits<storage>(out[j * bs + i], e, bits) && good;
-          put_number<storage>(word, n, bits);
-        }
+        if (i < bs && j < bs) put_number<storage>(word, n, number_bits<storage>(out[j * bs + i], e));
         if (++i == ld) {
           i = 0;
           ++j;
@@ -267,7 +269,6 @@ __device__ __forceinline__ void convert_group(const SetupArgs &args, const Setup
     }
     if (lane == 0) args.heads[place].exponent = e;
   }
-  if (!good) report(args, row, all_in ? Defect::unrepresentable : Defect::nonfinite_offdiagonal);
 }
 
 template <PCMCPIPrecision storage> __global__ void __launch_bounds__(kLargeThreads) setup_large(SetupArgs args)
@@ -287,14 +288,14 @@ template <PCMCPIPrecision storage> __global__ void __launch_bounds__(kLargeThrea
     const int rows = min(shape.rows, args.end - row0);
     __syncthreads();
     if (mine < rows) {
-      const bool good = prepare_large_row(args, team, row0 + mine, memory + mine * shape.square, memory + shape.vectors() + 2 * mine * bs,
-                                          pivots + mine * bs);
+      const bool good = prepare_large_row(args, team, matrix_row(args, row0 + mine), memory + mine * shape.square,
+                                          memory + shape.vectors() + 2 * mine * bs, pivots + mine * bs);
       if (team.rank == 0) inverted[mine] = good;
     }
     __syncthreads();
     for (int r = 0; r < rows; ++r) {
       if (!inverted[r]) continue;
-      const Row row = row0 + r;
+      const Row row = matrix_row(args, row0 + r);
       for (int p = 0; p < 2; ++p) {
         const SetupPiece &piece = args.piece[p];
         if (!piece.values) continue;

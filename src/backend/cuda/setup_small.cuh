@@ -16,6 +16,12 @@ __device__ __forceinline__ void report(const SetupArgs &args, Row row, Defect de
   atomicMin(args.bad, bad_key(row, defect));
 }
 
+// The k-th matrix row to be taken
+__device__ __forceinline__ Row matrix_row(const SetupArgs &args, Row k)
+{
+  return args.order ? args.order[k] : k;
+}
+
 // Where the numbers of a block lie: number (i, j) at data[i * row + j * column]
 struct BlockView {
   const double *data;
@@ -88,58 +94,70 @@ template <PCMCPIPrecision storage_, int bs, bool packed> struct ItemSetup {
   static constexpr ItemShape       shape   = item_shape(storage, bs, packed);
   static constexpr int             columns = shape.columns, words = shape.bytes / 4;
   static constexpr int             passes = has_exponent(storage) ? 2 : 1; // the exponent comes before the integers
+  static constexpr bool            whole  = shape.items * columns == bs;
+
+  double in[columns * bs]; // times right
+
+  template <bool scalar_rows> __device__ __forceinline__ void load(const BlockView &block, int first, const double *right)
+  {
+    const double *data = block.data + (scalar_rows ? first : first * bs);
+#pragma unroll
+    for (int i = 0; i < bs; ++i)
+#pragma unroll
+      for (int j = 0; j < columns; ++j) in[j * bs + i] = whole || first + j < bs ? data[scalar_rows ? i * block.row + j : i + j * bs] : 0.0;
+#pragma unroll
+    for (int j = 0; j < columns; ++j) {
+      const double scale = whole || first + j < bs ? right[first + j] : 0.0;
+#pragma unroll
+      for (int i = 0; i < bs; ++i) in[j * bs + i] *= scale;
+    }
+  }
 
   // Returns what is wrong with the block. left: row by row; most: of the whole thread block, by the block's columns
-  static __device__ __forceinline__ Defect convert(const SetupArgs &args, const BlockView &block, int first, const double *left,
-                                                   std::uint32_t *most, std::uint32_t *word, int &e)
+  __device__ __forceinline__ Defect convert(const HeadBits &head, int first, const double *left, std::uint32_t *most, std::uint32_t *word,
+                                            int &e) const
   {
-    const double *right = args.scales + bs;
-    double        in[columns * bs];
-    bool          good_in = true, good = true;
-#pragma unroll
-    for (int j = 0; j < columns; ++j)
-#pragma unroll
-      for (int i = 0; i < bs; ++i) {
-        double value = 0.0;
-        if (shape.items * columns == bs || first + j < bs)
-          value = block.data[static_cast<std::size_t>(i) * block.row + static_cast<std::size_t>(first + j) * block.column];
-        in[j * bs + i] = value;
-        good_in        = good_in && isfinite(value);
-      }
+    std::uint32_t largest = 0; // upper word
 #pragma unroll
     for (int w = 0; w < words; ++w) word[w] = 0;
-    double largest = 0.0;
-    e              = 0;
+    e = 0;
 #pragma unroll 1
     for (int pass = 0; pass < passes; ++pass) {
 #pragma unroll
-      for (int i = 0; i < bs; ++i)
+      for (int i = 0; i < bs; ++i) {
+        double l[bs];
+#pragma unroll
+        for (int k = 0; k < bs; ++k) l[k] = left[i * bs + k];
 #pragma unroll
         for (int j = 0; j < columns; ++j) {
           double out = 0.0;
 #pragma unroll
-          for (int k = 0; k < bs; ++k) out += left[i * bs + k] * in[j * bs + k];
-          if (shape.items * columns == bs || first + j < bs) out *= right[first + j];
+          for (int k = 0; k < bs; ++k) out += l[k] * in[j * bs + k];
           if (pass == 0) {
-            good                      = good && isfinite(out);
-            largest                   = fmax(largest, fabs(out));
-            const std::uint32_t upper = static_cast<std::uint32_t>(__double2hiint(fabs(out)));
-            if ((shape.items * columns == bs || first + j < bs) && upper > most[(first + j) * bs + i])
-              atomicMax(most + (first + j) * bs + i, upper); // rare
+            const std::uint32_t upper = static_cast<std::uint32_t>(__double2hiint(out)) & 0x7fffffffU;
+            largest                   = max(largest, upper);
+            if ((whole || first + j < bs) && upper > most[(first + j) * bs + i]) atomicMax(most + (first + j) * bs + i, upper); // rare
           }
-          if (pass == passes - 1) {
-            std::uint64_t bits;
-            good = number_bits<storage>(out, e, bits) && good;
-            put_number<storage>(word, number_slot(storage, bs, i, j), bits);
-          }
+          if (pass == passes - 1) put_number<storage>(word, number_slot(storage, bs, i, j), number_bits<storage>(out, e));
         }
-      if (pass == 0) good = shared_exponent_of<storage>(largest, e) && good;
-      // what outgrows the exponents' bits will be stored again, see ScaleKeeper
-      if constexpr (packed)
-        e = min(max(e, args.head.exponent_base), args.head.exponent_base + (1 << (32 - shape.shift - args.head.column_bits)) - 1);
-      if (!good) break;
+      }
+      if (pass == 0 && largest >= overflow_from<storage>()) return overflow_defect();
+      if (has_exponent(storage) && pass == 0) {
+        e = shared_exponent(__hiloint2double(static_cast<int>(largest), 0), integer_limit<storage>());
+        // what outgrows the exponents' bits will be stored again, see ScaleKeeper
+        if constexpr (packed) e = min(max(e, head.exponent_base), head.exponent_base + (1 << (32 - shape.shift - head.column_bits)) - 1);
+      }
     }
-    return good ? Defect::none : good_in ? Defect::unrepresentable : Defect::nonfinite_offdiagonal;
+    return Defect::none;
+  }
+
+private:
+  __device__ __forceinline__ Defect overflow_defect() const
+  {
+    bool finite = true;
+#pragma unroll
+    for (int n = 0; n < columns * bs; ++n) finite = finite && isfinite(in[n]);
+    return finite ? Defect::unrepresentable : Defect::nonfinite_offdiagonal;
   }
 };
 
@@ -149,41 +167,61 @@ __global__ void __launch_bounds__(kSetupThreads, bs <= 5 ? 4 : 2) setup_small(Se
   using Setup             = ItemSetup<storage, bs, packed>;
   constexpr int     items = Setup::shape.items, lanes = kSetupThreads / items * items; // a thread keeps to its columns
   __shared__ double left[kSetupRows * bs * bs];
-  __shared__ std::uint32_t ptr[kSetupRows + 1];
+  __shared__ std::uint32_t from[kSetupRows], before[kSetupRows + 1]; // a row's first block in a piece, and how many the rows before it have
   __shared__ std::uint32_t most[bs * bs];
+  __shared__ double        right[bs];
+  __shared__ Row           row_of[kSetupRows];
   __shared__ bool          good[kSetupRows];
 
   const int t = static_cast<int>(threadIdx.x), slice = t % items, first = slice * Setup::columns;
   if (t < bs * bs) most[t] = 0;
+  if (t < bs) right[t] = args.scales[bs + t];
   for (Row row0 = args.begin + static_cast<Row>(blockIdx.x) * kSetupRows; row0 < args.end;
        row0 += static_cast<Row>(gridDim.x) * kSetupRows) {
     const int rows = min(kSetupRows, args.end - row0);
     __syncthreads(); // left is free
+    if (t < kSetupRows) row_of[t] = t < rows ? matrix_row(args, row0 + t) : 0;
+    __syncthreads();
 #pragma unroll 1
     for (int r = t / kTeam; r < kSetupRows; r += kSetupThreads / kTeam) {
-      const bool inverted = prepare_row<bs>(args, row0 + r, r < rows, left + r * bs * bs);
+      const bool inverted = prepare_row<bs>(args, row_of[r], r < rows, left + r * bs * bs);
       if (t % kTeam == 0) good[r] = inverted;
     }
 #pragma unroll 1
     for (int p = 0; p < 2; ++p) {
       const SetupPiece &piece = args.piece[p];
       if (!piece.values) continue;
-      __syncthreads(); // ptr is free
-      if (t <= rows) ptr[t] = piece.ptr[row0 + t];
+      __syncthreads(); // from and before are free
+      if (t < kSetupRows) {
+        const std::uint32_t begin = piece.ptr[row_of[t]];
+        std::uint32_t       sum   = t < rows ? piece.ptr[row_of[t] + 1] - begin : 0;
+        from[t]                   = begin;
+#pragma unroll
+        for (int step = 1; step < kSetupRows; step *= 2)
+          if (const std::uint32_t other = __shfl_up_sync(kWarp, sum, step); t >= step) sum += other;
+        before[t + 1] = sum;
+        if (t == 0) before[0] = 0;
+      }
       __syncthreads(); // left is there, too
       if (t >= lanes) continue;
-      for (std::uint32_t m = ptr[0] * items + static_cast<std::uint32_t>(t); m < ptr[rows] * items; m += lanes) {
-        const std::uint32_t k = m / items;
-        int                 r = 0;
+      for (std::uint32_t m = static_cast<std::uint32_t>(t); m < before[rows] * items; m += lanes) {
+        const std::uint32_t in_group = m / items;
+        int                 r        = 0;
 #pragma unroll
         for (int step = kSetupRows / 2; step > 0; step /= 2)
-          if (r + step < rows && ptr[r + step] <= k) r += step;
-        const Row row = row0 + r;
-        if (!good[r] || (p == 0 && k - ptr[r] == static_cast<std::uint32_t>(args.diagonal[row]))) continue;
-        std::uint32_t word[Setup::words];
-        int           e;
-        const Defect  defect =
-            Setup::convert(args, block_view(args, piece, k, ptr[r], ptr[r + 1]), first, left + r * bs * bs, most, word, e);
+          if (r + step < rows && before[r + step] <= in_group) r += step;
+        const Row           row    = row_of[r];
+        const std::uint32_t in_row = in_group - before[r], k = from[r] + in_row;
+        if (!good[r] || (p == 0 && in_row == static_cast<std::uint32_t>(args.diagonal[row]))) continue;
+        std::uint32_t   word[Setup::words];
+        int             e;
+        const BlockView block = block_view(args, piece, k, from[r], from[r] + before[r + 1] - before[r]);
+        Setup           item;
+        if (args.scalar_rows)
+          item.template load<true>(block, first, right);
+        else
+          item.template load<false>(block, first, right);
+        const Defect defect = item.convert(args.head, first, left + r * bs * bs, most, word, e);
         if (defect != Defect::none) {
           report(args, row, defect);
           continue;

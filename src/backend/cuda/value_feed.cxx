@@ -188,6 +188,7 @@ void ValueFeed::run(BlockRows &source, cudaStream_t stream, const std::function<
     MCPI_CUDA(cudaStreamWaitEvent(stream, ready, 0));
     if (full) {
       Chunk chunk       = describe(0, rows_, nullptr);
+      chunk.whole       = true;
       chunk.scalar_rows = layout_ == ValueLayout::scalar_rows;
       std::copy_n(arrays.piece, 2, chunk.values);
       use(chunk);

@@ -16,6 +16,7 @@ struct Chunk {
   const double *values[2]   = {}; // of blocks first[...] on
   std::uint32_t first[2]    = {};
   bool          scalar_rows = false;
+  bool          whole       = false; // all rows: they may be taken in any order
 };
 
 class Copiers;

@@ -1,0 +1,214 @@
+// The CUDA backend through PETSc: matrices and vectors on the host and on the device, on one and several ranks, against the host backend.
+#include <cuda_runtime.h>
+
+#include <cstdio>
+
+#include "support.h"
+
+using namespace test;
+
+namespace {
+
+struct Case {
+  MatType     type;
+  const char *vectors; // null: the matrix's own
+  double      sparsity;
+};
+constexpr Case cases[] = {
+    {MATBAIJ, nullptr, 0.0},        {MATBAIJ, VECCUDA, 0.0},        {MATAIJ, nullptr, 0.3},
+    {MATAIJCUSPARSE, nullptr, 0.0}, {MATAIJCUSPARSE, nullptr, 0.3},
+};
+
+struct Precision {
+  const char *options;
+  double      tolerance; // between two arithmetics; of integers one of many may be rounded the other way
+};
+constexpr Precision precisions[] = {
+    {"-pc_mcpi_offdiag_precision fp64", 1e-11},
+    {"-pc_mcpi_offdiag_precision fp32", 2e-6},
+    {"-pc_mcpi_offdiag_precision fp16 -pc_mcpi_gather_precision bfp16", 1e-3},
+    {"-pc_mcpi_offdiag_precision int8", 2e-2},
+    {"-pc_mcpi_offdiag_precision int4 -pc_mcpi_gather_precision bfp16", 0.2},
+};
+
+PetscErrorCode create_pair(Mat mat, const std::string &options, Preconditioner *device, Preconditioner *host)
+{
+  PetscFunctionBeginUser;
+  PetscCall(create_pc(mat, options + " -pc_mcpi_backend cuda", device));
+  PetscCall(create_pc(mat, options + " -pc_mcpi_backend host", host));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode compare(PC device, PC host, PetscInt rows, double tolerance)
+{
+  const Values b = noise(rows, 3), guess = noise(rows, 4);
+  Values       x, y;
+
+  PetscFunctionBeginUser;
+  PetscCall(apply(device, b, &x));
+  PetscCall(apply(host, b, &y));
+  CHECK_LE(difference(x, y), tolerance);
+  PetscCall(apply_transpose(device, b, &x));
+  PetscCall(apply_transpose(host, b, &y));
+  CHECK_LE(difference(x, y), tolerance);
+  x = y = guess;
+  PetscCall(apply_richardson(device, b, false, 2, &x));
+  PetscCall(apply_richardson(host, b, false, 2, &y));
+  CHECK_LE(difference(x, y), tolerance);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+BlockMatrix matrix_of(PetscInt bs, double sparsity)
+{
+  Recipe recipe;
+  recipe.sparsity = sparsity;
+  return make_matrix(bs, random_pattern(60, 3, false), recipe);
+}
+
+PetscErrorCode create_case(const Case &kind, const BlockMatrix &matrix, OwnedMat *mat)
+{
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::uneven, kind.type, mat));
+  if (kind.vectors) PetscCall(MatSetVecType(*mat, kind.vectors));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+TEST(every_matrix_gives_the_iterates_of_the_host)
+{
+  PetscFunctionBeginUser;
+  for (const Case &kind : cases)
+    for (const PetscInt bs : {1, 3, 5, 9}) {
+      BlockMatrix matrix = matrix_of(bs, kind.sparsity);
+      OwnedMat    mat;
+      PetscCall(create_case(kind, matrix, &mat));
+      for (const Precision &precision : precisions)
+        for (const char *sweeps :
+             {"-pc_mcpi_its 3", "-pc_mcpi_sweep symmetric -pc_mcpi_its 2 -pc_mcpi_omega 0.8", "-pc_mcpi_its 5 -pc_mcpi_restart 2"}) {
+          Preconditioner device, host;
+          describe(std::string(kind.type) + " bs " + std::to_string(bs) + " " + precision.options + " " + sweeps);
+          PetscCall(create_pair(mat, std::string(precision.options) + " " + sweeps, &device, &host));
+          PetscCall(compare(device, host, matrix.rows(), precision.tolerance));
+        }
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(new_values_are_seen)
+{
+  PetscFunctionBeginUser;
+  for (const Case &kind : cases) {
+    const BlockMatrix first  = matrix_of(5, kind.sparsity);
+    BlockMatrix       second = first;
+    OwnedMat          mat;
+    Preconditioner    device, host;
+    Values            before, after;
+    for (std::size_t k = 0; k < second.values.size(); ++k) second.values[k] *= 1.0 + 0.3 * static_cast<double>(k % 7);
+    describe(kind.type);
+    PetscCall(create_case(kind, first, &mat));
+    PetscCall(create_pair(mat, "-pc_mcpi_its 2 -pc_mcpi_offdiag_precision fp64", &device, &host));
+    PetscCall(compare(device, host, first.rows(), 1e-11));
+    PetscCall(apply(device, noise(first.rows(), 1), &before));
+    PetscCall(set_values(second, mat));
+    PetscCall(PCSetUp(device));
+    PetscCall(PCSetUp(host));
+    PetscCall(compare(device, host, first.rows(), 1e-11));
+    PetscCall(apply(device, noise(first.rows(), 1), &after));
+    CHECK_LT(1e-3, difference(after, before));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(bad_values_fail_on_all_ranks_and_are_forgotten)
+{
+  PetscFunctionBeginUser;
+  for (const Case &kind : cases) {
+    const BlockMatrix  good = matrix_of(3, kind.sparsity);
+    BlockMatrix        bad  = good;
+    OwnedMat           mat;
+    OwnedSolver        solver;
+    KSPConvergedReason reason;
+    PetscInt           its, row;
+    PC                 pc;
+    std::fill_n(bad.block(50, 50), 9, 1.0); // singular
+    describe(kind.type);
+    PetscCall(create_case(kind, bad, &mat));
+    PetscCall(create_ksp(mat, mat, "-ksp_type gmres -pc_type mcpi -pc_mcpi_backend cuda", &solver));
+    PetscCall(solve(solver, noise(good.rows(), 1), nullptr, &reason, &its));
+    CHECK_EQ(reason, KSP_DIVERGED_PC_FAILED);
+    PetscCall(KSPGetPC(solver, &pc));
+    PetscCall(PCMCPIGetFailedBlock(pc, &row));
+    CHECK_EQ(row, 50);
+    PetscCall(set_values(good, mat));
+    PetscCall(solve(solver, noise(good.rows(), 1), nullptr, &reason, &its));
+    CHECK_LT(0, reason);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(few_bits_reach_tight_tolerances)
+{
+  PetscFunctionBeginUser;
+  for (const Case &kind : cases)
+    for (const char *method : {"-ksp_type fgmres -pc_mcpi_offdiag_precision int4 -pc_mcpi_gather_precision bfp16",
+                               "-ksp_type richardson -ksp_max_it 200 -pc_mcpi_its 6 -pc_mcpi_restart 3 -pc_mcpi_offdiag_precision int8",
+                               "-ksp_type fgmres -pc_mcpi_offdiag_precision fp16"}) {
+      const BlockMatrix  matrix = matrix_of(5, kind.sparsity);
+      OwnedMat           mat;
+      OwnedSolver        solver;
+      KSPConvergedReason reason;
+      PetscInt           its;
+      Values             x;
+      const Values       b = noise(matrix.rows(), 9);
+      describe(std::string(kind.type) + " " + method);
+      PetscCall(create_case(kind, matrix, &mat));
+      PetscCall(create_ksp(mat, mat, std::string("-pc_type mcpi -pc_mcpi_backend cuda -ksp_rtol 1e-11 ") + method, &solver));
+      PetscCall(solve(solver, b, &x, &reason, &its));
+      CHECK_LT(0, reason);
+      CHECK_LE(difference(matrix.multiply(x), b), 1e-9);
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Caches do not grow with the users' vectors, nor set-ups with their number.
+TEST(ten_thousand_applications_and_a_hundred_set_ups_leave_memory_as_it_was)
+{
+  const BlockMatrix matrix = matrix_of(5, 0.0);
+  OwnedMat          mat;
+  Preconditioner    pc;
+  std::size_t       before = 0, after = 0, total;
+
+  PetscFunctionBeginUser;
+  if (world_size() > 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(create_case({MATAIJCUSPARSE, nullptr, 0.0}, matrix, &mat));
+  PetscCall(create_pc(mat, "-pc_mcpi_its 4 -pc_mcpi_offdiag_precision int8 -pc_mcpi_backend cuda", &pc));
+  for (int round = 0; round < 101; ++round) {
+    std::vector<OwnedVec> b(5), x(5);
+    for (int k = 0; k < 5; ++k) {
+      PetscCall(create_vec(mat, noise(matrix.rows(), static_cast<std::uint64_t>(5 * round + k + 1)), &b[k]));
+      PetscCall(VecDuplicate(b[k], x[k].out()));
+    }
+    PetscCall(set_values(matrix, mat));
+    PetscCall(PCSetUp(pc));
+    for (int k = 0; k < 100; ++k) PetscCall(PCApply(pc, b[k % 5], x[(k + round) % 5]));
+    if (round == 0) CHECK_EQ(cudaMemGetInfo(&before, &total), cudaSuccess);
+  }
+  CHECK_EQ(cudaMemGetInfo(&after, &total), cudaSuccess);
+  CHECK_EQ(after, before);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    std::puts("Skipped: no CUDA device");
+    return 0;
+  }
+  if (PetscInitialize(&argc, &argv, nullptr, nullptr) != PETSC_SUCCESS) return 2;
+  PetscCallAbort(PETSC_COMM_WORLD, PCMCPIRegister());
+  const int failed = run_all();
+  PetscCallAbort(PETSC_COMM_WORLD, PetscFinalize());
+  return failed ? 1 : 0;
+}
