@@ -13,7 +13,8 @@ class ScaleKeeper {
 public:
   enum class Pass { maxima_only, store };
 
-  // limited: what stores the values holds numbers up to some times largest(); then they are stored again when they outgrow it, too.
+  // limited: what stores the values holds numbers up to some times largest(); then they are stored again when they outgrow it, too. The same on
+  // all ranks, since then the scales are renewed.
   ScaleKeeper(const NumericConfig &config, int bs, bool limited = false);
 
   // convert reads all values, stores them with scales() unless only maxima are wanted, raises maxima() to the stored numbers' absolute values

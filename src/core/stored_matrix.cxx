@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "core/codec.h"
 #include "core/dense.h"
@@ -89,7 +90,8 @@ void StoredMatrix::convert(BlockRows &source, Pass pass, NumericStatus &status)
 
 int StoredMatrix::refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status)
 {
-  return keeper_.refresh([&](Pass pass) { convert(source, pass, status); }, reduce, status);
+  const auto pass = [&](Pass kind) { convert(source, kind, status); };
+  return keeper_.refresh(std::cref(pass), reduce, status); // by reference: nothing is allocated
 }
 
 const std::byte *StoredMatrix::record(Offset stored) const

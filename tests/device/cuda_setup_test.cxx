@@ -165,6 +165,12 @@ TEST(CudaSetupAgain, FollowsValuesAndScales)
       ASSERT_EQ(cuda.refresh(rows).defect, Defect::none);
       compare(problem, config, cuda, name(Kind{config, nullptr, true}));
       EXPECT_EQ(cuda.backend().memory_bytes(), before);
+      for (auto &row : problem.matrix.offdiag)
+        for (Vector &block : row)
+          for (double &value : block) value *= 3000.0; // with the same factors of the components
+      rows.update();
+      ASSERT_EQ(cuda.refresh(rows).defect, Defect::none);
+      compare(problem, config, cuda, name(Kind{config, nullptr, true}) + " grown");
     }
 }
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "system.h"
 
 namespace mcpi::test {
@@ -51,6 +53,39 @@ TEST(Tiles, HoldEveryRowOfAColorOnceAndNoMoreThanAThreadBlockTakes)
         EXPECT_EQ(next, part % 2 == 0 ? plan.boundary_end[part / 2] : plan.color_begin[part / 2 + 1]);
       }
     }
+}
+
+TEST(Items, GiveEveryNumberItsOwnBits)
+{
+  for (const PCMCPIPrecision storage : kStorages)
+    for (int bs = 1; bs <= kMaxSmallBlock; ++bs)
+      for (const bool packed : {false, true}) {
+        if (packed && !has_exponent(storage)) continue;
+        const ItemShape shape = item_shape(storage, bs, packed);
+        std::set<int>   slots;
+        const int       bits = value_bits(storage), end = 8 * shape.numbers + shape.shift;
+        for (int j = 0; j < shape.columns; ++j)
+          for (int i = 0; i < bs; ++i) {
+            const int slot = number_slot(storage, bs, i, j);
+            EXPECT_TRUE(slots.insert(slot).second) << "storage " << storage << " bs " << bs << " (" << i << ", " << j << ")";
+            EXPECT_LE((slot + 1) * bits, end) << "storage " << storage << " bs " << bs << " packed " << packed;
+          }
+        EXPECT_EQ(shape.bytes % 4, 0);
+        EXPECT_LE(shape.numbers + (has_exponent(storage) && !packed ? 1 : 0), shape.head_at());
+      }
+}
+
+TEST(Items, OfIntegersHoldFourColumnsOfARowInOneWord)
+{
+  for (int bs = 4; bs <= kMaxSmallBlock; ++bs)
+    for (int i = 0; i < bs; ++i)
+      for (int q = 0; q < bs / 4; ++q)
+        for (int c = 1; c < 4; ++c) {
+          EXPECT_EQ(number_slot(PC_MCPI_PRECISION_INT8, bs, i, 4 * q + c), number_slot(PC_MCPI_PRECISION_INT8, bs, i, 4 * q) + c);
+          const int first = number_slot(PC_MCPI_PRECISION_INT4, bs, i, 4 * q);
+          EXPECT_EQ(number_slot(PC_MCPI_PRECISION_INT4, bs, i, 4 * q + c), first + 2 * c);
+          EXPECT_LE(first % 8, 1);
+        }
 }
 
 TEST(Tiles, OfFewRowsAreSmall)

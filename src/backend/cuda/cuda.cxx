@@ -18,7 +18,7 @@ class CudaBackend final : public Backend {
 public:
   CudaBackend(const ColorPlan &plan, const BackendConfig &config)
       : plan_(plan), config_(config), number_(config.double_vectors ? sizeof(double) : sizeof(float)), forward_(plan, config),
-        row_of_(plan.row_of), setup_(config.numeric, forward_, row_of_.data())
+        row_of_(plan.row_of), setup_(config, forward_, row_of_.data())
   {
     reserve(1);
   }
@@ -27,8 +27,10 @@ public:
   {
     problem_.clear();
     if (const int error = setup_.refresh(source, reduce, status, problem_, stream_)) return error;
-    if (alpha_ != setup_.scales().alpha) graphs_.clear();
-    alpha_ = setup_.scales().alpha;
+    // launches hold alpha, and the exponents' base, which follows the largest number
+    if (alpha_ != setup_.scales().alpha || largest_ != setup_.largest()) graphs_.clear();
+    alpha_   = setup_.scales().alpha;
+    largest_ = setup_.largest();
     return 0;
   }
 
@@ -326,7 +328,7 @@ private:
   DeviceArray<std::byte>     x_, rhs_, kept_;
   DeviceArray<std::uint32_t> gathered_;
   PinnedBytes                mirror_;
-  double                     alpha_ = 0.0;
+  double                     alpha_ = 0.0, largest_ = 0.0;
   std::string                problem_;
   std::list<Recorded>        graphs_; // the latest first
 };

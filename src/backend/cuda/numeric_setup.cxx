@@ -8,10 +8,11 @@
 
 namespace mcpi::cuda {
 
-NumericSetup::NumericSetup(const NumericConfig &config, Operator &target, const Row *row_of)
-    : config_(config), target_(target), row_of_(row_of), plan_(target.plan()), bs_(plan_.bs), square_(static_cast<std::size_t>(bs_) * bs_),
-      kernel_(by_storage(config.storage, [&]<PCMCPIPrecision storage> { return setup_kernel<storage>(plan_.bs, target.packed()); })),
-      keeper_(config, bs_, target.packed())
+NumericSetup::NumericSetup(const BackendConfig &config, Operator &target, const Row *row_of)
+    : config_(config.numeric), target_(target), row_of_(row_of), plan_(target.plan()), bs_(plan_.bs),
+      square_(static_cast<std::size_t>(bs_) * bs_),
+      kernel_(by_storage(config_.storage, [&]<PCMCPIPrecision storage> { return setup_kernel<storage>(plan_.bs, target.packed()); })),
+      keeper_(config_, bs_, Operator::may_pack(bs_, config))
 {
   int device = 0, multiprocessors = 0, resident = 0;
   MCPI_CUDA(cudaGetDevice(&device));

@@ -13,7 +13,7 @@ namespace mcpi::cuda {
 class NumericSetup {
 public:
   // row_of: the plan's, on the device
-  NumericSetup(const NumericConfig &config, Operator &target, const Row *row_of);
+  NumericSetup(const BackendConfig &config, Operator &target, const Row *row_of);
 
   // See StoredMatrix::refresh(). If the device fails, problem says why.
   int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status, std::string &problem, cudaStream_t stream);

@@ -14,13 +14,18 @@ namespace {
 int packed_column_bits(const ColorPlan &plan, const BackendConfig &config)
 {
   const PCMCPIPrecision storage = config.numeric.storage;
-  if (!has_exponent(storage) || plan.bs > kMaxSmallBlock || config.double_vectors || config.numeric.scaling == PC_MCPI_SCALING_NONE)
-    return 32;
+  if (!Operator::may_pack(plan.bs, config)) return 32;
   const int bits = std::bit_width(static_cast<std::uint32_t>(plan.rows) + static_cast<std::uint32_t>(plan.ghosts));
   return bits + packed_shift(storage, plan.bs) + kMinExponentBits <= 32 ? bits : 32;
 }
 
 } // namespace
+
+bool Operator::may_pack(int bs, const BackendConfig &config)
+{
+  return has_exponent(config.numeric.storage) && bs <= kMaxSmallBlock && !config.double_vectors &&
+         config.numeric.scaling != PC_MCPI_SCALING_NONE;
+}
 
 Operator::Operator(const ColorPlan &plan, const BackendConfig &config)
     : plan_(plan), storage_(config.numeric.storage), head_{packed_column_bits(plan, config), 0}, packed_(head_.column_bits < 32),

@@ -19,7 +19,9 @@ public:
   const ColorPlan &plan() const { return plan_; }
   bool             small() const { return kernel_.capacity > 0; }
   bool             packed() const { return layout_.shape.packed; }
-  StoredNumbers    numbers();
+  // Whether some rank may pack exponents: the same on all of them
+  static bool   may_pack(int bs, const BackendConfig &config);
+  StoredNumbers numbers();
   // The largest stored number that set-ups may bring
   void        set_largest(double largest);
   std::size_t bytes() const { return tiles_.bytes() + ends_.bytes() + rows_.bytes() + heads_.bytes() + blocks_.bytes(); }
