@@ -28,7 +28,7 @@ struct ValueArrays {
 struct PieceStructure {
   std::vector<Offset> ptr;      // rows + 1: blocks before a row
   std::vector<Row>    diagonal; // first piece: the diagonal block's place among its row's
-  // Scalar rows with blocks that are not full: entries before a scalar row, and an entry's place in the dense blocks of its block row
+  // Scalar rows, if a block of some piece is not full: entries before a scalar row, and an entry's place in the dense blocks of its block row
   std::vector<Offset>        entry_ptr;
   std::vector<std::uint32_t> slot;
 };

@@ -47,8 +47,9 @@ int ScaleKeeper::refresh(const std::function<void(Pass)> &convert, const MaxRedu
   compute_scales(config_.form, config_.scaling, config_.storage, bs_, global_maxima_, candidate_);
   const bool other = scales_.left != candidate_.left || scales_.right != candidate_.right;
   // one factor for all fills fp16's range to the end: no slack
-  const bool slack    = config_.scaling == PC_MCPI_SCALING_BALANCED && global_maxima_.back() == 0.0;
-  const bool outgrown = limited_ && largest_scaled(bs_, global_maxima_, scales_) > kGrowth * largest_;
+  const bool   slack    = config_.scaling == PC_MCPI_SCALING_BALANCED && global_maxima_.back() == 0.0;
+  const double largest  = largest_scaled(bs_, global_maxima_, scales_);
+  const bool   outgrown = limited_ && (largest > kGrowth * largest_ || largest < kShrinkage * largest_);
   if (first || outgrown || (slack ? scales_moved(scales_, candidate_) : other)) {
     std::swap(scales_, candidate_);
     have_scales_ = true;

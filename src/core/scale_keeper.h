@@ -13,7 +13,7 @@ class ScaleKeeper {
 public:
   enum class Pass { maxima_only, store };
 
-  // limited: what stores the values holds numbers up to some times largest(); then they are stored again when they outgrow it, too. The same on
+  // limited: what stores the values holds numbers of some range below largest(); then they are stored again when they leave it, too. The same on
   // all ranks, since then the scales are renewed.
   ScaleKeeper(const NumericConfig &config, int bs, bool limited = false);
 
@@ -21,10 +21,11 @@ public:
   // and sets status. It is called once, or twice where the scales are new. Collective through reduce.
   int refresh(const std::function<void(Pass)> &convert, const MaxReduce &reduce, NumericStatus &status);
 
-  const Scales        &scales() const { return scales_; }
-  std::vector<double> &maxima() { return maxima_; }
-  double               largest() const { return largest_; } // stored number of all ranks when the scales were made
-  static constexpr int kGrowth = 4;                         // up to which values may grow unnoticed
+  const Scales           &scales() const { return scales_; }
+  std::vector<double>    &maxima() { return maxima_; }
+  double                  largest() const { return largest_; } // stored number of all ranks when the scales were made
+  static constexpr int    kGrowth    = 4;                      // up to which values may grow unnoticed
+  static constexpr double kShrinkage = 0x1p-16;                // and down to which they may shrink
 
 private:
   int reduce_maxima(const MaxReduce &reduce, const NumericStatus &status);

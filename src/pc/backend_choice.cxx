@@ -62,25 +62,6 @@ PetscErrorCode take_device(MPI_Comm comm, std::string *why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Memory may be short on one rank only.
-PetscErrorCode create_cuda(MPI_Comm comm, const ColorPlan &plan, const BackendConfig &config, std::unique_ptr<Backend> *backend)
-{
-  std::string problem;
-
-  PetscFunctionBegin;
-  try {
-    *backend = make_cuda_backend(plan, config);
-  } catch (const std::exception &e) {
-    problem = e.what();
-  }
-  PetscMPIInt failed = !problem.empty();
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, comm));
-  if (failed) backend->reset();
-  PetscCheck(!failed, comm, PETSC_ERR_MEM, "PCMCPI: %s",
-             problem.empty() ? "another rank could not set up its CUDA device" : problem.c_str());
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 #endif
 
 } // namespace
@@ -127,12 +108,30 @@ PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorP
     break;
 #if defined(MCPI_HAVE_CUDA)
   case PC_MCPI_BACKEND_CUDA:
-    PetscCall(create_cuda(comm, plan, config, backend));
+    PetscCall(RunTogether(comm, [&] { *backend = make_cuda_backend(plan, config); }));
     break;
 #endif
   default:
     *backend = make_host_backend(plan, config, simd_kernels());
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode RunTogether(MPI_Comm comm, const std::function<void()> &work)
+{
+  std::string problem;
+  PetscMPIInt failed = 0;
+
+  PetscFunctionBegin;
+  try {
+    work();
+  } catch (const std::exception &e) {
+    problem = e.what();
+    failed  = 1;
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, comm));
+  PetscCheck(!failed, comm, PETSC_ERR_MEM, "PCMCPI: %s",
+             problem.empty() ? "another rank ran out of memory, or its device failed" : problem.c_str());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

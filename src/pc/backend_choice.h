@@ -3,6 +3,7 @@
 
 #include <petscmat.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -20,6 +21,9 @@ PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *
 // Collective.
 PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorPlan &plan, const BackendConfig &config,
                              std::unique_ptr<Backend> *backend);
+
+// Collective. Work that may fail on one rank only (memory, a device): then it is an error on all of them.
+PetscErrorCode RunTogether(MPI_Comm comm, const std::function<void()> &work);
 
 // The stream on which PETSc's CUDA objects work now, as Application::stream; null without CUDA
 PetscErrorCode UserStream(void **stream);

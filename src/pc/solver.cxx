@@ -11,15 +11,17 @@ namespace {
 
 PetscErrorCode identify(Mat mat, const MatrixParts &parts, MatrixIdentity *identity)
 {
-  MatType type;
-  MatInfo info;
+  MatType   type;
+  MatInfo   info;
+  PetscBool bound;
 
   PetscFunctionBegin;
   PetscCall(PetscObjectGetId((PetscObject)mat, &identity->id));
   PetscCall(MatGetNonzeroState(mat, &identity->nonzero_state));
   PetscCall(MatGetLocalSize(mat, &identity->rows, &identity->columns));
   PetscCall(MatGetType(mat, &type));
-  identity->type     = type;
+  PetscCall(MatBoundToCPU(mat, &bound));
+  identity->type     = std::string(type) + (bound ? " on the host" : "");
   identity->bs       = parts.bs;
   identity->nonzeros = 0;
   for (Mat piece : {parts.diag, parts.offdiag})
@@ -29,6 +31,34 @@ PetscErrorCode identify(Mat mat, const MatrixParts &parts, MatrixIdentity *ident
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+// Ends on every way out, else PETSc refuses the next one.
+class GpuTime {
+public:
+  GpuTime()                           = default;
+  GpuTime(const GpuTime &)            = delete;
+  GpuTime &operator=(const GpuTime &) = delete;
+  ~GpuTime() { (void)end(); }
+
+  PetscErrorCode begin()
+  {
+    PetscFunctionBegin;
+    PetscCall(PetscLogGpuTimeBegin());
+    running_ = true;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode end()
+  {
+    PetscFunctionBegin;
+    if (!running_) PetscFunctionReturn(PETSC_SUCCESS);
+    running_ = false;
+    PetscCall(PetscLogGpuTimeEnd());
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+private:
+  bool running_ = false;
+};
 
 } // namespace
 
@@ -170,13 +200,13 @@ PetscErrorCode Solver::prepare_transposed()
     sent_.resize(outgoing_.size() * size);
     received_.resize(graph_.in_col.size() * size);
   }
-  backend_->pack_records(outgoing_, sent_.data());
+  PetscCall(RunTogether(graph_.comm, [&] { backend_->pack_records(outgoing_, sent_.data()); }));
   PetscCallMPI(MPI_Type_contiguous(static_cast<int>(size), MPI_CHAR, &unit));
   PetscCallMPI(MPI_Type_commit(&unit));
   PetscCall(PetscSFGatherBegin(graph_.edges, unit, sent_.data(), received_.data()));
   PetscCall(PetscSFGatherEnd(graph_.edges, unit, sent_.data(), received_.data()));
   PetscCallMPI(MPI_Type_free(&unit));
-  backend_->build_transposed(transposed_, received_.data());
+  PetscCall(RunTogether(graph_.comm, [&] { backend_->build_transposed(transposed_, received_.data()); }));
   have_transposed_ = transposed_current_ = true;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -191,12 +221,13 @@ PetscErrorCode Solver::sweep(const Settings &settings, bool transposed, int nrhs
   PetscFunctionBegin;
   if (on_device()) PetscCall(UserStream(&application.stream));
   PetscCall(PetscLogEventBegin(Events().sweep, 0, 0, 0, 0));
-  if (on_device()) PetscCall(PetscLogGpuTimeBegin());
+  GpuTime timing;
+  if (on_device()) PetscCall(timing.begin());
   backend_->load_rhs(application, b);
   if (!from_zero) backend_->load_guess(application, {x.data, x.ld, x.device});
   PetscCall(static_cast<PetscErrorCode>(driver.run(application, static_cast<int>(its), from_zero)));
   backend_->store(application, x);
-  if (on_device()) PetscCall(PetscLogGpuTimeEnd());
+  PetscCall(timing.end());
   const double block = static_cast<double>(plan().bs) * plan().bs;
   const double flops =
       2.0 * nrhs * block * (static_cast<double>(driver.blocks_read(application, static_cast<int>(its), from_zero)) + plan().rows);

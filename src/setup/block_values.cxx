@@ -254,16 +254,18 @@ public:
   {
     const RowStructure &rows = (p == 0 ? diag_ : offdiag_).structure;
     const AijEntries    entries(graph_, parts_.garray);
-    const Offset        square = static_cast<Offset>(graph_.bs) * graph_.bs;
+    const Offset        square = static_cast<Offset>(graph_.bs) * graph_.bs, blocks = static_cast<Offset>(graph_.col.size()) + graph_.rows;
+    Offset              stored = diag_.structure.i[diag_.structure.rows];
     PieceStructure      piece;
     if (!rows.i) return piece;
+    if (parts_.offdiag) stored += offdiag_.structure.i[offdiag_.structure.rows];
     piece.ptr.push_back(0);
     for (Row row = 0; row < graph_.rows; ++row) {
       const Row *columns = graph_.col.data() + graph_.ptr[row], *ghosts = entries.ghosts(row);
       if (p == 0) piece.diagonal.push_back(static_cast<Row>(std::lower_bound(columns, ghosts, row) - columns));
       piece.ptr.push_back(piece.ptr.back() + (p == 0 ? ghosts - columns + 1 : graph_.col.data() + graph_.ptr[row + 1] - ghosts));
     }
-    if (static_cast<Offset>(rows.i[rows.rows]) == piece.ptr.back() * square) return piece; // all blocks are full
+    if (stored == blocks * square) return piece; // all blocks of both pieces are full
     piece.entry_ptr.assign(rows.i, rows.i + rows.rows + 1);
     piece.slot.resize(static_cast<std::size_t>(piece.entry_ptr.back()));
     for (Row row = 0; row < graph_.rows; ++row)
@@ -300,8 +302,9 @@ std::unique_ptr<MatrixValues> make_matrix_values(const MatrixParts &parts, const
 {
   if (parts.blocked) return std::make_unique<BaijValues>(graph);
 #if defined(PETSC_HAVE_CUDA)
-  PetscBool cusparse = PETSC_FALSE;
-  if (in_place && PetscObjectTypeCompare((PetscObject)parts.diag, MATSEQAIJCUSPARSE, &cusparse) == PETSC_SUCCESS && cusparse)
+  PetscBool cusparse = PETSC_FALSE, on_host = PETSC_TRUE;
+  if (in_place && PetscObjectTypeCompare((PetscObject)parts.diag, MATSEQAIJCUSPARSE, &cusparse) == PETSC_SUCCESS && cusparse &&
+      MatBoundToCPU(parts.diag, &on_host) == PETSC_SUCCESS && !on_host)
     return std::make_unique<DeviceAijValues>(graph);
 #else
   (void)in_place;

@@ -95,6 +95,43 @@ TEST(every_matrix_gives_the_iterates_of_the_host)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Blocks with missing entries on one side of the partition only, and ranks with nothing on the other
+TEST(holes_may_be_anywhere)
+{
+  PetscFunctionBeginUser;
+  for (const Layout layout : {Layout::uneven, Layout::all_on_last})
+    for (const bool near : {true, false}) {
+      BlockMatrix matrix = matrix_of(4, 0.0);
+      for (PetscInt row = 0; row < matrix.n; ++row)
+        for (PetscInt k = matrix.ptr[row]; k < matrix.ptr[row + 1]; ++k)
+          if (const PetscInt distance = std::abs(matrix.col[k] - row); distance > 0 && (distance < 15) == near)
+            matrix.values[static_cast<std::size_t>(k) * 16 + 5] = 0.0;
+      OwnedMat       mat;
+      Preconditioner device, host;
+      describe(std::string(name_of(layout)) + (near ? " near" : " far"));
+      PetscCall(create_mat(PETSC_COMM_WORLD, matrix, layout, MATAIJCUSPARSE, &mat));
+      PetscCall(create_pair(mat, "-pc_mcpi_its 2 -pc_mcpi_offdiag_precision fp64", &device, &host));
+      PetscCall(compare(device, host, matrix.rows(), 1e-11));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(a_matrix_bound_to_the_host_is_read_there)
+{
+  const BlockMatrix matrix = matrix_of(3, 0.0);
+  OwnedMat          mat;
+  Preconditioner    device, host;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::uneven, MATAIJCUSPARSE, &mat));
+  for (const PetscBool bound : {PETSC_TRUE, PETSC_FALSE}) {
+    PetscCall(MatBindToCPU(mat, bound));
+    PetscCall(create_pair(mat, "-pc_mcpi_offdiag_precision fp64", &device, &host));
+    PetscCall(compare(device, host, matrix.rows(), 1e-11));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 TEST(new_values_are_seen)
 {
   PetscFunctionBeginUser;

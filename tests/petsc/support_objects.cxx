@@ -65,7 +65,7 @@ PetscErrorCode set_values(const BlockMatrix &matrix, Mat mat)
 
   PetscFunctionBeginUser;
   PetscCall(PetscObjectTypeCompareAny((PetscObject)mat, &upper, MATSEQSBAIJ, MATMPISBAIJ, ""));
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)mat, &scalar, MATSEQAIJ, MATMPIAIJ, ""));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)mat, &scalar, MATSEQAIJ, MATMPIAIJ, MATSEQAIJCUSPARSE, MATMPIAIJCUSPARSE, ""));
   PetscCall(MatSetOption(mat, MAT_ROW_ORIENTED, PETSC_FALSE));
   if (scalar) PetscCall(MatSetOption(mat, MAT_IGNORE_ZERO_ENTRIES, PETSC_TRUE));
   if (upper) PetscCall(MatSetOption(mat, MAT_IGNORE_LOWER_TRIANGULAR, PETSC_TRUE));

@@ -7,6 +7,11 @@
 #include "backend/cuda/by_storage.h"
 
 namespace mcpi::cuda {
+namespace {
+
+constexpr std::size_t kMostScratch = 512UL << 20U; // bytes, for blocks that shared memory cannot hold
+
+} // namespace
 
 NumericSetup::NumericSetup(const BackendConfig &config, Operator &target, const Row *row_of)
     : config_(config.numeric), target_(target), row_of_(row_of), plan_(target.plan()), bs_(plan_.bs),
@@ -20,7 +25,10 @@ NumericSetup::NumericSetup(const BackendConfig &config, Operator &target, const 
   if (kernel_.shared > 0)
     MCPI_CUDA(cudaFuncSetAttribute(kernel_.function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kernel_.shared)));
   MCPI_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel_.function, kernel_.threads, kernel_.shared));
-  most_blocks_ = static_cast<unsigned>(std::max(1, resident) * multiprocessors);
+  const int groups    = (plan_.rows + kernel_.rows - 1) / kernel_.rows,
+            scratches = static_cast<int>(kMostScratch / std::max<std::size_t>(1, kernel_.scratch));
+  most_blocks_        = static_cast<unsigned>(
+      std::max(1, std::min({std::max(1, resident) * multiprocessors, groups, kernel_.scratch > 0 ? std::max(1, scratches) : groups})));
   scratch_.resize(kernel_.scratch / sizeof(double) * most_blocks_);
   diagonal_map_.resize(static_cast<std::size_t>(plan_.rows) * square_);
   scales_.resize(2 * static_cast<std::size_t>(bs_));
@@ -74,7 +82,8 @@ int NumericSetup::refresh(BlockRows &source, const MaxReduce &reduce, NumericSta
       convert(source, kind == ScaleKeeper::Pass::store, status, stream);
     } catch (const std::exception &e) { // the other ranks wait in the reduction
       problem = e.what();
-      status  = {Defect::backend, 0};
+      feed_.reset(); // it may be half prepared
+      status = {Defect::backend, 0};
       keeper_.maxima().assign(square_, std::numeric_limits<double>::infinity());
     }
   };

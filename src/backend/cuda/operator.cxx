@@ -15,7 +15,8 @@ int packed_column_bits(const ColorPlan &plan, const BackendConfig &config)
 {
   const PCMCPIPrecision storage = config.numeric.storage;
   if (!Operator::may_pack(plan.bs, config)) return 32;
-  const int bits = std::bit_width(static_cast<std::uint32_t>(plan.rows) + static_cast<std::uint32_t>(plan.ghosts));
+  const int bits =
+      std::max(2, static_cast<int>(std::bit_width(static_cast<std::uint32_t>(plan.rows) + static_cast<std::uint32_t>(plan.ghosts))));
   return bits + packed_shift(storage, plan.bs) + kMinExponentBits <= 32 ? bits : 32;
 }
 

@@ -59,7 +59,7 @@ struct ItemShape {
 struct HeadBits {
   int column_bits = 32, exponent_base = 0;
 };
-constexpr int kMinExponentBits = 5; // a block 2^-29 times smaller than the largest is as good as zero
+constexpr int kMinExponentBits = 6; // blocks 2^-60 times smaller than the largest are as good as zero
 
 constexpr int packed_shift(PCMCPIPrecision storage, int bs)
 {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <barrier>
 #include <cstring>
+#include <system_error>
 #include <thread>
 
 namespace mcpi::cuda {
@@ -29,7 +30,14 @@ class Copiers {
 public:
   Copiers() : count_(std::min(usable_cores(), kMaxCopiers)), start_(count_), end_(count_)
   {
-    for (int t = 1; t < count_; ++t) threads_.emplace_back([this, t] { work(t); });
+    try {
+      for (int t = 1; t < count_; ++t) threads_.emplace_back([this, t] { work(t); });
+    } catch (const std::system_error &) { // fewer will do
+      for (std::size_t t = threads_.size() + 1; t < static_cast<std::size_t>(count_); ++t) {
+        start_.arrive_and_drop();
+        end_.arrive_and_drop();
+      }
+    }
   }
   Copiers(const Copiers &)            = delete;
   Copiers &operator=(const Copiers &) = delete;
@@ -62,7 +70,7 @@ private:
   }
   void share(int t) const
   {
-    const std::size_t threads = static_cast<std::size_t>(count_), part = (size_ + threads - 1) / threads;
+    const std::size_t threads = threads_.size() + 1, part = (size_ + threads - 1) / threads;
     const std::size_t begin = std::min(size_, part * static_cast<std::size_t>(t)), end = std::min(size_, begin + part);
     std::memcpy(to_ + begin, from_ + begin, (end - begin) * sizeof(double));
   }
@@ -102,7 +110,9 @@ ValueFeed::ValueFeed(BlockRows &source, Row rows, int bs, const std::function<Ro
     ptr_[p].upload(narrow(structure_[p].ptr));
     entry_ptr_[p].upload(structure_[p].entry_ptr);
     slot_[p].upload(structure_[p].slot);
-    structure_[p].slot = {};
+    partial_                = partial_ || !structure_[p].entry_ptr.empty();
+    structure_[p].slot      = {};
+    structure_[p].entry_ptr = {};
   }
 }
 
@@ -168,7 +178,7 @@ void ValueFeed::expand(const ValueArrays &arrays, const Chunk &chunk, double *bl
   const std::size_t count = static_cast<std::size_t>(blocks(0, chunk.begin, chunk.end) + blocks(1, chunk.begin, chunk.end)) * square_;
   MCPI_CUDA(cudaMemsetAsync(blocks_out, 0, count * sizeof(double), stream));
   for (int p = 0; p < 2; ++p) {
-    if (!has(p)) continue;
+    if (blocks(p, chunk.begin, chunk.end) == 0) continue;
     expand_blocks(
         {arrays.piece[p], ptr_[p].data(), entry_ptr_[p].data(), slot_[p].data(), blocks_out, chunk.first[p], chunk.begin, chunk.end, bs_},
         stream);
@@ -180,13 +190,12 @@ void ValueFeed::expand(const ValueArrays &arrays, const Chunk &chunk, double *bl
 void ValueFeed::run(BlockRows &source, cudaStream_t stream, const std::function<void(const Chunk &)> &use)
 {
   const ValueArrays arrays = source.arrays();
-  const bool        full   = structure_[0].entry_ptr.empty(); // blocks
   if (rows_ == 0) return;
   if (device_) {
     Event ready;
     MCPI_CUDA(cudaEventRecord(ready, static_cast<cudaStream_t>(arrays.stream)));
     MCPI_CUDA(cudaStreamWaitEvent(stream, ready, 0));
-    if (full) {
+    if (!partial_) {
       Chunk chunk       = describe(0, rows_, nullptr);
       chunk.whole       = true;
       chunk.scalar_rows = layout_ == ValueLayout::scalar_rows;

@@ -26,7 +26,7 @@ public:
   // Needs the source's arrays; off-diagonal blocks of a matrix row: what the structure of a source without arrays is made of
   ValueFeed(BlockRows &source, Row rows, int bs, const std::function<Row(Row)> &offdiagonal_blocks);
 
-  // Blocks before a matrix row, and the place of its diagonal block in the first piece; on the host until release()
+  // Blocks before a matrix row, and the place of its diagonal block in the first piece
   const PieceStructure &piece(int p) const { return structure_[p]; }
   bool                  has(int p) const { return !structure_[p].ptr.empty(); }
   bool                  serves(BlockRows &source) { return source.arrays().layout == layout_ && source.arrays().device == device_; }
@@ -59,6 +59,7 @@ private:
   const std::size_t          square_;
   ValueLayout                layout_;
   bool                       device_;
+  bool                       partial_ = false; // scalar rows whose blocks are not all full
   PieceStructure             structure_[2];
   DeviceArray<std::uint32_t> ptr_[2], slot_[2];
   DeviceArray<Offset>        entry_ptr_[2];
