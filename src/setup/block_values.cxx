@@ -143,6 +143,39 @@ private:
   const PetscInt   *garray_;
 };
 
+// Both pieces of an AIJ matrix, with their values wherever get leaves them
+struct AijPieces {
+  using Access = PetscErrorCode (*)(Mat, const PetscScalar **);
+
+  MatrixParts parts;
+  Piece       diag, offdiag;
+
+  PetscErrorCode open(const MatrixParts &of, Access get)
+  {
+    PetscFunctionBegin;
+    parts = of;
+    PetscCall(diag.structure.open(parts.diag, false));
+    PetscCall(get(parts.diag, &diag.values));
+    if (parts.offdiag) {
+      PetscCall(offdiag.structure.open(parts.offdiag, false));
+      PetscCall(get(parts.offdiag, &offdiag.values));
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  PetscErrorCode close(Access restore)
+  {
+    PetscFunctionBegin;
+    PetscCall(restore(parts.diag, &diag.values));
+    PetscCall(diag.structure.close());
+    if (parts.offdiag) {
+      PetscCall(restore(parts.offdiag, &offdiag.values));
+      PetscCall(offdiag.structure.close());
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+};
+
 // AIJ: entries are gathered into dense blocks; those that are not stored are zero.
 class AijValues final : public MatrixValues {
 public:
@@ -156,31 +189,20 @@ public:
   PetscErrorCode open(const MatrixParts &parts, void *) override
   {
     PetscFunctionBegin;
-    parts_ = parts;
-    PetscCall(diag_.structure.open(parts.diag, false));
-    PetscCall(MatSeqAIJGetArrayRead(parts.diag, &diag_.values));
-    if (parts.offdiag) {
-      PetscCall(offdiag_.structure.open(parts.offdiag, false));
-      PetscCall(MatSeqAIJGetArrayRead(parts.offdiag, &offdiag_.values));
-    }
+    PetscCall(pieces_.open(parts, MatSeqAIJGetArrayRead));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
   PetscErrorCode close() override
   {
     PetscFunctionBegin;
-    PetscCall(MatSeqAIJRestoreArrayRead(parts_.diag, &diag_.values));
-    PetscCall(diag_.structure.close());
-    if (parts_.offdiag) {
-      PetscCall(MatSeqAIJRestoreArrayRead(parts_.offdiag, &offdiag_.values));
-      PetscCall(offdiag_.structure.close());
-    }
+    PetscCall(pieces_.close(MatSeqAIJRestoreArrayRead));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
   void row(Row local_row, const double *&diagonal, const double *const *&offdiag) override
   {
-    const AijEntries entries(graph_, parts_.garray);
+    const AijEntries entries(graph_, pieces_.parts.garray);
     std::fill_n(dense_.begin(), static_cast<std::size_t>(graph_.ptr[local_row + 1] - graph_.ptr[local_row] + 1) * size_, 0.0);
     for (int p = 0; p < graph_.bs; ++p) {
       const auto put = [&](const PetscScalar *values) {
@@ -188,8 +210,8 @@ public:
           dense_[static_cast<std::size_t>(block + 1) * size_ + column * graph_.bs + p] = values[k];
         };
       };
-      entries.diag(diag_.structure, local_row, p, put(diag_.values));
-      if (offdiag_.values) entries.offdiag(offdiag_.structure, local_row, p, put(offdiag_.values));
+      entries.diag(pieces_.diag.structure, local_row, p, put(pieces_.diag.values));
+      if (pieces_.offdiag.values) entries.offdiag(pieces_.offdiag.structure, local_row, p, put(pieces_.offdiag.values));
     }
     diagonal = dense_.data();
     offdiag  = blocks_.data();
@@ -198,8 +220,7 @@ public:
 private:
   const BlockGraph           &graph_;
   const std::size_t           size_;
-  MatrixParts                 parts_;
-  Piece                       diag_, offdiag_;
+  AijPieces                   pieces_;
   std::vector<double>         dense_; // the diagonal block, then the others
   std::vector<const double *> blocks_;
 };
@@ -214,26 +235,15 @@ public:
   PetscErrorCode open(const MatrixParts &parts, void *stream) override
   {
     PetscFunctionBegin;
-    parts_  = parts;
     stream_ = stream;
-    PetscCall(diag_.structure.open(parts.diag, false));
-    PetscCall(MatSeqAIJCUSPARSEGetArrayRead(parts.diag, &diag_.values));
-    if (parts.offdiag) {
-      PetscCall(offdiag_.structure.open(parts.offdiag, false));
-      PetscCall(MatSeqAIJCUSPARSEGetArrayRead(parts.offdiag, &offdiag_.values));
-    }
+    PetscCall(pieces_.open(parts, MatSeqAIJCUSPARSEGetArrayRead));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
   PetscErrorCode close() override
   {
     PetscFunctionBegin;
-    PetscCall(MatSeqAIJCUSPARSERestoreArrayRead(parts_.diag, &diag_.values));
-    PetscCall(diag_.structure.close());
-    if (parts_.offdiag) {
-      PetscCall(MatSeqAIJCUSPARSERestoreArrayRead(parts_.offdiag, &offdiag_.values));
-      PetscCall(offdiag_.structure.close());
-    }
+    PetscCall(pieces_.close(MatSeqAIJCUSPARSERestoreArrayRead));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
@@ -245,20 +255,20 @@ public:
     arrays.layout   = ValueLayout::scalar_rows;
     arrays.device   = true;
     arrays.stream   = stream_;
-    arrays.piece[0] = diag_.values;
-    arrays.piece[1] = parts_.offdiag ? offdiag_.values : nullptr;
+    arrays.piece[0] = pieces_.diag.values;
+    arrays.piece[1] = pieces_.parts.offdiag ? pieces_.offdiag.values : nullptr;
     return arrays;
   }
 
   PieceStructure structure(int p) const override
   {
-    const RowStructure &rows = (p == 0 ? diag_ : offdiag_).structure;
-    const AijEntries    entries(graph_, parts_.garray);
+    const RowStructure &rows = (p == 0 ? pieces_.diag : pieces_.offdiag).structure;
+    const AijEntries    entries(graph_, pieces_.parts.garray);
     const Offset        square = static_cast<Offset>(graph_.bs) * graph_.bs, blocks = static_cast<Offset>(graph_.col.size()) + graph_.rows;
-    Offset              stored = diag_.structure.i[diag_.structure.rows];
+    Offset              stored = pieces_.diag.structure.i[pieces_.diag.structure.rows];
     PieceStructure      piece;
     if (!rows.i) return piece;
-    if (parts_.offdiag) stored += offdiag_.structure.i[offdiag_.structure.rows];
+    if (pieces_.parts.offdiag) stored += pieces_.offdiag.structure.i[pieces_.offdiag.structure.rows];
     piece.ptr.push_back(0);
     for (Row row = 0; row < graph_.rows; ++row) {
       const Row *columns = graph_.col.data() + graph_.ptr[row], *ghosts = entries.ghosts(row);
@@ -289,8 +299,7 @@ public:
 
 private:
   const BlockGraph &graph_;
-  MatrixParts       parts_;
-  Piece             diag_, offdiag_;
+  AijPieces         pieces_;
   void             *stream_ = nullptr;
 };
 
