@@ -17,14 +17,11 @@ namespace {
 // Does anything of this solve live on a CUDA device?
 PetscErrorCode device_in_use(Mat pmat, bool *in_use)
 {
-  VecType   vec_type;
   PetscBool on_device = PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(PetscObjectTypeCompareAny((PetscObject)pmat, &on_device, MATSEQAIJCUSPARSE, MATMPIAIJCUSPARSE, ""));
-  *in_use = on_device;
-  PetscCall(MatGetVecType(pmat, &vec_type));
-  PetscCall(PetscStrInList(vec_type, VECSEQCUDA ":" VECMPICUDA ":" VECCUDA, ':', &on_device));
+  PetscCall(HasCudaVectors(pmat, in_use));
   *in_use = *in_use || on_device;
 #if defined(PETSC_HAVE_CUDA)
   *in_use = *in_use || PetscDeviceInitialized(PETSC_DEVICE_CUDA);
@@ -132,6 +129,18 @@ PetscErrorCode RunTogether(MPI_Comm comm, const std::function<void()> &work)
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, comm));
   PetscCheck(!failed, comm, PETSC_ERR_MEM, "PCMCPI: %s",
              problem.empty() ? "another rank ran out of memory, or its device failed" : problem.c_str());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HasCudaVectors(Mat mat, bool *cuda)
+{
+  VecType   type;
+  PetscBool match;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetVecType(mat, &type));
+  PetscCall(PetscStrInList(type, VECSEQCUDA ":" VECMPICUDA ":" VECCUDA, ':', &match));
+  *cuda = match;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -25,6 +25,9 @@ PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorP
 // Collective. Work that may fail on one rank only (memory, a device): then it is an error on all of them.
 PetscErrorCode RunTogether(MPI_Comm comm, const std::function<void()> &work);
 
+// Whether a matrix's own vectors, and so its products, are on a CUDA device
+PetscErrorCode HasCudaVectors(Mat mat, bool *cuda);
+
 // The stream on which PETSc's CUDA objects work now, as Application::stream; null without CUDA
 PetscErrorCode UserStream(void **stream);
 

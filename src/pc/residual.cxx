@@ -1,5 +1,6 @@
 #include "pc/residual.h"
 
+#include "pc/backend_choice.h"
 #include "pc/compat.h"
 
 namespace mcpi {
@@ -48,23 +49,6 @@ PetscErrorCode create_vec(MPI_Comm comm, PetscInt local, bool cuda, Vec *vec)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Products with a matrix on a CUDA device take every Vec for a CUDA Vec, and do not wait for it.
-PetscErrorCode multiplies_on_cuda(Mat pmat, bool *cuda)
-{
-  PetscBool match = PETSC_FALSE;
-
-  PetscFunctionBegin;
-#if defined(PETSC_HAVE_CUDA)
-  VecType type;
-  PetscCall(MatGetVecType(pmat, &type));
-  PetscCall(PetscStrInList(type, VECSEQCUDA ":" VECMPICUDA ":" VECCUDA, ':', &match));
-#else
-  (void)pmat;
-#endif
-  *cuda = match;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 } // namespace
 
 PetscErrorCode ResidualWork::create_memory(int nrhs, Vec *memory, double **array) const
@@ -99,8 +83,8 @@ PetscErrorCode ResidualWork::prepare(Mat pmat, int nrhs, bool device)
   PetscCall(MatGetLocalSize(pmat, &local, nullptr));
   ld_ = local;
   if (!x_) {
-    bool cuda = false;
-    PetscCall(multiplies_on_cuda(pmat, &cuda));
+    bool cuda; // products with a matrix on a CUDA device take every Vec for a CUDA Vec, and do not wait for it
+    PetscCall(HasCudaVectors(pmat, &cuda));
     for (Vec *vec : {&x_, &b_, &product_}) PetscCall(create_vec(PetscObjectComm((PetscObject)pmat), local, device || cuda, vec));
   }
   if (nrhs > nrhs_) {

@@ -14,14 +14,26 @@ Kind cuda_kind(const BackendConfig &config)
   return {config, nullptr, true};
 }
 
+// One rank's matrix with vectors of up to nrhs columns
+struct Problem {
+  BlockMatrix matrix;
+  Ranks       ranks;
+  Vector      b, guess;
+
+  Problem(const Pattern &pattern, int bs, int nrhs)
+      : matrix(random_matrix(pattern, bs, 2)), ranks(build_ranks(pattern, greedy_coloring(pattern), bs, {0, matrix.rows()})),
+        b(random_vector(nrhs * matrix.size(), 3)), guess(random_vector(nrhs * matrix.size(), 4))
+  {
+  }
+};
+
 // Each kind of set-up takes its turn at the runs.
 void compare(const Pattern &pattern, int bs, std::size_t stride, int most_nrhs)
 {
-  const BlockMatrix            matrix = random_matrix(pattern, bs, 2);
-  const Ranks                  ranks  = build_ranks(pattern, greedy_coloring(pattern), bs, {0, matrix.rows()});
-  const std::vector<Smoothing> runs   = all_runs();
-  const Vector                 b = random_vector(most_nrhs * matrix.size(), 3), guess = random_vector(most_nrhs * matrix.size(), 4);
-  std::size_t                  turn = 0;
+  const Problem problem(pattern, bs, most_nrhs);
+  const auto &[matrix, ranks, b, guess] = problem;
+  const std::vector<Smoothing> runs     = all_runs();
+  std::size_t                  turn     = 0;
   for_configs([&](const BackendConfig &config) {
     System reference(ranks, {config, nullptr}), cuda(ranks, cuda_kind(config));
     for (System *system : {&reference, &cuda}) ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
@@ -45,12 +57,11 @@ constexpr double kGatherTolerance = 1e-4;
 
 void compare_gathered(const Pattern &pattern, int bs, std::size_t stride, int most_nrhs)
 {
-  const BlockMatrix            matrix = random_matrix(pattern, bs, 2);
-  const Ranks                  ranks  = build_ranks(pattern, greedy_coloring(pattern), bs, {0, matrix.rows()});
-  const std::vector<Smoothing> runs   = all_runs();
-  const Vector                 b = random_vector(most_nrhs * matrix.size(), 3), guess = random_vector(most_nrhs * matrix.size(), 4);
-  std::size_t                  turn = 0;
-  double                       acts = 0.0;
+  const Problem problem(pattern, bs, most_nrhs);
+  const auto &[matrix, ranks, b, guess] = problem;
+  const std::vector<Smoothing> runs     = all_runs();
+  std::size_t                  turn     = 0;
+  double                       acts     = 0.0;
   for_configs([&](BackendConfig config) {
     if (config.double_vectors) return;
     System plain(ranks, cuda_kind(config));

@@ -1,6 +1,5 @@
 // Sweeps on one CUDA device.
 #include <algorithm>
-#include <cstring>
 #include <list>
 #include <memory>
 
@@ -37,6 +36,7 @@ public:
   std::size_t record_size() const override { return record_bytes(config_.numeric.storage, plan_.bs); }
   void        pack_records(const std::vector<Offset> &stored, std::byte *records) override
   {
+    if (stored.empty()) return; // one rank: the map of all blocks is not made
     const std::vector<Location> all = locations();
     std::vector<Location>       wanted(stored.size());
     std::transform(stored.begin(), stored.end(), wanted.begin(), [&](Offset block) { return all[static_cast<std::size_t>(block)]; });
@@ -53,7 +53,7 @@ public:
   {
     if (!transposed_) {
       transposed_ = std::make_unique<Operator>(plan, config_);
-      map_transposed(plan);
+      map_transposed();
     }
     transposed_->set_largest(setup_.largest());
     received_.upload(received, received_blocks_ * record_size());
@@ -216,11 +216,11 @@ private:
     return result;
   }
 
-  void map_transposed(const ColorPlan &plan)
+  void map_transposed()
   {
     const std::vector<Location> all   = locations();
     const std::size_t           items = transposed_->items();
-    std::vector<Location>       sources(transposed_->small() ? transposed_->item_count() : static_cast<std::size_t>(plan.blocks()));
+    std::vector<Location>       sources(transposed_->item_count());
     received_blocks_ = 0;
     transposed_->for_blocks([&](Row, const Triangle &triangle, Offset k, std::uint32_t tile, std::uint32_t place) {
       const Offset stored = triangle.source[static_cast<std::size_t>(k)], received = stored - plan_.blocks();

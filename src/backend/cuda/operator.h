@@ -10,7 +10,7 @@ namespace mcpi::cuda {
 
 class Operator {
 public:
-  // Numbers are zero, columns are there. scaled: set-ups know the largest number before they store
+  // Numbers are zero, columns are there.
   Operator(const ColorPlan &plan, const BackendConfig &config);
 
   // Launches for the plan rows [begin, end), one color's boundary or interior rows; the operator's part of args is filled in here.
@@ -55,7 +55,10 @@ public:
   }
   std::size_t   items() const { return static_cast<std::size_t>(small() ? layout_.shape.items : 1); } // of a block
   std::uint32_t tile_count() const { return static_cast<std::uint32_t>(layout_.tiles.size()); }
-  std::size_t   item_count() const { return layout_.bytes / static_cast<std::size_t>(layout_.shape.bytes); }
+  std::size_t   item_count() const
+  {
+    return small() ? layout_.bytes / static_cast<std::size_t>(layout_.shape.bytes) : static_cast<std::size_t>(plan_.blocks());
+  }
 
 private:
   // Of one color's boundary or interior rows: most blocks of a thread block of relax_resident, by the triangles that are read

@@ -59,7 +59,7 @@ template <class Visit> __device__ __forceinline__ void for_entries(const Team &t
   }
 }
 
-// The largest of value over the team's first warp's worth of threads, for every thread of a warp
+// The largest value of a warp, for each of its threads
 __device__ __forceinline__ double warp_max(double value)
 {
   for (int step = kWarpSize / 2; step > 0; step /= 2) value = fmax(value, __shfl_xor_sync(kWarp, value, step));
