@@ -111,6 +111,41 @@ TEST(CudaBackendRows, OfAnyLength)
   }
 }
 
+// A few plain launches of each family, for compute-sanitizer
+TEST(CudaKernels, OfEachFamilyAgreeWithTheReference)
+{
+  struct Family {
+    int             bs;
+    PCMCPIPrecision storage;
+    PCMCPIForm      form;
+    bool            rounded;
+  };
+  for (const Family &family : {Family{5, PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, false}, // small
+                               Family{5, PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, true},  // in integers
+                               Family{4, PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_FACTORED, true},   // with the diagonal in the sweep
+                               Family{8, PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, false}, // blocks in items
+                               Family{12, PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_FACTORED, true},  // resident, a warp a row
+                               Family{40, PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_PRESCALED, false},
+                               Family{33, PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_PRESCALED, false}}) { // streamed
+    const Problem problem(random_pattern(24, 2, 1), family.bs, 2);
+    const auto &[matrix, ranks, b, guess] = problem;
+    const BackendConfig config{{family.storage, family.form, PC_MCPI_SCALING_BALANCED}, false, family.rounded};
+    System              reference(ranks, {config, nullptr}), cuda(ranks, cuda_kind(config));
+    for (System *system : {&reference, &cuda}) ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
+    reference.adopt(cuda);
+    for (const int nrhs : {1, 2}) {
+      Smoothing run;
+      run.replayed         = false;
+      run.application.nrhs = nrhs;
+      run.sweep.sweep      = PC_MCPI_SWEEP_SYMMETRIC;
+      run.its              = 1;
+      const Vector rhs = first_columns(b, matrix.size(), nrhs), x = first_columns(guess, matrix.size(), nrhs);
+      EXPECT_LT(difference(cuda.apply(run, rhs, x), reference.apply(run, rhs, x)), family.rounded ? kGatherTolerance : tolerance(config))
+          << "bs " << family.bs << " " << name(cuda_kind(config)) << " " << name(run);
+    }
+  }
+}
+
 TEST(CudaBackendBits, OfAReplayedApplicationAreThoseOfItsLaunches)
 {
   for (const int bs : {1, 5, 8, 12, 40}) {

@@ -44,7 +44,7 @@ TEST(Tiles, HoldEveryRowOfAColorOnceAndNoMoreThanAThreadBlockTakes)
         for (std::uint32_t t = layout.part_begin[part]; t < layout.part_begin[part + 1]; ++t) {
           const Tile &tile = layout.tiles[t];
           EXPECT_EQ(static_cast<Row>(tile.row), next);
-          EXPECT_LE(rows_of(tile) * static_cast<std::uint32_t>(bs), static_cast<std::uint32_t>(threads));
+          EXPECT_LE(rows_of(tile), static_cast<std::uint32_t>(tile_rows(threads, bs)));
           if (rows_of(tile) > 1) {
             EXPECT_LE((tile.rows_lower & kLowerMask) + tile.upper, static_cast<std::uint32_t>(capacity));
           }

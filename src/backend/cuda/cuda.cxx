@@ -19,6 +19,9 @@ public:
       : plan_(plan), config_(config), number_(config.double_vectors ? sizeof(double) : sizeof(float)), forward_(plan, config),
         row_of_(plan.row_of), setup_(config, forward_, row_of_.data())
   {
+    std::vector<Row> plan_row(plan.row_of.size());
+    for (Row row = 0; row < plan.rows; ++row) plan_row[static_cast<std::size_t>(plan.row_of[row])] = row;
+    plan_row_.upload(plan_row);
     reserve(1);
   }
 
@@ -44,7 +47,6 @@ public:
     DeviceArray<std::byte> to(wanted.size() * record_size());
     from.upload(wanted);
     read_records(forward_.numbers(), from.data(), wanted.size(), to.data(), stream_);
-    MCPI_CUDA(cudaGetLastError());
     MCPI_CUDA(cudaMemcpyAsync(records, to.data(), wanted.size() * record_size(), cudaMemcpyDeviceToHost, stream_));
     MCPI_CUDA(cudaStreamSynchronize(stream_));
   }
@@ -59,7 +61,6 @@ public:
     received_.upload(received, received_blocks_ * record_size());
     fill_transposed(transposed_->numbers(), forward_.numbers(), sources_.data(), transposed_->tile_count(),
                     static_cast<std::size_t>(plan.blocks()), received_.data(), stream_);
-    MCPI_CUDA(cudaGetLastError());
   }
 
   void load_rhs(const Application &application, const ConstColumns &b) override
@@ -72,7 +73,6 @@ public:
     else
       args.scale = application.transposed ? setup_.right() : setup_.left();
     load_vector(args, config_.double_vectors, on_device(application, b, args.ld), rhs_.data(), stream_);
-    MCPI_CUDA(cudaGetLastError());
   }
 
   void load_guess(const Application &application, const ConstColumns &x) override
@@ -81,7 +81,6 @@ public:
     args.scale      = setup_.right();
     args.divide     = true;
     load_vector(args, config_.double_vectors, on_device(application, x, args.ld), x_.data(), stream_);
-    MCPI_CUDA(cudaGetLastError());
     round(application, 0, plan_.rows);
   }
 
@@ -130,7 +129,6 @@ public:
     }
     if (x.device) {
       store_vector(args, config_.double_vectors, x_.data(), x.data, stream_);
-      MCPI_CUDA(cudaGetLastError());
       MCPI_CUDA(cudaEventRecord(done_, stream_));
       MCPI_CUDA(cudaStreamWaitEvent(static_cast<cudaStream_t>(application.stream), done_, 0));
       return;
@@ -139,7 +137,6 @@ public:
     args.ld                 = static_cast<long long>(local);
     staging_.resize(local * application.nrhs);
     store_vector(args, config_.double_vectors, x_.data(), staging_.data(), stream_);
-    MCPI_CUDA(cudaGetLastError());
     for (int r = 0; r < application.nrhs; ++r)
       MCPI_CUDA(cudaMemcpyAsync(x.data + r * x.ld, staging_.data() + r * local, local * sizeof(double), cudaMemcpyDeviceToHost, stream_));
     MCPI_CUDA(cudaStreamSynchronize(stream_));
@@ -191,7 +188,7 @@ public:
   std::size_t memory_bytes() const override
   {
     return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + setup_.bytes() + sources_.bytes() + received_.bytes() +
-           x_.bytes() + rhs_.bytes() + kept_.bytes() + gathered_.bytes() + row_of_.bytes() + staging_.bytes();
+           x_.bytes() + rhs_.bytes() + kept_.bytes() + gathered_.bytes() + row_of_.bytes() + plan_row_.bytes() + staging_.bytes();
   }
   const Scales &scales() const override { return setup_.scales(); }
   std::string   problem() const override { return problem_; }
@@ -234,11 +231,12 @@ private:
   VectorArgs vector_args(const Application &application, std::ptrdiff_t ld) const
   {
     VectorArgs args{};
-    args.row_of = row_of_.data();
-    args.rows   = plan_.rows;
-    args.bs     = plan_.bs;
-    args.nrhs   = application.nrhs;
-    args.ld     = ld;
+    args.row_of   = row_of_.data();
+    args.plan_row = plan_row_.data();
+    args.rows     = plan_.rows;
+    args.bs       = plan_.bs;
+    args.nrhs     = application.nrhs;
+    args.ld       = ld;
     return args;
   }
 
@@ -253,7 +251,6 @@ private:
     round_vector(reinterpret_cast<const float *>(x_.data()) + first * static_cast<std::size_t>(plan_.bs),
                  static_cast<std::size_t>(end - begin) * nrhs, plan_.bs, forward_.small(), gathered_.data() + first * copy_words(),
                  stream_);
-    MCPI_CUDA(cudaGetLastError());
   }
 
   void reserve(int nrhs)
@@ -318,7 +315,7 @@ private:
   Stream                     stream_;
   Event                      ready_, done_;
   Operator                   forward_;
-  DeviceArray<Row>           row_of_;
+  DeviceArray<Row>           row_of_, plan_row_;
   NumericSetup               setup_;
   std::unique_ptr<Operator>  transposed_;
   DeviceArray<Location>      sources_;             // of the transposed operator's items

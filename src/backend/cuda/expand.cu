@@ -1,9 +1,10 @@
+#include "backend/cuda/launch.cuh"
 #include "backend/cuda/setup.h"
 
 namespace mcpi::cuda {
 namespace {
 
-constexpr int kThreads = 128, kWarpSize = 32;
+constexpr int kThreads = 128;
 
 // A warp a scalar row
 __global__ void expand_kernel(ExpandArgs args)
@@ -20,9 +21,9 @@ __global__ void expand_kernel(ExpandArgs args)
 
 void expand_blocks(const ExpandArgs &args, cudaStream_t stream)
 {
-  constexpr long long kRows = kThreads / kWarpSize;
-  const long long     rows  = static_cast<long long>(args.end - args.begin) * args.bs;
-  if (rows > 0) expand_kernel<<<static_cast<unsigned>((rows + kRows - 1) / kRows), kThreads, 0, stream>>>(args);
+  constexpr unsigned kRows = kThreads / kWarpSize;
+  const long long    rows  = static_cast<long long>(args.end - args.begin) * args.bs;
+  launch(expand_kernel, grid_of(static_cast<std::size_t>(rows), kRows), kThreads, stream, args);
 }
 
 } // namespace mcpi::cuda

@@ -17,19 +17,15 @@ __device__ __forceinline__ float gather_quantum(int e)
   return __int_as_float((e + 112) << 23);
 }
 
-// How the values of one block row are rounded. size: bs where it is known
+// How the values of one block row are rounded. largest: their largest magnitude
 struct Mantissas {
   bool finite;
   int  exponent;
 
-  template <int size = 0> __device__ __forceinline__ static Mantissas make(const float *x, int bs)
+  __device__ __forceinline__ explicit Mantissas(std::uint32_t largest)
+      : finite(largest < 0x7f800000U),
+        exponent(finite ? max(static_cast<int>(largest >> 23) - 126, kMinGatherExponent) : kGatherExponentNaN)
   {
-    constexpr std::uint32_t kInf    = 0x7f800000U;
-    std::uint32_t           largest = 0;
-#pragma unroll
-    for (int i = 0; i < (size > 0 ? size : bs); ++i) largest = max(largest, magnitude(x[i]));
-    const bool finite = largest < kInf;
-    return {finite, finite ? max(static_cast<int>(largest >> 23) - 126, kMinGatherExponent) : kGatherExponentNaN};
   }
   __device__ __forceinline__ int of(float value) const
   {
@@ -37,17 +33,38 @@ struct Mantissas {
   }
 };
 
-// The copy of one block row
-template <int size = 0> __device__ __forceinline__ void store_gathered(std::uint32_t *gathered, std::size_t entry, int bs, const float *x)
+__device__ __forceinline__ Mantissas mantissas_of(const float *x, int bs)
 {
-  const int       n         = size > 0 ? size : bs;
-  const Mantissas mantissas = Mantissas::make<size>(x, bs);
+  std::uint32_t largest = 0;
+  for (int i = 0; i < bs; ++i) largest = max(largest, magnitude(x[i]));
+  return Mantissas(largest);
+}
+
+// The copy of one block row by one thread
+__device__ __forceinline__ void store_gathered(std::uint32_t *gathered, std::size_t entry, int bs, const float *x)
+{
+  const Mantissas mantissas = mantissas_of(x, bs);
   const auto      half      = [&](int i) {
-    return i > n ? 0U : static_cast<std::uint32_t>(i == n ? mantissas.exponent : mantissas.of(x[i < n ? i : 0])) & 0xffffU;
+    return i > bs ? 0U : static_cast<std::uint32_t>(i == bs ? mantissas.exponent : mantissas.of(x[i < bs ? i : 0])) & 0xffffU;
   };
-  std::uint32_t *out = gathered + entry * static_cast<std::size_t>(gather_words(n));
+  std::uint32_t *out = gathered + entry * static_cast<std::size_t>(gather_words(bs));
+  for (int w = 0; w < gather_words(bs); ++w) out[w] = half(2 * w) | half(2 * w + 1) << 16U;
+}
+
+// The same by bs neighboring threads of a warp, each with its component i; all threads of the warp call, those that have none with mine false.
+template <int bs>
+__device__ __forceinline__ void store_gathered_together(std::uint32_t *gathered, std::size_t entry, unsigned i, float x, bool mine)
+{
+  const unsigned lane    = threadIdx.x % kWarpSize;
+  std::uint32_t  largest = 0;
 #pragma unroll
-  for (int w = 0; w < gather_words(n); ++w) out[w] = half(2 * w) | half(2 * w + 1) << 16U;
+  for (unsigned j = 0; j < bs; ++j) largest = max(largest, __shfl_sync(~0U, magnitude(x), static_cast<int>(lane - i + j)));
+  const Mantissas     mantissas(largest);
+  const std::uint32_t low = static_cast<std::uint32_t>(mantissas.of(x)) & 0xffffU, next = __shfl_down_sync(~0U, low, 1),
+                      exponent = static_cast<std::uint32_t>(mantissas.exponent) & 0xffffU;
+  std::uint32_t *out           = gathered + entry * static_cast<std::size_t>(gather_words(bs));
+  if (mine && i % 2 == 0) out[i / 2] = low | (i + 1 < bs ? next : exponent) << 16U;
+  if (bs % 2 == 0 && mine && i == 1) out[bs / 2] = exponent;
 }
 
 __device__ __forceinline__ int low_half(std::uint32_t word)

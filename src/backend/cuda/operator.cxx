@@ -56,7 +56,6 @@ void Operator::init_small()
   on_device.upload(columns);
   MCPI_CUDA(cudaMemset(blocks_.data(), 0, layout_.bytes));
   set_columns(numbers(), static_cast<std::uint32_t>(layout_.tiles.size()), on_device.data());
-  MCPI_CUDA(cudaGetLastError());
   MCPI_CUDA(cudaStreamSynchronize(cudaStreamLegacy));
 }
 

@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(Resident<storage, T, bs>::team *Resident<stora
   if (args.flags & kFactored) {
     if (t < bs) residuals[t] = update;
     team_sync<warp>();
-    if (t < bs) update = apply_diagonal(args, row, t, residuals);
+    if (t < bs) update = apply_diagonal<0, T>(args, row, t, [&](int j) { return residuals[j]; });
   }
   if (t < bs) relax_component(args, update, at);
 }

@@ -59,6 +59,13 @@ template <int columns> struct RoundedX {
     return half_to_float(mantissa[j / 2], j % 2) * gather_quantum(exponent);
   }
 
+  // Mantissa j in the low or the high half of a word, zero beside it
+  __device__ __forceinline__ std::uint32_t half(int j, int high) const
+  {
+    if (high) return j % 2 ? mantissa[j / 2] & 0xffff0000U : mantissa[j / 2] << 16;
+    return j % 2 ? mantissa[j / 2] >> 16 : mantissa[j / 2] & 0xffffU;
+  }
+
 private:
   __device__ __forceinline__ void take(int w, std::uint32_t word)
   {
@@ -145,43 +152,51 @@ template <PCMCPIPrecision storage, int bs, bool packed> struct Item {
   // The same in integers, exact but for one rounding of the sum to a float
   __device__ __forceinline__ void multiply_integers(const RoundedX<bs> &x, const HeadBits &head, float *y, int stride) const
   {
-    constexpr int quads = bs / 4, bias = storage == PC_MCPI_PRECISION_INT4 ? kNibbleShift : 0; // of the stored numbers
-    const float   scale = power_of_two<float>(exponent(head)) * gather_quantum(x.exponent);
-    int           start = 0; // what the bias of a row's numbers adds up to
-    if constexpr (bias != 0) {
+    constexpr int   quads = bs / 4;
+    constexpr bool  few   = storage == PC_MCPI_PRECISION_INT4; // sums below 2^22: as last bits of 1.5 * 2^23 they are floats already
+    constexpr float kFew  = 12582912.0f;
+    const float     scale = power_of_two<float>(exponent(head)) * gather_quantum(x.exponent);
+    int             start = few ? __float_as_int(kFew) : 0;
+    if constexpr (few) { // less what the bias of a row's numbers adds up to
+      static_assert(kNibbleShift == 8 && bs * kNibbleShift * kGatherLimit < 1 << 22);
+      constexpr std::uint32_t kMinusBias = 0xf8f8f8f8U;
 #pragma unroll
-      for (int j = 0; j < bs; ++j) start -= mantissa(x, j);
-      start *= bias;
+      for (int w = 0; w < bs / 2; ++w) start = dot_low(x.mantissa[w], kMinusBias, start);
+      if (bs % 2) start = dot_low(x.half(bs - 1, 0), kMinusBias, start);
     }
+    int sum[bs];
 #pragma unroll
     for (int i = 0; i < bs; ++i) {
-      int sum = start;
+      sum[i] = start;
 #pragma unroll
       for (int q = 0; q < quads; ++q) {
         const std::uint32_t four = quad(number_slot(storage, bs, i, 4 * q));
-        sum                      = dot_high(x.mantissa[2 * q + 1], four, dot_low(x.mantissa[2 * q], four, sum));
+        sum[i]                   = dot_high(x.mantissa[2 * q + 1], four, dot_low(x.mantissa[2 * q], four, sum[i]));
+      }
+    }
+    // Columns left over: one byte of four counts, so the other half of x is zero.
+#pragma unroll
+    for (int j = 4 * quads; j < bs; ++j)
+#pragma unroll
+      for (int i = 0; i < bs; ++i) {
+        const int           slot = number_slot(storage, bs, i, j), byte = byte_of(slot);
+        const std::uint32_t four = quad(slot), half = x.half(j, byte % 2);
+        sum[i] = byte < 2 ? dot_low(half, four, sum[i]) : dot_high(half, four, sum[i]);
       }
 #pragma unroll
-      for (int j = 4 * quads; j < bs; ++j) sum += single(number_slot(storage, bs, i, j)) * mantissa(x, j);
-      y[i * stride] = static_cast<float>(sum) * scale;
-    }
+    for (int i = 0; i < bs; ++i) y[i * stride] = (few ? __int_as_float(sum[i]) - kFew : static_cast<float>(sum[i])) * scale;
   }
 
 private:
-  static __device__ __forceinline__ int mantissa(const RoundedX<bs> &x, int j)
-  {
-    return j % 2 ? high_half(x.mantissa[j / 2]) : low_half(x.mantissa[j / 2]);
-  }
-  // Four stored numbers from slot k on as bytes
+  // The bytes of a word among which stored number k is, and which of them
   __device__ __forceinline__ std::uint32_t quad(int k) const
   {
     if constexpr (storage == PC_MCPI_PRECISION_INT8) return word[k / 4];
     return word[k / 8] >> (4 * (k % 2)) & 0x0f0f0f0fU;
   }
-  __device__ __forceinline__ int single(int k) const
+  static __device__ __forceinline__ constexpr int byte_of(int k)
   {
-    if constexpr (storage == PC_MCPI_PRECISION_INT8) return static_cast<signed char>(word[k / 4] >> (8 * (k % 4)));
-    return static_cast<int>(word[k / 8] >> (4 * (k % 8)) & 15U);
+    return storage == PC_MCPI_PRECISION_INT8 ? k % 4 : k % 8 / 2;
   }
 };
 
@@ -189,11 +204,23 @@ struct Span {
   std::uint32_t first, size;
 };
 
-// What of a row's items [begin, end) lies in the chunk [from, from + count), as places in the chunk
+// What of a row's items [begin, end) lies in the chunk [from, from + count), as places in the chunk; whole: all of them
+template <bool whole>
 __device__ __forceinline__ Span span_in(std::uint32_t begin, std::uint32_t end, std::uint32_t from, std::uint32_t count)
 {
+  if (whole) return {begin - from, end - begin};
   const std::uint32_t first = max(begin, from), last = min(end, from + count);
   return {first - from, last > first ? last - first : 0};
+}
+
+// Where the items of a row end in its tile, in both triangles: RowEnds as a word
+__device__ __forceinline__ std::uint32_t lower_end(std::uint32_t ends)
+{
+  return ends & 0xffffU;
+}
+__device__ __forceinline__ std::uint32_t upper_end(std::uint32_t ends)
+{
+  return ends >> 16;
 }
 
 // Adds both triangles' parts in order, side by side: their loads do not wait for each other.
@@ -231,7 +258,6 @@ __global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
   constexpr int  stride   = capacity + 1; // between components: threads of one row hit different banks
   constexpr int  items    = MyItem::shape.items;
   __shared__ T   parts[bs * stride];
-  __shared__ T   exchanged[threads]; // residuals, new x: between the threads of a row
 
   // All that does not depend on x is loaded before the kernel waits for the color before it.
   cudaTriggerProgrammaticLaunchCompletion();
@@ -249,13 +275,13 @@ __global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
       if (const std::uint32_t k = from + t + u * threads; k < end) item[u].load(tile, count, k);
   };
   load(begin);
-  const std::uint32_t my_row = t / bs, i = t % bs;
-  const bool          mine = my_row < rows;
-  RowEnds             from{0, 0}, to{0, 0};
+  const std::uint32_t lane = t % kWarpSize, i = lane % bs, my_row = t / kWarpSize * (kWarpSize / bs) + lane / bs;
+  const bool          mine = lane < kWarpSize / bs * bs && my_row < rows; // one component of one row
+  std::uint32_t       from = 0, to = 0;
   if (mine && rows > 1) {
-    const RowEnds *ends = args.ends + head.y + my_row;
-    to                  = *ends;
-    if (my_row > 0) from = ends[-1];
+    const std::uint32_t *ends = reinterpret_cast<const std::uint32_t *>(args.ends) + head.y + my_row;
+    to                        = __ldg(ends);
+    if (my_row > 0) from = __ldg(ends - 1);
   }
   const std::size_t row    = head.y + my_row;
   const T          *rhs    = static_cast<const T *>(args.rhs);
@@ -288,9 +314,12 @@ __global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
         }
       __syncthreads();
       if (mine) {
-        const std::uint32_t lower_end = rows > 1 ? to.lower : lower, upper_end = lower + (rows > 1 ? to.upper : upper);
-        const Span          low = span_in(from.lower, args.flags & kLower ? lower_end : 0, chunk, capacity);
-        const Span          up  = span_in(lower + from.upper, args.flags & kUpper ? upper_end : 0, chunk, capacity);
+        // a triangle that is not read has no items here
+        const std::uint32_t last_lower = rows > 1 ? lower_end(to) : lower, last_upper = rows > 1 ? upper_end(to) : upper;
+        Span                low = span_in<simple>(lower_end(from), last_lower, chunk, capacity);
+        Span                up  = span_in<simple>(lower + upper_end(from), lower + last_upper, chunk, capacity);
+        if (!(args.flags & kLower)) low.size = 0;
+        if (!(args.flags & kUpper)) up.size = 0;
         add_parts(parts + i * stride, low, up, sums);
       }
       chunk += capacity;
@@ -299,18 +328,14 @@ __global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
     T                 update = 0;
     if (mine) update = residual(args, r == 0 ? my_rhs : rhs[at], sums, at);
     if (args.flags & kFactored) {
-      if (mine) exchanged[t] = update;
-      __syncthreads();
-      if (mine) update = apply_diagonal(args, row, static_cast<int>(i), exchanged + my_row * bs);
-      if (!simple || Kind::rounded) __syncthreads();
+      T v[bs]; // the row's residuals
+#pragma unroll
+      for (unsigned j = 0; j < bs; ++j) v[j] = __shfl_sync(~0U, update, static_cast<int>(lane - i + j));
+      if (mine) update = apply_diagonal<bs, T>(args, row, static_cast<int>(i), [&](int j) { return v[j]; });
     }
     if (mine) update = relax_component(args, update, at);
-    if constexpr (Kind::rounded) {
-      if (mine) exchanged[t] = update;
-      __syncthreads();
-      if (t < rows) store_gathered<bs>(args.gathered, (head.y + t) * static_cast<std::size_t>(nrhs) + r, bs, exchanged + t * bs);
-      if (!simple) __syncthreads();
-    }
+    if constexpr (Kind::rounded)
+      store_gathered_together<bs>(args.gathered, row * static_cast<std::size_t>(nrhs) + static_cast<std::size_t>(r), i, update, mine);
   }
 }
 

@@ -255,7 +255,7 @@ __global__ void __launch_bounds__(warp ? 64 : 128, (sizeof(T) == sizeof(double) 
     if (args.flags & kFactored) {
       team_sync<warp>();
       for (int i = t; i < bs; i += shape.team)
-        relax_component(args, apply_diagonal(args, row, i, residuals), (row * args.nrhs + r) * bs + i);
+        relax_component(args, apply_diagonal<0, T>(args, row, i, [&](int j) { return residuals[j]; }), (row * args.nrhs + r) * bs + i);
     }
     if (r + 1 < args.nrhs) team_sync<warp>();
   }

@@ -12,13 +12,14 @@ namespace mcpi::cuda {
 
 // Measured on an H200: what keeps most bytes in flight without spilling registers, by the bytes of an item
 template <class Kind> struct SmallLaunch {
-  static constexpr int  bytes   = Kind::shape.bytes;
-  static constexpr int  threads = 128;
-  static constexpr bool tight =
-      has_exponent(Kind::storage) && bytes > 12 && bytes <= 24; // few registers: more threads instead of more items
-  static constexpr int per_thread = bytes > 60 ? 1 : bytes > 24 || tight ? 2 : 3;
-  static constexpr int resident   = bytes > 104 ? 6 : bytes > 60 ? 9 : bytes > 40 ? 8 : bytes > 24 ? 10 : tight ? 12 : 8; // thread blocks
-  static constexpr int blocks     = sizeof(typename Kind::T) == sizeof(double) ? 1 : resident;
+  static constexpr int  bytes = Kind::shape.bytes, bs = Kind::bs;
+  static constexpr bool integers = has_exponent(Kind::storage) && bytes > 12; // few registers
+  static constexpr bool three    = bytes <= 12 || (integers && bs <= 6 && bytes <= (Kind::rounded ? 32 : 16));
+  static constexpr bool tight    = integers && !three && bytes <= 24;
+  static constexpr int  threads = bytes > 60 && bytes <= 104 ? 96 : 128, per_thread = bytes > 60 ? 1 : three ? 3 : 2;
+  // thread blocks of a multiprocessor
+  static constexpr int resident = bytes > 104 ? 6 : tight || bytes > 60 ? 12 : bytes > 40 ? 9 : bytes > 12 ? 10 : 8;
+  static constexpr int blocks   = sizeof(typename Kind::T) == sizeof(double) ? 1 : resident;
 };
 
 template <PCMCPIPrecision storage, class T, int bs, bool packed, bool rounded> RelaxKernel small_kernel_of()

@@ -23,15 +23,17 @@ template <class T> __device__ __forceinline__ T residual(const RelaxArgs &args, 
   return rhs - static_cast<T>(args.alpha) * sum;
 }
 
-// Component i of the inverse diagonal block of a row times v
-template <class T> __device__ __forceinline__ T apply_diagonal(const RelaxArgs &args, std::size_t row, int i, const T *v)
+// Component i of the inverse diagonal block of a row times v, whose components are v(0), v(1), ... size: bs where it is known
+template <int size = 0, class T, class V>
+__device__ __forceinline__ T apply_diagonal(const RelaxArgs &args, std::size_t row, int i, const V &v)
 {
-  const int     bs     = args.bs;
+  const int     bs     = size > 0 ? size : args.bs;
   const double *block  = args.diagonal + row * static_cast<std::size_t>(bs) * bs;
   const int     stride = args.flags & kTransposed ? 1 : bs;
   block += args.flags & kTransposed ? static_cast<std::size_t>(i) * bs : static_cast<std::size_t>(i);
   double sum = 0.0;
-  for (int j = 0; j < bs; ++j) sum += block[static_cast<std::size_t>(j) * stride] * static_cast<double>(v[j]);
+#pragma unroll
+  for (int j = 0; j < bs; ++j) sum += block[static_cast<std::size_t>(j) * stride] * static_cast<double>(v(j));
   return static_cast<T>(sum);
 }
 

@@ -4,6 +4,7 @@
 #include <cfloat>
 #include <utility>
 
+#include "backend/cuda/shapes.h"
 #include "core/dense.h"
 
 namespace mcpi::cuda {
@@ -19,9 +20,8 @@ __device__ __forceinline__ double inverse_power_of_two(double value)
   return __longlong_as_double((kSum - exponent) << 52);
 }
 
-constexpr unsigned kWarp     = 0xffffffffU;
-constexpr int      kTeam     = 8; // threads that hold a small block, a column each
-constexpr int      kWarpSize = 32;
+constexpr unsigned kWarp = 0xffffffffU;
+constexpr int      kTeam = 8; // threads that hold a small block, a column each
 
 __device__ __forceinline__ double team_max(double value)
 {

@@ -54,6 +54,13 @@ struct ItemShape {
   constexpr int head_at() const { return bytes - 4; }
 };
 
+// Rows of a tile whose components a thread block takes at a time: those of a row to threads of one warp
+constexpr int kWarpSize = 32;
+constexpr int tile_rows(int threads, int bs)
+{
+  return threads / kWarpSize * (kWarpSize / bs);
+}
+
 // The head word of an item: its block's column. Unpacked, integers have their exponent in a byte behind the numbers; packed, it is above the column's
 // bits, relative to a base that the whole operator shares.
 struct HeadBits {
@@ -101,7 +108,7 @@ constexpr int number_slot(PCMCPIPrecision storage, int bs, int i, int j)
   return 8 * (unit / 2) + (alone ? byte : 2 * byte + unit % 2);
 }
 
-// x for -pc_mcpi_gather_precision bfp16, one block row and right-hand side: bs signed mantissas of 16 bits, then the exponent, in words of 32 bits
+// x for -pc_mcpi_gather_precision bfp16, one block row and right-hand side: bs signed mantissas of 16 bits, then the exponent, in words of 32 bits.
 constexpr int gather_words(int bs)
 {
   return (bs + 2) / 2;

@@ -1,5 +1,7 @@
 #include "backend/cuda/stored_numbers.h"
 
+#include "backend/cuda/launch.cuh"
+
 namespace mcpi::cuda {
 namespace {
 
@@ -163,29 +165,26 @@ __global__ void transposed_large(StoredNumbers to, StoredNumbers from, const Loc
   if (w == 0) to.heads[block].exponent = has_exponent(to.storage) ? source.exponent() : 0;
 }
 
-unsigned grid(std::size_t count)
-{
-  return static_cast<unsigned>((count + kThreads - 1) / kThreads);
-}
-
 } // namespace
 
 void set_columns(const StoredNumbers &to, std::uint32_t tiles, const Row *columns)
 {
-  if (tiles > 0) columns_kernel<<<tiles, kThreads>>>(to, columns);
+  launch(columns_kernel, tiles, kThreads, cudaStreamLegacy, to, columns);
 }
 
 void read_records(const StoredNumbers &from, const Location *locations, std::size_t count, std::byte *records, cudaStream_t stream)
 {
-  if (count > 0) records_kernel<<<grid(count), kThreads, 0, stream>>>(from, locations, count, records);
+  launch(records_kernel, grid_of(count, kThreads), kThreads, stream, from, locations, count, records);
 }
 
 void fill_transposed(const StoredNumbers &to, const StoredNumbers &from, const Location *sources, std::uint32_t tiles, std::size_t blocks,
                      const std::byte *received, cudaStream_t stream)
 {
-  if (to.small && tiles > 0) transposed_small<<<tiles, kThreads, 0, stream>>>(to, from, sources, received);
-  if (!to.small && blocks > 0)
-    transposed_large<<<grid(blocks * record_pieces(to.storage, to.bs) * 4), kThreads, 0, stream>>>(to, from, sources, blocks, received);
+  if (to.small)
+    launch(transposed_small, tiles, kThreads, stream, to, from, sources, received);
+  else
+    launch(transposed_large, grid_of(blocks * record_pieces(to.storage, to.bs) * 4, kThreads), kThreads, stream, to, from, sources, blocks,
+           received);
 }
 
 } // namespace mcpi::cuda

@@ -12,7 +12,7 @@ constexpr Offset kFewItems  = 32;
 class Builder {
 public:
   Builder(const ColorPlan &plan, int threads, int capacity, TileLayout &layout)
-      : plan_(plan), layout_(layout), rows_(threads / plan.bs), capacity_(capacity)
+      : plan_(plan), layout_(layout), rows_(tile_rows(threads, plan.bs)), capacity_(capacity)
   {
   }
 

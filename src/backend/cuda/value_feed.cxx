@@ -182,7 +182,6 @@ void ValueFeed::expand(const ValueArrays &arrays, const Chunk &chunk, double *bl
     expand_blocks(
         {arrays.piece[p], ptr_[p].data(), entry_ptr_[p].data(), slot_[p].data(), blocks_out, chunk.first[p], chunk.begin, chunk.end, bs_},
         stream);
-    MCPI_CUDA(cudaGetLastError());
     blocks_out += static_cast<std::size_t>(blocks(p, chunk.begin, chunk.end)) * square_;
   }
 }

@@ -1,20 +1,25 @@
 #include "backend/cuda/vectors.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "backend/cuda/gathered.cuh"
+#include "backend/cuda/launch.cuh"
 
 namespace mcpi::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr unsigned kThreads = 256;
 
-// (D x)_i of one row; x is strided by nothing
-template <class T> __device__ double row_product(const VectorArgs &args, Row row, int i, const T *x)
+// (D x)_i of one row; x is strided by nothing. size: bs where it is known
+template <int size, class T> __device__ __forceinline__ double row_product(const VectorArgs &args, std::size_t row, int i, const T *x)
 {
-  const int     bs    = args.bs;
-  const double *block = args.diagonal + static_cast<std::size_t>(row) * bs * bs;
+  const int     bs    = size > 0 ? size : args.bs;
+  const double *block = args.diagonal + row * static_cast<std::size_t>(bs * bs) + (args.transposed ? i * bs : i);
+  const int     step  = args.transposed ? 1 : bs;
   double        sum   = 0.0;
-  for (int j = 0; j < bs; ++j)
-    sum += block[args.transposed ? static_cast<std::size_t>(i) * bs + j : static_cast<std::size_t>(j) * bs + i] * static_cast<double>(x[j]);
+#pragma unroll
+  for (int j = 0; j < bs; ++j) sum += block[j * step] * static_cast<double>(x[j]);
   return sum;
 }
 
@@ -23,39 +28,47 @@ __device__ double scaled(const VectorArgs &args, int i, double value)
   return args.divide ? value / args.scale[i] : value * args.scale[i];
 }
 
-// A thread for each component of each row and right-hand side, in the vectors' order
-struct Place {
-  Row row;
-  int r, i;
-};
-__device__ bool place_of(const VectorArgs &args, std::size_t k, Place &place)
+// A thread block takes whole rows, a thread some of their components; calls with row, right-hand side, component, and what comes before it.
+template <int size, class Visit> __device__ __forceinline__ void for_components(const VectorArgs &args, const Visit &visit)
 {
-  const std::size_t entry = static_cast<std::size_t>(args.bs) * args.nrhs;
-  if (k >= entry * args.rows) return false;
-  place.row             = static_cast<Row>(k / entry);
-  const unsigned within = static_cast<unsigned>(k - static_cast<std::size_t>(place.row) * entry);
-  place.r               = static_cast<int>(within / static_cast<unsigned>(args.bs));
-  place.i               = static_cast<int>(within) - place.r * args.bs;
-  return true;
+  const unsigned    bs = static_cast<unsigned>(size > 0 ? size : args.bs), entry = bs * static_cast<unsigned>(args.nrhs);
+  const std::size_t first = static_cast<std::size_t>(blockIdx.x) * args.rows_per_block;
+  const unsigned    rows  = static_cast<unsigned>(min(static_cast<std::size_t>(args.rows_per_block), args.rows - first));
+  for (unsigned k = threadIdx.x; k < rows * entry; k += kThreads) {
+    const unsigned row = k / entry, within = k - row * entry, r = within / bs;
+    visit(first + row, r, static_cast<int>(within - r * bs), first * entry + k);
+  }
 }
 
-template <class T> __global__ void load_kernel(VectorArgs args, const double *array, T *vector)
+template <int size, class T> __global__ void load_kernel(VectorArgs args, const double *array, T *vector)
 {
-  const std::size_t k = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  Place             at;
-  if (!place_of(args, k, at)) return;
-  const double *in = array + at.r * args.ld + static_cast<long long>(args.row_of[at.row]) * args.bs;
-  vector[k]        = static_cast<T>(args.diagonal ? row_product(args, at.row, at.i, in) : scaled(args, at.i, in[at.i]));
+  const int bs = size > 0 ? size : args.bs;
+  for_components<size>(args, [&](std::size_t row, unsigned r, int i, std::size_t at) {
+    const double *in = array + r * args.ld + static_cast<long long>(args.row_of[row]) * bs;
+    vector[at]       = static_cast<T>(args.diagonal ? row_product<size>(args, row, i, in) : scaled(args, i, in[i]));
+  });
 }
 
-template <class T> __global__ void store_kernel(VectorArgs args, const T *vector, double *array)
+// By the array's rows: scattered reads cost less than scattered writes.
+template <int size, class T> __global__ void store_kernel(VectorArgs args, const T *vector, double *array)
 {
-  const std::size_t k = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  Place             at;
-  if (!place_of(args, k, at)) return;
-  const T *in  = vector + k - at.i;
-  double  *out = array + at.r * args.ld + static_cast<long long>(args.row_of[at.row]) * args.bs;
-  out[at.i]    = args.diagonal ? row_product(args, at.row, at.i, in) : scaled(args, at.i, static_cast<double>(in[at.i]));
+  const int bs = size > 0 ? size : args.bs;
+  for_components<size>(args, [&](std::size_t row, unsigned r, int i, std::size_t) {
+    const std::size_t plan_row = static_cast<std::size_t>(args.plan_row[row]);
+    const T          *in       = vector + (plan_row * static_cast<unsigned>(args.nrhs) + r) * static_cast<unsigned>(bs);
+    array[r * args.ld + static_cast<long long>(row) * bs + i] =
+        args.diagonal ? row_product<size>(args, plan_row, i, in) : scaled(args, i, static_cast<double>(in[i]));
+  });
+}
+
+// Calls with bs as a constant, 0 for larger ones.
+template <class Call> void by_size(int bs, const Call &call)
+{
+  const auto match = [&]<int... sizes>(std::integer_sequence<int, sizes...>)
+  {
+    return ((bs == sizes + 1 && (call.template operator()<sizes + 1>(), true)) || ...);
+  };
+  if (!match(std::make_integer_sequence<int, kMaxSmallBlock>())) call.template operator()<0>();
 }
 
 __global__ void round_kernel(const float *x, std::size_t entries, int bs, std::uint32_t *gathered)
@@ -68,43 +81,43 @@ __global__ void round_values_kernel(const float *x, std::size_t count, int bs, f
 {
   const std::size_t k = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (k >= count) return;
-  const Mantissas mantissas = Mantissas::make(x + k / static_cast<unsigned>(bs) * static_cast<unsigned>(bs), bs);
+  const Mantissas mantissas = mantissas_of(x + k / static_cast<unsigned>(bs) * static_cast<unsigned>(bs), bs);
   rounded[k]                = static_cast<float>(mantissas.of(x[k])) * gather_quantum(mantissas.exponent);
-}
-
-unsigned blocks_of(const VectorArgs &args)
-{
-  const std::size_t entries = static_cast<std::size_t>(args.rows) * args.bs * args.nrhs;
-  return static_cast<unsigned>((entries + kThreads - 1) / kThreads);
 }
 
 } // namespace
 
-void load_vector(const VectorArgs &args, bool double_vectors, const double *array, void *vector, cudaStream_t stream)
+void load_vector(VectorArgs args, bool double_vectors, const double *array, void *vector, cudaStream_t stream)
 {
-  if (double_vectors)
-    load_kernel<<<blocks_of(args), kThreads, 0, stream>>>(args, array, static_cast<double *>(vector));
-  else
-    load_kernel<<<blocks_of(args), kThreads, 0, stream>>>(args, array, static_cast<float *>(vector));
+  args.rows_per_block = std::max(1U, kThreads / static_cast<unsigned>(args.bs * args.nrhs));
+  by_size(args.bs, [&]<int size> {
+    const std::size_t grid = grid_of(static_cast<std::size_t>(args.rows), args.rows_per_block);
+    if (double_vectors)
+      launch(load_kernel<size, double>, grid, kThreads, stream, args, array, static_cast<double *>(vector));
+    else
+      launch(load_kernel<size, float>, grid, kThreads, stream, args, array, static_cast<float *>(vector));
+  });
+}
+
+void store_vector(VectorArgs args, bool double_vectors, const void *vector, double *array, cudaStream_t stream)
+{
+  args.rows_per_block = std::max(1U, kThreads / static_cast<unsigned>(args.bs * args.nrhs));
+  by_size(args.bs, [&]<int size> {
+    const std::size_t grid = grid_of(static_cast<std::size_t>(args.rows), args.rows_per_block);
+    if (double_vectors)
+      launch(store_kernel<size, double>, grid, kThreads, stream, args, static_cast<const double *>(vector), array);
+    else
+      launch(store_kernel<size, float>, grid, kThreads, stream, args, static_cast<const float *>(vector), array);
+  });
 }
 
 void round_vector(const float *x, std::size_t entries, int bs, bool packed, void *copy, cudaStream_t stream)
 {
-  const std::size_t count = packed ? entries : entries * static_cast<std::size_t>(bs);
-  const auto        grid  = static_cast<unsigned>((count + kThreads - 1) / kThreads);
-  if (count == 0) return;
   if (packed)
-    round_kernel<<<grid, kThreads, 0, stream>>>(x, entries, bs, static_cast<std::uint32_t *>(copy));
+    launch(round_kernel, grid_of(entries, kThreads), kThreads, stream, x, entries, bs, static_cast<std::uint32_t *>(copy));
   else
-    round_values_kernel<<<grid, kThreads, 0, stream>>>(x, count, bs, static_cast<float *>(copy));
-}
-
-void store_vector(const VectorArgs &args, bool double_vectors, const void *vector, double *array, cudaStream_t stream)
-{
-  if (double_vectors)
-    store_kernel<<<blocks_of(args), kThreads, 0, stream>>>(args, static_cast<const double *>(vector), array);
-  else
-    store_kernel<<<blocks_of(args), kThreads, 0, stream>>>(args, static_cast<const float *>(vector), array);
+    launch(round_values_kernel, grid_of(entries * static_cast<std::size_t>(bs), kThreads), kThreads, stream, x,
+           entries * static_cast<std::size_t>(bs), bs, static_cast<float *>(copy));
 }
 
 } // namespace mcpi::cuda

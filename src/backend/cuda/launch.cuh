@@ -1,0 +1,27 @@
+// Launches of kernels, checked.
+#pragma once
+
+#include "backend/cuda/memory.h"
+
+namespace mcpi::cuda {
+
+// Does nothing for an empty grid. The launch's own error is reported, not one that somebody else left behind.
+template <class... P, class... A>
+void launch(void (*kernel)(P...), std::size_t grid, unsigned threads, cudaStream_t stream, A &&...arguments)
+{
+  if (grid == 0) return;
+  if (grid > 0x7fffffffU) throw Error("the matrix is too large for the CUDA backend: use more ranks");
+  cudaLaunchConfig_t config{};
+  config.gridDim  = dim3(static_cast<unsigned>(grid));
+  config.blockDim = dim3(threads);
+  config.stream   = stream;
+  MCPI_CUDA(cudaLaunchKernelEx(&config, kernel, static_cast<P>(arguments)...));
+}
+
+// Thread blocks of so many threads that give each item one
+inline std::size_t grid_of(std::size_t items, unsigned threads)
+{
+  return (items + threads - 1) / threads;
+}
+
+} // namespace mcpi::cuda
