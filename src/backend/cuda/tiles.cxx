@@ -6,7 +6,7 @@
 namespace mcpi::cuda {
 namespace {
 
-constexpr Offset kManyTiles = 528; // of a color: four for each multiprocessor of an H100 or H200
+constexpr Offset kManyTiles = 396; // of a color: three for each multiprocessor of an H100 or H200
 constexpr Offset kFewItems  = 32;
 
 class Builder {
