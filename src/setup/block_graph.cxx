@@ -1,6 +1,7 @@
 #include "setup/block_graph.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "pc/compat.h"
@@ -33,6 +34,12 @@ void own_ghosts(const MatrixParts &parts, PetscInt columns, std::vector<PetscInt
   }
 }
 
+// Of full blocks; scalar rows may have more, which are not full
+std::size_t blocks_in(const RowStructure &s, const MatrixParts &parts)
+{
+  return s.rows == 0 ? 0 : static_cast<std::size_t>(s.i[s.rows] / (parts.blocked ? 1 : parts.bs * parts.bs));
+}
+
 PetscErrorCode build_rows(const MatrixParts &parts, BlockGraph *graph, PetscInt *missing)
 {
   RowStructure diag, offdiag;
@@ -46,6 +53,8 @@ PetscErrorCode build_rows(const MatrixParts &parts, BlockGraph *graph, PetscInt 
   }
   PetscCall(diag.open(parts.diag, parts.blocked));
   *missing = std::numeric_limits<PetscInt>::max();
+  graph->col.reserve(blocks_in(diag, parts) + (parts.offdiag ? blocks_in(offdiag, parts) : 0));
+  graph->ptr.reserve(static_cast<std::size_t>(graph->rows) + 1);
   graph->ptr.assign(1, 0);
   for (Row i = 0; i < graph->rows; ++i) {
     const std::size_t first = graph->col.size();
@@ -177,16 +186,24 @@ void BlockGraphSymmetrised(const BlockGraph &graph, std::vector<Offset> *ptr, st
   for (Row i = 0; i < graph.rows; ++i)
     for (Offset k = graph.ptr[i]; k < graph.ptr[i + 1]; ++k)
       if (graph.col[k] < graph.rows) transposed[next[graph.col[k]]++] = i;
+  ptr->reserve(static_cast<std::size_t>(graph.rows) + 1);
   ptr->assign(1, 0);
   col->clear();
-  std::vector<Row> row;
+  col->reserve(graph.col.size());
+  // Both lists are ascending in local rows, and in ghosts; ghosts of lower ranks come first.
+  const Row above =
+      graph.rows + static_cast<Row>(std::lower_bound(graph.ghosts.begin(), graph.ghosts.end(), graph.row_start) - graph.ghosts.begin());
+  std::vector<Row> ghosts;
   for (Row i = 0; i < graph.rows; ++i) {
-    row.assign(graph.col.begin() + graph.ptr[i], graph.col.begin() + graph.ptr[i + 1]);
-    row.insert(row.end(), transposed.begin() + count[i], transposed.begin() + count[i + 1]);
-    row.insert(row.end(), graph.in_col.begin() + graph.in_ptr[i], graph.in_col.begin() + graph.in_ptr[i + 1]);
-    std::sort(row.begin(), row.end(), [&](Row a, Row b) { return graph.global_row(a) < graph.global_row(b); });
-    row.erase(std::unique(row.begin(), row.end()), row.end());
-    col->insert(col->end(), row.begin(), row.end());
+    const auto begin = graph.col.begin() + graph.ptr[i], end = graph.col.begin() + graph.ptr[i + 1],
+               local_end = std::lower_bound(begin, end, graph.rows);
+    ghosts.clear();
+    std::set_union(local_end, end, graph.in_col.begin() + graph.in_ptr[i], graph.in_col.begin() + graph.in_ptr[i + 1],
+                   std::back_inserter(ghosts));
+    const auto middle = std::lower_bound(ghosts.begin(), ghosts.end(), above);
+    col->insert(col->end(), ghosts.begin(), middle);
+    std::set_union(begin, local_end, transposed.begin() + count[i], transposed.begin() + count[i + 1], std::back_inserter(*col));
+    col->insert(col->end(), middle, ghosts.end());
     ptr->push_back(static_cast<Offset>(col->size()));
   }
 }

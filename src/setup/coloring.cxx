@@ -4,44 +4,34 @@
 
 #include "pc/compat.h"
 #include "petscmcpi.h"
+#include "setup/pattern_matrix.h"
 
 namespace mcpi {
 namespace {
 
 // MatColoring's types want exactly (mpi)aij.
-PetscErrorCode create_graph_matrix(const BlockGraph &graph, Mat *mat)
+PetscErrorCode create_graph_matrix(const BlockGraph &graph, PatternMatrix *pattern, Mat *mat)
 {
-  std::vector<Offset>   ptr;
-  std::vector<Row>      col;
-  std::vector<PetscInt> i, j;
-  PetscMPIInt           size;
+  std::vector<Offset> ptr;
+  std::vector<Row>    col;
 
   PetscFunctionBegin;
   BlockGraphSymmetrised(graph, &ptr, &col);
-  i.reserve(ptr.size());
-  j.reserve(col.size() + static_cast<std::size_t>(graph.rows));
-  i.push_back(0);
+  pattern->i.reserve(ptr.size());
+  pattern->j.reserve(col.size() + static_cast<std::size_t>(graph.rows));
   for (Row row = 0; row < graph.rows; ++row) {
     bool diagonal = false;
     for (Offset k = ptr[row]; k < ptr[row + 1]; ++k) {
       if (!diagonal && graph.global_row(col[k]) > graph.row_start + row) {
-        j.push_back(graph.row_start + row); // PETSc's own types expect a full diagonal
+        pattern->j.push_back(graph.row_start + row); // PETSc's own types expect a full diagonal
         diagonal = true;
       }
-      j.push_back(graph.global_row(col[k]));
+      pattern->j.push_back(graph.global_row(col[k]));
     }
-    if (!diagonal) j.push_back(graph.row_start + row);
-    i.push_back(static_cast<PetscInt>(j.size()));
+    if (!diagonal) pattern->j.push_back(graph.row_start + row);
+    pattern->end_row();
   }
-  const std::vector<PetscScalar> ones(j.size(), 1.0);
-  PetscCallMPI(MPI_Comm_size(graph.comm, &size));
-  PetscCall(MatCreate(graph.comm, mat));
-  PetscCall(MatSetSizes(*mat, graph.rows, graph.rows, graph.global_rows, graph.global_rows));
-  PetscCall(MatSetType(*mat, size == 1 ? MATSEQAIJ : MATMPIAIJ));
-  if (size == 1)
-    PetscCall(MatSeqAIJSetPreallocationCSR(*mat, i.data(), j.data(), ones.data()));
-  else
-    PetscCall(MatMPIAIJSetPreallocationCSR(*mat, i.data(), j.data(), ones.data()));
+  PetscCall(pattern->create(graph.comm, graph.rows, graph.global_rows, mat));
   PetscCall(MatSetOption(*mat, MAT_SYMMETRIC, PETSC_TRUE));
   PetscCall(MatSetOption(*mat, MAT_STRUCTURALLY_SYMMETRIC, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -113,13 +103,14 @@ PetscErrorCode check(const BlockGraph &graph, const std::string &type, const Col
 
 PetscErrorCode ColoringCreate(const BlockGraph &graph, const std::string &type, PetscObject options, Coloring *coloring)
 {
+  PatternMatrix          pattern;
   Mat                    mat;
   PetscInt               n, colors;
   const ISColoringValue *values;
 
   PetscFunctionBegin;
   *coloring = Coloring();
-  PetscCall(create_graph_matrix(graph, &mat));
+  PetscCall(create_graph_matrix(graph, &pattern, &mat));
   PetscCall(apply_matcoloring(mat, type, options, &coloring->iscoloring));
   PetscCall(MatDestroy(&mat));
   PetscCall(ISColoringGetColors(coloring->iscoloring, &n, &colors, &values));

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "pc/compat.h"
+#include "setup/pattern_matrix.h"
 
 namespace mcpi {
 namespace {
@@ -38,27 +39,24 @@ void morton_order(const BlockGraph &graph, const Coordinates &coordinates, std::
   std::stable_sort(order->begin(), order->end(), [&](Row a, Row b) { return key[a] < key[b]; });
 }
 
-PetscErrorCode create_local_graph(const BlockGraph &graph, Mat *mat)
+PetscErrorCode create_local_graph(const BlockGraph &graph, PatternMatrix *pattern, Mat *mat)
 {
-  std::vector<Offset>   ptr;
-  std::vector<Row>      col;
-  std::vector<PetscInt> i(1, 0), j;
+  std::vector<Offset> ptr;
+  std::vector<Row>    col;
 
   PetscFunctionBegin;
   BlockGraphSymmetrised(graph, &ptr, &col);
+  pattern->i.reserve(ptr.size());
+  pattern->j.reserve(col.size() + static_cast<std::size_t>(graph.rows));
   for (Row row = 0; row < graph.rows; ++row) {
-    const std::size_t first = j.size();
-    j.push_back(row);
+    const std::size_t first = pattern->j.size();
+    pattern->j.push_back(row);
     for (Offset k = ptr[row]; k < ptr[row + 1]; ++k)
-      if (col[k] < graph.rows) j.push_back(col[k]);
-    std::sort(j.begin() + static_cast<std::ptrdiff_t>(first), j.end());
-    i.push_back(static_cast<PetscInt>(j.size()));
+      if (col[k] < graph.rows) pattern->j.push_back(col[k]);
+    std::sort(pattern->j.begin() + static_cast<std::ptrdiff_t>(first), pattern->j.end());
+    pattern->end_row();
   }
-  const std::vector<PetscScalar> ones(j.size(), 1.0);
-  PetscCall(MatCreate(PETSC_COMM_SELF, mat));
-  PetscCall(MatSetSizes(*mat, graph.rows, graph.rows, graph.rows, graph.rows));
-  PetscCall(MatSetType(*mat, MATSEQAIJ));
-  PetscCall(MatSeqAIJSetPreallocationCSR(*mat, i.data(), j.data(), ones.data()));
+  PetscCall(pattern->create(PETSC_COMM_SELF, graph.rows, graph.rows, mat));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -105,7 +103,8 @@ Offset touched_lines(const BlockGraph &graph, const Coloring &coloring, const st
 PetscErrorCode OrderingCreate(const BlockGraph &graph, const Coloring &coloring, PCMCPIOrderingType type, const Coordinates &coordinates,
                               std::vector<Row> *order, PCMCPIOrderingType *used)
 {
-  Mat mat = nullptr;
+  PatternMatrix pattern;
+  Mat           mat = nullptr;
 
   PetscMPIInt usable = coordinates.dim > 0 && coordinates.points.size() == static_cast<std::size_t>(coordinates.dim) * graph.rows;
 
@@ -128,7 +127,7 @@ PetscErrorCode OrderingCreate(const BlockGraph &graph, const Coloring &coloring,
   };
   Offset           least = type == PC_MCPI_ORDERING_AUTO ? touched_lines(graph, coloring, *order) : std::numeric_limits<Offset>::max();
   std::vector<Row> candidate(order->size());
-  PetscCall(create_local_graph(graph, &mat));
+  PetscCall(create_local_graph(graph, &pattern, &mat));
   for (const Candidate &c : {Candidate{PC_MCPI_ORDERING_RCM, MATORDERINGRCM}, Candidate{PC_MCPI_ORDERING_ND, MATORDERINGND}}) {
     if (type != PC_MCPI_ORDERING_AUTO && type != c.type) continue;
     PetscCall(petsc_order(mat, c.name, &candidate));

@@ -19,7 +19,8 @@ struct Entry {
 // Sorted by global column, so that sums do not depend on the partition.
 void append_row(std::vector<Entry> &row, const std::vector<int> &color, int own, ColorPlan &plan)
 {
-  std::sort(row.begin(), row.end(), [](const Entry &a, const Entry &b) { return a.global < b.global; });
+  const auto before = [](const Entry &a, const Entry &b) { return a.global < b.global; };
+  if (!std::is_sorted(row.begin(), row.end(), before)) std::sort(row.begin(), row.end(), before);
   for (const Entry &entry : row) {
     Triangle &triangle = color[entry.column] < own ? plan.lower : plan.upper;
     triangle.col.push_back(entry.column);
@@ -27,6 +28,18 @@ void append_row(std::vector<Entry> &row, const std::vector<int> &color, int own,
   }
   plan.lower.ptr.push_back(static_cast<Offset>(plan.lower.col.size()));
   plan.upper.ptr.push_back(static_cast<Offset>(plan.upper.col.size()));
+}
+
+// Empties both triangles. blocks: of both together, about half in each if the pattern is symmetric
+void start_triangles(std::size_t blocks, ColorPlan &plan)
+{
+  for (Triangle *triangle : {&plan.lower, &plan.upper}) {
+    *triangle = Triangle();
+    triangle->ptr.reserve(static_cast<std::size_t>(plan.rows) + 1);
+    triangle->ptr.push_back(0);
+    triangle->col.reserve(blocks / 2 + blocks / 64);
+    triangle->source.reserve(blocks / 2 + blocks / 64);
+  }
 }
 
 std::vector<int> column_colors(const ColorPlan &plan)
@@ -137,8 +150,7 @@ PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring, cons
 
   const std::vector<int> color = column_colors(plan);
   std::vector<Entry>     row;
-  plan.lower.ptr.assign(1, 0);
-  plan.upper.ptr.assign(1, 0);
+  start_triangles(graph.col.size(), plan);
   for (Row p = 0; p < plan.rows; ++p) {
     const Row    i     = plan.row_of[p];
     const Offset begin = graph.ptr[i];
@@ -179,10 +191,8 @@ void PlanBuildTransposed(const BlockGraph &graph, const BuiltPlan &built, ColorP
       else
         outgoing->push_back(stored[k]);
 
-  *transposed       = plan;
-  transposed->lower = transposed->upper = Triangle();
-  transposed->lower.ptr.assign(1, 0);
-  transposed->upper.ptr.assign(1, 0);
+  *transposed = plan;
+  start_triangles(graph.col.size(), *transposed);
   std::vector<Entry> row;
   for (Row p = 0; p < plan.rows; ++p) {
     const Row i = plan.row_of[p];
