@@ -1,0 +1,56 @@
+#include "sweep/schedule.h"
+
+namespace mcpi {
+
+// A transposed sweep visits the colors in the opposite order; the adjoint of forward-then-backward is again forward-then-backward.
+bool Schedule::forward(int pass) const
+{
+  return config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? pass % 2 == 0 : (config_.sweep == PC_MCPI_SWEEP_FORWARD) != application_.transposed;
+}
+
+Step Schedule::step(int pass, int k) const
+{
+  Step step;
+  step.pass           = pass;
+  step.color          = forward(pass) ? k : plan_.colors - 1 - k;
+  step.skips_boundary = skips(pass, k, true);
+  step.skips_interior = skips(pass, k, false);
+  step.boundary       = relax_rows(pass, k, step.color, true);
+  step.interior       = relax_rows(pass, k, step.color, false);
+  const bool unread   = last(pass) && k == plan_.colors - 1;
+  step.sends          = by_color() && !unread && !step.skips_boundary;
+  return step;
+}
+
+// Kept sums are those of the half-sweep before only if no ghost changed in between.
+bool Schedule::keeps_sums(bool boundary) const
+{
+  return config_.shortcuts && config_.sweep == PC_MCPI_SWEEP_SYMMETRIC && (by_color() || !boundary);
+}
+
+// Where a symmetric sweep turns, the same color comes twice in a row: at omega = 1 the second time changes nothing.
+bool Schedule::skips(int pass, int k, bool boundary) const
+{
+  return k == 0 && pass > 0 && application_.omega == 1.0 && keeps_sums(boundary);
+}
+
+Relax Schedule::relax_rows(int pass, int k, int color, bool boundary) const
+{
+  const bool keeps = keeps_sums(boundary);
+  const bool both  = !starts_from_zero(pass) && (pass == 0 || !keeps); // else only the triangle of the colors that this pass has visited
+  const bool skipped_next = k == plan_.colors - 1 && application_.omega == 1.0;
+  const int  finals       = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1; // passes with the last update of some rows
+  Relax      relax;
+  relax.begin      = boundary ? plan_.color_begin[color] : plan_.boundary_end[color];
+  relax.end        = boundary ? plan_.boundary_end[color] : plan_.color_begin[color + 1];
+  relax.lower      = both || forward(pass);
+  relax.upper      = both || !forward(pass);
+  relax.from_zero  = starts_from_zero(pass);
+  relax.use_kept   = keeps && pass > 0;
+  relax.keep       = !keeps || last(pass) ? Keep::no : skipped_next ? Keep::zero : Keep::sum;
+  relax.keep_lower = forward(pass);
+  relax.read_later = application_.omega != 1.0 || boundary || pass >= passes_ - finals;
+  return relax;
+}
+
+} // namespace mcpi
