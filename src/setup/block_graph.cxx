@@ -193,10 +193,16 @@ void BlockGraphSymmetrised(const BlockGraph &graph, std::vector<Offset> *ptr, st
   // Both lists are ascending in local rows, and in ghosts; ghosts of lower ranks come first.
   const Row above =
       graph.rows + static_cast<Row>(std::lower_bound(graph.ghosts.begin(), graph.ghosts.end(), graph.row_start) - graph.ghosts.begin());
-  std::vector<Row> ghosts;
+  std::vector<Row> ghosts, sorted;
   for (Row i = 0; i < graph.rows; ++i) {
-    const auto begin = graph.col.begin() + graph.ptr[i], end = graph.col.begin() + graph.ptr[i + 1],
-               local_end = std::lower_bound(begin, end, graph.rows);
+    auto begin = graph.col.begin() + graph.ptr[i], end = graph.col.begin() + graph.ptr[i + 1];
+    if (!std::is_sorted(begin, end)) { // BAIJ made of a user's arrays
+      sorted.assign(begin, end);
+      std::sort(sorted.begin(), sorted.end());
+      begin = sorted.begin();
+      end   = sorted.end();
+    }
+    const auto local_end = std::lower_bound(begin, end, graph.rows);
     ghosts.clear();
     std::set_union(local_end, end, graph.in_col.begin() + graph.in_ptr[i], graph.in_col.begin() + graph.in_ptr[i + 1],
                    std::back_inserter(ghosts));

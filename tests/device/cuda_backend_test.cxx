@@ -85,16 +85,22 @@ class CudaBackend : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(BlockSizes, CudaBackend, testing::Range(1, 67));
 INSTANTIATE_TEST_SUITE_P(LargeBlocks, CudaBackend, testing::Values(100, 130));
 
+// Of few rows where a host takes long
+Pattern pattern_for(int bs)
+{
+  return random_pattern(bs <= 17 ? 36 : bs < 100 ? 8 : 4, 2, 1);
+}
+
 TEST_P(CudaBackend, AgreesWithTheReferenceInEveryCombination)
 {
   const int bs = GetParam();
-  compare(random_pattern(bs <= 17 ? 36 : 8, 2, 1), bs, bs <= 8 ? 5 : bs <= 17 ? 23 : 61, 3);
+  compare(pattern_for(bs), bs, bs <= 8 ? 5 : bs <= 17 ? 23 : bs < 100 ? 61 : 199, 3);
 }
 
 TEST_P(CudaBackend, AgreesWithTheReferenceWhereProductsReadRoundedVectors)
 {
   const int bs = GetParam();
-  compare_gathered(random_pattern(bs <= 17 ? 36 : 8, 2, 1), bs, bs <= 8 ? 7 : bs <= 17 ? 29 : 61, 3);
+  compare_gathered(pattern_for(bs), bs, bs <= 8 ? 7 : bs <= 17 ? 29 : bs < 100 ? 61 : 199, 3);
 }
 
 // Rows with more blocks than a thread block takes at a time, and tiles of many rows
@@ -143,6 +149,32 @@ TEST(CudaKernels, OfEachFamilyAgreeWithTheReference)
       EXPECT_LT(difference(cuda.apply(run, rhs, x), reference.apply(run, rhs, x)), family.rounded ? kGatherTolerance : tolerance(config))
           << "bs " << family.bs << " " << name(cuda_kind(config)) << " " << name(run);
     }
+  }
+}
+
+// Full tiles, several items a thread: two colors of so many blocks that tiles are as large as they get.
+TEST(CudaBackendTiles, AsLargeAsTheyGet)
+{
+  constexpr Row kRows = 16000, kReach = 19;
+  Pattern       pattern(kRows);
+  for (Row row = 0; row < kRows; ++row)
+    for (Row step = 1; step <= kReach; step += 2)
+      for (const Row column : {(row + step) % kRows, (row + kRows - step) % kRows})
+        pattern[static_cast<std::size_t>(row)].push_back(column);
+  for (auto &row : pattern) std::sort(row.begin(), row.end());
+  for (const int bs : {1, 3, 5, 8}) {
+    const Problem problem(pattern, bs, 1);
+    const auto &[matrix, ranks, b, guess] = problem;
+    for (const PCMCPIPrecision storage : {PC_MCPI_PRECISION_FP32, PC_MCPI_PRECISION_FP16, PC_MCPI_PRECISION_INT8, PC_MCPI_PRECISION_INT4})
+      for (const bool rounded : {false, true}) {
+        const BackendConfig config{{storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false, rounded};
+        System              reference(ranks, {config, nullptr}), cuda(ranks, cuda_kind(config));
+        for (System *system : {&reference, &cuda}) ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
+        reference.adopt(cuda);
+        const Smoothing run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 2, true);
+        EXPECT_LT(difference(cuda.apply(run, b, guess), reference.apply(run, b, guess)), rounded ? kGatherTolerance : tolerance(config))
+            << "bs " << bs << " " << name(cuda_kind(config));
+      }
   }
 }
 

@@ -77,6 +77,39 @@ TEST(types_of_one_symmetric_matrix_give_the_same_bits)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+TEST(columns_of_a_users_arrays_come_in_any_order)
+{
+  const BlockMatrix     matrix = make_matrix(1, random_pattern(60, 3, false));
+  const Values          b      = noise(matrix.rows(), 1);
+  std::vector<PetscInt> i = matrix.ptr, j = matrix.col;
+  Values                a = matrix.values;
+  OwnedMat              sorted, shuffled;
+
+  PetscFunctionBeginUser;
+  if (world_size() > 1) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt row = 0; row < matrix.n; ++row) {
+    std::reverse(j.begin() + i[row], j.begin() + i[row + 1]);
+    std::reverse(a.begin() + i[row], a.begin() + i[row + 1]);
+  }
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &sorted));
+  PetscCall(MatCreateSeqBAIJWithArrays(PETSC_COMM_SELF, 1, matrix.n, matrix.n, i.data(), j.data(), a.data(), shuffled.out()));
+  for (const char *type : {"jplf", "jp", "greedy", "sl"}) {
+    const std::string options = std::string("-pc_mcpi_its 2 -pc_mcpi_mat_coloring_type ") + type;
+    Preconditioner    of_sorted, of_shuffled;
+    std::vector<int>  color, same;
+    Values            x, y;
+    PetscCall(create_pc(sorted, options, &of_sorted));
+    PetscCall(create_pc(shuffled, options, &of_shuffled));
+    PetscCall(apply(of_sorted, b, &x));
+    PetscCall(apply(of_shuffled, b, &y));
+    PetscCall(gather_colors(of_sorted, &color));
+    PetscCall(gather_colors(of_shuffled, &same));
+    CHECK(color == same);
+    CHECK(x == y);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 TEST(entries_missing_inside_blocks_of_aij_are_zeros)
 {
   Recipe recipe;

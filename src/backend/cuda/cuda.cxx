@@ -17,11 +17,8 @@ class CudaBackend final : public Backend {
 public:
   CudaBackend(const ColorPlan &plan, const BackendConfig &config)
       : plan_(plan), config_(config), number_(config.double_vectors ? sizeof(double) : sizeof(float)), forward_(plan, config),
-        row_of_(plan.row_of), setup_(config, forward_, row_of_.data())
+        row_of_(plan.row_of), plan_row_(inverse(plan.row_of)), setup_(config, forward_, row_of_.data(), plan_row_.data())
   {
-    std::vector<Row> plan_row(plan.row_of.size());
-    for (Row row = 0; row < plan.rows; ++row) plan_row[static_cast<std::size_t>(plan.row_of[row])] = row;
-    plan_row_.upload(plan_row);
     reserve(1);
   }
 
@@ -198,6 +195,13 @@ private:
     RunKey    key;
     GraphExec graph;
   };
+
+  static std::vector<Row> inverse(const std::vector<Row> &permutation)
+  {
+    std::vector<Row> result(permutation.size());
+    for (std::size_t k = 0; k < result.size(); ++k) result[static_cast<std::size_t>(permutation[k])] = static_cast<Row>(k);
+    return result;
+  }
 
   bool rounded() const { return config_.bfp16_gather && !config_.double_vectors; }
   bool prescaled() const { return config_.numeric.form == PC_MCPI_FORM_PRESCALED; }

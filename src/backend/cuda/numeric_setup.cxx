@@ -13,8 +13,8 @@ constexpr std::size_t kMostScratch = 512UL << 20U; // bytes, for blocks that sha
 
 } // namespace
 
-NumericSetup::NumericSetup(const BackendConfig &config, Operator &target, const Row *row_of)
-    : config_(config.numeric), target_(target), row_of_(row_of), plan_(target.plan()), bs_(plan_.bs),
+NumericSetup::NumericSetup(const BackendConfig &config, Operator &target, const Row *row_of, const Row *plan_row)
+    : config_(config.numeric), target_(target), row_of_(row_of), plan_row_(plan_row), plan_(target.plan()), bs_(plan_.bs),
       square_(static_cast<std::size_t>(bs_) * bs_),
       kernel_(by_storage(config_.storage, [&]<PCMCPIPrecision storage> { return setup_kernel<storage>(plan_.bs, target.packed()); })),
       keeper_(config_, bs_, Operator::may_pack(bs_, config))
@@ -38,8 +38,8 @@ NumericSetup::NumericSetup(const BackendConfig &config, Operator &target, const 
 
 std::size_t NumericSetup::bytes() const
 {
-  return (feed_ ? feed_->bytes() : 0) + plan_row_.bytes() + tile_of_.bytes() + place_[0].bytes() + place_[1].bytes() + maxima_.bytes() +
-         diagonal_map_.bytes() + scales_.bytes() + scratch_.bytes() + bad_.bytes();
+  return (feed_ ? feed_->bytes() : 0) + tile_of_.bytes() + place_[0].bytes() + place_[1].bytes() + maxima_.bytes() + diagonal_map_.bytes() +
+         scales_.bytes() + scratch_.bytes() + bad_.bytes();
 }
 
 // Where each block of the matrix goes
@@ -47,10 +47,9 @@ void NumericSetup::prepare(BlockRows &source)
 {
   if (feed_ && feed_->serves(source)) return;
   const auto       size = static_cast<std::size_t>(plan_.rows);
-  std::vector<Row> plan_row(size), count(size);
+  std::vector<Row> count(size);
   for (Row row = 0; row < plan_.rows; ++row) {
     const auto at = static_cast<std::size_t>(plan_.row_of[static_cast<std::size_t>(row)]);
-    plan_row[at]  = row;
     for (const Triangle *triangle : {&plan_.lower, &plan_.upper})
       count[at] += static_cast<Row>(triangle->ptr[row + 1] - triangle->ptr[row]);
   }
@@ -69,7 +68,6 @@ void NumericSetup::prepare(BlockRows &source)
     else
       place[1][static_cast<std::size_t>(feed_->piece(1).ptr[matrix_row] + number - in_first)] = at;
   });
-  plan_row_.upload(plan_row);
   tile_of_.upload(tile_of);
   for (int p = 0; p < 2; ++p) place_[p].upload(place[p]);
 }
@@ -102,7 +100,7 @@ void NumericSetup::convert(BlockRows &source, bool store, NumericStatus &status,
   if (store) target_.set_largest(keeper_.largest());
   const StoredNumbers to = target_.numbers();
   SetupArgs           args{};
-  args.plan_row     = plan_row_.data();
+  args.plan_row     = plan_row_;
   args.diagonal     = feed_->diagonal();
   args.tile_of      = tile_of_.data();
   args.tiles        = to.tiles;

@@ -12,8 +12,8 @@ namespace mcpi::cuda {
 
 class NumericSetup {
 public:
-  // row_of: the plan's, on the device
-  NumericSetup(const BackendConfig &config, Operator &target, const Row *row_of);
+  // row_of: the plan's, plan_row: its inverse, on the device
+  NumericSetup(const BackendConfig &config, Operator &target, const Row *row_of, const Row *plan_row);
 
   // See StoredMatrix::refresh(). If the device fails, problem says why.
   int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status, std::string &problem, cudaStream_t stream);
@@ -34,7 +34,7 @@ private:
 
   const NumericConfig             config_;
   Operator                       &target_;
-  const Row                      *row_of_;
+  const Row                      *row_of_, *plan_row_;
   const ColorPlan                &plan_;
   const int                       bs_;
   const std::size_t               square_;
@@ -42,7 +42,6 @@ private:
   unsigned                        most_blocks_ = 1; // that run at a time
   ScaleKeeper                     keeper_;
   std::unique_ptr<ValueFeed>      feed_;
-  DeviceArray<Row>                plan_row_;
   DeviceArray<std::uint32_t>      tile_of_, place_[2], maxima_;
   DeviceArray<double>             diagonal_map_, scales_, scratch_;
   DeviceArray<unsigned long long> bad_;
