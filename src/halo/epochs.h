@@ -20,7 +20,8 @@ public:
   // of what step `k` of a pass reads from ghosts of a color; kNone: they have not been sent yet
   unsigned expected(int pass, int k, int color) const
   {
-    return expected_[static_cast<std::size_t>((pass * colors_ + k) * colors_ + color)];
+    const auto colors = static_cast<std::size_t>(colors_);
+    return expected_[(static_cast<std::size_t>(pass) * colors + static_cast<std::size_t>(k)) * colors + static_cast<std::size_t>(color)];
   }
   // How many an application uses up
   unsigned count() const { return count_; }
