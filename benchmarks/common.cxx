@@ -1,7 +1,10 @@
 #include "common.h"
 
 #include <algorithm>
+#include <fstream>
 #include <sstream>
+
+#include "petscmcpi.h"
 
 #if PETSC_VERSION_LT(3, 19, 0)
 #define PETSC_SUCCESS 0
@@ -56,11 +59,36 @@ double Median(std::vector<double> values)
   return values[values.size() / 2];
 }
 
-std::string CommandLine(int argc, char **argv)
+PetscErrorCode StartDocument(const char *benchmark, const CommonOptions &options, int argc, char **argv, nlohmann::json *document)
 {
+  char        version[256];
   std::string command;
+
+  PetscFunctionBegin;
+  PetscCall(PetscGetVersion(version, sizeof(version)));
   for (int i = 0; i < argc; ++i) command += (i ? " " : "") + std::string(argv[i]);
-  return command;
+  *document = {{"benchmark", benchmark}, {"commit", options.commit}, {"petsc", version}, {"command", command}};
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode WriteDocument(const CommonOptions &options, const nlohmann::json &document)
+{
+  PetscMPIInt rank;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  if (rank == 0 && !options.json.empty()) std::ofstream(options.json) << document.dump(1) << '\n';
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int Main(int argc, char **argv, const char *help, PetscErrorCode (*run)(int argc, char **argv))
+{
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, nullptr, help));
+  PetscCall(PCMCPIRegister());
+  PetscCall(run(argc, argv));
+  PetscCall(PetscFinalize());
+  return 0;
 }
 
 } // namespace bench

@@ -3,6 +3,7 @@
 
 #include <petscsys.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,14 @@ PetscErrorCode ReadCommonOptions(CommonOptions *options);
 PetscErrorCode ReadText(const char *option, std::string *text);
 PetscErrorCode ReadList(const char *option, std::vector<std::string> *list); // separated by commas
 
-double      Median(std::vector<double> values);
-std::string CommandLine(int argc, char **argv);
+double Median(std::vector<double> values);
+
+// Of a result: benchmark, commit, PETSc's version, command
+PetscErrorCode StartDocument(const char *benchmark, const CommonOptions &options, int argc, char **argv, nlohmann::json *document);
+// Rank 0 writes it to -json, if that is given.
+PetscErrorCode WriteDocument(const CommonOptions &options, const nlohmann::json &document);
+
+// What main() of every benchmark does: PETSc with mcpi around run
+int Main(int argc, char **argv, const char *help, PetscErrorCode (*run)(int argc, char **argv));
 
 } // namespace bench

@@ -10,7 +10,6 @@ static char help[] =
 
 #include <cmath>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -134,10 +133,9 @@ PetscErrorCode run(int argc, char **argv)
   Vec         b;
   PetscInt    begin, end;
   PetscMPIInt ranks, rank;
-  char        version[256];
+  Json        record;
 
   PetscFunctionBegin;
-  PetscCall(PCMCPIRegister());
   PetscCall(bench::ReadCommonOptions(&options));
   PetscCall(PetscOptionsGetReal(nullptr, nullptr, "-growth", &options.growth, nullptr));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
@@ -151,17 +149,10 @@ PetscErrorCode run(int argc, char **argv)
   for (PetscInt i = begin; i < end; ++i) PetscCall(VecSetValue(b, i, std::sin(0.37 * static_cast<PetscReal>(i)), INSERT_VALUES));
   PetscCall(VecAssemblyBegin(b));
   PetscCall(VecAssemblyEnd(b));
-  PetscCall(PetscGetVersion(version, sizeof(version)));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d ranks, %d block rows, bs %d, %d sweeps, edges 1 to %.0f\n", ranks, (int)graph.rows(), (int)bs,
                         (int)options.sweeps, (double)std::pow(options.growth, static_cast<PetscReal>(graph.n - 1))));
-  Json record = {{"benchmark", "convergence"},
-                 {"commit", options.commit},
-                 {"petsc", version},
-                 {"command", bench::CommandLine(argc, argv)},
-                 {"ranks", ranks},
-                 {"rows", graph.rows()},
-                 {"bs", bs},
-                 {"sweeps", options.sweeps}};
+  PetscCall(bench::StartDocument("convergence", options, argc, argv, &record));
+  record.update({{"ranks", ranks}, {"rows", graph.rows()}, {"bs", bs}, {"sweeps", options.sweeps}});
   for (const Method &method : kMethods) PetscCall(solve(options, method, mat, b, &record["results"]));
   if (rank == 0 && !options.json.empty()) append(options.json, record);
   PetscCall(VecDestroy(&b));
@@ -173,9 +164,5 @@ PetscErrorCode run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-  PetscFunctionBeginUser;
-  PetscCall(PetscInitialize(&argc, &argv, nullptr, help));
-  PetscCall(run(argc, argv));
-  PetscCall(PetscFinalize());
-  return 0;
+  return bench::Main(argc, argv, help, run);
 }

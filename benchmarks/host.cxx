@@ -8,7 +8,6 @@ static char help[] = "Time per sweep of PCMCPI on CPUs beside PCSOR on the same 
 #include <cmath>
 #include <fstream>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -262,27 +261,19 @@ std::string processor()
 PetscErrorCode run(int argc, char **argv)
 {
   Options     options{60, 16, 7, {1, 2, 3, 4, 5, 6, 7, 8, 16}, "tet", {}, {}};
-  PetscMPIInt size, rank;
-  char        version[256];
+  PetscMPIInt size;
   Json        document;
 
   PetscFunctionBegin;
-  PetscCall(PCMCPIRegister());
   PetscCall(bench::ReadCommonOptions(&options));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-  PetscCall(PetscGetVersion(version, sizeof(version)));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %d ranks\n", processor().c_str(), (int)size));
-  document = {
-      {"benchmark", "host"},  {"commit", options.commit},
-      {"petsc", version},     {"processor", processor()},
-      {"ranks", size},        {"command", bench::CommandLine(argc, argv)},
-      {"mesh", options.mesh}, {"rows", options.n * options.n * options.n},
-  };
+  PetscCall(bench::StartDocument("host", options, argc, argv, &document));
+  document.update({{"processor", processor()}, {"ranks", size}, {"mesh", options.mesh}, {"rows", options.n * options.n * options.n}});
   const bench::VertexGraph graph = bench::MakeGraph(options.mesh, options.n);
   PetscCall(run_colorings(graph, &document["colorings"]));
   for (const PetscInt bs : options.bs) PetscCall(run_block_size(options, graph, bs, &document["results"]));
-  if (rank == 0 && !options.json.empty()) std::ofstream(options.json) << document.dump(1) << '\n';
+  PetscCall(bench::WriteDocument(options, document));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -290,9 +281,5 @@ PetscErrorCode run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-  PetscFunctionBeginUser;
-  PetscCall(PetscInitialize(&argc, &argv, nullptr, help));
-  PetscCall(run(argc, argv));
-  PetscCall(PetscFinalize());
-  return 0;
+  return bench::Main(argc, argv, help, run);
 }

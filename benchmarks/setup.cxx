@@ -9,9 +9,6 @@ static char help[] =
 #include <petscdevice_cuda.h>
 #include <petscksp.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
 #include "common.h"
 #include "mesh.h"
 #include "petscmcpi.h"
@@ -184,26 +181,21 @@ PetscErrorCode run_type(const Options &options, const bench::VertexGraph &graph,
 PetscErrorCode run(int argc, char **argv)
 {
   Options        options;
-  char           version[256];
   cudaDeviceProp device;
+  Json           document;
 
   PetscFunctionBegin;
-  PetscCall(PCMCPIRegister());
   PetscCall(PetscLogDefaultBegin());
   PetscCall(bench::ReadCommonOptions(&options));
   PetscCall(bench::ReadList("-precision", &options.precisions));
   PetscCall(bench::ReadList("-type", &options.types));
-  PetscCall(PetscGetVersion(version, sizeof(version)));
   PetscCallCUDA(cudaGetDeviceProperties(&device, 0));
-  Json                     document = {{"benchmark", "setup"},
-                                       {"commit", options.commit},
-                                       {"petsc", version},
-                                       {"gpu", device.name},
-                                       {"command", bench::CommandLine(argc, argv)}};
-  const bench::VertexGraph graph    = bench::MakeGraph(options.mesh, options.n);
+  PetscCall(bench::StartDocument("setup", options, argc, argv, &document));
+  document["gpu"]                = device.name;
+  const bench::VertexGraph graph = bench::MakeGraph(options.mesh, options.n);
   for (const PetscInt bs : options.bs)
     for (const std::string &type : options.types) PetscCall(run_type(options, graph, bs, type, &document["results"]));
-  if (!options.json.empty()) std::ofstream(options.json) << document.dump(1) << '\n';
+  PetscCall(bench::WriteDocument(options, document));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -211,9 +203,5 @@ PetscErrorCode run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-  PetscFunctionBeginUser;
-  PetscCall(PetscInitialize(&argc, &argv, nullptr, help));
-  PetscCall(run(argc, argv));
-  PetscCall(PetscFinalize());
-  return 0;
+  return bench::Main(argc, argv, help, run);
 }

@@ -10,8 +10,6 @@ static char help[] =
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -237,27 +235,20 @@ PetscErrorCode read_options(Options *options)
 PetscErrorCode run(int argc, char **argv)
 {
   Options        options;
-  char           version[256];
   cudaDeviceProp device;
   Json           document;
 
   PetscFunctionBegin;
-  PetscCall(PCMCPIRegister());
   PetscCall(read_options(&options));
-  PetscCall(PetscGetVersion(version, sizeof(version)));
   PetscCallCUDA(cudaGetDeviceProperties(&device, 0));
   const double read = device_read_bandwidth();
   PetscCheck(read > 0, PETSC_COMM_SELF, PETSC_ERR_GPU, "The read bandwidth could not be measured");
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, reads %.0f GB/s\n", device.name, read / 1e9));
-  document                       = {{"benchmark", "sweep"},
-                                    {"commit", options.commit},
-                                    {"petsc", version},
-                                    {"gpu", device.name},
-                                    {"command", bench::CommandLine(argc, argv)},
-                                    {"read_gigabytes_per_second", read / 1e9}};
+  PetscCall(bench::StartDocument("sweep", options, argc, argv, &document));
+  document.update({{"gpu", device.name}, {"read_gigabytes_per_second", read / 1e9}});
   const bench::VertexGraph graph = bench::MakeGraph(options.mesh, options.n);
   for (const PetscInt bs : options.bs) PetscCall(run_block_size(options, graph, bs, read, &document["results"]));
-  if (!options.json.empty()) std::ofstream(options.json) << document.dump(1) << '\n';
+  PetscCall(bench::WriteDocument(options, document));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -265,9 +256,5 @@ PetscErrorCode run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-  PetscFunctionBeginUser;
-  PetscCall(PetscInitialize(&argc, &argv, nullptr, help));
-  PetscCall(run(argc, argv));
-  PetscCall(PetscFinalize());
-  return 0;
+  return bench::Main(argc, argv, help, run);
 }
