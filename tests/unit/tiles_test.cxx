@@ -35,16 +35,16 @@ TEST(Tiles, HoldEveryRowOfAColorOnceAndNoMoreThanAThreadBlockTakes)
   for (const int bs : {1, 3, 8})
     for (const int capacity : {16, 128, 384}) {
       const Problem    problem(400, bs);
-      const ColorPlan &plan    = problem.plan();
-      const int        threads = 128;
-      const TileLayout layout  = make_tiles(plan, item_shape(PC_MCPI_PRECISION_FP32, bs), threads, capacity);
+      const ColorPlan &plan   = problem.plan();
+      const int        rows   = tile_rows(128, bs);
+      const TileLayout layout = make_tiles(plan, item_shape(PC_MCPI_PRECISION_FP32, bs), rows, capacity);
       ASSERT_EQ(layout.part_begin.size(), 2 * static_cast<std::size_t>(plan.colors) + 1);
       Row next = 0;
       for (int part = 0; part < 2 * plan.colors; ++part) {
         for (std::uint32_t t = layout.part_begin[part]; t < layout.part_begin[part + 1]; ++t) {
           const Tile &tile = layout.tiles[t];
           EXPECT_EQ(static_cast<Row>(tile.row), next);
-          EXPECT_LE(rows_of(tile), static_cast<std::uint32_t>(tile_rows(threads, bs)));
+          EXPECT_LE(rows_of(tile), static_cast<std::uint32_t>(rows));
           if (rows_of(tile) > 1) {
             EXPECT_LE((tile.rows_lower & kLowerMask) + tile.upper, static_cast<std::uint32_t>(capacity));
           }

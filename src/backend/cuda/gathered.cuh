@@ -36,18 +36,22 @@ struct Mantissas {
 __device__ __forceinline__ Mantissas mantissas_of(const float *x, int bs)
 {
   std::uint32_t largest = 0;
+#pragma unroll
   for (int i = 0; i < bs; ++i) largest = max(largest, magnitude(x[i]));
   return Mantissas(largest);
 }
 
-// The copy of one block row by one thread
-__device__ __forceinline__ void store_gathered(std::uint32_t *gathered, std::size_t entry, int bs, const float *x)
+// The copy of one block row by one thread. size: bs where it is known
+template <int size = 0>
+__device__ __forceinline__ void store_gathered(std::uint32_t *gathered, std::size_t entry, int any_bs, const float *x)
 {
+  const int       bs        = size > 0 ? size : any_bs;
   const Mantissas mantissas = mantissas_of(x, bs);
   const auto      half      = [&](int i) {
     return i > bs ? 0U : static_cast<std::uint32_t>(i == bs ? mantissas.exponent : mantissas.of(x[i < bs ? i : 0])) & 0xffffU;
   };
   std::uint32_t *out = gathered + entry * static_cast<std::size_t>(gather_words(bs));
+#pragma unroll
   for (int w = 0; w < gather_words(bs); ++w) out[w] = half(2 * w) | half(2 * w + 1) << 16U;
 }
 

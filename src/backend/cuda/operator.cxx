@@ -42,7 +42,7 @@ Operator::Operator(const ColorPlan &plan, const BackendConfig &config)
 
 void Operator::init_small()
 {
-  layout_ = make_tiles(plan_, item_shape(storage_, plan_.bs, packed_), kernel_.threads, kernel_.capacity);
+  layout_ = make_tiles(plan_, item_shape(storage_, plan_.bs, packed_), kernel_.tile_rows, kernel_.capacity);
   tiles_.upload(layout_.tiles);
   ends_.upload(layout_.ends);
   blocks_.resize(layout_.bytes);

@@ -31,6 +31,21 @@ struct BlockHead {
   int exponent;
 };
 
+// A number in both of the vectors' precisions: kernels do not convert it
+struct Scalar {
+  double wide;
+  float  narrow;
+
+  Scalar(double value) : wide(value), narrow(static_cast<float>(value)) {}
+  template <class T> __host__ __device__ T as() const
+  {
+    if constexpr (sizeof(T) == sizeof(double))
+      return wide;
+    else
+      return narrow;
+  }
+};
+
 // Pointers to the operator, then to vectors in the sweep's precision, in plan order: entry (row*nrhs + r)*bs + i
 struct RelaxArgs {
   const Tile      *tiles; // small blocks: of this launch
@@ -44,7 +59,7 @@ struct RelaxArgs {
   std::uint32_t   *gathered; // small blocks: x rounded to gather_words() a row and right-hand side, if products read that
   const void      *read;     // large blocks: what products read, x or its rounded values
   const double    *diagonal; // inverse blocks, column-major, plan order
-  double           alpha, omega;
+  Scalar           alpha = 1.0, omega = 1.0;
   std::uint32_t    first_row, row_count, capacity; // large blocks; capacity: blocks in a thread block of relax_resident
   int              bs, nrhs;
   unsigned         flags;
@@ -52,11 +67,11 @@ struct RelaxArgs {
   StreamShape      stream; // large blocks
 };
 
-// A kernel with how it wants to be launched. Small blocks: capacity is for make_tiles(), simple is for one right-hand side and no long rows.
+// A kernel with how it wants to be launched. Small blocks: capacity and tile_rows are for make_tiles(), simple is for one right-hand side and no long rows.
 // Large blocks: capacity is 0, function streams rows, simple is for rows that fit shared memory, if there is one for this block size.
 struct RelaxKernel {
   const void   *function = nullptr, *simple = nullptr;
-  int           threads = 0, capacity = 0;
+  int           threads = 0, capacity = 0, tile_rows = 0;
   StreamShape   stream{};
   ResidentShape resident{};
 };

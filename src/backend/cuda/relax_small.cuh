@@ -1,239 +1,12 @@
-// Relaxation with small blocks: a thread block takes a tile of whole rows, each thread some items, then each thread one component of the rows.
+// Relaxation with small blocks: a thread block takes a tile of whole rows, each thread some items, then each thread a row or one component of one.
 #pragma once
 
 #include <type_traits>
 
-#include "backend/cuda/gathered.cuh"
-#include "backend/cuda/load_once.cuh"
-#include "backend/cuda/relax_update.cuh"
+#include "backend/cuda/item.cuh"
+#include "backend/cuda/parts.cuh"
 
 namespace mcpi::cuda {
-
-// x of one block column, for a thread's item
-template <class T, int columns> struct PlainX {
-  T value[columns];
-
-  // first: the item's first column in its block; whole: no item of a block has fewer columns
-  template <bool whole> __device__ __forceinline__ void load(const RelaxArgs &args, std::size_t entry, int bs, int first)
-  {
-    const T *x = static_cast<const T *>(args.x) + entry * static_cast<std::size_t>(bs) + first;
-#pragma unroll
-    for (int j = 0; j < columns; ++j) {
-      value[j] = 0;
-      if (whole || first + j < bs) value[j] = x[j];
-    }
-  }
-  __device__ __forceinline__ T operator()(int j) const
-  {
-    return value[j];
-  }
-};
-
-// The same from the rounded copy; first is even
-template <int columns> struct RoundedX {
-  static constexpr int words = (columns + 1) / 2;
-  std::uint32_t        mantissa[words];
-  int                  exponent;
-
-  template <bool> __device__ __forceinline__ void load(const RelaxArgs &args, std::size_t entry, int bs, int first)
-  {
-    const std::uint32_t *x = args.gathered + entry * static_cast<std::size_t>(gather_words(bs));
-    if (columns == bs && gather_words(columns) % 4 == 0) {
-      const uint4 v = *reinterpret_cast<const uint4 *>(x);
-      take(0, v.x);
-      take(1, v.y);
-      take(2, v.z);
-      take(3, v.w);
-    } else if (columns == bs && gather_words(columns) == 2) {
-      const uint2 v = *reinterpret_cast<const uint2 *>(x);
-      take(0, v.x);
-      take(1, v.y);
-    } else {
-#pragma unroll
-      for (int w = 0; w < words; ++w) mantissa[w] = x[first / 2 + w];
-      exponent = bs % 2 ? high_half(columns == bs ? mantissa[words - 1] : x[bs / 2]) : low_half(x[bs / 2]);
-    }
-  }
-  __device__ __forceinline__ float operator()(int j) const
-  {
-    return half_to_float(mantissa[j / 2], j % 2) * gather_quantum(exponent);
-  }
-
-  // Mantissa j in the low or the high half of a word, zero beside it
-  __device__ __forceinline__ std::uint32_t half(int j, int high) const
-  {
-    if (high) return j % 2 ? mantissa[j / 2] & 0xffff0000U : mantissa[j / 2] << 16;
-    return j % 2 ? mantissa[j / 2] >> 16 : mantissa[j / 2] & 0xffffU;
-  }
-
-private:
-  __device__ __forceinline__ void take(int w, std::uint32_t word)
-  {
-    if (w < words) mantissa[w] = word;
-    if (w == columns / 2) exponent = columns % 2 ? high_half(word) : low_half(word);
-  }
-};
-
-// a . b + c of two signed halves and the low or the high two bytes of b
-__device__ __forceinline__ int dot_low(std::uint32_t a, std::uint32_t b, int c)
-{
-  int sum;
-  asm("dp2a.lo.s32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
-  return sum;
-}
-__device__ __forceinline__ int dot_high(std::uint32_t a, std::uint32_t b, int c)
-{
-  int sum;
-  asm("dp2a.hi.s32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
-  return sum;
-}
-
-template <PCMCPIPrecision storage, int bs, bool packed> struct Item {
-  static constexpr ItemShape shape = item_shape(storage, bs, packed);
-  static constexpr int       words = shape.bytes / 4;
-  std::uint32_t              word[words];
-
-  // Item k of a tile of count stored items. The column comes first: what it leads to is loaded while the numbers are still on their way.
-  __device__ __forceinline__ void load(const std::byte *tile, std::uint32_t count, std::uint32_t k)
-  {
-    constexpr int    pieces = shape.pieces();
-    const uint4     *piece  = reinterpret_cast<const uint4 *>(tile) + k;
-    const std::byte *rest   = tile + static_cast<std::size_t>(pieces) * kPiece * count;
-    if constexpr ((shape.bytes & 4) != 0) {
-      const std::byte *last = rest + ((shape.bytes & 8) != 0 ? static_cast<std::size_t>(8) * count : 0);
-      word[words - 1]       = load_once(reinterpret_cast<const std::uint32_t *>(last) + k);
-    }
-    if constexpr ((shape.bytes & 8) != 0) {
-      const uint2 v        = load_once(reinterpret_cast<const uint2 *>(rest) + k);
-      word[4 * pieces]     = v.x;
-      word[4 * pieces + 1] = v.y;
-    }
-#pragma unroll
-    for (int q = pieces - 1; q >= 0; --q) {
-      const uint4 v   = load_once(piece + static_cast<std::size_t>(q) * count);
-      word[4 * q]     = v.x;
-      word[4 * q + 1] = v.y;
-      word[4 * q + 2] = v.z;
-      word[4 * q + 3] = v.w;
-    }
-  }
-
-  __device__ __forceinline__ Row column(const HeadBits &head) const
-  {
-    if constexpr (packed) return static_cast<Row>(word[words - 1] >> shape.shift & ((1U << head.column_bits) - 1U));
-    return static_cast<Row>(word[words - 1]);
-  }
-  __device__ __forceinline__ int exponent(const HeadBits &head) const
-  {
-    if constexpr (packed) return head.exponent_base + static_cast<int>(word[words - 1] >> (shape.shift + head.column_bits));
-    constexpr int at = shape.numbers;
-    return static_cast<signed char>(word[at / 4] >> (8 * (at % 4)));
-  }
-
-  // y[i * stride] = sum over its columns j of number(i, j) * x(j)
-  template <class T, class X> __device__ __forceinline__ void multiply(const X &x, const HeadBits &head, T *y, int stride) const
-  {
-    T xj[shape.columns], sum[bs] = {};
-#pragma unroll
-    for (int j = 0; j < shape.columns; ++j) xj[j] = x(j);
-#pragma unroll
-    for (int j = 0; j < shape.columns; ++j)
-#pragma unroll
-      for (int i = 0; i < bs; ++i) sum[i] += number<storage, T>(word, number_slot(storage, bs, i, j)) * xj[j];
-    if constexpr (has_exponent(storage)) {
-      const T scale = power_of_two<T>(exponent(head));
-#pragma unroll
-      for (int i = 0; i < bs; ++i) sum[i] *= scale;
-    }
-#pragma unroll
-    for (int i = 0; i < bs; ++i) y[i * stride] = sum[i];
-  }
-
-  // The same in integers, exact but for one rounding of the sum to a float
-  __device__ __forceinline__ void multiply_integers(const RoundedX<bs> &x, const HeadBits &head, float *y, int stride) const
-  {
-    constexpr int   quads = bs / 4;
-    constexpr bool  few   = storage == PC_MCPI_PRECISION_INT4; // sums below 2^22: as last bits of 1.5 * 2^23 they are floats already
-    constexpr float kFew  = 12582912.0f;
-    const float     scale = power_of_two<float>(exponent(head)) * gather_quantum(x.exponent);
-    int             start = few ? __float_as_int(kFew) : 0;
-    if constexpr (few) { // less what the bias of a row's numbers adds up to
-      static_assert(kNibbleShift == 8 && bs * kNibbleShift * kGatherLimit < 1 << 22);
-      constexpr std::uint32_t kMinusBias = 0xf8f8f8f8U;
-#pragma unroll
-      for (int w = 0; w < bs / 2; ++w) start = dot_low(x.mantissa[w], kMinusBias, start);
-      if (bs % 2) start = dot_low(x.half(bs - 1, 0), kMinusBias, start);
-    }
-    int sum[bs];
-#pragma unroll
-    for (int i = 0; i < bs; ++i) {
-      sum[i] = start;
-#pragma unroll
-      for (int q = 0; q < quads; ++q) {
-        const std::uint32_t four = quad(number_slot(storage, bs, i, 4 * q));
-        sum[i]                   = dot_high(x.mantissa[2 * q + 1], four, dot_low(x.mantissa[2 * q], four, sum[i]));
-      }
-    }
-    // Columns left over: one byte of four counts, so the other half of x is zero.
-#pragma unroll
-    for (int j = 4 * quads; j < bs; ++j)
-#pragma unroll
-      for (int i = 0; i < bs; ++i) {
-        const int           slot = number_slot(storage, bs, i, j), byte = byte_of(slot);
-        const std::uint32_t four = quad(slot), half = x.half(j, byte % 2);
-        sum[i] = byte < 2 ? dot_low(half, four, sum[i]) : dot_high(half, four, sum[i]);
-      }
-#pragma unroll
-    for (int i = 0; i < bs; ++i) y[i * stride] = (few ? __int_as_float(sum[i]) - kFew : static_cast<float>(sum[i])) * scale;
-  }
-
-private:
-  // The bytes of a word among which stored number k is, and which of them
-  __device__ __forceinline__ std::uint32_t quad(int k) const
-  {
-    if constexpr (storage == PC_MCPI_PRECISION_INT8) return word[k / 4];
-    return word[k / 8] >> (4 * (k % 2)) & 0x0f0f0f0fU;
-  }
-  static __device__ __forceinline__ constexpr int byte_of(int k)
-  {
-    return storage == PC_MCPI_PRECISION_INT8 ? k % 4 : k % 8 / 2;
-  }
-};
-
-struct Span {
-  std::uint32_t first, size;
-};
-
-// What of a row's items [begin, end) lies in the chunk [from, from + count), as places in the chunk; whole: all of them
-template <bool whole>
-__device__ __forceinline__ Span span_in(std::uint32_t begin, std::uint32_t end, std::uint32_t from, std::uint32_t count)
-{
-  if (whole) return {begin - from, end - begin};
-  const std::uint32_t first = max(begin, from), last = min(end, from + count);
-  return {first - from, last > first ? last - first : 0};
-}
-
-// Where the items of a row end in its tile, in both triangles: RowEnds as a word
-__device__ __forceinline__ std::uint32_t lower_end(std::uint32_t ends)
-{
-  return ends & 0xffffU;
-}
-__device__ __forceinline__ std::uint32_t upper_end(std::uint32_t ends)
-{
-  return ends >> 16;
-}
-
-// Adds both triangles' parts in order, side by side: their loads do not wait for each other.
-template <class T> __device__ __forceinline__ void add_parts(const T *parts, Span lower, Span upper, TriangleSums<T> &sums)
-{
-  const T            *low = parts + lower.first, *up = parts + upper.first;
-  const std::uint32_t size = max(lower.size, upper.size);
-#pragma unroll 4
-  for (std::uint32_t k = 0; k < size; ++k) {
-    if (k < lower.size) sums.lower += low[k];
-    if (k < upper.size) sums.upper += up[k];
-  }
-}
 
 // What a kernel is compiled for. simple: one right-hand side and no tile with more items than the threads take at a time; rounded: products read
 // the bfp16 copy of x
@@ -243,8 +16,10 @@ template <PCMCPIPrecision storage_, class T_, int bs_, bool packed_, bool rounde
   static constexpr bool            packed = packed_, rounded = rounded_, simple = simple_;
   static constexpr ItemShape       shape    = item_shape(storage, bs, packed);
   static constexpr bool            integers = rounded && has_exponent(storage);
-  using T                                   = T_;
-  using X                                   = std::conditional_t<rounded, RoundedX<shape.columns>, PlainX<T, shape.columns>>;
+  // A thread sums all components of a row: fewer instructions. Not where that leaves too few loads in flight.
+  static constexpr bool by_row = sizeof(T_) == sizeof(float) && (rounded || storage != PC_MCPI_PRECISION_FP32 || bs <= 3);
+  using T                      = T_;
+  using X                      = std::conditional_t<rounded, RoundedX<shape.columns>, PlainX<T, shape.columns>>;
 };
 
 template <class Kind, int threads, int per_thread, int blocks>
@@ -255,9 +30,11 @@ __global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
   constexpr int  bs       = Kind::bs;
   constexpr bool simple   = Kind::simple;
   constexpr int  capacity = threads * per_thread;
-  constexpr int  stride   = capacity + 1; // between components: threads of one row hit different banks
   constexpr int  items    = MyItem::shape.items;
-  __shared__ T   parts[bs * stride];
+  constexpr bool by_row   = Kind::by_row;
+  constexpr int  own      = by_row ? bs : 1; // components that a thread sums
+  using Parts             = std::conditional_t<by_row, PartsByRow<bs, capacity>, PartsByComponent<T, bs, capacity>>;
+  __shared__ Parts parts;
 
   // All that does not depend on x is loaded before the kernel waits for the color before it.
   cudaTriggerProgrammaticLaunchCompletion();
@@ -275,23 +52,26 @@ __global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
       if (const std::uint32_t k = from + t + u * threads; k < end) item[u].load(tile, count, k);
   };
   load(begin);
-  const std::uint32_t lane = t % kWarpSize, i = lane % bs, my_row = t / kWarpSize * (kWarpSize / bs) + lane / bs;
-  const bool          mine = lane < kWarpSize / bs * bs && my_row < rows; // one component of one row
-  std::uint32_t       from = 0, to = 0;
+  const std::uint32_t lane = t % kWarpSize, i = by_row ? 0 : lane % bs, // the first of a thread's components
+      my_row         = by_row ? t : t / kWarpSize * (kWarpSize / bs) + lane / bs;
+  const bool    mine = (by_row || lane < kWarpSize / bs * bs) && my_row < rows;
+  std::uint32_t from = 0, to = 0;
   if (mine && rows > 1) {
     const std::uint32_t *ends = reinterpret_cast<const std::uint32_t *>(args.ends) + head.y + my_row;
     to                        = __ldg(ends);
     if (my_row > 0) from = __ldg(ends - 1);
   }
-  const std::size_t row    = head.y + my_row;
-  const T          *rhs    = static_cast<const T *>(args.rhs);
-  T                 my_rhs = 0;
-  if (mine) my_rhs = rhs[row * nrhs * bs + i];
+  const std::size_t row         = head.y + my_row;
+  const T          *rhs         = static_cast<const T *>(args.rhs);
+  T                 my_rhs[own] = {};
+  if (mine)
+#pragma unroll
+    for (unsigned c = 0; c < own; ++c) my_rhs[c] = rhs[row * nrhs * bs + i + c];
   cudaGridDependencySynchronize();
 
   const bool many = !simple && end - begin > static_cast<std::uint32_t>(capacity);
   for (int r = 0; r < nrhs; ++r) {
-    TriangleSums<T> sums;
+    TriangleSums<T> sums[own];
     std::uint32_t   chunk = begin;
     do {
       if (!simple && (chunk != begin || r > 0)) {
@@ -307,10 +87,12 @@ __global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
 #pragma unroll
       for (int u = 0; u < per_thread; ++u)
         if (chunk + t + u * threads < end) {
+          T product[bs];
           if constexpr (Kind::integers)
-            item[u].multiply_integers(x[u], args.head, parts + t + u * threads, stride);
+            item[u].multiply_integers(x[u], args.head, product);
           else
-            item[u].multiply(x[u], args.head, parts + t + u * threads, stride);
+            item[u].multiply(x[u], args.head, product);
+          parts.store(t + u * threads, product);
         }
       __syncthreads();
       if (mine) {
@@ -320,22 +102,34 @@ __global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
         Span                up  = span_in<simple>(lower + upper_end(from), lower + last_upper, chunk, capacity);
         if (!(args.flags & kLower)) low.size = 0;
         if (!(args.flags & kUpper)) up.size = 0;
-        add_parts(parts + i * stride, low, up, sums);
+        parts.add(low, up, i, sums);
       }
       chunk += capacity;
     } while (!simple && chunk < end);
-    const std::size_t at     = (row * nrhs + r) * bs + i;
-    T                 update = 0;
-    if (mine) update = residual(args, r == 0 ? my_rhs : rhs[at], sums, at);
+    const std::size_t at          = (row * nrhs + r) * bs + i;
+    T                 update[own] = {};
+    if (mine)
+#pragma unroll
+      for (unsigned c = 0; c < own; ++c) update[c] = residual(args, r == 0 ? my_rhs[c] : rhs[at + c], sums[c], at + c);
     if (args.flags & kFactored) {
       T v[bs]; // the row's residuals
 #pragma unroll
-      for (unsigned j = 0; j < bs; ++j) v[j] = __shfl_sync(~0U, update, static_cast<int>(lane - i + j));
-      if (mine) update = apply_diagonal<bs, T>(args, row, static_cast<int>(i), [&](int j) { return v[j]; });
+      for (unsigned j = 0; j < bs; ++j) v[j] = by_row ? update[j % own] : __shfl_sync(~0U, update[0], static_cast<int>(lane - i + j));
+      if (mine)
+#pragma unroll
+        for (unsigned c = 0; c < own; ++c)
+          update[c] = apply_diagonal<bs, T>(args, row, static_cast<int>(i + c), [&](int j) { return v[j]; });
     }
-    if (mine) update = relax_component(args, update, at);
-    if constexpr (Kind::rounded)
-      store_gathered_together<bs>(args.gathered, row * static_cast<std::size_t>(nrhs) + static_cast<std::size_t>(r), i, update, mine);
+    if (mine)
+#pragma unroll
+      for (unsigned c = 0; c < own; ++c) update[c] = relax_component(args, update[c], at + c);
+    if constexpr (Kind::rounded) {
+      const std::size_t entry = row * static_cast<std::size_t>(nrhs) + static_cast<std::size_t>(r);
+      if constexpr (!by_row)
+        store_gathered_together<bs>(args.gathered, entry, i, update[0], mine);
+      else if (mine)
+        store_gathered<bs>(args.gathered, entry, bs, update);
+    }
   }
 }
 

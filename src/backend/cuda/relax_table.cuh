@@ -13,13 +13,15 @@ namespace mcpi::cuda {
 // Measured on an H200: what keeps most bytes in flight without spilling registers, by the bytes of an item
 template <class Kind> struct SmallLaunch {
   static constexpr int  bytes = Kind::shape.bytes, bs = Kind::bs;
-  static constexpr bool integers = has_exponent(Kind::storage) && bytes > 12; // few registers
-  static constexpr bool three    = bytes <= 12 || (integers && bs <= 6 && bytes <= (Kind::rounded ? 32 : 16));
-  static constexpr bool tight    = integers && !three && bytes <= 24;
-  static constexpr int  threads = bytes > 60 && bytes <= 104 ? 96 : 128, per_thread = bytes > 60 ? 1 : three ? 3 : 2;
-  // thread blocks of a multiprocessor
-  static constexpr int resident = bytes > 104 ? 6 : tight || bytes > 60 ? 12 : bytes > 40 ? 9 : bytes > 12 ? 10 : 8;
-  static constexpr int blocks   = sizeof(typename Kind::T) == sizeof(double) ? 1 : resident;
+  static constexpr bool by_row     = Kind::by_row;
+  static constexpr int  few        = bytes > 60 ? 1 : bytes > 32 ? 2 : 3; // items a thread
+  static constexpr int  many       = Kind::integers || bs < 5 ? 5 : 4;
+  static constexpr int  per_thread = by_row ? (bytes <= 16 ? many : few) : bytes <= 12 ? 3 : std::min(few, 2);
+  static constexpr int  threads    = bytes > 60 || !by_row ? 128 : 96;
+  // registers in which a thread block keeps a row's products, and how many thread blocks a multiprocessor then takes
+  static constexpr int row       = bytes > 104 ? 6 : bytes > 32 ? std::min(15 - bs, 10) : bs > 5 ? 10 : 12;
+  static constexpr int component = bytes > 104 ? 6 : bytes > 60 ? 10 : bytes > 32 ? 9 : 8;
+  static constexpr int blocks    = sizeof(typename Kind::T) == sizeof(double) ? 1 : by_row ? row : component;
 };
 
 template <PCMCPIPrecision storage, class T, int bs, bool packed, bool rounded> RelaxKernel small_kernel_of()
@@ -30,7 +32,13 @@ template <PCMCPIPrecision storage, class T, int bs, bool packed, bool rounded> R
   constexpr auto kernel = []<class Kind>(Kind) {
     return reinterpret_cast<const void *>(relax_small<Kind, Launch::threads, Launch::per_thread, Launch::blocks>);
   };
-  return {kernel(General()), kernel(Simple()), Launch::threads, Launch::threads * Launch::per_thread, {}, {}};
+  return {kernel(General()),
+          kernel(Simple()),
+          Launch::threads,
+          Launch::threads * Launch::per_thread,
+          General::by_row ? Launch::threads : tile_rows(Launch::threads, bs),
+          {},
+          {}};
 }
 
 template <PCMCPIPrecision storage, class T, int bs> RelaxKernel small_kernel(const RelaxKind &kind)

@@ -20,7 +20,7 @@ template <class T> __device__ __forceinline__ T residual(const RelaxArgs &args, 
   if (args.flags & kUseKept) sum += kept[at];
   if (args.flags & kKeepSum) kept[at] = near_sum;
   if (args.flags & kKeepZero) kept[at] = T(0);
-  return rhs - static_cast<T>(args.alpha) * sum;
+  return rhs - args.alpha.as<T>() * sum;
 }
 
 // Component i of the inverse diagonal block of a row times v, whose components are v(0), v(1), ... size: bs where it is known
@@ -41,8 +41,8 @@ __device__ __forceinline__ T apply_diagonal(const RelaxArgs &args, std::size_t r
 template <class T> __device__ __forceinline__ T relax_component(const RelaxArgs &args, T update, std::size_t at)
 {
   T      *x     = static_cast<T *>(args.x) + at;
-  const T omega = static_cast<T>(args.omega);
-  if (args.omega != 1.0) update = args.flags & kFromZero ? omega * update : (T(1) - omega) * *x + omega * update;
+  const T omega = args.omega.as<T>();
+  if (omega != T(1)) update = args.flags & kFromZero ? omega * update : (T(1) - omega) * *x + omega * update;
   if (args.flags & kReadLater) *x = update;
   return update;
 }

@@ -11,26 +11,27 @@ constexpr Offset kFewItems  = 32;
 
 class Builder {
 public:
-  Builder(const ColorPlan &plan, int threads, int capacity, TileLayout &layout)
-      : plan_(plan), layout_(layout), rows_(tile_rows(threads, plan.bs)), capacity_(capacity)
+  Builder(const ColorPlan &plan, Row rows, int capacity, TileLayout &layout)
+      : plan_(plan), layout_(layout), rows_(rows), capacity_(capacity)
   {
   }
 
   void add_rows(Row begin, Row end)
   {
     // few rows: smaller tiles, so that every multiprocessor has some
-    const Offset share = (items(plan_.lower, begin, end) + items(plan_.upper, begin, end)) / kManyTiles,
-                 most  = std::clamp(share, std::min(kFewItems, capacity_), capacity_);
+    const Offset share = items(begin, end) / kManyTiles, most = std::clamp(share, std::min(kFewItems, capacity_), capacity_);
     while (begin < end) {
       Row last = begin + 1;
-      while (last < end && last - begin < rows_ && items(plan_.lower, begin, last + 1) + items(plan_.upper, begin, last + 1) <= most)
-        ++last;
+      while (last < end && last - begin < rows_ && items(begin, last + 1) <= most && !fills_warps(begin, last, most)) ++last;
       add_tile(begin, last);
       begin = last;
     }
   }
 
 private:
+  // A nearly full tile does without a few rows that would keep one more warp busy.
+  bool   fills_warps(Row begin, Row end, Offset most) const { return (end - begin) % kWarpSize == 0 && 4 * items(begin, end) >= 3 * most; }
+  Offset items(Row begin, Row end) const { return items(plan_.lower, begin, end) + items(plan_.upper, begin, end); }
   Offset items(const Triangle &triangle, Row begin, Row end) const
   {
     return (triangle.ptr[end] - triangle.ptr[begin]) * layout_.shape.items;
@@ -62,11 +63,11 @@ private:
 
 } // namespace
 
-TileLayout make_tiles(const ColorPlan &plan, const ItemShape &shape, int threads, int capacity)
+TileLayout make_tiles(const ColorPlan &plan, const ItemShape &shape, int rows, int capacity)
 {
   TileLayout layout;
   layout.shape = shape;
-  Builder builder(plan, threads, capacity, layout);
+  Builder builder(plan, rows, capacity, layout);
   layout.part_begin.push_back(0);
   for (int c = 0; c < plan.colors; ++c) {
     builder.add_rows(plan.color_begin[c], plan.boundary_end[c]);

@@ -35,8 +35,8 @@ struct TileLayout {
   bool                       long_rows = false; // some tile has more items than a thread block takes at a time
 };
 
-// threads >= rows*bs of a tile; capacity >= its items, but for tiles of one row
-TileLayout make_tiles(const ColorPlan &plan, const ItemShape &shape, int threads, int capacity);
+// No more rows and items (capacity) in a tile, but for tiles of one row
+TileLayout make_tiles(const ColorPlan &plan, const ItemShape &shape, int rows, int capacity);
 
 // Items of a tile as they are stored, with those that fill it
 constexpr std::uint32_t stored_items(const Tile &tile)

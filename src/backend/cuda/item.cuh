@@ -1,0 +1,202 @@
+// What a thread multiplies of the relaxation with small blocks: an item (shapes.h) and x of its columns.
+#pragma once
+
+#include "backend/cuda/decode.cuh"
+#include "backend/cuda/gathered.cuh"
+#include "backend/cuda/load_once.cuh"
+#include "backend/cuda/relax.h"
+
+namespace mcpi::cuda {
+
+// x of one block column, for a thread's item
+template <class T, int columns> struct PlainX {
+  T value[columns];
+
+  // first: the item's first column in its block; whole: no item of a block has fewer columns
+  template <bool whole> __device__ __forceinline__ void load(const RelaxArgs &args, std::size_t entry, int bs, int first)
+  {
+    const T *x = static_cast<const T *>(args.x) + entry * static_cast<std::size_t>(bs) + first;
+#pragma unroll
+    for (int j = 0; j < columns; ++j) {
+      value[j] = 0;
+      if (whole || first + j < bs) value[j] = x[j];
+    }
+  }
+  __device__ __forceinline__ T operator()(int j) const
+  {
+    return value[j];
+  }
+};
+
+// The same from the rounded copy; first is even
+template <int columns> struct RoundedX {
+  static constexpr int words = (columns + 1) / 2;
+  std::uint32_t        mantissa[words];
+  int                  exponent;
+
+  template <bool> __device__ __forceinline__ void load(const RelaxArgs &args, std::size_t entry, int bs, int first)
+  {
+    const std::uint32_t *x = args.gathered + entry * static_cast<std::size_t>(gather_words(bs));
+    if (columns == bs && gather_words(columns) % 4 == 0) {
+      const uint4 v = *reinterpret_cast<const uint4 *>(x);
+      take(0, v.x);
+      take(1, v.y);
+      take(2, v.z);
+      take(3, v.w);
+    } else if (columns == bs && gather_words(columns) == 2) {
+      const uint2 v = *reinterpret_cast<const uint2 *>(x);
+      take(0, v.x);
+      take(1, v.y);
+    } else {
+#pragma unroll
+      for (int w = 0; w < words; ++w) mantissa[w] = x[first / 2 + w];
+      exponent = bs % 2 ? high_half(columns == bs ? mantissa[words - 1] : x[bs / 2]) : low_half(x[bs / 2]);
+    }
+  }
+  __device__ __forceinline__ float operator()(int j) const
+  {
+    return half_to_float(mantissa[j / 2], j % 2) * gather_quantum(exponent);
+  }
+
+  // Mantissa j in the low or the high half of a word, zero beside it
+  __device__ __forceinline__ std::uint32_t half(int j, int high) const
+  {
+    if (high) return j % 2 ? mantissa[j / 2] & 0xffff0000U : mantissa[j / 2] << 16;
+    return j % 2 ? mantissa[j / 2] >> 16 : mantissa[j / 2] & 0xffffU;
+  }
+
+private:
+  __device__ __forceinline__ void take(int w, std::uint32_t word)
+  {
+    if (w < words) mantissa[w] = word;
+    if (w == columns / 2) exponent = columns % 2 ? high_half(word) : low_half(word);
+  }
+};
+
+// a . b + c of two signed halves and the low or the high two bytes of b
+__device__ __forceinline__ int dot_low(std::uint32_t a, std::uint32_t b, int c)
+{
+  int sum;
+  asm("dp2a.lo.s32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
+  return sum;
+}
+__device__ __forceinline__ int dot_high(std::uint32_t a, std::uint32_t b, int c)
+{
+  int sum;
+  asm("dp2a.hi.s32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
+  return sum;
+}
+
+template <PCMCPIPrecision storage, int bs, bool packed> struct Item {
+  static constexpr ItemShape shape = item_shape(storage, bs, packed);
+  static constexpr int       words = shape.bytes / 4;
+  std::uint32_t              word[words];
+
+  // Item k of a tile of count stored items. The column comes first: what it leads to is loaded while the numbers are still on their way.
+  __device__ __forceinline__ void load(const std::byte *tile, std::uint32_t count, std::uint32_t k)
+  {
+    constexpr int    pieces = shape.pieces();
+    const uint4     *piece  = reinterpret_cast<const uint4 *>(tile) + k;
+    const std::byte *rest   = tile + static_cast<std::size_t>(pieces) * kPiece * count;
+    if constexpr ((shape.bytes & 4) != 0) {
+      const std::byte *last = rest + ((shape.bytes & 8) != 0 ? static_cast<std::size_t>(8) * count : 0);
+      word[words - 1]       = load_once(reinterpret_cast<const std::uint32_t *>(last) + k);
+    }
+    if constexpr ((shape.bytes & 8) != 0) {
+      const uint2 v        = load_once(reinterpret_cast<const uint2 *>(rest) + k);
+      word[4 * pieces]     = v.x;
+      word[4 * pieces + 1] = v.y;
+    }
+#pragma unroll
+    for (int q = pieces - 1; q >= 0; --q) {
+      const uint4 v   = load_once(piece + static_cast<std::size_t>(q) * count);
+      word[4 * q]     = v.x;
+      word[4 * q + 1] = v.y;
+      word[4 * q + 2] = v.z;
+      word[4 * q + 3] = v.w;
+    }
+  }
+
+  __device__ __forceinline__ Row column(const HeadBits &head) const
+  {
+    if constexpr (packed) return static_cast<Row>(word[words - 1] >> shape.shift & ((1U << head.column_bits) - 1U));
+    return static_cast<Row>(word[words - 1]);
+  }
+  __device__ __forceinline__ int exponent(const HeadBits &head) const
+  {
+    if constexpr (packed) return head.exponent_base + static_cast<int>(word[words - 1] >> (shape.shift + head.column_bits));
+    constexpr int at = shape.numbers;
+    return static_cast<signed char>(word[at / 4] >> (8 * (at % 4)));
+  }
+
+  // sum[i] = over its columns j of number(i, j) * x(j)
+  template <class T, class X> __device__ __forceinline__ void multiply(const X &x, const HeadBits &head, T (&sum)[bs]) const
+  {
+    T xj[shape.columns];
+#pragma unroll
+    for (int i = 0; i < bs; ++i) sum[i] = 0;
+#pragma unroll
+    for (int j = 0; j < shape.columns; ++j) xj[j] = x(j);
+#pragma unroll
+    for (int j = 0; j < shape.columns; ++j)
+#pragma unroll
+      for (int i = 0; i < bs; ++i) sum[i] += number<storage, T>(word, number_slot(storage, bs, i, j)) * xj[j];
+    if constexpr (has_exponent(storage)) {
+      const T scale = power_of_two<T>(exponent(head));
+#pragma unroll
+      for (int i = 0; i < bs; ++i) sum[i] *= scale;
+    }
+  }
+
+  // The same in integers, exact but for one rounding of the sum to a float
+  __device__ __forceinline__ void multiply_integers(const RoundedX<bs> &x, const HeadBits &head, float (&y)[bs]) const
+  {
+    constexpr int   quads = bs / 4;
+    constexpr bool  few   = storage == PC_MCPI_PRECISION_INT4; // sums below 2^22: as last bits of 1.5 * 2^23 they are floats already
+    constexpr float kFew  = 12582912.0f;
+    const float     scale = power_of_two<float>(exponent(head)) * gather_quantum(x.exponent);
+    int             start = few ? __float_as_int(kFew) : 0;
+    if constexpr (few) { // less what the bias of a row's numbers adds up to
+      static_assert(kNibbleShift == 8 && bs * kNibbleShift * kGatherLimit < 1 << 22);
+      constexpr std::uint32_t kMinusBias = 0xf8f8f8f8U;
+#pragma unroll
+      for (int w = 0; w < bs / 2; ++w) start = dot_low(x.mantissa[w], kMinusBias, start);
+      if (bs % 2) start = dot_low(x.half(bs - 1, 0), kMinusBias, start);
+    }
+    int sum[bs];
+#pragma unroll
+    for (int i = 0; i < bs; ++i) {
+      sum[i] = start;
+#pragma unroll
+      for (int q = 0; q < quads; ++q) {
+        const std::uint32_t four = quad(number_slot(storage, bs, i, 4 * q));
+        sum[i]                   = dot_high(x.mantissa[2 * q + 1], four, dot_low(x.mantissa[2 * q], four, sum[i]));
+      }
+    }
+    // Columns left over: one byte of four counts, so the other half of x is zero.
+#pragma unroll
+    for (int j = 4 * quads; j < bs; ++j)
+#pragma unroll
+      for (int i = 0; i < bs; ++i) {
+        const int           slot = number_slot(storage, bs, i, j), byte = byte_of(slot);
+        const std::uint32_t four = quad(slot), half = x.half(j, byte % 2);
+        sum[i] = byte < 2 ? dot_low(half, four, sum[i]) : dot_high(half, four, sum[i]);
+      }
+#pragma unroll
+    for (int i = 0; i < bs; ++i) y[i] = few ? __fmaf_rn(__int_as_float(sum[i]), scale, -kFew * scale) : static_cast<float>(sum[i]) * scale;
+  }
+
+private:
+  // The bytes of a word among which stored number k is, and which of them
+  __device__ __forceinline__ std::uint32_t quad(int k) const
+  {
+    if constexpr (storage == PC_MCPI_PRECISION_INT8) return word[k / 4];
+    return word[k / 8] >> (4 * (k % 2)) & 0x0f0f0f0fU;
+  }
+  static __device__ __forceinline__ constexpr int byte_of(int k)
+  {
+    return storage == PC_MCPI_PRECISION_INT8 ? k % 4 : k % 8 / 2;
+  }
+};
+
+} // namespace mcpi::cuda
