@@ -32,12 +32,13 @@ std::uint32_t rows_of(const Tile &tile)
 
 TEST(Tiles, HoldEveryRowOfAColorOnceAndNoMoreThanAThreadBlockTakes)
 {
-  for (const int bs : {1, 3, 8})
+  for (const auto &[bs, resident] : {std::pair{1, 1}, {1, 5}, {3, 1}, {3, 1000}, {8, 2}})
     for (const int capacity : {16, 128, 384}) {
       const Problem    problem(400, bs);
-      const ColorPlan &plan   = problem.plan();
-      const int        rows   = tile_rows(128, bs);
-      const TileLayout layout = make_tiles(plan, item_shape(PC_MCPI_PRECISION_FP32, bs), rows, capacity);
+      const ColorPlan &plan = problem.plan();
+      const int        rows = tile_rows(128, bs);
+      const TileLayout layout =
+          make_tiles(plan, item_shape(PC_MCPI_PRECISION_FP32, bs), {rows, std::min(128, capacity), capacity, resident});
       ASSERT_EQ(layout.part_begin.size(), 2 * static_cast<std::size_t>(plan.colors) + 1);
       Row next = 0;
       for (int part = 0; part < 2 * plan.colors; ++part) {
@@ -91,8 +92,22 @@ TEST(Items, OfIntegersHoldFourColumnsOfARowInOneWord)
 TEST(Tiles, OfFewRowsAreSmall)
 {
   const Problem    problem(400, 5);
-  const TileLayout layout = make_tiles(problem.plan(), item_shape(PC_MCPI_PRECISION_FP32, 5), 128, 128);
+  const TileLayout layout = make_tiles(problem.plan(), item_shape(PC_MCPI_PRECISION_FP32, 5), {tile_rows(128, 5), 128, 128, 1000});
   for (const Tile &tile : layout.tiles) EXPECT_LE((tile.rows_lower & kLowerMask) + tile.upper, 32U);
+}
+
+TEST(Tiles, GiveAThreadAsFewItemsAsLetTheDeviceTakeAllAtOnce)
+{
+  const Problem    problem(400, 5);
+  const ColorPlan &plan = problem.plan();
+  const auto       most = [&](Offset resident) {
+    std::uint32_t    items  = 0;
+    const TileLayout layout = make_tiles(plan, item_shape(PC_MCPI_PRECISION_INT4, 5), {32, 32, 128, resident});
+    for (const Tile &tile : layout.tiles) items = std::max(items, (tile.rows_lower & kLowerMask) + tile.upper);
+    return items;
+  };
+  EXPECT_GT(most(1), 64U);
+  EXPECT_LE(most(1000), 32U);
 }
 
 } // namespace

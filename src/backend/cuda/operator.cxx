@@ -42,7 +42,11 @@ Operator::Operator(const ColorPlan &plan, const BackendConfig &config)
 
 void Operator::init_small()
 {
-  layout_ = make_tiles(plan_, item_shape(storage_, plan_.bs, packed_), kernel_.tile_rows, kernel_.capacity);
+  int device = 0, multiprocessors = 0;
+  MCPI_CUDA(cudaGetDevice(&device));
+  MCPI_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  layout_ = make_tiles(plan_, item_shape(storage_, plan_.bs, packed_),
+                       {kernel_.tile_rows, kernel_.threads, kernel_.capacity, static_cast<Offset>(multiprocessors) * kernel_.blocks});
   tiles_.upload(layout_.tiles);
   ends_.upload(layout_.ends);
   blocks_.resize(layout_.bytes);

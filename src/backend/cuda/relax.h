@@ -67,11 +67,11 @@ struct RelaxArgs {
   StreamShape      stream; // large blocks
 };
 
-// A kernel with how it wants to be launched. Small blocks: capacity and tile_rows are for make_tiles(), simple is for one right-hand side and no long rows.
+// A kernel with how it wants to be launched. Small blocks: capacity, tile_rows and blocks (of threads, a multiprocessor takes) are for make_tiles(), simple is for one right-hand side and no long rows.
 // Large blocks: capacity is 0, function streams rows, simple is for rows that fit shared memory, if there is one for this block size.
 struct RelaxKernel {
   const void   *function = nullptr, *simple = nullptr;
-  int           threads = 0, capacity = 0, tile_rows = 0;
+  int           threads = 0, capacity = 0, tile_rows = 0, blocks = 0;
   StreamShape   stream{};
   ResidentShape resident{};
 };

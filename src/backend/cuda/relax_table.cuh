@@ -21,7 +21,8 @@ template <class Kind> struct SmallLaunch {
   // registers in which a thread block keeps a row's products, and how many thread blocks a multiprocessor then takes
   static constexpr int row       = bytes > 104 ? 6 : bytes > 32 ? std::min(15 - bs, 10) : bs > 5 ? 10 : 12;
   static constexpr int component = bytes > 104 ? 6 : bytes > 60 ? 10 : bytes > 32 ? 9 : 8;
-  static constexpr int blocks    = sizeof(typename Kind::T) == sizeof(double) ? 1 : by_row ? row : component;
+  static constexpr int resident  = by_row ? row : component;
+  static constexpr int blocks    = sizeof(typename Kind::T) == sizeof(double) ? 1 : resident;
 };
 
 template <PCMCPIPrecision storage, class T, int bs, bool packed, bool rounded> RelaxKernel small_kernel_of()
@@ -37,6 +38,7 @@ template <PCMCPIPrecision storage, class T, int bs, bool packed, bool rounded> R
           Launch::threads,
           Launch::threads * Launch::per_thread,
           General::by_row ? Launch::threads : tile_rows(Launch::threads, bs),
+          Launch::resident,
           {},
           {}};
 }

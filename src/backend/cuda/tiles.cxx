@@ -11,24 +11,27 @@ constexpr Offset kFewItems  = 32;
 
 class Builder {
 public:
-  Builder(const ColorPlan &plan, Row rows, int capacity, TileLayout &layout)
-      : plan_(plan), layout_(layout), rows_(rows), capacity_(capacity)
-  {
-  }
+  Builder(const ColorPlan &plan, const TileLimits &limits, TileLayout &layout) : plan_(plan), limits_(limits), layout_(layout) {}
 
   void add_rows(Row begin, Row end)
   {
-    // few rows: smaller tiles, so that every multiprocessor has some
-    const Offset share = items(begin, end) / kManyTiles, most = std::clamp(share, std::min(kFewItems, capacity_), capacity_);
+    const Offset most = tile_items(items(begin, end));
     while (begin < end) {
       Row last = begin + 1;
-      while (last < end && last - begin < rows_ && items(begin, last + 1) <= most && !fills_warps(begin, last, most)) ++last;
+      while (last < end && last - begin < limits_.rows && items(begin, last + 1) <= most && !fills_warps(begin, last, most)) ++last;
       add_tile(begin, last);
       begin = last;
     }
   }
 
 private:
+  // Of so many in a color. Few: as few for each thread as lets the device take all tiles at once; very few: every multiprocessor has some.
+  Offset tile_items(Offset all) const
+  {
+    const Offset threads = limits_.threads, rounds = (all + threads * limits_.resident - 1) / (threads * limits_.resident);
+    if (rounds > 1) return std::min<Offset>(rounds * threads, limits_.items);
+    return std::clamp(all / kManyTiles, std::min(kFewItems, threads), threads);
+  }
   // A nearly full tile does without a few rows that would keep one more warp busy.
   bool   fills_warps(Row begin, Row end, Offset most) const { return (end - begin) % kWarpSize == 0 && 4 * items(begin, end) >= 3 * most; }
   Offset items(Row begin, Row end) const { return items(plan_.lower, begin, end) + items(plan_.upper, begin, end); }
@@ -51,23 +54,22 @@ private:
       layout_.ends.push_back(
           {static_cast<std::uint16_t>(items(plan_.lower, begin, row + 1)), static_cast<std::uint16_t>(items(plan_.upper, begin, row + 1))});
     layout_.tiles.push_back(tile);
-    if (lower + upper > capacity_) layout_.long_rows = true;
+    if (lower + upper > limits_.items) layout_.long_rows = true;
     layout_.bytes += static_cast<std::size_t>(stored_items(tile)) * static_cast<std::size_t>(layout_.shape.bytes);
   }
 
   const ColorPlan &plan_;
+  const TileLimits limits_;
   TileLayout      &layout_;
-  const Row        rows_;
-  const Offset     capacity_;
 };
 
 } // namespace
 
-TileLayout make_tiles(const ColorPlan &plan, const ItemShape &shape, int rows, int capacity)
+TileLayout make_tiles(const ColorPlan &plan, const ItemShape &shape, const TileLimits &limits)
 {
   TileLayout layout;
   layout.shape = shape;
-  Builder builder(plan, rows, capacity, layout);
+  Builder builder(plan, limits, layout);
   layout.part_begin.push_back(0);
   for (int c = 0; c < plan.colors; ++c) {
     builder.add_rows(plan.color_begin[c], plan.boundary_end[c]);

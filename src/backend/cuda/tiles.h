@@ -35,8 +35,13 @@ struct TileLayout {
   bool                       long_rows = false; // some tile has more items than a thread block takes at a time
 };
 
-// No more rows and items (capacity) in a tile, but for tiles of one row
-TileLayout make_tiles(const ColorPlan &plan, const ItemShape &shape, int rows, int capacity);
+// What a thread block takes at a time, and how many of them the device takes at once. A tile of one row may have more items.
+struct TileLimits {
+  int    rows, threads, items;
+  Offset resident;
+};
+
+TileLayout make_tiles(const ColorPlan &plan, const ItemShape &shape, const TileLimits &limits);
 
 // Items of a tile as they are stored, with those that fill it
 constexpr std::uint32_t stored_items(const Tile &tile)
