@@ -13,6 +13,7 @@ static char help[] =
 #include <string>
 #include <vector>
 
+#include "application.h"
 #include "common.h"
 #include "device_read.h"
 #include "mesh.h"
@@ -31,50 +32,14 @@ struct Options : bench::CommonOptions {
   PetscInt                 allocations = 3;
 };
 
-struct Precision {
-  const char     *name;
-  PCMCPIPrecision type;
-  double          bits, exponent, vector;
-};
-constexpr Precision kPrecisions[] = {{"fp64", PC_MCPI_PRECISION_FP64, 64, 0, 8}, {"fp32", PC_MCPI_PRECISION_FP32, 32, 0, 4},
-                                     {"fp16", PC_MCPI_PRECISION_FP16, 16, 0, 4}, {"bf16", PC_MCPI_PRECISION_BF16, 16, 0, 4},
-                                     {"int8", PC_MCPI_PRECISION_INT8, 8, 1, 4},  {"int4", PC_MCPI_PRECISION_INT4, 4, 1, 4}};
-
 // What a whole sweep cannot do without: each block with its column, each row's right-hand side and x read once and x written once; if products
 // read a rounded copy, that is read once and written once instead of the reading of x
-double bytes_per_sweep(const bench::VertexGraph &graph, PetscInt bs, const Precision &precision, bool rounded)
+double bytes_per_sweep(const bench::VertexGraph &graph, PetscInt bs, const bench::Precision &precision, bool rounded)
 {
   const double copy = 4.0 * static_cast<double>((bs + 2) / 2), x = precision.vector * static_cast<double>(bs);
   const double block = static_cast<double>(bs) * static_cast<double>(bs);
   return static_cast<double>(graph.edges()) * (std::ceil(block * precision.bits / 8) + precision.exponent + 4.0) +
          static_cast<double>(graph.rows()) * (2.0 * x + (rounded ? 2.0 * copy : x));
-}
-
-// Milliseconds of one PCApply() with so many sweeps
-PetscErrorCode time_application(PC pc, Vec b, Vec x, PetscInt its, PetscInt repeat, double *milliseconds)
-{
-  std::vector<double> times;
-  cudaEvent_t         begin, end;
-
-  PetscFunctionBegin;
-  PetscCall(PCMCPISetIts(pc, its));
-  for (PetscInt r = -2; r < repeat; ++r) {
-    float elapsed = 0;
-    if (r == -2) {
-      PetscCallCUDA(cudaEventCreate(&begin));
-      PetscCallCUDA(cudaEventCreate(&end));
-    }
-    PetscCallCUDA(cudaEventRecord(begin, nullptr));
-    PetscCall(PCApply(pc, b, x));
-    PetscCallCUDA(cudaEventRecord(end, nullptr));
-    PetscCallCUDA(cudaEventSynchronize(end));
-    PetscCallCUDA(cudaEventElapsedTime(&elapsed, begin, end));
-    if (r >= 0) times.push_back(elapsed);
-  }
-  PetscCallCUDA(cudaEventDestroy(begin));
-  PetscCallCUDA(cudaEventDestroy(end));
-  *milliseconds = bench::Median(times);
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // |x - y| / |y| of a run of sweeps on the device and one on the host
@@ -105,24 +70,8 @@ PetscErrorCode difference_to_host(PC device, Mat mat, Vec b, Vec x, const char *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Plan and coloring are made once for all precisions.
-PetscErrorCode create_pc(const Options &options, const bench::VertexGraph &graph, Mat mat, PC *pc)
-{
-  PetscFunctionBegin;
-  PetscCall(PCCreate(PETSC_COMM_WORLD, pc));
-  PetscCall(PCSetType(*pc, PCMCPI));
-  PetscCall(PCSetOperators(*pc, mat, mat));
-  if (options.coordinates) {
-    std::vector<PetscReal> points = bench::Coordinates(graph, mat);
-    PetscCall(PCSetCoordinates(*pc, 3, static_cast<PetscInt>(points.size() / 3), points.data()));
-  }
-  PetscCall(PCSetFromOptions(*pc));
-  PetscCall(PCMCPISetBackend(*pc, PC_MCPI_BACKEND_CUDA));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 // Milliseconds of a sweep and of an application, from blocks that lie elsewhere at each attempt: times depend on that.
-PetscErrorCode time_precision(const Options &options, PC pc, Vec b, Vec x, const Precision &precision, const std::string &gather,
+PetscErrorCode time_precision(const Options &options, PC pc, Vec b, Vec x, const bench::Precision &precision, const std::string &gather,
                               PetscInt attempt, double *sweep, double *application)
 {
   constexpr PetscInt    kMany  = 4;
@@ -138,15 +87,15 @@ PetscErrorCode time_precision(const Options &options, PC pc, Vec b, Vec x, const
   PetscCall(PCMCPISetGatherPrecision(pc, gather == "bfp16" ? PC_MCPI_GATHER_PRECISION_BFP16 : PC_MCPI_GATHER_PRECISION_FP32));
   if (attempt > 0) PetscCallCUDA(cudaMalloc(&taken, static_cast<std::size_t>(attempt) * kShift));
   PetscCall(PCSetUp(pc));
-  PetscCall(time_application(pc, b, x, options.sweeps, options.repeat, application));
-  PetscCall(time_application(pc, b, x, kMany * options.sweeps, options.repeat, &many));
+  PetscCall(bench::TimeApplication(pc, b, x, options.sweeps, options.repeat, application));
+  PetscCall(bench::TimeApplication(pc, b, x, kMany * options.sweeps, options.repeat, &many));
   PetscCallCUDA(cudaFree(taken));
   *sweep = (many - *application) / static_cast<double>((kMany - 1) * options.sweeps);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &graph, PC pc, Mat mat, Vec b, Vec x, PetscInt bs,
-                             const Precision &precision, const std::string &gather, double read, Json *results)
+                             const bench::Precision &precision, const std::string &gather, double read, Json *results)
 {
   ISColoring          coloring;
   PetscInt            colors;
@@ -206,8 +155,8 @@ PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &
   PetscCall(VecSetType(b, VECCUDA));
   PetscCall(VecDuplicate(b, &x));
   PetscCall(VecSetRandom(b, nullptr));
-  PetscCall(create_pc(options, graph, mat, &pc));
-  for (const Precision &precision : kPrecisions)
+  PetscCall(bench::CreateDevicePC(graph, mat, options.coordinates, &pc));
+  for (const bench::Precision &precision : bench::kPrecisions)
     if (std::find(options.precisions.begin(), options.precisions.end(), precision.name) != options.precisions.end())
       for (const std::string &gather : options.gathers)
         if (gather == "fp32" || precision.vector < 8)

@@ -38,6 +38,8 @@ PETSC_EXTERN PetscErrorCode PCMCPISetHalo(PC, PCMCPIHaloType);
 PETSC_EXTERN PetscErrorCode PCMCPIGetHalo(PC, PCMCPIHaloType *);
 PETSC_EXTERN PetscErrorCode PCMCPISetHaloFrequency(PC, PCMCPIHaloFrequency);
 PETSC_EXTERN PetscErrorCode PCMCPIGetHaloFrequency(PC, PCMCPIHaloFrequency *);
+PETSC_EXTERN PetscErrorCode PCMCPISetHaloTimeout(PC, PetscReal);
+PETSC_EXTERN PetscErrorCode PCMCPIGetHaloTimeout(PC, PetscReal *);
 PETSC_EXTERN PetscErrorCode PCMCPISetOverlap(PC, PetscBool);
 PETSC_EXTERN PetscErrorCode PCMCPIGetOverlap(PC, PetscBool *);
 PETSC_EXTERN PetscErrorCode PCMCPISetMatColoringType(PC, MatColoringType);

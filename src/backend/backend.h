@@ -47,7 +47,8 @@ struct Relax {
   bool use_kept   = false;         // add the partial sum kept by the half-sweep before
   Keep keep       = Keep::no;      // and what to keep: the sum over keep_lower's triangle, or zero
   bool keep_lower = false;
-  bool read_later = true; // x itself, not only by off-diagonal products: it is updated from, exchanged or handed out
+  bool ahead      = false; // its exchange goes on beside the relaxation of other rows of the color, in which it has no part
+  bool read_later = true;  // x itself, not only by off-diagonal products: it is updated from, exchanged or handed out
 };
 
 class Backend {
@@ -73,8 +74,14 @@ public:
   virtual std::size_t entry_bytes(const Application &application) const = 0;
   // Of the rounded copy of x that products read (core/gather.h), a block row; 0: they read x itself
   virtual std::size_t gathered_bytes(const Application &) const { return 0; }
-  virtual void        publish(const Application &, Row /*begin*/, Row /*end*/) {}
-  virtual void        accept(const Application &, Row /*begin*/, Row /*end*/) {}
+  // ahead: the exchange is of rows that were relaxed ahead, and goes on beside the others
+  virtual void publish(const Application &, Row /*begin*/, Row /*end*/, bool /*ahead*/) {}
+  virtual void accept(const Application &, Row /*begin*/, Row /*end*/, bool /*ahead*/) {}
+
+  // Exchanges that are launched to a device's stream, which is returned: then x is device memory. An application's come between the two others.
+  virtual void *launch_exchanges(bool) { return nullptr; }
+  virtual void  start_exchanges() {}
+  virtual void  finish_exchanges() {}
 
   // Does what record does, which exchanges nothing: by calling it, or by replaying what an earlier call with this key launched.
   virtual int replay(const RunKey &, const std::function<int()> &record) { return record(); }

@@ -14,6 +14,11 @@ public:
   virtual int begin(int color, void *x)        = 0; // rows of this color that others need
   virtual int end(int color, void *x)          = 0;
   virtual int exchange_all(void *x)            = 0; // every color at once
+  // x is device memory, and exchanges are launched to a stream, where they can be recorded, from start() to finish() for an application
+  virtual bool on_device() const { return false; }
+  virtual void use_stream(void * /*stream*/) {}
+  virtual int  start() { return 0; }
+  virtual int  finish() { return 0; }
   // Nothing is exchanged, on any rank
   virtual bool idle() const { return false; }
 };

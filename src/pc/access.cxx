@@ -139,6 +139,7 @@ const Access table[] = {
     ACCESS(Scaling, scaling, PCMCPIScaling, values),
     ACCESS(Backend, backend, PCMCPIBackendType, values),
     ACCESS(Halo, halo, PCMCPIHaloType, plan),
+    ACCESS(HaloTimeout, halo_timeout, PetscReal, plan),
     ACCESS(Ordering, ordering, PCMCPIOrderingType, plan),
     {"PCMCPISetVectorPrecision_C", erase(SetVectorPrecision)},
     {"PCMCPIGetVectorPrecision_C", erase(GetVectorPrecision)},

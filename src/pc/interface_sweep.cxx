@@ -235,8 +235,10 @@ PetscErrorCode PCMCPIGetRestart(PC pc, PetscInt *restart)
 
    Level: advanced
 
-   Note:
-   An exchange that this library was built without is an error at `PCSetUp()`.
+   Notes:
+   sf: `PetscSF`, works everywhere. nccl: NCCL, for ranks with a CUDA device each. peer: the devices of one node store their rows straight into each
+   other's memory and wait for each other by themselves. With nccl and peer a whole application is one graph. auto takes peer, else nccl, else
+   sf. An exchange that cannot be used is an error at `PCSetUp()`. All give the same bits.
 
 .seealso: `PCMCPI`, `PCMCPIGetHalo()`
 @*/
@@ -272,6 +274,61 @@ PetscErrorCode PCMCPIGetHalo(PC pc, PCMCPIHaloType *halo)
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   CompatAssertPointer(halo, 2);
   PetscUseMethod(pc, "PCMCPIGetHalo_C", (PC, PCMCPIHaloType *), (pc, halo));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetHaloTimeout - Sets how long a device waits for the ghost values of another rank
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context, of type `PCMCPI`; for other types nothing happens
+-  seconds - the time, positive
+
+   Options Database Key:
+.  -pc_mcpi_halo_timeout <300> - seconds that a device waits for another rank
+
+   Level: advanced
+
+   Note:
+   For the peer exchange. What is not there in time becomes NaN, and the next application is an error. Ranks wait for each other as long as one of
+   them does something else between two applications, such as writing files.
+
+.seealso: `PCMCPI`, `PCMCPIGetHaloTimeout()`, `PCMCPISetHalo()`
+@*/
+PetscErrorCode PCMCPISetHaloTimeout(PC pc, PetscReal seconds)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveReal(pc, seconds, 2);
+  PetscCheck(seconds > 0.0 && seconds <= 1e9, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "The time %g is not positive, or above 1e9 seconds. Use another -pc_mcpi_halo_timeout", (double)seconds);
+  PetscTryMethod(pc, "PCMCPISetHaloTimeout_C", (PC, PetscReal), (pc, seconds));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetHaloTimeout - Gets how long a device waits for the ghost values of another rank
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context, of type `PCMCPI`
+
+   Output Parameter:
+.  seconds - the value in force
+
+   Level: advanced
+
+.seealso: `PCMCPI`, `PCMCPISetHaloTimeout()`
+@*/
+PetscErrorCode PCMCPIGetHaloTimeout(PC pc, PetscReal *seconds)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  CompatAssertPointer(seconds, 2);
+  PetscUseMethod(pc, "PCMCPIGetHaloTimeout_C", (PC, PetscReal *), (pc, seconds));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -45,6 +45,9 @@ PetscErrorCode numbers(PC pc, CompatOptionItems PetscOptionsObject)
   PetscCall(PetscOptionsInt("-pc_mcpi_restart", "Sweeps between two residuals, 0: never", "PCMCPISetRestart", settings.restart, &integer,
                             &given));
   if (given) PetscCall(PCMCPISetRestart(pc, integer));
+  PetscCall(PetscOptionsReal("-pc_mcpi_halo_timeout", "Seconds that a device waits for another rank", "PCMCPISetHaloTimeout",
+                             settings.halo_timeout, &real, &given));
+  if (given) PetscCall(PCMCPISetHaloTimeout(pc, real));
   PetscCall(PetscOptionsBool("-pc_mcpi_overlap", "Hide the exchange behind interior rows", "PCMCPISetOverlap",
                              settings.overlap ? PETSC_TRUE : PETSC_FALSE, &flag, &given));
   if (given) PetscCall(PCMCPISetOverlap(pc, flag));

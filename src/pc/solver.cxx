@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "halo/sf.h"
 #include "pc/compat.h"
 
 namespace mcpi {
@@ -68,8 +67,9 @@ PetscErrorCode Solver::destroy()
   ready_           = false;
   have_transposed_ = false;
   identity_        = MatrixIdentity();
-  backend_.reset();
+  if (backend_) (void)backend_->launch_exchanges(false); // recorded exchanges end before the halo, their stream after it
   halo_.reset();
+  backend_.reset();
   values_.reset();
   PetscCall(ColoringDestroy(&coloring_));
   PetscCall(BlockGraphDestroy(&graph_));
@@ -138,6 +138,7 @@ PetscErrorCode Solver::create_backend(const Settings &settings)
   PetscCheck(!config.bfp16_gather || !config.double_vectors, graph_.comm, PETSC_ERR_ARG_INCOMP,
              "-pc_mcpi_gather_precision bfp16 needs -pc_mcpi_vector_precision fp32, which needs -pc_mcpi_offdiag_precision below fp64");
   PetscCall(BackendCreate(graph_.comm, choice_.type, plan(), config, &backend_));
+  halo_->use_stream(backend_->launch_exchanges(halo_->on_device()));
   have_transposed_ = false;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -147,14 +148,10 @@ PetscErrorCode Solver::create_halo(const Settings &settings)
   PetscInt ghosts = plan().ghosts;
 
   PetscFunctionBegin;
-  PetscCheck(settings.halo == PC_MCPI_HALO_AUTO || settings.halo == PC_MCPI_HALO_SF, graph_.comm, PETSC_ERR_SUP_SYS,
-             "This libpetscmcpi was built without the nccl and peer exchanges. Use -pc_mcpi_halo auto or sf");
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &ghosts, 1, MPIU_INT, MPI_MAX, graph_.comm));
   exchanges_ = ghosts > 0;
-  if (exchanges_)
-    PetscCall(CreateSFHalo(graph_.comm, plan(), built_.ghost_owner, Events().halo, &halo_));
-  else
-    halo_ = std::make_unique<NoHalo>();
+  PetscCall(HaloCreate(graph_.comm, plan(), built_.ghost_owner,
+                       {settings.halo, settings.halo_timeout, on_device(), exchanges_, Events().halo}, &halo_, &halo_choice_));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "backend/backend.h"
-#include "halo/halo.h"
 #include "pc/backend_choice.h"
+#include "pc/halo_choice.h"
 #include "pc/residual.h"
 #include "setup/block_values.h"
 #include "setup/ordering.h"
@@ -30,6 +30,7 @@ struct Settings {
   PCMCPIScaling         scaling      = PC_MCPI_SCALING_BALANCED;
   PCMCPIBackendType     backend      = PC_MCPI_BACKEND_AUTO;
   PCMCPIHaloType        halo         = PC_MCPI_HALO_AUTO;
+  PetscReal             halo_timeout = 300.0; // seconds
   PCMCPIHaloFrequency   frequency    = PC_MCPI_HALO_FREQUENCY_COLOR;
   bool                  overlap      = true;
   PCMCPIOrderingType    ordering     = PC_MCPI_ORDERING_AUTO;
@@ -90,6 +91,7 @@ public:
   const std::string &backend_why() const { return choice_.why; }
   bool               on_device() const { return choice_.type == PC_MCPI_BACKEND_CUDA; }
   bool               exchanges() const { return exchanges_; }
+  const HaloChoice  &halo_choice() const { return halo_choice_; }
   const Scales      &scales() const { return backend_->scales(); }
   // Local bytes: held, and moved by its sweeps from zero
   double host_bytes() const;
@@ -116,7 +118,8 @@ private:
   std::unique_ptr<Backend>      backend_;
   std::unique_ptr<Halo>         halo_;
   bool                          exchanges_ = false; // some rank has a ghost
-  bool                          ready_     = false; // between a finished set-up and the next one's start
+  HaloChoice                    halo_choice_;
+  bool                          ready_ = false; // between a finished set-up and the next one's start
   Failure                       failure_;
 
   bool                   have_transposed_ = false, transposed_current_ = false;

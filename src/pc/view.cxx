@@ -51,7 +51,9 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(
         viewer, "  products read x as %s: safe with KSPFGMRES, and with KSPRICHARDSON and -pc_mcpi_restart%s\n", GatherNames[s.gather],
         s.scaling == PC_MCPI_SCALING_BALANCED ? "" : "; SI units need -pc_mcpi_scaling balanced"));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  halo: sf, exchanged every %s, overlap %s\n", FrequencyNames[s.frequency],
+  const HaloChoice &halo = Data(pc).solver.halo_choice();
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  halo: %s%s%s%s, exchanged every %s, overlap %s\n", HaloNames[halo.type],
+                                   halo.why.empty() ? "" : " (", halo.why.c_str(), halo.why.empty() ? "" : ")", FrequencyNames[s.frequency],
                                    s.overlap ? "true" : "false"));
   if (Data(pc).solver.ready())
     PetscCall(Guarded([&]() -> PetscErrorCode { return view_plan(pc, viewer); }));

@@ -7,7 +7,7 @@ int Driver::run(const Application &application, int its, bool from_zero)
   if (const int error = halo_.prepare(backend_.entry_bytes(application))) return error;
   const Schedule schedule(plan_, config_, application, its, from_zero);
   const auto     record = [&] { return passes_over_colors(application, schedule); };
-  if (!halo_.idle()) return record();
+  if (!halo_.idle() && !halo_.on_device()) return record();
   return backend_.replay({application.transposed, from_zero, config_.overlap, config_.shortcuts, schedule.by_color(), application.nrhs, its,
                           static_cast<int>(config_.sweep), application.omega},
                          record);
@@ -15,6 +15,8 @@ int Driver::run(const Application &application, int its, bool from_zero)
 
 int Driver::passes_over_colors(const Application &application, const Schedule &schedule)
 {
+  backend_.start_exchanges();
+  if (const int error = halo_.start()) return error;
   for (int pass = 0; pass < schedule.passes(); ++pass) {
     if (pass == 0 && schedule.from_zero()) {
       if (!schedule.by_color()) backend_.zero_ghosts(application);
@@ -24,6 +26,8 @@ int Driver::passes_over_colors(const Application &application, const Schedule &s
     for (int k = 0; k < schedule.colors(); ++k)
       if (const int error = relax_color(application, schedule.step(pass, k))) return error;
   }
+  if (const int error = halo_.finish()) return error;
+  backend_.finish_exchanges();
   return 0;
 }
 
@@ -41,7 +45,7 @@ int Driver::relax_color(const Application &application, const Step &step)
 int Driver::begin_exchange(const Application &application, const Step &step)
 {
   if (halo_.idle()) return 0;
-  backend_.publish(application, step.boundary.begin, step.boundary.end);
+  backend_.publish(application, step.boundary.begin, step.boundary.end, config_.overlap);
   return halo_.begin(step.color, backend_.vector());
 }
 
@@ -49,16 +53,16 @@ int Driver::end_exchange(const Application &application, const Step &step)
 {
   if (halo_.idle()) return 0;
   if (const int error = halo_.end(step.color, backend_.vector())) return error;
-  backend_.accept(application, plan_.rows + plan_.ghost_begin[step.color], plan_.rows + plan_.ghost_begin[step.color + 1]);
+  backend_.accept(application, plan_.rows + plan_.ghost_begin[step.color], plan_.rows + plan_.ghost_begin[step.color + 1], config_.overlap);
   return 0;
 }
 
 int Driver::exchange_all(const Application &application)
 {
   if (halo_.idle()) return 0;
-  backend_.publish(application, 0, plan_.rows);
+  backend_.publish(application, 0, plan_.rows, false);
   if (const int error = halo_.exchange_all(backend_.vector())) return error;
-  backend_.accept(application, plan_.rows, plan_.rows + plan_.ghosts);
+  backend_.accept(application, plan_.rows, plan_.rows + plan_.ghosts, false);
   return 0;
 }
 

@@ -49,6 +49,7 @@ Relax Schedule::relax_rows(int pass, int k, int color, bool boundary) const
   relax.use_kept   = keeps && pass > 0;
   relax.keep       = !keeps || last(pass) ? Keep::no : skipped_next ? Keep::zero : Keep::sum;
   relax.keep_lower = forward(pass);
+  relax.ahead      = boundary && config_.overlap;
   relax.read_later = application_.omega != 1.0 || boundary || pass >= passes_ - finals;
   return relax;
 }

@@ -1,8 +1,6 @@
 // The CUDA backend through PETSc: matrices and vectors on the host and on the device, on one and several ranks, against the host backend.
 #include <cuda_runtime.h>
 
-#include <cstdio>
-
 #include "support.h"
 
 using namespace test;
@@ -234,18 +232,4 @@ TEST(ten_thousand_applications_and_a_hundred_set_ups_leave_memory_as_it_was)
   CHECK_EQ(cudaMemGetInfo(&after, &total), cudaSuccess);
   CHECK_EQ(after, before);
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-int main(int argc, char **argv)
-{
-  int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-    std::puts("Skipped: no CUDA device");
-    return 0;
-  }
-  if (PetscInitialize(&argc, &argv, nullptr, nullptr) != PETSC_SUCCESS) return 2;
-  PetscCallAbort(PETSC_COMM_WORLD, PCMCPIRegister());
-  const int failed = run_all();
-  PetscCallAbort(PETSC_COMM_WORLD, PetscFinalize());
-  return failed ? 1 : 0;
 }

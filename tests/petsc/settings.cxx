@@ -26,8 +26,8 @@ PetscErrorCode create_sample(const std::string &options, OwnedMat *mat, Precondi
 }
 
 constexpr const char *option_names[] = {
-    "its",  "gather_precision", "sweep",   "omega",    "offdiag_precision", "vector_precision", "form", "scaling", "restart", "backend",
-    "halo", "halo_frequency",   "overlap", "ordering", "mat_coloring_type"};
+    "its",     "gather_precision", "sweep", "omega",        "offdiag_precision", "vector_precision", "form",     "scaling",
+    "restart", "backend",          "halo",  "halo_timeout", "halo_frequency",    "overlap",          "ordering", "mat_coloring_type"};
 
 std::string help;
 
@@ -125,6 +125,7 @@ TEST(setters_and_getters_agree)
   PetscCall(check_round_trip<PetscInt>(pc, PCMCPISetIts, PCMCPIGetIts, 7, 1));
   PetscCall(check_round_trip(pc, PCMCPISetSweep, PCMCPIGetSweep, PC_MCPI_SWEEP_SYMMETRIC, PC_MCPI_SWEEP_BACKWARD));
   PetscCall(check_round_trip<PetscReal>(pc, PCMCPISetOmega, PCMCPIGetOmega, 1.9, 0.1));
+  PetscCall(check_round_trip<PetscReal>(pc, PCMCPISetHaloTimeout, PCMCPIGetHaloTimeout, 20.0, 1.5));
   PetscCall(check_round_trip(pc, PCMCPISetOffdiagPrecision, PCMCPIGetOffdiagPrecision, PC_MCPI_PRECISION_INT4, PC_MCPI_PRECISION_BF16));
   PetscCall(check_round_trip(pc, PCMCPISetVectorPrecision, PCMCPIGetVectorPrecision, PC_MCPI_PRECISION_FP64, PC_MCPI_PRECISION_FP32));
   PetscCall(check_round_trip(pc, PCMCPISetGatherPrecision, PCMCPIGetGatherPrecision, PC_MCPI_GATHER_PRECISION_BFP16,

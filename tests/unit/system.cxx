@@ -204,7 +204,7 @@ int System::apply_rank(const Smoothing &run, const Vector &b, const Vector &gues
   backend.load_rhs(run.application, {in.data(), static_cast<std::ptrdiff_t>(ld)});
   std::fill_n(static_cast<unsigned char *>(backend.vector()), (plan.rows + plan.ghosts) * backend.entry_bytes(run.application),
               static_cast<unsigned char>(0xff)); // NaN in both precisions
-  backend.accept(run.application, 0, plan.rows + plan.ghosts);
+  backend.accept(run.application, 0, plan.rows + plan.ghosts, false);
   if (!run.from_zero) backend.load_guess(run.application, {columns(guess).data(), static_cast<std::ptrdiff_t>(ld)});
   ThreadHalo threads(ranks_, peer);
   NoHalo     none;

@@ -38,7 +38,7 @@ TEST(Tiles, HoldEveryRowOfAColorOnceAndNoMoreThanAThreadBlockTakes)
       const ColorPlan &plan = problem.plan();
       const int        rows = tile_rows(128, bs);
       const TileLayout layout =
-          make_tiles(plan, item_shape(PC_MCPI_PRECISION_FP32, bs), {rows, std::min(128, capacity), capacity, resident});
+          make_tiles(plan, item_shape(PC_MCPI_PRECISION_FP32, bs), {rows, std::min(128, capacity), capacity, resident, 2});
       ASSERT_EQ(layout.part_begin.size(), 2 * static_cast<std::size_t>(plan.colors) + 1);
       Row next = 0;
       for (int part = 0; part < 2 * plan.colors; ++part) {
@@ -92,22 +92,36 @@ TEST(Items, OfIntegersHoldFourColumnsOfARowInOneWord)
 TEST(Tiles, OfFewRowsAreSmall)
 {
   const Problem    problem(400, 5);
-  const TileLayout layout = make_tiles(problem.plan(), item_shape(PC_MCPI_PRECISION_FP32, 5), {tile_rows(128, 5), 128, 128, 1000});
-  for (const Tile &tile : layout.tiles) EXPECT_LE((tile.rows_lower & kLowerMask) + tile.upper, 32U);
+  const TileLayout layout = make_tiles(problem.plan(), item_shape(PC_MCPI_PRECISION_FP32, 5), {tile_rows(128, 5), 128, 128, 10, 132});
+  for (const Tile &tile : layout.tiles) EXPECT_EQ(rows_of(tile), 1U);
 }
 
 TEST(Tiles, GiveAThreadAsFewItemsAsLetTheDeviceTakeAllAtOnce)
 {
-  const Problem    problem(400, 5);
+  const Problem    problem(4000, 5);
   const ColorPlan &plan = problem.plan();
-  const auto       most = [&](Offset resident) {
+  const auto       most = [&](int multiprocessors) {
     std::uint32_t    items  = 0;
-    const TileLayout layout = make_tiles(plan, item_shape(PC_MCPI_PRECISION_INT4, 5), {32, 32, 128, resident});
+    const TileLayout layout = make_tiles(plan, item_shape(PC_MCPI_PRECISION_INT4, 5), {32, 32, 128, 2, multiprocessors});
     for (const Tile &tile : layout.tiles) items = std::max(items, (tile.rows_lower & kLowerMask) + tile.upper);
     return items;
   };
   EXPECT_GT(most(1), 64U);
   EXPECT_LE(most(1000), 32U);
+}
+
+TEST(Tiles, OfFewRowsAreAsManyForEachMultiprocessor)
+{
+  const Problem    problem(4000, 5);
+  const ColorPlan &plan   = problem.plan();
+  const TileLayout layout = make_tiles(plan, item_shape(PC_MCPI_PRECISION_INT4, 5), {96, 96, 480, 12, 20});
+  for (int c = 0; c < plan.colors; ++c) {
+    const std::uint32_t tiles = layout.part_begin[2 * c + 2] - layout.part_begin[2 * c + 1];
+    const Row           rows  = plan.color_begin[c + 1] - plan.boundary_end[c];
+    if (rows >= 60) {
+      EXPECT_LE(tiles % 20 == 0 ? 0U : 20U - tiles % 20, 10U) << rows;
+    }
+  }
 }
 
 } // namespace

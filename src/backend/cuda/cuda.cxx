@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "backend/backend.h"
+#include "backend/cuda/lanes.h"
 #include "backend/cuda/numeric_setup.h"
 #include "backend/cuda/vectors.h"
 
@@ -78,14 +79,15 @@ public:
     args.scale      = setup_.right();
     args.divide     = true;
     load_vector(args, config_.double_vectors, on_device(application, x, args.ld), x_.data(), stream_);
-    round(application, 0, plan_.rows);
+    round(application, 0, plan_.rows, stream_);
   }
 
   void zero_ghosts(const Application &application) override
   {
-    const std::size_t entry = entry_bytes(application);
+    const std::size_t entry = x_bytes(application);
     if (plan_.ghosts > 0) MCPI_CUDA(cudaMemsetAsync(x_.data() + plan_.rows * entry, 0, plan_.ghosts * entry, stream_));
-    round(application, plan_.rows, plan_.rows + plan_.ghosts);
+    round(application, plan_.rows, plan_.rows + plan_.ghosts, stream_);
+    if (launched_) lanes_.mark(false);
   }
 
   void relax(const Application &application, const Relax &relax) override
@@ -111,8 +113,12 @@ public:
     flag(!prescaled(), kFactored);
     flag(application.transposed, kTransposed);
     flag(relax.read_later || !rounded() || !forward_.small(), kReadLater);
-    (application.transposed ? *transposed_ : forward_).relax(relax.begin, relax.end, args, stream_);
-    if (!forward_.small()) round(application, relax.begin, relax.end); // small blocks' kernels do
+    const bool         ahead  = launched_ && relax.ahead;
+    const cudaStream_t stream = ahead ? lanes_.ahead() : stream_;
+    if (launched_) lanes_.order(ahead);
+    (application.transposed ? *transposed_ : forward_).relax(relax.begin, relax.end, args, stream);
+    if (!forward_.small()) round(application, relax.begin, relax.end, stream); // small blocks' kernels do
+    if (launched_) lanes_.mark(ahead);
   }
 
   void store(const Application &application, const MutableColumns &x) override
@@ -141,17 +147,25 @@ public:
 
   void *vector() override
   {
+    if (launched_) return rounded() ? static_cast<void *>(gathered_.data()) : x_.data();
     mirror_.resize(x_.bytes());
     return mirror_.data();
   }
-  std::size_t entry_bytes(const Application &application) const override { return number_ * plan_.bs * application.nrhs; }
+  std::size_t entry_bytes(const Application &application) const override
+  {
+    return launched_ && rounded() ? gathered_bytes(application) : x_bytes(application); // products read nothing else of ghosts
+  }
   std::size_t gathered_bytes(const Application &application) const override
   {
     return rounded() ? sizeof(std::uint32_t) * copy_words() * static_cast<std::size_t>(application.nrhs) : 0;
   }
 
-  void publish(const Application &application, Row begin, Row end) override
+  void publish(const Application &application, Row begin, Row end, bool ahead) override
   {
+    if (launched_) {
+      if (!ahead) lanes_.order(true);
+      return;
+    }
     const std::size_t entry = entry_bytes(application);
     mirror_.resize(x_.bytes());
     if (begin < end)
@@ -160,13 +174,32 @@ public:
     MCPI_CUDA(cudaStreamSynchronize(stream_));
   }
 
-  void accept(const Application &application, Row begin, Row end) override
+  void accept(const Application &application, Row begin, Row end, bool ahead) override
   {
     const std::size_t entry = entry_bytes(application);
-    if (begin < end)
+    if (begin < end && !launched_)
       MCPI_CUDA(cudaMemcpyAsync(x_.data() + begin * entry, mirror_.data() + begin * entry, (end - begin) * entry, cudaMemcpyHostToDevice,
                                 stream_));
-    round(application, begin, end);
+    if (!launched_)
+      round(application, begin, end, stream_);
+    else if (!ahead)
+      lanes_.join();
+  }
+
+  void *launch_exchanges(bool launched) override
+  {
+    MCPI_CUDA(cudaStreamSynchronize(stream_));
+    graphs_.clear(); // what they launch may end with the exchange
+    launched_ = launched;
+    return static_cast<cudaStream_t>(lanes_.ahead());
+  }
+  void start_exchanges() override
+  {
+    if (launched_) lanes_.fork();
+  }
+  void finish_exchanges() override
+  {
+    if (launched_) lanes_.join();
   }
 
   int replay(const RunKey &key, const std::function<int()> &record) override
@@ -203,8 +236,9 @@ private:
     return result;
   }
 
-  bool rounded() const { return config_.bfp16_gather && !config_.double_vectors; }
-  bool prescaled() const { return config_.numeric.form == PC_MCPI_FORM_PRESCALED; }
+  std::size_t x_bytes(const Application &application) const { return number_ * plan_.bs * application.nrhs; } // of a block row
+  bool        rounded() const { return config_.bfp16_gather && !config_.double_vectors; }
+  bool        prescaled() const { return config_.numeric.form == PC_MCPI_FORM_PRESCALED; }
 
   // Of all blocks of the plan, by their stored number
   std::vector<Location> locations() const
@@ -248,13 +282,12 @@ private:
   std::size_t copy_words() const { return static_cast<std::size_t>(forward_.small() ? gather_words(plan_.bs) : plan_.bs); }
 
   // What products read of the plan columns [begin, end)
-  void round(const Application &application, Row begin, Row end)
+  void round(const Application &application, Row begin, Row end, cudaStream_t stream)
   {
     if (!rounded() || begin >= end) return;
     const std::size_t nrhs = static_cast<std::size_t>(application.nrhs), first = static_cast<std::size_t>(begin) * nrhs;
     round_vector(reinterpret_cast<const float *>(x_.data()) + first * static_cast<std::size_t>(plan_.bs),
-                 static_cast<std::size_t>(end - begin) * nrhs, plan_.bs, forward_.small(), gathered_.data() + first * copy_words(),
-                 stream_);
+                 static_cast<std::size_t>(end - begin) * nrhs, plan_.bs, forward_.small(), gathered_.data() + first * copy_words(), stream);
   }
 
   void reserve(int nrhs)
@@ -317,6 +350,7 @@ private:
   const BackendConfig        config_;
   const std::size_t          number_; // bytes of one in the vectors
   Stream                     stream_;
+  Lanes                      lanes_{stream_};
   Event                      ready_, done_;
   Operator                   forward_;
   DeviceArray<Row>           row_of_, plan_row_;
@@ -329,6 +363,7 @@ private:
   DeviceArray<std::byte>     x_, rhs_, kept_;
   DeviceArray<std::uint32_t> gathered_;
   PinnedBytes                mirror_;
+  bool                       launched_ = false; // exchanges are
   double                     alpha_ = 0.0, largest_ = 0.0;
   std::string                problem_;
   std::list<Recorded>        graphs_; // the latest first

@@ -84,7 +84,14 @@ private:
 
 class Stream {
 public:
-  Stream() { MCPI_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  enum Priority { normal, urgent };
+
+  explicit Stream(Priority priority = normal)
+  {
+    int least = 0, greatest = 0;
+    MCPI_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    MCPI_CUDA(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, priority == urgent ? greatest : least));
+  }
   Stream(const Stream &)            = delete;
   Stream &operator=(const Stream &) = delete;
   ~Stream() { (void)cudaStreamDestroy(stream_); }
@@ -97,9 +104,16 @@ private:
 class Event {
 public:
   Event() { MCPI_CUDA(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
-  Event(const Event &)            = delete;
-  Event &operator=(const Event &) = delete;
-  ~Event() { (void)cudaEventDestroy(event_); }
+  Event(Event &&other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  Event &operator=(Event &&other) noexcept
+  {
+    std::swap(event_, other.event_);
+    return *this;
+  }
+  ~Event()
+  {
+    if (event_) (void)cudaEventDestroy(event_);
+  }
   operator cudaEvent_t() const { return event_; }
 
 private:

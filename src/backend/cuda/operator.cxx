@@ -46,7 +46,7 @@ void Operator::init_small()
   MCPI_CUDA(cudaGetDevice(&device));
   MCPI_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   layout_ = make_tiles(plan_, item_shape(storage_, plan_.bs, packed_),
-                       {kernel_.tile_rows, kernel_.threads, kernel_.capacity, static_cast<Offset>(multiprocessors) * kernel_.blocks});
+                       {kernel_.tile_rows, kernel_.threads, kernel_.capacity, kernel_.blocks, multiprocessors});
   tiles_.upload(layout_.tiles);
   ends_.upload(layout_.ends);
   blocks_.resize(layout_.bytes);

@@ -6,8 +6,13 @@
 namespace mcpi::cuda {
 namespace {
 
-constexpr Offset kManyTiles = 396; // of a color: three for each multiprocessor of an H100 or H200
-constexpr Offset kFewItems  = 32;
+constexpr Offset kTilesEach = 3; // of a color, for a multiprocessor, at least
+
+// The most of a tile
+struct Share {
+  Row    rows;
+  Offset items;
+};
 
 class Builder {
 public:
@@ -15,22 +20,27 @@ public:
 
   void add_rows(Row begin, Row end)
   {
-    const Offset most = tile_items(items(begin, end));
+    const auto [rows, most] = share_of(end - begin, items(begin, end));
     while (begin < end) {
       Row last = begin + 1;
-      while (last < end && last - begin < limits_.rows && items(begin, last + 1) <= most && !fills_warps(begin, last, most)) ++last;
+      while (last < end && last - begin < rows && items(begin, last + 1) <= most && !fills_warps(begin, last, most)) ++last;
       add_tile(begin, last);
       begin = last;
     }
   }
 
 private:
-  // Of so many in a color. Few: as few for each thread as lets the device take all tiles at once; very few: every multiprocessor has some.
-  Offset tile_items(Offset all) const
+  // Tiles of so many rows of a color with so many items. Where the device takes all tiles at once: as few items for each thread as that allows. Fewer
+  // still: every multiprocessor has as many tiles as the others, and a thread one item.
+  Share share_of(Row rows, Offset all) const
   {
-    const Offset threads = limits_.threads, rounds = (all + threads * limits_.resident - 1) / (threads * limits_.resident);
-    if (rounds > 1) return std::min<Offset>(rounds * threads, limits_.items);
-    return std::clamp(all / kManyTiles, std::min(kFewItems, threads), threads);
+    const Offset threads = limits_.threads, at_once = threads * limits_.blocks * limits_.multiprocessors,
+                 rounds = (all + at_once - 1) / at_once;
+    if (rounds > 1) return {limits_.rows, std::min<Offset>(rounds * threads, limits_.items)};
+    for (Offset each = kTilesEach;; ++each) {
+      const Offset tiles = each * limits_.multiprocessors, share = (rows + tiles - 1) / tiles;
+      if (share <= 1 || share * all <= threads * rows) return {static_cast<Row>(std::clamp<Offset>(share, 1, limits_.rows)), limits_.items};
+    }
   }
   // A nearly full tile does without a few rows that would keep one more warp busy.
   bool   fills_warps(Row begin, Row end, Offset most) const { return (end - begin) % kWarpSize == 0 && 4 * items(begin, end) >= 3 * most; }

@@ -35,10 +35,9 @@ struct TileLayout {
   bool                       long_rows = false; // some tile has more items than a thread block takes at a time
 };
 
-// What a thread block takes at a time, and how many of them the device takes at once. A tile of one row may have more items.
+// What a thread block takes at a time, and how many of them a multiprocessor. A tile of one row may have more items.
 struct TileLimits {
-  int    rows, threads, items;
-  Offset resident;
+  int rows, threads, items, blocks, multiprocessors;
 };
 
 TileLayout make_tiles(const ColorPlan &plan, const ItemShape &shape, const TileLimits &limits);

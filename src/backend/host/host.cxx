@@ -97,10 +97,10 @@ public:
   {
     const std::size_t entry = static_cast<std::size_t>(bs_) * application.nrhs;
     std::fill_n(x_.data() + plan_.rows * entry, plan_.ghosts * entry, X(0));
-    accept(application, plan_.rows, plan_.rows + plan_.ghosts);
+    accept(application, plan_.rows, plan_.rows + plan_.ghosts, false);
   }
 
-  void accept(const Application &application, Row begin, Row end) override { round_rows(application, begin, end); }
+  void accept(const Application &application, Row begin, Row end, bool) override { round_rows(application, begin, end); }
 
   void relax(const Application &application, const Relax &relax) override
   {

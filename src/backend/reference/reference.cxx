@@ -56,10 +56,10 @@ public:
   void zero_ghosts(const Application &application) override
   {
     std::fill(entry(x_, application, plan_.rows, 0), entry(x_, application, plan_.rows + plan_.ghosts, 0), 0.0);
-    accept(application, plan_.rows, plan_.rows + plan_.ghosts);
+    accept(application, plan_.rows, plan_.rows + plan_.ghosts, false);
   }
 
-  void accept(const Application &application, Row begin, Row end) override { round_rows(application, begin, end); }
+  void accept(const Application &application, Row begin, Row end, bool) override { round_rows(application, begin, end); }
 
   void relax(const Application &application, const Relax &relax) override
   {

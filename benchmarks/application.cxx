@@ -1,0 +1,53 @@
+#include "application.h"
+
+#include <petscdevice_cuda.h>
+
+#include <vector>
+
+#include "common.h"
+
+namespace bench {
+
+PetscErrorCode CreateDevicePC(const VertexGraph &graph, Mat mat, PetscBool coordinates, PC *pc)
+{
+  PetscFunctionBegin;
+  PetscCall(PCCreate(PetscObjectComm((PetscObject)mat), pc));
+  PetscCall(PCSetType(*pc, PCMCPI));
+  PetscCall(PCSetOperators(*pc, mat, mat));
+  if (coordinates) {
+    std::vector<PetscReal> points = Coordinates(graph, mat);
+    PetscCall(PCSetCoordinates(*pc, 3, static_cast<PetscInt>(points.size() / 3), points.data()));
+  }
+  PetscCall(PCSetFromOptions(*pc));
+  PetscCall(PCMCPISetBackend(*pc, PC_MCPI_BACKEND_CUDA));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode TimeApplication(PC pc, Vec b, Vec x, PetscInt its, PetscInt repeat, double *milliseconds)
+{
+  const MPI_Comm      comm = PetscObjectComm((PetscObject)pc);
+  std::vector<double> times;
+  cudaEvent_t         begin, end;
+
+  PetscFunctionBegin;
+  PetscCall(PCMCPISetIts(pc, its));
+  PetscCallCUDA(cudaEventCreate(&begin));
+  PetscCallCUDA(cudaEventCreate(&end));
+  for (PetscInt r = -2; r < repeat; ++r) {
+    float elapsed = 0;
+    PetscCallMPI(MPI_Barrier(comm));
+    PetscCallCUDA(cudaEventRecord(begin, nullptr));
+    PetscCall(PCApply(pc, b, x));
+    PetscCallCUDA(cudaEventRecord(end, nullptr));
+    PetscCallCUDA(cudaEventSynchronize(end));
+    PetscCallCUDA(cudaEventElapsedTime(&elapsed, begin, end));
+    if (r >= 0) times.push_back(elapsed);
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, times.data(), static_cast<int>(times.size()), MPI_DOUBLE, MPI_MAX, comm));
+  PetscCallCUDA(cudaEventDestroy(begin));
+  PetscCallCUDA(cudaEventDestroy(end));
+  *milliseconds = Median(times);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace bench

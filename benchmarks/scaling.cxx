@@ -1,0 +1,138 @@
+static char help[] =
+    "Time per sweep of PCMCPI on several CUDA devices, one rank each, for every exchange: run it with 1, 2, 4... ranks.\n"
+    "  -mesh <mix,tet>    -n <104>: vertices along an edge of the whole mesh    -bs <5>    -precision <fp32,int4>    -gather <bfp16>\n"
+    "  -halo <peer,nccl,sf>    -sweeps <15>    -repeat <9>    -json <file>    -commit <text>\n";
+
+#include <petscdevice_cuda.h>
+#include <petscksp.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "application.h"
+#include "common.h"
+
+namespace {
+
+using Json = nlohmann::json;
+
+struct Options : bench::CommonOptions {
+  Options() : CommonOptions{104, 15, 9, {5}, "tet", {}, {}} {}
+
+  std::vector<std::string> halos = {"peer", "nccl", "sf"}, precisions = {"fp32", "int4"};
+  std::string              gather = "bfp16";
+};
+
+struct Variant {
+  PetscBool           overlap;
+  PCMCPIHaloFrequency frequency;
+};
+constexpr Variant kVariants[] = {
+    {PETSC_TRUE, PC_MCPI_HALO_FREQUENCY_COLOR}, {PETSC_FALSE, PC_MCPI_HALO_FREQUENCY_COLOR}, {PETSC_TRUE, PC_MCPI_HALO_FREQUENCY_SWEEP}};
+
+PetscErrorCode time_variants(const Options &options, PetscInt rows, PC pc, Vec b, Vec x, const bench::Precision &precision,
+                             const std::string &halo, Json *results)
+{
+  constexpr PetscInt kMany = 4;
+  PetscMPIInt        ranks;
+  ISColoring         coloring;
+  PetscInt           colors;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
+  PetscCall(PCMCPISetOffdiagPrecision(pc, precision.type));
+  PetscCall(PCMCPISetGatherPrecision(pc, options.gather == "bfp16" ? PC_MCPI_GATHER_PRECISION_BFP16 : PC_MCPI_GATHER_PRECISION_FP32));
+  PetscCall(PCSetUp(pc));
+  PetscCall(PCMCPIGetColoring(pc, &coloring));
+  PetscCall(ISColoringGetColors(coloring, nullptr, &colors, nullptr));
+  for (const Variant &variant : kVariants) {
+    double once, many;
+    if (ranks == 1 && &variant != kVariants) continue;
+    PetscCall(PCMCPISetOverlap(pc, variant.overlap));
+    PetscCall(PCMCPISetHaloFrequency(pc, variant.frequency));
+    PetscCall(bench::TimeApplication(pc, b, x, options.sweeps, options.repeat, &once));
+    PetscCall(bench::TimeApplication(pc, b, x, kMany * options.sweeps, options.repeat, &many));
+    const double      sweep     = (many - once) / static_cast<double>((kMany - 1) * options.sweeps);
+    const char *const frequency = variant.frequency == PC_MCPI_HALO_FREQUENCY_COLOR ? "color" : "sweep";
+    results->push_back({{"ranks", ranks},
+                        {"mesh", options.mesh},
+                        {"rows", rows},
+                        {"precision", precision.name},
+                        {"gather", options.gather},
+                        {"halo", ranks == 1 ? "none" : halo},
+                        {"overlap", variant.overlap == PETSC_TRUE},
+                        {"frequency", frequency},
+                        {"colors", colors},
+                        {"ms_per_sweep", sweep},
+                        {"us_per_color", 1e3 * sweep / static_cast<double>(colors)},
+                        {"ms_application", once}});
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD,
+                          "%d ranks %8d rows %s %s  %-4s overlap %d every %s  %2d colors  %8.4f ms a sweep  %6.2f us a color\n", (int)ranks,
+                          (int)rows, options.mesh.c_str(), precision.name, ranks == 1 ? "none" : halo.c_str(), (int)variant.overlap,
+                          frequency, (int)colors, sweep, 1e3 * sweep / (double)colors));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &graph, PetscInt bs, Json *results)
+{
+  const char *const names[] = {"auto", "sf", "nccl", "peer"};
+  PetscMPIInt       ranks;
+  PetscInt          local;
+  Mat               mat;
+  Vec               b, x;
+  PC                pc;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
+  PetscCall(bench::CreateMatrix(PETSC_COMM_WORLD, graph, bs, MATBAIJ, &mat));
+  PetscCall(MatGetLocalSize(mat, &local, nullptr));
+  PetscCall(VecCreate(PETSC_COMM_WORLD, &x));
+  PetscCall(VecSetSizes(x, local, PETSC_DETERMINE));
+  PetscCall(VecSetType(x, VECCUDA));
+  PetscCall(VecDuplicate(x, &b));
+  PetscCall(VecSetRandom(b, nullptr));
+  PetscCall(bench::CreateDevicePC(graph, mat, PETSC_TRUE, &pc));
+  for (const std::string &halo : options.halos) {
+    const auto type = std::find(std::begin(names), std::end(names), halo) - std::begin(names);
+    PetscCheck(type < 4, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-halo takes auto, sf, nccl and peer");
+    if (ranks > 1) PetscCall(PCMCPISetHalo(pc, static_cast<PCMCPIHaloType>(type)));
+    for (const bench::Precision &precision : bench::kPrecisions)
+      if (std::find(options.precisions.begin(), options.precisions.end(), precision.name) != options.precisions.end())
+        PetscCall(time_variants(options, graph.rows(), pc, b, x, precision, halo, results));
+    if (ranks == 1) break;
+  }
+  PetscCall(PCDestroy(&pc));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&b));
+  PetscCall(MatDestroy(&mat));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode run(int argc, char **argv)
+{
+  Options        options;
+  cudaDeviceProp device;
+  Json           document;
+
+  PetscFunctionBegin;
+  PetscCall(bench::ReadCommonOptions(&options));
+  PetscCall(bench::ReadList("-halo", &options.halos));
+  PetscCall(bench::ReadList("-precision", &options.precisions));
+  PetscCall(bench::ReadText("-gather", &options.gather));
+  PetscCallCUDA(cudaGetDeviceProperties(&device, 0));
+  PetscCall(bench::StartDocument("scaling", options, argc, argv, &document));
+  document["gpu"]                = device.name;
+  const bench::VertexGraph graph = bench::MakeGraph(options.mesh, options.n);
+  for (const PetscInt bs : options.bs) PetscCall(run_block_size(options, graph, bs, &document["results"]));
+  PetscCall(bench::WriteDocument(options, document));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+  return bench::Main(argc, argv, help, run);
+}

@@ -1,0 +1,71 @@
+#include "halo/cuda/devices.h"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "backend/cuda/memory.h"
+#include "pc/compat.h"
+
+namespace mcpi {
+namespace {
+
+bool same(const RankDevice &a, const RankDevice &b)
+{
+  return std::memcmp(a.uuid, b.uuid, sizeof(a.uuid)) == 0;
+}
+
+RankDevice describe(int number)
+{
+  cudaDeviceProp properties;
+  RankDevice     device{};
+  MCPI_CUDA(cudaGetDeviceProperties(&properties, number));
+  static_assert(sizeof(device.uuid) == sizeof(properties.uuid));
+  std::memcpy(device.uuid, &properties.uuid, sizeof(device.uuid));
+  device.capability = properties.major;
+  return device;
+}
+
+} // namespace
+
+PetscErrorCode DevicesOfRanks(MPI_Comm comm, std::vector<RankDevice> *devices)
+{
+  int         number = 0;
+  PetscMPIInt size;
+
+  PetscFunctionBegin;
+  MCPI_CUDA(cudaGetDevice(&number));
+  const RankDevice mine = describe(number);
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  devices->resize(static_cast<std::size_t>(size));
+  PetscCallMPI(MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, devices->data(), sizeof(mine), MPI_BYTE, comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+bool any_shared(const std::vector<RankDevice> &devices)
+{
+  for (std::size_t k = 1; k < devices.size(); ++k)
+    if (std::any_of(devices.begin(), devices.begin() + static_cast<std::ptrdiff_t>(k),
+                    [&](const RankDevice &device) { return same(device, devices[k]); }))
+      return true;
+  return false;
+}
+
+bool reaches(const RankDevice &device)
+{
+  int mine = 0, count = 0;
+  MCPI_CUDA(cudaGetDevice(&mine));
+  MCPI_CUDA(cudaGetDeviceCount(&count));
+  for (int other = 0; other < count; ++other) {
+    if (!same(describe(other), device)) continue;
+    if (other == mine) return true;
+    int access = 0, atomics = 0;
+    MCPI_CUDA(cudaDeviceCanAccessPeer(&access, mine, other));
+    if (access) MCPI_CUDA(cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, mine, other));
+    return access && atomics;
+  }
+  return false; // not visible from here
+}
+
+} // namespace mcpi

@@ -1,0 +1,22 @@
+// The CUDA devices of the ranks.
+#pragma once
+
+#include <petscsys.h>
+
+#include <vector>
+
+namespace mcpi {
+
+struct RankDevice {
+  char uuid[16];
+  int  capability; // major
+};
+
+// Of every rank of comm. Collective.
+PetscErrorCode DevicesOfRanks(MPI_Comm comm, std::vector<RankDevice> *devices);
+// Whether two ranks have the same one
+bool any_shared(const std::vector<RankDevice> &devices);
+// Whether this rank's device reaches another's memory, with atomic access of 16 bytes; itself too
+bool reaches(const RankDevice &device);
+
+} // namespace mcpi

@@ -1,0 +1,291 @@
+#include "halo/cuda/peer.h"
+
+#include <algorithm>
+
+#include "backend/cuda/memory.h"
+#include "halo/cuda/devices.h"
+#include "halo/cuda/ghost_words.h"
+#include "pc/backend_choice.h"
+#include "pc/compat.h"
+
+namespace mcpi {
+namespace {
+
+// A neighbor's memory, as long as it is open here
+class RemoteMemory {
+public:
+  explicit RemoteMemory(const cudaIpcMemHandle_t &handle)
+  {
+    MCPI_CUDA(cudaIpcOpenMemHandle(&data_, handle, cudaIpcMemLazyEnablePeerAccess));
+  }
+  RemoteMemory(const RemoteMemory &)            = delete;
+  RemoteMemory &operator=(const RemoteMemory &) = delete;
+  ~RemoteMemory() { (void)cudaIpcCloseMemHandle(data_); }
+  uint4 *data() const { return static_cast<uint4 *>(data_); }
+
+private:
+  void *data_ = nullptr;
+};
+
+// A word of host memory that kernels write
+class HostFlag {
+public:
+  HostFlag()
+  {
+    MCPI_CUDA(cudaHostAlloc(reinterpret_cast<void **>(&flag_), sizeof(int), cudaHostAllocMapped));
+    *flag_ = 0;
+  }
+  HostFlag(const HostFlag &)            = delete;
+  HostFlag &operator=(const HostFlag &) = delete;
+  ~HostFlag() { (void)cudaFreeHost(flag_); }
+  volatile int *get() const { return flag_; }
+
+private:
+  int *flag_ = nullptr;
+};
+
+// What a rank tells each neighbor about its mailbox
+struct Address {
+  cudaIpcMemHandle_t handle;
+  int                place;     // of the neighbor among those of the sender: where it acknowledges
+  int                neighbors; // of the sender: acknowledgements lie before the ghosts
+};
+
+class PeerHalo final : public Halo {
+public:
+  PeerHalo(const ColorPlan &plan, HaloLists lists, double patience)
+      : plan_rows_(plan.rows), ghosts_(plan.ghosts), ghost_begin_(plan.ghost_begin), lists_(std::move(lists)), used_(plan.colors),
+        patience_(patience)
+  {
+    std::vector<cuda::SentRow> sent(lists_.rows.size());
+    for (const HaloPart &part : lists_.sends)
+      for (std::size_t k = part.first; k < part.first + part.count; ++k) sent[k] = {lists_.rows[k], lists_.ghosts[k], place_of(part.rank)};
+    sent_.upload(sent);
+    base_.upload(std::vector<std::uint32_t>{0});
+  }
+  PeerHalo(const PeerHalo &)            = delete;
+  PeerHalo &operator=(const PeerHalo &) = delete;
+  ~PeerHalo() override
+  {
+    if (stream_) (void)cudaStreamSynchronize(stream_);
+    remote_.clear();
+    (void)wait_for_all(); // a neighbor may still write here
+    if (comm_ != MPI_COMM_NULL) (void)MPI_Comm_free(&comm_);
+  }
+
+  // Collective; an error is one on all ranks
+  PetscErrorCode connect(MPI_Comm comm)
+  {
+    PetscFunctionBegin;
+    PetscCallMPI(MPI_Comm_dup(comm, &comm_));
+    PetscCall(open(1));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  bool on_device() const override { return true; }
+  void use_stream(void *stream) override { stream_ = static_cast<cudaStream_t>(stream); }
+
+  int prepare(std::size_t entry_bytes) override
+  {
+    PetscFunctionBegin;
+    if (*lost_.get() != 0)
+      throw cuda::Error("rank " + std::to_string(lists_.neighbors[static_cast<std::size_t>(*lost_.get() - 1)]) +
+                        " or another neighbor has not sent its ghost values within -pc_mcpi_halo_timeout seconds");
+    numbers_ = static_cast<std::uint32_t>(entry_bytes / sizeof(std::uint32_t));
+    if (cuda::ghost_words(numbers_) > words_) PetscCall(open(cuda::ghost_words(numbers_)));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  int start() override
+  {
+    step_ = 0;
+    std::fill(used_.begin(), used_.end(), 0U);
+    return 0;
+  }
+  int begin(int color, void *x) override
+  {
+    const std::size_t first = lists_.rows_begin(color);
+    send(x, first, lists_.rows_begin(color + 1) - first, used_[static_cast<std::size_t>(color)]);
+    used_[static_cast<std::size_t>(color)] = step_;
+    return 0;
+  }
+  int end(int color, void *x) override
+  {
+    receive(x, ghost_begin_[static_cast<std::size_t>(color)], ghost_begin_[static_cast<std::size_t>(color) + 1]);
+    return 0;
+  }
+  int exchange_all(void *x) override
+  {
+    send(x, 0, lists_.rows.size(), step_);
+    std::fill(used_.begin(), used_.end(), step_);
+    receive(x, 0, ghosts_);
+    return 0;
+  }
+  int finish() override
+  {
+    cuda::finish_words(args(nullptr), step_, stream_);
+    return 0;
+  }
+
+private:
+  Row place_of(int rank) const
+  {
+    return static_cast<Row>(std::lower_bound(lists_.neighbors.begin(), lists_.neighbors.end(), rank) - lists_.neighbors.begin());
+  }
+
+  cuda::WordsArgs args(void *x)
+  {
+    constexpr double kNanoseconds = 1e9;
+    const int        neighbors    = static_cast<int>(lists_.neighbors.size());
+    return {mailboxes_.data(),
+            neighbors,
+            memory_.data(),
+            memory_.data() + neighbors,
+            base_.data(),
+            static_cast<std::uint32_t *>(x),
+            numbers_,
+            static_cast<std::uint32_t>(plan_rows_),
+            static_cast<unsigned long long>(patience_ * kNanoseconds),
+            lost_.get()};
+  }
+  void send(void *x, std::size_t first, std::size_t count, std::uint32_t used)
+  {
+    cuda::send_words(args(x), sent_.data() + first, count, ++step_, used, stream_);
+  }
+  void receive(void *x, Row begin, Row end)
+  {
+    cuda::receive_words(args(x), static_cast<std::size_t>(begin), static_cast<std::size_t>(end), step_, stream_);
+  }
+
+  // Memory for ghosts of so many words each, known to the neighbors
+  PetscErrorCode open(std::size_t words)
+  {
+    const int            neighbors = static_cast<int>(lists_.neighbors.size());
+    std::vector<Address> mine(static_cast<std::size_t>(neighbors)), theirs(mine);
+
+    PetscFunctionBegin;
+    words_ = words;
+    PetscCall(RunTogether(comm_, [&] {
+      if (stream_) MCPI_CUDA(cudaStreamSynchronize(stream_));
+      remote_.clear();
+    }));
+    PetscCall(RunTogether(comm_, [&] {
+      const std::size_t  size = static_cast<std::size_t>(neighbors) + static_cast<std::size_t>(ghosts_) * words_;
+      cudaIpcMemHandle_t handle{};
+      memory_.resize(std::max<std::size_t>(size, 1));
+      MCPI_CUDA(cudaMemset(memory_.data(), 0, memory_.bytes()));
+      base_.upload(std::vector<std::uint32_t>{0});
+      MCPI_CUDA(cudaDeviceSynchronize());
+      MCPI_CUDA(cudaIpcGetMemHandle(&handle, memory_.data()));
+      for (int k = 0; k < neighbors; ++k) mine[static_cast<std::size_t>(k)] = {handle, k, neighbors};
+    }));
+    PetscCall(swap_addresses(mine, &theirs));
+    PetscCall(RunTogether(comm_, [&] {
+      std::vector<cuda::Mailbox> mailboxes;
+      for (const Address &address : theirs) {
+        remote_.push_back(std::make_unique<RemoteMemory>(address.handle));
+        uint4 *data = remote_.back()->data();
+        mailboxes.push_back({data + address.place, data + address.neighbors});
+      }
+      mailboxes_.upload(mailboxes);
+    }));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  PetscErrorCode swap_addresses(const std::vector<Address> &mine, std::vector<Address> *theirs)
+  {
+    std::vector<MPI_Request> requests;
+
+    PetscFunctionBegin;
+    requests.reserve(2 * mine.size());
+    for (std::size_t k = 0; k < mine.size(); ++k) {
+      requests.emplace_back();
+      PetscCallMPI(MPI_Irecv(&(*theirs)[k], sizeof(Address), MPI_BYTE, lists_.neighbors[k], 0, comm_, &requests.back()));
+      requests.emplace_back();
+      PetscCallMPI(MPI_Isend(&mine[k], sizeof(Address), MPI_BYTE, lists_.neighbors[k], 0, comm_, &requests.back()));
+    }
+    PetscCallMPI(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  // Until all ranks are here, but not for ever: one may have failed
+  PetscErrorCode wait_for_all()
+  {
+    constexpr double kPatience = 10.0; // seconds
+    MPI_Request      request   = MPI_REQUEST_NULL;
+    PetscMPIInt      done      = 0;
+
+    PetscFunctionBegin;
+    if (comm_ == MPI_COMM_NULL) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCallMPI(MPI_Ibarrier(comm_, &request));
+    for (const double begin = MPI_Wtime(); !done && MPI_Wtime() - begin < kPatience;)
+      PetscCallMPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  const Row                                  plan_rows_, ghosts_;
+  const std::vector<Row>                     ghost_begin_;
+  const HaloLists                            lists_;
+  std::vector<std::uint32_t>                 used_; // by color, the exchange of this application that used its words last
+  const double                               patience_;
+  std::uint32_t                              step_ = 0, numbers_ = 0;
+  std::size_t                                words_  = 0;
+  MPI_Comm                                   comm_   = MPI_COMM_NULL;
+  cudaStream_t                               stream_ = nullptr;
+  HostFlag                                   lost_;
+  cuda::DeviceArray<cuda::SentRow>           sent_;
+  cuda::DeviceArray<std::uint32_t>           base_;
+  cuda::DeviceArray<uint4>                   memory_; // acknowledgements of the neighbors, then ghosts
+  std::vector<std::unique_ptr<RemoteMemory>> remote_;
+  cuda::DeviceArray<cuda::Mailbox>           mailboxes_;
+};
+
+// Empty if all ranks can do it
+PetscErrorCode find_obstacle(MPI_Comm comm, const HaloLists &lists, bool shared_devices, std::string *why)
+{
+  constexpr int           kWholeWords = 9; // compute capability
+  std::vector<RankDevice> devices;
+  MPI_Comm                node;
+  PetscMPIInt             size, node_size;
+
+  PetscFunctionBegin;
+  why->clear();
+  PetscCallMPI(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+  PetscCallMPI(MPI_Comm_size(node, &node_size));
+  PetscCallMPI(MPI_Comm_free(&node));
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  PetscCall(DevicesOfRanks(comm, &devices));
+  enum Obstacle { none, unreachable, old, nodes };
+  int obstacle = none;
+  for (const int rank : lists.neighbors)
+    if (!reaches(devices[static_cast<std::size_t>(rank)])) obstacle = unreachable;
+  for (const RankDevice &device : devices)
+    if (device.capability < kWholeWords) obstacle = old;
+  if (node_size < size) obstacle = nodes;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &obstacle, 1, MPI_INT, MPI_MAX, comm));
+  const char *const texts[] = {"", "some device does not reach a neighbor's memory with atomic access",
+                               "some device is older than compute capability 9.0", "the ranks are on several nodes"};
+  *why                      = texts[obstacle];
+  if (why->empty() && !shared_devices && any_shared(devices)) *why = "ranks share a device";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PetscErrorCode CreatePeerHalo(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, const PeerOptions &options,
+                              std::unique_ptr<Halo> *halo, std::string *why)
+{
+  HaloLists                 lists;
+  std::unique_ptr<PeerHalo> peer;
+
+  PetscFunctionBegin;
+  PetscCall(HaloListsCreate(comm, plan, remote, &lists));
+  PetscCall(find_obstacle(comm, lists, options.shared_devices, why));
+  if (!why->empty()) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(RunTogether(comm, [&] { peer = std::make_unique<PeerHalo>(plan, std::move(lists), options.patience); }));
+  PetscCall(peer->connect(comm));
+  *halo = std::move(peer);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace mcpi

@@ -1,0 +1,61 @@
+#include "pc/halo_choice.h"
+
+#include "halo/sf.h"
+#include "pc/compat.h"
+#include "pc/mcpi.h"
+#if defined(MCPI_HAVE_CUDA)
+#include "halo/cuda/nccl.h"
+#include "halo/cuda/peer.h"
+#endif
+
+namespace mcpi {
+namespace {
+
+// *halo stays empty where the exchange cannot be used.
+PetscErrorCode try_device_halo(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, const HaloWish &wish,
+                               PCMCPIHaloType type, std::unique_ptr<Halo> *halo, std::string *why)
+{
+  PetscFunctionBegin;
+#if defined(MCPI_HAVE_CUDA)
+  if (type == PC_MCPI_HALO_PEER)
+    PetscCall(CreatePeerHalo(comm, plan, remote, {wish.type == type, wish.timeout}, halo, why));
+  else
+    PetscCall(CreateNcclHalo(comm, plan, remote, halo, why));
+#else
+  (void)comm, (void)plan, (void)remote, (void)wish, (void)type, (void)halo;
+  *why = "this libpetscmcpi was built without CUDA";
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PetscErrorCode HaloCreate(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, const HaloWish &wish,
+                          std::unique_ptr<Halo> *halo, HaloChoice *choice)
+{
+  PetscFunctionBegin;
+  *choice = {PC_MCPI_HALO_SF, ""};
+  halo->reset();
+  for (const PCMCPIHaloType type : {PC_MCPI_HALO_PEER, PC_MCPI_HALO_NCCL}) {
+    if (wish.type != type && (wish.type != PC_MCPI_HALO_AUTO || !wish.on_device || !wish.exchanges)) continue;
+    std::string why;
+    PetscCheck(wish.on_device, comm, PETSC_ERR_SUP_SYS,
+               "-pc_mcpi_halo %s needs the sweeps on a device: use -pc_mcpi_backend cuda, or -pc_mcpi_halo sf", HaloNames[type]);
+    if (!wish.exchanges) continue;
+    PetscCall(try_device_halo(comm, plan, remote, wish, type, halo, &why));
+    if (*halo) {
+      choice->type = type;
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+    PetscCheck(wish.type != type, comm, PETSC_ERR_SUP_SYS, "-pc_mcpi_halo %s cannot be used: %s. Use -pc_mcpi_halo auto or sf",
+               HaloNames[type], why.c_str());
+    choice->why += (choice->why.empty() ? "not " : "; not ") + std::string(HaloNames[type]) + ": " + why;
+  }
+  if (wish.exchanges)
+    PetscCall(CreateSFHalo(comm, plan, remote, wish.event, halo));
+  else
+    *halo = std::make_unique<NoHalo>();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace mcpi

@@ -1,0 +1,32 @@
+// Which exchange carries the ghost values.
+#pragma once
+
+#include <petscsf.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/plan.h"
+#include "halo/halo.h"
+#include "petscmcpitypes.h"
+
+namespace mcpi {
+
+struct HaloWish {
+  PCMCPIHaloType type;
+  double         timeout; // seconds
+  bool           on_device, exchanges;
+  PetscLogEvent  event;
+};
+
+struct HaloChoice {
+  PCMCPIHaloType type = PC_MCPI_HALO_AUTO;
+  std::string    why; // not a faster one
+};
+
+// remote: for every ghost in plan order, the owner and its plan row. Collective.
+PetscErrorCode HaloCreate(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, const HaloWish &wish,
+                          std::unique_ptr<Halo> *halo, HaloChoice *choice);
+
+} // namespace mcpi

@@ -1,0 +1,221 @@
+// Ghost values between devices: every exchange gives the same bits, whoever is late. Ranks may share a device; then fewer rounds are run.
+#include <cuda_runtime.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <random>
+
+#include "support.h"
+
+using namespace test;
+
+namespace {
+
+bool own_devices()
+{
+  int devices = 0;
+  return cudaGetDeviceCount(&devices) == cudaSuccess && devices >= world_size();
+}
+
+std::vector<const char *> exchanges()
+{
+  std::vector<const char *> names = {"sf", "peer"};
+  if (own_devices()) names.push_back("nccl");
+  return names;
+}
+
+const std::string device = "-pc_mcpi_backend cuda -pc_mcpi_halo ";
+
+PetscErrorCode create_case(const BlockMatrix &matrix, Layout layout, OwnedMat *mat)
+{
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, layout, MATAIJCUSPARSE, mat));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Columns of Values side by side
+PetscErrorCode apply_to_several(PC pc, Mat mat, const Values &b, int count, Values *x)
+{
+  OwnedVec one, result;
+  OwnedMat in, out;
+  PetscInt local;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_vec(mat, b, &one));
+  PetscCall(VecDuplicate(one, result.out()));
+  PetscCall(VecGetLocalSize(one, &local));
+  PetscCall(MatCreateDense(PETSC_COMM_WORLD, local, PETSC_DECIDE, PETSC_DETERMINE, count, nullptr, in.out()));
+  PetscCall(MatDuplicate(in, MAT_DO_NOT_COPY_VALUES, out.out()));
+  for (int k = 0; k < count; ++k) {
+    Vec column;
+    PetscCall(MatDenseGetColumnVecWrite(in, k, &column));
+    PetscCall(VecCopy(one, column));
+    PetscCall(VecScale(column, 1.0 + k));
+    PetscCall(MatDenseRestoreColumnVecWrite(in, k, &column));
+  }
+  PetscCall(PCMatApply(pc, in, out));
+  x->clear();
+  for (int k = 0; k < count; ++k) {
+    Vec    column;
+    Values values;
+    PetscCall(MatDenseGetColumnVecRead(out, k, &column));
+    PetscCall(VecCopy(column, result));
+    PetscCall(MatDenseRestoreColumnVecRead(out, k, &column));
+    PetscCall(gather(result, &values));
+    x->insert(x->end(), values.begin(), values.end());
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Everything that one PC can do, one after the other
+PetscErrorCode use(PC pc, Mat mat, const BlockMatrix &matrix, Values *all)
+{
+  const Values b = noise(matrix.rows(), 5), guess = noise(matrix.rows(), 6);
+  Values       x;
+  const auto   keep = [&] { all->insert(all->end(), x.begin(), x.end()); };
+
+  PetscFunctionBeginUser;
+  all->clear();
+  for (int round = 0; round < 2; ++round) {
+    PetscCall(apply(pc, b, &x));
+    keep();
+    PetscCall(apply_to_several(pc, mat, b, 3, &x)); // longer rows to exchange
+    keep();
+    PetscCall(apply_transpose(pc, b, &x));
+    keep();
+    x = guess;
+    PetscCall(apply_richardson(pc, b, false, 2, &x));
+    keep();
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void CUDART_CB sleep_on_stream(void *microseconds)
+{
+  usleep(static_cast<useconds_t>(reinterpret_cast<std::uintptr_t>(microseconds)));
+}
+
+} // namespace
+
+TEST(all_give_the_same_bits)
+{
+  PetscFunctionBeginUser;
+  for (const PetscInt bs : {1, 5, 12})
+    for (const Layout layout : {Layout::uneven, Layout::empty_ranks})
+      for (const char *options :
+           {"-pc_mcpi_its 3", "-pc_mcpi_its 2 -pc_mcpi_sweep symmetric -pc_mcpi_omega 0.9", "-pc_mcpi_its 2 -pc_mcpi_sweep symmetric",
+            "-pc_mcpi_its 2 -pc_mcpi_overlap false", "-pc_mcpi_its 3 -pc_mcpi_halo_frequency sweep",
+            "-pc_mcpi_its 4 -pc_mcpi_restart 2 -pc_mcpi_offdiag_precision int4 -pc_mcpi_gather_precision bfp16",
+            "-pc_mcpi_offdiag_precision fp64 -pc_mcpi_sweep backward"}) {
+        const BlockMatrix matrix = make_matrix(bs, random_pattern(60, 3, false));
+        OwnedMat          mat;
+        Values            expected, x;
+        describe(std::string(options) + " bs " + std::to_string(bs) + " " + name_of(layout));
+        PetscCall(create_case(matrix, layout, &mat));
+        for (const char *halo : exchanges()) {
+          Preconditioner pc;
+          if (std::string(halo) == "nccl" && (bs != 5 || layout != Layout::uneven)) continue; // which starts slowly
+          PetscCall(create_pc(mat, std::string(options) + " " + device + halo, &pc));
+          PetscCall(use(pc, mat, matrix, &x));
+          if (expected.empty()) expected = x;
+          CHECK(x == expected);
+        }
+      }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// One-way patterns too: who only sends waits for nobody's values.
+TEST(late_ranks_change_nothing)
+{
+  const int rounds = own_devices() ? 1000 : 40;
+
+  PetscFunctionBeginUser;
+  for (const char *halo : exchanges())
+    for (const bool one_way : {false, true}) {
+      const BlockMatrix matrix = make_matrix(5, one_way ? one_way_pattern(80, 3) : random_pattern(80, 3, true));
+      OwnedMat          mat;
+      OwnedVec          b, x;
+      Preconditioner    pc;
+      std::mt19937      delays(7 + static_cast<unsigned>(world_rank())), kinds(3);
+      Values            expected[4], values;
+      if (std::string(halo) == "sf") continue;
+      describe(std::string(halo) + (one_way ? " one way" : ""));
+      PetscCall(create_case(matrix, Layout::uneven, &mat));
+      PetscCall(create_pc(mat, device + halo, &pc));
+      PetscCall(create_vec(mat, noise(matrix.rows(), 5), &b));
+      PetscCall(VecDuplicate(b, x.out()));
+      for (int round = 0; round < rounds; ++round) {
+        const unsigned kind = round < 4 ? static_cast<unsigned>(round) : kinds() % 4U;
+        const unsigned late = delays() % 8U;
+        PetscCall(PCMCPISetSweep(pc, kind < 2 ? PC_MCPI_SWEEP_FORWARD : kind == 2 ? PC_MCPI_SWEEP_BACKWARD : PC_MCPI_SWEEP_SYMMETRIC));
+        PetscCall(PCMCPISetIts(pc, kind == 0 ? 1 : 3));
+        if (late == 0) usleep(delays() % 2000U);
+        if (late == 1)
+          CHECK_EQ(cudaLaunchHostFunc(nullptr, sleep_on_stream, reinterpret_cast<void *>(std::uintptr_t{delays() % 2000U})), cudaSuccess);
+        PetscCall(PCApply(pc, b, x));
+        if (round >= 4 && round % 5 != 0) continue; // let ranks run ahead of each other
+        PetscCall(gather(x, &values));
+        if (expected[kind].empty()) expected[kind] = values;
+        CHECK(values == expected[kind]);
+      }
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(automatic_choice_and_its_reason_are_printed)
+{
+  const BlockMatrix matrix = make_matrix(3, random_pattern(40, 3, true));
+  OwnedMat          mat;
+  Preconditioner    pc;
+  PetscViewer       viewer;
+  char              text[8192] = {};
+
+  PetscFunctionBeginUser;
+  PetscCall(create_case(matrix, Layout::even, &mat));
+  PetscCall(create_pc(mat, "-pc_mcpi_backend cuda", &pc));
+  PetscCall(PCSetUp(pc));
+  PetscCall(PetscViewerASCIIOpen(PETSC_COMM_WORLD, "/tmp/mcpi_exchanges_view.txt", &viewer));
+  PetscCall(PCView(pc, viewer));
+  PetscCall(PetscViewerDestroy(&viewer));
+  if (world_rank() == 0) {
+    FILE *file = std::fopen("/tmp/mcpi_exchanges_view.txt", "r");
+    CHECK(file != nullptr);
+    if (file) {
+      (void)!std::fread(text, 1, sizeof(text) - 1, file);
+      std::fclose(file);
+    }
+    CHECK_CONTAINS(text, own_devices() ? "halo: peer," : "halo: sf (not peer: ranks share a device");
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(a_rank_that_does_not_come_is_an_error_and_no_hang)
+{
+  const BlockMatrix matrix = make_matrix(2, random_pattern(40, 3, true));
+  OwnedMat          mat;
+  OwnedVec          b, x;
+  Preconditioner    pc;
+  PetscReal         size;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_case(matrix, Layout::even, &mat));
+  PetscCall(create_pc(mat, device + "peer -pc_mcpi_halo_timeout 0.5", &pc));
+  PetscCall(create_vec(mat, noise(matrix.rows(), 5), &b));
+  PetscCall(VecDuplicate(b, x.out()));
+  PetscCall(PCSetUp(pc));
+  if (world_rank() > 0) {
+    const PetscScalar *values;
+    PetscInt           local;
+    PetscCall(PCApply(pc, b, x));
+    PetscCall(VecGetArrayRead(x, &values));
+    PetscCall(VecGetLocalSize(x, &local));
+    size = 0;
+    for (PetscInt k = 0; k < local; ++k) size += PetscAbsScalar(values[k]);
+    PetscCall(VecRestoreArrayRead(x, &values));
+    CHECK(PetscIsInfOrNanReal(size));
+    const Caught caught = catch_error([&] { return PCApply(pc, b, x); });
+    CHECK_EQ(caught.code, PETSC_ERR_LIB);
+    CHECK_CONTAINS(caught.message, "-pc_mcpi_halo_timeout");
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
