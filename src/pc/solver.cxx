@@ -61,15 +61,22 @@ private:
 
 } // namespace
 
+// What was recorded ends first, then an exchange on the device, which knows the backend's stream and vectors, then these.
+void Solver::drop_backend()
+{
+  if (backend_) (void)backend_->launch_exchanges(false);
+  if (halo_ && halo_->on_device()) halo_.reset();
+  backend_.reset();
+}
+
 PetscErrorCode Solver::destroy()
 {
   PetscFunctionBegin;
   ready_           = false;
   have_transposed_ = false;
   identity_        = MatrixIdentity();
-  if (backend_) (void)backend_->launch_exchanges(false); // recorded exchanges end before the halo, their stream after it
+  drop_backend();
   halo_.reset();
-  backend_.reset();
   values_.reset();
   PetscCall(ColoringDestroy(&coloring_));
   PetscCall(BlockGraphDestroy(&graph_));
@@ -101,7 +108,10 @@ PetscErrorCode Solver::setup(Mat pmat, const Settings &settings, const Coordinat
     PetscCall(symbolic(pmat, parts, settings, coordinates, options));
     PetscCall(PetscLogEventEnd(Events().symbolic, pmat, 0, 0, 0));
   }
-  if (!backend_) PetscCall(create_backend(settings));
+  if (!backend_) {
+    if (!halo_) PetscCall(create_halo(settings));
+    PetscCall(create_backend(settings));
+  }
   PetscCall(PetscLogEventBegin(Events().numeric, pmat, 0, 0, 0));
   PetscCall(numeric(parts));
   PetscCall(PetscLogEventEnd(Events().numeric, pmat, 0, 0, 0));
@@ -122,7 +132,6 @@ PetscErrorCode Solver::symbolic(Mat pmat, const MatrixParts &parts, const Settin
   PetscCall(OrderingCreate(graph_, coloring_, settings.ordering, coordinates, &order, &ordering_used_));
   PetscCall(PlanBuild(graph_, coloring_, order, on_device() ? Arrangement::as_ordered : Arrangement::equal_rows_together, &built_));
   values_ = make_matrix_values(parts, graph_, on_device());
-  PetscCall(create_halo(settings));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -290,7 +299,8 @@ double Solver::sweep_bytes(const Settings &settings, PetscInt its) const
   const Application application{false, 1, settings.omega};
   const Driver      driver(plan(), *backend_, *halo_, config);
   const double      passes = static_cast<double>(its) * (settings.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1);
-  const double      entry  = static_cast<double>(backend_->entry_bytes(application));
+  const double      number = settings.vector_precision() == PC_MCPI_PRECISION_FP64 ? sizeof(double) : sizeof(float);
+  const double      entry  = number * plan().bs * application.nrhs;
   // per block: record and column; per row and pass: two row pointers, right-hand side and x read, x written. Of a rounded copy what is read
   // and written comes to that, and x itself is read for omega only.
   const double gathered = static_cast<double>(backend_->gathered_bytes(application));

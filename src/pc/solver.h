@@ -76,7 +76,7 @@ public:
   PetscErrorCode setup(Mat pmat, const Settings &settings, const Coordinates &coordinates, PetscObject options);
   PetscErrorCode destroy();
   void           forget_plan() { identity_ = MatrixIdentity(); }
-  void           forget_values() { backend_.reset(); }
+  void           forget_values() { drop_backend(); }
 
   // total sweeps on nrhs columns, with the settings' restart. Collective.
   PetscErrorCode apply(Mat pmat, const Settings &settings, bool transposed, int nrhs, const ConstColumns &b, const MutableColumns &x,
@@ -104,6 +104,7 @@ private:
   PetscErrorCode numeric(const MatrixParts &parts);
   PetscErrorCode create_backend(const Settings &settings);
   PetscErrorCode create_halo(const Settings &settings);
+  void           drop_backend();
   PetscErrorCode prepare_transposed();
   PetscErrorCode sweep(const Settings &settings, bool transposed, int nrhs, const ConstColumns &b, const MutableColumns &x, PetscInt its,
                        bool from_zero);

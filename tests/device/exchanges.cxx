@@ -26,10 +26,11 @@ std::vector<const char *> exchanges()
 
 const std::string device = "-pc_mcpi_backend cuda -pc_mcpi_halo ";
 
-PetscErrorCode create_case(const BlockMatrix &matrix, Layout layout, OwnedMat *mat)
+PetscErrorCode create_case(const BlockMatrix &matrix, Layout layout, MatType type, OwnedMat *mat)
 {
   PetscFunctionBeginUser;
-  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, layout, MATAIJCUSPARSE, mat));
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, layout, type, mat));
+  PetscCall(MatSetVecType(*mat, VECCUDA));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -111,7 +112,8 @@ TEST(all_give_the_same_bits)
         OwnedMat          mat;
         Values            expected, x;
         describe(std::string(options) + " bs " + std::to_string(bs) + " " + name_of(layout));
-        PetscCall(create_case(matrix, layout, &mat));
+        // cuSPARSE does not promise the same bits of the residuals that restarts need
+        PetscCall(create_case(matrix, layout, std::string(options).find("restart") == std::string::npos ? MATAIJCUSPARSE : MATBAIJ, &mat));
         for (const char *halo : exchanges()) {
           Preconditioner pc;
           if (std::string(halo) == "nccl" && (bs != 5 || layout != Layout::uneven)) continue; // which starts slowly
@@ -140,7 +142,7 @@ TEST(late_ranks_change_nothing)
       Values            expected[4], values;
       if (std::string(halo) == "sf") continue;
       describe(std::string(halo) + (one_way ? " one way" : ""));
-      PetscCall(create_case(matrix, Layout::uneven, &mat));
+      PetscCall(create_case(matrix, Layout::uneven, MATAIJCUSPARSE, &mat));
       PetscCall(create_pc(mat, device + halo, &pc));
       PetscCall(create_vec(mat, noise(matrix.rows(), 5), &b));
       PetscCall(VecDuplicate(b, x.out()));
@@ -162,6 +164,31 @@ TEST(late_ranks_change_nothing)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Backends and exchanges come and go under a PC.
+TEST(another_storage_or_exchange_changes_nothing_else)
+{
+  const BlockMatrix matrix = make_matrix(5, random_pattern(60, 3, true));
+  const Values      b      = noise(matrix.rows(), 5);
+  OwnedMat          mat;
+  Preconditioner    pc;
+  Values            expected[2], x;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_case(matrix, Layout::uneven, MATAIJCUSPARSE, &mat));
+  PetscCall(create_pc(mat, "-pc_mcpi_backend cuda -pc_mcpi_its 2", &pc));
+  for (const PCMCPIHaloType halo :
+       {PC_MCPI_HALO_PEER, own_devices() ? PC_MCPI_HALO_NCCL : PC_MCPI_HALO_PEER, PC_MCPI_HALO_SF, PC_MCPI_HALO_PEER}) {
+    PetscCall(PCMCPISetHalo(pc, halo));
+    for (int k = 0; k < 2; ++k) {
+      PetscCall(PCMCPISetOffdiagPrecision(pc, k == 0 ? PC_MCPI_PRECISION_FP32 : PC_MCPI_PRECISION_INT4));
+      for (int round = 0; round < 3; ++round) PetscCall(apply(pc, b, &x));
+      if (expected[k].empty()) expected[k] = x;
+      CHECK(x == expected[k]);
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 TEST(automatic_choice_and_its_reason_are_printed)
 {
   const BlockMatrix matrix = make_matrix(3, random_pattern(40, 3, true));
@@ -171,7 +198,7 @@ TEST(automatic_choice_and_its_reason_are_printed)
   char              text[8192] = {};
 
   PetscFunctionBeginUser;
-  PetscCall(create_case(matrix, Layout::even, &mat));
+  PetscCall(create_case(matrix, Layout::even, MATAIJCUSPARSE, &mat));
   PetscCall(create_pc(mat, "-pc_mcpi_backend cuda", &pc));
   PetscCall(PCSetUp(pc));
   PetscCall(PetscViewerASCIIOpen(PETSC_COMM_WORLD, "/tmp/mcpi_exchanges_view.txt", &viewer));
@@ -198,7 +225,7 @@ TEST(a_rank_that_does_not_come_is_an_error_and_no_hang)
   PetscReal         size;
 
   PetscFunctionBeginUser;
-  PetscCall(create_case(matrix, Layout::even, &mat));
+  PetscCall(create_case(matrix, Layout::even, MATAIJCUSPARSE, &mat));
   PetscCall(create_pc(mat, device + "peer -pc_mcpi_halo_timeout 0.5", &pc));
   PetscCall(create_vec(mat, noise(matrix.rows(), 5), &b));
   PetscCall(VecDuplicate(b, x.out()));

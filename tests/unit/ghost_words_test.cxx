@@ -1,15 +1,17 @@
 // Ranks that exchange ghosts as words with epochs, simulated under random schedules: stores land late and in any order, ranks run at any pace.
-// Every read must find the version that the schedule of the sweeps puts before it, and nobody may wait for ever.
+// Every read must find the sending that it is meant for, and nobody may wait for ever. What the ranks do comes from the driver itself.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <map>
 #include <random>
 #include <set>
 #include <string>
 
-#include "halo/epochs.h"
+#include "halo/word_steps.h"
+#include "sweep/driver.h"
 #include "system.h"
 
 namespace mcpi::test {
@@ -18,20 +20,7 @@ namespace {
 constexpr int kPieces = 2; // words of a ghost row
 
 struct Mutation {
-  bool no_done_words = false, one_way = false, no_epochs = false;
-};
-
-// A version of a row's values
-struct Version {
-  int      application = -1;
-  unsigned epoch       = Epochs::kNone;
-
-  bool operator==(const Version &) const = default;
-};
-
-struct Word {
-  unsigned epoch = 0;
-  Version  holds;
+  bool no_acknowledgements = false, waits_first = false, no_epochs = false;
 };
 
 struct Run {
@@ -41,29 +30,110 @@ struct Run {
   bool        from_zero;
 };
 
+// What a rank's stream does
+struct Operation {
+  enum Kind { send, receive, finish } kind;
+  int           color; // -1: all
+  std::uint32_t epoch, used;
+};
+
+class IdleBackend final : public Backend {
+public:
+  int           refresh(BlockRows &, const MaxReduce &, NumericStatus &) override { return 0; }
+  std::size_t   record_size() const override { return 0; }
+  void          pack_records(const std::vector<Offset> &, std::byte *) override {}
+  void          build_transposed(const ColorPlan &, const std::byte *) override {}
+  void          load_rhs(const Application &, const ConstColumns &) override {}
+  void          load_guess(const Application &, const ConstColumns &) override {}
+  void          zero_ghosts(const Application &) override {}
+  void          relax(const Application &, const Relax &) override {}
+  void          store(const Application &, const MutableColumns &) override {}
+  void         *vector() override { return nullptr; }
+  std::size_t   entry_bytes(const Application &) const override { return 1; }
+  std::size_t   memory_bytes() const override { return 0; }
+  const Scales &scales() const override { return scales_; }
+
+private:
+  Scales scales_;
+};
+
+// Writes down what it is asked for, with absolute epochs
+class RecordingHalo final : public Halo {
+public:
+  explicit RecordingHalo(int colors) : steps_(colors) {}
+
+  std::vector<Operation> operations;
+
+  bool on_device() const override { return true; }
+  int  prepare(std::size_t) override { return 0; }
+  int  start() override
+  {
+    steps_.start();
+    return 0;
+  }
+  int begin(int color, void *) override { return add(Operation::send, color, steps_.of_color(color)); }
+  int end(int color, void *) override { return add(Operation::receive, color, {steps_.count(), 0}); }
+  int exchange_all(void *) override
+  {
+    add(Operation::send, -1, steps_.of_all());
+    return add(Operation::receive, -1, {steps_.count(), 0});
+  }
+  int finish() override
+  {
+    add(Operation::finish, -1, {steps_.count(), 0});
+    base_ += steps_.count();
+    return 0;
+  }
+
+private:
+  int add(Operation::Kind kind, int color, const WordStep &step)
+  {
+    operations.push_back({kind, color, base_ + step.step, base_ + step.used});
+    return 0;
+  }
+
+  WordSteps     steps_;
+  std::uint32_t base_ = 0;
+};
+
+ColorPlan plan_of_colors(const std::vector<int> &color)
+{
+  ColorPlan plan;
+  plan.colors = 1 + *std::max_element(color.begin(), color.end());
+  plan.color_begin.assign(static_cast<std::size_t>(plan.colors) + 1, 0);
+  plan.boundary_end.assign(static_cast<std::size_t>(plan.colors), 0);
+  plan.ghost_begin.assign(static_cast<std::size_t>(plan.colors) + 1, 0);
+  return plan;
+}
+
+std::vector<Operation> operations_of(const std::vector<int> &color, const std::vector<Run> &runs)
+{
+  const ColorPlan plan = plan_of_colors(color);
+  IdleBackend     backend;
+  RecordingHalo   halo(plan.colors);
+  for (const Run &run : runs) EXPECT_EQ(Driver(plan, backend, halo, run.config).run(run.application, run.its, run.from_zero), 0);
+  return halo.operations;
+}
+
 class Simulation {
 public:
   Simulation(const Pattern &pattern, const std::vector<int> &color, const std::vector<Row> &begins, const std::vector<Run> &runs,
              const Mutation &mutation, unsigned seed)
-      : plan_(plan_of_colors(color)), color_(color), owner_(pattern.size()), readers_(pattern.size()), mutation_(mutation), random_(seed)
+      : operations_(operations_of(color, runs)), ranks_(begins.size() - 1), mutation_(mutation), random_(seed)
   {
+    std::vector<int> owner(pattern.size());
     for (std::size_t rank = 0; rank + 1 < begins.size(); ++rank)
-      std::fill(owner_.begin() + begins[rank], owner_.begin() + begins[rank + 1], static_cast<int>(rank));
-    ranks_.resize(begins.size() - 1);
-    reads_ = readers_;
-    for (Row row = 0; row < static_cast<Row>(pattern.size()); ++row)
-      for (const Row column : pattern[static_cast<std::size_t>(row)])
-        if (column != row && owner(column) != owner(row)) {
-          connect(row, column);
-          if (!mutation.one_way) connect(column, row);
-        }
-    slow_rank_    = static_cast<int>(random_() % (ranks_.size() + 1)); // or none
-    unsigned base = 0;
-    for (std::size_t n = 0; n < runs.size(); ++n) {
-      schedules_.emplace_back(plan_, runs[n].config, runs[n].application, runs[n].its, runs[n].from_zero);
-      add_phases(static_cast<int>(n), base);
-      base += Epochs(schedules_.back()).count();
-    }
+      std::fill(owner.begin() + begins[rank], owner.begin() + begins[rank + 1], static_cast<int>(rank));
+    for (std::size_t row = 0; row < pattern.size(); ++row)
+      for (const Row column : pattern[row]) {
+        const int reader = owner[row], sender = owner[static_cast<std::size_t>(column)];
+        if (reader == sender) continue;
+        ranks_[reader].ghosts[column] = color[static_cast<std::size_t>(column)];
+        ranks_[sender].sends.insert({color[static_cast<std::size_t>(column)], column, reader});
+        ranks_[reader].neighbors.insert(sender);
+        ranks_[sender].neighbors.insert(reader);
+      }
+    slow_rank_ = static_cast<int>(random_() % (ranks_.size() + 1)); // or none
   }
 
   // What went wrong, empty if nothing did
@@ -71,17 +141,13 @@ public:
   {
     while (true) {
       std::vector<std::function<void()>> possible, slow; // slow: of a rank that gets its turn when no other can go on, or rarely
+      bool                               done = true;
       for (auto &[where, stores] : flying_)
         if (!stores.empty())
           (std::get<0>(where) == slow_rank_ ? slow : possible).push_back([this, &stores = stores, where = where] { land(where, stores); });
-      bool done = true;
       for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
-        enter_phases(rank);
-        done = done && ranks_[static_cast<std::size_t>(rank)].phase == phases_.size();
-        for (Task &task : ranks_[static_cast<std::size_t>(rank)].tasks)
-          for (Wait &wait : task.waits)
-            if (!wait.over && holds(rank, wait))
-              (rank == slow_rank_ ? slow : possible).push_back([this, rank, &task, &wait] { pass(rank, task, wait); });
+        done = done && ranks_[rank].next == operations_.size();
+        add_moves(rank, rank == slow_rank_ ? slow : possible);
       }
       if (!wrong_.empty()) return wrong_;
       if (done) return {};
@@ -92,179 +158,105 @@ public:
   }
 
 private:
-  // Something in a rank's memory that a task waits for: a piece of a ghost row, or (piece -1) a neighbor's count of applications that are done
-  struct Wait {
-    int      from, piece;
-    unsigned epoch;
-    Version  version;
-    bool     over = false;
-  };
-  struct Task {
-    Row               row;
-    std::vector<Wait> waits;
-    std::size_t       left = 0;
-  };
-  struct Phase {
-    int                   application, color; // -1: the guess is sent, -2: the application is done
-    bool                  first, lower = false, upper = false, sends = false, skipped = false;
-    unsigned              epoch    = 0;  // of what it sends
-    std::vector<unsigned> expected = {}; // by color, absolute; 0: not sent yet
-    unsigned              base     = 0;
-  };
+  using Word  = std::pair<Row, int>;       // ghost row and piece
+  using Where = std::tuple<int, int, int>; // rank, ghost row or neighbor, piece (-1: acknowledgement)
+  using Sent  = std::tuple<int, Row, int>; // color, row, reader
   struct Rank {
-    std::size_t                         phase   = 0;
-    bool                                entered = false;
-    std::vector<Task>                   tasks;
-    std::map<std::pair<Row, int>, Word> ghosts;
-    std::map<int, int>                  done; // by neighbor
+    std::map<Row, int>            ghosts; // with their colors
+    std::set<Sent>                sends;
+    std::set<int>                 neighbors;
+    std::size_t                   next         = 0;     // operation
+    bool                          acknowledged = false; // the operation has done so, or has begun
+    std::set<Word>                waits;                // of a receive
+    std::map<Word, std::uint32_t> words;
+    std::map<int, std::uint32_t>  acknowledgements; // by neighbor
   };
-  struct Store {
-    Word word;
-    int  done = 0;
-  };
-  using Where = std::tuple<int, int, int>; // rank, ghost row or neighbor, piece (-1: done word)
 
-  int owner(Row row) const { return owner_[static_cast<std::size_t>(row)]; }
-  int color(Row row) const { return color_[static_cast<std::size_t>(row)]; }
-
-  // row reads column, or only waits for it
-  void connect(Row row, Row column)
+  void add_moves(int number, std::vector<std::function<void()>> &moves)
   {
-    reads_[static_cast<std::size_t>(row)].insert(column);
-    readers_[static_cast<std::size_t>(column)].insert(owner(row));
-    neighbors_[owner(row)].insert(owner(column));
-    neighbors_[owner(column)].insert(owner(row));
-  }
-
-  static ColorPlan plan_of_colors(const std::vector<int> &color)
-  {
-    ColorPlan plan;
-    plan.colors = 1 + *std::max_element(color.begin(), color.end());
-    plan.color_begin.assign(static_cast<std::size_t>(plan.colors) + 1, 0);
-    plan.boundary_end.assign(static_cast<std::size_t>(plan.colors), 0);
-    return plan;
-  }
-
-  void add_phases(int application, unsigned base)
-  {
-    const Schedule &schedule = schedules_.back();
-    const Epochs    epochs(schedule);
-    if (!schedule.from_zero()) {
-      Phase guess{application, -1, true};
-      guess.sends = true;
-      guess.epoch = Epochs::kGuess;
-      guess.base  = base;
-      phases_.push_back(guess);
-    }
-    for (int pass = 0; pass < schedule.passes(); ++pass)
-      for (int k = 0; k < schedule.colors(); ++k) {
-        const Step step = schedule.step(pass, k);
-        Phase      phase{application, step.color, pass == 0};
-        phase.skipped = step.skips_boundary;
-        phase.lower   = step.boundary.lower;
-        phase.upper   = step.boundary.upper;
-        phase.sends   = step.sends;
-        phase.epoch   = Epochs::of_pass(pass);
-        phase.base    = base;
-        for (int c = 0; c < schedule.colors(); ++c) phase.expected.push_back(epochs.expected(pass, k, c));
-        phases_.push_back(phase);
-      }
-    phases_.push_back({application, -2, false});
-  }
-
-  // A phase begins when all tasks of the one before are over, as kernels of a stream do.
-  void enter_phases(int number)
-  {
-    Rank &rank = ranks_[static_cast<std::size_t>(number)];
-    while (rank.phase < phases_.size()) {
-      const Phase &phase = phases_[rank.phase];
-      if (!rank.entered) {
-        rank.entered = true;
-        start_tasks(number, phase);
-      }
-      if (std::any_of(rank.tasks.begin(), rank.tasks.end(), [](const Task &task) { return task.left > 0; })) return;
-      if (phase.color == -2)
-        for (const int neighbor : neighbors_[number]) flying_[{neighbor, number, -1}].push_back({{}, phase.application + 1});
-      rank.tasks.clear();
-      rank.entered = false;
-      ++rank.phase;
+    Rank &rank = ranks_[number];
+    if (rank.next == operations_.size()) return;
+    const Operation &operation = operations_[rank.next];
+    switch (operation.kind) {
+    case Operation::send:
+      if (!rank.acknowledged && (!mutation_.waits_first || may_send(rank, operation)))
+        moves.push_back([this, number, &operation] { acknowledge(number, operation.epoch - 1); });
+      else if (rank.acknowledged && may_send(rank, operation))
+        moves.push_back([this, number, &operation] { send(number, operation); });
+      break;
+    case Operation::receive:
+      if (!rank.acknowledged)
+        moves.push_back([this, number, &operation] { expect(number, operation); });
+      else
+        for (const Word &word : rank.waits)
+          if (mutation_.no_epochs || rank.words[word] == operation.epoch)
+            moves.push_back([this, number, word, &operation] { take(number, word, operation); });
+      break;
+    case Operation::finish:
+      moves.push_back([this, number, &operation] {
+        acknowledge(number, operation.epoch);
+        advance(number);
+      });
     }
   }
 
-  void start_tasks(int number, const Phase &phase)
+  bool may_send(Rank &rank, const Operation &operation) const
   {
-    Rank &rank = ranks_[static_cast<std::size_t>(number)];
-    if (phase.color == -2 || phase.skipped) return;
-    for (Row row = 0; row < static_cast<Row>(owner_.size()); ++row) {
-      const bool boundary = !reads_[static_cast<std::size_t>(row)].empty() || !readers_[static_cast<std::size_t>(row)].empty();
-      if (owner(row) != number || !boundary || (phase.color >= 0 && color(row) != phase.color)) continue;
-      Task task{row, {}};
-      if (phase.first && !mutation_.no_done_words)
-        for (const int neighbor : neighbors_[number]) task.waits.push_back({neighbor, -1, static_cast<unsigned>(phase.application), {}});
-      if (phase.color >= 0)
-        for (const Row ghost : reads_[static_cast<std::size_t>(row)]) {
-          if (!(color(ghost) < color(row) ? phase.lower : phase.upper)) continue;
-          const unsigned epoch = phase.expected[static_cast<std::size_t>(color(ghost))];
-          if (epoch == Epochs::kNone) wrong_ = "reads what nobody has sent";
-          for (int piece = 0; piece < kPieces; ++piece)
-            task.waits.push_back({static_cast<int>(ghost), piece, phase.base + epoch, {phase.application, epoch}});
-        }
-      task.left = task.waits.size();
-      rank.tasks.push_back(task);
-    }
-    for (Task &task : rank.tasks)
-      if (task.left == 0) finish(number, task);
+    return mutation_.no_acknowledgements || std::all_of(rank.neighbors.begin(), rank.neighbors.end(),
+                                                        [&](int neighbor) { return rank.acknowledgements[neighbor] >= operation.used; });
   }
-
-  bool holds(int number, const Wait &wait)
+  void advance(int number)
   {
-    Rank &rank = ranks_[static_cast<std::size_t>(number)];
-    if (wait.piece < 0) return rank.done[wait.from] >= static_cast<int>(wait.epoch);
-    return mutation_.no_epochs || rank.ghosts[{wait.from, wait.piece}].epoch == wait.epoch;
+    ++ranks_[number].next;
+    ranks_[number].acknowledged = false;
   }
-
-  void pass(int number, Task &task, Wait &wait)
+  void acknowledge(int number, std::uint32_t epoch)
   {
-    wait.over = true;
-    if (wait.piece >= 0 && !(ranks_[static_cast<std::size_t>(number)].ghosts[{wait.from, wait.piece}].holds == wait.version))
-      wrong_ = "reads another version";
-    if (--task.left == 0) finish(number, task);
+    ranks_[number].acknowledged = true;
+    for (const int neighbor : ranks_[number].neighbors) flying_[{neighbor, number, -1}].push_back(epoch);
   }
-
-  void finish(int number, const Task &task)
+  void send(int number, const Operation &operation)
   {
-    const Phase &phase = phases_[ranks_[static_cast<std::size_t>(number)].phase];
-    if (!phase.sends) return;
-    for (const int reader : readers_[static_cast<std::size_t>(task.row)])
-      for (int piece = 0; piece < kPieces; ++piece)
-        flying_[{reader, task.row, piece}].push_back({{phase.base + phase.epoch, {phase.application, phase.epoch}}, 0});
+    for (const auto &[color, row, reader] : ranks_[number].sends)
+      if (operation.color < 0 || operation.color == color)
+        for (int piece = 0; piece < kPieces; ++piece) flying_[{reader, row, piece}].push_back(operation.epoch);
+    advance(number);
+  }
+  void expect(int number, const Operation &operation)
+  {
+    Rank &rank        = ranks_[number];
+    rank.acknowledged = true;
+    for (const auto &[ghost, color] : rank.ghosts)
+      if (operation.color < 0 || operation.color == color)
+        for (int piece = 0; piece < kPieces; ++piece) rank.waits.insert({ghost, piece});
+    if (rank.waits.empty()) advance(number);
+  }
+  void take(int number, const Word &word, const Operation &operation)
+  {
+    Rank &rank = ranks_[number];
+    if (rank.words[word] != operation.epoch) wrong_ = "reads another sending";
+    rank.waits.erase(word);
+    if (rank.waits.empty()) advance(number);
   }
 
   // Stores to one address land in order.
-  void land(const Where &where, std::deque<Store> &stores)
+  void land(const Where &where, std::deque<std::uint32_t> &stores)
   {
     const auto &[number, from, piece] = where;
-    Rank &rank                        = ranks_[static_cast<std::size_t>(number)];
     if (piece < 0)
-      rank.done[from] = stores.front().done;
+      ranks_[number].acknowledgements[from] = stores.front();
     else
-      rank.ghosts[{from, piece}] = stores.front().word;
+      ranks_[number].words[{from, piece}] = stores.front();
     stores.pop_front();
   }
 
-  ColorPlan                          plan_;
-  std::vector<int>                   color_, owner_;
-  std::vector<std::set<int>>         readers_; // ranks to which a row goes
-  std::vector<std::set<int>>         reads_;   // ghosts that a row waits for
-  std::map<int, std::set<int>>       neighbors_;
-  std::deque<Schedule>               schedules_;
-  std::vector<Phase>                 phases_;
-  std::vector<Rank>                  ranks_;
-  std::map<Where, std::deque<Store>> flying_;
-  const Mutation                     mutation_;
-  std::string                        wrong_;
-  std::mt19937                       random_;
-  int                                slow_rank_ = -1;
+  const std::vector<Operation>               operations_;
+  std::vector<Rank>                          ranks_;
+  std::map<Where, std::deque<std::uint32_t>> flying_;
+  const Mutation                             mutation_;
+  std::string                                wrong_;
+  std::mt19937                               random_;
+  int                                        slow_rank_ = -1;
 };
 
 Run some_run(std::mt19937 &random)
@@ -272,6 +264,7 @@ Run some_run(std::mt19937 &random)
   constexpr PCMCPISweepType kSweeps[] = {PC_MCPI_SWEEP_FORWARD, PC_MCPI_SWEEP_BACKWARD, PC_MCPI_SWEEP_SYMMETRIC};
   Run                       run;
   run.config.sweep           = kSweeps[random() % 3];
+  run.config.frequency       = random() % 4 == 0 ? PC_MCPI_HALO_FREQUENCY_SWEEP : PC_MCPI_HALO_FREQUENCY_COLOR;
   run.config.shortcuts       = random() % 4 != 0;
   run.application.omega      = random() % 2 ? 1.0 : 1.3;
   run.application.transposed = random() % 4 == 0;
@@ -310,17 +303,17 @@ TEST(GhostWords, AreReadInTheRightVersionAndNobodyWaitsForEver)
 // The simulation sees what the protocol is there for.
 TEST(GhostWords, NeedTheirEpochs)
 {
-  EXPECT_EQ(simulate({.no_epochs = true}, 100), "reads another version");
+  EXPECT_EQ(simulate({.no_epochs = true}, 100), "reads another sending");
 }
 
-TEST(GhostWords, NeedWordsOfFinishedApplications)
+TEST(GhostWords, NeedAcknowledgements)
 {
-  EXPECT_EQ(simulate({.no_done_words = true}, 600), "everybody waits");
+  EXPECT_EQ(simulate({.no_acknowledgements = true}, 600), "everybody waits");
 }
 
-TEST(GhostWords, NeedSendingsToNeighborsThatDoNotRead)
+TEST(GhostWords, NeedThemBeforeTheirSenderWaits)
 {
-  EXPECT_EQ(simulate({.one_way = true}, 600), "everybody waits");
+  EXPECT_EQ(simulate({.waits_first = true}, 600), "everybody waits");
 }
 
 } // namespace

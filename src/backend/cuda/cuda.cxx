@@ -188,8 +188,8 @@ public:
 
   void *launch_exchanges(bool launched) override
   {
-    MCPI_CUDA(cudaStreamSynchronize(stream_));
-    graphs_.clear(); // what they launch may end with the exchange
+    (void)cudaStreamSynchronize(stream_); // also on the way out of an error
+    graphs_.clear();                      // what they launch may end with the exchange
     launched_ = launched;
     return static_cast<cudaStream_t>(lanes_.ahead());
   }

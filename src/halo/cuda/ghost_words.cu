@@ -55,15 +55,14 @@ __device__ void acknowledge(const WordsArgs &args, std::uint32_t epoch)
   for (int k = static_cast<int>(threadIdx.x); k < args.neighbors; k += kThreads) store_release(&args.mailboxes[k].acknowledged->x, epoch);
 }
 
-__global__ void __launch_bounds__(kThreads)
-    send_kernel(WordsArgs args, const SentRow *sent, std::size_t count, std::uint32_t step, std::uint32_t used)
+__global__ void __launch_bounds__(kThreads) send_kernel(WordsArgs args, const SentRow *sent, std::size_t count, WordStep step)
 {
   cudaTriggerProgrammaticLaunchCompletion();
   cudaGridDependencySynchronize();
-  const std::uint32_t base = *args.base, epoch = base + step;
+  const std::uint32_t base = *args.base, epoch = base + step.step;
   if (blockIdx.x == 0) acknowledge(args, epoch - 1); // before waiting: neighbors may wait for it
   for (int k = static_cast<int>(threadIdx.x); k < args.neighbors; k += kThreads)
-    (void)wait_for(args, k, [&] { return static_cast<int>(load_acquire(&args.acknowledged[k].x) - (base + used)) >= 0; });
+    (void)wait_for(args, k, [&] { return static_cast<int>(load_acquire(&args.acknowledged[k].x) - (base + step.used)) >= 0; });
   __syncthreads();
   const std::size_t words = ghost_words(args.numbers), k = static_cast<std::size_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (k >= count * words) return;
@@ -104,10 +103,10 @@ __global__ void __launch_bounds__(kThreads) finish_kernel(WordsArgs args, std::u
 
 } // namespace
 
-void send_words(const WordsArgs &args, const SentRow *sent, std::size_t count, std::uint32_t step, std::uint32_t used, cudaStream_t stream)
+void send_words(const WordsArgs &args, const SentRow *sent, std::size_t count, const WordStep &step, cudaStream_t stream)
 {
   const std::size_t grid = grid_of(count * ghost_words(args.numbers), kThreads);
-  launch_kernel<true>(send_kernel, grid > 0 ? grid : 1, kThreads, stream, args, sent, count, step, used);
+  launch_kernel<true>(send_kernel, grid > 0 ? grid : 1, kThreads, stream, args, sent, count, step);
 }
 
 void receive_words(const WordsArgs &args, std::size_t begin, std::size_t end, std::uint32_t step, cudaStream_t stream)

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "core/plan.h"
+#include "halo/word_steps.h"
 
 namespace mcpi::cuda {
 
@@ -43,8 +44,8 @@ struct WordsArgs {
   volatile int      *lost;     // in host memory: 1 + a neighbor that has not answered in time
 };
 
-// The rows of one exchange go out; its epoch is step, and the words were last used by the exchange `used` of this application, 0: by an earlier one.
-void send_words(const WordsArgs &args, const SentRow *sent, std::size_t count, std::uint32_t step, std::uint32_t used, cudaStream_t stream);
+// The rows of one exchange go out.
+void send_words(const WordsArgs &args, const SentRow *sent, std::size_t count, const WordStep &step, cudaStream_t stream);
 // The ghosts [begin, end) of an exchange arrive in x.
 void receive_words(const WordsArgs &args, std::size_t begin, std::size_t end, std::uint32_t step, cudaStream_t stream);
 // The application had so many exchanges.

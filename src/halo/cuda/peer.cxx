@@ -5,6 +5,7 @@
 #include "backend/cuda/memory.h"
 #include "halo/cuda/devices.h"
 #include "halo/cuda/ghost_words.h"
+#include "halo/word_steps.h"
 #include "pc/backend_choice.h"
 #include "pc/compat.h"
 
@@ -54,7 +55,7 @@ struct Address {
 class PeerHalo final : public Halo {
 public:
   PeerHalo(const ColorPlan &plan, HaloLists lists, double patience)
-      : plan_rows_(plan.rows), ghosts_(plan.ghosts), ghost_begin_(plan.ghost_begin), lists_(std::move(lists)), used_(plan.colors),
+      : plan_rows_(plan.rows), ghosts_(plan.ghosts), ghost_begin_(plan.ghost_begin), lists_(std::move(lists)), steps_(plan.colors),
         patience_(patience)
   {
     std::vector<cuda::SentRow> sent(lists_.rows.size());
@@ -98,15 +99,13 @@ public:
 
   int start() override
   {
-    step_ = 0;
-    std::fill(used_.begin(), used_.end(), 0U);
+    steps_.start();
     return 0;
   }
   int begin(int color, void *x) override
   {
     const std::size_t first = lists_.rows_begin(color);
-    send(x, first, lists_.rows_begin(color + 1) - first, used_[static_cast<std::size_t>(color)]);
-    used_[static_cast<std::size_t>(color)] = step_;
+    send(x, first, lists_.rows_begin(color + 1) - first, steps_.of_color(color));
     return 0;
   }
   int end(int color, void *x) override
@@ -116,14 +115,13 @@ public:
   }
   int exchange_all(void *x) override
   {
-    send(x, 0, lists_.rows.size(), step_);
-    std::fill(used_.begin(), used_.end(), step_);
+    send(x, 0, lists_.rows.size(), steps_.of_all());
     receive(x, 0, ghosts_);
     return 0;
   }
   int finish() override
   {
-    cuda::finish_words(args(nullptr), step_, stream_);
+    cuda::finish_words(args(nullptr), steps_.count(), stream_);
     return 0;
   }
 
@@ -148,13 +146,13 @@ private:
             static_cast<unsigned long long>(patience_ * kNanoseconds),
             lost_.get()};
   }
-  void send(void *x, std::size_t first, std::size_t count, std::uint32_t used)
+  void send(void *x, std::size_t first, std::size_t count, const WordStep &step)
   {
-    cuda::send_words(args(x), sent_.data() + first, count, ++step_, used, stream_);
+    cuda::send_words(args(x), sent_.data() + first, count, step, stream_);
   }
   void receive(void *x, Row begin, Row end)
   {
-    cuda::receive_words(args(x), static_cast<std::size_t>(begin), static_cast<std::size_t>(end), step_, stream_);
+    cuda::receive_words(args(x), static_cast<std::size_t>(begin), static_cast<std::size_t>(end), steps_.count(), stream_);
   }
 
   // Memory for ghosts of so many words each, known to the neighbors
@@ -226,12 +224,12 @@ private:
   const Row                                  plan_rows_, ghosts_;
   const std::vector<Row>                     ghost_begin_;
   const HaloLists                            lists_;
-  std::vector<std::uint32_t>                 used_; // by color, the exchange of this application that used its words last
+  WordSteps                                  steps_;
   const double                               patience_;
-  std::uint32_t                              step_ = 0, numbers_ = 0;
-  std::size_t                                words_  = 0;
-  MPI_Comm                                   comm_   = MPI_COMM_NULL;
-  cudaStream_t                               stream_ = nullptr;
+  std::uint32_t                              numbers_ = 0;
+  std::size_t                                words_   = 0;
+  MPI_Comm                                   comm_    = MPI_COMM_NULL;
+  cudaStream_t                               stream_  = nullptr;
   HostFlag                                   lost_;
   cuda::DeviceArray<cuda::SentRow>           sent_;
   cuda::DeviceArray<std::uint32_t>           base_;

@@ -1,0 +1,43 @@
+// The exchanges of an application, counted: their numbers are the epochs of ghost words (halo/cuda/ghost_words.h), the same on all ranks.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace mcpi {
+
+struct WordStep {
+  std::uint32_t step; // from 1
+  std::uint32_t used; // the step that used the same words last, 0: none of this application
+};
+
+class WordSteps {
+public:
+  explicit WordSteps(int colors) : used_(static_cast<std::size_t>(colors)) {}
+
+  void start()
+  {
+    count_ = 0;
+    std::fill(used_.begin(), used_.end(), 0U);
+  }
+  WordStep of_color(int color)
+  {
+    const std::uint32_t used = std::exchange(used_[static_cast<std::size_t>(color)], ++count_);
+    return {count_, used};
+  }
+  WordStep of_all()
+  {
+    const std::uint32_t used = count_;
+    std::fill(used_.begin(), used_.end(), ++count_);
+    return {count_, used};
+  }
+  std::uint32_t count() const { return count_; }
+
+private:
+  std::vector<std::uint32_t> used_; // by color
+  std::uint32_t              count_ = 0;
+};
+
+} // namespace mcpi
