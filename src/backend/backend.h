@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -79,9 +80,10 @@ public:
   virtual void accept(const Application &, Row /*begin*/, Row /*end*/, bool /*ahead*/) {}
 
   // Exchanges that are launched to a device's stream, which is returned: then x is device memory. An application's come between the two others.
-  virtual void *launch_exchanges(bool) { return nullptr; }
-  virtual void  start_exchanges() {}
-  virtual void  finish_exchanges() {}
+  virtual void         *launch_exchanges(bool) { return nullptr; }
+  virtual std::uint32_t not_a_number() const { return ~0U; } // 32 bits of x that make whatever reads them not finite
+  virtual void          start_exchanges() {}
+  virtual void          finish_exchanges() {}
 
   // Does what record does, which exchanges nothing: by calling it, or by replaying what an earlier call with this key launched.
   virtual int replay(const RunKey &, const std::function<int()> &record) { return record(); }

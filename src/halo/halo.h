@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace mcpi {
 
@@ -15,8 +16,9 @@ public:
   virtual int end(int color, void *x)          = 0;
   virtual int exchange_all(void *x)            = 0; // every color at once
   // x is device memory, and exchanges are launched to a stream, where they can be recorded, from start() to finish() for an application
+  // (lost: what stands for 32 bits that have not come).
   virtual bool on_device() const { return false; }
-  virtual void use_stream(void * /*stream*/) {}
+  virtual void use_stream(void * /*stream*/, std::uint32_t /*lost*/) {}
   virtual int  start() { return 0; }
   virtual int  finish() { return 0; }
   // Nothing is exchanged, on any rank

@@ -114,21 +114,30 @@ PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorP
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode RunTogether(MPI_Comm comm, const std::function<void()> &work)
+PetscErrorCode RunAgreed(MPI_Comm comm, const std::function<void()> &work, std::string *problem)
 {
-  std::string problem;
   PetscMPIInt failed = 0;
 
   PetscFunctionBegin;
+  problem->clear();
   try {
     work();
   } catch (const std::exception &e) {
-    problem = e.what();
-    failed  = 1;
+    *problem = e.what();
+    failed   = 1;
   }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, comm));
-  PetscCheck(!failed, comm, PETSC_ERR_MEM, "PCMCPI: %s",
-             problem.empty() ? "another rank ran out of memory, or its device failed" : problem.c_str());
+  if (failed && problem->empty()) *problem = "another rank ran out of memory, or its device failed";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode RunTogether(MPI_Comm comm, const std::function<void()> &work)
+{
+  std::string problem;
+
+  PetscFunctionBegin;
+  PetscCall(RunAgreed(comm, work, &problem));
+  PetscCheck(problem.empty(), comm, PETSC_ERR_MEM, "PCMCPI: %s", problem.c_str());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -24,6 +24,8 @@ PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorP
 
 // Collective. Work that may fail on one rank only (memory, a device): then it is an error on all of them.
 PetscErrorCode RunTogether(MPI_Comm comm, const std::function<void()> &work);
+// The same, but what went wrong comes back on all ranks; empty if nothing did
+PetscErrorCode RunAgreed(MPI_Comm comm, const std::function<void()> &work, std::string *problem);
 
 // Whether a matrix's own vectors, and so its products, are on a CUDA device
 PetscErrorCode HasCudaVectors(Mat mat, bool *cuda);

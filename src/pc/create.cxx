@@ -118,7 +118,7 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
 .  -pc_mcpi_restart <0>                                          - recompute the residual in `PetscScalar` every so many sweeps
 .  -pc_mcpi_backend <auto,host,cuda,reference>                   - what runs the sweeps; auto: CUDA where a device is in use
 .  -pc_mcpi_halo <auto,sf,nccl,peer>                             - how ghost values travel
-.  -pc_mcpi_halo_timeout <300>                                   - seconds that a device waits for another rank
+.  -pc_mcpi_halo_timeout <1800>                                  - seconds that a device waits for another rank
 .  -pc_mcpi_halo_frequency <color,sweep>                         - when they travel
 .  -pc_mcpi_overlap <true>                                       - hide the exchange behind interior rows
 .  -pc_mcpi_mat_coloring_type <jplf>                             - any `MatColoringType`; its options behind the prefix pc_mcpi_

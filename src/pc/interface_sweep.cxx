@@ -287,13 +287,14 @@ PetscErrorCode PCMCPIGetHalo(PC pc, PCMCPIHaloType *halo)
 -  seconds - the time, positive
 
    Options Database Key:
-.  -pc_mcpi_halo_timeout <300> - seconds that a device waits for another rank
+.  -pc_mcpi_halo_timeout <1800> - seconds that a device waits for another rank
 
    Level: advanced
 
    Note:
-   For the peer exchange. What is not there in time becomes NaN, and the next application is an error. Ranks wait for each other as long as one of
-   them does something else between two applications, such as writing files.
+   For the peer exchange. What is not there in time becomes NaN in the result, and applications that begin after that are errors, until the
+   exchange is made anew (`PCReset()`). Ranks also wait for each other while one of them does something else between two applications, such as
+   writing files.
 
 .seealso: `PCMCPI`, `PCMCPIGetHaloTimeout()`, `PCMCPISetHalo()`
 @*/

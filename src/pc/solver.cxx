@@ -147,7 +147,8 @@ PetscErrorCode Solver::create_backend(const Settings &settings)
   PetscCheck(!config.bfp16_gather || !config.double_vectors, graph_.comm, PETSC_ERR_ARG_INCOMP,
              "-pc_mcpi_gather_precision bfp16 needs -pc_mcpi_vector_precision fp32, which needs -pc_mcpi_offdiag_precision below fp64");
   PetscCall(BackendCreate(graph_.comm, choice_.type, plan(), config, &backend_));
-  halo_->use_stream(backend_->launch_exchanges(halo_->on_device()));
+  void *stream = backend_->launch_exchanges(halo_->on_device());
+  halo_->use_stream(stream, backend_->not_a_number());
   have_transposed_ = false;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

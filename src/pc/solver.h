@@ -30,7 +30,7 @@ struct Settings {
   PCMCPIScaling         scaling      = PC_MCPI_SCALING_BALANCED;
   PCMCPIBackendType     backend      = PC_MCPI_BACKEND_AUTO;
   PCMCPIHaloType        halo         = PC_MCPI_HALO_AUTO;
-  PetscReal             halo_timeout = 300.0; // seconds
+  PetscReal             halo_timeout = 1800.0; // seconds
   PCMCPIHaloFrequency   frequency    = PC_MCPI_HALO_FREQUENCY_COLOR;
   bool                  overlap      = true;
   PCMCPIOrderingType    ordering     = PC_MCPI_ORDERING_AUTO;
@@ -77,6 +77,7 @@ public:
   PetscErrorCode destroy();
   void           forget_plan() { identity_ = MatrixIdentity(); }
   void           forget_values() { drop_backend(); }
+  bool           viewable() const { return ready_ && backend_; } // not between a setter and the set-up that it asks for
 
   // total sweeps on nrhs columns, with the settings' restart. Collective.
   PetscErrorCode apply(Mat pmat, const Settings &settings, bool transposed, int nrhs, const ConstColumns &b, const MutableColumns &x,

@@ -55,7 +55,7 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(viewer, "  halo: %s%s%s%s, exchanged every %s, overlap %s\n", HaloNames[halo.type],
                                    halo.why.empty() ? "" : " (", halo.why.c_str(), halo.why.empty() ? "" : ")", FrequencyNames[s.frequency],
                                    s.overlap ? "true" : "false"));
-  if (Data(pc).solver.ready())
+  if (Data(pc).solver.viewable())
     PetscCall(Guarded([&]() -> PetscErrorCode { return view_plan(pc, viewer); }));
   else
     PetscCall(PetscViewerASCIIPrintf(viewer, "  not set up; backend %s, coloring %s, ordering %s\n", BackendNames[s.backend],

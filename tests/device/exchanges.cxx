@@ -196,16 +196,17 @@ TEST(automatic_choice_and_its_reason_are_printed)
   Preconditioner    pc;
   PetscViewer       viewer;
   char              text[8192] = {};
+  const std::string file_name  = "/tmp/mcpi_exchanges_view_" + std::to_string(world_size()) + ".txt";
 
   PetscFunctionBeginUser;
   PetscCall(create_case(matrix, Layout::even, MATAIJCUSPARSE, &mat));
   PetscCall(create_pc(mat, "-pc_mcpi_backend cuda", &pc));
   PetscCall(PCSetUp(pc));
-  PetscCall(PetscViewerASCIIOpen(PETSC_COMM_WORLD, "/tmp/mcpi_exchanges_view.txt", &viewer));
+  PetscCall(PetscViewerASCIIOpen(PETSC_COMM_WORLD, file_name.c_str(), &viewer));
   PetscCall(PCView(pc, viewer));
   PetscCall(PetscViewerDestroy(&viewer));
   if (world_rank() == 0) {
-    FILE *file = std::fopen("/tmp/mcpi_exchanges_view.txt", "r");
+    FILE *file = std::fopen(file_name.c_str(), "r");
     CHECK(file != nullptr);
     if (file) {
       (void)!std::fread(text, 1, sizeof(text) - 1, file);
@@ -216,17 +217,48 @@ TEST(automatic_choice_and_its_reason_are_printed)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(a_rank_that_does_not_come_is_an_error_and_no_hang)
+TEST(several_preconditioners_live_side_by_side)
 {
-  const BlockMatrix matrix = make_matrix(2, random_pattern(40, 3, true));
+  constexpr int  kMany = 3;
+  OwnedMat       mat[kMany];
+  Preconditioner pc[kMany];
+  Values         alone[kMany], x;
+
+  PetscFunctionBeginUser;
+  for (const bool together : {false, true}) {
+    for (int k = 0; k < kMany; ++k) {
+      const BlockMatrix matrix = make_matrix(2 + k, random_pattern(40 + 10 * k, 3, k != 1, static_cast<std::uint64_t>(k) + 1));
+      PetscCall(create_case(matrix, Layout::uneven, MATAIJCUSPARSE, &mat[k]));
+      PetscCall(create_pc(mat[k], device + "peer -pc_mcpi_its 2", &pc[k]));
+      PetscCall(apply(pc[k], noise(matrix.rows(), 3), &x));
+      if (!together) alone[k] = x;
+      CHECK(x == alone[k]);
+      if (!together) pc[k] = Preconditioner();
+    }
+    for (int round = 0; together && round < 20; ++round)
+      for (int k = 0; k < kMany; ++k) {
+        if (round == 10) PetscCall(PCReset(pc[k]));
+        if (round == 10) PetscCall(PCSetOperators(pc[k], mat[k], mat[k]));
+        PetscCall(apply(pc[k], noise(static_cast<PetscInt>(alone[k].size()), 3), &x));
+        CHECK(x == alone[k]);
+      }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// What is missing is not finite in every format that travels.
+static PetscErrorCode leave_rank_0_behind(PetscInt bs, const std::string &options)
+{
+  const BlockMatrix matrix = make_matrix(bs, random_pattern(40, 3, true));
   OwnedMat          mat;
   OwnedVec          b, x;
   Preconditioner    pc;
   PetscReal         size;
 
   PetscFunctionBeginUser;
+  describe(options + " bs " + std::to_string(bs));
   PetscCall(create_case(matrix, Layout::even, MATAIJCUSPARSE, &mat));
-  PetscCall(create_pc(mat, device + "peer -pc_mcpi_halo_timeout 0.5", &pc));
+  PetscCall(create_pc(mat, device + "peer -pc_mcpi_halo_timeout 0.5 " + options, &pc));
   PetscCall(create_vec(mat, noise(matrix.rows(), 5), &b));
   PetscCall(VecDuplicate(b, x.out()));
   PetscCall(PCSetUp(pc));
@@ -244,5 +276,16 @@ TEST(a_rank_that_does_not_come_is_an_error_and_no_hang)
     CHECK_EQ(caught.code, PETSC_ERR_LIB);
     CHECK_CONTAINS(caught.message, "-pc_mcpi_halo_timeout");
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(a_rank_that_does_not_come_is_an_error_and_no_hang)
+{
+  PetscFunctionBeginUser;
+  PetscCall(leave_rank_0_behind(2, ""));
+  PetscCall(leave_rank_0_behind(4, "-pc_mcpi_offdiag_precision fp64"));
+  PetscCall(leave_rank_0_behind(4, "-pc_mcpi_gather_precision bfp16"));
+  PetscCall(leave_rank_0_behind(5, "-pc_mcpi_gather_precision bfp16 -pc_mcpi_offdiag_precision int4"));
+  PetscCall(leave_rank_0_behind(11, "-pc_mcpi_gather_precision bfp16"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -370,6 +370,9 @@ TEST(view_prints_every_setting_in_force)
   for (const char *part : {"3 symmetric", "0.875", "6 sweeps", "bf16", "factored", "global", "fp64", "every sweep", "overlap false",
                            "reference", "rcm", "greedy", "block size 3", "colors: ", "largest", "smallest", "memory"})
     CHECK_CONTAINS(text, part);
+  PetscCall(PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_FP16)); // what there was to view is gone
+  PetscCall(view(pc, &text));
+  for (const char *part : {"fp16", "not set up"}) CHECK_CONTAINS(text, part);
   PetscCall(create_pc(mat, "", &plain));
   PetscCall(PCSetUp(plain));
   PetscCall(view(plain, &text));

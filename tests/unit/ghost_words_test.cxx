@@ -20,7 +20,7 @@ namespace {
 constexpr int kPieces = 2; // words of a ghost row
 
 struct Mutation {
-  bool no_acknowledgements = false, waits_first = false, no_epochs = false;
+  bool no_acknowledgements = false, waits_first = false, no_epochs = false, same_base = false;
 };
 
 struct Run {
@@ -60,7 +60,7 @@ private:
 // Writes down what it is asked for, with absolute epochs
 class RecordingHalo final : public Halo {
 public:
-  explicit RecordingHalo(int colors) : steps_(colors) {}
+  RecordingHalo(int colors, bool same_base) : steps_(colors), same_base_(same_base) {}
 
   std::vector<Operation> operations;
 
@@ -81,7 +81,7 @@ public:
   int finish() override
   {
     add(Operation::finish, -1, {steps_.count(), 0});
-    base_ += steps_.count();
+    if (!same_base_) base_ += steps_.count();
     return 0;
   }
 
@@ -93,6 +93,7 @@ private:
   }
 
   WordSteps     steps_;
+  const bool    same_base_;
   std::uint32_t base_ = 0;
 };
 
@@ -106,11 +107,11 @@ ColorPlan plan_of_colors(const std::vector<int> &color)
   return plan;
 }
 
-std::vector<Operation> operations_of(const std::vector<int> &color, const std::vector<Run> &runs)
+std::vector<Operation> operations_of(const std::vector<int> &color, const std::vector<Run> &runs, bool same_base)
 {
   const ColorPlan plan = plan_of_colors(color);
   IdleBackend     backend;
-  RecordingHalo   halo(plan.colors);
+  RecordingHalo   halo(plan.colors, same_base);
   for (const Run &run : runs) EXPECT_EQ(Driver(plan, backend, halo, run.config).run(run.application, run.its, run.from_zero), 0);
   return halo.operations;
 }
@@ -119,7 +120,7 @@ class Simulation {
 public:
   Simulation(const Pattern &pattern, const std::vector<int> &color, const std::vector<Row> &begins, const std::vector<Run> &runs,
              const Mutation &mutation, unsigned seed)
-      : operations_(operations_of(color, runs)), ranks_(begins.size() - 1), mutation_(mutation), random_(seed)
+      : operations_(operations_of(color, runs, mutation.same_base)), ranks_(begins.size() - 1), mutation_(mutation), random_(seed)
   {
     std::vector<int> owner(pattern.size());
     for (std::size_t rank = 0; rank + 1 < begins.size(); ++rank)
@@ -158,18 +159,22 @@ public:
   }
 
 private:
+  struct Content {
+    std::uint32_t epoch     = 0;
+    std::size_t   operation = 0; // that sent it: what a row's numbers would tell
+  };
   using Word  = std::pair<Row, int>;       // ghost row and piece
   using Where = std::tuple<int, int, int>; // rank, ghost row or neighbor, piece (-1: acknowledgement)
   using Sent  = std::tuple<int, Row, int>; // color, row, reader
   struct Rank {
-    std::map<Row, int>            ghosts; // with their colors
-    std::set<Sent>                sends;
-    std::set<int>                 neighbors;
-    std::size_t                   next         = 0;     // operation
-    bool                          acknowledged = false; // the operation has done so, or has begun
-    std::set<Word>                waits;                // of a receive
-    std::map<Word, std::uint32_t> words;
-    std::map<int, std::uint32_t>  acknowledgements; // by neighbor
+    std::map<Row, int>           ghosts; // with their colors
+    std::set<Sent>               sends;
+    std::set<int>                neighbors;
+    std::size_t                  next         = 0;     // operation
+    bool                         acknowledged = false; // the operation has done so, or has begun
+    std::set<Word>               waits;                // of a receive
+    std::map<Word, Content>      words;
+    std::map<int, std::uint32_t> acknowledgements; // by neighbor
   };
 
   void add_moves(int number, std::vector<std::function<void()>> &moves)
@@ -189,8 +194,8 @@ private:
         moves.push_back([this, number, &operation] { expect(number, operation); });
       else
         for (const Word &word : rank.waits)
-          if (mutation_.no_epochs || rank.words[word] == operation.epoch)
-            moves.push_back([this, number, word, &operation] { take(number, word, operation); });
+          if (mutation_.no_epochs || rank.words[word].epoch == operation.epoch)
+            moves.push_back([this, number, word] { take(number, word); });
       break;
     case Operation::finish:
       moves.push_back([this, number, &operation] {
@@ -213,13 +218,13 @@ private:
   void acknowledge(int number, std::uint32_t epoch)
   {
     ranks_[number].acknowledged = true;
-    for (const int neighbor : ranks_[number].neighbors) flying_[{neighbor, number, -1}].push_back(epoch);
+    for (const int neighbor : ranks_[number].neighbors) flying_[{neighbor, number, -1}].push_back({epoch, 0});
   }
   void send(int number, const Operation &operation)
   {
     for (const auto &[color, row, reader] : ranks_[number].sends)
       if (operation.color < 0 || operation.color == color)
-        for (int piece = 0; piece < kPieces; ++piece) flying_[{reader, row, piece}].push_back(operation.epoch);
+        for (int piece = 0; piece < kPieces; ++piece) flying_[{reader, row, piece}].push_back({operation.epoch, ranks_[number].next});
     advance(number);
   }
   void expect(int number, const Operation &operation)
@@ -231,32 +236,32 @@ private:
         for (int piece = 0; piece < kPieces; ++piece) rank.waits.insert({ghost, piece});
     if (rank.waits.empty()) advance(number);
   }
-  void take(int number, const Word &word, const Operation &operation)
+  void take(int number, const Word &word)
   {
     Rank &rank = ranks_[number];
-    if (rank.words[word] != operation.epoch) wrong_ = "reads another sending";
+    if (rank.words[word].operation + 1 != rank.next) wrong_ = "reads another sending"; // a receive follows its send
     rank.waits.erase(word);
     if (rank.waits.empty()) advance(number);
   }
 
   // Stores to one address land in order.
-  void land(const Where &where, std::deque<std::uint32_t> &stores)
+  void land(const Where &where, std::deque<Content> &stores)
   {
     const auto &[number, from, piece] = where;
     if (piece < 0)
-      ranks_[number].acknowledgements[from] = stores.front();
+      ranks_[number].acknowledgements[from] = stores.front().epoch;
     else
       ranks_[number].words[{from, piece}] = stores.front();
     stores.pop_front();
   }
 
-  const std::vector<Operation>               operations_;
-  std::vector<Rank>                          ranks_;
-  std::map<Where, std::deque<std::uint32_t>> flying_;
-  const Mutation                             mutation_;
-  std::string                                wrong_;
-  std::mt19937                               random_;
-  int                                        slow_rank_ = -1;
+  const std::vector<Operation>         operations_;
+  std::vector<Rank>                    ranks_;
+  std::map<Where, std::deque<Content>> flying_;
+  const Mutation                       mutation_;
+  std::string                          wrong_;
+  std::mt19937                         random_;
+  int                                  slow_rank_ = -1;
 };
 
 Run some_run(std::mt19937 &random)
@@ -304,6 +309,11 @@ TEST(GhostWords, AreReadInTheRightVersionAndNobodyWaitsForEver)
 TEST(GhostWords, NeedTheirEpochs)
 {
   EXPECT_EQ(simulate({.no_epochs = true}, 100), "reads another sending");
+}
+
+TEST(GhostWords, NeedEpochsThatGoOnFromApplicationToApplication)
+{
+  EXPECT_NE(simulate({.same_base = true}, 100), "");
 }
 
 TEST(GhostWords, NeedAcknowledgements)

@@ -193,6 +193,11 @@ public:
     launched_ = launched;
     return static_cast<cudaStream_t>(lanes_.ahead());
   }
+  std::uint32_t not_a_number() const override
+  {
+    constexpr auto kExponent = static_cast<std::uint32_t>(kGatherExponentNaN);
+    return launched_ && rounded() && forward_.small() ? kExponent << 16U | kExponent : ~0U; // in either half of a word
+  }
   void start_exchanges() override
   {
     if (launched_) lanes_.fork();

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "backend/cuda/memory.h"
+#include "pc/backend_choice.h"
 #include "pc/compat.h"
 
 namespace mcpi {
@@ -29,14 +30,18 @@ RankDevice describe(int number)
 
 } // namespace
 
-PetscErrorCode DevicesOfRanks(MPI_Comm comm, std::vector<RankDevice> *devices)
+PetscErrorCode DevicesOfRanks(MPI_Comm comm, std::vector<RankDevice> *devices, std::string *problem)
 {
-  int         number = 0;
+  RankDevice  mine{};
   PetscMPIInt size;
 
   PetscFunctionBegin;
-  MCPI_CUDA(cudaGetDevice(&number));
-  const RankDevice mine = describe(number);
+  const auto look = [&] {
+    int number = 0;
+    MCPI_CUDA(cudaGetDevice(&number));
+    mine = describe(number);
+  };
+  PetscCall(RunAgreed(comm, look, problem));
   PetscCallMPI(MPI_Comm_size(comm, &size));
   devices->resize(static_cast<std::size_t>(size));
   PetscCallMPI(MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, devices->data(), sizeof(mine), MPI_BYTE, comm));

@@ -3,6 +3,7 @@
 
 #include <petscsys.h>
 
+#include <string>
 #include <vector>
 
 namespace mcpi {
@@ -12,8 +13,8 @@ struct RankDevice {
   int  capability; // major
 };
 
-// Of every rank of comm. Collective.
-PetscErrorCode DevicesOfRanks(MPI_Comm comm, std::vector<RankDevice> *devices);
+// Of every rank of comm. Collective. problem: why they are not known, on all ranks, else empty
+PetscErrorCode DevicesOfRanks(MPI_Comm comm, std::vector<RankDevice> *devices, std::string *problem);
 // Whether two ranks have the same one
 bool any_shared(const std::vector<RankDevice> &devices);
 // Whether this rank's device reaches another's memory, with atomic access of 16 bytes; itself too

@@ -4,8 +4,7 @@
 namespace mcpi::cuda {
 namespace {
 
-constexpr unsigned      kThreads = 128;
-constexpr std::uint32_t kNaN     = ~0U; // of both precisions
+constexpr unsigned kThreads = 128;
 
 // 16 bytes at once; devices before sm_90 cannot, and are refused at set-up.
 __device__ __forceinline__ void store_word(uint4 *to, std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t epoch)
@@ -60,7 +59,7 @@ __global__ void __launch_bounds__(kThreads) send_kernel(WordsArgs args, const Se
   cudaTriggerProgrammaticLaunchCompletion();
   cudaGridDependencySynchronize();
   const std::uint32_t base = *args.base, epoch = base + step.step;
-  if (blockIdx.x == 0) acknowledge(args, epoch - 1); // before waiting: neighbors may wait for it
+  if (blockIdx.x == 0) acknowledge(args, epoch - 1); // before waiting: neighbors may wait for it. The first block starts first
   for (int k = static_cast<int>(threadIdx.x); k < args.neighbors; k += kThreads)
     (void)wait_for(args, k, [&] { return static_cast<int>(load_acquire(&args.acknowledged[k].x) - (base + step.used)) >= 0; });
   __syncthreads();
@@ -86,7 +85,7 @@ __global__ void __launch_bounds__(kThreads) receive_kernel(WordsArgs args, std::
         word = load_word(args.ghosts + k);
         return word.w == epoch;
       }))
-    word = {kNaN, kNaN, kNaN, 0};
+    word = {args.missing, args.missing, args.missing, 0};
   std::uint32_t *x = args.x + (args.rows + k / words) * args.numbers + first;
   x[0]             = word.x;
   if (first + 1 < args.numbers) x[1] = word.y;

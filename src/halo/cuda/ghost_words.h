@@ -42,6 +42,7 @@ struct WordsArgs {
   std::uint32_t      rows;
   unsigned long long patience; // ns
   volatile int      *lost;     // in host memory: 1 + a neighbor that has not answered in time
+  std::uint32_t      missing;  // what stands for 32 bits that have not come
 };
 
 // The rows of one exchange go out.

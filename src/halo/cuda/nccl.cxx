@@ -24,14 +24,15 @@ public:
   NcclHalo &operator=(const NcclHalo &) = delete;
   ~NcclHalo() override
   {
-    if (stream_) (void)cudaStreamSynchronize(stream_);
+    (void)cudaDeviceSynchronize();
     if (comm_) (void)nccl_.comm_destroy(comm_);
   }
 
-  PetscErrorCode connect(MPI_Comm comm);
+  // Collective; why not, on all ranks, or empty
+  PetscErrorCode connect(MPI_Comm comm, std::string *why);
 
   bool on_device() const override { return true; }
-  void use_stream(void *stream) override { stream_ = static_cast<cudaStream_t>(stream); }
+  void use_stream(void *stream, std::uint32_t) override { stream_ = static_cast<cudaStream_t>(stream); }
 
   int prepare(std::size_t entry_bytes) override
   {
@@ -82,7 +83,7 @@ private:
   cudaStream_t                 stream_ = nullptr;
 };
 
-PetscErrorCode NcclHalo::connect(MPI_Comm comm)
+PetscErrorCode NcclHalo::connect(MPI_Comm comm, std::string *why)
 {
   PetscMPIInt  rank, size;
   ncclUniqueId id{};
@@ -90,11 +91,14 @@ PetscErrorCode NcclHalo::connect(MPI_Comm comm)
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_rank(comm, &rank));
   PetscCallMPI(MPI_Comm_size(comm, &size));
-  PetscCall(RunTogether(comm, [&] {
+  const auto name = [&] {
     if (rank == 0) check(nccl_.get_unique_id(&id));
-  }));
+  };
+  PetscCall(RunAgreed(comm, name, why));
+  if (!why->empty()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Bcast(&id, sizeof(id), MPI_BYTE, 0, comm));
-  PetscCall(RunTogether(comm, [&] { check(nccl_.comm_init_rank(&comm_, size, id, rank)); }));
+  PetscCall(RunAgreed(
+      comm, [&] { check(nccl_.comm_init_rank(&comm_, size, id, rank)); }, why));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -115,15 +119,14 @@ PetscErrorCode CreateNcclHalo(MPI_Comm comm, const ColorPlan &plan, const std::v
     if (why->empty()) *why = "another rank has no NCCL";
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(DevicesOfRanks(comm, &devices));
-  if (any_shared(devices)) {
-    *why = "ranks share a device";
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
+  PetscCall(DevicesOfRanks(comm, &devices, why));
+  if (why->empty() && any_shared(devices)) *why = "ranks share a device";
+  if (!why->empty()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HaloListsCreate(comm, plan, remote, &lists));
-  PetscCall(RunTogether(comm, [&] { nccl = std::make_unique<NcclHalo>(plan, std::move(lists), *library); }));
-  PetscCall(nccl->connect(comm));
-  *halo = std::move(nccl);
+  PetscCall(RunAgreed(
+      comm, [&] { nccl = std::make_unique<NcclHalo>(plan, std::move(lists), *library); }, why));
+  if (why->empty()) PetscCall(nccl->connect(comm, why));
+  if (why->empty()) *halo = std::move(nccl);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

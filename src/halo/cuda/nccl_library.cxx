@@ -23,8 +23,6 @@ const NcclLibrary *NcclLibrary::open(std::string *why)
   take(library.get_unique_id, "ncclGetUniqueId");
   take(library.comm_init_rank, "ncclCommInitRank");
   take(library.comm_destroy, "ncclCommDestroy");
-  take(library.comm_abort, "ncclCommAbort");
-  take(library.comm_get_async_error, "ncclCommGetAsyncError");
   take(library.group_start, "ncclGroupStart");
   take(library.group_end, "ncclGroupEnd");
   take(library.send, "ncclSend");

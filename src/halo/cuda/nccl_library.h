@@ -8,16 +8,14 @@
 namespace mcpi {
 
 struct NcclLibrary {
-  decltype(&ncclGetUniqueId)       get_unique_id;
-  decltype(&ncclCommInitRank)      comm_init_rank;
-  decltype(&ncclCommDestroy)       comm_destroy;
-  decltype(&ncclCommAbort)         comm_abort;
-  decltype(&ncclCommGetAsyncError) comm_get_async_error;
-  decltype(&ncclGroupStart)        group_start;
-  decltype(&ncclGroupEnd)          group_end;
-  decltype(&ncclSend)              send;
-  decltype(&ncclRecv)              recv;
-  decltype(&ncclGetErrorString)    get_error_string;
+  decltype(&ncclGetUniqueId)    get_unique_id;
+  decltype(&ncclCommInitRank)   comm_init_rank;
+  decltype(&ncclCommDestroy)    comm_destroy;
+  decltype(&ncclGroupStart)     group_start;
+  decltype(&ncclGroupEnd)       group_end;
+  decltype(&ncclSend)           send;
+  decltype(&ncclRecv)           recv;
+  decltype(&ncclGetErrorString) get_error_string;
 
   // nullptr, with the reason, if there is none
   static const NcclLibrary *open(std::string *why);

@@ -68,33 +68,43 @@ public:
   PeerHalo &operator=(const PeerHalo &) = delete;
   ~PeerHalo() override
   {
-    if (stream_) (void)cudaStreamSynchronize(stream_);
+    bool all_here = false;
+    (void)cudaDeviceSynchronize();
     remote_.clear();
-    (void)wait_for_all(); // a neighbor may still write here
-    if (comm_ != MPI_COMM_NULL) (void)MPI_Comm_free(&comm_);
+    (void)wait_for_all(&all_here); // a neighbor may still write here
+    if (!all_here)
+      (void)memory_.release(); // left to the end of the process, with the communicator
+    else if (comm_ != MPI_COMM_NULL)
+      (void)MPI_Comm_free(&comm_);
   }
 
-  // Collective; an error is one on all ranks
-  PetscErrorCode connect(MPI_Comm comm)
+  // Collective; why not, on all ranks, or empty
+  PetscErrorCode connect(MPI_Comm comm, std::string *why)
   {
     PetscFunctionBegin;
     PetscCallMPI(MPI_Comm_dup(comm, &comm_));
-    PetscCall(open(1));
+    PetscCall(open(1, why));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
   bool on_device() const override { return true; }
-  void use_stream(void *stream) override { stream_ = static_cast<cudaStream_t>(stream); }
+  void use_stream(void *stream, std::uint32_t missing) override
+  {
+    stream_  = static_cast<cudaStream_t>(stream);
+    missing_ = missing;
+  }
 
   int prepare(std::size_t entry_bytes) override
   {
-    PetscFunctionBegin;
-    if (*lost_.get() != 0)
-      throw cuda::Error("rank " + std::to_string(lists_.neighbors[static_cast<std::size_t>(*lost_.get() - 1)]) +
-                        " or another neighbor has not sent its ghost values within -pc_mcpi_halo_timeout seconds");
-    numbers_ = static_cast<std::uint32_t>(entry_bytes / sizeof(std::uint32_t));
-    if (cuda::ghost_words(numbers_) > words_) PetscCall(open(cuda::ghost_words(numbers_)));
-    PetscFunctionReturn(PETSC_SUCCESS);
+    numbers_                = static_cast<std::uint32_t>(entry_bytes / sizeof(std::uint32_t));
+    const std::size_t words = cuda::ghost_words(numbers_);
+    if (words > words_) {
+      std::string problem;
+      if (const PetscErrorCode error = open(words, &problem)) return static_cast<int>(error);
+      if (!problem.empty()) throw cuda::Error(problem);
+    }
+    check_neighbors();
+    return 0;
   }
 
   int start() override
@@ -137,14 +147,15 @@ private:
     const int        neighbors    = static_cast<int>(lists_.neighbors.size());
     return {mailboxes_.data(),
             neighbors,
-            memory_.data(),
-            memory_.data() + neighbors,
+            memory_->data(),
+            memory_->data() + neighbors,
             base_.data(),
             static_cast<std::uint32_t *>(x),
             numbers_,
             static_cast<std::uint32_t>(plan_rows_),
             static_cast<unsigned long long>(patience_ * kNanoseconds),
-            lost_.get()};
+            lost_.get(),
+            missing_};
   }
   void send(void *x, std::size_t first, std::size_t count, const WordStep &step)
   {
@@ -155,30 +166,42 @@ private:
     cuda::receive_words(args(x), static_cast<std::size_t>(begin), static_cast<std::size_t>(end), steps_.count(), stream_);
   }
 
-  // Memory for ghosts of so many words each, known to the neighbors
-  PetscErrorCode open(std::size_t words)
+  // Kernels have noticed, some time ago.
+  void check_neighbors() const
   {
-    const int            neighbors = static_cast<int>(lists_.neighbors.size());
-    std::vector<Address> mine(static_cast<std::size_t>(neighbors)), theirs(mine);
+    if (*lost_.get() != 0)
+      throw cuda::Error("rank " + std::to_string(lists_.neighbors[static_cast<std::size_t>(*lost_.get() - 1)]) +
+                        " or another neighbor has not sent its ghost values within -pc_mcpi_halo_timeout seconds");
+  }
+
+  // Memory for ghosts of so many words each, known to the neighbors. Collective; why not, on all ranks, or empty
+  PetscErrorCode open(std::size_t words, std::string *why)
+  {
+    const std::size_t    neighbors = lists_.neighbors.size();
+    std::vector<Address> mine(neighbors), theirs(neighbors);
 
     PetscFunctionBegin;
-    words_ = words;
-    PetscCall(RunTogether(comm_, [&] {
-      if (stream_) MCPI_CUDA(cudaStreamSynchronize(stream_));
+    const auto close = [&] { // nobody writes here any more once all ranks have done so
+      check_neighbors();
+      MCPI_CUDA(cudaDeviceSynchronize());
       remote_.clear();
-    }));
-    PetscCall(RunTogether(comm_, [&] {
-      const std::size_t  size = static_cast<std::size_t>(neighbors) + static_cast<std::size_t>(ghosts_) * words_;
+    };
+    PetscCall(RunAgreed(comm_, close, why));
+    if (!why->empty()) PetscFunctionReturn(PETSC_SUCCESS);
+    const auto renew = [&] {
       cudaIpcMemHandle_t handle{};
-      memory_.resize(std::max<std::size_t>(size, 1));
-      MCPI_CUDA(cudaMemset(memory_.data(), 0, memory_.bytes()));
+      words_ = words;
+      memory_->resize(std::max<std::size_t>(neighbors + static_cast<std::size_t>(ghosts_) * words_, 1));
+      MCPI_CUDA(cudaMemset(memory_->data(), 0, memory_->bytes()));
       base_.upload(std::vector<std::uint32_t>{0});
       MCPI_CUDA(cudaDeviceSynchronize());
-      MCPI_CUDA(cudaIpcGetMemHandle(&handle, memory_.data()));
-      for (int k = 0; k < neighbors; ++k) mine[static_cast<std::size_t>(k)] = {handle, k, neighbors};
-    }));
+      MCPI_CUDA(cudaIpcGetMemHandle(&handle, memory_->data()));
+      for (std::size_t k = 0; k < neighbors; ++k) mine[k] = {handle, static_cast<int>(k), static_cast<int>(neighbors)};
+    };
+    PetscCall(RunAgreed(comm_, renew, why));
+    if (!why->empty()) PetscFunctionReturn(PETSC_SUCCESS);
     PetscCall(swap_addresses(mine, &theirs));
-    PetscCall(RunTogether(comm_, [&] {
+    const auto connect_all = [&] {
       std::vector<cuda::Mailbox> mailboxes;
       for (const Address &address : theirs) {
         remote_.push_back(std::make_unique<RemoteMemory>(address.handle));
@@ -186,7 +209,8 @@ private:
         mailboxes.push_back({data + address.place, data + address.neighbors});
       }
       mailboxes_.upload(mailboxes);
-    }));
+    };
+    PetscCall(RunAgreed(comm_, connect_all, why));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
@@ -207,33 +231,34 @@ private:
   }
 
   // Until all ranks are here, but not for ever: one may have failed
-  PetscErrorCode wait_for_all()
+  PetscErrorCode wait_for_all(bool *all_here)
   {
-    constexpr double kPatience = 10.0; // seconds
-    MPI_Request      request   = MPI_REQUEST_NULL;
-    PetscMPIInt      done      = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    PetscMPIInt done    = comm_ == MPI_COMM_NULL;
 
     PetscFunctionBegin;
-    if (comm_ == MPI_COMM_NULL) PetscFunctionReturn(PETSC_SUCCESS);
-    PetscCallMPI(MPI_Ibarrier(comm_, &request));
-    for (const double begin = MPI_Wtime(); !done && MPI_Wtime() - begin < kPatience;)
+    if (!done) PetscCallMPI(MPI_Ibarrier(comm_, &request));
+    for (const double begin = MPI_Wtime(); !done && MPI_Wtime() - begin < patience_;)
       PetscCallMPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+    *all_here = done;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  const Row                                  plan_rows_, ghosts_;
-  const std::vector<Row>                     ghost_begin_;
-  const HaloLists                            lists_;
-  WordSteps                                  steps_;
-  const double                               patience_;
-  std::uint32_t                              numbers_ = 0;
-  std::size_t                                words_   = 0;
-  MPI_Comm                                   comm_    = MPI_COMM_NULL;
-  cudaStream_t                               stream_  = nullptr;
-  HostFlag                                   lost_;
-  cuda::DeviceArray<cuda::SentRow>           sent_;
-  cuda::DeviceArray<std::uint32_t>           base_;
-  cuda::DeviceArray<uint4>                   memory_; // acknowledgements of the neighbors, then ghosts
+  const Row                                 plan_rows_, ghosts_;
+  const std::vector<Row>                    ghost_begin_;
+  const HaloLists                           lists_;
+  WordSteps                                 steps_;
+  const double                              patience_;
+  std::uint32_t                             numbers_ = 0;
+  std::size_t                               words_   = 0;
+  MPI_Comm                                  comm_    = MPI_COMM_NULL;
+  cudaStream_t                              stream_  = nullptr;
+  std::uint32_t                             missing_ = ~0U;
+  HostFlag                                  lost_;
+  cuda::DeviceArray<cuda::SentRow>          sent_;
+  cuda::DeviceArray<std::uint32_t>          base_;
+  std::unique_ptr<cuda::DeviceArray<uint4>> memory_ =
+      std::make_unique<cuda::DeviceArray<uint4>>(); // acknowledgements of the neighbors, then ghosts
   std::vector<std::unique_ptr<RemoteMemory>> remote_;
   cuda::DeviceArray<cuda::Mailbox>           mailboxes_;
 };
@@ -247,21 +272,25 @@ PetscErrorCode find_obstacle(MPI_Comm comm, const HaloLists &lists, bool shared_
   PetscMPIInt             size, node_size;
 
   PetscFunctionBegin;
-  why->clear();
   PetscCallMPI(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
   PetscCallMPI(MPI_Comm_size(node, &node_size));
   PetscCallMPI(MPI_Comm_free(&node));
   PetscCallMPI(MPI_Comm_size(comm, &size));
-  PetscCall(DevicesOfRanks(comm, &devices));
+  PetscCall(DevicesOfRanks(comm, &devices, why));
+  if (!why->empty()) PetscFunctionReturn(PETSC_SUCCESS);
   enum Obstacle { none, unreachable, old, nodes };
-  int obstacle = none;
-  for (const int rank : lists.neighbors)
-    if (!reaches(devices[static_cast<std::size_t>(rank)])) obstacle = unreachable;
+  int        obstacle = none;
+  const auto look     = [&] {
+    for (const int rank : lists.neighbors)
+      if (!reaches(devices[static_cast<std::size_t>(rank)])) obstacle = unreachable;
+  };
+  PetscCall(RunAgreed(comm, look, why));
+  if (!why->empty()) PetscFunctionReturn(PETSC_SUCCESS);
   for (const RankDevice &device : devices)
     if (device.capability < kWholeWords) obstacle = old;
   if (node_size < size) obstacle = nodes;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &obstacle, 1, MPI_INT, MPI_MAX, comm));
-  const char *const texts[] = {"", "some device does not reach a neighbor's memory with atomic access",
+  const char *const texts[] = {"", "some rank does not see a neighbor's device, or that has no memory access with native atomics",
                                "some device is older than compute capability 9.0", "the ranks are on several nodes"};
   *why                      = texts[obstacle];
   if (why->empty() && !shared_devices && any_shared(devices)) *why = "ranks share a device";
@@ -280,9 +309,10 @@ PetscErrorCode CreatePeerHalo(MPI_Comm comm, const ColorPlan &plan, const std::v
   PetscCall(HaloListsCreate(comm, plan, remote, &lists));
   PetscCall(find_obstacle(comm, lists, options.shared_devices, why));
   if (!why->empty()) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(RunTogether(comm, [&] { peer = std::make_unique<PeerHalo>(plan, std::move(lists), options.patience); }));
-  PetscCall(peer->connect(comm));
-  *halo = std::move(peer);
+  PetscCall(RunAgreed(
+      comm, [&] { peer = std::make_unique<PeerHalo>(plan, std::move(lists), options.patience); }, why));
+  if (why->empty()) PetscCall(peer->connect(comm, why));
+  if (why->empty()) *halo = std::move(peer);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
