@@ -50,4 +50,30 @@ PetscErrorCode TimeApplication(PC pc, Vec b, Vec x, PetscInt its, PetscInt repea
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode TimeSweep(PC pc, Vec b, Vec x, PetscInt its, PetscInt repeat, double *sweep, double *application)
+{
+  constexpr PetscInt kMany = 4;
+  double             many;
+
+  PetscFunctionBegin;
+  PetscCall(TimeApplication(pc, b, x, its, repeat, application));
+  PetscCall(TimeApplication(pc, b, x, kMany * its, repeat, &many));
+  *sweep = (many - *application) / static_cast<double>((kMany - 1) * its);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode CreateDeviceVecs(Mat mat, Vec *b, Vec *x)
+{
+  PetscInt local;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetLocalSize(mat, &local, nullptr));
+  PetscCall(VecCreate(PetscObjectComm((PetscObject)mat), b));
+  PetscCall(VecSetSizes(*b, local, PETSC_DETERMINE));
+  PetscCall(VecSetType(*b, VECCUDA));
+  PetscCall(VecDuplicate(*b, x));
+  PetscCall(VecSetRandom(*b, nullptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 } // namespace bench

@@ -22,4 +22,9 @@ PetscErrorCode CreateDevicePC(const VertexGraph &graph, Mat mat, PetscBool coord
 // Milliseconds of one PCApply() with so many sweeps: the median of repeat ones, of the slowest rank. Collective.
 PetscErrorCode TimeApplication(PC pc, Vec b, Vec x, PetscInt its, PetscInt repeat, double *milliseconds);
 
+// Milliseconds of a sweep, by the difference to an application with more of them, and of an application. Collective.
+PetscErrorCode TimeSweep(PC pc, Vec b, Vec x, PetscInt its, PetscInt repeat, double *sweep, double *application);
+// CUDA Vecs of a square matrix's layout, b random. Collective.
+PetscErrorCode CreateDeviceVecs(Mat mat, Vec *b, Vec *x);
+
 } // namespace bench

@@ -34,10 +34,9 @@ constexpr Variant kVariants[] = {
 PetscErrorCode time_variants(const Options &options, PetscInt rows, PC pc, Vec b, Vec x, const bench::Precision &precision,
                              const std::string &halo, Json *results)
 {
-  constexpr PetscInt kMany = 4;
-  PetscMPIInt        ranks;
-  ISColoring         coloring;
-  PetscInt           colors;
+  PetscMPIInt ranks;
+  ISColoring  coloring;
+  PetscInt    colors;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
@@ -47,13 +46,11 @@ PetscErrorCode time_variants(const Options &options, PetscInt rows, PC pc, Vec b
   PetscCall(PCMCPIGetColoring(pc, &coloring));
   PetscCall(ISColoringGetColors(coloring, nullptr, &colors, nullptr));
   for (const Variant &variant : kVariants) {
-    double once, many;
+    double once, sweep;
     if (ranks == 1 && &variant != kVariants) continue;
     PetscCall(PCMCPISetOverlap(pc, variant.overlap));
     PetscCall(PCMCPISetHaloFrequency(pc, variant.frequency));
-    PetscCall(bench::TimeApplication(pc, b, x, options.sweeps, options.repeat, &once));
-    PetscCall(bench::TimeApplication(pc, b, x, kMany * options.sweeps, options.repeat, &many));
-    const double      sweep     = (many - once) / static_cast<double>((kMany - 1) * options.sweeps);
+    PetscCall(bench::TimeSweep(pc, b, x, options.sweeps, options.repeat, &sweep, &once));
     const char *const frequency = variant.frequency == PC_MCPI_HALO_FREQUENCY_COLOR ? "color" : "sweep";
     results->push_back({{"ranks", ranks},
                         {"mesh", options.mesh},
@@ -79,7 +76,6 @@ PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &
 {
   const char *const names[] = {"auto", "sf", "nccl", "peer"};
   PetscMPIInt       ranks;
-  PetscInt          local;
   Mat               mat;
   Vec               b, x;
   PC                pc;
@@ -87,12 +83,7 @@ PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
   PetscCall(bench::CreateMatrix(PETSC_COMM_WORLD, graph, bs, MATBAIJ, &mat));
-  PetscCall(MatGetLocalSize(mat, &local, nullptr));
-  PetscCall(VecCreate(PETSC_COMM_WORLD, &x));
-  PetscCall(VecSetSizes(x, local, PETSC_DETERMINE));
-  PetscCall(VecSetType(x, VECCUDA));
-  PetscCall(VecDuplicate(x, &b));
-  PetscCall(VecSetRandom(b, nullptr));
+  PetscCall(bench::CreateDeviceVecs(mat, &b, &x));
   PetscCall(bench::CreateDevicePC(graph, mat, PETSC_TRUE, &pc));
   for (const std::string &halo : options.halos) {
     const auto type = std::find(std::begin(names), std::end(names), halo) - std::begin(names);

@@ -9,6 +9,7 @@ static char help[] =
 #include <petscdevice_cuda.h>
 #include <petscksp.h>
 
+#include "application.h"
 #include "common.h"
 #include "mesh.h"
 #include "petscmcpi.h"
@@ -90,14 +91,8 @@ PetscErrorCode run_case(const Options &options, const bench::VertexGraph &graph,
   double first = 0, again = 0, once = 0, twice = 0, symbolic[2], numeric[2];
 
   PetscFunctionBegin;
-  PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
-  PetscCall(PCSetType(pc, PCMCPI));
-  PetscCall(PCSetOperators(pc, mat, mat));
-  std::vector<PetscReal> points = bench::Coordinates(graph, mat);
-  PetscCall(PCSetCoordinates(pc, 3, static_cast<PetscInt>(points.size() / 3), points.data()));
   PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_offdiag_precision", precision.c_str()));
-  PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_backend", "cuda"));
-  PetscCall(PCSetFromOptions(pc));
+  PetscCall(bench::CreateDevicePC(graph, mat, PETSC_TRUE, &pc));
   PetscCall(MatMult(mat, b, x)); // a device matrix is on its device
   PetscCall(event_seconds("MCPISymbolic", &symbolic[0]));
   PetscCall(event_seconds("MCPINumeric", &numeric[0]));
@@ -162,11 +157,7 @@ PetscErrorCode run_type(const Options &options, const bench::VertexGraph &graph,
 
   PetscFunctionBegin;
   PetscCall(bench::CreateMatrix(PETSC_COMM_WORLD, graph, bs, type.c_str(), &mat));
-  PetscCall(VecCreate(PETSC_COMM_WORLD, &b));
-  PetscCall(VecSetSizes(b, graph.rows() * bs, PETSC_DETERMINE));
-  PetscCall(VecSetType(b, VECCUDA));
-  PetscCall(VecDuplicate(b, &x));
-  PetscCall(VecSetRandom(b, nullptr));
+  PetscCall(bench::CreateDeviceVecs(mat, &b, &x));
   if (type == MATBAIJ) {
     PetscCall(time_bus(mat, options.repeat, &bytes, &pinned, &pageable));
     bus = {{"megabytes_values", bytes / 1e6}, {"ms_pinned_copy", 1e3 * pinned}, {"ms_pageable_copy", 1e3 * pageable}};

@@ -74,11 +74,9 @@ PetscErrorCode difference_to_host(PC device, Mat mat, Vec b, Vec x, const char *
 PetscErrorCode time_precision(const Options &options, PC pc, Vec b, Vec x, const bench::Precision &precision, const std::string &gather,
                               PetscInt attempt, double *sweep, double *application)
 {
-  constexpr PetscInt    kMany  = 4;
   constexpr std::size_t kShift = 37 << 20;
   const PCMCPIPrecision other  = precision.type == PC_MCPI_PRECISION_BF16 ? PC_MCPI_PRECISION_FP16 : PC_MCPI_PRECISION_BF16;
   void                 *taken  = nullptr;
-  double                many;
 
   PetscFunctionBegin;
   PetscCall(PCMCPISetGatherPrecision(pc, PC_MCPI_GATHER_PRECISION_FP32)); // fp64 vectors would refuse the other
@@ -87,10 +85,8 @@ PetscErrorCode time_precision(const Options &options, PC pc, Vec b, Vec x, const
   PetscCall(PCMCPISetGatherPrecision(pc, gather == "bfp16" ? PC_MCPI_GATHER_PRECISION_BFP16 : PC_MCPI_GATHER_PRECISION_FP32));
   if (attempt > 0) PetscCallCUDA(cudaMalloc(&taken, static_cast<std::size_t>(attempt) * kShift));
   PetscCall(PCSetUp(pc));
-  PetscCall(bench::TimeApplication(pc, b, x, options.sweeps, options.repeat, application));
-  PetscCall(bench::TimeApplication(pc, b, x, kMany * options.sweeps, options.repeat, &many));
+  PetscCall(bench::TimeSweep(pc, b, x, options.sweeps, options.repeat, sweep, application));
   PetscCallCUDA(cudaFree(taken));
-  *sweep = (many - *application) / static_cast<double>((kMany - 1) * options.sweeps);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -150,11 +146,7 @@ PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &
 
   PetscFunctionBegin;
   PetscCall(bench::CreateMatrix(PETSC_COMM_WORLD, graph, bs, MATBAIJ, &mat));
-  PetscCall(VecCreate(PETSC_COMM_WORLD, &b));
-  PetscCall(VecSetSizes(b, graph.rows() * bs, PETSC_DETERMINE));
-  PetscCall(VecSetType(b, VECCUDA));
-  PetscCall(VecDuplicate(b, &x));
-  PetscCall(VecSetRandom(b, nullptr));
+  PetscCall(bench::CreateDeviceVecs(mat, &b, &x));
   PetscCall(bench::CreateDevicePC(graph, mat, options.coordinates, &pc));
   for (const bench::Precision &precision : bench::kPrecisions)
     if (std::find(options.precisions.begin(), options.precisions.end(), precision.name) != options.precisions.end())

@@ -85,7 +85,7 @@ public:
   virtual void          start_exchanges() {}
   virtual void          finish_exchanges() {}
 
-  // Does what record does, which exchanges nothing: by calling it, or by replaying what an earlier call with this key launched.
+  // Does what record does, which launches all its exchanges if it has any: by calling it, or by replaying what an earlier call with this key launched.
   virtual int replay(const RunKey &, const std::function<int()> &record) { return record(); }
 
   virtual std::string   problem() const { return {}; } // what Defect::backend was

@@ -1,7 +1,7 @@
 #include "halo/lists.h"
 
 #include <algorithm>
-#include <map>
+#include <numeric>
 #include <tuple>
 
 #include "pc/compat.h"
@@ -17,48 +17,34 @@ struct Sent {
 };
 
 // Owners learn which of their rows are ghosts elsewhere, and which.
-PetscErrorCode tell_owners(MPI_Comm user_comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, std::vector<Sent> *sent)
+PetscErrorCode tell_owners(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, std::vector<Sent> *sent)
 {
-  std::map<PetscMPIInt, std::vector<PetscInt>> asked; // by owner, pairs of row and ghost
-  std::vector<PetscMPIInt>                     owners;
-  std::vector<PetscInt>                        counts;
-  PetscMPIInt                                  askers, *asker;
-  PetscInt                                    *count;
-  MPI_Comm                                     comm;
-  PetscMPIInt                                  tag;
+  std::vector<PetscInt> mine(2 * remote.size()), theirs; // pairs of rank and ghost
+  PetscMPIInt           rank;
+  const PetscInt       *degree;
+  PetscSF               sf;
 
   PetscFunctionBegin;
-  PetscCall(PetscCommDuplicate(user_comm, &comm, &tag));
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
   for (std::size_t g = 0; g < remote.size(); ++g) {
-    std::vector<PetscInt> &pairs = asked[static_cast<PetscMPIInt>(remote[g].rank)];
-    pairs.push_back(remote[g].index);
-    pairs.push_back(static_cast<PetscInt>(g));
+    mine[2 * g]     = rank;
+    mine[2 * g + 1] = static_cast<PetscInt>(g);
   }
-  for (const auto &[owner, pairs] : asked) {
-    owners.push_back(owner);
-    counts.push_back(static_cast<PetscInt>(pairs.size()));
-  }
-  PetscCall(PetscCommBuildTwoSided(comm, 1, MPIU_INT, static_cast<PetscMPIInt>(owners.size()), owners.data(), counts.data(), &askers,
-                                   &asker, &count));
-  std::vector<MPI_Request>           requests;
-  std::vector<std::vector<PetscInt>> pairs_of(static_cast<std::size_t>(askers));
-  for (PetscMPIInt k = 0; k < askers; ++k) {
-    pairs_of[k].resize(static_cast<std::size_t>(count[k]));
-    PetscCallMPI(MPI_Irecv(pairs_of[k].data(), static_cast<int>(count[k]), MPIU_INT, asker[k], tag, comm, &requests.emplace_back()));
-  }
-  for (const auto &[owner, pairs] : asked)
-    PetscCallMPI(MPI_Isend(pairs.data(), static_cast<int>(pairs.size()), MPIU_INT, owner, tag, comm, &requests.emplace_back()));
-  PetscCallMPI(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
-  for (PetscMPIInt k = 0; k < askers; ++k)
-    for (std::size_t p = 0; p < pairs_of[k].size(); p += 2) {
-      const Row  row   = static_cast<Row>(pairs_of[k][p]);
-      const auto color = std::upper_bound(plan.color_begin.begin(), plan.color_begin.end(), row) - plan.color_begin.begin() - 1;
-      sent->push_back({static_cast<int>(color), asker[k], static_cast<Row>(pairs_of[k][p + 1]), row});
-    }
+  PetscCall(PetscSFCreate(comm, &sf));
+  PetscCall(
+      PetscSFSetGraph(sf, plan.rows, plan.ghosts, nullptr, PETSC_COPY_VALUES, const_cast<PetscSFNode *>(remote.data()), PETSC_COPY_VALUES));
+  PetscCall(PetscSFComputeDegreeBegin(sf, &degree));
+  PetscCall(PetscSFComputeDegreeEnd(sf, &degree));
+  theirs.resize(2 * static_cast<std::size_t>(std::accumulate(degree, degree + plan.rows, PetscInt{0})));
+  PetscCall(PetscSFGatherBegin(sf, MPIU_2INT, mine.data(), theirs.data()));
+  PetscCall(PetscSFGatherEnd(sf, MPIU_2INT, mine.data(), theirs.data()));
+  const PetscInt *pair = theirs.data();
+  for (int color = 0; color < plan.colors; ++color)
+    for (Row row = plan.color_begin[color]; row < plan.color_begin[color + 1]; ++row)
+      for (PetscInt k = 0; k < degree[row]; ++k, pair += 2)
+        sent->push_back({color, static_cast<int>(pair[0]), static_cast<Row>(pair[1]), row});
   std::sort(sent->begin(), sent->end());
-  PetscCall(PetscFree(asker));
-  PetscCall(PetscFree(count));
-  PetscCall(PetscCommDestroy(&comm));
+  PetscCall(PetscSFDestroy(&sf));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

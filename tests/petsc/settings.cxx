@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
-#include <cstdlib>
 #include <limits>
 
 #include "support.h"
@@ -39,28 +38,6 @@ PetscErrorCode collect_help(FILE *, const char format[], va_list arguments)
   PetscFunctionBeginUser;
   PetscCall(PetscVSNPrintf(text.data(), text.size(), format, &full, arguments));
   help += text.data();
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-// What PCView prints, on every rank
-PetscErrorCode view(PC pc, std::string *text)
-{
-  PetscViewer viewer;
-  char       *memory = nullptr;
-  std::size_t size   = 0;
-  std::FILE  *file   = open_memstream(&memory, &size);
-
-  PetscFunctionBeginUser;
-  PetscCall(PetscViewerASCIIOpenWithFILE(PETSC_COMM_WORLD, file, &viewer));
-  PetscCall(PCView(pc, viewer));
-  PetscCall(PetscViewerDestroy(&viewer));
-  (void)std::fclose(file);
-  unsigned long count = size;
-  PetscCallMPI(MPI_Bcast(&count, 1, MPI_UNSIGNED_LONG, 0, PETSC_COMM_WORLD));
-  text->assign(memory, world_rank() == 0 ? size : 0);
-  std::free(memory);
-  text->resize(count);
-  PetscCallMPI(MPI_Bcast(text->data(), static_cast<int>(count), MPI_CHAR, 0, PETSC_COMM_WORLD));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

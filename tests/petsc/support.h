@@ -173,6 +173,8 @@ struct Preconditioner {
   operator PC() const { return pc; }
 };
 PetscErrorCode create_pc(Mat mat, const std::string &options, Preconditioner *pc);
+// What PCView() prints, on all ranks
+PetscErrorCode view(PC pc, std::string *text);
 PetscErrorCode apply(PC pc, const Values &b, Values *x);
 PetscErrorCode apply_transpose(PC pc, const Values &b, Values *x);
 // max_it iterations from x, or from zero whatever x holds

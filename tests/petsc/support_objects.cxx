@@ -1,6 +1,8 @@
 #include "support.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 
@@ -172,6 +174,27 @@ PetscErrorCode apply_with(PC pc, PetscErrorCode (*operation)(PC, Vec, Vec), cons
 }
 
 } // namespace
+
+PetscErrorCode view(PC pc, std::string *text)
+{
+  PetscViewer viewer;
+  char       *memory = nullptr;
+  std::size_t size   = 0;
+  std::FILE  *file   = open_memstream(&memory, &size);
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscViewerASCIIOpenWithFILE(PETSC_COMM_WORLD, file, &viewer));
+  PetscCall(PCView(pc, viewer));
+  PetscCall(PetscViewerDestroy(&viewer));
+  (void)std::fclose(file);
+  unsigned long count = size;
+  PetscCallMPI(MPI_Bcast(&count, 1, MPI_UNSIGNED_LONG, 0, PETSC_COMM_WORLD));
+  text->assign(memory, world_rank() == 0 ? size : 0);
+  std::free(memory);
+  text->resize(count);
+  PetscCallMPI(MPI_Bcast(text->data(), static_cast<int>(count), MPI_CHAR, 0, PETSC_COMM_WORLD));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 PetscErrorCode apply(PC pc, const Values &b, Values *x)
 {

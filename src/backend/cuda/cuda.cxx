@@ -176,14 +176,15 @@ public:
 
   void accept(const Application &application, Row begin, Row end, bool ahead) override
   {
+    if (launched_) {
+      if (!ahead) lanes_.join();
+      return;
+    }
     const std::size_t entry = entry_bytes(application);
-    if (begin < end && !launched_)
+    if (begin < end)
       MCPI_CUDA(cudaMemcpyAsync(x_.data() + begin * entry, mirror_.data() + begin * entry, (end - begin) * entry, cudaMemcpyHostToDevice,
                                 stream_));
-    if (!launched_)
-      round(application, begin, end, stream_);
-    else if (!ahead)
-      lanes_.join();
+    round(application, begin, end, stream_);
   }
 
   void *launch_exchanges(bool launched) override

@@ -28,23 +28,6 @@ private:
   void *data_ = nullptr;
 };
 
-// A word of host memory that kernels write
-class HostFlag {
-public:
-  HostFlag()
-  {
-    MCPI_CUDA(cudaHostAlloc(reinterpret_cast<void **>(&flag_), sizeof(int), cudaHostAllocMapped));
-    *flag_ = 0;
-  }
-  HostFlag(const HostFlag &)            = delete;
-  HostFlag &operator=(const HostFlag &) = delete;
-  ~HostFlag() { (void)cudaFreeHost(flag_); }
-  volatile int *get() const { return flag_; }
-
-private:
-  int *flag_ = nullptr;
-};
-
 // What a rank tells each neighbor about its mailbox
 struct Address {
   cudaIpcMemHandle_t handle;
@@ -63,6 +46,8 @@ public:
       for (std::size_t k = part.first; k < part.first + part.count; ++k) sent[k] = {lists_.rows[k], lists_.ghosts[k], place_of(part.rank)};
     sent_.upload(sent);
     base_.upload(std::vector<std::uint32_t>{0});
+    pinned_.resize(sizeof(int));
+    *lost() = 0;
   }
   PeerHalo(const PeerHalo &)            = delete;
   PeerHalo &operator=(const PeerHalo &) = delete;
@@ -141,6 +126,9 @@ private:
     return static_cast<Row>(std::lower_bound(lists_.neighbors.begin(), lists_.neighbors.end(), rank) - lists_.neighbors.begin());
   }
 
+  // Kernels write it.
+  volatile int *lost() { return reinterpret_cast<int *>(pinned_.data()); }
+
   cuda::WordsArgs args(void *x)
   {
     constexpr double kNanoseconds = 1e9;
@@ -154,7 +142,7 @@ private:
             numbers_,
             static_cast<std::uint32_t>(plan_rows_),
             static_cast<unsigned long long>(patience_ * kNanoseconds),
-            lost_.get(),
+            lost(),
             missing_};
   }
   void send(void *x, std::size_t first, std::size_t count, const WordStep &step)
@@ -167,10 +155,10 @@ private:
   }
 
   // Kernels have noticed, some time ago.
-  void check_neighbors() const
+  void check_neighbors()
   {
-    if (*lost_.get() != 0)
-      throw cuda::Error("rank " + std::to_string(lists_.neighbors[static_cast<std::size_t>(*lost_.get() - 1)]) +
+    if (*lost() != 0)
+      throw cuda::Error("rank " + std::to_string(lists_.neighbors[static_cast<std::size_t>(*lost() - 1)]) +
                         " or another neighbor has not sent its ghost values within -pc_mcpi_halo_timeout seconds");
   }
 
@@ -254,7 +242,7 @@ private:
   MPI_Comm                                  comm_    = MPI_COMM_NULL;
   cudaStream_t                              stream_  = nullptr;
   std::uint32_t                             missing_ = ~0U;
-  HostFlag                                  lost_;
+  cuda::PinnedBytes                         pinned_;
   cuda::DeviceArray<cuda::SentRow>          sent_;
   cuda::DeviceArray<std::uint32_t>          base_;
   std::unique_ptr<cuda::DeviceArray<uint4>> memory_ =
