@@ -149,6 +149,8 @@ PetscErrorCode Solver::create_backend(const Settings &settings)
   PetscCall(BackendCreate(graph_.comm, choice_.type, plan(), config, &backend_));
   void *stream = backend_->launch_exchanges(halo_->on_device());
   halo_->use_stream(stream, backend_->not_a_number());
+  // Applications to one right-hand side find their room: they wait for no rank but neighbors, and for these not for ever.
+  PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->entry_bytes({}))));
   have_transposed_ = false;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
