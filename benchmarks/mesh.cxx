@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <numeric>
+#include <tuple>
 
 namespace bench {
 namespace {
@@ -63,6 +65,57 @@ void add_near_edges(PetscInt n, Edges &edges)
   }
 }
 
+std::array<PetscInt, 3> point(PetscInt n, PetscInt place)
+{
+  return {place % n, place / n % n, place / (n * n)};
+}
+
+// Sorts places so that the ranks [first, last) of all own boxes. begin: of the first one's places, owned as PetscSplitOwnership() does
+class Bisection {
+public:
+  Bisection(PetscInt n, PetscInt ranks, std::vector<PetscInt> &places) : n_(n), ranks_(ranks), places_(places) {}
+
+  void divide(PetscInt first, PetscInt last)
+  {
+    const auto begin = places_.begin() + start(first), end = places_.begin() + start(last);
+    if (last - first == 1) {
+      std::sort(begin, end);
+      return;
+    }
+    const int      along  = longest(begin, end);
+    const PetscInt middle = (first + last) / 2;
+    std::nth_element(begin, places_.begin() + start(middle), end,
+                     [&](PetscInt a, PetscInt b) { return std::tuple(point(n_, a)[along], a) < std::tuple(point(n_, b)[along], b); });
+    divide(first, middle);
+    divide(middle, last);
+  }
+
+private:
+  using Places = std::vector<PetscInt>::const_iterator;
+
+  PetscInt start(PetscInt rank) const
+  {
+    const auto all = static_cast<PetscInt>(places_.size());
+    return rank * (all / ranks_) + std::min(rank, all % ranks_);
+  }
+  int longest(Places begin, Places end) const
+  {
+    std::array<PetscInt, 3> low{n_, n_, n_}, high{};
+    for (auto place = begin; place != end; ++place)
+      for (int d = 0; d < 3; ++d) {
+        low[d]  = std::min(low[d], point(n_, *place)[d]);
+        high[d] = std::max(high[d], point(n_, *place)[d]);
+      }
+    int best = 2; // the slowest in memory first
+    for (int d = 1; d >= 0; --d)
+      if (high[d] - low[d] > high[best] - low[best]) best = d;
+    return best;
+  }
+
+  const PetscInt         n_, ranks_;
+  std::vector<PetscInt> &places_;
+};
+
 PetscErrorCode local_rows(MPI_Comm comm, const VertexGraph &graph, PetscInt *begin, PetscInt *count)
 {
   PetscInt total = graph.rows();
@@ -93,6 +146,25 @@ VertexGraph MakeGraph(const std::string &kind, PetscInt n)
   return graph;
 }
 
+VertexGraph InBoxes(const VertexGraph &graph, PetscInt ranks)
+{
+  VertexGraph           boxes;
+  std::vector<PetscInt> number(static_cast<std::size_t>(graph.rows()));
+  boxes.n = graph.n;
+  boxes.place.resize(number.size());
+  std::iota(boxes.place.begin(), boxes.place.end(), 0);
+  Bisection(graph.n, ranks, boxes.place).divide(0, ranks);
+  for (std::size_t v = 0; v < number.size(); ++v) number[boxes.place[v]] = static_cast<PetscInt>(v);
+  boxes.ptr.push_back(0);
+  for (const PetscInt place : boxes.place) {
+    const auto first = static_cast<std::ptrdiff_t>(boxes.col.size());
+    for (PetscInt k = graph.ptr[place]; k < graph.ptr[place + 1]; ++k) boxes.col.push_back(number[graph.col[k]]);
+    std::sort(boxes.col.begin() + first, boxes.col.end());
+    boxes.ptr.push_back(static_cast<PetscInt>(boxes.col.size()));
+  }
+  return boxes;
+}
+
 std::vector<PetscReal> Coordinates(const VertexGraph &graph, Mat mat)
 {
   PetscInt begin, end, bs;
@@ -100,7 +172,7 @@ std::vector<PetscReal> Coordinates(const VertexGraph &graph, Mat mat)
   (void)MatGetBlockSize(mat, &bs);
   std::vector<PetscReal> points;
   for (PetscInt v = begin / bs; v < end / bs; ++v)
-    for (const PetscInt x : {v % graph.n, v / graph.n % graph.n, v / (graph.n * graph.n)}) points.push_back(static_cast<PetscReal>(x));
+    for (const PetscInt x : point(graph.n, graph.place.empty() ? v : graph.place[v])) points.push_back(static_cast<PetscReal>(x));
   return points;
 }
 

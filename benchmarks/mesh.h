@@ -14,6 +14,7 @@ namespace bench {
 struct VertexGraph {
   PetscInt              n = 0;    // vertices along an edge
   std::vector<PetscInt> ptr, col; // neighbors, ascending, without the vertex itself
+  std::vector<PetscInt> place;    // on the grid, of each vertex; empty: as numbered
 
   PetscInt rows() const { return n * n * n; }
   PetscInt edges() const { return ptr.back(); }
@@ -21,6 +22,8 @@ struct VertexGraph {
 
 // The whole graph, on each rank
 VertexGraph MakeGraph(const std::string &kind, PetscInt n);
+// The same, numbered so that every rank of so many owns a box of about equal edges (recursive bisection)
+VertexGraph InBoxes(const VertexGraph &graph, PetscInt ranks);
 // x, y and z of the local rows of a matrix on it, for PCSetCoordinates()
 std::vector<PetscReal> Coordinates(const VertexGraph &graph, Mat mat);
 

@@ -31,12 +31,25 @@ struct Variant {
 constexpr Variant kVariants[] = {
     {PETSC_TRUE, PC_MCPI_HALO_FREQUENCY_COLOR}, {PETSC_FALSE, PC_MCPI_HALO_FREQUENCY_COLOR}, {PETSC_TRUE, PC_MCPI_HALO_FREQUENCY_SWEEP}};
 
-PetscErrorCode time_variants(const Options &options, PetscInt rows, PC pc, Vec b, Vec x, const bench::Precision &precision,
+// Of the rank that has most
+PetscErrorCode most_ghosts(Mat mat, PetscInt *ghosts)
+{
+  PetscMPIInt ranks;
+
+  PetscFunctionBegin;
+  *ghosts = 0;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
+  if (ranks > 1) PetscCall(MatGetGhosts(mat, ghosts, nullptr));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, ghosts, 1, MPIU_INT, MPI_MAX, PETSC_COMM_WORLD));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode time_variants(const Options &options, PetscInt rows, Mat mat, PC pc, Vec b, Vec x, const bench::Precision &precision,
                              const std::string &halo, Json *results)
 {
   PetscMPIInt ranks;
   ISColoring  coloring;
-  PetscInt    colors;
+  PetscInt    colors, ghosts;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
@@ -45,6 +58,7 @@ PetscErrorCode time_variants(const Options &options, PetscInt rows, PC pc, Vec b
   PetscCall(PCSetUp(pc));
   PetscCall(PCMCPIGetColoring(pc, &coloring));
   PetscCall(ISColoringGetColors(coloring, nullptr, &colors, nullptr));
+  PetscCall(most_ghosts(mat, &ghosts));
   for (const Variant &variant : kVariants) {
     double once, sweep;
     if (ranks == 1 && &variant != kVariants) continue;
@@ -61,6 +75,7 @@ PetscErrorCode time_variants(const Options &options, PetscInt rows, PC pc, Vec b
                         {"overlap", variant.overlap == PETSC_TRUE},
                         {"frequency", frequency},
                         {"colors", colors},
+                        {"ghosts_of_a_rank", ghosts},
                         {"ms_per_sweep", sweep},
                         {"us_per_color", 1e3 * sweep / static_cast<double>(colors)},
                         {"ms_application", once}});
@@ -91,7 +106,7 @@ PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &
     if (ranks > 1) PetscCall(PCMCPISetHalo(pc, static_cast<PCMCPIHaloType>(type)));
     for (const bench::Precision &precision : bench::kPrecisions)
       if (std::find(options.precisions.begin(), options.precisions.end(), precision.name) != options.precisions.end())
-        PetscCall(time_variants(options, graph.rows(), pc, b, x, precision, halo, results));
+        PetscCall(time_variants(options, graph.rows(), mat, pc, b, x, precision, halo, results));
     if (ranks == 1) break;
   }
   PetscCall(PCDestroy(&pc));
@@ -105,6 +120,7 @@ PetscErrorCode run(int argc, char **argv)
 {
   Options        options;
   cudaDeviceProp device;
+  PetscMPIInt    ranks;
   Json           document;
 
   PetscFunctionBegin;
@@ -114,8 +130,9 @@ PetscErrorCode run(int argc, char **argv)
   PetscCall(bench::ReadText("-gather", &options.gather));
   PetscCallCUDA(cudaGetDeviceProperties(&device, 0));
   PetscCall(bench::StartDocument("scaling", options, argc, argv, &document));
-  document["gpu"]                = device.name;
-  const bench::VertexGraph graph = bench::MakeGraph(options.mesh, options.n);
+  document["gpu"] = device.name;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
+  const bench::VertexGraph graph = bench::InBoxes(bench::MakeGraph(options.mesh, options.n), ranks);
   for (const PetscInt bs : options.bs) PetscCall(run_block_size(options, graph, bs, &document["results"]));
   PetscCall(bench::WriteDocument(options, document));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -52,6 +52,17 @@ struct Relax {
   bool read_later = true;  // x itself, not only by off-diagonal products: it is updated from, exchanged or handed out
 };
 
+struct GhostWords;
+
+// What a relaxation with its exchange inside reads and sends, counted from the last epoch of the application before
+struct GhostEpochs {
+  int      color = 0;
+  unsigned sends = 0;            // 0: nothing
+  unsigned lower = 0, upper = 0; // of the ghosts that a triangle's products read,
+  unsigned turn       = 0;       // but of these
+  Row      turn_begin = 0, turn_end = 0;
+};
+
 class Backend {
 public:
   virtual ~Backend() = default;
@@ -84,6 +95,14 @@ public:
   virtual std::uint32_t not_a_number() const { return ~0U; } // 32 bits of x that make whatever reads them not finite
   virtual void          start_exchanges() {}
   virtual void          finish_exchanges() {}
+
+  // Exchanges inside the relaxation of a color, boundary rows first: ghosts of an epoch (halo/epochs.h) are awaited where they are read, and rows sent
+  // where they are made. words: where to, or null.
+  virtual bool use_words(const GhostWords * /*words*/) { return false; } // whether it can, on this rank
+  virtual bool exchanges_inside(const Application &) const { return false; }
+  virtual void start_inside(const Application &, bool /*from_zero*/) {} // a guess is sent
+  virtual void relax_inside(const Application &, const Relax &, const GhostEpochs &) {}
+  virtual void finish_inside(const Application &, unsigned /*epochs*/) {}
 
   // Does what record does, which launches all its exchanges if it has any: by calling it, or by replaying what an earlier call with this key launched.
   virtual int replay(const RunKey &, const std::function<int()> &record) { return record(); }

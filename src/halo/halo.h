@@ -6,6 +6,8 @@
 
 namespace mcpi {
 
+struct GhostWords;
+
 // Functions return 0 or an error code of the library that did the exchange. x is Backend::vector().
 class Halo {
 public:
@@ -21,6 +23,8 @@ public:
   virtual void use_stream(void * /*stream*/, std::uint32_t /*lost*/) {}
   virtual int  start() { return 0; }
   virtual int  finish() { return 0; }
+  // For exchanges inside the relaxations, see Backend::use_words(); null: not with this exchange
+  virtual const GhostWords *words() const { return nullptr; }
   // Nothing is exchanged, on any rank
   virtual bool idle() const { return false; }
 };

@@ -18,7 +18,7 @@ PetscErrorCode try_device_halo(MPI_Comm comm, const ColorPlan &plan, const std::
   PetscFunctionBegin;
 #if defined(MCPI_HAVE_CUDA)
   if (type == PC_MCPI_HALO_PEER)
-    PetscCall(CreatePeerHalo(comm, plan, remote, {wish.type == type, wish.timeout}, halo, why));
+    PetscCall(CreatePeerHalo(comm, plan, remote, {wish.type == type, wish.symmetric, wish.timeout}, halo, why));
   else
     PetscCall(CreateNcclHalo(comm, plan, remote, halo, why));
 #else
@@ -34,7 +34,7 @@ PetscErrorCode HaloCreate(MPI_Comm comm, const ColorPlan &plan, const std::vecto
                           std::unique_ptr<Halo> *halo, HaloChoice *choice)
 {
   PetscFunctionBegin;
-  *choice = {PC_MCPI_HALO_SF, ""};
+  *choice = {PC_MCPI_HALO_SF, "", false};
   halo->reset();
   for (const PCMCPIHaloType type : {PC_MCPI_HALO_PEER, PC_MCPI_HALO_NCCL}) {
     if (wish.type != type && (wish.type != PC_MCPI_HALO_AUTO || !wish.on_device || !wish.exchanges)) continue;

@@ -17,12 +17,14 @@ struct HaloWish {
   PCMCPIHaloType type;
   double         timeout; // seconds
   bool           on_device, exchanges;
+  bool           symmetric; // whoever reads a row of another rank is read by it
   PetscLogEvent  event;
 };
 
 struct HaloChoice {
   PCMCPIHaloType type = PC_MCPI_HALO_AUTO;
-  std::string    why; // not a faster one
+  std::string    why;            // not a faster one
+  bool           inside = false; // the relaxations: no kernels of its own
 };
 
 // remote: for every ghost in plan order, the owner and its plan row. Collective.

@@ -151,19 +151,25 @@ PetscErrorCode Solver::create_backend(const Settings &settings)
   halo_->use_stream(stream, backend_->not_a_number());
   // Applications to one right-hand side find their room: they wait for no rank but neighbors, and for these not for ever.
   PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->entry_bytes({}))));
-  have_transposed_ = false;
+  PetscMPIInt inside = 0;
+  PetscCall(RunTogether(graph_.comm, [&] { inside = backend_->use_words(halo_->words()); }));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &inside, 1, MPI_INT, MPI_MIN, graph_.comm));
+  if (!inside) (void)backend_->use_words(nullptr);
+  halo_choice_.inside = inside;
+  have_transposed_    = false;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode Solver::create_halo(const Settings &settings)
 {
-  PetscInt ghosts = plan().ghosts;
+  PetscInt counts[] = {plan().ghosts, BlockGraphIsSymmetric(graph_) ? 0 : 1};
 
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &ghosts, 1, MPIU_INT, MPI_MAX, graph_.comm));
-  exchanges_ = ghosts > 0;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, counts, 2, MPIU_INT, MPI_MAX, graph_.comm));
+  exchanges_ = counts[0] > 0;
   PetscCall(HaloCreate(graph_.comm, plan(), built_.ghost_owner,
-                       {settings.halo, settings.halo_timeout, on_device(), exchanges_, Events().halo}, &halo_, &halo_choice_));
+                       {settings.halo, settings.halo_timeout, on_device(), exchanges_, counts[1] == 0, Events().halo}, &halo_,
+                       &halo_choice_));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -51,10 +51,11 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(
         viewer, "  products read x as %s: safe with KSPFGMRES, and with KSPRICHARDSON and -pc_mcpi_restart%s\n", GatherNames[s.gather],
         s.scaling == PC_MCPI_SCALING_BALANCED ? "" : "; SI units need -pc_mcpi_scaling balanced"));
-  const HaloChoice &halo = Data(pc).solver.halo_choice();
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  halo: %s%s%s%s, exchanged every %s, overlap %s\n", HaloNames[halo.type],
-                                   halo.why.empty() ? "" : " (", halo.why.c_str(), halo.why.empty() ? "" : ")", FrequencyNames[s.frequency],
-                                   s.overlap ? "true" : "false"));
+  const HaloChoice &halo   = Data(pc).solver.halo_choice();
+  const bool        inside = halo.inside && s.overlap && s.frequency == PC_MCPI_HALO_FREQUENCY_COLOR;
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  halo: %s%s%s%s%s, exchanged every %s, overlap %s\n", HaloNames[halo.type],
+                                   inside ? " inside the relaxations" : "", halo.why.empty() ? "" : " (", halo.why.c_str(),
+                                   halo.why.empty() ? "" : ")", FrequencyNames[s.frequency], s.overlap ? "true" : "false"));
   if (Data(pc).solver.viewable())
     PetscCall(Guarded([&]() -> PetscErrorCode { return view_plan(pc, viewer); }));
   else

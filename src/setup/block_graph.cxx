@@ -175,6 +175,16 @@ PetscErrorCode BlockGraphDestroy(BlockGraph *graph)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+bool BlockGraphIsSymmetric(const BlockGraph &graph)
+{
+  for (Row row = 0; row < graph.rows; ++row) {
+    const auto end   = graph.col.begin() + graph.ptr[row + 1];
+    const auto ghost = std::lower_bound(graph.col.begin() + graph.ptr[row], end, graph.rows); // local columns come first
+    if (!std::equal(ghost, end, graph.in_col.begin() + graph.in_ptr[row], graph.in_col.begin() + graph.in_ptr[row + 1])) return false;
+  }
+  return true;
+}
+
 void BlockGraphSymmetrised(const BlockGraph &graph, std::vector<Offset> *ptr, std::vector<Row> *col)
 {
   std::vector<Offset> count(static_cast<std::size_t>(graph.rows) + 1, 0);

@@ -57,6 +57,8 @@ struct BlockGraph {
 // Collective. A row without diagonal block is an error on all ranks.
 PetscErrorCode BlockGraphCreate(Mat mat, const MatrixParts &parts, BlockGraph *graph);
 PetscErrorCode BlockGraphDestroy(BlockGraph *graph);
+// Whether every local row that reads a row of another rank is read by it, and the reverse
+bool BlockGraphIsSymmetric(const BlockGraph &graph);
 // The symmetrised pattern: neighbors of the local rows as rows or rows + ghost, ascending by global row, without the diagonal
 void BlockGraphSymmetrised(const BlockGraph &graph, std::vector<Offset> *ptr, std::vector<Row> *col);
 

@@ -1,16 +1,34 @@
 #include "sweep/driver.h"
 
+#include "halo/epochs.h"
+
 namespace mcpi {
 
 int Driver::run(const Application &application, int its, bool from_zero)
 {
   if (const int error = halo_.prepare(backend_.entry_bytes(application))) return error;
   const Schedule schedule(plan_, config_, application, its, from_zero);
-  const auto     record = [&] { return passes_over_colors(application, schedule); };
+  const bool     inside = schedule.by_color() && config_.overlap && backend_.exchanges_inside(application);
+  const auto     record = [&] { return inside ? passes_inside(application, schedule) : passes_over_colors(application, schedule); };
   if (!halo_.idle() && !halo_.on_device()) return record();
   return backend_.replay({application.transposed, from_zero, config_.overlap, config_.shortcuts, schedule.by_color(), application.nrhs, its,
                           static_cast<int>(config_.sweep), application.omega},
                          record);
+}
+
+int Driver::passes_inside(const Application &application, const Schedule &schedule)
+{
+  const Epochs epochs(schedule);
+  backend_.start_inside(application, schedule.from_zero());
+  for (int pass = 0; pass < schedule.passes(); ++pass)
+    for (int k = 0; k < schedule.colors(); ++k) {
+      const Step step = schedule.step(pass, k);
+      Relax      all  = step.interior; // which differs in its rows only
+      all.begin       = step.boundary.begin;
+      if (!step.skips_interior) backend_.relax_inside(application, all, epochs.of_step(step, k, plan_.ghost_begin));
+    }
+  backend_.finish_inside(application, epochs.count());
+  return 0;
 }
 
 int Driver::passes_over_colors(const Application &application, const Schedule &schedule)

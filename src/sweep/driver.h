@@ -20,6 +20,7 @@ public:
   Offset blocks_read(const Application &application, int its, bool from_zero) const;
 
 private:
+  int passes_inside(const Application &application, const Schedule &schedule);
   int passes_over_colors(const Application &application, const Schedule &schedule);
   int relax_color(const Application &application, const Step &step);
   int begin_exchange(const Application &application, const Step &step);

@@ -38,7 +38,7 @@ TEST(Tiles, HoldEveryRowOfAColorOnceAndNoMoreThanAThreadBlockTakes)
       const ColorPlan &plan = problem.plan();
       const int        rows = tile_rows(128, bs);
       const TileLayout layout =
-          make_tiles(plan, item_shape(PC_MCPI_PRECISION_FP32, bs), {rows, std::min(128, capacity), capacity, resident, 2});
+          make_tiles(plan, item_shape(PC_MCPI_PRECISION_FP32, bs), {rows, std::min(128, capacity), capacity, capacity / 2, resident, 2});
       ASSERT_EQ(layout.part_begin.size(), 2 * static_cast<std::size_t>(plan.colors) + 1);
       Row next = 0;
       for (int part = 0; part < 2 * plan.colors; ++part) {
@@ -89,10 +89,29 @@ TEST(Items, OfIntegersHoldFourColumnsOfARowInOneWord)
         }
 }
 
+// Their threads wait for ghosts, which takes registers.
+TEST(Tiles, OfBoundaryRowsHaveFewerItems)
+{
+  const Pattern pattern = random_pattern(600, 2, 3);
+  const Ranks   ranks   = build_ranks(pattern, greedy_coloring(pattern), 5, {0, 300, 600});
+  for (const ColorPlan &plan : ranks.forward)
+    for (const auto &[items, boundary_items] : {std::pair{96, 48}, {48, 48}, {96, 3}, {4, 3}}) {
+      const TileLayout layout = make_tiles(plan, item_shape(PC_MCPI_PRECISION_INT4, 5), {32, 32, items, boundary_items, 1, 1});
+      std::uint32_t    most[2]{};
+      for (std::size_t part = 0; part + 1 < layout.part_begin.size(); ++part)
+        for (std::uint32_t t = layout.part_begin[part]; t < layout.part_begin[part + 1]; ++t)
+          most[part % 2] = std::max(most[part % 2], (layout.tiles[t].rows_lower & kLowerMask) + layout.tiles[t].upper);
+      EXPECT_GT(most[0], 0U);
+      EXPECT_EQ(layout.long_rows, std::max(most[0], most[1]) > static_cast<unsigned>(items));
+      EXPECT_EQ(layout.long_boundary_rows, most[0] > static_cast<unsigned>(boundary_items));
+      EXPECT_EQ(layout.long_boundary_rows, boundary_items == 3);
+    }
+}
+
 TEST(Tiles, OfFewRowsAreSmall)
 {
   const Problem    problem(400, 5);
-  const TileLayout layout = make_tiles(problem.plan(), item_shape(PC_MCPI_PRECISION_FP32, 5), {tile_rows(128, 5), 128, 128, 10, 132});
+  const TileLayout layout = make_tiles(problem.plan(), item_shape(PC_MCPI_PRECISION_FP32, 5), {tile_rows(128, 5), 128, 128, 128, 10, 132});
   for (const Tile &tile : layout.tiles) EXPECT_EQ(rows_of(tile), 1U);
 }
 
@@ -102,7 +121,7 @@ TEST(Tiles, GiveAThreadAsFewItemsAsLetTheDeviceTakeAllAtOnce)
   const ColorPlan &plan = problem.plan();
   const auto       most = [&](int multiprocessors) {
     std::uint32_t    items  = 0;
-    const TileLayout layout = make_tiles(plan, item_shape(PC_MCPI_PRECISION_INT4, 5), {32, 32, 128, 2, multiprocessors});
+    const TileLayout layout = make_tiles(plan, item_shape(PC_MCPI_PRECISION_INT4, 5), {32, 32, 128, 128, 2, multiprocessors});
     for (const Tile &tile : layout.tiles) items = std::max(items, (tile.rows_lower & kLowerMask) + tile.upper);
     return items;
   };
@@ -114,7 +133,7 @@ TEST(Tiles, OfFewRowsAreAsManyForEachMultiprocessor)
 {
   const Problem    problem(4000, 5);
   const ColorPlan &plan   = problem.plan();
-  const TileLayout layout = make_tiles(plan, item_shape(PC_MCPI_PRECISION_INT4, 5), {96, 96, 480, 12, 20});
+  const TileLayout layout = make_tiles(plan, item_shape(PC_MCPI_PRECISION_INT4, 5), {96, 96, 480, 288, 12, 20});
   for (int c = 0; c < plan.colors; ++c) {
     const std::uint32_t tiles = layout.part_begin[2 * c + 2] - layout.part_begin[2 * c + 1];
     const Row           rows  = plan.color_begin[c + 1] - plan.boundary_end[c];

@@ -7,6 +7,7 @@
 #include "backend/cuda/lanes.h"
 #include "backend/cuda/numeric_setup.h"
 #include "backend/cuda/vectors.h"
+#include "halo/epochs.h"
 
 namespace mcpi {
 namespace cuda {
@@ -92,27 +93,7 @@ public:
 
   void relax(const Application &application, const Relax &relax) override
   {
-    RelaxArgs args{};
-    args.x          = x_.data();
-    args.rhs        = rhs_.data();
-    args.kept       = kept_.data();
-    args.gathered   = gathered_.data();
-    args.read       = rounded() ? static_cast<const void *>(gathered_.data()) : x_.data();
-    args.diagonal   = setup_.diagonal_map();
-    args.alpha      = setup_.scales().alpha;
-    args.omega      = application.omega;
-    args.nrhs       = application.nrhs;
-    const auto flag = [&](bool on, unsigned bit) { args.flags |= on ? bit : 0U; };
-    flag(relax.lower, kLower);
-    flag(relax.upper, kUpper);
-    flag(relax.from_zero, kFromZero);
-    flag(relax.use_kept, kUseKept);
-    flag(relax.keep == Keep::sum, kKeepSum);
-    flag(relax.keep == Keep::zero, kKeepZero);
-    flag(relax.keep_lower, kLowerIsNear);
-    flag(!prescaled(), kFactored);
-    flag(application.transposed, kTransposed);
-    flag(relax.read_later || !rounded() || !forward_.small(), kReadLater);
+    const RelaxArgs    args   = relax_args(application, relax);
     const bool         ahead  = launched_ && relax.ahead;
     const cudaStream_t stream = ahead ? lanes_.ahead() : stream_;
     if (launched_) lanes_.order(ahead);
@@ -120,6 +101,39 @@ public:
     if (!forward_.small()) round(application, relax.begin, relax.end, stream); // small blocks' kernels do
     if (launched_) lanes_.mark(ahead);
   }
+
+  bool use_words(const GhostWords *words) override
+  {
+    words_ = words;
+    return words && forward_.may_exchange();
+  }
+  bool exchanges_inside(const Application &application) const override
+  {
+    return words_ && application.nrhs == 1 && !application.transposed;
+  }
+  // The neighbors have ended the application before; then a guess may go out.
+  void start_inside(const Application &application, bool from_zero) override
+  {
+    const bool guess = !from_zero;
+    send_words(words_args(application), guess ? words_->sent : nullptr, guess ? words_->count : 0, {Epochs::kGuess, 0}, stream_);
+  }
+  void relax_inside(const Application &application, const Relax &relax, const GhostEpochs &epochs) override
+  {
+    RelaxArgs    args   = relax_args(application, relax);
+    WordsInside &inside = args.inside;
+    inside.words        = words_args(application);
+    inside.sent         = words_->sent;
+    inside.sending      = words_->sending[static_cast<std::size_t>(epochs.color)];
+    inside.first_row    = static_cast<std::uint32_t>(relax.begin);
+    inside.sends        = epochs.sends;
+    inside.lower        = epochs.lower;
+    inside.upper        = epochs.upper;
+    inside.turn         = epochs.turn;
+    inside.turn_begin   = static_cast<std::uint32_t>(epochs.turn_begin);
+    inside.turn_end     = static_cast<std::uint32_t>(epochs.turn_end);
+    forward_.relax(relax.begin, relax.end, args, stream_);
+  }
+  void finish_inside(const Application &application, unsigned epochs) override { finish_words(words_args(application), epochs, stream_); }
 
   void store(const Application &application, const MutableColumns &x) override
   {
@@ -240,6 +254,40 @@ private:
     std::vector<Row> result(permutation.size());
     for (std::size_t k = 0; k < result.size(); ++k) result[static_cast<std::size_t>(permutation[k])] = static_cast<Row>(k);
     return result;
+  }
+
+  WordsArgs words_args(const Application &application)
+  {
+    WordsArgs args = words_->args;
+    args.x         = reinterpret_cast<std::uint32_t *>(rounded() ? reinterpret_cast<std::byte *>(gathered_.data()) : x_.data());
+    args.numbers   = static_cast<std::uint32_t>(entry_bytes(application) / sizeof(std::uint32_t));
+    return args;
+  }
+
+  RelaxArgs relax_args(const Application &application, const Relax &relax)
+  {
+    RelaxArgs args{};
+    args.x          = x_.data();
+    args.rhs        = rhs_.data();
+    args.kept       = kept_.data();
+    args.gathered   = gathered_.data();
+    args.read       = rounded() ? static_cast<const void *>(gathered_.data()) : x_.data();
+    args.diagonal   = setup_.diagonal_map();
+    args.alpha      = setup_.scales().alpha;
+    args.omega      = application.omega;
+    args.nrhs       = application.nrhs;
+    const auto flag = [&](bool on, unsigned bit) { args.flags |= on ? bit : 0U; };
+    flag(relax.lower, kLower);
+    flag(relax.upper, kUpper);
+    flag(relax.from_zero, kFromZero);
+    flag(relax.use_kept, kUseKept);
+    flag(relax.keep == Keep::sum, kKeepSum);
+    flag(relax.keep == Keep::zero, kKeepZero);
+    flag(relax.keep_lower, kLowerIsNear);
+    flag(!prescaled(), kFactored);
+    flag(application.transposed, kTransposed);
+    flag(relax.read_later || !rounded() || !forward_.small(), kReadLater);
+    return args;
   }
 
   std::size_t x_bytes(const Application &application) const { return number_ * plan_.bs * application.nrhs; } // of a block row
@@ -370,6 +418,7 @@ private:
   DeviceArray<std::uint32_t> gathered_;
   PinnedBytes                mirror_;
   bool                       launched_ = false; // exchanges are
+  const GhostWords          *words_    = nullptr;
   double                     alpha_ = 0.0, largest_ = 0.0;
   std::string                problem_;
   std::list<Recorded>        graphs_; // the latest first

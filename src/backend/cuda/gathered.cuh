@@ -41,18 +41,24 @@ __device__ __forceinline__ Mantissas mantissas_of(const float *x, int bs)
   return Mantissas(largest);
 }
 
+// Word w of the copy of one block row
+__device__ __forceinline__ std::uint32_t gathered_word(const Mantissas &mantissas, const float *x, int bs, int w)
+{
+  const auto half = [&](int i) {
+    return i > bs ? 0U : static_cast<std::uint32_t>(i == bs ? mantissas.exponent : mantissas.of(x[i < bs ? i : 0])) & 0xffffU;
+  };
+  return half(2 * w) | half(2 * w + 1) << 16U;
+}
+
 // The copy of one block row by one thread. size: bs where it is known
 template <int size = 0>
 __device__ __forceinline__ void store_gathered(std::uint32_t *gathered, std::size_t entry, int any_bs, const float *x)
 {
   const int       bs        = size > 0 ? size : any_bs;
   const Mantissas mantissas = mantissas_of(x, bs);
-  const auto      half      = [&](int i) {
-    return i > bs ? 0U : static_cast<std::uint32_t>(i == bs ? mantissas.exponent : mantissas.of(x[i < bs ? i : 0])) & 0xffffU;
-  };
-  std::uint32_t *out = gathered + entry * static_cast<std::size_t>(gather_words(bs));
+  std::uint32_t  *out       = gathered + entry * static_cast<std::size_t>(gather_words(bs));
 #pragma unroll
-  for (int w = 0; w < gather_words(bs); ++w) out[w] = half(2 * w) | half(2 * w + 1) << 16U;
+  for (int w = 0; w < gather_words(bs); ++w) out[w] = gathered_word(mantissas, x, bs, w);
 }
 
 // The same by bs neighboring threads of a warp, each with its component i; all threads of the warp call, those that have none with mine false.

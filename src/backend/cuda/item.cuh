@@ -22,6 +22,15 @@ template <class T, int columns> struct PlainX {
       if (whole || first + j < bs) value[j] = x[j];
     }
   }
+  // From the 32-bit numbers of a row; part: the item's place among the items of its block
+  template <int bs, int items, class Numbers> __device__ __forceinline__ void take(const Numbers &numbers, int part)
+  {
+#pragma unroll
+    for (int i = 0; i < items; ++i)
+#pragma unroll
+      for (int j = 0; j < columns; ++j)
+        if (part == i) value[j] = i * columns + j < bs ? __uint_as_float(numbers[i * columns + j]) : 0.0f;
+  }
   __device__ __forceinline__ T operator()(int j) const
   {
     return value[j];
@@ -39,19 +48,28 @@ template <int columns> struct RoundedX {
     const std::uint32_t *x = args.gathered + entry * static_cast<std::size_t>(gather_words(bs));
     if (columns == bs && gather_words(columns) % 4 == 0) {
       const uint4 v = *reinterpret_cast<const uint4 *>(x);
-      take(0, v.x);
-      take(1, v.y);
-      take(2, v.z);
-      take(3, v.w);
+      take_word(0, v.x);
+      take_word(1, v.y);
+      take_word(2, v.z);
+      take_word(3, v.w);
     } else if (columns == bs && gather_words(columns) == 2) {
       const uint2 v = *reinterpret_cast<const uint2 *>(x);
-      take(0, v.x);
-      take(1, v.y);
+      take_word(0, v.x);
+      take_word(1, v.y);
     } else {
 #pragma unroll
       for (int w = 0; w < words; ++w) mantissa[w] = x[first / 2 + w];
       exponent = bs % 2 ? high_half(columns == bs ? mantissa[words - 1] : x[bs / 2]) : low_half(x[bs / 2]);
     }
+  }
+  template <int bs, int items, class Numbers> __device__ __forceinline__ void take(const Numbers &numbers, int part)
+  {
+#pragma unroll
+    for (int i = 0; i < items; ++i)
+#pragma unroll
+      for (int w = 0; w < words; ++w)
+        if (part == i) mantissa[w] = numbers[min(i * columns / 2 + w, gather_words(bs) - 1)];
+    exponent = bs % 2 ? high_half(numbers[bs / 2]) : low_half(numbers[bs / 2]);
   }
   __device__ __forceinline__ float operator()(int j) const
   {
@@ -66,7 +84,7 @@ template <int columns> struct RoundedX {
   }
 
 private:
-  __device__ __forceinline__ void take(int w, std::uint32_t word)
+  __device__ __forceinline__ void take_word(int w, std::uint32_t word)
   {
     if (w < words) mantissa[w] = word;
     if (w == columns / 2) exponent = columns % 2 ? high_half(word) : low_half(word);

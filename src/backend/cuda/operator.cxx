@@ -46,7 +46,7 @@ void Operator::init_small()
   MCPI_CUDA(cudaGetDevice(&device));
   MCPI_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   layout_ = make_tiles(plan_, item_shape(storage_, plan_.bs, packed_),
-                       {kernel_.tile_rows, kernel_.threads, kernel_.capacity, kernel_.blocks, multiprocessors});
+                       {kernel_.tile_rows, kernel_.threads, kernel_.capacity, kernel_.boundary, kernel_.blocks, multiprocessors});
   tiles_.upload(layout_.tiles);
   ends_.upload(layout_.ends);
   blocks_.resize(layout_.bytes);
@@ -165,6 +165,12 @@ void Operator::relax(Row begin, Row end, RelaxArgs args, cudaStream_t stream) co
     config.gridDim          = dim3(layout_.part_begin[part(begin) + 1] - static_cast<unsigned>(first));
     config.blockDim         = dim3(static_cast<unsigned>(kernel_.threads));
     if (args.nrhs == 1 && !layout_.long_rows) function = kernel_.simple;
+    if (args.inside.words.base) {
+      const std::size_t color    = part(begin) / 2;
+      function                   = kernel_.exchanging;
+      config.gridDim             = dim3(layout_.part_begin[2 * color + 2] - static_cast<unsigned>(first));
+      args.inside.boundary_tiles = layout_.part_begin[2 * color + 1] - static_cast<unsigned>(first);
+    }
   } else {
     args.first_row  = static_cast<std::uint32_t>(begin);
     args.row_count  = static_cast<std::uint32_t>(end - begin);

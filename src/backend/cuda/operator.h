@@ -23,7 +23,9 @@ public:
   static bool   may_pack(int bs, const BackendConfig &config);
   StoredNumbers numbers();
   // The largest stored number that set-ups may bring
-  void        set_largest(double largest);
+  void set_largest(double largest);
+  // Whether a relaxation from a color's first row to its last may exchange by itself (RelaxArgs::inside)
+  bool        may_exchange() const { return small() && kernel_.exchanging && !layout_.long_rows && !layout_.long_boundary_rows; }
   std::size_t bytes() const { return tiles_.bytes() + ends_.bytes() + rows_.bytes() + heads_.bytes() + blocks_.bytes(); }
 
   // Where each block lies: visit(plan row, triangle, block in the triangle, tile, place). place: its first item in the tile; of large blocks,

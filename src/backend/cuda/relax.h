@@ -5,6 +5,7 @@
 
 #include "backend/cuda/large_shape.h"
 #include "backend/cuda/tiles.h"
+#include "halo/cuda/ghost_words.h"
 
 namespace mcpi::cuda {
 
@@ -65,13 +66,15 @@ struct RelaxArgs {
   unsigned         flags;
   HeadBits         head;   // small blocks
   StreamShape      stream; // large blocks
+  WordsInside      inside; // small blocks: if the relaxation exchanges by itself
 };
 
-// A kernel with how it wants to be launched. Small blocks: capacity, tile_rows and blocks (of threads, a multiprocessor takes) are for make_tiles(), simple is for one right-hand side and no long rows.
+// A kernel with how it wants to be launched. Small blocks: capacity, boundary (capacity of boundary tiles), tile_rows and blocks (of threads, a multiprocessor takes) are for make_tiles(), simple is for one right-hand side and no long rows, exchanging for the same
+// with the exchange of ghosts inside.
 // Large blocks: capacity is 0, function streams rows, simple is for rows that fit shared memory, if there is one for this block size.
 struct RelaxKernel {
-  const void   *function = nullptr, *simple = nullptr;
-  int           threads = 0, capacity = 0, tile_rows = 0, blocks = 0;
+  const void   *function = nullptr, *simple = nullptr, *exchanging = nullptr;
+  int           threads = 0, capacity = 0, boundary = 0, tile_rows = 0, blocks = 0;
   StreamShape   stream{};
   ResidentShape resident{};
 };

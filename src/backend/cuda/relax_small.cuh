@@ -5,6 +5,7 @@
 
 #include "backend/cuda/item.cuh"
 #include "backend/cuda/parts.cuh"
+#include "halo/cuda/ghost_words.cuh"
 
 namespace mcpi::cuda {
 
@@ -22,8 +23,71 @@ template <PCMCPIPrecision storage_, class T_, int bs_, bool packed_, bool rounde
   using X                      = std::conditional_t<rounded, RoundedX<shape.columns>, PlainX<T, shape.columns>>;
 };
 
-template <class Kind, int threads, int per_thread, int blocks>
-__global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
+template <class Kind, int capacity> struct SmallParts {
+  using Type = std::conditional_t<Kind::by_row, PartsByRow<Kind::bs, capacity>, PartsByComponent<typename Kind::T, Kind::bs, capacity>>;
+};
+
+// 32-bit numbers of a row on its way to a neighbor
+template <class Kind> constexpr int sent_numbers()
+{
+  return Kind::rounded ? gather_words(Kind::bs) : Kind::bs;
+}
+
+// x of a tile's items, ghosts from where they arrive: all are looked at before one is waited for
+template <class Kind, int threads, class MyItem, int per_thread>
+__device__ __forceinline__ void load_with_ghosts(const RelaxArgs &args, const MyItem (&item)[per_thread], std::uint32_t begin,
+                                                 std::uint32_t end, std::uint32_t lower, std::uint32_t base,
+                                                 typename Kind::X (&x)[per_thread])
+{
+  constexpr int               bs = Kind::bs, items = MyItem::shape.items, columns = MyItem::shape.columns;
+  const WordsArgs            &words = args.inside.words;
+  Ghost<sent_numbers<Kind>()> ghost[per_thread];
+  std::uint32_t               column[per_thread];
+#pragma unroll
+  for (int u = 0; u < per_thread; ++u) {
+    const std::uint32_t k = begin + threadIdx.x + u * threads;
+    column[u]             = k < end ? static_cast<std::uint32_t>(item[u].column(args.head)) : 0;
+    if (column[u] >= words.rows)
+      ghost[u].look(words, column[u] - words.rows);
+    else if (k < end)
+      x[u].template load<items * columns == bs>(args, column[u], bs, items > 1 ? static_cast<int>(k % items) * columns : 0);
+  }
+#pragma unroll
+  for (int u = 0; u < per_thread; ++u)
+    if (column[u] >= words.rows) {
+      const std::uint32_t k = begin + threadIdx.x + u * threads, number = column[u] - words.rows;
+      ghost[u].await(words, number, base + args.inside.epoch(number, k < lower));
+      x[u].template take<bs, items>(ghost[u], static_cast<int>(k % items));
+    }
+}
+
+// i: the first of a thread's components, whose new x is update. Called by all threads of a warp
+template <class Kind, class T, int own>
+__device__ __forceinline__ void send_row(const WordsInside &inside, const Sending<sent_numbers<Kind>()> &sending, std::uint32_t epoch,
+                                         std::uint32_t i, const T (&update)[own])
+{
+  constexpr int bs = Kind::bs, numbers = sent_numbers<Kind>();
+  if constexpr (Kind::by_row) {
+    const auto number = [&](int k) {
+      if constexpr (Kind::rounded)
+        return k < numbers ? gathered_word(mantissas_of(update, bs), update, bs, k) : 0U;
+      else
+        return k < numbers ? __float_as_uint(update[k < bs ? k : 0]) : 0U;
+    };
+#pragma unroll
+    for (int w = 0; w < static_cast<int>(ghost_words(numbers)); ++w)
+      sending.store(inside, w, number(kWordPayload * w), number(kWordPayload * w + 1), number(kWordPayload * w + 2), epoch);
+  } else {
+    static_assert(!Kind::rounded);
+    const std::uint32_t mine = __float_as_uint(update[0]), next = __shfl_down_sync(~0U, mine, 1), last = __shfl_down_sync(~0U, mine, 2);
+    if (i % kWordPayload == 0)
+      sending.store(inside, static_cast<int>(i / kWordPayload), mine, i + 1 < bs ? next : 0U, i + 2 < bs ? last : 0U, epoch);
+  }
+}
+
+// What a thread block does with its tile. exchanging: it has boundary rows, whose ghosts are read where they arrive, and which are sent
+template <class Kind, int threads, int per_thread, bool exchanging>
+__device__ __forceinline__ void relax_tile(const RelaxArgs &args, typename SmallParts<Kind, threads * per_thread>::Type &parts)
 {
   using T                 = typename Kind::T;
   using MyItem            = Item<Kind::storage, Kind::bs, Kind::packed>;
@@ -33,8 +97,6 @@ __global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
   constexpr int  items    = MyItem::shape.items;
   constexpr bool by_row   = Kind::by_row;
   constexpr int  own      = by_row ? bs : 1; // components that a thread sums
-  using Parts             = std::conditional_t<by_row, PartsByRow<bs, capacity>, PartsByComponent<T, bs, capacity>>;
-  __shared__ Parts parts;
 
   // All that does not depend on x is loaded before the kernel waits for the color before it.
   cudaTriggerProgrammaticLaunchCompletion();
@@ -67,7 +129,12 @@ __global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
   if (mine)
 #pragma unroll
     for (unsigned c = 0; c < own; ++c) my_rhs[c] = rhs[row * nrhs * bs + i + c];
+  [[maybe_unused]] Sending<sent_numbers<Kind>()> sending;
+  if constexpr (exchanging)
+    if (mine && args.inside.sends != 0) sending = {args.inside, row};
   cudaGridDependencySynchronize();
+  [[maybe_unused]] std::uint32_t base = 0;
+  if constexpr (exchanging) base = *args.inside.words.base;
 
   const bool many = !simple && end - begin > static_cast<std::uint32_t>(capacity);
   for (int r = 0; r < nrhs; ++r) {
@@ -79,11 +146,15 @@ __global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
         __syncthreads(); // the parts before have been summed
       }
       typename Kind::X x[per_thread];
+      if constexpr (exchanging)
+        load_with_ghosts<Kind, threads>(args, item, begin, end, lower, base, x);
+      else
 #pragma unroll
-      for (int u = 0; u < per_thread; ++u)
-        if (const std::uint32_t k = chunk + t + u * threads; k < end)
-          x[u].template load<items * MyItem::shape.columns == bs>(args, static_cast<std::size_t>(item[u].column(args.head)) * nrhs + r, bs,
-                                                                  items > 1 ? static_cast<int>(k % items) * MyItem::shape.columns : 0);
+        for (int u = 0; u < per_thread; ++u)
+          if (const std::uint32_t k = chunk + t + u * threads; k < end)
+            x[u].template load<items * MyItem::shape.columns == bs>(args, static_cast<std::size_t>(item[u].column(args.head)) * nrhs + r,
+                                                                    bs,
+                                                                    items > 1 ? static_cast<int>(k % items) * MyItem::shape.columns : 0);
 #pragma unroll
       for (int u = 0; u < per_thread; ++u)
         if (chunk + t + u * threads < end) {
@@ -130,7 +201,30 @@ __global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
       else if (mine)
         store_gathered<bs>(args.gathered, entry, bs, update);
     }
+    if constexpr (exchanging)
+      if (args.inside.sends != 0) send_row<Kind>(args.inside, sending, base + args.inside.sends, i, update);
   }
+}
+
+template <class Kind, int threads, int per_thread, int blocks>
+__global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
+{
+  __shared__ typename SmallParts<Kind, threads * per_thread>::Type parts;
+  relax_tile<Kind, threads, per_thread, false>(args, parts);
+}
+
+// Boundary tiles exchange. They have fewer items a thread, and a body of their own, so that the others keep their registers.
+template <class Kind, int threads, int per_thread, int boundary_per_thread, int blocks>
+__global__ void __launch_bounds__(threads, blocks) relax_exchanging(RelaxArgs args)
+{
+  __shared__ union {
+    typename SmallParts<Kind, threads * per_thread>::Type          interior;
+    typename SmallParts<Kind, threads * boundary_per_thread>::Type boundary;
+  } parts;
+  if (blockIdx.x < args.inside.boundary_tiles)
+    relax_tile<Kind, threads, boundary_per_thread, true>(args, parts.boundary);
+  else
+    relax_tile<Kind, threads, per_thread, false>(args, parts.interior);
 }
 
 } // namespace mcpi::cuda

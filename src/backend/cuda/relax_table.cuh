@@ -17,6 +17,7 @@ template <class Kind> struct SmallLaunch {
   static constexpr int  few        = bytes > 60 ? 1 : bytes > 32 ? 2 : 3; // items a thread
   static constexpr int  many       = Kind::integers || bs < 5 ? 5 : 4;
   static constexpr int  per_thread = by_row ? (bytes <= 16 ? many : few) : bytes <= 12 ? 3 : std::min(few, 2);
+  static constexpr int  boundary   = std::min(per_thread, 3); // items a thread of tiles with boundary rows
   static constexpr int  threads    = bytes > 60 || !by_row ? 128 : 96;
   // registers in which a thread block keeps a row's products, and how many thread blocks a multiprocessor then takes
   static constexpr int row       = bytes > 104 ? 6 : bytes > 32 ? std::min(15 - bs, 10) : bs > 5 ? 10 : 12;
@@ -33,14 +34,18 @@ template <PCMCPIPrecision storage, class T, int bs, bool packed, bool rounded> R
   constexpr auto kernel = []<class Kind>(Kind) {
     return reinterpret_cast<const void *>(relax_small<Kind, Launch::threads, Launch::per_thread, Launch::blocks>);
   };
-  return {kernel(General()),
-          kernel(Simple()),
-          Launch::threads,
-          Launch::threads * Launch::per_thread,
-          General::by_row ? Launch::threads : tile_rows(Launch::threads, bs),
-          Launch::resident,
-          {},
-          {}};
+  RelaxKernel result;
+  result.function = kernel(General());
+  result.simple   = kernel(Simple());
+  if constexpr (sizeof(T) == sizeof(float))
+    result.exchanging =
+        reinterpret_cast<const void *>(relax_exchanging<Simple, Launch::threads, Launch::per_thread, Launch::boundary, Launch::blocks>);
+  result.threads   = Launch::threads;
+  result.capacity  = Launch::threads * Launch::per_thread;
+  result.boundary  = Launch::threads * Launch::boundary;
+  result.tile_rows = General::by_row ? Launch::threads : tile_rows(Launch::threads, bs);
+  result.blocks    = Launch::resident;
+  return result;
 }
 
 template <PCMCPIPrecision storage, class T, int bs> RelaxKernel small_kernel(const RelaxKind &kind)

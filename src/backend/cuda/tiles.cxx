@@ -18,15 +18,21 @@ class Builder {
 public:
   Builder(const ColorPlan &plan, const TileLimits &limits, TileLayout &layout) : plan_(plan), limits_(limits), layout_(layout) {}
 
-  void add_rows(Row begin, Row end)
+  // A color's boundary or interior rows, in tiles of up to so many items unless a row has more; returns the most
+  Offset add_rows(int color, Row begin, Row end, Offset items_of_tile)
   {
-    const auto [rows, most] = share_of(end - begin, items(begin, end));
+    const Row    first = plan_.color_begin[color], last_of_color = plan_.color_begin[color + 1];
+    const Share  share   = share_of(last_of_color - first, items(first, last_of_color));
+    const Offset most    = std::min(share.items, items_of_tile);
+    Offset       largest = 0;
     while (begin < end) {
       Row last = begin + 1;
-      while (last < end && last - begin < rows && items(begin, last + 1) <= most && !fills_warps(begin, last, most)) ++last;
+      while (last < end && last - begin < share.rows && items(begin, last + 1) <= most && !fills_warps(begin, last, most)) ++last;
       add_tile(begin, last);
-      begin = last;
+      largest = std::max(largest, items(begin, last));
+      begin   = last;
     }
+    return largest;
   }
 
 private:
@@ -64,7 +70,6 @@ private:
       layout_.ends.push_back(
           {static_cast<std::uint16_t>(items(plan_.lower, begin, row + 1)), static_cast<std::uint16_t>(items(plan_.upper, begin, row + 1))});
     layout_.tiles.push_back(tile);
-    if (lower + upper > limits_.items) layout_.long_rows = true;
     layout_.bytes += static_cast<std::size_t>(stored_items(tile)) * static_cast<std::size_t>(layout_.shape.bytes);
   }
 
@@ -82,9 +87,11 @@ TileLayout make_tiles(const ColorPlan &plan, const ItemShape &shape, const TileL
   Builder builder(plan, limits, layout);
   layout.part_begin.push_back(0);
   for (int c = 0; c < plan.colors; ++c) {
-    builder.add_rows(plan.color_begin[c], plan.boundary_end[c]);
+    const Offset boundary = builder.add_rows(c, plan.color_begin[c], plan.boundary_end[c], limits.boundary_items);
     layout.part_begin.push_back(static_cast<std::uint32_t>(layout.tiles.size()));
-    builder.add_rows(plan.boundary_end[c], plan.color_begin[c + 1]);
+    const Offset interior     = builder.add_rows(c, plan.boundary_end[c], plan.color_begin[c + 1], limits.items);
+    layout.long_rows          = layout.long_rows || std::max(boundary, interior) > limits.items;
+    layout.long_boundary_rows = layout.long_boundary_rows || boundary > limits.boundary_items;
     layout.part_begin.push_back(static_cast<std::uint32_t>(layout.tiles.size()));
   }
   return layout;

@@ -31,13 +31,13 @@ struct TileLayout {
   std::vector<Tile>          tiles;
   std::vector<RowEnds>       ends;
   std::vector<std::uint32_t> part_begin; // 2*colors + 1
-  std::size_t                bytes     = 0;
-  bool                       long_rows = false; // some tile has more items than a thread block takes at a time
+  std::size_t                bytes = 0;
+  bool long_rows = false, long_boundary_rows = false; // some tile (of boundary rows) has more items than a thread block takes at a time
 };
 
-// What a thread block takes at a time, and how many of them a multiprocessor. A tile of one row may have more items.
+// What a thread block takes at a time (of boundary rows: at most boundary_items), and how many of them a multiprocessor. A tile of one row may have more items.
 struct TileLimits {
-  int rows, threads, items, blocks, multiprocessors;
+  int rows, threads, items, boundary_items, blocks, multiprocessors;
 };
 
 TileLayout make_tiles(const ColorPlan &plan, const ItemShape &shape, const TileLimits &limits);

@@ -1,52 +1,10 @@
 #include "backend/cuda/launch.cuh"
-#include "halo/cuda/ghost_words.h"
+#include "halo/cuda/ghost_words.cuh"
 
 namespace mcpi::cuda {
 namespace {
 
 constexpr unsigned kThreads = 128;
-
-// 16 bytes at once; devices before sm_90 cannot, and are refused at set-up.
-__device__ __forceinline__ void store_word(uint4 *to, std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t epoch)
-{
-#if __CUDA_ARCH__ >= 900
-  const unsigned long long low = a | static_cast<unsigned long long>(b) << 32U, high = c | static_cast<unsigned long long>(epoch) << 32U;
-  asm volatile("{.reg .b128 v; mov.b128 v, {%1, %2}; st.relaxed.sys.global.b128 [%0], v;}" ::"l"(to), "l"(low), "l"(high) : "memory");
-#endif
-}
-__device__ __forceinline__ uint4 load_word(const uint4 *from)
-{
-  unsigned long long low = 0, high = 0;
-#if __CUDA_ARCH__ >= 900
-  asm volatile("{.reg .b128 v; ld.relaxed.sys.global.b128 v, [%2]; mov.b128 {%0, %1}, v;}" : "=l"(low), "=l"(high) : "l"(from) : "memory");
-#endif
-  return {static_cast<unsigned>(low), static_cast<unsigned>(low >> 32U), static_cast<unsigned>(high), static_cast<unsigned>(high >> 32U)};
-}
-__device__ __forceinline__ void store_release(unsigned *to, std::uint32_t value)
-{
-  asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
-}
-__device__ __forceinline__ std::uint32_t load_acquire(const unsigned *from)
-{
-  std::uint32_t value;
-  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
-  return value;
-}
-
-// Whether ready() has come true before the patience for a neighbor ended. Once it has ended nobody waits any more.
-template <class Ready> __device__ bool wait_for(const WordsArgs &args, int neighbor, const Ready &ready)
-{
-  constexpr int      kPollsPerLook = 256;
-  unsigned long long begin = 0, now = 0;
-  for (int poll = 1; !ready(); ++poll) {
-    if (poll % kPollsPerLook != 0) continue;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-    if (begin == 0) begin = now;
-    if (now - begin > args.patience) *args.lost = 1 + neighbor;
-    if (*args.lost != 0) return false;
-  }
-  return true;
-}
 
 // All that was received before has been read: kernels of a stream follow each other.
 __device__ void acknowledge(const WordsArgs &args, std::uint32_t epoch)
@@ -65,12 +23,11 @@ __global__ void __launch_bounds__(kThreads) send_kernel(WordsArgs args, const Se
   __syncthreads();
   const std::size_t words = ghost_words(args.numbers), k = static_cast<std::size_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (k >= count * words) return;
-  const SentRow        one    = sent[k / words];
-  const std::uint32_t  first  = static_cast<std::uint32_t>(k % words) * kWordPayload;
-  const std::uint32_t *x      = args.x + static_cast<std::size_t>(one.row) * args.numbers;
-  const auto           number = [&](std::uint32_t i) { return first + i < args.numbers ? x[first + i] : 0U; };
-  store_word(args.mailboxes[one.mailbox].ghosts + static_cast<std::size_t>(one.ghost) * words + k % words, number(0), number(1), number(2),
-             epoch);
+  const std::size_t    w = k % words, left = args.numbers - w * kWordPayload;
+  const SentRow        row = sent[k / words];
+  const std::uint32_t *x   = args.x + static_cast<std::size_t>(row.row) * args.numbers + w * kWordPayload;
+  store_word(args.mailboxes[row.mailbox].ghosts + static_cast<std::size_t>(row.ghost) * words + w, x[0], left > 1 ? x[1] : 0U,
+             left > 2 ? x[2] : 0U, epoch);
 }
 
 __global__ void __launch_bounds__(kThreads) receive_kernel(WordsArgs args, std::size_t begin, std::size_t end, std::uint32_t step)
@@ -79,15 +36,11 @@ __global__ void __launch_bounds__(kThreads) receive_kernel(WordsArgs args, std::
   cudaGridDependencySynchronize();
   const std::size_t words = ghost_words(args.numbers), k = begin * words + static_cast<std::size_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (k >= end * words) return;
-  const std::uint32_t epoch = *args.base + step, first = static_cast<std::uint32_t>(k % words) * kWordPayload;
-  uint4               word{};
-  if (!wait_for(args, 0, [&] {
-        word = load_word(args.ghosts + k);
-        return word.w == epoch;
-      }))
-    word = {args.missing, args.missing, args.missing, 0};
-  std::uint32_t *x = args.x + (args.rows + k / words) * args.numbers + first;
-  x[0]             = word.x;
+  uint4 word = load_word(args.ghosts + k);
+  await_word(args, args.ghosts + k, *args.base + step, word);
+  const std::size_t first = k % words * kWordPayload;
+  std::uint32_t    *x     = args.x + (args.rows + k / words) * args.numbers + first;
+  x[0]                    = word.x;
   if (first + 1 < args.numbers) x[1] = word.y;
   if (first + 2 < args.numbers) x[2] = word.z;
 }

@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "core/plan.h"
 #include "halo/word_steps.h"
@@ -30,6 +31,12 @@ struct SentRow {
   Row row, ghost, mailbox;
 };
 
+// Of a boundary row: the first place to which it goes, others from `more` on
+struct RowSending {
+  Row           ghost, mailbox; // mailbox < 0: it goes nowhere
+  std::uint32_t more, end;
+};
+
 // What the kernels of an application share. Epochs count exchanges; an application's are counted from *base.
 struct WordsArgs {
   const Mailbox     *mailboxes;
@@ -45,6 +52,24 @@ struct WordsArgs {
   std::uint32_t      missing;  // what stands for 32 bits that have not come
 };
 
+// For relaxations that exchange by themselves: their boundary tiles, which come first, read ghosts where they arrive, and send their rows.
+// Epochs of passes (halo/epochs.h), counted from *base.
+struct WordsInside {
+  WordsArgs         words{};
+  const RowSending *sending        = nullptr; // of the color's boundary rows
+  const SentRow    *sent           = nullptr; // where `more` counts
+  std::uint32_t     first_row      = 0;       // of the color
+  std::uint32_t     boundary_tiles = 0;
+  std::uint32_t     sends          = 0;                     // 0: nothing is sent
+  std::uint32_t     lower = 0, upper = 0;                   // of the ghosts that products of a triangle read,
+  std::uint32_t     turn = 0, turn_begin = 0, turn_end = 0; // but for these
+
+  constexpr std::uint32_t epoch(std::uint32_t ghost, bool in_lower) const
+  {
+    return ghost >= turn_begin && ghost < turn_end ? turn : in_lower ? lower : upper;
+  }
+};
+
 // The rows of one exchange go out.
 void send_words(const WordsArgs &args, const SentRow *sent, std::size_t count, const WordStep &step, cudaStream_t stream);
 // The ghosts [begin, end) of an exchange arrive in x.
@@ -53,3 +78,15 @@ void receive_words(const WordsArgs &args, std::size_t begin, std::size_t end, st
 void finish_words(const WordsArgs &args, std::uint32_t steps, cudaStream_t stream);
 
 } // namespace mcpi::cuda
+
+namespace mcpi {
+
+// What a halo hands to a backend that exchanges by itself: valid for one size of rows at a time, see Halo::prepare()
+struct GhostWords {
+  cuda::WordsArgs                       args{};            // without x
+  const cuda::SentRow                  *sent    = nullptr; // by row
+  std::size_t                           count   = 0;       // sent
+  std::vector<const cuda::RowSending *> sending = {};      // of each color's boundary rows
+};
+
+} // namespace mcpi

@@ -1,6 +1,8 @@
 #include "halo/cuda/peer.h"
 
 #include <algorithm>
+#include <numeric>
+#include <tuple>
 
 #include "backend/cuda/memory.h"
 #include "halo/cuda/devices.h"
@@ -37,14 +39,15 @@ struct Address {
 
 class PeerHalo final : public Halo {
 public:
-  PeerHalo(const ColorPlan &plan, HaloLists lists, double patience)
+  PeerHalo(const ColorPlan &plan, HaloLists lists, const PeerOptions &options, bool inside)
       : plan_rows_(plan.rows), ghosts_(plan.ghosts), ghost_begin_(plan.ghost_begin), lists_(std::move(lists)), steps_(plan.colors),
-        patience_(patience)
+        patience_(options.patience), inside_(inside)
   {
     std::vector<cuda::SentRow> sent(lists_.rows.size());
     for (const HaloPart &part : lists_.sends)
       for (std::size_t k = part.first; k < part.first + part.count; ++k) sent[k] = {lists_.rows[k], lists_.ghosts[k], place_of(part.rank)};
     sent_.upload(sent);
+    if (inside_) prepare_inside(plan, std::move(sent));
     base_.upload(std::vector<std::uint32_t>{0});
     pinned_.resize(sizeof(int));
     *lost() = 0;
@@ -72,8 +75,9 @@ public:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  bool on_device() const override { return true; }
-  void use_stream(void *stream, std::uint32_t missing) override
+  bool              on_device() const override { return true; }
+  const GhostWords *words() const override { return inside_ ? &words_inside_ : nullptr; }
+  void              use_stream(void *stream, std::uint32_t missing) override
   {
     stream_  = static_cast<cudaStream_t>(stream);
     missing_ = missing;
@@ -89,6 +93,7 @@ public:
       if (!problem.empty()) throw cuda::Error(problem);
     }
     check_neighbors();
+    words_inside_.args = args(nullptr);
     return 0;
   }
 
@@ -124,6 +129,32 @@ private:
   Row place_of(int rank) const
   {
     return static_cast<Row>(std::lower_bound(lists_.neighbors.begin(), lists_.neighbors.end(), rank) - lists_.neighbors.begin());
+  }
+
+  void prepare_inside(const ColorPlan &plan, std::vector<cuda::SentRow> sent)
+  {
+    std::vector<cuda::RowSending> sending;
+    std::vector<std::size_t>      begin;
+    std::sort(sent.begin(), sent.end(),
+              [](const cuda::SentRow &a, const cuda::SentRow &b) { return std::tie(a.row, a.mailbox) < std::tie(b.row, b.mailbox); });
+    auto next = sent.begin();
+    for (std::size_t color = 0; color < static_cast<std::size_t>(plan.colors); ++color) {
+      begin.push_back(sending.size());
+      for (Row row = plan.color_begin[color]; row < plan.boundary_end[color]; ++row) {
+        const auto first = next;
+        while (next != sent.end() && next->row == row) ++next;
+        const auto end = static_cast<std::uint32_t>(next - sent.begin());
+        if (first == next)
+          sending.push_back({0, -1, end, end});
+        else
+          sending.push_back({first->ghost, first->mailbox, static_cast<std::uint32_t>(first - sent.begin()) + 1, end});
+      }
+    }
+    by_row_.upload(sent);
+    sending_.upload(sending);
+    words_inside_.sent  = by_row_.data();
+    words_inside_.count = sent.size();
+    for (const std::size_t one : begin) words_inside_.sending.push_back(sending_.data() + one);
   }
 
   // Kernels write it.
@@ -243,7 +274,10 @@ private:
   cudaStream_t                              stream_  = nullptr;
   std::uint32_t                             missing_ = ~0U;
   cuda::PinnedBytes                         pinned_;
-  cuda::DeviceArray<cuda::SentRow>          sent_;
+  const bool                                inside_; // relaxations exchange by themselves
+  GhostWords                                words_inside_;
+  cuda::DeviceArray<cuda::SentRow>          sent_, by_row_;
+  cuda::DeviceArray<cuda::RowSending>       sending_;
   cuda::DeviceArray<std::uint32_t>          base_;
   std::unique_ptr<cuda::DeviceArray<uint4>> memory_ =
       std::make_unique<cuda::DeviceArray<uint4>>(); // acknowledgements of the neighbors, then ghosts
@@ -252,7 +286,7 @@ private:
 };
 
 // Empty if all ranks can do it
-PetscErrorCode find_obstacle(MPI_Comm comm, const HaloLists &lists, bool shared_devices, std::string *why)
+PetscErrorCode find_obstacle(MPI_Comm comm, const HaloLists &lists, bool shared_devices, bool *shared, std::string *why)
 {
   constexpr int           kWholeWords = 9; // compute capability
   std::vector<RankDevice> devices;
@@ -281,7 +315,8 @@ PetscErrorCode find_obstacle(MPI_Comm comm, const HaloLists &lists, bool shared_
   const char *const texts[] = {"", "some rank does not see a neighbor's device, or that has no memory access with native atomics",
                                "some device is older than compute capability 9.0", "the ranks are on several nodes"};
   *why                      = texts[obstacle];
-  if (why->empty() && !shared_devices && any_shared(devices)) *why = "ranks share a device";
+  *shared                   = any_shared(devices); // then tiles that wait could leave no room for another rank's
+  if (why->empty() && !shared_devices && *shared) *why = "ranks share a device";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -292,13 +327,14 @@ PetscErrorCode CreatePeerHalo(MPI_Comm comm, const ColorPlan &plan, const std::v
 {
   HaloLists                 lists;
   std::unique_ptr<PeerHalo> peer;
+  bool                      shared = false;
 
   PetscFunctionBegin;
   PetscCall(HaloListsCreate(comm, plan, remote, &lists));
-  PetscCall(find_obstacle(comm, lists, options.shared_devices, why));
+  PetscCall(find_obstacle(comm, lists, options.shared_devices, &shared, why));
   if (!why->empty()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(RunAgreed(
-      comm, [&] { peer = std::make_unique<PeerHalo>(plan, std::move(lists), options.patience); }, why));
+      comm, [&] { peer = std::make_unique<PeerHalo>(plan, std::move(lists), options, options.symmetric && !shared); }, why));
   if (why->empty()) PetscCall(peer->connect(comm, why));
   if (why->empty()) *halo = std::move(peer);
   PetscFunctionReturn(PETSC_SUCCESS);

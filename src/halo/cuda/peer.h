@@ -12,6 +12,7 @@ namespace mcpi {
 
 struct PeerOptions {
   bool   shared_devices = false; // may ranks share one; slow, for tests
+  bool   symmetric      = false; // whoever reads a row of another rank is read by it
   double patience       = 0.0;   // seconds
 };
 

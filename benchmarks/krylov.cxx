@@ -1,0 +1,153 @@
+static char help[] =
+    "Time per iteration of KSPFGMRES with PCMCPI on CUDA devices, one rank each, and of its parts: run it with 1, 2, 4... ranks.\n"
+    "  -mesh <tet,mix>    -n <104>: vertices along an edge of the whole mesh    -bs <5>    -precision <fp32,int4>    -its <1,5,15>\n"
+    "  -gather <bfp16>    -repeat <5>    -json <file>    -commit <text>\n";
+
+#include <petscdevice_cuda.h>
+#include <petscksp.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "application.h"
+#include "common.h"
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr PetscInt kIterations = 30; // one restart of GMRES
+
+struct Options : bench::CommonOptions {
+  Options() : CommonOptions{104, 0, 5, {5}, "tet", {}, {}} {}
+
+  std::vector<std::string> precisions = {"fp32", "int4"}, its = {"1", "5", "15"};
+  std::string              gather = "bfp16";
+};
+
+// Median time of work on all devices, from when all ranks begin to when the last one's device is done
+template <class Work> PetscErrorCode time_together(PetscInt repeat, const Work &work, double *milliseconds)
+{
+  std::vector<double> times;
+
+  PetscFunctionBegin;
+  for (PetscInt r = -2; r < repeat; ++r) {
+    PetscCallCUDA(cudaDeviceSynchronize());
+    PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+    const double begin = MPI_Wtime();
+    PetscCall(work());
+    PetscCallCUDA(cudaDeviceSynchronize());
+    double time = 1e3 * (MPI_Wtime() - begin);
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &time, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+    if (r >= 0) times.push_back(time);
+  }
+  *milliseconds = bench::Median(times);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode time_solver(const Options &options, KSP ksp, Vec b, Vec x, const bench::Precision &precision, PetscInt its, Json *results)
+{
+  double      solve, product, application;
+  PetscMPIInt ranks;
+  PetscInt    rows, bs;
+  Mat         mat;
+  PC          pc;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(KSPGetOperators(ksp, &mat, nullptr));
+  PetscCall(MatGetSize(mat, &rows, nullptr));
+  PetscCall(MatGetBlockSize(mat, &bs));
+  PetscCall(PCMCPISetOffdiagPrecision(pc, precision.type));
+  PetscCall(PCMCPISetIts(pc, its));
+  PetscCall(KSPSetUp(ksp));
+  const auto many = [&](const auto &one) {
+    return [&]() -> PetscErrorCode {
+      PetscFunctionBegin;
+      for (PetscInt k = 0; k < kIterations; ++k) PetscCall(one());
+      PetscFunctionReturn(PETSC_SUCCESS);
+    };
+  };
+  PetscCall(time_together(
+      options.repeat, [&] { return KSPSolve(ksp, b, x); }, &solve));
+  PetscCall(time_together(options.repeat, many([&] { return MatMult(mat, b, x); }), &product));
+  PetscCall(time_together(options.repeat, many([&] { return PCApply(pc, b, x); }), &application));
+  for (double *time : {&solve, &product, &application}) *time /= static_cast<double>(kIterations);
+  results->push_back({{"ranks", ranks},
+                      {"mesh", options.mesh},
+                      {"rows", rows / bs},
+                      {"bs", bs},
+                      {"precision", precision.name},
+                      {"gather", options.gather},
+                      {"its", its},
+                      {"ms_iteration", solve},
+                      {"ms_matmult", product},
+                      {"ms_pcapply", application},
+                      {"ms_rest", solve - product - application}});
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD,
+                        "%d ranks %8d rows %s %s its %2d  an iteration %7.3f ms: MatMult %6.3f  PCApply %6.3f  the rest %6.3f\n",
+                        (int)ranks, (int)(rows / bs), options.mesh.c_str(), precision.name, (int)its, solve, product, application,
+                        solve - product - application));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &graph, PetscInt bs, Json *results)
+{
+  Mat mat;
+  Vec b, x;
+  PC  pc;
+  KSP ksp;
+
+  PetscFunctionBegin;
+  PetscCall(bench::CreateMatrix(PETSC_COMM_WORLD, graph, bs, MATAIJCUSPARSE, &mat));
+  PetscCall(bench::CreateDeviceVecs(mat, &b, &x));
+  PetscCall(bench::CreateDevicePC(graph, mat, PETSC_TRUE, &pc));
+  PetscCall(PCMCPISetGatherPrecision(pc, options.gather == "bfp16" ? PC_MCPI_GATHER_PRECISION_BFP16 : PC_MCPI_GATHER_PRECISION_FP32));
+  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
+  PetscCall(KSPSetType(ksp, KSPFGMRES));
+  PetscCall(KSPSetOperators(ksp, mat, mat));
+  PetscCall(KSPSetPC(ksp, pc));
+  PetscCall(KSPGMRESSetRestart(ksp, kIterations));
+  PetscCall(KSPSetTolerances(ksp, 1e-50, 1e-300, PETSC_CURRENT, kIterations));
+  PetscCall(KSPSetFromOptions(ksp));
+  for (const bench::Precision &precision : bench::kPrecisions)
+    if (std::find(options.precisions.begin(), options.precisions.end(), precision.name) != options.precisions.end())
+      for (const std::string &its : options.its) PetscCall(time_solver(options, ksp, b, x, precision, std::stoi(its), results));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(PCDestroy(&pc));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&b));
+  PetscCall(MatDestroy(&mat));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode run(int argc, char **argv)
+{
+  Options        options;
+  cudaDeviceProp device;
+  PetscMPIInt    ranks;
+  Json           document;
+
+  PetscFunctionBegin;
+  PetscCall(bench::ReadCommonOptions(&options));
+  PetscCall(bench::ReadList("-precision", &options.precisions));
+  PetscCall(bench::ReadList("-its", &options.its));
+  PetscCall(bench::ReadText("-gather", &options.gather));
+  PetscCallCUDA(cudaGetDeviceProperties(&device, 0));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
+  PetscCall(bench::StartDocument("krylov", options, argc, argv, &document));
+  document["gpu"]                = device.name;
+  const bench::VertexGraph graph = bench::InBoxes(bench::MakeGraph(options.mesh, options.n), ranks);
+  for (const PetscInt bs : options.bs) PetscCall(run_block_size(options, graph, bs, &document["results"]));
+  PetscCall(bench::WriteDocument(options, document));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+  return bench::Main(argc, argv, help, run);
+}

@@ -1,0 +1,123 @@
+// Ghost words, for kernels.
+#pragma once
+
+#include "halo/cuda/ghost_words.h"
+
+namespace mcpi::cuda {
+
+// 16 bytes at once; devices before sm_90 cannot, and are refused at set-up.
+__device__ __forceinline__ void store_word(uint4 *to, std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t epoch)
+{
+#if __CUDA_ARCH__ >= 900
+  const unsigned long long low = a | static_cast<unsigned long long>(b) << 32U, high = c | static_cast<unsigned long long>(epoch) << 32U;
+  asm volatile("{.reg .b128 v; mov.b128 v, {%1, %2}; st.relaxed.sys.global.b128 [%0], v;}" ::"l"(to), "l"(low), "l"(high) : "memory");
+#endif
+}
+__device__ __forceinline__ uint4 load_word(const uint4 *from)
+{
+  unsigned long long low = 0, high = 0;
+#if __CUDA_ARCH__ >= 900
+  asm volatile("{.reg .b128 v; ld.relaxed.sys.global.b128 v, [%2]; mov.b128 {%0, %1}, v;}" : "=l"(low), "=l"(high) : "l"(from) : "memory");
+#endif
+  return {static_cast<unsigned>(low), static_cast<unsigned>(low >> 32U), static_cast<unsigned>(high), static_cast<unsigned>(high >> 32U)};
+}
+__device__ __forceinline__ void store_release(unsigned *to, std::uint32_t value)
+{
+  asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
+}
+__device__ __forceinline__ std::uint32_t load_acquire(const unsigned *from)
+{
+  std::uint32_t value;
+  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  return value;
+}
+
+// Whether ready() has come true before the patience for a neighbor ended. Once it has ended nobody waits any more.
+template <class Ready> __device__ __forceinline__ bool wait_for(const WordsArgs &args, int neighbor, const Ready &ready)
+{
+  constexpr int      kPollsPerLook = 256;
+  unsigned long long begin = 0, now = 0;
+  for (int poll = 1; !ready(); ++poll) {
+    if (poll % kPollsPerLook != 0) continue;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    if (begin == 0) begin = now;
+    if (now - begin > args.patience) *args.lost = 1 + neighbor;
+    if (*args.lost != 0) return false;
+  }
+  return true;
+}
+
+// Whether a word is there, after a wait if need be; word: what a first look has found. Without patience it is what stands for missing ones.
+__device__ __forceinline__ void await_word(const WordsArgs &args, const uint4 *from, std::uint32_t epoch, uint4 &word)
+{
+  if (word.w == epoch) return;
+  const bool here = wait_for(args, 0, [&] {
+    word = load_word(from);
+    if (static_cast<int>(word.w - epoch) > 0) *args.lost = 1; // overtaken: somebody has not waited
+    return word.w == epoch;
+  });
+  if (!here) word = {args.missing, args.missing, args.missing, 0};
+}
+
+// A ghost that a relaxation reads where it lies. numbers: of a row
+template <int numbers> class Ghost {
+public:
+  __device__ __forceinline__ void look(const WordsArgs &args, std::uint32_t ghost)
+  {
+#pragma unroll
+    for (int w = 0; w < words; ++w) word_[w] = load_word(from(args, ghost) + w);
+  }
+  __device__ __forceinline__ void await(const WordsArgs &args, std::uint32_t ghost, std::uint32_t epoch)
+  {
+#pragma unroll
+    for (int w = 0; w < words; ++w) await_word(args, from(args, ghost) + w, epoch, word_[w]);
+  }
+  __device__ __forceinline__ std::uint32_t operator[](int i) const
+  {
+    const uint4 &word = word_[i / kWordPayload];
+    return i % kWordPayload == 0 ? word.x : i % kWordPayload == 1 ? word.y : word.z;
+  }
+
+private:
+  static constexpr int words = ghost_words(numbers);
+
+  static __device__ __forceinline__ const uint4 *from(const WordsArgs &args, std::uint32_t ghost)
+  {
+    return args.ghosts + static_cast<std::size_t>(ghost) * words;
+  }
+
+  uint4 word_[words];
+};
+
+// A row's way to the neighbors that want it. The first one is known before the color before has ended.
+template <int numbers> class Sending {
+public:
+  Sending() = default;
+  __device__ __forceinline__ Sending(const WordsInside &inside, std::size_t row)
+  {
+    const uint4 sending = __ldg(reinterpret_cast<const uint4 *>(inside.sending) + (row - inside.first_row));
+    more_               = sending.z;
+    end_                = sending.w;
+    if (static_cast<Row>(sending.y) >= 0) to_ = place(inside, static_cast<Row>(sending.x), static_cast<Row>(sending.y));
+  }
+  // The next numbers of the row, from word w on
+  __device__ __forceinline__ void store(const WordsInside &inside, int w, std::uint32_t a, std::uint32_t b, std::uint32_t c,
+                                        std::uint32_t epoch) const
+  {
+    if (!to_) return;
+    store_word(to_ + w, a, b, c, epoch);
+    for (std::uint32_t k = more_; k < end_; ++k)
+      store_word(place(inside, inside.sent[k].ghost, inside.sent[k].mailbox) + w, a, b, c, epoch);
+  }
+
+private:
+  static __device__ __forceinline__ uint4 *place(const WordsInside &inside, Row ghost, Row mailbox)
+  {
+    return inside.words.mailboxes[mailbox].ghosts + static_cast<std::size_t>(ghost) * ghost_words(numbers);
+  }
+
+  std::uint32_t more_ = 0, end_ = 0;
+  uint4        *to_ = nullptr;
+};
+
+} // namespace mcpi::cuda

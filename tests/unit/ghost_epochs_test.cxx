@@ -1,0 +1,358 @@
+// Ranks that exchange ghosts as words with epochs, simulated under random schedules: stores land late and in any order, ranks run at any pace.
+// Every read must find the version that the schedule of the sweeps puts before it, and nobody may wait for ever.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+
+#include "halo/epochs.h"
+#include "system.h"
+
+namespace mcpi::test {
+namespace {
+
+constexpr int kPieces = 2; // words of a ghost row
+
+struct Mutation {
+  bool no_done_words = false, one_way = false, no_epochs = false;
+};
+
+// A version of a row's values
+struct Version {
+  int      application = -1;
+  unsigned epoch       = Epochs::kNone;
+
+  bool operator==(const Version &) const = default;
+};
+
+struct Word {
+  unsigned epoch = 0;
+  Version  holds;
+};
+
+struct Run {
+  SweepConfig config;
+  Application application;
+  int         its;
+  bool        from_zero;
+};
+
+class Simulation {
+public:
+  Simulation(const Pattern &pattern, const std::vector<int> &color, const std::vector<Row> &begins, const std::vector<Run> &runs,
+             const Mutation &mutation, unsigned seed)
+      : plan_(plan_of_colors(color)), color_(color), owner_(pattern.size()), readers_(pattern.size()), mutation_(mutation), random_(seed)
+  {
+    for (std::size_t rank = 0; rank + 1 < begins.size(); ++rank)
+      std::fill(owner_.begin() + begins[rank], owner_.begin() + begins[rank + 1], static_cast<int>(rank));
+    ranks_.resize(begins.size() - 1);
+    reads_ = readers_;
+    for (Row row = 0; row < static_cast<Row>(pattern.size()); ++row)
+      for (const Row column : pattern[static_cast<std::size_t>(row)])
+        if (column != row && owner(column) != owner(row)) {
+          connect(row, column);
+          if (!mutation.one_way) connect(column, row);
+        }
+    slow_rank_    = static_cast<int>(random_() % (ranks_.size() + 1)); // or none
+    unsigned base = 0;
+    for (std::size_t n = 0; n < runs.size(); ++n) {
+      schedules_.emplace_back(plan_, runs[n].config, runs[n].application, runs[n].its, runs[n].from_zero);
+      add_phases(static_cast<int>(n), base);
+      base += Epochs(schedules_.back()).count();
+    }
+  }
+
+  // What went wrong, empty if nothing did
+  std::string run()
+  {
+    while (true) {
+      std::vector<std::function<void()>> possible, slow; // slow: of a rank that gets its turn when no other can go on, or rarely
+      for (auto &[where, stores] : flying_)
+        if (!stores.empty())
+          (std::get<0>(where) == slow_rank_ ? slow : possible).push_back([this, &stores = stores, where = where] { land(where, stores); });
+      bool done = true;
+      for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+        enter_phases(rank);
+        done = done && ranks_[static_cast<std::size_t>(rank)].phase == phases_.size();
+        for (Task &task : ranks_[static_cast<std::size_t>(rank)].tasks)
+          for (Wait &wait : task.waits)
+            if (!wait.over && holds(rank, wait))
+              (rank == slow_rank_ ? slow : possible).push_back([this, rank, &task, &wait] { pass(rank, task, wait); });
+      }
+      if (!wrong_.empty()) return wrong_;
+      if (done) return {};
+      if (possible.empty() || random_() % 64 == 0) possible.insert(possible.end(), slow.begin(), slow.end());
+      if (possible.empty()) return "everybody waits";
+      possible[random_() % possible.size()]();
+    }
+  }
+
+private:
+  // Something in a rank's memory that a task waits for: a piece of a ghost row, or (piece -1) a neighbor's count of applications that are done
+  struct Wait {
+    int      from, piece;
+    unsigned epoch;
+    Version  version;
+    bool     over = false;
+  };
+  struct Task {
+    Row               row;
+    std::vector<Wait> waits;
+    std::size_t       left = 0;
+  };
+  struct Phase {
+    int                   application, color; // -1: the guess is sent, -2: the application is done
+    bool                  first, lower = false, upper = false, sends = false, skipped = false;
+    unsigned              epoch    = 0;  // of what it sends
+    std::vector<unsigned> expected = {}; // by color, absolute; 0: not sent yet
+    unsigned              base     = 0;
+  };
+  struct Rank {
+    std::size_t                         phase   = 0;
+    bool                                entered = false;
+    std::vector<Task>                   tasks;
+    std::map<std::pair<Row, int>, Word> ghosts;
+    std::map<int, int>                  done; // by neighbor
+  };
+  struct Store {
+    Word word;
+    int  done = 0;
+  };
+  using Where = std::tuple<int, int, int>; // rank, ghost row or neighbor, piece (-1: done word)
+
+  int owner(Row row) const { return owner_[static_cast<std::size_t>(row)]; }
+  int color(Row row) const { return color_[static_cast<std::size_t>(row)]; }
+
+  // row reads column, or only waits for it
+  void connect(Row row, Row column)
+  {
+    reads_[static_cast<std::size_t>(row)].insert(column);
+    readers_[static_cast<std::size_t>(column)].insert(owner(row));
+    neighbors_[owner(row)].insert(owner(column));
+    neighbors_[owner(column)].insert(owner(row));
+  }
+
+  static ColorPlan plan_of_colors(const std::vector<int> &color)
+  {
+    ColorPlan plan;
+    plan.colors = 1 + *std::max_element(color.begin(), color.end());
+    plan.color_begin.assign(static_cast<std::size_t>(plan.colors) + 1, 0);
+    plan.boundary_end.assign(static_cast<std::size_t>(plan.colors), 0);
+    return plan;
+  }
+
+  void add_phases(int application, unsigned base)
+  {
+    const Schedule &schedule = schedules_.back();
+    const Epochs    epochs(schedule);
+    if (!schedule.from_zero()) {
+      Phase guess{application, -1, true};
+      guess.sends = true;
+      guess.epoch = Epochs::kGuess;
+      guess.base  = base;
+      phases_.push_back(guess);
+    }
+    for (int pass = 0; pass < schedule.passes(); ++pass)
+      for (int k = 0; k < schedule.colors(); ++k) {
+        const Step step = schedule.step(pass, k);
+        Phase      phase{application, step.color, pass == 0};
+        phase.skipped = step.skips_boundary;
+        phase.lower   = step.boundary.lower;
+        phase.upper   = step.boundary.upper;
+        phase.sends   = step.sends;
+        phase.epoch   = Epochs::of_pass(pass);
+        phase.base    = base;
+        for (int c = 0; c < schedule.colors(); ++c) phase.expected.push_back(epochs.expected(pass, k, c));
+        phases_.push_back(phase);
+      }
+    phases_.push_back({application, -2, false});
+  }
+
+  // A phase begins when all tasks of the one before are over, as kernels of a stream do.
+  void enter_phases(int number)
+  {
+    Rank &rank = ranks_[static_cast<std::size_t>(number)];
+    while (rank.phase < phases_.size()) {
+      const Phase &phase = phases_[rank.phase];
+      if (!rank.entered) {
+        rank.entered = true;
+        start_tasks(number, phase);
+      }
+      if (std::any_of(rank.tasks.begin(), rank.tasks.end(), [](const Task &task) { return task.left > 0; })) return;
+      if (phase.color == -2)
+        for (const int neighbor : neighbors_[number]) flying_[{neighbor, number, -1}].push_back({{}, phase.application + 1});
+      rank.tasks.clear();
+      rank.entered = false;
+      ++rank.phase;
+    }
+  }
+
+  void start_tasks(int number, const Phase &phase)
+  {
+    Rank &rank = ranks_[static_cast<std::size_t>(number)];
+    if (phase.color == -2 || phase.skipped) return;
+    for (Row row = 0; row < static_cast<Row>(owner_.size()); ++row) {
+      const bool boundary = !reads_[static_cast<std::size_t>(row)].empty() || !readers_[static_cast<std::size_t>(row)].empty();
+      if (owner(row) != number || !boundary || (phase.color >= 0 && color(row) != phase.color)) continue;
+      Task task{row, {}};
+      if (phase.first && !mutation_.no_done_words)
+        for (const int neighbor : neighbors_[number]) task.waits.push_back({neighbor, -1, static_cast<unsigned>(phase.application), {}});
+      if (phase.color >= 0)
+        for (const Row ghost : reads_[static_cast<std::size_t>(row)]) {
+          if (!(color(ghost) < color(row) ? phase.lower : phase.upper)) continue;
+          const unsigned epoch = phase.expected[static_cast<std::size_t>(color(ghost))];
+          if (epoch == Epochs::kNone) wrong_ = "reads what nobody has sent";
+          for (int piece = 0; piece < kPieces; ++piece)
+            task.waits.push_back({static_cast<int>(ghost), piece, phase.base + epoch, {phase.application, epoch}});
+        }
+      task.left = task.waits.size();
+      rank.tasks.push_back(task);
+    }
+    for (Task &task : rank.tasks)
+      if (task.left == 0) finish(number, task);
+  }
+
+  bool holds(int number, const Wait &wait)
+  {
+    Rank &rank = ranks_[static_cast<std::size_t>(number)];
+    if (wait.piece < 0) return rank.done[wait.from] >= static_cast<int>(wait.epoch);
+    return mutation_.no_epochs || rank.ghosts[{wait.from, wait.piece}].epoch == wait.epoch;
+  }
+
+  void pass(int number, Task &task, Wait &wait)
+  {
+    wait.over = true;
+    if (wait.piece >= 0 && !(ranks_[static_cast<std::size_t>(number)].ghosts[{wait.from, wait.piece}].holds == wait.version))
+      wrong_ = "reads another version";
+    if (--task.left == 0) finish(number, task);
+  }
+
+  void finish(int number, const Task &task)
+  {
+    const Phase &phase = phases_[ranks_[static_cast<std::size_t>(number)].phase];
+    if (!phase.sends) return;
+    for (const int reader : readers_[static_cast<std::size_t>(task.row)])
+      for (int piece = 0; piece < kPieces; ++piece)
+        flying_[{reader, task.row, piece}].push_back({{phase.base + phase.epoch, {phase.application, phase.epoch}}, 0});
+  }
+
+  // Stores to one address land in order.
+  void land(const Where &where, std::deque<Store> &stores)
+  {
+    const auto &[number, from, piece] = where;
+    Rank &rank                        = ranks_[static_cast<std::size_t>(number)];
+    if (piece < 0)
+      rank.done[from] = stores.front().done;
+    else
+      rank.ghosts[{from, piece}] = stores.front().word;
+    stores.pop_front();
+  }
+
+  ColorPlan                          plan_;
+  std::vector<int>                   color_, owner_;
+  std::vector<std::set<int>>         readers_; // ranks to which a row goes
+  std::vector<std::set<int>>         reads_;   // ghosts that a row waits for
+  std::map<int, std::set<int>>       neighbors_;
+  std::deque<Schedule>               schedules_;
+  std::vector<Phase>                 phases_;
+  std::vector<Rank>                  ranks_;
+  std::map<Where, std::deque<Store>> flying_;
+  const Mutation                     mutation_;
+  std::string                        wrong_;
+  std::mt19937                       random_;
+  int                                slow_rank_ = -1;
+};
+
+Run some_run(std::mt19937 &random)
+{
+  constexpr PCMCPISweepType kSweeps[] = {PC_MCPI_SWEEP_FORWARD, PC_MCPI_SWEEP_BACKWARD, PC_MCPI_SWEEP_SYMMETRIC};
+  Run                       run;
+  run.config.sweep           = kSweeps[random() % 3];
+  run.config.shortcuts       = random() % 4 != 0;
+  run.application.omega      = random() % 2 ? 1.0 : 1.3;
+  run.application.transposed = random() % 4 == 0;
+  run.its                    = 1 + static_cast<int>(random() % 3);
+  run.from_zero              = random() % 3 != 0;
+  return run;
+}
+
+// The first thing that went wrong in some random worlds
+std::string simulate(const Mutation &mutation, int worlds)
+{
+  for (int world = 0; world < worlds; ++world) {
+    std::mt19937  random(static_cast<unsigned>(world));
+    const Row     rows = 6 + static_cast<Row>(random() % 12);
+    const Pattern pattern =
+        random_pattern(rows, 1 + static_cast<int>(random() % 2), static_cast<unsigned>(world) + 1); // many edges are one-way
+    const auto       color = greedy_coloring(pattern);
+    std::vector<Row> begins{0};
+    for (const int ranks = 2 + static_cast<int>(random() % 3); static_cast<int>(begins.size()) < ranks;)
+      begins.push_back(std::min(rows, begins.back() + static_cast<Row>(random() % (rows / 2 + 1)))); // some ranks have no rows
+    begins.push_back(rows);
+    std::vector<Run> runs;
+    for (int n = 0; n < 5; ++n) runs.push_back(some_run(random));
+    if (random() % 3 == 0) std::fill(runs.begin(), runs.end(), runs.front());
+    const std::string wrong = Simulation(pattern, color, begins, runs, mutation, static_cast<unsigned>(world)).run();
+    if (!wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+TEST(GhostEpochs, AreReadInTheRightVersionAndNobodyWaitsForEver)
+{
+  EXPECT_EQ(simulate({}, 2000), "");
+}
+
+// A kernel is told two epochs and one exception.
+TEST(GhostEpochs, OfAStepAreThoseOfEveryColorThatItReads)
+{
+  std::mt19937 random(5);
+  for (int trial = 0; trial < 500; ++trial) {
+    const int        colors = 2 + static_cast<int>(random() % 6);
+    ColorPlan        plan;
+    std::vector<Row> ghost_begin;
+    plan.colors = colors;
+    plan.color_begin.assign(static_cast<std::size_t>(colors) + 1, 0);
+    plan.boundary_end.assign(static_cast<std::size_t>(colors), 0);
+    for (Row c = 0; c <= colors; ++c) ghost_begin.push_back(10 * c);
+    const auto     run = some_run(random);
+    const Schedule schedule(plan, run.config, run.application, run.its, run.from_zero);
+    const Epochs   epochs(schedule);
+    for (int pass = 0; pass < schedule.passes(); ++pass)
+      for (int k = 0; k < colors; ++k) {
+        const Step step = schedule.step(pass, k);
+        if (step.skips_boundary) continue;
+        const GhostEpochs told = epochs.of_step(step, k, ghost_begin);
+        EXPECT_EQ(told.sends, step.sends ? Epochs::of_pass(pass) : 0);
+        for (int c = 0; c < colors; ++c) {
+          const bool lower = c < step.color;
+          if (c == step.color || !(lower ? step.boundary.lower : step.boundary.upper)) continue;
+          const bool turn = 10 * c >= told.turn_begin && 10 * c < told.turn_end;
+          EXPECT_EQ(epochs.expected(pass, k, c), turn ? told.turn : lower ? told.lower : told.upper);
+        }
+      }
+  }
+}
+
+// The simulation sees what the protocol is there for.
+TEST(GhostEpochs, NeedTheirEpochs)
+{
+  EXPECT_EQ(simulate({.no_epochs = true}, 100), "reads another version");
+}
+
+TEST(GhostEpochs, NeedWordsOfFinishedApplications)
+{
+  EXPECT_EQ(simulate({.no_done_words = true}, 600), "everybody waits");
+}
+
+TEST(GhostEpochs, NeedSendingsToNeighborsThatDoNotRead)
+{
+  EXPECT_EQ(simulate({.one_way = true}, 600), "everybody waits");
+}
+
+} // namespace
+} // namespace mcpi::test
