@@ -110,7 +110,7 @@ PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &
   PetscCall(KSPSetOperators(ksp, mat, mat));
   PetscCall(KSPSetPC(ksp, pc));
   PetscCall(KSPGMRESSetRestart(ksp, kIterations));
-  PetscCall(KSPSetTolerances(ksp, 1e-50, 1e-300, PETSC_CURRENT, kIterations));
+  PetscCall(KSPSetTolerances(ksp, 1e-50, 1e-300, 1e300, kIterations));
   PetscCall(KSPSetFromOptions(ksp));
   for (const bench::Precision &precision : bench::kPrecisions)
     if (std::find(options.precisions.begin(), options.precisions.end(), precision.name) != options.precisions.end())

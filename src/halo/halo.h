@@ -23,6 +23,8 @@ public:
   virtual void use_stream(void * /*stream*/, std::uint32_t /*lost*/) {}
   virtual int  start() { return 0; }
   virtual int  finish() { return 0; }
+  // An application has failed in the middle: other ranks have values of it, so later ones are errors.
+  virtual void abandon() noexcept {}
   // For exchanges inside the relaxations, see Backend::use_words(); null: not with this exchange
   virtual const GhostWords *words() const { return nullptr; }
   // Nothing is exchanged, on any rank

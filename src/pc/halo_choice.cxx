@@ -34,7 +34,7 @@ PetscErrorCode HaloCreate(MPI_Comm comm, const ColorPlan &plan, const std::vecto
                           std::unique_ptr<Halo> *halo, HaloChoice *choice)
 {
   PetscFunctionBegin;
-  *choice = {PC_MCPI_HALO_SF, "", false};
+  *choice = {PC_MCPI_HALO_SF, "", false, ""};
   halo->reset();
   for (const PCMCPIHaloType type : {PC_MCPI_HALO_PEER, PC_MCPI_HALO_NCCL}) {
     if (wish.type != type && (wish.type != PC_MCPI_HALO_AUTO || !wish.on_device || !wish.exchanges)) continue;
@@ -45,6 +45,8 @@ PetscErrorCode HaloCreate(MPI_Comm comm, const ColorPlan &plan, const std::vecto
     PetscCall(try_device_halo(comm, plan, remote, wish, type, halo, &why));
     if (*halo) {
       choice->type = type;
+      if (type == PC_MCPI_HALO_PEER && !(*halo)->words())
+        choice->why_not_inside = wish.symmetric ? "ranks share a device" : "the pattern is not symmetric between ranks";
       PetscFunctionReturn(PETSC_SUCCESS);
     }
     PetscCheck(wish.type != type, comm, PETSC_ERR_SUP_SYS, "-pc_mcpi_halo %s cannot be used: %s. Use -pc_mcpi_halo auto or sf",

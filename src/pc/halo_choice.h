@@ -25,6 +25,7 @@ struct HaloChoice {
   PCMCPIHaloType type = PC_MCPI_HALO_AUTO;
   std::string    why;            // not a faster one
   bool           inside = false; // the relaxations: no kernels of its own
+  std::string    why_not_inside; // with peer
 };
 
 // remote: for every ghost in plan order, the owner and its plan row. Collective.

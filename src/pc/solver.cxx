@@ -91,6 +91,7 @@ PetscErrorCode Solver::setup(Mat pmat, const Settings &settings, const Coordinat
   PetscMPIInt    changed;
 
   PetscFunctionBegin;
+  if (!ready_) drop_backend(); // the set-up before may have failed half-way, on some ranks only
   ready_   = false;
   failure_ = Failure();
   PetscCall(MatrixPartsGet(pmat, &parts));
@@ -151,12 +152,12 @@ PetscErrorCode Solver::create_backend(const Settings &settings)
   halo_->use_stream(stream, backend_->not_a_number());
   // Applications to one right-hand side find their room: they wait for no rank but neighbors, and for these not for ever.
   PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->entry_bytes({}))));
-  PetscMPIInt inside = 0;
-  PetscCall(RunTogether(graph_.comm, [&] { inside = backend_->use_words(halo_->words()); }));
+  PetscMPIInt inside = backend_->use_words(halo_->words());
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &inside, 1, MPI_INT, MPI_MIN, graph_.comm));
   if (!inside) (void)backend_->use_words(nullptr);
   halo_choice_.inside = inside;
-  have_transposed_    = false;
+  if (halo_->words() && !inside) halo_choice_.why_not_inside = "blocks, vectors or long rows that relaxations with exchanges do not take";
+  have_transposed_ = false;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -53,9 +53,11 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
         s.scaling == PC_MCPI_SCALING_BALANCED ? "" : "; SI units need -pc_mcpi_scaling balanced"));
   const HaloChoice &halo   = Data(pc).solver.halo_choice();
   const bool        inside = halo.inside && s.overlap && s.frequency == PC_MCPI_HALO_FREQUENCY_COLOR;
+  const std::string why =
+      halo.why.empty() && !inside && !halo.why_not_inside.empty() ? "not inside the relaxations: " + halo.why_not_inside : halo.why;
   PetscCall(PetscViewerASCIIPrintf(viewer, "  halo: %s%s%s%s%s, exchanged every %s, overlap %s\n", HaloNames[halo.type],
-                                   inside ? " inside the relaxations" : "", halo.why.empty() ? "" : " (", halo.why.c_str(),
-                                   halo.why.empty() ? "" : ")", FrequencyNames[s.frequency], s.overlap ? "true" : "false"));
+                                   inside ? " inside the relaxations" : "", why.empty() ? "" : " (", why.c_str(), why.empty() ? "" : ")",
+                                   FrequencyNames[s.frequency], s.overlap ? "true" : "false"));
   if (Data(pc).solver.viewable())
     PetscCall(Guarded([&]() -> PetscErrorCode { return view_plan(pc, viewer); }));
   else

@@ -11,9 +11,14 @@ int Driver::run(const Application &application, int its, bool from_zero)
   const bool     inside = schedule.by_color() && config_.overlap && backend_.exchanges_inside(application);
   const auto     record = [&] { return inside ? passes_inside(application, schedule) : passes_over_colors(application, schedule); };
   if (!halo_.idle() && !halo_.on_device()) return record();
-  return backend_.replay({application.transposed, from_zero, config_.overlap, config_.shortcuts, schedule.by_color(), application.nrhs, its,
-                          static_cast<int>(config_.sweep), application.omega},
-                         record);
+  try {
+    return backend_.replay({application.transposed, from_zero, config_.overlap, config_.shortcuts, schedule.by_color(), application.nrhs,
+                            its, static_cast<int>(config_.sweep), application.omega},
+                           record);
+  } catch (...) {
+    halo_.abandon();
+    throw;
+  }
 }
 
 int Driver::passes_inside(const Application &application, const Schedule &schedule)
@@ -23,7 +28,7 @@ int Driver::passes_inside(const Application &application, const Schedule &schedu
   for (int pass = 0; pass < schedule.passes(); ++pass)
     for (int k = 0; k < schedule.colors(); ++k) {
       const Step step = schedule.step(pass, k);
-      Relax      all  = step.interior; // which differs in its rows only
+      Relax      all  = step.interior; // boundary rows travel from registers, so they need nothing else
       all.begin       = step.boundary.begin;
       if (!step.skips_interior) backend_.relax_inside(application, all, epochs.of_step(step, k, plan_.ghost_begin));
     }

@@ -126,6 +126,65 @@ TEST(all_give_the_same_bits)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Every kernel that exchanges against kernels that do not
+TEST(every_block_size_and_storage_gives_the_same_bits)
+{
+  PetscFunctionBeginUser;
+  for (PetscInt bs = 1; bs <= 8; ++bs) {
+    const BlockMatrix matrix = make_matrix(bs, random_pattern(60, 3, true));
+    OwnedMat          mat;
+    PetscCall(create_case(matrix, Layout::uneven, MATBAIJ, &mat));
+    for (const std::string storage : {"fp32", "fp16", "bf16", "int8", "int4"})
+      for (const std::string gather : {"fp32", "bfp16"}) {
+        const std::string options = "-pc_mcpi_its 2 -pc_mcpi_sweep symmetric -pc_mcpi_omega 0.9 -pc_mcpi_offdiag_precision " + storage +
+                                    " -pc_mcpi_gather_precision " + gather + (gather == "fp32" ? " -pc_mcpi_form factored " : " ");
+        Values expected, x;
+        describe(options + " bs " + std::to_string(bs));
+        for (const char *halo : {"sf", "peer"}) {
+          Preconditioner pc;
+          std::string    text;
+          PetscCall(create_pc(mat, options + device + halo, &pc));
+          PetscCall(apply(pc, noise(matrix.rows(), 5), &x));
+          if (expected.empty()) expected = x;
+          CHECK(x == expected);
+          PetscCall(view(pc, &text));
+          if (std::string(halo) == "peer") CHECK_CONTAINS(text, own_devices() ? "peer inside the relaxations" : "ranks share a device");
+        }
+      }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// A row that only one rank has, and a pattern that only one side reads
+TEST(what_relaxations_cannot_exchange_is_exchanged_beside_them)
+{
+  struct Case {
+    Pattern     pattern;
+    const char *why;
+  };
+
+  PetscFunctionBeginUser;
+  for (const Case &one : {Case{arrow_pattern(700), "not inside the relaxations: blocks, vectors or long rows"},
+                          Case{one_way_pattern(80, 3), "not inside the relaxations: the pattern is not symmetric between ranks"}}) {
+    const BlockMatrix matrix = make_matrix(5, one.pattern);
+    OwnedMat          mat;
+    Values            expected, x;
+    describe(one.why);
+    PetscCall(create_case(matrix, Layout::uneven, MATBAIJ, &mat));
+    for (const char *halo : {"sf", "peer"}) {
+      Preconditioner pc;
+      std::string    text;
+      PetscCall(create_pc(mat, "-pc_mcpi_its 2 " + device + halo, &pc));
+      PetscCall(apply(pc, noise(matrix.rows(), 5), &x));
+      if (expected.empty()) expected = x;
+      CHECK(x == expected);
+      PetscCall(view(pc, &text));
+      if (std::string(halo) == "peer" && own_devices()) CHECK_CONTAINS(text, one.why);
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Tiles with more ghosts and rows to send than they have threads
 TEST(many_rows_give_the_same_bits)
 {

@@ -47,13 +47,16 @@ template <class Ready> __device__ __forceinline__ bool wait_for(const WordsArgs 
   return true;
 }
 
+// How far ahead of its reader a rank can be that has given up waiting; words that have not been used for long are further off.
+constexpr std::uint32_t kAhead = 1U << 20;
+
 // Whether a word is there, after a wait if need be; word: what a first look has found. Without patience it is what stands for missing ones.
 __device__ __forceinline__ void await_word(const WordsArgs &args, const uint4 *from, std::uint32_t epoch, uint4 &word)
 {
   if (word.w == epoch) return;
   const bool here = wait_for(args, 0, [&] {
     word = load_word(from);
-    if (static_cast<int>(word.w - epoch) > 0) *args.lost = 1; // overtaken: somebody has not waited
+    if (word.w - epoch - 1U < kAhead) *args.lost = kOvertaken;
     return word.w == epoch;
   });
   if (!here) word = {args.missing, args.missing, args.missing, 0};

@@ -1,6 +1,7 @@
 // Exchanges that the devices do by themselves: rows go straight into words of the neighbors' memory, of 16 bytes each: 12 of a row, and the epoch of
-// the sending. A word is written and read whole, so who finds the epoch that he waits for has the row's part as well. Words are written again
-// when their reader has acknowledged the exchange that used them last. docs/design.md, "Ghost words", has the proof.
+// the sending. A word is written and read whole, so who finds the epoch that he waits for has the row's part as well. Exchanges with kernels of their
+// own write words again when their reader has acknowledged the exchange that used them last; relaxations that exchange by themselves need that between
+// applications only. docs/design.md, "Ghost words", has the proofs.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,7 +14,9 @@
 
 namespace mcpi::cuda {
 
-constexpr int kWordPayload = 3; // of 32 bits, of four
+constexpr int kOvertaken   = -1; // a neighbor has not waited for this rank
+constexpr int kAbandoned   = -2; // an application ended in the middle
+constexpr int kWordPayload = 3;  // of 32 bits, of four
 
 // Words of a row of so many 32-bit numbers
 constexpr std::size_t ghost_words(std::size_t numbers)
@@ -36,8 +39,9 @@ struct RowSending {
   Row           ghost, mailbox; // mailbox < 0: it goes nowhere
   std::uint32_t more, end;
 };
+static_assert(sizeof(RowSending) == sizeof(uint4)); // read at once
 
-// What the kernels of an application share. Epochs count exchanges; an application's are counted from *base.
+// What the kernels of an application share. Epochs count exchanges, or passes (halo/epochs.h); an application's are counted from *base.
 struct WordsArgs {
   const Mailbox     *mailboxes;
   int                neighbors;
@@ -48,8 +52,8 @@ struct WordsArgs {
   std::uint32_t      numbers; // of a row
   std::uint32_t      rows;
   unsigned long long patience; // ns
-  volatile int      *lost;     // in host memory: 1 + a neighbor that has not answered in time
-  std::uint32_t      missing;  // what stands for 32 bits that have not come
+  volatile int      *lost;    // in host memory: 1 + a neighbor that has not answered in time, or why else nothing can be exchanged any more
+  std::uint32_t      missing; // what stands for 32 bits that have not come
 };
 
 // For relaxations that exchange by themselves: their boundary tiles, which come first, read ghosts where they arrive, and send their rows.

@@ -1,7 +1,6 @@
 #include "halo/cuda/peer.h"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 
 #include "backend/cuda/memory.h"
@@ -119,7 +118,8 @@ public:
     receive(x, 0, ghosts_);
     return 0;
   }
-  int finish() override
+  void abandon() noexcept override { *lost() = cuda::kAbandoned; }
+  int  finish() override
   {
     cuda::finish_words(args(nullptr), steps_.count(), stream_);
     return 0;
@@ -157,7 +157,7 @@ private:
     for (const std::size_t one : begin) words_inside_.sending.push_back(sending_.data() + one);
   }
 
-  // Kernels write it.
+  // Kernels write it, and abandon().
   volatile int *lost() { return reinterpret_cast<int *>(pinned_.data()); }
 
   cuda::WordsArgs args(void *x)
@@ -188,6 +188,9 @@ private:
   // Kernels have noticed, some time ago.
   void check_neighbors()
   {
+    if (*lost() == cuda::kOvertaken)
+      throw cuda::Error("another rank has given up an application, after -pc_mcpi_halo_timeout seconds or an error: PCReset() begins anew");
+    if (*lost() == cuda::kAbandoned) throw cuda::Error("an application has failed: PCReset() begins anew");
     if (*lost() != 0)
       throw cuda::Error("rank " + std::to_string(lists_.neighbors[static_cast<std::size_t>(*lost() - 1)]) +
                         " or another neighbor has not sent its ghost values within -pc_mcpi_halo_timeout seconds");
@@ -200,6 +203,7 @@ private:
     std::vector<Address> mine(neighbors), theirs(neighbors);
 
     PetscFunctionBegin;
+    words_           = 0;    // until all is done on all ranks
     const auto close = [&] { // nobody writes here any more once all ranks have done so
       check_neighbors();
       MCPI_CUDA(cudaDeviceSynchronize());
@@ -209,8 +213,7 @@ private:
     if (!why->empty()) PetscFunctionReturn(PETSC_SUCCESS);
     const auto renew = [&] {
       cudaIpcMemHandle_t handle{};
-      words_ = words;
-      memory_->resize(std::max<std::size_t>(neighbors + static_cast<std::size_t>(ghosts_) * words_, 1));
+      memory_->resize(std::max<std::size_t>(neighbors + static_cast<std::size_t>(ghosts_) * words, 1));
       MCPI_CUDA(cudaMemset(memory_->data(), 0, memory_->bytes()));
       base_.upload(std::vector<std::uint32_t>{0});
       MCPI_CUDA(cudaDeviceSynchronize());
@@ -230,6 +233,7 @@ private:
       mailboxes_.upload(mailboxes);
     };
     PetscCall(RunAgreed(comm_, connect_all, why));
+    if (why->empty()) words_ = words;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
