@@ -1,0 +1,300 @@
+static char help[] =
+    "Steady compressible flow (Euler equations) around a body, by implicit steps in pseudo-time.\n"
+    "  -dm_plex_filename <file.msh>: physical groups 1 (wall), 2 (far field), 3 (symmetry); 2 or 3 dimensions\n"
+    "  -flow_mach <0.8>    -flow_angle <1.25>: degrees, from x towards y    -flow_area <1>: of reference\n"
+    "  -flow_order <2>     -flow_limiter <5>: K of Venkatakrishnan's limiter, negative: none\n"
+    "  -flow_units <none,si>: SI units take air at 101,325 Pa and 1.225 kg/m^3\n"
+    "  -flow_cfl <10>  -flow_cfl_max <1e4>  -flow_steps <300>  -flow_rtol <1e-8>\n"
+    "  -flow_restart <file>: written every -flow_restart_steps <50> steps, at the end and after Ctrl-C; gone on from if it is there\n"
+    "  -flow_vtu <file.vtu>: the flow, for ParaView    -flow_walls <file.csv>: pressure coefficient on walls\n"
+    "Linear systems: -ksp_type, -pc_type and all others of PETSc; -dll_append libpetscmcpi.so -pc_type mcpi.\n";
+
+#include <petscsnes.h>
+#include <petscviewer.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "output.h"
+#include "restart.h"
+#include "solver.h"
+
+using namespace flow;
+
+namespace {
+
+struct Options {
+  Conditions conditions;
+  PetscReal  cfl = 10, cfl_max = 1e4, rtol = 1e-8;
+  PetscInt   restart_steps               = 50;
+  char       restart[PETSC_MAX_PATH_LEN] = "";
+  PetscInt   steps                       = 300;
+  char       vtu[PETSC_MAX_PATH_LEN] = "", walls[PETSC_MAX_PATH_LEN] = "";
+};
+
+PetscErrorCode read_options(Options *options)
+{
+  Conditions       &c     = options->conditions;
+  PetscInt          order = 2, units = 0;
+  const char *const names[] = {"none", "si"};
+
+  PetscFunctionBeginUser;
+  PetscOptionsBegin(PETSC_COMM_WORLD, nullptr, "Flow", nullptr);
+  PetscCall(PetscOptionsReal("-flow_mach", "Mach number of the free stream", nullptr, c.mach, &c.mach, nullptr));
+  PetscCall(PetscOptionsReal("-flow_angle", "Angle of attack, degrees", nullptr, c.angle, &c.angle, nullptr));
+  PetscCall(PetscOptionsReal("-flow_area", "Area of reference", nullptr, c.area, &c.area, nullptr));
+  PetscCall(PetscOptionsRangeInt("-flow_order", "Order of the discretization", nullptr, order, &order, nullptr, 1, 2));
+  PetscCall(PetscOptionsReal("-flow_limiter", "K of Venkatakrishnan's limiter", nullptr, c.limiter, &c.limiter, nullptr));
+  PetscCall(PetscOptionsEList("-flow_units", "Units", nullptr, names, 2, names[0], &units, nullptr));
+  PetscCall(PetscOptionsReal("-flow_cfl", "First CFL number", nullptr, options->cfl, &options->cfl, nullptr));
+  PetscCall(PetscOptionsReal("-flow_cfl_max", "Largest CFL number", nullptr, options->cfl_max, &options->cfl_max, nullptr));
+  PetscCall(PetscOptionsReal("-flow_rtol", "Residual to reach, relative to the first", nullptr, options->rtol, &options->rtol, nullptr));
+  PetscCall(PetscOptionsInt("-flow_steps", "Most steps", nullptr, options->steps, &options->steps, nullptr));
+  PetscCall(PetscOptionsString("-flow_vtu", "File for the flow", nullptr, options->vtu, options->vtu, sizeof options->vtu, nullptr));
+  PetscCall(PetscOptionsString("-flow_walls", "File for wall pressures", nullptr, options->walls, options->walls, sizeof options->walls,
+                               nullptr));
+  PetscCall(PetscOptionsString("-flow_restart", "File to go on from", nullptr, options->restart, options->restart, sizeof options->restart,
+                               nullptr));
+  PetscCall(PetscOptionsInt("-flow_restart_steps", "Steps between its writings", nullptr, options->restart_steps, &options->restart_steps,
+                            nullptr));
+  PetscOptionsEnd();
+  c.second_order = order == 2;
+  if (units == 1) {
+    c.rho      = 1.225;
+    c.pressure = 101325.0;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+volatile std::sig_atomic_t interrupted = 0;
+
+void interrupt(int)
+{
+  interrupted = 1;
+}
+
+// One implicit step: (shift diag(waves) + dR/dU) step = -R
+template <int dim> struct Step {
+  Solver<dim> *solver;
+  Vec          start;
+  double       shift;
+
+  static PetscErrorCode function(SNES, Vec U, Vec F, void *context)
+  {
+    const Step                *step  = static_cast<Step *>(context);
+    const std::vector<double> &waves = step->solver->wave_areas();
+    const PetscScalar         *u, *before;
+    PetscScalar               *f;
+    PetscInt                   n;
+
+    PetscFunctionBeginUser;
+    PetscCall(step->solver->residual(U, F));
+    PetscCall(VecGetLocalSize(U, &n));
+    PetscCall(VecGetArrayRead(U, &u));
+    PetscCall(VecGetArrayRead(step->start, &before));
+    PetscCall(VecGetArray(F, &f));
+    for (PetscInt k = 0; k < n; ++k) f[k] += step->shift * waves[k / Solver<dim>::bs] * (u[k] - before[k]); // a rank's own cells come first
+    PetscCall(VecRestoreArray(F, &f));
+    PetscCall(VecRestoreArrayRead(step->start, &before));
+    PetscCall(VecRestoreArrayRead(U, &u));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  static PetscErrorCode jacobian(SNES, Vec U, Mat J, Mat P, void *context)
+  {
+    const Step *step = static_cast<Step *>(context);
+
+    PetscFunctionBeginUser;
+    PetscCall(step->solver->jacobian(U, step->shift, P));
+    if (J != P) {
+      PetscCall(MatAssemblyBegin(J, MAT_FINAL_ASSEMBLY));
+      PetscCall(MatAssemblyEnd(J, MAT_FINAL_ASSEMBLY));
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+};
+
+// Steps until the residual has fallen; the CFL number grows as it falls (switched evolution relaxation), and a step that would leave negative density or
+// pressure is cut, or tried again with a smaller one.
+template <int dim> class March {
+public:
+  March(Solver<dim> &solver, const Mesh &mesh, const Options &options, SNES snes)
+      : solver_(solver), mesh_(mesh), options_(options), snes_(snes)
+  {
+  }
+
+  PetscErrorCode run(Vec U)
+  {
+    Vec       R;
+    Step<dim> context{&solver_, nullptr, 0.0};
+    bool      more = true;
+
+    PetscFunctionBeginUser;
+    PetscCall(VecDuplicate(U, &R));
+    PetscCall(VecDuplicate(U, &context.start));
+    PetscCall(SNESSetFunction(snes_, nullptr, Step<dim>::function, &context));
+    PetscCall(SNESSetJacobian(snes_, nullptr, nullptr, Step<dim>::jacobian, &context));
+    progress_.cfl = options_.cfl;
+    PetscCall(go_on(U));
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, " step        CFL   residual  linear     s       CL         CD\n"));
+    (void)std::signal(SIGINT, interrupt);
+    while (more) {
+      PetscCall(solver_.residual(U, R));
+      PetscCall(solver_.forces(U, &forces_));
+      PetscCall(look(R, &more));
+      if (more) PetscCall(advance(context, U));
+      if (more) ++progress_.step;
+      if (*options_.restart && (!more || progress_.step % options_.restart_steps == 0))
+        PetscCall(WriteRestart(mesh_, U, progress_, options_.restart));
+    }
+    (void)std::signal(SIGINT, SIG_DFL);
+    PetscCall(VecDestroy(&context.start));
+    PetscCall(VecDestroy(&R));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+private:
+  PetscErrorCode go_on(Vec U)
+  {
+    PetscBool there = PETSC_FALSE;
+
+    PetscFunctionBeginUser;
+    if (*options_.restart) PetscCall(PetscTestFile(options_.restart, 'r', &there));
+    PetscCallMPI(MPI_Bcast(&there, 1, MPIU_BOOL, 0, PETSC_COMM_WORLD));
+    if (there) PetscCall(ReadRestart(mesh_, options_.restart, U, &progress_));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  // The CFL number for the residual, and whether to go on
+  PetscErrorCode look(Vec R, bool *more)
+  {
+    constexpr double kGrowth = 1.5, kUrge = 1.1;
+    PetscReal        residual;
+    int              stop = interrupted;
+
+    PetscFunctionBeginUser;
+    PetscCall(VecNorm(R, NORM_2, &residual));
+    PetscCheck(!PetscIsInfOrNanReal(residual), PETSC_COMM_WORLD, PETSC_ERR_FP, "the residual is not finite: use a smaller -flow_cfl");
+    if (progress_.step == 0) progress_.first = residual;
+    if (progress_.last > 0.0 && residual > 0.0)
+      progress_.cfl =
+          std::min<double>(options_.cfl_max, progress_.cfl * std::clamp(kUrge * progress_.last / residual, 1.0 / kGrowth, kGrowth));
+    progress_.last = residual;
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &stop, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
+    if (residual <= options_.rtol * progress_.first)
+      why_ = "converged";
+    else if (stop)
+      why_ = "interrupted";
+    else if (progress_.step >= options_.steps)
+      why_ = "stopped by -flow_steps";
+    *more = why_ == nullptr;
+    if (!*more) PetscCall(print(0));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  PetscErrorCode advance(Step<dim> &context, Vec U)
+  {
+    constexpr double kShortest = 0.05, kLowestCFL = 1e-3;
+    PetscInt         linear = 0, its;
+    double           share;
+    Vec              step;
+
+    PetscFunctionBeginUser;
+    PetscCall(VecDuplicate(U, &step));
+    PetscCall(solver_.stabilize(U));
+    PetscCall(VecCopy(U, context.start));
+    while (true) {
+      context.shift = 1.0 / progress_.cfl;
+      PetscCall(SNESSolve(snes_, nullptr, U));
+      PetscCall(SNESGetLinearSolveIterations(snes_, &its));
+      linear += its;
+      PetscCall(VecWAXPY(step, -1.0, context.start, U));
+      PetscCall(solver_.longest_step(context.start, step, &share));
+      if (share >= kShortest) break;
+      progress_.cfl *= 0.25;
+      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "      density or pressure would become negative: CFL cut to %g\n", progress_.cfl));
+      PetscCheck(progress_.cfl > kLowestCFL, PETSC_COMM_WORLD, PETSC_ERR_CONV_FAILED,
+                 "no step keeps density and pressure positive: look at the mesh and the conditions");
+      PetscCall(VecCopy(context.start, U));
+    }
+    PetscCall(VecWAXPY(U, share, step, context.start));
+    PetscCall(VecDestroy(&step));
+    PetscCall(print(linear));
+    if (share < 1.0) progress_.cfl *= 0.5;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  // Forces are those before the step.
+  PetscErrorCode print(PetscInt linear) const
+  {
+    PetscFunctionBeginUser;
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%5d %10.4g %10.3e %7d %6.1f %10.6f %10.6f%s%s\n", (int)progress_.step, progress_.cfl,
+                          progress_.last / progress_.first, (int)linear, MPI_Wtime() - begin_, forces_.lift, forces_.drag, why_ ? "  " : "",
+                          why_ ? why_ : ""));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  Solver<dim>   &solver_;
+  const Mesh    &mesh_;
+  const Options &options_;
+  SNES           snes_;
+  Progress       progress_;
+  Forces         forces_;
+  const char    *why_   = nullptr; // it ended
+  const double   begin_ = MPI_Wtime();
+};
+
+template <int dim> PetscErrorCode run(const Mesh &mesh, const Options &options)
+{
+  Solver<dim> solver(mesh, options.conditions);
+  SNES        snes;
+  KSP         ksp;
+  Mat         J;
+  Vec         U;
+
+  PetscFunctionBeginUser;
+  PetscCall(DMCreateGlobalVector(mesh.dm, &U));
+  PetscCall(DMCreateMatrix(mesh.dm, &J));
+  PetscCall(SNESCreate(PETSC_COMM_WORLD, &snes));
+  PetscCall(SNESSetType(snes, SNESKSPONLY)); // one linear system a step
+  PetscCall(SNESSetJacobian(snes, J, J, nullptr, nullptr));
+  PetscCall(SNESGetKSP(snes, &ksp));
+  PetscCall(KSPSetTolerances(ksp, 1e-2, PETSC_DEFAULT, PETSC_DEFAULT, 100));
+  PetscCall(SNESSetFromOptions(snes));
+  PetscCall(solver.fill_free_stream(U));
+  PetscCall(March<dim>(solver, mesh, options, snes).run(U));
+  if (*options.vtu) PetscCall(WriteVTU(mesh, U, options.vtu));
+  if (*options.walls) PetscCall(solver.write_walls(U, options.walls));
+  PetscCall(VecDestroy(&U));
+  PetscCall(MatDestroy(&J));
+  PetscCall(SNESDestroy(&snes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode start()
+{
+  Options  options;
+  DM       dm;
+  Mesh     mesh;
+  PetscInt cells = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(read_options(&options));
+  PetscCall(ReadMesh(PETSC_COMM_WORLD, &dm));
+  PetscCall(MeshCreate(&dm, &mesh));
+  for (const Cell &cell : mesh.cells) cells += cell.mine;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &cells, 1, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d dimensions, %d cells\n", mesh.dim, (int)cells));
+  PetscCall(mesh.dim == 2 ? run<2>(mesh, options) : run<3>(mesh, options));
+  PetscCall(MeshDestroy(&mesh));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+  PetscCall(PetscInitialize(&argc, &argv, nullptr, help));
+  PetscCall(start());
+  PetscCall(PetscFinalize());
+  return 0;
+}

@@ -1,0 +1,62 @@
+// NACA 0012 (closed trailing edge), chord 1, in a circle of radius 20: gmsh -2 -setnumber size 0.01 naca0012.geo -o naca0012.msh
+// size: edges on the airfoil; at the nose and the tail a third of it. span: 0 for two dimensions, else one layer of prisms that wide (-3 instead of -2)
+DefineConstant[ size = 0.02, span = 0 ];
+radius = 20;
+half   = Ceil(1.6 / size);
+
+For k In {0 : half}
+  beta = Pi * k / half;
+  x    = 0.5 * (1 + Cos(beta)); // tail to nose, dense at both
+  y    = 0.6 * (0.2969 * Sqrt(Fabs(x)) - 0.1260 * x - 0.3516 * x^2 + 0.2843 * x^3 - 0.1036 * x^4);
+  near = size * (0.35 + 0.65 * Sin(beta));
+  If (k == 0 || k == half)
+    y = 0;
+  EndIf
+  Point(k + 1) = {x, y, 0, near};
+  If (k > 0 && k < half)
+    Point(2 * half + 1 - k) = {x, -y, 0, near};
+  EndIf
+EndFor
+For k In {1 : half}
+  upper[k - 1] = k;
+  lower[k - 1] = half + k;
+EndFor
+upper[half] = half + 1;
+lower[half] = 1;
+Spline(1) = upper[];
+Spline(2) = lower[];
+
+center = newp; Point(center) = {0.5, 0, 0, 1};
+east   = newp; Point(east) = {0.5 + radius, 0, 0, radius / 8};
+north  = newp; Point(north) = {0.5, radius, 0, radius / 8};
+west   = newp; Point(west) = {0.5 - radius, 0, 0, radius / 8};
+south  = newp; Point(south) = {0.5, -radius, 0, radius / 8};
+Circle(11) = {east, center, north};
+Circle(12) = {north, center, west};
+Circle(13) = {west, center, south};
+Circle(14) = {south, center, east};
+
+Curve Loop(1) = {11, 12, 13, 14};
+Curve Loop(2) = {1, 2};
+Plane Surface(1) = {1, 2};
+If (span > 0)
+  sides[] = Extrude {0, 0, span} { Surface{1}; Layers{1}; Recombine; }; // top, volume, then a surface for each curve in the order of the loops
+  Physical Surface("farfield", 2) = {sides[2], sides[3], sides[4], sides[5]};
+  Physical Surface("wall", 1)     = {sides[6], sides[7]};
+  Physical Surface("symmetry", 3) = {1, sides[0]};
+  Physical Volume("fluid", 10)    = {sides[1]};
+Else
+  Physical Curve("wall", 1)     = {1, 2};
+  Physical Curve("farfield", 2) = {11, 12, 13, 14};
+  Physical Surface("fluid", 10) = {1};
+EndIf
+
+// Edges near the airfoil grow slowly with the distance from it.
+Field[1]            = Distance;
+Field[1].CurvesList = {1, 2};
+Field[1].NumPointsPerCurve = 400;
+Field[2]            = MathEval;
+Field[2].F          = Sprintf("%g + 0.12 * F1", size);
+Background Field    = 2;
+Mesh.MshFileVersion = 2.2;
+Mesh.Algorithm      = 6;

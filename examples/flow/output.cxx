@@ -1,0 +1,86 @@
+#include "output.h"
+
+#include <algorithm>
+
+#include "euler.h"
+
+namespace flow {
+namespace {
+
+struct Shown {
+  const char *name;
+  int         components;
+};
+
+// The mesh with the fields that are shown; only a rank's own cells are written
+PetscErrorCode shown_mesh(const Mesh &mesh, DM *dm)
+{
+  const Shown fields[] = {{"density", 1}, {"velocity", mesh.dim}, {"pressure", 1}, {"mach", 1}};
+  DMLabel     label;
+  PetscInt    begin;
+
+  PetscFunctionBeginUser;
+  PetscCall(DMClone(mesh.dm, dm));
+  for (const Shown &field : fields) {
+    PetscFV fv;
+    PetscCall(PetscFVCreate(PetscObjectComm((PetscObject)*dm), &fv));
+    PetscCall(PetscFVSetNumComponents(fv, field.components));
+    PetscCall(PetscFVSetSpatialDimension(fv, mesh.dim));
+    PetscCall(PetscObjectSetName((PetscObject)fv, field.name));
+    PetscCall(DMAddField(*dm, nullptr, (PetscObject)fv));
+    PetscCall(PetscFVDestroy(&fv));
+  }
+  PetscCall(DMCreateDS(*dm));
+  PetscCall(DMCreateLabel(*dm, "vtk"));
+  PetscCall(DMGetLabel(*dm, "vtk", &label));
+  PetscCall(DMPlexGetHeightStratum(*dm, 0, &begin, nullptr));
+  for (std::size_t c = 0; c < mesh.cells.size(); ++c)
+    if (mesh.cells[c].mine) PetscCall(DMLabelSetValue(label, begin + static_cast<PetscInt>(c), 1));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int dim> void show(const PetscScalar *u, PetscScalar *shown)
+{
+  State<dim> state;
+  std::copy_n(u, dim + 2, state.begin());
+  const Primitive<dim> w      = primitive<dim, double>(state);
+  double               speed2 = 0.0;
+  shown[0]                    = w.rho;
+  for (int d = 0; d < dim; ++d) {
+    shown[1 + d] = w.u[d];
+    speed2 += w.u[d] * w.u[d];
+  }
+  shown[dim + 1] = w.p;
+  shown[dim + 2] = std::sqrt(speed2) / sound_speed<dim, double>(w);
+}
+
+} // namespace
+
+PetscErrorCode WriteVTU(const Mesh &mesh, Vec U, const char *file)
+{
+  const int          bs = mesh.bs(), count = bs + 1;
+  DM                 dm;
+  Vec                shown;
+  PetscViewer        viewer;
+  const PetscScalar *u;
+  PetscScalar       *s;
+  PetscInt           n;
+
+  PetscFunctionBeginUser;
+  PetscCall(shown_mesh(mesh, &dm));
+  PetscCall(DMCreateGlobalVector(dm, &shown));
+  PetscCall(VecGetLocalSize(U, &n));
+  PetscCall(VecGetArrayRead(U, &u));
+  PetscCall(VecGetArray(shown, &s));
+  for (PetscInt c = 0; c < n / bs; ++c) mesh.dim == 2 ? show<2>(u + c * bs, s + c * count) : show<3>(u + c * bs, s + c * count);
+  PetscCall(VecRestoreArray(shown, &s));
+  PetscCall(VecRestoreArrayRead(U, &u));
+  PetscCall(PetscViewerVTKOpen(PetscObjectComm((PetscObject)dm), file, FILE_MODE_WRITE, &viewer));
+  PetscCall(VecView(shown, viewer));
+  PetscCall(PetscViewerDestroy(&viewer));
+  PetscCall(VecDestroy(&shown));
+  PetscCall(DMDestroy(&dm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace flow

@@ -1,0 +1,281 @@
+// The flow solver of examples/flow on boxes: what a finite-volume scheme must do on any mesh.
+#include <algorithm>
+#include <memory>
+
+#include "flow/solver.h"
+
+#include "support.h"
+
+using namespace test;
+
+namespace {
+
+// Squares of two triangles or cubes of six tetrahedra with moved vertices; every boundary face is of one kind
+PetscErrorCode create_box(MPI_Comm comm, int dim, flow::Boundary boundary, flow::Mesh *mesh)
+{
+  constexpr int          n[]   = {6, 5, 4};
+  constexpr double       kMove = 0.03, kEdge = 0.15;
+  std::vector<PetscInt>  cells;
+  std::vector<PetscReal> x;
+  PetscMPIInt            rank;
+  DM                     dm;
+  DMLabel                label;
+  const int              layers = dim == 3 ? n[2] : 0;
+  const auto             vertex = [&](const std::array<int, 3> &at) {
+    return static_cast<PetscInt>(at[0] + (n[0] + 1) * (at[1] + (n[1] + 1) * at[2]));
+  };
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
+  for (int k = 0; rank == 0 && k <= layers; ++k)
+    for (int j = 0; j <= n[1]; ++j)
+      for (int i = 0; i <= n[0]; ++i) {
+        const std::array<int, 3> at{i, j, k};
+        const double             number = static_cast<double>(vertex(at));
+        for (int d = 0; d < dim; ++d) x.push_back(kEdge * at[d] + (at[d] > 0 && at[d] < n[d] ? kMove * std::sin(17.0 * number + d) : 0.0));
+        if (i == n[0] || j == n[1] || (dim == 3 && k == layers)) continue;
+        std::array<int, 3> axes{0, 1, 2}; // each order of the axes is a way from one corner to the opposite one
+        int                parity = 0;
+        do {
+          std::array<int, 3>    corner = at;
+          std::vector<PetscInt> cell{vertex(corner)};
+          for (int d = 0; d < dim; ++d) {
+            ++corner[axes[d]];
+            cell.push_back(vertex(corner));
+          }
+          if ((dim == 2) == (parity == 1 || parity == 2)) std::swap(cell[1], cell[2]);
+          cells.insert(cells.end(), cell.begin(), cell.end());
+          parity = (parity + 1) % 4;
+        } while (std::next_permutation(axes.begin(), axes.begin() + dim));
+      }
+  PetscCall(DMPlexCreateFromCellListPetsc(comm, dim, static_cast<PetscInt>(cells.size()) / (dim + 1), static_cast<PetscInt>(x.size()) / dim,
+                                          dim + 1, PETSC_TRUE, cells.data(), dim, x.data(), &dm));
+  PetscCall(DMCreateLabel(dm, "Face Sets"));
+  PetscCall(DMGetLabel(dm, "Face Sets", &label));
+  PetscCall(DMPlexMarkBoundaryFaces(dm, boundary, label));
+  PetscCall(flow::MeshCreate(&dm, mesh));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// A smooth flow that depends on the place only
+template <int dim> flow::State<dim> state_at(const std::array<double, 3> &p, const flow::Primitive<dim> &around, double change)
+{
+  flow::Primitive<dim> w = around;
+  w.rho *= 1.0 + change * std::sin(3.0 * p[0] + p[1]);
+  w.p *= 1.0 + change * std::cos(2.0 * p[1] - p[0] + p[2]);
+  for (int d = 0; d < dim; ++d) w.u[d] += change * std::sin(2.0 * p[d] + d);
+  return flow::conserved<dim, double>(w);
+}
+
+template <int dim> PetscErrorCode fill(const flow::Mesh &mesh, const flow::Primitive<dim> &around, double change, Vec U)
+{
+  PetscScalar *u;
+  PetscInt     k = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(VecGetArray(U, &u));
+  for (const flow::Cell &cell : mesh.cells)
+    if (cell.mine)
+      for (const double value : state_at<dim>(cell.center, around, change)) u[k++] = value;
+  PetscCall(VecRestoreArray(U, &u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// One mesh, its solver and some vectors
+template <int dim> struct Case {
+  flow::Mesh                         mesh;
+  std::unique_ptr<flow::Solver<dim>> solver;
+  OwnedVec                           U, R, other;
+  OwnedMat                           J;
+
+  PetscErrorCode create(MPI_Comm comm, flow::Boundary boundary, const flow::Conditions &conditions)
+  {
+    PetscFunctionBeginUser;
+    PetscCall(create_box(comm, dim, boundary, &mesh));
+    PetscCall(DMSetMatType(mesh.dm, MATBAIJ));
+    PetscCall(DMCreateGlobalVector(mesh.dm, U.out()));
+    PetscCall(VecDuplicate(U, R.out()));
+    PetscCall(VecDuplicate(U, other.out()));
+    PetscCall(DMCreateMatrix(mesh.dm, J.out()));
+    solver = std::make_unique<flow::Solver<dim>>(mesh, conditions);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode destroy()
+  {
+    PetscFunctionBeginUser;
+    U.reset();
+    R.reset();
+    other.reset();
+    J.reset();
+    PetscCall(flow::MeshDestroy(&mesh));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+};
+
+std::vector<flow::Conditions> conditions()
+{
+  std::vector<flow::Conditions> all(3);
+  all[1].second_order = false;
+  all[2].rho          = 1.225; // SI
+  all[2].pressure     = 101325.0;
+  for (flow::Conditions &one : all) one.angle = 20.0;
+  return all;
+}
+
+template <int dim> PetscErrorCode check_free_stream()
+{
+  PetscFunctionBeginUser;
+  for (const flow::Conditions &one : conditions()) {
+    Case<dim> box;
+    PetscReal residual;
+    PetscCall(box.create(PETSC_COMM_WORLD, flow::kFarField, one));
+    PetscCall(box.solver->fill_free_stream(box.U));
+    PetscCall(box.solver->residual(box.U, box.R));
+    PetscCall(VecNorm(box.R, NORM_INFINITY, &residual));
+    const double energy =
+        flow::conserved<dim, double>(box.solver->free_stream())[dim + 1] * flow::sound_speed<dim, double>(box.solver->free_stream());
+    CHECK_LT(residual / energy, 1e-14);
+    PetscCall(box.destroy());
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Inside slip walls mass and energy stay what they are.
+template <int dim> PetscErrorCode check_conservation()
+{
+  PetscFunctionBeginUser;
+  for (const flow::Conditions &one : conditions()) {
+    Case<dim>          box;
+    double             sums[2] = {0.0, 0.0}, sizes[2] = {0.0, 0.0};
+    const PetscScalar *r;
+    PetscInt           n;
+    PetscCall(box.create(PETSC_COMM_WORLD, flow::kWall, one));
+    PetscCall(fill(box.mesh, box.solver->free_stream(), 0.1, box.U));
+    PetscCall(box.solver->residual(box.U, box.R));
+    PetscCall(VecGetLocalSize(box.R, &n));
+    PetscCall(VecGetArrayRead(box.R, &r));
+    for (PetscInt c = 0; c < n / (dim + 2); ++c)
+      for (int k = 0; k < 2; ++k) {
+        sums[k] += r[c * (dim + 2) + (k == 0 ? 0 : dim + 1)];
+        sizes[k] += std::abs(r[c * (dim + 2) + (k == 0 ? 0 : dim + 1)]);
+      }
+    PetscCall(VecRestoreArrayRead(box.R, &r));
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD));
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sizes, 2, MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD));
+    for (int k = 0; k < 2; ++k) {
+      CHECK_LT(0.0, sizes[k]);
+      CHECK_LT(std::abs(sums[k]) / sizes[k], 1e-13);
+    }
+    PetscCall(box.destroy());
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int dim> PetscErrorCode check_jacobian(flow::Boundary boundary)
+{
+  constexpr double kStep = 1e-6;
+  flow::Conditions one;
+  Case<dim>        box;
+  OwnedVec         direction, product, moved;
+  PetscReal        size;
+
+  PetscFunctionBeginUser;
+  one.second_order = false;
+  one.angle        = 20.0;
+  PetscCall(box.create(PETSC_COMM_WORLD, boundary, one));
+  PetscCall(VecDuplicate(box.U, direction.out()));
+  PetscCall(VecDuplicate(box.U, product.out()));
+  PetscCall(VecDuplicate(box.U, moved.out()));
+  PetscCall(fill(box.mesh, box.solver->free_stream(), 0.2, box.U));
+  PetscCall(fill(box.mesh, box.solver->free_stream(), 0.7, direction));
+  PetscCall(box.solver->stabilize(box.U));
+  PetscCall(box.solver->jacobian(box.U, 0.0, box.J));
+  PetscCall(MatMult(box.J, direction, product));
+  PetscCall(VecWAXPY(moved, kStep, direction, box.U));
+  PetscCall(box.solver->residual(moved, box.R));
+  PetscCall(VecWAXPY(moved, -kStep, direction, box.U));
+  PetscCall(box.solver->residual(moved, box.other));
+  PetscCall(VecAXPY(box.R, -1.0, box.other));
+  PetscCall(VecScale(box.R, 0.5 / kStep));
+  PetscCall(VecNorm(product, NORM_2, &size));
+  PetscCall(VecAXPY(product, -1.0, box.R));
+  PetscReal error;
+  PetscCall(VecNorm(product, NORM_2, &error));
+  CHECK_LT(0.0, size);
+  CHECK_LT(error / size, 1e-8);
+  product.reset();
+  direction.reset();
+  moved.reset();
+  PetscCall(box.destroy());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The residual weighted with a function of the place
+template <int dim> PetscErrorCode weighted_residual(MPI_Comm comm, const flow::Conditions &one, double *sum)
+{
+  Case<dim>          box;
+  const PetscScalar *r;
+  PetscInt           k = 0;
+
+  PetscFunctionBeginUser;
+  *sum = 0.0;
+  PetscCall(box.create(comm, flow::kFarField, one));
+  PetscCall(fill(box.mesh, box.solver->free_stream(), 0.2, box.U));
+  PetscCall(box.solver->residual(box.U, box.R));
+  PetscCall(VecGetArrayRead(box.R, &r));
+  for (const flow::Cell &cell : box.mesh.cells)
+    for (int i = 0; cell.mine && i < dim + 2; ++i)
+      *sum += r[k++] * std::sin(5.0 * cell.center[0] + 3.0 * cell.center[1] + cell.center[2] + i);
+  PetscCall(VecRestoreArrayRead(box.R, &r));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sum, 1, MPI_DOUBLE, MPI_SUM, comm));
+  PetscCall(box.destroy());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int dim> PetscErrorCode check_ranks()
+{
+  PetscFunctionBeginUser;
+  for (const flow::Conditions &one : conditions()) {
+    double all, alone;
+    PetscCall(weighted_residual<dim>(PETSC_COMM_WORLD, one, &all));
+    PetscCall(weighted_residual<dim>(PETSC_COMM_SELF, one, &alone));
+    CHECK_LT(std::abs(all - alone), 1e-12 * std::abs(alone));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+TEST(free_stream_is_preserved_on_any_mesh)
+{
+  PetscFunctionBeginUser;
+  PetscCall(check_free_stream<2>());
+  PetscCall(check_free_stream<3>());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(mass_and_energy_are_conserved_between_walls)
+{
+  PetscFunctionBeginUser;
+  PetscCall(check_conservation<2>());
+  PetscCall(check_conservation<3>());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(jacobian_is_the_derivative_of_the_first_order_residual)
+{
+  PetscFunctionBeginUser;
+  for (const flow::Boundary boundary : {flow::kFarField, flow::kWall}) {
+    PetscCall(check_jacobian<2>(boundary));
+    PetscCall(check_jacobian<3>(boundary));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(residual_is_that_of_one_rank)
+{
+  PetscFunctionBeginUser;
+  PetscCall(check_ranks<2>());
+  PetscCall(check_ranks<3>());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
