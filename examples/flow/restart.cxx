@@ -49,6 +49,18 @@ PetscErrorCode numbers_vec(MPI_Comm comm, Vec *numbers)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Without the .info file that PETSc writes beside others
+PetscErrorCode open_file(MPI_Comm comm, const char *file, PetscFileMode mode, PetscViewer *viewer)
+{
+  PetscFunctionBeginUser;
+  PetscCall(PetscViewerCreate(comm, viewer));
+  PetscCall(PetscViewerSetType(*viewer, PETSCVIEWERBINARY));
+  PetscCall(PetscViewerBinarySetSkipInfo(*viewer, PETSC_TRUE));
+  PetscCall(PetscViewerFileSetMode(*viewer, mode));
+  PetscCall(PetscViewerFileSetName(*viewer, file));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 } // namespace
 
 PetscErrorCode WriteRestart(const Mesh &mesh, Vec U, const Progress &progress, const char *file)
@@ -70,7 +82,7 @@ PetscErrorCode WriteRestart(const Mesh &mesh, Vec U, const Progress &progress, c
   for (PetscInt k = 0; rank == 0 && k < kNumbers; ++k) PetscCall(VecSetValue(numbers, k, values[k], INSERT_VALUES));
   PetscCall(VecAssemblyBegin(numbers));
   PetscCall(VecAssemblyEnd(numbers));
-  PetscCall(PetscViewerBinaryOpen(comm, beside.c_str(), FILE_MODE_WRITE, &viewer));
+  PetscCall(open_file(comm, beside.c_str(), FILE_MODE_WRITE, &viewer));
   PetscCall(VecView(numbers, viewer));
   PetscCall(VecView(natural, viewer));
   PetscCall(PetscViewerDestroy(&viewer));
@@ -99,7 +111,7 @@ PetscErrorCode ReadRestart(const Mesh &mesh, const char *file, Vec U, Progress *
   PetscCall(numbers_vec(comm, &numbers));
   PetscCall(VecCreate(comm, &stored));
   PetscCall(VecSetType(stored, VECSTANDARD));
-  PetscCall(PetscViewerBinaryOpen(comm, file, FILE_MODE_READ, &viewer));
+  PetscCall(open_file(comm, file, FILE_MODE_READ, &viewer));
   PetscCall(VecLoad(numbers, viewer));
   PetscCall(VecSetBlockSize(stored, mesh.bs()));
   PetscCall(VecLoad(stored, viewer));
