@@ -155,11 +155,12 @@ public:
 private:
   PetscErrorCode go_on(Vec U)
   {
-    PetscBool there = PETSC_FALSE;
+    PetscBool found = PETSC_FALSE;
 
     PetscFunctionBeginUser;
-    if (*options_.restart) PetscCall(PetscTestFile(options_.restart, 'r', &there));
-    PetscCallMPI(MPI_Bcast(&there, 1, MPIU_BOOL, 0, PETSC_COMM_WORLD));
+    if (*options_.restart) PetscCall(PetscTestFile(options_.restart, 'r', &found));
+    int there = found; // for all what it is for the first rank
+    PetscCallMPI(MPI_Bcast(&there, 1, MPI_INT, 0, PETSC_COMM_WORLD));
     if (there) PetscCall(ReadRestart(mesh_, options_.restart, U, &progress_));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

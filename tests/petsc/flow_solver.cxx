@@ -53,6 +53,8 @@ PetscErrorCode create_box(MPI_Comm comm, int dim, flow::Boundary boundary, flow:
   PetscCall(DMCreateLabel(dm, "Face Sets"));
   PetscCall(DMGetLabel(dm, "Face Sets", &label));
   PetscCall(DMPlexMarkBoundaryFaces(dm, boundary, label));
+  PetscCall(
+      PetscOptionsSetValue(nullptr, "-petscpartitioner_type", "simple")); // others are not there everywhere, or fail with 64-bit indices
   PetscCall(flow::MeshCreate(&dm, mesh));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
