@@ -11,7 +11,7 @@
 #include <string>
 
 #include "halo/epochs.h"
-#include "system.h"
+#include "random_runs.h"
 
 namespace mcpi::test {
 namespace {
@@ -33,13 +33,6 @@ struct Version {
 struct Word {
   unsigned epoch = 0;
   Version  holds;
-};
-
-struct Run {
-  SweepConfig config;
-  Application application;
-  int         its;
-  bool        from_zero;
 };
 
 class Simulation {
@@ -268,39 +261,12 @@ private:
   int                                slow_rank_ = -1;
 };
 
-Run some_run(std::mt19937 &random)
-{
-  constexpr PCMCPISweepType kSweeps[] = {PC_MCPI_SWEEP_FORWARD, PC_MCPI_SWEEP_BACKWARD, PC_MCPI_SWEEP_SYMMETRIC};
-  Run                       run;
-  run.config.sweep           = kSweeps[random() % 3];
-  run.config.shortcuts       = random() % 4 != 0;
-  run.application.omega      = random() % 2 ? 1.0 : 1.3;
-  run.application.transposed = random() % 4 == 0;
-  run.its                    = 1 + static_cast<int>(random() % 3);
-  run.from_zero              = random() % 3 != 0;
-  return run;
-}
-
-// The first thing that went wrong in some random worlds
 std::string simulate(const Mutation &mutation, int worlds)
 {
-  for (int world = 0; world < worlds; ++world) {
-    std::mt19937  random(static_cast<unsigned>(world));
-    const Row     rows = 6 + static_cast<Row>(random() % 12);
-    const Pattern pattern =
-        random_pattern(rows, 1 + static_cast<int>(random() % 2), static_cast<unsigned>(world) + 1); // many edges are one-way
-    const auto       color = greedy_coloring(pattern);
-    std::vector<Row> begins{0};
-    for (const int ranks = 2 + static_cast<int>(random() % 3); static_cast<int>(begins.size()) < ranks;)
-      begins.push_back(std::min(rows, begins.back() + static_cast<Row>(random() % (rows / 2 + 1)))); // some ranks have no rows
-    begins.push_back(rows);
-    std::vector<Run> runs;
-    for (int n = 0; n < 5; ++n) runs.push_back(some_run(random));
-    if (random() % 3 == 0) std::fill(runs.begin(), runs.end(), runs.front());
-    const std::string wrong = Simulation(pattern, color, begins, runs, mutation, static_cast<unsigned>(world)).run();
-    if (!wrong.empty()) return wrong;
-  }
-  return {};
+  return first_wrong(worlds, false,
+                     [&](const Pattern &pattern, const std::vector<int> &color, const std::vector<Row> &begins,
+                         const std::vector<Run> &runs,
+                         unsigned                seed) { return Simulation(pattern, color, begins, runs, mutation, seed).run(); });
 }
 
 TEST(GhostEpochs, AreReadInTheRightVersionAndNobodyWaitsForEver)
@@ -320,7 +286,7 @@ TEST(GhostEpochs, OfAStepAreThoseOfEveryColorThatItReads)
     plan.color_begin.assign(static_cast<std::size_t>(colors) + 1, 0);
     plan.boundary_end.assign(static_cast<std::size_t>(colors), 0);
     for (Row c = 0; c <= colors; ++c) ghost_begin.push_back(10 * c);
-    const auto     run = some_run(random);
+    const auto     run = some_run(random, false);
     const Schedule schedule(plan, run.config, run.application, run.its, run.from_zero);
     const Epochs   epochs(schedule);
     for (int pass = 0; pass < schedule.passes(); ++pass)
