@@ -2,11 +2,26 @@
 
 #include <petscdevice_cuda.h>
 
+#include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "common.h"
 
 namespace bench {
+
+std::vector<Precision> ChosenPrecisions(const std::vector<std::string> &names)
+{
+  std::vector<Precision> chosen;
+  std::copy_if(std::begin(kPrecisions), std::end(kPrecisions), std::back_inserter(chosen),
+               [&](const Precision &precision) { return std::find(names.begin(), names.end(), precision.name) != names.end(); });
+  return chosen;
+}
+
+PCMCPIGatherPrecision GatherPrecision(const std::string &name)
+{
+  return name == "bfp16" ? PC_MCPI_GATHER_PRECISION_BFP16 : PC_MCPI_GATHER_PRECISION_FP32;
+}
 
 PetscErrorCode CreateDevicePC(const VertexGraph &graph, Mat mat, PetscBool coordinates, PC *pc)
 {

@@ -3,6 +3,9 @@
 
 #include <petscpc.h>
 
+#include <string>
+#include <vector>
+
 #include "mesh.h"
 #include "petscmcpi.h"
 
@@ -16,6 +19,10 @@ struct Precision {
 constexpr Precision kPrecisions[] = {{"fp64", PC_MCPI_PRECISION_FP64, 64, 0, 8}, {"fp32", PC_MCPI_PRECISION_FP32, 32, 0, 4},
                                      {"fp16", PC_MCPI_PRECISION_FP16, 16, 0, 4}, {"bf16", PC_MCPI_PRECISION_BF16, 16, 0, 4},
                                      {"int8", PC_MCPI_PRECISION_INT8, 8, 1, 4},  {"int4", PC_MCPI_PRECISION_INT4, 4, 1, 4}};
+
+// Those that are named, in the order above
+std::vector<Precision> ChosenPrecisions(const std::vector<std::string> &names);
+PCMCPIGatherPrecision  GatherPrecision(const std::string &name); // bfp16, else fp32
 
 // On the device; with the vertices' coordinates unless told otherwise. Collective.
 PetscErrorCode CreateDevicePC(const VertexGraph &graph, Mat mat, PetscBool coordinates, PC *pc);

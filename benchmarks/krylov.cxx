@@ -6,7 +6,6 @@ static char help[] =
 #include <petscdevice_cuda.h>
 #include <petscksp.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -104,7 +103,7 @@ PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &
   PetscCall(bench::CreateMatrix(PETSC_COMM_WORLD, graph, bs, MATAIJCUSPARSE, &mat));
   PetscCall(bench::CreateDeviceVecs(mat, &b, &x));
   PetscCall(bench::CreateDevicePC(graph, mat, PETSC_TRUE, &pc));
-  PetscCall(PCMCPISetGatherPrecision(pc, options.gather == "bfp16" ? PC_MCPI_GATHER_PRECISION_BFP16 : PC_MCPI_GATHER_PRECISION_FP32));
+  PetscCall(PCMCPISetGatherPrecision(pc, bench::GatherPrecision(options.gather)));
   PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
   PetscCall(KSPSetType(ksp, KSPFGMRES));
   PetscCall(KSPSetOperators(ksp, mat, mat));
@@ -112,9 +111,8 @@ PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &
   PetscCall(KSPGMRESSetRestart(ksp, kIterations));
   PetscCall(KSPSetTolerances(ksp, 1e-50, 1e-300, 1e300, kIterations));
   PetscCall(KSPSetFromOptions(ksp));
-  for (const bench::Precision &precision : bench::kPrecisions)
-    if (std::find(options.precisions.begin(), options.precisions.end(), precision.name) != options.precisions.end())
-      for (const std::string &its : options.its) PetscCall(time_solver(options, ksp, b, x, precision, std::stoi(its), results));
+  for (const bench::Precision &precision : bench::ChosenPrecisions(options.precisions))
+    for (const std::string &its : options.its) PetscCall(time_solver(options, ksp, b, x, precision, std::stoi(its), results));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(PCDestroy(&pc));
   PetscCall(VecDestroy(&x));

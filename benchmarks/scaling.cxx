@@ -54,7 +54,7 @@ PetscErrorCode time_variants(const Options &options, PetscInt rows, Mat mat, PC 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
   PetscCall(PCMCPISetOffdiagPrecision(pc, precision.type));
-  PetscCall(PCMCPISetGatherPrecision(pc, options.gather == "bfp16" ? PC_MCPI_GATHER_PRECISION_BFP16 : PC_MCPI_GATHER_PRECISION_FP32));
+  PetscCall(PCMCPISetGatherPrecision(pc, bench::GatherPrecision(options.gather)));
   PetscCall(PCSetUp(pc));
   PetscCall(PCMCPIGetColoring(pc, &coloring));
   PetscCall(ISColoringGetColors(coloring, nullptr, &colors, nullptr));
@@ -104,9 +104,8 @@ PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &
     const auto type = std::find(std::begin(names), std::end(names), halo) - std::begin(names);
     PetscCheck(type < 4, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-halo takes auto, sf, nccl and peer");
     if (ranks > 1) PetscCall(PCMCPISetHalo(pc, static_cast<PCMCPIHaloType>(type)));
-    for (const bench::Precision &precision : bench::kPrecisions)
-      if (std::find(options.precisions.begin(), options.precisions.end(), precision.name) != options.precisions.end())
-        PetscCall(time_variants(options, graph.rows(), mat, pc, b, x, precision, halo, results));
+    for (const bench::Precision &precision : bench::ChosenPrecisions(options.precisions))
+      PetscCall(time_variants(options, graph.rows(), mat, pc, b, x, precision, halo, results));
     if (ranks == 1) break;
   }
   PetscCall(PCDestroy(&pc));

@@ -82,7 +82,7 @@ PetscErrorCode time_precision(const Options &options, PC pc, Vec b, Vec x, const
   PetscCall(PCMCPISetGatherPrecision(pc, PC_MCPI_GATHER_PRECISION_FP32)); // fp64 vectors would refuse the other
   PetscCall(PCMCPISetOffdiagPrecision(pc, other));                        // so that the next line is a change
   PetscCall(PCMCPISetOffdiagPrecision(pc, precision.type));
-  PetscCall(PCMCPISetGatherPrecision(pc, gather == "bfp16" ? PC_MCPI_GATHER_PRECISION_BFP16 : PC_MCPI_GATHER_PRECISION_FP32));
+  PetscCall(PCMCPISetGatherPrecision(pc, bench::GatherPrecision(gather)));
   if (attempt > 0) PetscCallCUDA(cudaMalloc(&taken, static_cast<std::size_t>(attempt) * kShift));
   PetscCall(PCSetUp(pc));
   PetscCall(bench::TimeSweep(pc, b, x, options.sweeps, options.repeat, sweep, application));
@@ -148,11 +148,10 @@ PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &
   PetscCall(bench::CreateMatrix(PETSC_COMM_WORLD, graph, bs, MATBAIJ, &mat));
   PetscCall(bench::CreateDeviceVecs(mat, &b, &x));
   PetscCall(bench::CreateDevicePC(graph, mat, options.coordinates, &pc));
-  for (const bench::Precision &precision : bench::kPrecisions)
-    if (std::find(options.precisions.begin(), options.precisions.end(), precision.name) != options.precisions.end())
-      for (const std::string &gather : options.gathers)
-        if (gather == "fp32" || precision.vector < 8)
-          PetscCall(run_precision(options, graph, pc, mat, b, x, bs, precision, gather, read, results));
+  for (const bench::Precision &precision : bench::ChosenPrecisions(options.precisions))
+    for (const std::string &gather : options.gathers)
+      if (gather == "fp32" || precision.vector < 8)
+        PetscCall(run_precision(options, graph, pc, mat, b, x, bs, precision, gather, read, results));
   PetscCall(PCDestroy(&pc));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&b));

@@ -139,7 +139,7 @@ public:
     (void)std::signal(SIGINT, interrupt);
     while (more) {
       PetscCall(solver_.residual(U, R));
-      PetscCall(solver_.forces(U, &forces_));
+      PetscCall(solver_.forces(&forces_));
       PetscCall(look(R, &more));
       if (more) PetscCall(advance(context, U));
       if (more) ++progress_.step;
@@ -201,7 +201,7 @@ private:
 
     PetscFunctionBeginUser;
     PetscCall(VecDuplicate(U, &step));
-    PetscCall(solver_.stabilize(U));
+    solver_.stabilize();
     PetscCall(VecCopy(U, context.start));
     while (true) {
       context.shift = 1.0 / progress_.cfl;
@@ -266,7 +266,7 @@ template <int dim> PetscErrorCode run(const Mesh &mesh, const Options &options)
   PetscCall(solver.fill_free_stream(U));
   PetscCall(March<dim>(solver, mesh, options, snes).run(U));
   if (*options.vtu) PetscCall(WriteVTU(mesh, U, options.vtu));
-  if (*options.walls) PetscCall(solver.write_walls(U, options.walls));
+  if (*options.walls) PetscCall(solver.write_walls(options.walls));
   PetscCall(VecDestroy(&U));
   PetscCall(MatDestroy(&J));
   PetscCall(SNESDestroy(&snes));

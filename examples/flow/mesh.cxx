@@ -31,7 +31,7 @@ PetscErrorCode distribute(DM *dm, std::vector<PetscInt> *numbers)
     PetscCall(PetscSFBcastEnd(moved, MPIU_INT, before.data(), after.data(), MPI_REPLACE));
     PetscCall(PetscSFDestroy(&moved));
     PetscCall(DMPlexGetHeightStratum(parallel, 0, &c_begin, &c_end));
-    before = after;
+    before = std::move(after);
     PetscCall(DMDestroy(dm));
     *dm = parallel;
   }

@@ -19,7 +19,6 @@ PetscErrorCode natural_order(const Mesh &mesh, Vec U, Vec *natural, VecScatter *
   std::vector<PetscInt> numbers;
   PetscInt              size;
   IS                    mine;
-  Vec                   local;
 
   PetscFunctionBeginUser;
   for (const Cell &cell : mesh.cells)
@@ -32,9 +31,7 @@ PetscErrorCode natural_order(const Mesh &mesh, Vec U, Vec *natural, VecScatter *
   PetscCall(VecGetLocalSize(U, &size));
   PetscCheck(static_cast<std::size_t>(size) == numbers.size() * mesh.bs(), PETSC_COMM_SELF, PETSC_ERR_PLIB, "vector and mesh differ");
   PetscCall(ISCreateBlock(comm, mesh.bs(), static_cast<PetscInt>(numbers.size()), numbers.data(), PETSC_COPY_VALUES, &mine));
-  PetscCall(VecDuplicate(U, &local));
-  PetscCall(VecScatterCreate(local, nullptr, *natural, mine, scatter));
-  PetscCall(VecDestroy(&local));
+  PetscCall(VecScatterCreate(U, nullptr, *natural, mine, scatter));
   PetscCall(ISDestroy(&mine));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -216,7 +216,7 @@ template <int dim> PetscErrorCode Solver<dim>::exchange_gradients()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Linear inside the cell, unless that leaves density or pressure near zero
+// Linear inside the cell (of first order: constant, with gradients of zero), unless that leaves density or pressure near zero
 template <int dim> Primitive<dim> Solver<dim>::at(PetscInt cell, const Vector<dim> &point) const
 {
   constexpr double       kLeast = 0.1;
@@ -230,7 +230,14 @@ template <int dim> Primitive<dim> Solver<dim>::at(PetscInt cell, const Vector<di
 
 template <int dim> double Solver<dim>::wall_pressure(const Face &face) const
 {
-  return conditions_.second_order ? at(face.left, vector(face.center)).p : w_[face.left].p;
+  return at(face.left, vector(face.center)).p;
+}
+
+template <int dim> double Solver<dim>::dynamic_pressure() const
+{
+  double speed2 = 0.0;
+  for (const double u : free_stream_.u) speed2 += u * u;
+  return 0.5 * free_stream_.rho * speed2;
 }
 
 template <int dim> PetscErrorCode Solver<dim>::residual(Vec U, Vec R)
@@ -246,7 +253,7 @@ template <int dim> PetscErrorCode Solver<dim>::residual(Vec U, Vec R)
   PetscCall(VecGetArray(local, &r));
   for (const Face &face : mesh_.faces) {
     const Vector<dim> n = vector(face.normal), point = vector(face.center);
-    const auto        side = [&](PetscInt cell) { return conditions_.second_order ? at(cell, point) : w_[cell]; };
+    const auto        side = [&](PetscInt cell) { return at(cell, point); };
     State<dim>        F;
     if (face.right >= 0)
       F = roe_flux<dim, double>(side(face.left), side(face.right), n);
@@ -316,10 +323,8 @@ template <int dim> PetscErrorCode Solver<dim>::jacobian(Vec U, double shift, Mat
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-template <int dim> PetscErrorCode Solver<dim>::stabilize(Vec U)
+template <int dim> void Solver<dim>::stabilize()
 {
-  PetscFunctionBeginUser;
-  PetscCall(load(U));
   std::fill(wave_areas_.begin(), wave_areas_.end(), 0.0);
   for (const Face &face : mesh_.faces) {
     const Vector<dim> n     = vector(face.normal);
@@ -328,7 +333,6 @@ template <int dim> PetscErrorCode Solver<dim>::stabilize(Vec U)
     wave_areas_[face.left] += waves;
     if (face.right >= 0) wave_areas_[face.right] += waves;
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 template <int dim> PetscErrorCode Solver<dim>::longest_step(Vec U, Vec step, double *share) const
@@ -359,37 +363,29 @@ template <int dim> PetscErrorCode Solver<dim>::longest_step(Vec U, Vec step, dou
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-template <int dim> PetscErrorCode Solver<dim>::forces(Vec U, Forces *forces)
+template <int dim> PetscErrorCode Solver<dim>::forces(Forces *forces) const
 {
   double sums[2] = {0.0, 0.0}; // along x and y
-  double speed2  = 0.0;
 
   PetscFunctionBeginUser;
-  PetscCall(load(U));
-  if (conditions_.second_order) PetscCall(find_gradients());
   for (const Face &face : mesh_.faces)
     if (face.boundary == kWall && mesh_.cells[face.left].mine)
       for (int d = 0; d < 2; ++d) sums[d] += (wall_pressure(face) - free_stream_.p) * face.normal[d] * face.area;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, PetscObjectComm((PetscObject)U)));
-  for (const double u : free_stream_.u) speed2 += u * u;
-  const double unit = 0.5 * free_stream_.rho * speed2 * conditions_.area, c = free_stream_.u[0] / std::sqrt(speed2),
-               s = free_stream_.u[1] / std::sqrt(speed2);
-  forces->lift   = (c * sums[1] - s * sums[0]) / unit;
-  forces->drag   = (c * sums[0] + s * sums[1]) / unit;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, PetscObjectComm((PetscObject)mesh_.dm)));
+  const double unit = dynamic_pressure() * conditions_.area, speed = std::sqrt(2.0 * dynamic_pressure() / free_stream_.rho),
+               c = free_stream_.u[0] / speed, s = free_stream_.u[1] / speed;
+  forces->lift = (c * sums[1] - s * sums[0]) / unit;
+  forces->drag = (c * sums[0] + s * sums[1]) / unit;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-template <int dim> PetscErrorCode Solver<dim>::write_walls(Vec U, const char *file)
+template <int dim> PetscErrorCode Solver<dim>::write_walls(const char *file) const
 {
-  const MPI_Comm comm   = PetscObjectComm((PetscObject)U);
-  double         speed2 = 0.0;
+  const MPI_Comm comm = PetscObjectComm((PetscObject)mesh_.dm);
   std::string    text;
   PetscViewer    viewer;
 
   PetscFunctionBeginUser;
-  PetscCall(load(U));
-  if (conditions_.second_order) PetscCall(find_gradients());
-  for (const double u : free_stream_.u) speed2 += u * u;
   for (const Face &face : mesh_.faces) {
     if (face.boundary != kWall || !mesh_.cells[face.left].mine) continue;
     char number[32];
@@ -397,7 +393,7 @@ template <int dim> PetscErrorCode Solver<dim>::write_walls(Vec U, const char *fi
       (void)std::snprintf(number, sizeof number, "%.8g,", face.center[d]);
       text += number;
     }
-    (void)std::snprintf(number, sizeof number, "%.8g\n", (wall_pressure(face) - free_stream_.p) / (0.5 * free_stream_.rho * speed2));
+    (void)std::snprintf(number, sizeof number, "%.8g\n", (wall_pressure(face) - free_stream_.p) / dynamic_pressure());
     text += number;
   }
   PetscCall(PetscViewerASCIIOpen(comm, file, &viewer));

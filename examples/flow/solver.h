@@ -34,14 +34,15 @@ public:
   PetscErrorCode residual(Vec U, Vec R);
   // Derivatives of the first-order residual, exact, plus shift times what stabilize() has found
   PetscErrorCode jacobian(Vec U, double shift, Mat J);
-  // Sum of wave speed times area over the faces of each cell: volume over a time step of CFL number 1
-  PetscErrorCode             stabilize(Vec U);
-  const std::vector<double> &wave_areas() const { return wave_areas_; }
   // The largest share of a step that leaves density and pressure positive, by a margin
   PetscErrorCode longest_step(Vec U, Vec step, double *share) const;
-  PetscErrorCode forces(Vec U, Forces *forces);
+  // The rest belongs to the flow whose residual was found last.
+  // Sum of wave speed times area over the faces of each cell: volume over a time step of CFL number 1
+  void                       stabilize();
+  const std::vector<double> &wave_areas() const { return wave_areas_; }
+  PetscErrorCode             forces(Forces *forces) const;
   // Pressure coefficient on the walls: a line "x,y[,z],cp" each. Collective
-  PetscErrorCode write_walls(Vec U, const char *file);
+  PetscErrorCode write_walls(const char *file) const;
 
 private:
   using Gradient = std::array<Vector<dim>, bs>; // of density, velocity, pressure
@@ -52,6 +53,7 @@ private:
   void           limit(PetscInt cell, const std::array<double, bs> &low, const std::array<double, bs> &high, Gradient &gradient) const;
   Primitive<dim> at(PetscInt cell, const Vector<dim> &point) const;
   double         wall_pressure(const Face &face) const;
+  double         dynamic_pressure() const; // of the free stream
 
   static std::array<double, bs> list(const Primitive<dim> &w);
   static Primitive<dim>         from_list(const std::array<double, bs> &q);

@@ -163,7 +163,7 @@ PetscErrorCode Solver::create_backend(const Settings &settings)
 
 PetscErrorCode Solver::create_halo(const Settings &settings)
 {
-  PetscInt counts[] = {plan().ghosts, BlockGraphIsSymmetric(graph_) ? 0 : 1};
+  PetscInt counts[] = {plan().ghosts, on_device() && !BlockGraphIsSymmetric(graph_)};
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, counts, 2, MPIU_INT, MPI_MAX, graph_.comm));
