@@ -4,6 +4,7 @@ static char help[] =
     "  -flow_mach <0.8>    -flow_angle <1.25>: degrees, from x towards y    -flow_area <1>: of reference\n"
     "  -flow_order <2>     -flow_limiter <5>: K of Venkatakrishnan's limiter, negative: none\n"
     "  -flow_units <none,si>: SI units take air at 101,325 Pa and 1.225 kg/m^3\n"
+    "  -flow_start <0.05>: of the first residual, to be reached with first order before the second is taken; 1: second at once\n"
     "  -flow_cfl <10>  -flow_cfl_max <1e4>  -flow_steps <300>  -flow_rtol <1e-8>\n"
     "  -flow_restart <file>: written every -flow_restart_steps <50> steps, at the end and after Ctrl-C; gone on from if it is there\n"
     "  -flow_vtu <file.vtu>: the flow, for ParaView    -flow_walls <file.csv>: pressure coefficient on walls\n"
@@ -25,7 +26,7 @@ namespace {
 
 struct Options {
   Conditions conditions;
-  PetscReal  cfl = 10, cfl_max = 1e4, rtol = 1e-8;
+  PetscReal  cfl = 10, cfl_max = 1e4, rtol = 1e-8, start = 0.05;
   PetscInt   restart_steps               = 50;
   char       restart[PETSC_MAX_PATH_LEN] = "";
   PetscInt   steps                       = 300;
@@ -49,6 +50,7 @@ PetscErrorCode read_options(Options *options)
   PetscCall(PetscOptionsReal("-flow_cfl", "First CFL number", nullptr, options->cfl, &options->cfl, nullptr));
   PetscCall(PetscOptionsReal("-flow_cfl_max", "Largest CFL number", nullptr, options->cfl_max, &options->cfl_max, nullptr));
   PetscCall(PetscOptionsReal("-flow_rtol", "Residual to reach, relative to the first", nullptr, options->rtol, &options->rtol, nullptr));
+  PetscCall(PetscOptionsReal("-flow_start", "Residual to reach with first order", nullptr, options->start, &options->start, nullptr));
   PetscCall(PetscOptionsInt("-flow_steps", "Most steps", nullptr, options->steps, &options->steps, nullptr));
   PetscCall(PetscOptionsString("-flow_vtu", "File for the flow", nullptr, options->vtu, options->vtu, sizeof options->vtu, nullptr));
   PetscCall(PetscOptionsString("-flow_walls", "File for wall pressures", nullptr, options->walls, options->walls, sizeof options->walls,
@@ -81,11 +83,12 @@ template <int dim> struct Step {
 
   static PetscErrorCode function(SNES, Vec U, Vec F, void *context)
   {
-    const Step                *step  = static_cast<Step *>(context);
-    const std::vector<double> &waves = step->solver->wave_areas();
-    const PetscScalar         *u, *before;
-    PetscScalar               *f;
-    PetscInt                   n;
+    const Step                  *step  = static_cast<Step *>(context);
+    const std::vector<double>   &waves = step->solver->wave_areas();
+    const std::vector<PetscInt> &mine  = step->solver->mesh().mine;
+    const PetscScalar           *u, *before;
+    PetscScalar                 *f;
+    PetscInt                     n;
 
     PetscFunctionBeginUser;
     PetscCall(step->solver->residual(U, F));
@@ -93,7 +96,7 @@ template <int dim> struct Step {
     PetscCall(VecGetArrayRead(U, &u));
     PetscCall(VecGetArrayRead(step->start, &before));
     PetscCall(VecGetArray(F, &f));
-    for (PetscInt k = 0; k < n; ++k) f[k] += step->shift * waves[k / Solver<dim>::bs] * (u[k] - before[k]); // a rank's own cells come first
+    for (PetscInt k = 0; k < n; ++k) f[k] += step->shift * waves[mine[k / Solver<dim>::bs]] * (u[k] - before[k]);
     PetscCall(VecRestoreArray(F, &f));
     PetscCall(VecRestoreArrayRead(step->start, &before));
     PetscCall(VecRestoreArrayRead(U, &u));
@@ -135,12 +138,12 @@ public:
     PetscCall(SNESSetJacobian(snes_, nullptr, nullptr, Step<dim>::jacobian, &context));
     progress_.cfl = options_.cfl;
     PetscCall(go_on(U));
+    solver_.set_second_order(progress_.order == 2);
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, " step        CFL   residual  linear     s       CL         CD\n"));
     (void)std::signal(SIGINT, interrupt);
     while (more) {
-      PetscCall(solver_.residual(U, R));
-      PetscCall(solver_.forces(&forces_));
-      PetscCall(look(R, &more));
+      PetscCall(measure(U, R));
+      PetscCall(look(&more));
       if (more) PetscCall(advance(context, U));
       if (more) ++progress_.step;
       if (*options_.restart && (!more || progress_.step % options_.restart_steps == 0))
@@ -165,17 +168,53 @@ private:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  // The CFL number for the residual, and whether to go on
-  PetscErrorCode look(Vec R, bool *more)
+  // The residual; of second order once that of first order has fallen, which finds the large features of the flow in fewer steps
+  PetscErrorCode measure(Vec U, Vec R)
   {
-    constexpr double kGrowth = 1.5, kUrge = 1.1;
-    PetscReal        residual;
-    int              stop = interrupted;
+    PetscFunctionBeginUser;
+    PetscCall(solver_.residual(U, R));
+    PetscCall(VecNorm(R, NORM_2, &residual_));
+    if (progress_.step == 0) progress_.first = residual_;
+    if (progress_.order == 1 && options_.conditions.second_order && residual_ <= options_.start * progress_.first) {
+      progress_.order = 2;
+      progress_.last  = 0.0;
+      solver_.set_second_order(true);
+      PetscCall(solver_.residual(U, R));
+      PetscCall(VecNorm(R, NORM_2, &residual_));
+    }
+    PetscCheck(!PetscIsInfOrNanReal(residual_), PETSC_COMM_WORLD, PETSC_ERR_FP, "the residual is not finite: use a smaller -flow_cfl");
+    PetscCall(solver_.forces(&forces_));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  // A limiter may switch back and forth for ever; kept as it is, it lets the residual fall.
+  PetscErrorCode calm()
+  {
+    constexpr double   kLate = 0.1, kProgress = 0.9;
+    constexpr PetscInt kPatience = 15;
 
     PetscFunctionBeginUser;
-    PetscCall(VecNorm(R, NORM_2, &residual));
-    PetscCheck(!PetscIsInfOrNanReal(residual), PETSC_COMM_WORLD, PETSC_ERR_FP, "the residual is not finite: use a smaller -flow_cfl");
-    if (progress_.step == 0) progress_.first = residual;
+    if (frozen_ || progress_.order == 1 || residual_ > kLate * progress_.first) PetscFunctionReturn(PETSC_SUCCESS);
+    if (residual_ < kProgress * least_) {
+      least_      = residual_;
+      least_step_ = progress_.step;
+    } else if (progress_.step >= least_step_ + kPatience) {
+      frozen_ = true;
+      solver_.freeze_limiter();
+      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "      no lower residual in %d steps: limiter frozen\n", (int)kPatience));
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  // The CFL number for the residual, and whether to go on
+  PetscErrorCode look(bool *more)
+  {
+    constexpr double kGrowth = 1.5, kUrge = 1.1;
+    const PetscReal  residual = residual_;
+    int              stop     = interrupted;
+
+    PetscFunctionBeginUser;
+    PetscCall(calm());
     if (progress_.last > 0.0 && residual > 0.0)
       progress_.cfl =
           std::min<double>(options_.cfl_max, progress_.cfl * std::clamp(kUrge * progress_.last / residual, 1.0 / kGrowth, kGrowth));
@@ -240,8 +279,11 @@ private:
   SNES           snes_;
   Progress       progress_;
   Forces         forces_;
-  const char    *why_   = nullptr; // it ended
-  const double   begin_ = MPI_Wtime();
+  PetscReal      residual_ = 0.0, least_ = PETSC_MAX_REAL; // least since second order
+  PetscInt       least_step_ = 0;
+  bool           frozen_     = false;
+  const char    *why_        = nullptr; // it ended
+  const double   begin_      = MPI_Wtime();
 };
 
 template <int dim> PetscErrorCode run(const Mesh &mesh, const Options &options)
@@ -278,15 +320,15 @@ PetscErrorCode start()
   Options  options;
   DM       dm;
   Mesh     mesh;
-  PetscInt cells = 0;
+  PetscInt vertices = 0;
 
   PetscFunctionBeginUser;
   PetscCall(read_options(&options));
   PetscCall(ReadMesh(PETSC_COMM_WORLD, &dm));
   PetscCall(MeshCreate(&dm, &mesh));
-  for (const Cell &cell : mesh.cells) cells += cell.mine;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &cells, 1, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d dimensions, %d cells\n", mesh.dim, (int)cells));
+  vertices = static_cast<PetscInt>(mesh.mine.size());
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &vertices, 1, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d dimensions, %d vertices\n", mesh.dim, (int)vertices));
   PetscCall(mesh.dim == 2 ? run<2>(mesh, options) : run<3>(mesh, options));
   PetscCall(MeshDestroy(&mesh));
   PetscFunctionReturn(PETSC_SUCCESS);

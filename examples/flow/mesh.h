@@ -1,4 +1,4 @@
-// An unstructured mesh on DMPlex as a finite-volume solver sees it: cells, and faces between them.
+// An unstructured mesh on DMPlex as a node-centered finite-volume solver sees it: the median dual, whose cells surround the vertices.
 #pragma once
 
 #include <petscdmplex.h>
@@ -15,27 +15,30 @@ namespace flow {
 // Physical groups of the .msh file
 enum Boundary { kInside = 0, kWall = 1, kFarField = 2, kSymmetry = 3 };
 
+// What separates the dual cells of an edge's vertices, or a vertex's part of a boundary face
 struct Face {
   PetscInt              left, right; // local cells; right is -1 on a boundary
   int                   boundary;
   double                area;
-  std::array<double, 3> normal, center; // of unit length, from left to right
+  std::array<double, 3> normal, center; // of unit length, from left to right; where fluxes are taken
 };
 
+// The dual cell of a vertex
 struct Cell {
   double                volume;
-  std::array<double, 3> center;
+  std::array<double, 3> center; // the vertex
   PetscInt              global; // number over all ranks
   PetscInt              number; // in the mesh before it was distributed
   bool                  mine;
 };
 
 struct Mesh {
-  DM                dm        = nullptr; // bs unknowns a cell, one layer of other ranks' cells
-  DM                gradients = nullptr; // the same with bs*dim
-  int               dim       = 0;
-  std::vector<Cell> cells;
-  std::vector<Face> faces; // of all cells that are mine
+  DM                    dm        = nullptr; // bs unknowns a vertex, one layer of other ranks' vertices
+  DM                    gradients = nullptr; // the same with bs*dim
+  int                   dim       = 0;
+  std::vector<Cell>     cells;
+  std::vector<PetscInt> mine;  // local numbers of a rank's own cells, in the order of global vectors
+  std::vector<Face>     faces; // of all cells that are mine
 
   int bs() const { return dim + 2; }
 };

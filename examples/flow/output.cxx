@@ -1,6 +1,9 @@
 #include "output.h"
 
 #include <algorithm>
+#include <iterator>
+
+#include <petscsf.h>
 
 #include "euler.h"
 
@@ -15,27 +18,43 @@ struct Shown {
 // The mesh with the fields that are shown; only a rank's own cells are written
 PetscErrorCode shown_mesh(const Mesh &mesh, DM *dm)
 {
-  const Shown fields[] = {{"density", 1}, {"velocity", mesh.dim}, {"pressure", 1}, {"mach", 1}};
-  DMLabel     label;
-  PetscInt    begin;
+  const Shown     fields[] = {{"density", 1}, {"velocity", mesh.dim}, {"pressure", 1}, {"mach", 1}};
+  PetscInt        begin, end, chart[2], field = 0;
+  PetscSection    section;
+  PetscSF         points;
+  DMLabel         label;
+  const PetscInt *leaf;
+  PetscInt        leaves;
 
   PetscFunctionBeginUser;
   PetscCall(DMClone(mesh.dm, dm));
-  for (const Shown &field : fields) {
-    PetscFV fv;
-    PetscCall(PetscFVCreate(PetscObjectComm((PetscObject)*dm), &fv));
-    PetscCall(PetscFVSetNumComponents(fv, field.components));
-    PetscCall(PetscFVSetSpatialDimension(fv, mesh.dim));
-    PetscCall(PetscObjectSetName((PetscObject)fv, field.name));
-    PetscCall(DMAddField(*dm, nullptr, (PetscObject)fv));
-    PetscCall(PetscFVDestroy(&fv));
+  PetscCall(DMPlexGetChart(*dm, &chart[0], &chart[1]));
+  PetscCall(DMPlexGetDepthStratum(*dm, 0, &begin, &end));
+  PetscCall(PetscSectionCreate(PetscObjectComm((PetscObject)*dm), &section));
+  PetscCall(PetscSectionSetNumFields(section, static_cast<PetscInt>(std::size(fields))));
+  PetscCall(PetscSectionSetChart(section, chart[0], chart[1]));
+  for (const Shown &shown : fields) {
+    PetscCall(PetscSectionSetFieldName(section, field, shown.name));
+    PetscCall(PetscSectionSetFieldComponents(section, field, shown.components));
+    for (PetscInt v = begin; v < end; ++v) {
+      PetscCall(PetscSectionSetFieldDof(section, v, field, shown.components));
+      PetscCall(PetscSectionAddDof(section, v, shown.components));
+    }
+    ++field;
   }
-  PetscCall(DMCreateDS(*dm));
+  PetscCall(PetscSectionSetUp(section));
+  PetscCall(DMSetLocalSection(*dm, section));
+  PetscCall(PetscSectionDestroy(&section));
   PetscCall(DMCreateLabel(*dm, "vtk"));
   PetscCall(DMGetLabel(*dm, "vtk", &label));
-  PetscCall(DMPlexGetHeightStratum(*dm, 0, &begin, nullptr));
-  for (std::size_t c = 0; c < mesh.cells.size(); ++c)
-    if (mesh.cells[c].mine) PetscCall(DMLabelSetValue(label, begin + static_cast<PetscInt>(c), 1));
+  PetscCall(DMPlexGetHeightStratum(*dm, 0, &begin, &end));
+  for (PetscInt c = begin; c < end; ++c) PetscCall(DMLabelSetValue(label, c, 1));
+  PetscCall(DMGetPointSF(*dm, &points));
+  PetscCall(PetscSFGetGraph(points, nullptr, &leaves, &leaf, nullptr));
+  for (PetscInt k = 0; k < leaves; ++k) {
+    const PetscInt point = leaf ? leaf[k] : k;
+    if (point >= begin && point < end) PetscCall(DMLabelClearValue(label, point, 1));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -69,6 +88,7 @@ PetscErrorCode WriteVTU(const Mesh &mesh, Vec U, const char *file)
   PetscFunctionBeginUser;
   PetscCall(shown_mesh(mesh, &dm));
   PetscCall(DMCreateGlobalVector(dm, &shown));
+  PetscCall(PetscObjectSetName((PetscObject)shown, "")); // stands before every field's name
   PetscCall(VecGetLocalSize(U, &n));
   PetscCall(VecGetArrayRead(U, &u));
   PetscCall(VecGetArray(shown, &s));

@@ -7,7 +7,7 @@
 
 namespace flow {
 
-// Density, velocity, pressure and Mach number of every cell, for ParaView. Collective.
+// Density, velocity, pressure and Mach number of every vertex, for ParaView. Collective.
 PetscErrorCode WriteVTU(const Mesh &mesh, Vec U, const char *file);
 
 } // namespace flow

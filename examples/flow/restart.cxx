@@ -10,7 +10,7 @@
 namespace flow {
 namespace {
 
-constexpr PetscInt kNumbers = 4; // of Progress
+constexpr PetscInt kNumbers = 5; // of Progress
 
 // A vector in the order of the mesh file's cells, and the way there
 PetscErrorCode natural_order(const Mesh &mesh, Vec U, Vec *natural, VecScatter *scatter)
@@ -62,13 +62,14 @@ PetscErrorCode open_file(MPI_Comm comm, const char *file, PetscFileMode mode, Pe
 
 PetscErrorCode WriteRestart(const Mesh &mesh, Vec U, const Progress &progress, const char *file)
 {
-  const MPI_Comm    comm             = PetscObjectComm((PetscObject)U);
-  const std::string beside           = std::string(file) + ".part";
-  const double      values[kNumbers] = {static_cast<double>(progress.step), progress.cfl, progress.first, progress.last};
-  Vec               natural, numbers;
-  VecScatter        scatter;
-  PetscViewer       viewer;
-  PetscMPIInt       rank;
+  const MPI_Comm    comm        = PetscObjectComm((PetscObject)U);
+  const std::string beside      = std::string(file) + ".part";
+  const double values[kNumbers] = {static_cast<double>(progress.step), static_cast<double>(progress.order), progress.cfl, progress.first,
+                                   progress.last};
+  Vec          natural, numbers;
+  VecScatter   scatter;
+  PetscViewer  viewer;
+  PetscMPIInt  rank;
 
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_rank(comm, &rank));
@@ -127,7 +128,7 @@ PetscErrorCode ReadRestart(const Mesh &mesh, const char *file, Vec U, Progress *
     PetscCall(VecRestoreArrayRead(numbers, &n));
   }
   PetscCallMPI(MPI_Bcast(values, kNumbers, MPI_DOUBLE, 0, comm));
-  *progress = {static_cast<PetscInt>(values[0]), values[1], values[2], values[3]};
+  *progress = {static_cast<PetscInt>(values[0]), static_cast<PetscInt>(values[1]), values[2], values[3], values[4]};
   PetscCall(VecDestroy(&stored));
   PetscCall(VecDestroy(&numbers));
   PetscCall(VecScatterDestroy(&scatter));

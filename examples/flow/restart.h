@@ -8,7 +8,7 @@
 namespace flow {
 
 struct Progress {
-  PetscInt step = 0;
+  PetscInt step = 0, order = 1;
   double   cfl = 0.0, first = 0.0, last = 0.0; // residuals
 };
 

@@ -2,45 +2,17 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <string>
 
 #include "dual.h"
 
 namespace flow {
 
-template <int dim> Vector<dim> Solver<dim>::vector(const std::array<double, 3> &v)
-{
-  Vector<dim> result;
-  std::copy_n(v.begin(), dim, result.begin());
-  return result;
-}
-
-template <int dim> Vector<dim> Solver<dim>::center(PetscInt cell) const
-{
-  return vector(mesh_.cells[cell].center);
-}
-
-template <int dim> std::array<double, Solver<dim>::bs> Solver<dim>::list(const Primitive<dim> &w)
-{
-  std::array<double, bs> q;
-  q[0] = w.rho;
-  std::copy_n(w.u.begin(), dim, q.begin() + 1);
-  q[dim + 1] = w.p;
-  return q;
-}
-
-template <int dim> Primitive<dim> Solver<dim>::from_list(const std::array<double, bs> &q)
-{
-  Primitive<dim> w;
-  w.rho = q[0];
-  std::copy_n(q.begin() + 1, dim, w.u.begin());
-  w.p = q[dim + 1];
-  return w;
-}
-
 template <int dim>
 Solver<dim>::Solver(const Mesh &mesh, const Conditions &conditions)
-    : mesh_(mesh), conditions_(conditions), w_(mesh.cells.size()), gradients_(mesh.cells.size()), wave_areas_(mesh.cells.size())
+    : mesh_(mesh), conditions_(conditions), w_(mesh.cells.size()), gradients_(mesh.cells.size()), wave_areas_(mesh.cells.size()),
+      shares_(mesh.cells.size()), second_order_(conditions.second_order)
 {
   constexpr double kDegrees = M_PI / 180.0;
   const double     speed    = conditions.mach * std::sqrt(kGamma * conditions.pressure / conditions.rho);
@@ -49,6 +21,16 @@ Solver<dim>::Solver(const Mesh &mesh, const Conditions &conditions)
   free_stream_.u.fill(0.0);
   free_stream_.u[0] = speed * std::cos(conditions.angle * kDegrees);
   free_stream_.u[1] = speed * std::sin(conditions.angle * kDegrees);
+
+  std::map<PetscInt, Vector<dim>> normals;
+  for (const Face &face : mesh.faces)
+    if (face.boundary == kSymmetry && mesh.cells[face.left].mine) {
+      const Vector<dim> n          = vector(face.normal);
+      const auto [known, is_first] = normals.emplace(face.left, n);
+      if (!is_first && dot<dim, double>(known->second, n) < 0.999) known->second.fill(0.0); // where planes meet: no one mirror
+    }
+  for (const auto &[cell, normal] : normals)
+    if (dot<dim, double>(normal, normal) > 0.0) symmetric_.emplace_back(cell, normal);
 }
 
 template <int dim> PetscErrorCode Solver<dim>::fill_free_stream(Vec U) const
@@ -63,6 +45,12 @@ template <int dim> PetscErrorCode Solver<dim>::fill_free_stream(Vec U) const
   for (PetscInt k = 0; k < n; ++k) u[k] = state[k % bs];
   PetscCall(VecRestoreArray(U, &u));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int dim> void Solver<dim>::set_second_order(bool second_order)
+{
+  second_order_ = second_order;
+  std::fill(gradients_.begin(), gradients_.end(), Gradient{});
 }
 
 template <int dim> PetscErrorCode Solver<dim>::load(Vec U)
@@ -84,146 +72,11 @@ template <int dim> PetscErrorCode Solver<dim>::load(Vec U)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// What stands behind a slip wall
-template <int dim> Primitive<dim> Solver<dim>::mirrored(PetscInt cell, const Face &face) const
-{
-  const Vector<dim> n  = vector(face.normal);
-  Primitive<dim>    w  = w_[cell];
-  const double      un = dot<dim, double>(w.u, n);
-  for (int d = 0; d < dim; ++d) w.u[d] -= 2.0 * un * n[d];
-  return w;
-}
-
-// Venkatakrishnan (AIAA 93-0880): no limit where differences are small beside (K h)^3
-template <int dim>
-void Solver<dim>::limit(PetscInt cell, const std::array<double, bs> &low, const std::array<double, bs> &high, Gradient &gradient) const
-{
-  const std::array<double, bs> q      = list(w_[cell]);
-  const double                 volume = mesh_.cells[cell].volume, h = std::pow(volume, 1.0 / dim);
-  const std::array<double, bs> scale = [&] {
-    const double           c = sound_speed<dim, double>(free_stream_);
-    std::array<double, bs> s;
-    s.fill(c);
-    s[0]       = free_stream_.rho;
-    s[dim + 1] = kGamma * free_stream_.p;
-    return s;
-  }();
-  for (int k = 0; k < bs; ++k) {
-    double steepest = 0.0; // the largest change inside the cell, roughly
-    for (int d = 0; d < dim; ++d) steepest += gradient[k][d] * gradient[k][d];
-    const double change = std::sqrt(steepest) * h * 0.5;
-    if (change == 0.0) continue;
-    const double room  = std::min(high[k] - q[k], q[k] - low[k]);
-    const double eps2  = std::pow(conditions_.limiter * h, 3) * scale[k] * scale[k];
-    const double share = (room * room + eps2 + 2.0 * change * room) / (room * room + 2.0 * change * change + room * change + eps2);
-    for (int d = 0; d < dim; ++d) gradient[k][d] *= std::min(1.0, share);
-  }
-}
-
-// Least squares over the neighbors through faces, mirror images behind walls among them
-template <int dim> PetscErrorCode Solver<dim>::find_gradients()
-{
-  struct Sums {
-    std::array<std::array<double, dim>, dim> matrix{};
-    Gradient                                 rhs{};
-    std::array<double, bs>                   low, high;
-  };
-  std::vector<Sums> sums(mesh_.cells.size());
-  const auto        add = [&](PetscInt cell, const Vector<dim> &point, const Primitive<dim> &other) {
-    const std::array<double, bs> mine = list(w_[cell]), theirs = list(other);
-    const Vector<dim>            from = center(cell);
-    Sums                        &sum  = sums[cell];
-    Vector<dim>                  step;
-    double                       length = 0.0;
-    for (int d = 0; d < dim; ++d) {
-      step[d] = point[d] - from[d];
-      length += step[d] * step[d];
-    }
-    for (int i = 0; i < dim; ++i)
-      for (int j = 0; j < dim; ++j) sum.matrix[i][j] += step[i] * step[j] / length;
-    for (int k = 0; k < bs; ++k) {
-      for (int d = 0; d < dim; ++d) sum.rhs[k][d] += step[d] * (theirs[k] - mine[k]) / length;
-      sum.low[k]  = std::min(sum.low[k], theirs[k]);
-      sum.high[k] = std::max(sum.high[k], theirs[k]);
-    }
-  };
-
-  PetscFunctionBeginUser;
-  for (std::size_t c = 0; c < sums.size(); ++c) sums[c].low = sums[c].high = list(w_[c]);
-  for (const Face &face : mesh_.faces) {
-    if (face.right >= 0) {
-      add(face.left, center(face.right), w_[face.right]);
-      add(face.right, center(face.left), w_[face.left]);
-    } else {
-      Vector<dim>       point = center(face.left);
-      const Vector<dim> n     = vector(face.normal);
-      double            depth = 0.0;
-      for (int d = 0; d < dim; ++d) depth += (face.center[d] - point[d]) * n[d];
-      for (int d = 0; d < dim; ++d) point[d] += 2.0 * depth * n[d];
-      add(face.left, point, face.boundary == kFarField ? free_stream_ : mirrored(face.left, face));
-    }
-  }
-  for (std::size_t c = 0; c < sums.size(); ++c) {
-    if (!mesh_.cells[c].mine) continue;
-    auto &a = sums[c].matrix;
-    // Cholesky; every cell has at least dim + 1 faces, so the matrix is regular
-    for (int j = 0; j < dim; ++j) {
-      for (int k = 0; k < j; ++k) a[j][j] -= a[j][k] * a[j][k];
-      a[j][j] = std::sqrt(a[j][j]);
-      for (int i = j + 1; i < dim; ++i) {
-        for (int k = 0; k < j; ++k) a[i][j] -= a[i][k] * a[j][k];
-        a[i][j] /= a[j][j];
-      }
-    }
-    for (int q = 0; q < bs; ++q) {
-      Vector<dim> x = sums[c].rhs[q];
-      for (int i = 0; i < dim; ++i) {
-        for (int k = 0; k < i; ++k) x[i] -= a[i][k] * x[k];
-        x[i] /= a[i][i];
-      }
-      for (int i = dim - 1; i >= 0; --i) {
-        for (int k = i + 1; k < dim; ++k) x[i] -= a[k][i] * x[k];
-        x[i] /= a[i][i];
-      }
-      gradients_[c][q] = x;
-    }
-    if (conditions_.limiter >= 0.0) limit(static_cast<PetscInt>(c), sums[c].low, sums[c].high, gradients_[c]);
-  }
-  PetscCall(exchange_gradients());
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-template <int dim> PetscErrorCode Solver<dim>::exchange_gradients()
-{
-  Vec          local, global;
-  PetscScalar *g;
-
-  PetscFunctionBeginUser;
-  PetscCall(DMGetLocalVector(mesh_.gradients, &local));
-  PetscCall(DMGetGlobalVector(mesh_.gradients, &global));
-  PetscCall(VecGetArray(local, &g));
-  for (std::size_t c = 0; c < gradients_.size(); ++c)
-    for (int k = 0; k < bs; ++k) std::copy_n(gradients_[c][k].begin(), dim, g + (c * bs + k) * dim);
-  PetscCall(VecRestoreArray(local, &g));
-  PetscCall(DMLocalToGlobal(mesh_.gradients, local, INSERT_VALUES, global));
-  PetscCall(DMGlobalToLocal(mesh_.gradients, global, INSERT_VALUES, local));
-  PetscCall(VecGetArray(local, &g));
-  for (std::size_t c = 0; c < gradients_.size(); ++c)
-    for (int k = 0; k < bs; ++k) std::copy_n(g + (c * bs + k) * dim, dim, gradients_[c][k].begin());
-  PetscCall(VecRestoreArray(local, &g));
-  PetscCall(DMRestoreGlobalVector(mesh_.gradients, &global));
-  PetscCall(DMRestoreLocalVector(mesh_.gradients, &local));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 // Linear inside the cell (of first order: constant, with gradients of zero), unless that leaves density or pressure near zero
 template <int dim> Primitive<dim> Solver<dim>::at(PetscInt cell, const Vector<dim> &point) const
 {
-  constexpr double       kLeast = 0.1;
-  std::array<double, bs> q      = list(w_[cell]);
-  const Vector<dim>      from   = center(cell);
-  for (int k = 0; k < bs; ++k)
-    for (int d = 0; d < dim; ++d) q[k] += gradients_[cell][k][d] * (point[d] - from[d]);
+  constexpr double             kLeast = 0.1;
+  const std::array<double, bs> q      = linear(cell, point);
   if (q[0] < kLeast * w_[cell].rho || q[dim + 1] < kLeast * w_[cell].p) return w_[cell];
   return from_list(q);
 }
@@ -247,7 +100,7 @@ template <int dim> PetscErrorCode Solver<dim>::residual(Vec U, Vec R)
 
   PetscFunctionBeginUser;
   PetscCall(load(U));
-  if (conditions_.second_order) PetscCall(find_gradients());
+  if (second_order_) PetscCall(find_gradients());
   PetscCall(DMGetLocalVector(mesh_.dm, &local));
   PetscCall(VecZeroEntries(local));
   PetscCall(VecGetArray(local, &r));

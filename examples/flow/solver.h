@@ -3,6 +3,8 @@
 
 #include <petscsnes.h>
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "euler.h"
@@ -28,8 +30,13 @@ public:
 
   Solver(const Mesh &mesh, const Conditions &conditions);
 
+  const Mesh    &mesh() const { return mesh_; }
   Primitive<dim> free_stream() const { return free_stream_; }
   PetscErrorCode fill_free_stream(Vec U) const;
+  // For the residuals that follow; conditions give the first one
+  void set_second_order(bool second_order);
+  // Limit no longer by the flow but as the last residual did
+  void freeze_limiter() { frozen_ = true; }
   // Net flux out of every cell. Collective
   PetscErrorCode residual(Vec U, Vec R);
   // Derivatives of the first-order residual, exact, plus shift times what stabilize() has found
@@ -50,23 +57,56 @@ private:
   PetscErrorCode load(Vec U); // primitives of all local cells
   PetscErrorCode find_gradients();
   PetscErrorCode exchange_gradients();
-  void           limit(PetscInt cell, const std::array<double, bs> &low, const std::array<double, bs> &high, Gradient &gradient) const;
+  void add_mirrored(PetscInt cell, const Vector<dim> &normal, const Vector<dim> &steps, std::array<std::array<double, dim>, dim> &matrix,
+                    Gradient &rhs) const;
+  using Range = std::array<std::array<double, bs>, 2>; // least and largest value around a cell
+  void           find_shares(const std::vector<Range> &ranges);
   Primitive<dim> at(PetscInt cell, const Vector<dim> &point) const;
   double         wall_pressure(const Face &face) const;
   double         dynamic_pressure() const; // of the free stream
 
-  static std::array<double, bs> list(const Primitive<dim> &w);
-  static Primitive<dim>         from_list(const std::array<double, bs> &q);
-  Vector<dim>                   center(PetscInt cell) const;
-  static Vector<dim>            vector(const std::array<double, 3> &v);
-  Primitive<dim>                mirrored(PetscInt cell, const Face &face) const;
+  static std::array<double, bs> list(const Primitive<dim> &w)
+  {
+    std::array<double, bs> q;
+    q[0] = w.rho;
+    std::copy_n(w.u.begin(), dim, q.begin() + 1);
+    q[dim + 1] = w.p;
+    return q;
+  }
+  static Primitive<dim> from_list(const std::array<double, bs> &q)
+  {
+    Primitive<dim> w;
+    w.rho = q[0];
+    std::copy_n(q.begin() + 1, dim, w.u.begin());
+    w.p = q[dim + 1];
+    return w;
+  }
+  static Vector<dim> vector(const std::array<double, 3> &v)
+  {
+    Vector<dim> result;
+    std::copy_n(v.begin(), dim, result.begin());
+    return result;
+  }
+  Vector<dim>            center(PetscInt cell) const { return vector(mesh_.cells[cell].center); }
+  std::array<double, bs> linear(PetscInt cell, const Vector<dim> &point) const // extrapolated
+  {
+    std::array<double, bs> q    = list(w_[cell]);
+    const Vector<dim>      from = center(cell);
+    for (int k = 0; k < bs; ++k)
+      for (int d = 0; d < dim; ++d) q[k] += gradients_[cell][k][d] * (point[d] - from[d]);
+    return q;
+  }
 
-  const Mesh                 &mesh_;
-  const Conditions            conditions_;
-  Primitive<dim>              free_stream_;
-  std::vector<Primitive<dim>> w_;
-  std::vector<Gradient>       gradients_;
-  std::vector<double>         wave_areas_;
+  const Mesh                                   &mesh_;
+  const Conditions                              conditions_;
+  Primitive<dim>                                free_stream_;
+  std::vector<std::pair<PetscInt, Vector<dim>>> symmetric_; // a rank's own vertices on planes of symmetry, with the planes' normals
+  std::vector<Primitive<dim>>                   w_;
+  std::vector<Gradient>                         gradients_;
+  std::vector<double>                           wave_areas_;
+  // Shares of the gradients that the limiter leaves
+  std::vector<std::array<double, bs>> shares_;
+  bool                                second_order_, frozen_ = false;
 };
 
 } // namespace flow

@@ -124,6 +124,21 @@ std::vector<flow::Conditions> conditions()
   return all;
 }
 
+// The boxes' edges are straight, so the dual cells fill them exactly.
+template <int dim> PetscErrorCode check_volumes()
+{
+  Case<dim> box;
+  double    volume = 0.0;
+
+  PetscFunctionBeginUser;
+  PetscCall(box.create(PETSC_COMM_WORLD, flow::kWall, flow::Conditions()));
+  for (const PetscInt c : box.mesh.mine) volume += box.mesh.cells[static_cast<std::size_t>(c)].volume;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &volume, 1, MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD));
+  CHECK_LT(std::abs(volume / (dim == 2 ? 0.9 * 0.75 : 0.9 * 0.75 * 0.6) - 1.0), 1e-14);
+  PetscCall(box.destroy());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 template <int dim> PetscErrorCode check_free_stream()
 {
   PetscFunctionBeginUser;
@@ -248,6 +263,14 @@ template <int dim> PetscErrorCode check_ranks()
 }
 
 } // namespace
+
+TEST(dual_cells_fill_the_mesh)
+{
+  PetscFunctionBeginUser;
+  PetscCall(check_volumes<2>());
+  PetscCall(check_volumes<3>());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 TEST(free_stream_is_preserved_on_any_mesh)
 {
