@@ -35,18 +35,9 @@ struct Options {
 
 PetscErrorCode read_options(Options *options)
 {
-  Conditions       &c     = options->conditions;
-  PetscInt          order = 2, units = 0;
-  const char *const names[] = {"none", "si"};
-
   PetscFunctionBeginUser;
+  PetscCall(ReadConditions(&options->conditions));
   PetscOptionsBegin(PETSC_COMM_WORLD, nullptr, "Flow", nullptr);
-  PetscCall(PetscOptionsReal("-flow_mach", "Mach number of the free stream", nullptr, c.mach, &c.mach, nullptr));
-  PetscCall(PetscOptionsReal("-flow_angle", "Angle of attack, degrees", nullptr, c.angle, &c.angle, nullptr));
-  PetscCall(PetscOptionsReal("-flow_area", "Area of reference", nullptr, c.area, &c.area, nullptr));
-  PetscCall(PetscOptionsRangeInt("-flow_order", "Order of the discretization", nullptr, order, &order, nullptr, 1, 2));
-  PetscCall(PetscOptionsReal("-flow_limiter", "K of Venkatakrishnan's limiter", nullptr, c.limiter, &c.limiter, nullptr));
-  PetscCall(PetscOptionsEList("-flow_units", "Units", nullptr, names, 2, names[0], &units, nullptr));
   PetscCall(PetscOptionsReal("-flow_cfl", "First CFL number", nullptr, options->cfl, &options->cfl, nullptr));
   PetscCall(PetscOptionsReal("-flow_cfl_max", "Largest CFL number", nullptr, options->cfl_max, &options->cfl_max, nullptr));
   PetscCall(PetscOptionsReal("-flow_rtol", "Residual to reach, relative to the first", nullptr, options->rtol, &options->rtol, nullptr));
@@ -60,11 +51,6 @@ PetscErrorCode read_options(Options *options)
   PetscCall(PetscOptionsInt("-flow_restart_steps", "Steps between its writings", nullptr, options->restart_steps, &options->restart_steps,
                             nullptr));
   PetscOptionsEnd();
-  c.second_order = order == 2;
-  if (units == 1) {
-    c.rho      = 1.225;
-    c.pressure = 101325.0;
-  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -75,11 +61,57 @@ void interrupt(int)
   interrupted = 1;
 }
 
+// What a run spends its time on
+struct Parts {
+  PetscLogEvent residual, jacobian;
+
+  PetscErrorCode create()
+  {
+    PetscFunctionBeginUser;
+    PetscCall(PetscLogDefaultBegin());
+    PetscCall(PetscLogEventRegister("FlowResidual", SNES_CLASSID, &residual));
+    PetscCall(PetscLogEventRegister("FlowJacobian", SNES_CLASSID, &jacobian));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  PetscErrorCode print(double all) const
+  {
+    PetscLogEvent setup, solve;
+    double        seconds[4], parts = 0.0;
+
+    PetscFunctionBeginUser;
+    PetscCall(PetscLogEventGetId("PCSetUp", &setup));
+    PetscCall(PetscLogEventGetId("KSPSolve", &solve));
+    const PetscLogEvent events[] = {residual, jacobian, setup, solve};
+    for (int k = 0; k < 4; ++k) {
+      PetscEventPerfInfo info;
+      PetscCall(PetscLogEventGetPerfInfo(PETSC_DETERMINE, events[k], &info));
+      seconds[k] = info.time;
+    }
+    seconds[3] -= seconds[2]; // it sets up, too
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, seconds, 4, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+    for (const double one : seconds) parts += one;
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "seconds: residuals %.1f, Jacobians %.1f, preconditioner %.1f, solving %.1f, the rest %.1f\n",
+                          seconds[0], seconds[1], seconds[2], seconds[3], all - parts));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+};
+
 // One implicit step: (shift diag(waves) + dR/dU) step = -R
 template <int dim> struct Step {
   Solver<dim> *solver;
+  const Parts &parts;
   Vec          start;
   double       shift;
+
+  PetscErrorCode residual(Vec U, Vec R) const
+  {
+    PetscFunctionBeginUser;
+    PetscCall(PetscLogEventBegin(parts.residual, U, R, nullptr, nullptr));
+    PetscCall(solver->residual(U, R));
+    PetscCall(PetscLogEventEnd(parts.residual, U, R, nullptr, nullptr));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
 
   static PetscErrorCode function(SNES, Vec U, Vec F, void *context)
   {
@@ -91,7 +123,7 @@ template <int dim> struct Step {
     PetscInt                     n;
 
     PetscFunctionBeginUser;
-    PetscCall(step->solver->residual(U, F));
+    PetscCall(step->residual(U, F));
     PetscCall(VecGetLocalSize(U, &n));
     PetscCall(VecGetArrayRead(U, &u));
     PetscCall(VecGetArrayRead(step->start, &before));
@@ -107,7 +139,9 @@ template <int dim> struct Step {
     const Step *step = static_cast<Step *>(context);
 
     PetscFunctionBeginUser;
+    PetscCall(PetscLogEventBegin(step->parts.jacobian, U, P, nullptr, nullptr));
     PetscCall(step->solver->jacobian(U, step->shift, P));
+    PetscCall(PetscLogEventEnd(step->parts.jacobian, U, P, nullptr, nullptr));
     if (J != P) {
       PetscCall(MatAssemblyBegin(J, MAT_FINAL_ASSEMBLY));
       PetscCall(MatAssemblyEnd(J, MAT_FINAL_ASSEMBLY));
@@ -128,10 +162,12 @@ public:
   PetscErrorCode run(Vec U)
   {
     Vec       R;
-    Step<dim> context{&solver_, nullptr, 0.0};
+    Parts     parts{};
+    Step<dim> context{&solver_, parts, nullptr, 0.0};
     bool      more = true;
 
     PetscFunctionBeginUser;
+    PetscCall(parts.create());
     PetscCall(VecDuplicate(U, &R));
     PetscCall(VecDuplicate(U, &context.start));
     PetscCall(SNESSetFunction(snes_, nullptr, Step<dim>::function, &context));
@@ -142,7 +178,7 @@ public:
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, " step        CFL   residual  linear     s       CL         CD\n"));
     (void)std::signal(SIGINT, interrupt);
     while (more) {
-      PetscCall(measure(U, R));
+      PetscCall(measure(context, U, R));
       PetscCall(look(&more));
       if (more) PetscCall(advance(context, U));
       if (more) ++progress_.step;
@@ -150,6 +186,7 @@ public:
         PetscCall(WriteRestart(mesh_, U, progress_, options_.restart));
     }
     (void)std::signal(SIGINT, SIG_DFL);
+    PetscCall(parts.print(MPI_Wtime() - begin_));
     PetscCall(VecDestroy(&context.start));
     PetscCall(VecDestroy(&R));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -169,17 +206,17 @@ private:
   }
 
   // The residual; of second order once that of first order has fallen, which finds the large features of the flow in fewer steps
-  PetscErrorCode measure(Vec U, Vec R)
+  PetscErrorCode measure(const Step<dim> &step, Vec U, Vec R)
   {
     PetscFunctionBeginUser;
-    PetscCall(solver_.residual(U, R));
+    PetscCall(step.residual(U, R));
     PetscCall(VecNorm(R, NORM_2, &residual_));
     if (progress_.step == 0) progress_.first = residual_;
     if (progress_.order == 1 && options_.conditions.second_order && residual_ <= options_.start * progress_.first) {
       progress_.order = 2;
       progress_.last  = 0.0;
       solver_.set_second_order(true);
-      PetscCall(solver_.residual(U, R));
+      PetscCall(step.residual(U, R));
       PetscCall(VecNorm(R, NORM_2, &residual_));
     }
     PetscCheck(!PetscIsInfOrNanReal(residual_), PETSC_COMM_WORLD, PETSC_ERR_FP, "the residual is not finite: use a smaller -flow_cfl");

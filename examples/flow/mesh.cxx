@@ -9,6 +9,41 @@
 namespace flow {
 namespace {
 
+// -dm_mat_type and -dm_vec_type, that new meshes do not inherit
+PetscErrorCode copy_types(DM from, DM to)
+{
+  MatType mat;
+  VecType vec;
+
+  PetscFunctionBeginUser;
+  PetscCall(DMGetMatType(from, &mat));
+  PetscCall(DMGetVecType(from, &vec));
+  PetscCall(DMSetMatType(to, mat));
+  PetscCall(DMSetVecType(to, vec));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Neighbors near each other in memory, and parts in one piece where no library for partitions is there
+PetscErrorCode order(DM *dm)
+{
+  IS       permutation;
+  DM       ordered;
+  PetscSF  points;
+  PetscInt roots;
+
+  PetscFunctionBeginUser;
+  PetscCall(DMGetPointSF(*dm, &points));
+  PetscCall(PetscSFGetGraph(points, &roots, nullptr, nullptr, nullptr));
+  if (roots >= 0) PetscFunctionReturn(PETSC_SUCCESS); // read in parallel
+  PetscCall(DMPlexGetOrdering(*dm, MATORDERINGRCM, nullptr, &permutation));
+  PetscCall(DMPlexPermute(*dm, permutation, &ordered));
+  PetscCall(copy_types(*dm, ordered));
+  PetscCall(ISDestroy(&permutation));
+  PetscCall(DMDestroy(dm));
+  *dm = ordered;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // numbers: of each local vertex before
 PetscErrorCode distribute(DM *dm, std::vector<PetscInt> *numbers)
 {
@@ -36,12 +71,12 @@ PetscErrorCode distribute(DM *dm, std::vector<PetscInt> *numbers)
     PetscCall(PetscSFDestroy(&moved));
     PetscCall(DMPlexGetDepthStratum(parallel, 0, &v_begin, &v_end));
     before = std::move(after);
+    PetscCall(copy_types(*dm, parallel));
     PetscCall(DMDestroy(dm));
     *dm = parallel;
   }
   numbers->assign(before.begin() + (v_begin - begin), before.begin() + (v_end - begin));
   PetscCall(DMPlexDistributeSetDefault(*dm, PETSC_FALSE));       // not once more
-  PetscCall(DMSetFromOptions(*dm));                              // -dm_mat_type and others that belong to the final one
   PetscCall(DMSetBasicAdjacency(*dm, PETSC_FALSE, PETSC_FALSE)); // matrices couple the vertices of edges
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -323,6 +358,7 @@ PetscErrorCode ReadMesh(MPI_Comm comm, DM *dm)
   PetscCall(DMSetType(*dm, DMPLEX));
   PetscCall(DMPlexDistributeSetDefault(*dm, PETSC_FALSE));
   PetscCall(DMSetFromOptions(*dm));
+  PetscCall(order(dm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -9,6 +9,29 @@
 
 namespace flow {
 
+PetscErrorCode ReadConditions(Conditions *conditions)
+{
+  Conditions       &c     = *conditions;
+  PetscInt          order = c.second_order ? 2 : 1, units = 0;
+  const char *const names[] = {"none", "si"};
+
+  PetscFunctionBeginUser;
+  PetscOptionsBegin(PETSC_COMM_WORLD, nullptr, "Flow: conditions", nullptr);
+  PetscCall(PetscOptionsReal("-flow_mach", "Mach number of the free stream", nullptr, c.mach, &c.mach, nullptr));
+  PetscCall(PetscOptionsReal("-flow_angle", "Angle of attack, degrees", nullptr, c.angle, &c.angle, nullptr));
+  PetscCall(PetscOptionsReal("-flow_area", "Area of reference", nullptr, c.area, &c.area, nullptr));
+  PetscCall(PetscOptionsRangeInt("-flow_order", "Order of the discretization", nullptr, order, &order, nullptr, 1, 2));
+  PetscCall(PetscOptionsReal("-flow_limiter", "K of Venkatakrishnan's limiter", nullptr, c.limiter, &c.limiter, nullptr));
+  PetscCall(PetscOptionsEList("-flow_units", "Units", nullptr, names, 2, names[0], &units, nullptr));
+  PetscOptionsEnd();
+  c.second_order = order == 2;
+  if (units == 1) { // air at sea level
+    c.rho      = 1.225;
+    c.pressure = 101325.0;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 template <int dim>
 Solver<dim>::Solver(const Mesh &mesh, const Conditions &conditions)
     : mesh_(mesh), conditions_(conditions), w_(mesh.cells.size()), gradients_(mesh.cells.size()), wave_areas_(mesh.cells.size()),

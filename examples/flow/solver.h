@@ -20,6 +20,9 @@ struct Conditions {
   double limiter      = 5.0; // K of Venkatakrishnan; negative: no limiter
 };
 
+// -flow_mach, -flow_angle (degrees, from x towards y), -flow_area (of reference), -flow_order, -flow_limiter, -flow_units none | si. Collective
+PetscErrorCode ReadConditions(Conditions *conditions);
+
 struct Forces {
   double lift = 0.0, drag = 0.0; // coefficients
 };

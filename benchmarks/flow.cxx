@@ -1,0 +1,359 @@
+static char help[] =
+    "Linear systems of a step of examples/flow: time and iterations of PCMCPI in all its precisions and of PETSc's preconditioners.\n"
+    "  -dm_plex_filename <file.msh>  -flow_mach  -flow_angle  -flow_units  -flow_restart <file>: the flow, written by the program\n"
+    "  -cfl <10,100,1000,10000>    -rtol <1e-2>    -experiment <solvers,stationary>    -precision <fp64,fp32,fp16,int8,int4>\n"
+    "  -its <1,2,3,4,6,8,12,16>: sweeps of an application    -outer <fgmres>    -gather <fp32>    -theirs <true>    -repeat <3>    -json "
+    "<file>    -commit <text>\n"
+    "On a device: -dm_mat_type aijcusparse -dm_vec_type cuda; else -dm_mat_type baij.\n";
+
+#include <petscksp.h>
+#if PetscDefined(HAVE_CUDA)
+#include <petscdevice_cuda.h>
+#endif
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "common.h"
+#include "flow/restart.h"
+#include "flow/solver.h"
+
+namespace {
+
+using Json = nlohmann::json;
+
+struct Options : bench::CommonOptions {
+  Options() : CommonOptions{0, 0, 3, {}, "", {}, {}} {}
+
+  std::vector<std::string> cfl = {"10", "100", "1000", "10000"}, its = {"1", "2", "3", "4", "6", "8", "12", "16"};
+  std::vector<std::string> precisions = {"fp64", "fp32", "fp16", "int8", "int4"}, outer = {"fgmres"};
+  std::string              experiment = "solvers", gather = "fp32", restart;
+  PetscReal                rtol   = 1e-2;
+  PetscBool                theirs = PETSC_TRUE;
+};
+
+// PETSc's own, as users take them
+constexpr const char *kTheirs[] = {
+    "-ksp_type gmres -pc_type sor", "-ksp_type gmres -pc_type pbjacobi", "-ksp_type gmres -pc_type bjacobi", "-ksp_type gmres -pc_type asm",
+    "-ksp_type bcgs -pc_type sor",  "-ksp_type bcgs -pc_type pbjacobi",  "-ksp_type bcgs -pc_type bjacobi"};
+
+struct System {
+  Mat  J;
+  Vec  b;
+  Json about; // what its records begin with
+};
+
+PetscErrorCode synchronize()
+{
+  PetscFunctionBegin;
+#if PetscDefined(HAVE_CUDA)
+  if (PetscDeviceInitialized(PETSC_DEVICE_CUDA)) PetscCallCUDA(cudaDeviceSynchronize());
+#endif
+  PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Milliseconds, of the slowest rank
+template <class Work> PetscErrorCode time_once(const Work &work, double *milliseconds)
+{
+  PetscFunctionBegin;
+  PetscCall(synchronize());
+  const double begin = MPI_Wtime();
+  PetscCall(work());
+  PetscCall(synchronize());
+  *milliseconds = 1e3 * (MPI_Wtime() - begin);
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, milliseconds, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The median of several, after one that is not counted
+template <class Work> PetscErrorCode time_it(PetscInt repeat, const Work &work, double *milliseconds)
+{
+  std::vector<double> times;
+
+  PetscFunctionBegin;
+  for (PetscInt r = -1; r < repeat; ++r) {
+    double time;
+    PetscCall(time_once(work, &time));
+    if (r >= 0) times.push_back(time);
+  }
+  *milliseconds = bench::Median(times);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode true_residual(const System &system, Vec x, PetscReal *relative)
+{
+  Vec       r;
+  PetscReal size;
+
+  PetscFunctionBegin;
+  PetscCall(VecDuplicate(x, &r));
+  PetscCall(MatMult(system.J, x, r));
+  PetscCall(VecAYPX(r, -1.0, system.b));
+  PetscCall(VecNorm(r, NORM_2, relative));
+  PetscCall(VecNorm(system.b, NORM_2, &size));
+  *relative /= size;
+  PetscCall(VecDestroy(&r));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The products with the matrix and the applications of a solve, counted
+PetscErrorCode count_events(KSP ksp, Vec b, Vec x, PetscInt *products, PetscInt *applications)
+{
+  const char *const names[]  = {"MatMult", "PCApply"};
+  PetscInt *const   counts[] = {products, applications};
+  int               before[2];
+
+  PetscFunctionBegin;
+  for (int pass = 0; pass < 2; ++pass) {
+    if (pass == 1) PetscCall(KSPSolve(ksp, b, x));
+    for (int k = 0; k < 2; ++k) {
+      PetscLogEvent      event;
+      PetscEventPerfInfo info;
+      PetscCall(PetscLogEventGetId(names[k], &event));
+      PetscCall(PetscLogEventGetPerfInfo(PETSC_DETERMINE, event, &info));
+      if (pass == 0)
+        before[k] = info.count;
+      else
+        *counts[k] = info.count - before[k];
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode create_solver(const Options &options, const System &system, const std::string &chosen, PetscOptions *mine, KSP *ksp)
+{
+  PC pc;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsCreate(mine));
+  PetscCall(PetscOptionsInsertString(*mine, "-ksp_gmres_restart 50 -ksp_max_it 1000 -ksp_pc_side right -ksp_norm_type unpreconditioned"));
+  PetscCall(PetscOptionsInsertString(*mine, chosen.c_str()));
+  PetscCall(KSPCreate(PETSC_COMM_WORLD, ksp));
+  PetscCall(PetscObjectSetOptions((PetscObject)*ksp, *mine));
+  PetscCall(KSPSetOperators(*ksp, system.J, system.J));
+  PetscCall(KSPSetTolerances(*ksp, options.rtol, PETSC_DEFAULT, 1e10, PETSC_DEFAULT));
+  PetscCall(KSPGetPC(*ksp, &pc));
+  PetscCall(PetscObjectSetOptions((PetscObject)pc, *mine));
+  PetscCall(KSPSetFromOptions(*ksp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode run_solver(const Options &options, const System &system, const std::string &chosen, Json *results)
+{
+  constexpr PetscInt  kMany = 20;
+  PetscOptions        mine;
+  KSP                 ksp;
+  PC                  pc;
+  Vec                 x, y;
+  PetscInt            iterations, products, applications;
+  KSPConvergedReason  reason;
+  PetscReal           residual;
+  double              first = 0, setup = 0, solve = 0, product = 0, application = 0;
+  std::vector<double> setups;
+
+  PetscFunctionBegin;
+  PetscCall(create_solver(options, system, chosen, &mine, &ksp));
+  PetscCall(VecDuplicate(system.b, &x));
+  PetscCall(VecDuplicate(system.b, &y));
+  PetscCall(time_once([&] { return KSPSetUp(ksp); }, &first));
+  const auto renew = [&]() -> PetscErrorCode {
+    PetscFunctionBegin;
+    PetscCall(KSPSetUp(ksp));
+    PetscCall(KSPSetUpOnBlocks(ksp));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  };
+  PetscCall(KSPSetUpOnBlocks(ksp));
+  for (PetscInt r = 0; r < options.repeat; ++r) {
+    double time;
+    PetscCall(MatAssemblyBegin(system.J, MAT_FINAL_ASSEMBLY)); // for the preconditioner the values are new ones
+    PetscCall(MatAssemblyEnd(system.J, MAT_FINAL_ASSEMBLY));
+    PetscCall(KSPSetOperators(ksp, system.J, system.J));
+    PetscCall(time_once(renew, &time));
+    setups.push_back(time);
+  }
+  PetscCall(count_events(ksp, system.b, x, &products, &applications));
+  PetscCall(KSPGetIterationNumber(ksp, &iterations));
+  PetscCall(KSPGetConvergedReason(ksp, &reason));
+  PetscCall(true_residual(system, x, &residual));
+  PetscCall(time_it(
+      options.repeat, [&] { return KSPSolve(ksp, system.b, x); }, &solve));
+  const auto many = [&](const auto &one) {
+    return [&]() -> PetscErrorCode {
+      PetscFunctionBegin;
+      for (PetscInt k = 0; k < kMany; ++k) PetscCall(one());
+      PetscFunctionReturn(PETSC_SUCCESS);
+    };
+  };
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(time_it(1, many([&] { return MatMult(system.J, system.b, y); }), &product));
+  PetscCall(time_it(1, many([&] { return PCApply(pc, system.b, y); }), &application));
+  setup = bench::Median(setups);
+  product *= static_cast<double>(products) / kMany;
+  application *= static_cast<double>(applications) / kMany;
+  Json record = system.about;
+  record.update({{"rtol", options.rtol},
+                 {"options", chosen},
+                 {"iterations", iterations},
+                 {"converged", reason > 0},
+                 {"true_residual", residual},
+                 {"ms_first_setup", first},
+                 {"ms_setup", setup},
+                 {"ms_solve", solve},
+                 {"ms_matmult", product},
+                 {"ms_pc", application},
+                 {"ms_rest", solve - product - application}});
+  results->push_back(record);
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%4d%s %8.1e  set-up %8.2f  solve %9.2f ms: MatMult %8.2f  PC %8.2f  rest %8.2f  %s\n",
+                        (int)iterations, reason > 0 ? " " : "*", residual, setup, solve, product, application,
+                        solve - product - application, chosen.c_str()));
+  PetscCall(VecDestroy(&y));
+  PetscCall(VecDestroy(&x));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(PetscOptionsDestroy(&mine));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+std::string mcpi(const Options &options, const std::string &precision)
+{
+  return "-pc_type mcpi -pc_mcpi_offdiag_precision " + precision +
+         (precision == "fp64" ? "" : " -pc_mcpi_gather_precision " + options.gather);
+}
+
+PetscErrorCode run_solvers(const Options &options, const System &system, Json *results)
+{
+  PetscBool device;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)system.b, &device, VECSEQCUDA, VECMPICUDA, ""));
+  for (const char *one : kTheirs)
+    if (options.theirs && !(device && std::strstr(one, "sor")))
+      PetscCall(run_solver(options, system, one, results)); // PETSc's is on the host
+  for (const std::string &outer : options.outer)
+    for (const std::string &precision : options.precisions)
+      for (const std::string &its : options.its)
+        PetscCall(run_solver(options, system, "-ksp_type " + outer + " " + mcpi(options, precision) + " -pc_mcpi_its " + its, results));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The residual after so many sweeps of one application: what rounded blocks allow, and what restarts mend
+PetscErrorCode run_stationary(const Options &options, const System &system, Json *results)
+{
+  constexpr int kSweeps[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 130, 160, 200, 250, 300};
+  Vec           x;
+
+  PetscFunctionBegin;
+  PetscCall(VecDuplicate(system.b, &x));
+  for (const std::string &precision : options.precisions)
+    for (const int restart : {0, 3, 5}) {
+      PetscOptions mine;
+      KSP          ksp;
+      PC           pc;
+      Json         record = system.about, sweeps, residuals;
+      if (restart > 0 && precision != "int8" && precision != "int4") continue;
+      const std::string chosen = "-ksp_type preonly " + mcpi(options, precision) + " -pc_mcpi_restart " + std::to_string(restart);
+      PetscCall(create_solver(options, system, chosen, &mine, &ksp));
+      PetscCall(KSPSetUp(ksp));
+      PetscCall(KSPGetPC(ksp, &pc));
+      for (const int its : kSweeps) {
+        PetscReal residual;
+        PetscCall(PetscOptionsSetValue(mine, "-pc_mcpi_its", std::to_string(its).c_str()));
+        PetscCall(PCSetFromOptions(pc));
+        PetscCall(PCApply(pc, system.b, x));
+        PetscCall(true_residual(system, x, &residual));
+        sweeps.push_back(its);
+        residuals.push_back(residual);
+        if (!(residual < 1e6) || residual < 1e-13) break;
+      }
+      record.update({{"options", chosen}, {"sweeps", sweeps}, {"true_residuals", residuals}});
+      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  after %3d sweeps %8.1e  %s\n", sweeps.back().get<int>(), residuals.back().get<double>(),
+                            chosen.c_str()));
+      results->push_back(record);
+      PetscCall(KSPDestroy(&ksp));
+      PetscCall(PetscOptionsDestroy(&mine));
+    }
+  PetscCall(VecDestroy(&x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int dim>
+PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh, const flow::Conditions &conditions, Json *results)
+{
+  flow::Solver<dim> solver(mesh, conditions);
+  flow::Progress    progress;
+  System            system;
+  Vec               U;
+  PetscInt          rows;
+
+  PetscFunctionBegin;
+  PetscCall(DMCreateGlobalVector(mesh.dm, &U));
+  PetscCall(DMCreateMatrix(mesh.dm, &system.J));
+  PetscCall(VecDuplicate(U, &system.b));
+  PetscCall(VecGetSize(U, &rows));
+  PetscCall(solver.fill_free_stream(U));
+  if (!options.restart.empty()) PetscCall(flow::ReadRestart(mesh, options.restart.c_str(), U, &progress));
+  PetscCall(solver.residual(U, system.b));
+  PetscCall(VecScale(system.b, -1.0));
+  solver.stabilize();
+  for (const std::string &cfl : options.cfl) {
+    double assembly = 0;
+    PetscCall(time_once([&] { return solver.jacobian(U, 1.0 / std::stod(cfl), system.J); }, &assembly));
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "CFL %s: assembly %g ms\n", cfl.c_str(), assembly));
+    system.about = {{"vertices", rows / solver.bs}, {"cfl", std::stod(cfl)}};
+    PetscCall(options.experiment == "stationary" ? run_stationary(options, system, results) : run_solvers(options, system, results));
+  }
+  PetscCall(VecDestroy(&system.b));
+  PetscCall(VecDestroy(&U));
+  PetscCall(MatDestroy(&system.J));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode run(int argc, char **argv)
+{
+  Options          options;
+  flow::Conditions conditions;
+  flow::Mesh       mesh;
+  DM               dm;
+  Json             document;
+  PetscMPIInt      ranks;
+
+  PetscFunctionBegin;
+  PetscCall(bench::ReadCommonOptions(&options));
+  PetscCall(bench::ReadList("-cfl", &options.cfl));
+  PetscCall(bench::ReadList("-its", &options.its));
+  PetscCall(bench::ReadList("-precision", &options.precisions));
+  PetscCall(bench::ReadList("-outer", &options.outer));
+  PetscCall(bench::ReadText("-experiment", &options.experiment));
+  PetscCall(bench::ReadText("-gather", &options.gather));
+  PetscCall(bench::ReadText("-flow_restart", &options.restart));
+  PetscCall(PetscOptionsGetReal(nullptr, nullptr, "-rtol", &options.rtol, nullptr));
+  PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-theirs", &options.theirs, nullptr));
+  PetscCall(PetscLogDefaultBegin());
+  PetscCall(flow::ReadConditions(&conditions));
+  PetscCall(flow::ReadMesh(PETSC_COMM_WORLD, &dm));
+  PetscCall(flow::MeshCreate(&dm, &mesh));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
+  PetscCall(bench::StartDocument("flow", options, argc, argv, &document));
+  document["ranks"] = ranks;
+#if PetscDefined(HAVE_CUDA)
+  if (PetscDeviceInitialized(PETSC_DEVICE_CUDA)) {
+    cudaDeviceProp device;
+    PetscCallCUDA(cudaGetDeviceProperties(&device, 0));
+    document["gpu"] = device.name;
+  }
+#endif
+  PetscCall(mesh.dim == 2 ? run_flow<2>(options, mesh, conditions, &document["results"])
+                          : run_flow<3>(options, mesh, conditions, &document["results"]));
+  PetscCall(flow::MeshDestroy(&mesh));
+  PetscCall(bench::WriteDocument(options, document));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+  return bench::Main(argc, argv, help, run);
+}

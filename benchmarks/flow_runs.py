@@ -1,0 +1,100 @@
+"""Runs of examples/flow: flow_runs.py {physics,precisions} --build BUILD --json OUT [--ranks 2] [--commit TEXT]
+
+physics: lift and drag of NACA 0012 and of the ONERA M6 wing on several meshes. precisions: the same run with every preconditioner and storage of blocks, step by step.
+"""
+import argparse
+import json
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+LINE = re.compile(r"\s*(\d+)\s+(\S+)\s+(\S+)\s+(\d+)\s+(\S+)\s+(\S+)\s+(\S+)(?:\s\s(.*))?$")
+PARTS = re.compile(r"seconds: residuals (\S+), Jacobians (\S+), preconditioner (\S+), solving (\S+), the rest (\S+)")
+WING = "-flow_mach 0.84 -flow_angle 3.06 -flow_area 0.7532"
+SUBSONIC = "-flow_mach 0.5 -flow_angle 0 -flow_limiter -1"
+MCPI = "-pc_type mcpi -pc_mcpi_its 4"
+
+# what, geometry, options of Gmsh, options of flow
+PHYSICS = [
+    *[("Mach 0.8, 1.25 degrees", "naca0012", f"-2 -setnumber size {size}", "") for size in (0.04, 0.02, 0.01, 0.005)],
+    ("Mach 0.8, 1.25 degrees, SI units", "naca0012", "-2 -setnumber size 0.02", "-flow_units si"),
+    ("Mach 0.8, 1.25 degrees, one layer of prisms", "naca0012", "-3 -setnumber size 0.02 -setnumber span 0.1", "-flow_area 0.1"),
+    ("Mach 0.8, 1.25 degrees, first order", "naca0012", "-2 -setnumber size 0.02", "-flow_order 1"),
+    *[("Mach 0.5, 0 degrees, no limiter", "naca0012", f"-2 -setnumber size {size}", SUBSONIC) for size in (0.04, 0.02, 0.01)],
+    *[("ONERA M6, Mach 0.84, 3.06 degrees", "m6", f"-3 -setnumber size {size}", WING) for size in (0.06, 0.04, 0.02)],
+    ("ONERA M6, Mach 0.84, 3.06 degrees, SI units", "m6", "-3 -setnumber size 0.04", WING + " -flow_units si"),
+]
+PRECISIONS = [
+    *[(f"mcpi, {precision}", f"{MCPI} -pc_mcpi_offdiag_precision {precision}") for precision in ("fp64", "fp32", "bf16", "int8", "int4")],
+    ("stationary, 15 sweeps, fp32", "-ksp_type preonly -pc_type mcpi -pc_mcpi_its 15"),
+    ("stationary, 15 sweeps, int8, restart 5", "-ksp_type preonly -pc_type mcpi -pc_mcpi_its 15 -pc_mcpi_offdiag_precision int8 -pc_mcpi_restart 5"),
+    ("stationary, 15 sweeps, int4, restart 3", "-ksp_type preonly -pc_type mcpi -pc_mcpi_its 15 -pc_mcpi_offdiag_precision int4 -pc_mcpi_restart 3"),
+    ("sor", "-ksp_type gmres -ksp_pc_side right -pc_type sor"),
+    ("pbjacobi", "-ksp_type gmres -ksp_pc_side right -pc_type pbjacobi"),
+    ("bjacobi, ilu(0)", "-ksp_type gmres -ksp_pc_side right -pc_type bjacobi"),
+    ("asm, ilu(0)", "-ksp_type gmres -ksp_pc_side right -pc_type asm"),
+]
+CASES = [("NACA 0012", "naca0012", "-2 -setnumber size 0.01", ""), ("NACA 0012, SI units", "naca0012", "-2 -setnumber size 0.01", "-flow_units si"),
+         ("ONERA M6", "m6", "-3 -setnumber size 0.04", WING), ("ONERA M6, SI units", "m6", "-3 -setnumber size 0.04", WING + " -flow_units si")]
+ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMP_NUM_THREADS": "1"}
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def make_mesh(geometry, options, folder):
+    mesh = Path(folder) / (re.sub(r"[^\w.]+", "_", geometry + options) + ".msh")
+    if not mesh.exists():
+        subprocess.run(["gmsh", *options.split(), str(ROOT / "examples/flow" / (geometry + ".geo")), "-o", str(mesh)], check=True, stdout=subprocess.DEVNULL)
+    return mesh
+
+
+def run_flow(arguments, mesh, options):
+    command = ["mpiexec", "-n", str(arguments.ranks), str(arguments.build / "examples/flow"), "-dm_plex_filename", str(mesh), "-dm_mat_type", "baij",
+               "-dll_append", str(arguments.build / "libpetscmcpi.so"), "-flow_rtol", arguments.rtol, *options.split()]
+    output = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, **ENVIRONMENT}, check=False).stdout
+    steps = [match.groups() for match in map(LINE.match, output.splitlines()) if match]
+    if not steps:
+        raise SystemExit(f"{' '.join(command)}\n{output}")
+    last = steps[-1]
+    record = {"vertices": int(re.search(r"(\d+) vertices", output)[1]), "steps": int(last[0]), "residual": float(last[2]), "linear_iterations": sum(int(s[3]) for s in steps),
+              "lift": float(last[5]), "drag": float(last[6]), "seconds": float(last[4]), "end": (last[7] or "failed").strip(), "options": options}
+    parts = PARTS.search(output)
+    if parts:
+        record["parts"] = dict(zip(("residuals", "jacobians", "preconditioner", "solving", "rest"), map(float, parts.groups())))
+    history = {"residual": [float(s[2]) for s in steps], "linear_iterations": [int(s[3]) for s in steps], "cfl": [float(s[1]) for s in steps]}
+    return record, history
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["physics", "precisions"])
+    parser.add_argument("--build", type=Path, required=True)
+    parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--rtol", default="1e-6")
+    parser.add_argument("--commit", default="")
+    parser.add_argument("--only", default="", help="cases whose name has this in it")
+    arguments = parser.parse_args()
+    processor = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, geometry, mesh_options, options in PHYSICS if arguments.what == "physics" else CASES:
+            if arguments.only not in name:
+                continue
+            mesh = make_mesh(geometry, mesh_options, folder)
+            for method, chosen in [("", MCPI)] if arguments.what == "physics" else PRECISIONS:
+                record, history = run_flow(arguments, mesh, f"{options} {chosen}".strip())
+                record = {"case": name, "mesh": f"{geometry}.geo {mesh_options}", "method": method, **record}
+                if method:
+                    record["history"] = history
+                results.append(record)
+                print(f"{name:46} {method:40} {record['vertices']:7} vertices {record['steps']:4} steps {record['linear_iterations']:6} iterations "
+                      f"{record['seconds']:7.1f} s  lift {record['lift']:.4f} drag {record['drag']:.4f}  {record['end']} {record['residual']:.0e}", flush=True)
+    document = {"benchmark": "flow " + arguments.what, "commit": arguments.commit, "processor": processor[1] if processor else "", "ranks": arguments.ranks,
+                "command": f"flow_runs.py {arguments.what} --ranks {arguments.ranks} --rtol {arguments.rtol}", "results": results}
+    arguments.json.write_text(json.dumps(document, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
