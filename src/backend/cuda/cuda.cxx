@@ -62,6 +62,19 @@ public:
                     static_cast<std::size_t>(plan.blocks()), received_.data(), stream_);
   }
 
+  void reserve(int nrhs) override
+  {
+    if (nrhs <= room_) return;
+    const std::size_t entry = static_cast<std::size_t>(plan_.bs) * nrhs * number_, local = plan_.rows * entry;
+    room_ = 0; // until all is there
+    MCPI_CUDA(cudaStreamSynchronize(stream_));
+    graphs_.clear(); // they hold the old addresses
+    x_.resize(local + plan_.ghosts * entry);
+    rhs_.resize(local);
+    kept_.resize(local);
+    if (rounded()) gathered_.resize(static_cast<std::size_t>(plan_.rows + plan_.ghosts) * copy_words() * static_cast<std::size_t>(nrhs));
+    room_ = nrhs;
+  }
   void load_rhs(const Application &application, const ConstColumns &b) override
   {
     reserve(application.nrhs);
@@ -344,19 +357,6 @@ private:
                  static_cast<std::size_t>(end - begin) * nrhs, plan_.bs, forward_.small(), gathered_.data() + first * copy_words(), stream);
   }
 
-  void reserve(int nrhs)
-  {
-    const std::size_t entry = static_cast<std::size_t>(plan_.bs) * nrhs * number_, local = plan_.rows * entry;
-    if (x_.bytes() < local + plan_.ghosts * entry || rhs_.bytes() < local) {
-      MCPI_CUDA(cudaStreamSynchronize(stream_));
-      graphs_.clear(); // they hold the old addresses
-      x_.resize(local + plan_.ghosts * entry);
-      rhs_.resize(local);
-      kept_.resize(local);
-      if (rounded()) gathered_.resize(static_cast<std::size_t>(plan_.rows + plan_.ghosts) * copy_words() * static_cast<std::size_t>(nrhs));
-    }
-  }
-
   // What the user's stream has done to the arrays comes first.
   void join(const Application &application)
   {
@@ -413,6 +413,7 @@ private:
   DeviceArray<Location>      sources_;             // of the transposed operator's items
   std::size_t                received_blocks_ = 0; // of other ranks
   DeviceArray<std::byte>     received_;
+  int                        room_ = 0; // right-hand sides
   DeviceArray<double>        staging_;
   DeviceArray<std::byte>     x_, rhs_, kept_;
   DeviceArray<std::uint32_t> gathered_;
