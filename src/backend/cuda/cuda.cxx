@@ -1,19 +1,17 @@
 // Sweeps on one CUDA device.
 #include <algorithm>
-#include <list>
 #include <memory>
 
 #include "backend/backend.h"
 #include "backend/cuda/lanes.h"
 #include "backend/cuda/numeric_setup.h"
+#include "backend/cuda/recorded_runs.h"
 #include "backend/cuda/vectors.h"
 #include "halo/epochs.h"
 
 namespace mcpi {
 namespace cuda {
 namespace {
-
-constexpr std::size_t kMaxGraphs = 8; // kinds of applications whose launches are kept
 
 class CudaBackend final : public Backend {
 public:
@@ -235,18 +233,7 @@ public:
     if (launched_) lanes_.join();
   }
 
-  int replay(const RunKey &key, const std::function<int()> &record) override
-  {
-    auto found = std::find_if(graphs_.begin(), graphs_.end(), [&](const Recorded &recorded) { return recorded.key == key; });
-    if (found == graphs_.end()) {
-      if (graphs_.size() == kMaxGraphs) graphs_.pop_back();
-      graphs_.push_front({key, capture(record)});
-    } else {
-      graphs_.splice(graphs_.begin(), graphs_, found);
-    }
-    MCPI_CUDA(cudaGraphLaunch(graphs_.front().graph, stream_));
-    return 0;
-  }
+  int replay(const RunKey &key, const std::function<int()> &record) override { return graphs_.run(key, record); }
 
   std::size_t memory_bytes() const override
   {
@@ -257,11 +244,6 @@ public:
   std::string   problem() const override { return problem_; }
 
 private:
-  struct Recorded {
-    RunKey    key;
-    GraphExec graph;
-  };
-
   static std::vector<Row> inverse(const std::vector<Row> &permutation)
   {
     std::vector<Row> result(permutation.size());
@@ -377,29 +359,6 @@ private:
     return staging_.data();
   }
 
-  GraphExec capture(const std::function<int()> &record)
-  {
-    cudaGraph_t graph = nullptr;
-    MCPI_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
-    try {
-      if (record() != 0) throw Error("an exchange inside a captured application");
-    } catch (...) {
-      (void)cudaStreamEndCapture(stream_, &graph);
-      if (graph) (void)cudaGraphDestroy(graph);
-      throw;
-    }
-    MCPI_CUDA(cudaStreamEndCapture(stream_, &graph));
-    GraphExec exec;
-    try {
-      exec.instantiate(graph);
-    } catch (...) {
-      (void)cudaGraphDestroy(graph);
-      throw;
-    }
-    MCPI_CUDA(cudaGraphDestroy(graph));
-    return exec;
-  }
-
   const ColorPlan           &plan_;
   const BackendConfig        config_;
   const std::size_t          number_; // bytes of one in the vectors
@@ -422,7 +381,7 @@ private:
   const GhostWords          *words_    = nullptr;
   double                     alpha_ = 0.0, largest_ = 0.0;
   std::string                problem_;
-  std::list<Recorded>        graphs_; // the latest first
+  RecordedRuns               graphs_{stream_};
 };
 
 } // namespace
