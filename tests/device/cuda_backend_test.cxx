@@ -1,13 +1,11 @@
 // The CUDA backend against the reference on the same stored numbers. Needs a device.
 #include <gtest/gtest.h>
 
-#include <cuda_runtime.h>
-
 #include <algorithm>
-#include <atomic>
 #include <string>
 #include <thread>
 
+#include "backend/cuda/recorded_runs.h"
 #include "system.h"
 
 namespace mcpi::test {
@@ -202,33 +200,34 @@ TEST(CudaBackendBits, OfAReplayedApplicationAreThoseOfItsLaunches)
   }
 }
 
-// It ends captures: such applications are launched without being recorded.
-TEST(CudaBackendBits, AreThoseOfAProgramWhoseOtherThreadsUseTheDevice)
+TEST(CudaRecordedRuns, ThatAnotherThreadEndsAreLaunchedWithoutRecording)
 {
-  const Pattern     pattern = random_pattern(300, 3, 14);
-  const BlockMatrix matrix  = random_matrix(pattern, 5, 15);
-  const Ranks       one     = build_ranks(pattern, greedy_coloring(pattern), 5, {0, 300});
-  const Vector      b       = random_vector(matrix.size(), 16);
-  System            cuda(one, cuda_kind({{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false, false}));
-  cuda.refresh(matrix);
-  std::atomic<bool> stop = false;
-  std::atomic<int>  lost = 0;
-  std::thread       other([&] {
-    while (!stop) {
-      void *memory = nullptr;
-      lost += cudaDeviceSynchronize() == cudaErrorStreamCaptureUnsupported;
-      if (cudaMalloc(&memory, 1 << 20) == cudaSuccess) (void)cudaFree(memory);
-    }
-  });
-  for (int k = 0; k < 400; ++k) { // as many kinds of applications
-    Smoothing    run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0 + 0.001 * k, 3, true);
-    const Vector x   = cuda.apply(run, b);
-    run.replayed     = false;
-    EXPECT_TRUE(same_bits(cuda.apply(run, b), x)) << k;
+  using namespace cuda;
+  Stream           stream;
+  DeviceArray<int> device(1);
+  RecordedRuns     runs(stream);
+  int              calls  = 0;
+  const auto       fill   = [&](int value) { MCPI_CUDA(cudaMemsetAsync(device.data(), value, sizeof(int), stream)); };
+  const auto       record = [&] {
+    fill(0x70);
+    if (++calls == 1) std::thread([] { (void)cudaDeviceSynchronize(); }).join(); // CUDA ends the capture
+    fill(calls);
+    return 0;
+  };
+  const auto filled = [&] {
+    int value = 0;
+    MCPI_CUDA(cudaMemcpyAsync(&value, device.data(), sizeof(int), cudaMemcpyDeviceToHost, stream));
+    MCPI_CUDA(cudaStreamSynchronize(stream));
+    return value;
+  };
+  EXPECT_EQ(runs.run({}, record), 0);
+  EXPECT_EQ(calls, 2) << "lost, then launched";
+  EXPECT_EQ(filled(), 0x02020202);
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(runs.run({}, record), 0);
+    EXPECT_EQ(calls, 3) << "recorded once";
+    EXPECT_EQ(filled(), 0x03030303);
   }
-  stop = true;
-  other.join();
-  EXPECT_GT(lost, 0) << "captures that another thread ended";
 }
 
 TEST(CudaBackendBits, AreTheSameEveryTimeAndOnAnyNumberOfRanks)
