@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "core/codec.h"
@@ -40,6 +41,17 @@ constexpr int value_bits(PCMCPIPrecision storage)
     return 4;
   }
   return 0;
+}
+
+// Inverse diagonal blocks, see diagonal.cuh
+constexpr bool narrow_diagonal(int bs, bool double_vectors)
+{
+  return bs <= kMaxSmallBlock && !double_vectors;
+}
+constexpr std::size_t diagonal_bytes(int bs, bool double_vectors)
+{
+  const std::size_t square = static_cast<std::size_t>(bs) * static_cast<std::size_t>(bs);
+  return narrow_diagonal(bs, double_vectors) ? (square + 1) * sizeof(float) : square * sizeof(double);
 }
 
 struct ItemShape {
