@@ -88,8 +88,6 @@ public:
   virtual std::size_t entry_bytes(const Application &application) const = 0;
   // Of the rounded copy of x that products read (core/gather.h), a block row; 0: they read x itself
   virtual std::size_t gathered_bytes(const Application &) const { return 0; }
-  // Of a row's inverse diagonal block
-  virtual std::size_t diagonal_bytes(int bs) const { return sizeof(double) * static_cast<std::size_t>(bs) * static_cast<std::size_t>(bs); }
   // ahead: the exchange is of rows that were relaxed ahead, and goes on beside the others
   virtual void publish(const Application &, Row /*begin*/, Row /*end*/, bool /*ahead*/) {}
   virtual void accept(const Application &, Row /*begin*/, Row /*end*/, bool /*ahead*/) {}

@@ -335,7 +335,7 @@ double Solver::sweep_bytes(const Settings &settings, PetscInt its) const
   double       bytes    = static_cast<double>(driver.blocks_read(application, static_cast<int>(its), true)) *
                      static_cast<double>(backend_->record_size() + sizeof(Row)) +
                  passes * plan().rows * (vectors + 2.0 * sizeof(Offset));
-  if (settings.form == PC_MCPI_FORM_FACTORED) bytes += passes * plan().rows * static_cast<double>(backend_->diagonal_bytes(plan().bs));
+  if (settings.form == PC_MCPI_FORM_FACTORED) bytes += passes * plan().rows * static_cast<double>(plan().bs) * plan().bs * sizeof(double);
   return bytes;
 }
 

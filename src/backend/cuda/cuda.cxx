@@ -185,8 +185,6 @@ public:
     return rounded() ? sizeof(std::uint32_t) * copy_words() * static_cast<std::size_t>(application.nrhs) : 0;
   }
 
-  std::size_t diagonal_bytes(int bs) const override { return cuda::diagonal_bytes(bs, config_.double_vectors); }
-
   void publish(const Application &application, Row begin, Row end, bool ahead) override
   {
     if (launched_) {

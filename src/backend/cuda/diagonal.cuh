@@ -1,5 +1,5 @@
-// Inverse diagonal blocks, column-major, in plan order. Of small blocks, for sweeps in single precision, floats and behind them the power of two that
-// they count: half the bytes, and a range for any units, since each block has a power of its own.
+// Inverse diagonal blocks, column-major, in plan order: doubles, or (narrow) floats and behind them the power of two that they count: half the bytes,
+// and a range for any units, since each block has a power of its own.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,11 @@
 
 namespace mcpi::cuda {
 
-// Component i of a row's block, or of its transpose, times v, whose components are v(0), v(1), ... T: of the vectors; size: bs where it is known
-template <int size, class T, class V>
+// Component i of a row's block, or of its transpose, times v, whose components are v(0), v(1), ... size: bs where it is known
+template <int size, bool narrow, class V>
 __device__ __forceinline__ double diagonal_product(const void *diagonal, std::size_t row, int bs, int i, bool transposed, const V &v)
 {
-  constexpr bool narrow = size > 0 && narrow_diagonal(size, sizeof(T) == sizeof(double));
-  using Stored          = std::conditional_t<narrow, float, double>;
+  using Stored = std::conditional_t<narrow, float, double>;
   if constexpr (size > 0) bs = size;
   const Stored *block = static_cast<const Stored *>(diagonal) + row * static_cast<std::size_t>(bs * bs + (narrow ? 1 : 0));
   const int     first = transposed ? i * bs : i, step = transposed ? 1 : bs;

@@ -28,7 +28,7 @@ template <class T> __device__ __forceinline__ T residual(const RelaxArgs &args, 
 template <int size = 0, class T, class V>
 __device__ __forceinline__ T apply_diagonal(const RelaxArgs &args, std::size_t row, int i, const V &v)
 {
-  return static_cast<T>(diagonal_product<size, T>(args.diagonal, row, args.bs, i, args.flags & kTransposed, v));
+  return static_cast<T>(diagonal_product<size, false>(args.diagonal, row, args.bs, i, args.flags & kTransposed, v));
 }
 
 // Returns the new x.

@@ -14,6 +14,9 @@ namespace {
 constexpr unsigned kThreads = 256;
 constexpr unsigned kEach    = 4; // components a thread, whose loads are in flight together
 
+// Only the prescaled form multiplies here.
+template <int size, class T> constexpr bool narrow = size > 0 && narrow_diagonal(size, sizeof(T) == sizeof(double), true);
+
 __device__ double scaled(const VectorArgs &args, int i, double value)
 {
   return args.divide ? value / args.scale[i] : value * args.scale[i];
@@ -51,9 +54,9 @@ template <int size, bool single, class T> __global__ void load_kernel(VectorArgs
       args, args.row_of,
       [&](std::size_t row, std::size_t matrix_row, unsigned r, int i) {
         const double *in = array + r * args.ld + matrix_row * bs;
-        return static_cast<T>(args.diagonal
-                                  ? diagonal_product<size, T>(args.diagonal, row, bs, i, args.transposed, [&](int j) { return in[j]; })
-                                  : scaled(args, i, in[i]));
+        return static_cast<T>(args.diagonal ? diagonal_product<size, narrow<size, T>>(args.diagonal, row, bs, i, args.transposed,
+                                                                                      [&](int j) { return in[j]; })
+                                            : scaled(args, i, in[i]));
       },
       [&](std::size_t row, unsigned r, int i, T value) { vector[(row * nrhs + r) * bs + i] = value; });
 }
@@ -91,8 +94,8 @@ template <int size> __global__ void __launch_bounds__(kThreads) load_product(Vec
 #pragma unroll
   for (unsigned u = 0; u < kEach; ++u)
     if (const unsigned k = threadIdx.x + u * kThreads; k < count)
-      vector[first * size + k] = static_cast<float>(diagonal_product<size, float>(blocks, k / size, size, static_cast<int>(k % size), false,
-                                                                                  [&](int j) { return in[k / size * size + j]; }));
+      vector[first * size + k] = static_cast<float>(diagonal_product<size, true>(blocks, k / size, size, static_cast<int>(k % size), false,
+                                                                                 [&](int j) { return in[k / size * size + j]; }));
 }
 
 // By the array's rows: scattered reads cost less than scattered writes.
@@ -103,8 +106,9 @@ template <int size, bool single, class T> __global__ void store_kernel(VectorArg
       args, args.plan_row,
       [&](std::size_t, std::size_t row, unsigned r, int i) {
         const T *in = vector + (row * nrhs + r) * bs;
-        return args.diagonal ? diagonal_product<size, T>(args.diagonal, row, bs, i, args.transposed, [&](int j) { return in[j]; })
-                             : scaled(args, i, static_cast<double>(in[i]));
+        return args.diagonal
+                   ? diagonal_product<size, narrow<size, T>>(args.diagonal, row, bs, i, args.transposed, [&](int j) { return in[j]; })
+                   : scaled(args, i, static_cast<double>(in[i]));
       },
       [&](std::size_t row, unsigned r, int i, double value) { array[r * args.ld + row * bs + i] = value; });
 }
