@@ -74,6 +74,8 @@ public:
   virtual void        pack_records(const std::vector<Offset> &stored, std::byte *records)      = 0;
   virtual void        build_transposed(const ColorPlan &transposed, const std::byte *received) = 0;
 
+  // Room for so many right-hand sides; loading makes it otherwise
+  virtual void reserve(int nrhs)                                                 = 0;
   virtual void load_rhs(const Application &application, const ConstColumns &b)   = 0;
   virtual void load_guess(const Application &application, const ConstColumns &x) = 0;
   virtual void zero_ghosts(const Application &application)                       = 0;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 
 namespace mcpi {
 
@@ -12,7 +13,7 @@ struct GhostWords;
 class Halo {
 public:
   virtual ~Halo() = default;
-  // Size of one block row of x, before the first exchange of an application
+  // Size of one block row of x, before an application. Collective where it grows.
   virtual int prepare(std::size_t entry_bytes) = 0;
   virtual int begin(int color, void *x)        = 0; // rows of this color that others need
   virtual int end(int color, void *x)          = 0;
@@ -23,12 +24,36 @@ public:
   virtual void use_stream(void * /*stream*/, std::uint32_t /*lost*/) {}
   virtual int  start() { return 0; }
   virtual int  finish() { return 0; }
-  // An application has failed in the middle: other ranks have values of it, so later ones are errors.
-  virtual void abandon() noexcept {}
+  // An application has failed in the middle, on this rank: other ranks wait in it, so that later ones would be out of step with them.
+  virtual void abandon() noexcept { abandoned_ = true; }
+  void         require_usable() const
+  {
+    if (abandoned_) throw std::runtime_error("an application has failed on this rank: PCReset() on all ranks begins anew");
+  }
   // For exchanges inside the relaxations, see Backend::use_words(); null: not with this exchange
   virtual const GhostWords *words() const { return nullptr; }
   // Nothing is exchanged, on any rank
   virtual bool idle() const { return false; }
+
+private:
+  bool abandoned_ = false;
+};
+
+// An application between its beginning and the end of its exchanges; whatever leaves earlier, an error or an exception, abandons it.
+class Underway {
+public:
+  explicit Underway(Halo &halo) : halo_(halo) { halo.require_usable(); }
+  Underway(const Underway &)            = delete;
+  Underway &operator=(const Underway &) = delete;
+  ~Underway()
+  {
+    if (!ended_) halo_.abandon();
+  }
+  void end() { ended_ = true; }
+
+private:
+  Halo &halo_;
+  bool  ended_ = false;
 };
 
 // One rank, or no neighbors anywhere
@@ -38,6 +63,7 @@ public:
   int  begin(int, void *) override { return 0; }
   int  end(int, void *) override { return 0; }
   int  exchange_all(void *) override { return 0; }
+  void abandon() noexcept override {} // nobody waits
   bool idle() const override { return true; }
 };
 

@@ -158,6 +158,7 @@ PetscErrorCode Solver::create_backend(const Settings &settings)
   halo_choice_.inside = inside;
   if (halo_->words() && !inside) halo_choice_.why_not_inside = "blocks, vectors or long rows that relaxations with exchanges do not take";
   have_transposed_ = false;
+  room_            = 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -227,6 +228,19 @@ PetscErrorCode Solver::prepare_transposed()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Collective where there are more right-hand sides than ever before; else no rank but neighbors is waited for.
+PetscErrorCode Solver::make_room(const Application &application)
+{
+  PetscFunctionBegin;
+  if (application.nrhs > room_) {
+    room_ = 0; // if it fails, what there was may be gone
+    PetscCall(RunTogether(graph_.comm, [&] { backend_->reserve(application.nrhs); }));
+    room_ = application.nrhs;
+  }
+  PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->entry_bytes(application))));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode Solver::sweep(const Settings &settings, bool transposed, int nrhs, const ConstColumns &b, const MutableColumns &x,
                              PetscInt its, bool from_zero)
 {
@@ -235,13 +249,16 @@ PetscErrorCode Solver::sweep(const Settings &settings, bool transposed, int nrhs
   Driver            driver(transposed ? transposed_ : plan(), *backend_, *halo_, config);
 
   PetscFunctionBegin;
+  PetscCall(make_room(application));
   if (on_device()) PetscCall(UserStream(&application.stream));
   PetscCall(PetscLogEventBegin(Events().sweep, 0, 0, 0, 0));
   GpuTime timing;
   if (on_device()) PetscCall(timing.begin());
+  Underway underway(*halo_);
   backend_->load_rhs(application, b);
   if (!from_zero) backend_->load_guess(application, {x.data, x.ld, x.device});
   PetscCall(static_cast<PetscErrorCode>(driver.run(application, static_cast<int>(its), from_zero)));
+  underway.end();
   backend_->store(application, x);
   PetscCall(timing.end());
   const double block = static_cast<double>(plan().bs) * plan().bs;

@@ -106,6 +106,7 @@ private:
   PetscErrorCode create_backend(const Settings &settings);
   PetscErrorCode create_halo(const Settings &settings);
   void           drop_backend();
+  PetscErrorCode make_room(const Application &application);
   PetscErrorCode prepare_transposed();
   PetscErrorCode sweep(const Settings &settings, bool transposed, int nrhs, const ConstColumns &b, const MutableColumns &x, PetscInt its,
                        bool from_zero);
@@ -119,6 +120,7 @@ private:
   std::unique_ptr<MatrixValues> values_;
   std::unique_ptr<Backend>      backend_;
   std::unique_ptr<Halo>         halo_;
+  int                           room_      = 1;     // right-hand sides that the backend is known to have room for
   bool                          exchanges_ = false; // some rank has a ghost
   HaloChoice                    halo_choice_;
   bool                          ready_ = false; // between a finished set-up and the next one's start

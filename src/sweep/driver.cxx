@@ -6,19 +6,13 @@ namespace mcpi {
 
 int Driver::run(const Application &application, int its, bool from_zero)
 {
-  if (const int error = halo_.prepare(backend_.entry_bytes(application))) return error;
   const Schedule schedule(plan_, config_, application, its, from_zero);
   const bool     inside = schedule.by_color() && config_.overlap && backend_.exchanges_inside(application);
   const auto     record = [&] { return inside ? passes_inside(application, schedule) : passes_over_colors(application, schedule); };
   if (!halo_.idle() && !halo_.on_device()) return record();
-  try {
-    return backend_.replay({application.transposed, from_zero, config_.overlap, config_.shortcuts, schedule.by_color(), application.nrhs,
-                            its, static_cast<int>(config_.sweep), application.omega},
-                           record);
-  } catch (...) {
-    halo_.abandon();
-    throw;
-  }
+  return backend_.replay({application.transposed, from_zero, config_.overlap, config_.shortcuts, schedule.by_color(), application.nrhs, its,
+                          static_cast<int>(config_.sweep), application.omega},
+                         record);
 }
 
 int Driver::passes_inside(const Application &application, const Schedule &schedule)

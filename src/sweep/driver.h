@@ -13,7 +13,7 @@ public:
   {
   }
 
-  // its sweeps on what the backend has loaded, from x = 0 or from the loaded guess; 0 or the halo's error code. Collective.
+  // its sweeps on what the backend has loaded, from x = 0 or from the loaded guess, with a halo that is prepared; 0 or its error code. Collective.
   int run(const Application &application, int its, bool from_zero);
 
   // Blocks that this rank reads in such a run, all right-hand sides together

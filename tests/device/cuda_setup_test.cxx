@@ -174,6 +174,27 @@ TEST(CudaSetupAgain, FollowsValuesAndScales)
     }
 }
 
+// Inverse diagonal blocks of small blocks are in single precision, but for their range.
+TEST(CudaSetupUnits, OfAnySize)
+{
+  for (const int bs : {1, 5, 8})
+    for (const PCMCPIForm form : {PC_MCPI_FORM_PRESCALED, PC_MCPI_FORM_FACTORED})
+      for (const double unit : {1e-60, 1e60}) {
+
+        const BackendConfig config{{PC_MCPI_PRECISION_FP32, form, PC_MCPI_SCALING_BALANCED}, false};
+        Problem             problem(40, bs, 41);
+        Vector              b = random_vector(problem.matrix.size(), 5);
+        scale_components(problem.matrix, Vector(static_cast<std::size_t>(bs), unit), Vector(static_cast<std::size_t>(bs), 1.0));
+        for (double &value : b) value *= unit;
+        System cuda(problem.ranks, {config, nullptr, true}), reference(problem.ranks, {config, nullptr});
+        for (System *system : {&cuda, &reference}) ASSERT_EQ(system->refresh(problem.matrix).defect, Defect::none);
+        reference.adopt(cuda);
+        const Smoothing run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 2, true);
+        EXPECT_LT(difference(cuda.apply(run, b), reference.apply(run, b)), tolerance(config))
+            << "bs " << bs << " form " << form << " unit " << unit;
+      }
+}
+
 struct Spoiled {
   const char *what;
   void (*spoil)(BlockMatrix &, Row);

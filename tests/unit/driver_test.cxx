@@ -145,7 +145,7 @@ TEST(Shortcuts, ReadTheBlocksThatTheyClaim)
 
 class LoggingHalo final : public Halo {
 public:
-  int prepare(std::size_t bytes) override { return note("prepare", static_cast<int>(bytes)); }
+  int prepare(std::size_t) override { return 0; }
   int begin(int color, void *) override { return note("begin", color); }
   int end(int color, void *) override { return note("end", color); }
   int exchange_all(void *) override { return note("all", 0); }
@@ -169,7 +169,7 @@ TEST(DriverAndHalo, ErrorsEndTheRun)
   System            system(ranks, reference_kind());
   system.refresh(matrix);
   const Vector b = random_vector(20, 26);
-  for (const char *call : {"prepare", "begin", "end", "all"}) {
+  for (const char *call : {"begin", "end", "all"}) {
     const Smoothing run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 2, false);
     LoggingHalo     halo;
     halo.fails = call;
@@ -179,6 +179,27 @@ TEST(DriverAndHalo, ErrorsEndTheRun)
     EXPECT_EQ(driver.run(run.application, run.its, run.from_zero), 99);
     EXPECT_EQ(halo.log.back().rfind(call, 0), 0u) << "went on after an error of " << call;
   }
+}
+
+// Other ranks are in the middle of it: this one cannot be in step with them any more.
+TEST(DriverAndHalo, AfterAnApplicationThatFailedHalfWayThereIsNone)
+{
+  LoggingHalo halo;
+  {
+    Underway application(halo);
+    application.end();
+  }
+  EXPECT_NO_THROW(halo.require_usable());
+  try {
+    Underway application(halo);
+    throw std::runtime_error("a device");
+  } catch (const std::runtime_error &) {
+  }
+  EXPECT_THROW(Underway application(halo), std::runtime_error);
+
+  NoHalo nobody; // waits
+  nobody.abandon();
+  EXPECT_NO_THROW(Underway application(nobody));
 }
 
 // What nobody reads again is not sent: a forward sweep from zero needs one exchange less than colors.
@@ -199,13 +220,13 @@ TEST(DriverAndHalo, NothingIsSentInVain)
     return halo.log;
   };
   using Log = std::vector<std::string>;
-  EXPECT_EQ(log(make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true)), (Log{"prepare 8", "begin 0", "end 0", "begin 1", "end 1"}));
-  EXPECT_EQ(log(make_run(PC_MCPI_SWEEP_BACKWARD, 1.0, 1, false)), (Log{"prepare 8", "all 0", "begin 2", "end 2", "begin 1", "end 1"}));
+  EXPECT_EQ(log(make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true)), (Log{"begin 0", "end 0", "begin 1", "end 1"}));
+  EXPECT_EQ(log(make_run(PC_MCPI_SWEEP_BACKWARD, 1.0, 1, false)), (Log{"all 0", "begin 2", "end 2", "begin 1", "end 1"}));
   EXPECT_EQ(log(make_run(PC_MCPI_SWEEP_SYMMETRIC, 1.0, 1, true)),
-            (Log{"prepare 8", "begin 0", "end 0", "begin 1", "end 1", "begin 2", "end 2", "begin 1", "end 1"}));
+            (Log{"begin 0", "end 0", "begin 1", "end 1", "begin 2", "end 2", "begin 1", "end 1"}));
   Smoothing by_sweep       = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 3, true);
   by_sweep.sweep.frequency = PC_MCPI_HALO_FREQUENCY_SWEEP;
-  EXPECT_EQ(log(by_sweep), (Log{"prepare 8", "all 0", "all 0"}));
+  EXPECT_EQ(log(by_sweep), (Log{"all 0", "all 0"}));
 }
 
 // Interior rows are relaxed between begin and end; x was NaN before.

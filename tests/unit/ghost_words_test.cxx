@@ -36,6 +36,7 @@ public:
   std::size_t   record_size() const override { return 0; }
   void          pack_records(const std::vector<Offset> &, std::byte *) override {}
   void          build_transposed(const ColorPlan &, const std::byte *) override {}
+  void          reserve(int) override {}
   void          load_rhs(const Application &, const ConstColumns &) override {}
   void          load_guess(const Application &, const ConstColumns &) override {}
   void          zero_ghosts(const Application &) override {}

@@ -211,6 +211,7 @@ int System::apply_rank(const Smoothing &run, const Vector &b, const Vector &gues
   SilentHalo silent;
   Halo      &halo = ranks_.count() > 1 ? static_cast<Halo &>(threads) : run.replayed ? static_cast<Halo &>(none) : silent;
   Driver     driver(plan, backend, halo, run.sweep);
+  if (const int error = halo.prepare(backend.entry_bytes(run.application))) return error;
   if (const int error = driver.run(run.application, run.its, run.from_zero)) return error;
   Vector solution(ld * run.application.nrhs, kNaN);
   backend.store(run.application, {solution.data(), static_cast<std::ptrdiff_t>(ld)});

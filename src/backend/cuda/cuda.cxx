@@ -1,19 +1,17 @@
 // Sweeps on one CUDA device.
 #include <algorithm>
-#include <list>
 #include <memory>
 
 #include "backend/backend.h"
 #include "backend/cuda/lanes.h"
 #include "backend/cuda/numeric_setup.h"
+#include "backend/cuda/recorded_runs.h"
 #include "backend/cuda/vectors.h"
 #include "halo/epochs.h"
 
 namespace mcpi {
 namespace cuda {
 namespace {
-
-constexpr std::size_t kMaxGraphs = 8; // kinds of applications whose launches are kept
 
 class CudaBackend final : public Backend {
 public:
@@ -62,6 +60,19 @@ public:
                     static_cast<std::size_t>(plan.blocks()), received_.data(), stream_);
   }
 
+  void reserve(int nrhs) override
+  {
+    if (nrhs <= room_) return;
+    const std::size_t entry = static_cast<std::size_t>(plan_.bs) * nrhs * number_, local = plan_.rows * entry;
+    room_ = 0; // until all is there
+    MCPI_CUDA(cudaStreamSynchronize(stream_));
+    graphs_.clear(); // they hold the old addresses
+    x_.resize(local + plan_.ghosts * entry);
+    rhs_.resize(local);
+    kept_.resize(local);
+    if (rounded()) gathered_.resize(static_cast<std::size_t>(plan_.rows + plan_.ghosts) * copy_words() * static_cast<std::size_t>(nrhs));
+    room_ = nrhs;
+  }
   void load_rhs(const Application &application, const ConstColumns &b) override
   {
     reserve(application.nrhs);
@@ -222,18 +233,7 @@ public:
     if (launched_) lanes_.join();
   }
 
-  int replay(const RunKey &key, const std::function<int()> &record) override
-  {
-    auto found = std::find_if(graphs_.begin(), graphs_.end(), [&](const Recorded &recorded) { return recorded.key == key; });
-    if (found == graphs_.end()) {
-      if (graphs_.size() == kMaxGraphs) graphs_.pop_back();
-      graphs_.push_front({key, capture(record)});
-    } else {
-      graphs_.splice(graphs_.begin(), graphs_, found);
-    }
-    MCPI_CUDA(cudaGraphLaunch(graphs_.front().graph, stream_));
-    return 0;
-  }
+  int replay(const RunKey &key, const std::function<int()> &record) override { return graphs_.run(key, record); }
 
   std::size_t memory_bytes() const override
   {
@@ -244,11 +244,6 @@ public:
   std::string   problem() const override { return problem_; }
 
 private:
-  struct Recorded {
-    RunKey    key;
-    GraphExec graph;
-  };
-
   static std::vector<Row> inverse(const std::vector<Row> &permutation)
   {
     std::vector<Row> result(permutation.size());
@@ -344,19 +339,6 @@ private:
                  static_cast<std::size_t>(end - begin) * nrhs, plan_.bs, forward_.small(), gathered_.data() + first * copy_words(), stream);
   }
 
-  void reserve(int nrhs)
-  {
-    const std::size_t entry = static_cast<std::size_t>(plan_.bs) * nrhs * number_, local = plan_.rows * entry;
-    if (x_.bytes() < local + plan_.ghosts * entry || rhs_.bytes() < local) {
-      MCPI_CUDA(cudaStreamSynchronize(stream_));
-      graphs_.clear(); // they hold the old addresses
-      x_.resize(local + plan_.ghosts * entry);
-      rhs_.resize(local);
-      kept_.resize(local);
-      if (rounded()) gathered_.resize(static_cast<std::size_t>(plan_.rows + plan_.ghosts) * copy_words() * static_cast<std::size_t>(nrhs));
-    }
-  }
-
   // What the user's stream has done to the arrays comes first.
   void join(const Application &application)
   {
@@ -377,29 +359,6 @@ private:
     return staging_.data();
   }
 
-  GraphExec capture(const std::function<int()> &record)
-  {
-    cudaGraph_t graph = nullptr;
-    MCPI_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
-    try {
-      if (record() != 0) throw Error("an exchange inside a captured application");
-    } catch (...) {
-      (void)cudaStreamEndCapture(stream_, &graph);
-      if (graph) (void)cudaGraphDestroy(graph);
-      throw;
-    }
-    MCPI_CUDA(cudaStreamEndCapture(stream_, &graph));
-    GraphExec exec;
-    try {
-      exec.instantiate(graph);
-    } catch (...) {
-      (void)cudaGraphDestroy(graph);
-      throw;
-    }
-    MCPI_CUDA(cudaGraphDestroy(graph));
-    return exec;
-  }
-
   const ColorPlan           &plan_;
   const BackendConfig        config_;
   const std::size_t          number_; // bytes of one in the vectors
@@ -413,6 +372,7 @@ private:
   DeviceArray<Location>      sources_;             // of the transposed operator's items
   std::size_t                received_blocks_ = 0; // of other ranks
   DeviceArray<std::byte>     received_;
+  int                        room_ = 0; // right-hand sides
   DeviceArray<double>        staging_;
   DeviceArray<std::byte>     x_, rhs_, kept_;
   DeviceArray<std::uint32_t> gathered_;
@@ -421,7 +381,7 @@ private:
   const GhostWords          *words_    = nullptr;
   double                     alpha_ = 0.0, largest_ = 0.0;
   std::string                problem_;
-  std::list<Recorded>        graphs_; // the latest first
+  RecordedRuns               graphs_{stream_};
 };
 
 } // namespace

@@ -30,7 +30,7 @@ template <PCMCPIPrecision storage, class T> __device__ __forceinline__ T number(
   }
 }
 
-// 2^e for the exponents that codec.h allows
+// 2^e, a normal number
 template <class T> __device__ __forceinline__ T power_of_two(int e)
 {
   if constexpr (sizeof(T) == sizeof(float))

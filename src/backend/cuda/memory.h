@@ -120,6 +120,22 @@ private:
   cudaEvent_t event_ = nullptr;
 };
 
+class Graph {
+public:
+  Graph()                         = default;
+  Graph(const Graph &)            = delete;
+  Graph &operator=(const Graph &) = delete;
+  ~Graph()
+  {
+    if (graph_) (void)cudaGraphDestroy(graph_);
+  }
+  cudaGraph_t *out() { return &graph_; }
+               operator cudaGraph_t() const { return graph_; }
+
+private:
+  cudaGraph_t graph_ = nullptr;
+};
+
 class GraphExec {
 public:
   GraphExec() = default;

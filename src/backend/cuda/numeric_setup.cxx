@@ -16,6 +16,7 @@ constexpr std::size_t kMostScratch = 512UL << 20U; // bytes, for blocks that sha
 NumericSetup::NumericSetup(const BackendConfig &config, Operator &target, const Row *row_of, const Row *plan_row)
     : config_(config.numeric), target_(target), row_of_(row_of), plan_row_(plan_row), plan_(target.plan()), bs_(plan_.bs),
       square_(static_cast<std::size_t>(bs_) * bs_),
+      narrow_diagonal_(narrow_diagonal(bs_, config.double_vectors, config_.form == PC_MCPI_FORM_PRESCALED)),
       kernel_(by_storage(config_.storage, [&]<PCMCPIPrecision storage> { return setup_kernel<storage>(plan_.bs, target.packed()); })),
       keeper_(config_, bs_, Operator::may_pack(bs_, config))
 {
@@ -30,7 +31,7 @@ NumericSetup::NumericSetup(const BackendConfig &config, Operator &target, const 
   most_blocks_        = static_cast<unsigned>(
       std::max(1, std::min({std::max(1, resident) * multiprocessors, groups, kernel_.scratch > 0 ? std::max(1, scratches) : groups})));
   scratch_.resize(kernel_.scratch / sizeof(double) * most_blocks_);
-  diagonal_map_.resize(static_cast<std::size_t>(plan_.rows) * square_);
+  diagonal_map_.resize(static_cast<std::size_t>(plan_.rows) * diagonal_bytes(bs_, narrow_diagonal_) + kPiece); // read in pieces
   scales_.resize(2 * static_cast<std::size_t>(bs_));
   maxima_.resize(square_);
   bad_.resize(1);
@@ -115,6 +116,8 @@ void NumericSetup::convert(BlockRows &source, bool store, NumericStatus &status,
   args.head         = to.head;
   args.prescaled    = config_.form == PC_MCPI_FORM_PRESCALED;
   args.store        = store;
+
+  args.narrow_diagonal = narrow_diagonal_;
   upload_scales(stream);
   MCPI_CUDA(cudaMemsetAsync(maxima_.data(), 0, square_ * sizeof(std::uint32_t), stream));
   MCPI_CUDA(cudaMemsetAsync(bad_.data(), 0xff, sizeof(unsigned long long), stream));

@@ -21,7 +21,7 @@ public:
   const NumericConfig &config() const { return config_; }
   const Scales        &scales() const { return keeper_.scales(); }
   double               largest() const { return keeper_.largest(); }
-  const double        *diagonal_map() const { return diagonal_map_.data(); } // plan order
+  const void          *diagonal_map() const { return diagonal_map_.data(); } // plan order
   const double        *left() const { return scales_.data(); }
   const double        *right() const { return scales_.data() + bs_; }
   std::size_t          bytes() const;
@@ -38,12 +38,14 @@ private:
   const ColorPlan                &plan_;
   const int                       bs_;
   const std::size_t               square_;
+  const bool                      narrow_diagonal_;
   const SetupKernel               kernel_;
   unsigned                        most_blocks_ = 1; // that run at a time
   ScaleKeeper                     keeper_;
   std::unique_ptr<ValueFeed>      feed_;
   DeviceArray<std::uint32_t>      tile_of_, place_[2], maxima_;
-  DeviceArray<double>             diagonal_map_, scales_, scratch_;
+  DeviceArray<double>             scales_, scratch_;
+  DeviceArray<std::byte>          diagonal_map_;
   DeviceArray<unsigned long long> bad_;
 };
 

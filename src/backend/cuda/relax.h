@@ -59,7 +59,7 @@ struct RelaxArgs {
   void            *kept;
   std::uint32_t   *gathered; // small blocks: x rounded to gather_words() a row and right-hand side, if products read that
   const void      *read;     // large blocks: what products read, x or its rounded values
-  const double    *diagonal; // inverse blocks, column-major, plan order
+  const void      *diagonal; // inverse blocks, see diagonal.cuh
   Scalar           alpha = 1.0, omega = 1.0;
   std::uint32_t    first_row, row_count, capacity; // large blocks; capacity: blocks in a thread block of relax_resident
   int              bs, nrhs;

@@ -1,6 +1,7 @@
 // What every relaxation does with a row's sums.
 #pragma once
 
+#include "backend/cuda/diagonal.cuh"
 #include "backend/cuda/relax.h"
 
 namespace mcpi::cuda {
@@ -27,14 +28,7 @@ template <class T> __device__ __forceinline__ T residual(const RelaxArgs &args, 
 template <int size = 0, class T, class V>
 __device__ __forceinline__ T apply_diagonal(const RelaxArgs &args, std::size_t row, int i, const V &v)
 {
-  const int     bs     = size > 0 ? size : args.bs;
-  const double *block  = args.diagonal + row * static_cast<std::size_t>(bs) * bs;
-  const int     stride = args.flags & kTransposed ? 1 : bs;
-  block += args.flags & kTransposed ? static_cast<std::size_t>(i) * bs : static_cast<std::size_t>(i);
-  double sum = 0.0;
-#pragma unroll
-  for (int j = 0; j < bs; ++j) sum += block[static_cast<std::size_t>(j) * stride] * static_cast<double>(v(j));
-  return static_cast<T>(sum);
+  return static_cast<T>(diagonal_product<size, false>(args.diagonal, row, args.bs, i, args.flags & kTransposed, v));
 }
 
 // Returns the new x.

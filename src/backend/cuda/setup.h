@@ -24,15 +24,15 @@ struct SetupArgs {
   const Tile          *tiles;
   std::byte           *blocks;
   BlockHead           *heads;
-  double              *diagonal_map;
-  const double        *scales;  // left, then right
-  std::uint32_t       *maxima;  // upper words of the largest stored numbers: their order is that of the numbers
-  unsigned long long  *bad;     // the least bad_key()
-  double              *scratch; // large blocks that shared memory cannot hold
+  void                *diagonal_map; // see diagonal.cuh
+  const double        *scales;       // left, then right
+  std::uint32_t       *maxima;       // upper words of the largest stored numbers: their order is that of the numbers
+  unsigned long long  *bad;          // the least bad_key()
+  double              *scratch;      // large blocks that shared memory cannot hold
   Row                  begin, end;
   int                  bs;
   HeadBits             head; // small blocks
-  bool                 prescaled, store, scalar_rows;
+  bool                 prescaled, store, scalar_rows, narrow_diagonal;
 };
 
 // Smaller for smaller rows, then for later defects

@@ -186,7 +186,7 @@ __device__ __forceinline__ bool prepare_large_row(const SetupArgs &args, const T
   if (team.rank == 0 && verdict != Inversion::done)
     report(args, row, verdict == Inversion::singular ? Defect::singular : Defect::nonfinite_diagonal);
   const double *left_scale = args.scales, *right_scale = args.scales + bs;
-  double       *map = args.diagonal_map + static_cast<std::size_t>(args.plan_row[row]) * bs * bs;
+  double       *map = static_cast<double *>(args.diagonal_map) + static_cast<std::size_t>(args.plan_row[row]) * bs * bs;
   for_entries(team, bs, [&](int i, int j) {
     const double d   = left[j * bs + i];
     map[j * bs + i]  = d / right_scale[i] / (args.prescaled ? 1.0 : left_scale[j]);

@@ -2,6 +2,7 @@
 // multiplies and rounds one item at a time.
 #pragma once
 
+#include "backend/cuda/diagonal.cuh"
 #include "backend/cuda/encode.cuh"
 #include "backend/cuda/setup.h"
 #include "backend/cuda/setup_invert.cuh"
@@ -35,6 +36,30 @@ __device__ __forceinline__ BlockView block_view(const SetupArgs &args, const Set
   return {piece.values + (row_begin - piece.first) * bs * bs + (block - row_begin) * bs, (row_end - row_begin) * bs, 1};
 }
 
+// A team's threads store the columns of an inverse block, those without a column (not mine) zeros nowhere. Called by all threads of a warp
+template <int bs>
+__device__ __forceinline__ void store_diagonal(const SetupArgs &args, std::size_t row, bool mine, int lane, const double (&column)[bs])
+{
+  if (!args.narrow_diagonal) {
+    double *map = static_cast<double *>(args.diagonal_map) + (row * bs + static_cast<std::size_t>(lane)) * bs;
+#pragma unroll
+    for (int i = 0; i < bs; ++i)
+      if (mine) map[i] = column[i];
+    return;
+  }
+  constexpr int kMost   = 1000; // its inverse is a normal number, too
+  double        largest = 0.0;
+#pragma unroll
+  for (int i = 0; i < bs; ++i) largest = fmax(largest, fabs(column[i]));
+  const int    e     = min(max(ilogb(team_max(largest)), -kMost), kMost);
+  const double scale = power_of_two<double>(-e);
+  float       *map   = static_cast<float *>(args.diagonal_map) + row * (bs * bs + 1);
+#pragma unroll
+  for (int i = 0; i < bs; ++i)
+    if (mine) map[lane * bs + i] = static_cast<float>(column[i] * scale);
+  if (mine && lane == 0) map[bs * bs] = __int_as_float(e);
+}
+
 // The inverse of one row's diagonal block into the diagonal map, and what multiplies its off-diagonal blocks from the left, row by row, into left.
 template <int bs> __device__ __forceinline__ bool prepare_row(const SetupArgs &args, Row row, bool exists, double *left)
 {
@@ -51,15 +76,14 @@ template <int bs> __device__ __forceinline__ bool prepare_row(const SetupArgs &a
   const Inversion verdict = team_invert(a, lane);
   if (exists && lane == 0 && verdict != Inversion::done)
     report(args, row, verdict == Inversion::singular ? Defect::singular : Defect::nonfinite_diagonal);
-  if (exists && lane < bs) {
-    const double *left_scale = args.scales, *right_scale = args.scales + bs;
-    double       *map = args.diagonal_map + static_cast<std::size_t>(args.plan_row[row]) * bs * bs + lane * bs;
+  const bool    mine       = exists && lane < bs;
+  const double *left_scale = args.scales, *right_scale = args.scales + bs;
 #pragma unroll
-    for (int i = 0; i < bs; ++i) {
-      map[i]              = a[i] / right_scale[i] / (args.prescaled ? 1.0 : left_scale[lane]);
-      left[i * bs + lane] = args.prescaled ? left_scale[i] * a[i] : (i == lane ? left_scale[i] : 0.0);
-    }
+  for (int i = 0; i < bs; ++i) {
+    if (mine) left[i * bs + lane] = args.prescaled ? left_scale[i] * a[i] : (i == lane ? left_scale[i] : 0.0);
+    a[i] = mine ? a[i] / right_scale[i] / (args.prescaled ? 1.0 : left_scale[lane]) : 0.0;
   }
+  store_diagonal(args, static_cast<std::size_t>(args.plan_row[row]), mine, lane, a);
   return verdict == Inversion::done;
 }
 

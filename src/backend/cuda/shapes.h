@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "core/codec.h"
@@ -40,6 +41,17 @@ constexpr int value_bits(PCMCPIPrecision storage)
     return 4;
   }
   return 0;
+}
+
+// Inverse diagonal blocks, see diagonal.cuh. The factored form keeps double: there nothing else is rounded in the scale of the inverse.
+constexpr bool narrow_diagonal(int bs, bool double_vectors, bool prescaled)
+{
+  return bs <= kMaxSmallBlock && !double_vectors && prescaled;
+}
+constexpr std::size_t diagonal_bytes(int bs, bool narrow)
+{
+  const std::size_t square = static_cast<std::size_t>(bs) * static_cast<std::size_t>(bs);
+  return narrow ? (square + 1) * sizeof(float) : square * sizeof(double);
 }
 
 struct ItemShape {

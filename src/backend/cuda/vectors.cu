@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/cuda/bulk_copy.cuh"
+#include "backend/cuda/diagonal.cuh"
 #include "backend/cuda/gathered.cuh"
 #include "backend/cuda/launch.cuh"
 
@@ -10,65 +12,123 @@ namespace mcpi::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256;
+constexpr unsigned kEach    = 4; // components a thread, whose loads are in flight together
 
-// (D x)_i of one row; x is strided by nothing. size: bs where it is known
-template <int size, class T> __device__ __forceinline__ double row_product(const VectorArgs &args, std::size_t row, int i, const T *x)
-{
-  const int     bs    = size > 0 ? size : args.bs;
-  const double *block = args.diagonal + row * static_cast<std::size_t>(bs * bs) + (args.transposed ? i * bs : i);
-  const int     step  = args.transposed ? 1 : bs;
-  double        sum   = 0.0;
-#pragma unroll
-  for (int j = 0; j < bs; ++j) sum += block[j * step] * static_cast<double>(x[j]);
-  return sum;
-}
+// Only the prescaled form multiplies here.
+template <int size, class T> constexpr bool narrow = size > 0 && narrow_diagonal(size, sizeof(T) == sizeof(double), true);
 
 __device__ double scaled(const VectorArgs &args, int i, double value)
 {
   return args.divide ? value / args.scale[i] : value * args.scale[i];
 }
 
-// A thread block takes whole rows, a thread some of their components; calls with row, right-hand side, component, and what comes before it.
-template <int size, class Visit> __device__ __forceinline__ void for_components(const VectorArgs &args, const Visit &visit)
+// A thread block takes whole rows, a thread some of their components: it looks up which rows of the other order they are, then makes all, then puts
+// them away. make(row, its partner, right-hand side, component), put(the same, without the partner, value). single: one right-hand side
+template <int size, bool single, class Value, class Make, class Put>
+__device__ __forceinline__ void for_components(const VectorArgs &args, const Row *partner_of, const Make &make, const Put &put)
 {
-  const unsigned    bs = static_cast<unsigned>(size > 0 ? size : args.bs), entry = bs * static_cast<unsigned>(args.nrhs);
+  const unsigned    bs = static_cast<unsigned>(size > 0 ? size : args.bs), entry = single ? bs : bs * static_cast<unsigned>(args.nrhs);
   const std::size_t first = static_cast<std::size_t>(blockIdx.x) * args.rows_per_block;
-  const unsigned    rows  = static_cast<unsigned>(min(static_cast<std::size_t>(args.rows_per_block), args.rows - first));
-  for (unsigned k = threadIdx.x; k < rows * entry; k += kThreads) {
-    const unsigned row = k / entry, within = k - row * entry, r = within / bs;
-    visit(first + row, r, static_cast<int>(within - r * bs), first * entry + k);
+  const unsigned    count = static_cast<unsigned>(min(static_cast<std::size_t>(args.rows_per_block), args.rows - first)) * entry;
+  for (unsigned begin = threadIdx.x; begin < count; begin += kEach * kThreads) {
+    Row        partner[kEach];
+    Value      value[kEach];
+    const auto at        = [&](unsigned u) { return min(begin + u * kThreads, count - 1); }; // no branch between the loads
+    const auto rhs       = [&](unsigned k) { return single ? 0U : k % entry / bs; };
+    const auto component = [&](unsigned k) { return static_cast<int>(k % bs); };
+#pragma unroll
+    for (unsigned u = 0; u < kEach; ++u) partner[u] = partner_of[first + at(u) / entry];
+#pragma unroll
+    for (unsigned u = 0; u < kEach; ++u)
+      value[u] = make(first + at(u) / entry, static_cast<std::size_t>(partner[u]), rhs(at(u)), component(at(u)));
+#pragma unroll
+    for (unsigned u = 0; u < kEach; ++u)
+      if (const unsigned k = begin + u * kThreads; k < count) put(first + k / entry, rhs(k), component(k), value[u]);
   }
 }
 
-template <int size, class T> __global__ void load_kernel(VectorArgs args, const double *array, T *vector)
+template <int size, bool single, class T> __global__ void load_kernel(VectorArgs args, const double *array, T *vector)
 {
-  const int bs = size > 0 ? size : args.bs;
-  for_components<size>(args, [&](std::size_t row, unsigned r, int i, std::size_t at) {
-    const double *in = array + r * args.ld + static_cast<long long>(args.row_of[row]) * bs;
-    vector[at]       = static_cast<T>(args.diagonal ? row_product<size>(args, row, i, in) : scaled(args, i, in[i]));
-  });
+  const int bs = size > 0 ? size : args.bs, nrhs = single ? 1 : args.nrhs;
+  for_components<size, single, T>(
+      args, args.row_of,
+      [&](std::size_t row, std::size_t matrix_row, unsigned r, int i) {
+        const double *in = array + r * args.ld + matrix_row * bs;
+        return static_cast<T>(args.diagonal ? diagonal_product<size, narrow<size, T>>(args.diagonal, row, bs, i, args.transposed,
+                                                                                      [&](int j) { return in[j]; })
+                                            : scaled(args, i, in[i]));
+      },
+      [&](std::size_t row, unsigned r, int i, T value) { vector[(row * nrhs + r) * bs + i] = value; });
+}
+
+// Rows of a thread block of load_product, so that their inverse blocks are whole pieces of 16 bytes
+template <int size> constexpr unsigned kProductRows = kEach *kThreads / size / 4 * 4;
+
+// D^{-1} b of small blocks in single precision, what most applications begin with: each number is read once, and the inverse blocks side by side.
+template <int size> __global__ void __launch_bounds__(kThreads) load_product(VectorArgs args, const double *array, float *vector)
+{
+  constexpr unsigned           most = kProductRows<size>, record = size * size + 1;
+  __shared__ alignas(16) float blocks[most * record];
+  __shared__ double            in[most * size];
+  __shared__ std::uint64_t barrier;
+  const std::size_t        first = static_cast<std::size_t>(blockIdx.x) * most;
+  const unsigned           count = static_cast<unsigned>(min(static_cast<std::size_t>(most), args.rows - first)) * size;
+  if (threadIdx.x == 0) {
+    barrier_init(&barrier);
+    barrier_init_fence();
+    const std::uint32_t bytes = count / size * record * sizeof(float);
+    bulk_copy(blocks, static_cast<const float *>(args.diagonal) + first * record, (bytes + kPiece - 1) / kPiece * kPiece, &barrier);
+  }
+  const auto at = [&](unsigned u) { return min(threadIdx.x + u * kThreads, count - 1); }; // no branch between the loads
+  Row        row[kEach];
+  double     value[kEach];
+#pragma unroll
+  for (unsigned u = 0; u < kEach; ++u) row[u] = args.row_of[first + at(u) / size];
+#pragma unroll
+  for (unsigned u = 0; u < kEach; ++u) value[u] = array[static_cast<std::size_t>(row[u]) * size + at(u) % size];
+#pragma unroll
+  for (unsigned u = 0; u < kEach; ++u)
+    if (const unsigned k = threadIdx.x + u * kThreads; k < count) in[k] = value[u];
+  __syncthreads();
+  barrier_wait(&barrier, 0);
+#pragma unroll
+  for (unsigned u = 0; u < kEach; ++u)
+    if (const unsigned k = threadIdx.x + u * kThreads; k < count)
+      vector[first * size + k] = static_cast<float>(diagonal_product<size, true>(blocks, k / size, size, static_cast<int>(k % size), false,
+                                                                                 [&](int j) { return in[k / size * size + j]; }));
 }
 
 // By the array's rows: scattered reads cost less than scattered writes.
-template <int size, class T> __global__ void store_kernel(VectorArgs args, const T *vector, double *array)
+template <int size, bool single, class T> __global__ void store_kernel(VectorArgs args, const T *vector, double *array)
 {
-  const int bs = size > 0 ? size : args.bs;
-  for_components<size>(args, [&](std::size_t row, unsigned r, int i, std::size_t) {
-    const std::size_t plan_row = static_cast<std::size_t>(args.plan_row[row]);
-    const T          *in       = vector + (plan_row * static_cast<unsigned>(args.nrhs) + r) * static_cast<unsigned>(bs);
-    array[r * args.ld + static_cast<long long>(row) * bs + i] =
-        args.diagonal ? row_product<size>(args, plan_row, i, in) : scaled(args, i, static_cast<double>(in[i]));
-  });
+  const int bs = size > 0 ? size : args.bs, nrhs = single ? 1 : args.nrhs;
+  for_components<size, single, double>(
+      args, args.plan_row,
+      [&](std::size_t, std::size_t row, unsigned r, int i) {
+        const T *in = vector + (row * nrhs + r) * bs;
+        return args.diagonal
+                   ? diagonal_product<size, narrow<size, T>>(args.diagonal, row, bs, i, args.transposed, [&](int j) { return in[j]; })
+                   : scaled(args, i, static_cast<double>(in[i]));
+      },
+      [&](std::size_t row, unsigned r, int i, double value) { array[r * args.ld + row * bs + i] = value; });
 }
 
-// Calls with bs as a constant, 0 for larger ones.
-template <class Call> void by_size(int bs, const Call &call)
+// Calls with the grid, and with bs as a constant, 0 for larger ones.
+template <class Call> void launch_by_size(VectorArgs &args, const Call &call)
 {
+  args.rows_per_block    = std::max(1U, kEach * kThreads / static_cast<unsigned>(args.bs * args.nrhs));
+  const std::size_t grid = grid_of(static_cast<std::size_t>(args.rows), args.rows_per_block);
+  const auto        with = [&]<int size> {
+    if (args.nrhs == 1)
+      call.template operator()<size, true>(grid);
+    else
+      call.template operator()<size, false>(grid);
+  };
   const auto match = [&]<int... sizes>(std::integer_sequence<int, sizes...>)
   {
-    return ((bs == sizes + 1 && (call.template operator()<sizes + 1>(), true)) || ...);
+    return ((args.bs == sizes + 1 && (with.template operator()<sizes + 1>(), true)) || ...);
   };
-  if (!match(std::make_integer_sequence<int, kMaxSmallBlock>())) call.template operator()<0>();
+  if (!match(std::make_integer_sequence<int, kMaxSmallBlock>())) with.template operator()<0>();
 }
 
 __global__ void round_kernel(const float *x, std::size_t entries, int bs, std::uint32_t *gathered)
@@ -89,25 +149,27 @@ __global__ void round_values_kernel(const float *x, std::size_t count, int bs, f
 
 void load_vector(VectorArgs args, bool double_vectors, const double *array, void *vector, cudaStream_t stream)
 {
-  args.rows_per_block = std::max(1U, kThreads / static_cast<unsigned>(args.bs * args.nrhs));
-  by_size(args.bs, [&]<int size> {
-    const std::size_t grid = grid_of(static_cast<std::size_t>(args.rows), args.rows_per_block);
+  launch_by_size(args, [&]<int size, bool single>(std::size_t grid) {
+    if constexpr (size > 0 && single)
+      if (!double_vectors && args.diagonal && !args.transposed) {
+        launch(load_product<size>, grid_of(static_cast<std::size_t>(args.rows), kProductRows<size>), kThreads, stream, args, array,
+               static_cast<float *>(vector));
+        return;
+      }
     if (double_vectors)
-      launch(load_kernel<size, double>, grid, kThreads, stream, args, array, static_cast<double *>(vector));
+      launch(load_kernel<size, single, double>, grid, kThreads, stream, args, array, static_cast<double *>(vector));
     else
-      launch(load_kernel<size, float>, grid, kThreads, stream, args, array, static_cast<float *>(vector));
+      launch(load_kernel<size, single, float>, grid, kThreads, stream, args, array, static_cast<float *>(vector));
   });
 }
 
 void store_vector(VectorArgs args, bool double_vectors, const void *vector, double *array, cudaStream_t stream)
 {
-  args.rows_per_block = std::max(1U, kThreads / static_cast<unsigned>(args.bs * args.nrhs));
-  by_size(args.bs, [&]<int size> {
-    const std::size_t grid = grid_of(static_cast<std::size_t>(args.rows), args.rows_per_block);
+  launch_by_size(args, [&]<int size, bool single>(std::size_t grid) {
     if (double_vectors)
-      launch(store_kernel<size, double>, grid, kThreads, stream, args, static_cast<const double *>(vector), array);
+      launch(store_kernel<size, single, double>, grid, kThreads, stream, args, static_cast<const double *>(vector), array);
     else
-      launch(store_kernel<size, float>, grid, kThreads, stream, args, static_cast<const float *>(vector), array);
+      launch(store_kernel<size, single, float>, grid, kThreads, stream, args, static_cast<const float *>(vector), array);
   });
 }
 

@@ -10,7 +10,7 @@ namespace mcpi::cuda {
 // Arrays are columns with leading dimension ld in the matrix's row order; vectors are in plan order.
 struct VectorArgs {
   const Row    *row_of, *plan_row;  // matrix row of a plan row, and back
-  const double *diagonal;           // inverse diagonal blocks, applied if not null
+  const void   *diagonal;           // inverse diagonal blocks (diagonal.cuh), applied if not null
   const double *scale;              // by component, multiplies what is read (load) or written (store) if diagonal is null
   bool          transposed, divide; // of diagonal; by the scale
   Row           rows;

@@ -68,6 +68,18 @@ public:
   void        pack_records(const std::vector<Offset> &stored, std::byte *records) override { matrix_.pack_records(stored, records); }
   void        build_transposed(const ColorPlan &plan, const std::byte *received) override { matrix_.build_transposed(plan, received); }
 
+  void reserve(int nrhs) override
+  {
+    const std::size_t entry = static_cast<std::size_t>(bs_) * nrhs, local = plan_.rows * entry;
+    const std::size_t all  = local + plan_.ghosts * entry + kReadPadding / sizeof(X);
+    const std::size_t tile = std::max<std::size_t>(kTileValues, entry);
+    if (x_.size() < all) x_.resize(all);
+    if (rounds_ && gathered_.size() < all) gathered_.resize(all);
+    if (rhs_.size() < local) rhs_.resize(local);
+    if (kept_.size() < local) kept_.resize(local);
+    if (sums_.size() < tile) sums_.resize(tile);
+    if (far_.size() < tile) far_.resize(tile);
+  }
   void load_rhs(const Application &application, const ConstColumns &b) override
   {
     reserve(application.nrhs);
@@ -143,19 +155,6 @@ private:
     X *entry = v.data();
     for (Row row = 0; row < plan_.rows; ++row)
       for (int r = 0; r < application.nrhs; ++r, entry += bs_) visit(row, r, entry);
-  }
-
-  void reserve(int nrhs)
-  {
-    const std::size_t entry = static_cast<std::size_t>(bs_) * nrhs, local = plan_.rows * entry;
-    const std::size_t all  = local + plan_.ghosts * entry + kReadPadding / sizeof(X);
-    const std::size_t tile = std::max<std::size_t>(kTileValues, entry);
-    if (x_.size() < all) x_.resize(all);
-    if (rounds_ && gathered_.size() < all) gathered_.resize(all);
-    if (rhs_.size() < local) rhs_.resize(local);
-    if (kept_.size() < local) kept_.resize(local);
-    if (sums_.size() < tile) sums_.resize(tile);
-    if (far_.size() < tile) far_.resize(tile);
   }
 
   // What products read follows x.

@@ -26,6 +26,15 @@ public:
   void        adopt(const std::byte *records) { matrix_.adopt_records(records); }
   void        build_transposed(const ColorPlan &plan, const std::byte *received) override { matrix_.build_transposed(plan, received); }
 
+  void reserve(int nrhs) override
+  {
+    const std::size_t local = static_cast<std::size_t>(plan_.rows) * plan_.bs * nrhs;
+    const std::size_t all   = local + static_cast<std::size_t>(plan_.ghosts) * plan_.bs * nrhs;
+    if (x_.size() < all) x_.resize(all);
+    if (rounds_ && gathered_.size() < all) gathered_.resize(all);
+    if (rhs_.size() < local) rhs_.resize(local);
+    if (kept_.size() < local) kept_.resize(local);
+  }
   void load_rhs(const Application &application, const ConstColumns &b) override
   {
     reserve(application.nrhs);
@@ -120,16 +129,6 @@ private:
   double *entry(std::vector<double> &v, const Application &application, Row row, int r) const
   {
     return v.data() + (static_cast<std::size_t>(row) * application.nrhs + r) * plan_.bs;
-  }
-
-  void reserve(int nrhs)
-  {
-    const std::size_t local = static_cast<std::size_t>(plan_.rows) * plan_.bs * nrhs;
-    const std::size_t all   = local + static_cast<std::size_t>(plan_.ghosts) * plan_.bs * nrhs;
-    if (x_.size() < all) x_.resize(all);
-    if (rounds_ && gathered_.size() < all) gathered_.resize(all);
-    if (rhs_.size() < local) rhs_.resize(local);
-    if (kept_.size() < local) kept_.resize(local);
   }
 
   // What products read follows x.

@@ -15,7 +15,6 @@
 namespace mcpi::cuda {
 
 constexpr int kOvertaken   = -1; // a neighbor has not waited for this rank
-constexpr int kAbandoned   = -2; // an application ended in the middle
 constexpr int kWordPayload = 3;  // of 32 bits, of four
 
 // Words of a row of so many 32-bit numbers

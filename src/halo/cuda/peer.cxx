@@ -118,8 +118,7 @@ public:
     receive(x, 0, ghosts_);
     return 0;
   }
-  void abandon() noexcept override { *lost() = cuda::kAbandoned; }
-  int  finish() override
+  int finish() override
   {
     cuda::finish_words(args(nullptr), steps_.count(), stream_);
     return 0;
@@ -157,7 +156,7 @@ private:
     for (const std::size_t one : begin) words_inside_.sending.push_back(sending_.data() + one);
   }
 
-  // Kernels write it, and abandon().
+  // Kernels write it.
   volatile int *lost() { return reinterpret_cast<int *>(pinned_.data()); }
 
   cuda::WordsArgs args(void *x)
@@ -188,9 +187,9 @@ private:
   // Kernels have noticed, some time ago.
   void check_neighbors()
   {
+    require_usable();
     if (*lost() == cuda::kOvertaken)
       throw cuda::Error("another rank has given up an application, after -pc_mcpi_halo_timeout seconds or an error: PCReset() begins anew");
-    if (*lost() == cuda::kAbandoned) throw cuda::Error("an application has failed: PCReset() begins anew");
     if (*lost() != 0)
       throw cuda::Error("rank " + std::to_string(lists_.neighbors[static_cast<std::size_t>(*lost() - 1)]) +
                         " or another neighbor has not sent its ghost values within -pc_mcpi_halo_timeout seconds");
