@@ -141,31 +141,26 @@ PetscErrorCode create_solver(const Options &options, const System &system, const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode run_solver(const Options &options, const System &system, const std::string &chosen, Json *results)
+PetscErrorCode measure(const Options &options, const System &system, KSP ksp, const std::string &chosen, double first, Json *results)
 {
   constexpr PetscInt  kMany = 20;
-  PetscOptions        mine;
-  KSP                 ksp;
   PC                  pc;
   Vec                 x, y;
   PetscInt            iterations, products, applications;
   KSPConvergedReason  reason;
   PetscReal           residual;
-  double              first = 0, setup = 0, solve = 0, product = 0, application = 0;
+  double              setup = 0, solve = 0, product = 0, application = 0;
   std::vector<double> setups;
 
   PetscFunctionBegin;
-  PetscCall(create_solver(options, system, chosen, &mine, &ksp));
   PetscCall(VecDuplicate(system.b, &x));
   PetscCall(VecDuplicate(system.b, &y));
-  PetscCall(time_once([&] { return KSPSetUp(ksp); }, &first));
   const auto renew = [&]() -> PetscErrorCode {
     PetscFunctionBegin;
     PetscCall(KSPSetUp(ksp));
     PetscCall(KSPSetUpOnBlocks(ksp));
     PetscFunctionReturn(PETSC_SUCCESS);
   };
-  PetscCall(KSPSetUpOnBlocks(ksp));
   for (PetscInt r = 0; r < options.repeat; ++r) {
     double time;
     PetscCall(MatAssemblyBegin(system.J, MAT_FINAL_ASSEMBLY)); // for the preconditioner the values are new ones
@@ -211,6 +206,27 @@ PetscErrorCode run_solver(const Options &options, const System &system, const st
                         solve - product - application, chosen.c_str()));
   PetscCall(VecDestroy(&y));
   PetscCall(VecDestroy(&x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// With each number of sweeps in turn, if there are any
+PetscErrorCode run_solver(const Options &options, const System &system, const std::string &chosen, const std::vector<std::string> &its,
+                          Json *results)
+{
+  PetscOptions mine;
+  KSP          ksp;
+  double       first = 0;
+
+  PetscFunctionBegin;
+  PetscCall(create_solver(options, system, chosen, &mine, &ksp));
+  PetscCall(time_once([&] { return KSPSetUp(ksp); }, &first));
+  PetscCall(KSPSetUpOnBlocks(ksp));
+  if (its.empty()) PetscCall(measure(options, system, ksp, chosen, first, results));
+  for (const std::string &sweeps : its) {
+    PetscCall(PetscOptionsSetValue(mine, "-pc_mcpi_its", sweeps.c_str()));
+    PetscCall(KSPSetFromOptions(ksp));
+    PetscCall(measure(options, system, ksp, chosen + " -pc_mcpi_its " + sweeps, first, results));
+  }
   PetscCall(KSPDestroy(&ksp));
   PetscCall(PetscOptionsDestroy(&mine));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -230,11 +246,10 @@ PetscErrorCode run_solvers(const Options &options, const System &system, Json *r
   PetscCall(PetscObjectTypeCompareAny((PetscObject)system.b, &device, VECSEQCUDA, VECMPICUDA, ""));
   for (const char *one : kTheirs)
     if (options.theirs && !(device && std::strstr(one, "sor")))
-      PetscCall(run_solver(options, system, one, results)); // PETSc's is on the host
+      PetscCall(run_solver(options, system, one, {}, results)); // PETSc's is on the host
   for (const std::string &outer : options.outer)
     for (const std::string &precision : options.precisions)
-      for (const std::string &its : options.its)
-        PetscCall(run_solver(options, system, "-ksp_type " + outer + " " + mcpi(options, precision) + " -pc_mcpi_its " + its, results));
+      PetscCall(run_solver(options, system, "-ksp_type " + outer + " " + mcpi(options, precision), options.its, results));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -279,7 +294,7 @@ PetscErrorCode run_stationary(const Options &options, const System &system, Json
 }
 
 template <int dim>
-PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh, const flow::Conditions &conditions, Json *results)
+PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh, const flow::Conditions &conditions, Json *document)
 {
   flow::Solver<dim> solver(mesh, conditions);
   flow::Progress    progress;
@@ -302,7 +317,9 @@ PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh, const fl
     PetscCall(time_once([&] { return solver.jacobian(U, 1.0 / std::stod(cfl), system.J); }, &assembly));
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "CFL %s: assembly %g ms\n", cfl.c_str(), assembly));
     system.about = {{"vertices", rows / solver.bs}, {"cfl", std::stod(cfl)}};
-    PetscCall(options.experiment == "stationary" ? run_stationary(options, system, results) : run_solvers(options, system, results));
+    PetscCall(options.experiment == "stationary" ? run_stationary(options, system, &(*document)["results"])
+                                                 : run_solvers(options, system, &(*document)["results"]));
+    PetscCall(bench::WriteDocument(options, *document)); // what is there is there
   }
   PetscCall(VecDestroy(&system.b));
   PetscCall(VecDestroy(&U));
@@ -344,10 +361,8 @@ PetscErrorCode run(int argc, char **argv)
     document["gpu"] = device.name;
   }
 #endif
-  PetscCall(mesh.dim == 2 ? run_flow<2>(options, mesh, conditions, &document["results"])
-                          : run_flow<3>(options, mesh, conditions, &document["results"]));
+  PetscCall(mesh.dim == 2 ? run_flow<2>(options, mesh, conditions, &document) : run_flow<3>(options, mesh, conditions, &document));
   PetscCall(flow::MeshDestroy(&mesh));
-  PetscCall(bench::WriteDocument(options, document));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -4,15 +4,14 @@ physics: lift and drag of NACA 0012 and of the ONERA M6 wing on several meshes. 
 """
 import argparse
 import json
-import os
 import re
-import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
-LINE = re.compile(r"\s*(\d+)\s+(\S+)\s+(\S+)\s+(\d+)\s+(\S+)\s+(\S+)\s+(\S+)(?:\s\s(.*))?$")
-PARTS = re.compile(r"seconds: residuals (\S+), Jacobians (\S+), preconditioner (\S+), solving (\S+), the rest (\S+)")
-WING = "-flow_mach 0.84 -flow_angle 3.06 -flow_area 0.7532"
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+from flow_program import WING, make_mesh, run_flow  # noqa: E402
+
 SUBSONIC = "-flow_mach 0.5 -flow_angle 0 -flow_limiter -1"
 MCPI = "-pc_type mcpi -pc_mcpi_its 4"
 
@@ -38,32 +37,6 @@ PRECISIONS = [
 ]
 CASES = [("NACA 0012", "naca0012", "-2 -setnumber size 0.01", ""), ("NACA 0012, SI units", "naca0012", "-2 -setnumber size 0.01", "-flow_units si"),
          ("ONERA M6", "m6", "-3 -setnumber size 0.04", WING), ("ONERA M6, SI units", "m6", "-3 -setnumber size 0.04", WING + " -flow_units si")]
-ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMP_NUM_THREADS": "1"}
-ROOT = Path(__file__).resolve().parent.parent
-
-
-def make_mesh(geometry, options, folder):
-    mesh = Path(folder) / (re.sub(r"[^\w.]+", "_", geometry + options) + ".msh")
-    if not mesh.exists():
-        subprocess.run(["gmsh", *options.split(), str(ROOT / "examples/flow" / (geometry + ".geo")), "-o", str(mesh)], check=True, stdout=subprocess.DEVNULL)
-    return mesh
-
-
-def run_flow(arguments, mesh, options):
-    command = ["mpiexec", "-n", str(arguments.ranks), str(arguments.build / "examples/flow"), "-dm_plex_filename", str(mesh), "-dm_mat_type", "baij",
-               "-dll_append", str(arguments.build / "libpetscmcpi.so"), "-flow_rtol", arguments.rtol, *options.split()]
-    output = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, **ENVIRONMENT}, check=False).stdout
-    steps = [match.groups() for match in map(LINE.match, output.splitlines()) if match]
-    if not steps:
-        raise SystemExit(f"{' '.join(command)}\n{output}")
-    last = steps[-1]
-    record = {"vertices": int(re.search(r"(\d+) vertices", output)[1]), "steps": int(last[0]), "residual": float(last[2]), "linear_iterations": sum(int(s[3]) for s in steps),
-              "lift": float(last[5]), "drag": float(last[6]), "seconds": float(last[4]), "end": (last[7] or "failed").strip(), "options": options}
-    parts = PARTS.search(output)
-    if parts:
-        record["parts"] = dict(zip(("residuals", "jacobians", "preconditioner", "solving", "rest"), map(float, parts.groups())))
-    history = {"residual": [float(s[2]) for s in steps], "linear_iterations": [int(s[3]) for s in steps], "cfl": [float(s[1]) for s in steps]}
-    return record, history
 
 
 def main():
@@ -84,7 +57,7 @@ def main():
                 continue
             mesh = make_mesh(geometry, mesh_options, folder)
             for method, chosen in [("", MCPI)] if arguments.what == "physics" else PRECISIONS:
-                record, history = run_flow(arguments, mesh, f"{options} {chosen}".strip())
+                _, record, history = run_flow(arguments.build, arguments.ranks, mesh, f"-flow_rtol {arguments.rtol} {options} {chosen}".strip())
                 record = {"case": name, "mesh": f"{geometry}.geo {mesh_options}", "method": method, **record}
                 if method:
                     record["history"] = history

@@ -1,121 +1,71 @@
-"""Run PETSc's snes/ex19 with several preconditioners; a table, its JSON and a plot of the convergence. Called by tools/demo."""
+"""Transonic flow around an airfoil and a wing by examples/flow, with mcpi beside PETSc's preconditioners: tables, JSON and pictures. Called by tools/demo."""
 import argparse
 import json
-import os
-import re
 import subprocess
-import sys
 from pathlib import Path
 
-PRECONDITIONERS = [
-    ("pbjacobi", "-pc_type pbjacobi"),
-    ("sor", "-pc_type sor"),
-    ("sor, 3 sweeps", "-pc_type sor -pc_sor_its 3"),
-    ("mcpi", "-pc_type mcpi"),
-    ("mcpi, 3 sweeps", "-pc_type mcpi -pc_mcpi_its 3"),
-    ("mcpi, 3 sweeps, fp16", "-pc_type mcpi -pc_mcpi_its 3 -pc_mcpi_offdiag_precision fp16"),
-    ("mcpi, 3 sweeps, int8", "-pc_type mcpi -pc_mcpi_its 3 -pc_mcpi_offdiag_precision int8"),
+from flow_program import ROOT, WING, make_mesh, run_flow
+
+METHODS = [
+    ("mcpi, 4 sweeps", "-pc_type mcpi -pc_mcpi_its 4"),
+    ("mcpi, 4 sweeps, int8", "-pc_type mcpi -pc_mcpi_its 4 -pc_mcpi_offdiag_precision int8"),
+    ("mcpi, 4 sweeps, int4", "-pc_type mcpi -pc_mcpi_its 4 -pc_mcpi_offdiag_precision int4"),
+    ("sor", "-ksp_type gmres -ksp_pc_side right -pc_type sor"),
+    ("pbjacobi", "-ksp_type gmres -ksp_pc_side right -pc_type pbjacobi"),
+    ("bjacobi, ilu(0)", "-ksp_type gmres -ksp_pc_side right -pc_type bjacobi"),
 ]
-# On the right the residuals are the true ones, so every preconditioner stops at the same accuracy
-COMMON = "-lidvelocity 10 -grashof 100 -dm_mat_type baij -ksp_type gmres -ksp_pc_side right -ksp_rtol 1e-3"
-REPORT = "-snes_converged_reason -ksp_converged_reason -ksp_monitor -log_view -memory_view"
-ENVIRONMENT = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "PETSC_OPTIONS": "",
-    "OMP_NUM_THREADS": "1",
-}
+ROW = "  {:<22}{:>7}{:>12}{:>12}{:>11}{:>10}{:>10}"
 
 
-def event_seconds(output, event):
-    """Time of an event in -log_view: its third number."""
-    found = re.search(rf"^{event} +\d+ +\S+ +(\S+)", output, re.M)
-    return float(found[1]) if found else 0.0
+def compare(arguments, name, mesh, options):
+    print(ROW.format(name, "steps", "iterations", "set-up [s]", "solve [s]", "all [s]", "residual"), flush=True)
+    records = []
+    for method, chosen in METHODS:
+        _, record, _ = run_flow(arguments.build, arguments.ranks, mesh, f"{options} {chosen}")
+        parts = record["parts"]
+        print(ROW.format(method, record["steps"], record["linear_iterations"], parts["preconditioner"], parts["solving"], record["seconds"],
+                         f"{record['residual']:.0e}"), flush=True)
+        records.append({"case": name, "method": method, **record})
+    print(flush=True)
+    return records
 
 
-def run(arguments, ranks, name, options):
-    grid = arguments.grid
-    command = ["mpiexec", "-n", str(ranks), str(arguments.program), "-dll_append", str(arguments.plugin)]
-    command += f"-da_grid_x {grid} -da_grid_y {grid} {COMMON} {options} {REPORT}".split()
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
-                          stdin=subprocess.DEVNULL, env={**os.environ, **ENVIRONMENT})
-    output = done.stdout
-    nonlinear = re.search(r"Nonlinear solve converged due to \w+ iterations (\d+)", output)
-    if done.returncode or not nonlinear:
-        sys.exit(f"{output}\n{' '.join(command)}\nfailed")
-    memory = re.search(r"Maximum \(over computational time\) process memory: +total (\S+)", output)
-    return {
-        "preconditioner": name,
-        "options": options,
-        "ranks": ranks,
-        "snes_iterations": int(nonlinear[1]),
-        "ksp_iterations": sum(int(n) for n in re.findall(r"Linear solve converged due to \w+ iterations (\d+)", output)),
-        "solve_seconds": event_seconds(output, "KSPSolve"),
-        "apply_seconds": event_seconds(output, "PCApply"),
-        "setup_seconds": event_seconds(output, "PCSetUp"),
-        "memory_mb": float(memory[1]) / 1e6 if memory else None,
-        "residuals": [float(r) for r in re.findall(r"^ *\d+ KSP Residual norm (\S+)", output, re.M)],
-    }
-
-
-def print_row(*cells):
-    print("{:>5}  {:<22}{:>10}{:>9}{:>11}{:>13}{:>12}".format(*cells), flush=True)
-
-
-def plot(results, ranks, path, title):
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(len(ranks), 2, figsize=(12, 4.2 * len(ranks)), squeeze=False, sharey=True)
-    for row, count in zip(axes, ranks):
-        for result in (r for r in results if r["ranks"] == count):
-            residuals = result["residuals"]
-            step = result["solve_seconds"] / max(len(residuals) - 1, 1)
-            style = "-" if result["preconditioner"].startswith("mcpi") else "--"
-            row[0].semilogy(range(len(residuals)), residuals, style, label=result["preconditioner"], linewidth=1.2)
-            row[1].semilogy([i * step for i in range(len(residuals))], residuals, style, linewidth=1.2)
-        row[0].set_xlabel("GMRES iterations, all Newton steps")
-        row[1].set_xlabel("time in KSPSolve, spread evenly over its iterations [s]")
-        row[0].set_ylabel(f"residual norm, {count} rank{'s' if count > 1 else ''}")
-        for axis in row:
-            axis.grid(alpha=0.3)
-    axes[0][0].legend(fontsize="small")
-    figure.suptitle(title)
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
+def picture(arguments, name, mesh, options, drawn):
+    """A whole run, and what plot-flow makes of it"""
+    folder = arguments.output
+    output, record, _ = run_flow(arguments.build, arguments.ranks, mesh, f"{options} {METHODS[0][1]} -flow_walls {folder / name}.csv -flow_vtu {folder / name}.vtu")
+    log = folder / f"{name}.log"
+    log.write_text(output, encoding="utf-8")
+    command = ["/usr/bin/python3", str(ROOT / "tools/plot-flow"), str(folder / f"{name}.png"), "--log", str(log), "--walls", str(folder / f"{name}.csv")]
+    subprocess.run(command + (["--vtu", str(folder / f"{name}.vtu")] if "vtu" in drawn else []), check=True, stdout=subprocess.DEVNULL)
+    print(f"{name}: {record['vertices']} vertices, {record['steps']} steps, {record['seconds']:.0f} s, {record['end']}: lift {record['lift']:.4f}, drag {record['drag']:.4f}; "
+          f"{folder / name}.png, and .vtu for ParaView\n", flush=True)
+    return {"case": name, **record}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--program", type=Path, required=True)
-    parser.add_argument("--plugin", type=Path, required=True)
+    parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--grid", type=int, default=161)
-    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--airfoil", default="0.01", help="length of edges on the airfoil, chord 1")
+    parser.add_argument("--wing", default="0.02", help="length of edges on the wing, root chord 0.8; 0: no wing")
     arguments = parser.parse_args()
-    arguments.program, arguments.plugin = arguments.program.resolve(), arguments.plugin.resolve()
+    arguments.build, arguments.output = arguments.build.resolve(), arguments.output.resolve()
     arguments.output.mkdir(parents=True, exist_ok=True)
 
-    grid = arguments.grid
-    title = f"Driven cavity (PETSc's snes/ex19), {grid} x {grid} points, {4 * grid * grid} unknowns, BAIJ with 4 x 4 blocks"
-    print(f"{title}\nmpiexec -n RANKS snes_ex19 -dll_append {arguments.plugin} -da_grid_x {grid} -da_grid_y {grid} {COMMON} -pc_type ...\n")
-    print_row("ranks", "preconditioner", "SNES its", "KSP its", "solve [s]", "of it PC [s]", "memory [MB]")
-    results = []
-    for ranks in arguments.ranks:
-        for name, options in PRECONDITIONERS:
-            result = run(arguments, ranks, name, options)
-            results.append(result)
-            print_row(ranks, name, result["snes_iterations"], result["ksp_iterations"], f"{result['solve_seconds']:.2f}",
-                      f"{result['apply_seconds'] + result['setup_seconds']:.2f}", f"{result['memory_mb']:.0f}")
-        print()
-
-    table, image = arguments.output / "demo.json", arguments.output / "convergence.png"
-    table.write_text(json.dumps({"title": title, "common_options": COMMON, "grid": grid, "runs": results}, indent=1) + "\n", encoding="utf-8")
-    plot(results, arguments.ranks, image, title)
-    print(f"Solve: all KSPSolve; PC: setting up and applying the preconditioner; memory: all ranks, the whole program.\nWrote {table} and {image}.")
+    print(f"{arguments.ranks} ranks; the flow around NACA 0012 at Mach 0.8 and 1.25 degrees\n", flush=True)
+    mesh = make_mesh("naca0012", f"-2 -setnumber size {arguments.airfoil}", arguments.output)
+    records = [picture(arguments, "airfoil", mesh, "-flow_rtol 1e-6", ["vtu"])]
+    records += compare(arguments, "the whole run", mesh, "-flow_rtol 1e-6")
+    if float(arguments.wing) > 0:
+        print("and around the ONERA M6 wing at Mach 0.84 and 3.06 degrees\n", flush=True)
+        mesh = make_mesh("m6", f"-3 -setnumber size {arguments.wing}", arguments.output)
+        records.append(picture(arguments, "wing", mesh, f"{WING} -flow_rtol 1e-4", []))
+        records += compare(arguments, "the first 25 steps", mesh, f"{WING} -flow_steps 25")
+    table = arguments.output / "demo.json"
+    table.write_text(json.dumps({"ranks": arguments.ranks, "runs": records}, indent=1) + "\n", encoding="utf-8")
+    print(f"iterations: of GMRES, all steps together; set-up and solve: of the linear systems. Wrote {table}.")
 
 
 if __name__ == "__main__":

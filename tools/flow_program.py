@@ -1,0 +1,39 @@
+"""Meshes and runs of examples/flow, for tools/demo and the benchmarks."""
+import os
+import re
+import subprocess
+from pathlib import Path
+
+LINE = re.compile(r"\s*(\d+)\s+(\S+)\s+(\S+)\s+(\d+)\s+(\S+)\s+(\S+)\s+(\S+)(?:\s\s(.*))?$")
+PARTS = re.compile(r"seconds: residuals (\S+), Jacobians (\S+), preconditioner (\S+), solving (\S+), the rest (\S+)")
+WING = "-flow_mach 0.84 -flow_angle 3.06 -flow_area 0.7532"
+ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMP_NUM_THREADS": "1",
+               "PETSC_OPTIONS": ""}
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def make_mesh(geometry, options, folder):
+    """Of a .geo file of examples/flow, unless it is there"""
+    mesh = Path(folder) / (re.sub(r"[^\w.]+", "_", geometry + options) + ".msh")
+    if not mesh.exists():
+        subprocess.run(["gmsh", *options.split(), str(ROOT / "examples/flow" / (geometry + ".geo")), "-o", str(mesh)], check=True, stdout=subprocess.DEVNULL)
+    return mesh
+
+
+def run_flow(build, ranks, mesh, options):
+    """What it printed, what came out, and by step"""
+    command = ["mpiexec", "-n", str(ranks), str(build / "examples/flow"), "-dm_plex_filename", str(mesh), "-dm_mat_type", "baij", "-dll_append",
+               str(build / "libpetscmcpi.so"), *options.split()]
+    output = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, errors="replace",
+                            env={**os.environ, **ENVIRONMENT}, check=False).stdout
+    steps = [match.groups() for match in map(LINE.match, output.splitlines()) if match]
+    parts = PARTS.search(output)
+    if not parts or not steps:
+        raise SystemExit(f"{output}\n{' '.join(command)}\nfailed")
+    last = steps[-1]
+    record = {"vertices": int(re.search(r"(\d+) vertices", output)[1]), "steps": int(last[0]), "residual": float(last[2]),
+              "linear_iterations": sum(int(step[3]) for step in steps), "lift": float(last[5]), "drag": float(last[6]), "seconds": float(last[4]),
+              "end": (last[7] or "").strip(), "options": options,
+              "parts": dict(zip(("residuals", "jacobians", "preconditioner", "solving", "rest"), map(float, parts.groups())))}
+    history = {"residual": [float(step[2]) for step in steps], "linear_iterations": [int(step[3]) for step in steps], "cfl": [float(step[1]) for step in steps]}
+    return output, record, history
