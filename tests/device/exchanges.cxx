@@ -144,9 +144,11 @@ TEST(every_block_size_and_storage_gives_the_same_bits)
           Preconditioner pc;
           std::string    text;
           PetscCall(create_pc(mat, options + device + halo, &pc));
-          PetscCall(apply(pc, noise(matrix.rows(), 5), &x));
-          if (expected.empty()) expected = x;
-          CHECK(x == expected);
+          for (int again = 0; again < 20; ++again) { // words that come apart do so once in some hundred applications
+            PetscCall(apply(pc, noise(matrix.rows(), 5), &x));
+            if (expected.empty()) expected = x;
+            CHECK(x == expected);
+          }
           PetscCall(view(pc, &text));
           if (std::string(halo) == "peer") CHECK_CONTAINS(text, own_devices() ? "peer inside the relaxations" : "ranks share a device");
         }

@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(kThreads) receive_kernel(WordsArgs args, std::
   const std::size_t words = ghost_words(args.numbers), k = begin * words + static_cast<std::size_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (k >= end * words) return;
   uint4 word = load_word(args.ghosts + k);
-  await_word(args, args.ghosts + k, *args.base + step, word);
+  await_word<kWordPayload>(args, args.ghosts + k, *args.base + step, word); // any number of them may be used
   const std::size_t first = k % words * kWordPayload;
   std::uint32_t    *x     = args.x + (args.rows + k / words) * args.numbers + first;
   x[0]                    = word.x;

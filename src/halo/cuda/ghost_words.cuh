@@ -50,14 +50,21 @@ template <class Ready> __device__ __forceinline__ bool wait_for(const WordsArgs 
 // How far ahead of its reader a rank can be that has given up waiting; words that have not been used for long are further off.
 constexpr std::uint32_t kAhead = 1U << 20;
 
-// Whether a word is there, after a wait if need be; word: what a first look has found. Without patience it is what stands for missing ones.
-__device__ __forceinline__ void await_word(const WordsArgs &args, const uint4 *from, std::uint32_t epoch, uint4 &word)
+// Whether a word has come, of which so many numbers are a row's and the others zero. These are asked for, too: of a load whose middle nobody needs ptxas makes
+// two narrow ones, between which the word may change.
+template <int used> __device__ __forceinline__ bool has_come(const uint4 &word, std::uint32_t epoch)
 {
-  if (word.w == epoch) return;
+  return ((word.w ^ epoch) | (used < 2 ? word.y : 0U) | (used < 3 ? word.z : 0U)) == 0;
+}
+
+// Whether a word is there, after a wait if need be; word: what a first look has found. Without patience it is what stands for missing ones.
+template <int used> __device__ __forceinline__ void await_word(const WordsArgs &args, const uint4 *from, std::uint32_t epoch, uint4 &word)
+{
+  if (has_come<used>(word, epoch)) return;
   const bool here = wait_for(args, 0, [&] {
     word = load_word(from);
     if (word.w - epoch - 1U < kAhead) *args.lost = kOvertaken;
-    return word.w == epoch;
+    return has_come<used>(word, epoch);
   });
   if (!here) word = {args.missing, args.missing, args.missing, 0};
 }
@@ -72,8 +79,10 @@ public:
   }
   __device__ __forceinline__ void await(const WordsArgs &args, std::uint32_t ghost, std::uint32_t epoch)
   {
+    constexpr int last = numbers - kWordPayload * (words - 1); // numbers of the last word
 #pragma unroll
-    for (int w = 0; w < words; ++w) await_word(args, from(args, ghost) + w, epoch, word_[w]);
+    for (int w = 0; w < words - 1; ++w) await_word<kWordPayload>(args, from(args, ghost) + w, epoch, word_[w]);
+    await_word<last>(args, from(args, ghost) + words - 1, epoch, word_[words - 1]);
   }
   __device__ __forceinline__ std::uint32_t operator[](int i) const
   {
