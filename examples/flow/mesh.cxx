@@ -2,6 +2,8 @@
 
 #include <petscsf.h>
 
+#include <set>
+
 namespace flow {
 namespace {
 
@@ -15,7 +17,7 @@ PetscErrorCode distribute(DM *dm, std::vector<PetscInt> *numbers)
   std::vector<PetscInt> before;
 
   PetscFunctionBeginUser;
-  PetscCall(DMSetBasicAdjacency(*dm, PETSC_TRUE, PETSC_FALSE)); // cells meet through faces
+  PetscCall(DMSetBasicAdjacency(*dm, PETSC_TRUE, PETSC_TRUE)); // gradients read cells that share a vertex
   PetscCall(DMPlexGetPartitioner(*dm, &partitioner));
   PetscCall(PetscPartitionerSetFromOptions(partitioner));
   PetscCall(DMPlexGetChart(*dm, &begin, &end));
@@ -36,8 +38,9 @@ PetscErrorCode distribute(DM *dm, std::vector<PetscInt> *numbers)
     *dm = parallel;
   }
   numbers->assign(before.begin() + (c_begin - begin), before.begin() + (c_end - begin));
-  PetscCall(DMPlexDistributeSetDefault(*dm, PETSC_FALSE)); // not once more
-  PetscCall(DMSetFromOptions(*dm));                        // -dm_mat_type and others that belong to the final one
+  PetscCall(DMSetBasicAdjacency(*dm, PETSC_TRUE, PETSC_FALSE)); // the Jacobian those that share a face
+  PetscCall(DMPlexDistributeSetDefault(*dm, PETSC_FALSE));      // not once more
+  PetscCall(DMSetFromOptions(*dm));                             // -dm_mat_type and others that belong to the final one
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -128,6 +131,38 @@ PetscErrorCode add_faces(Mesh *mesh)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode add_neighbors(Mesh *mesh)
+{
+  const std::size_t                  count = mesh->cells.size();
+  PetscInt                           c_begin, begin, end;
+  std::vector<std::vector<PetscInt>> vertices(count), around; // of each cell, and cells around each vertex
+
+  PetscFunctionBeginUser;
+  PetscCall(DMPlexGetHeightStratum(mesh->dm, 0, &c_begin, nullptr));
+  PetscCall(DMPlexGetDepthStratum(mesh->dm, 0, &begin, &end));
+  around.resize(static_cast<std::size_t>(end - begin));
+  for (std::size_t c = 0; c < count; ++c) {
+    PetscInt size, *points = nullptr; // and their orientations
+    PetscCall(DMPlexGetTransitiveClosure(mesh->dm, c_begin + static_cast<PetscInt>(c), PETSC_TRUE, &size, &points));
+    for (PetscInt i = 0; i < size; ++i) {
+      if (points[2 * i] < begin || points[2 * i] >= end) continue;
+      vertices[c].push_back(points[2 * i] - begin);
+      around[vertices[c].back()].push_back(static_cast<PetscInt>(c));
+    }
+    PetscCall(DMPlexRestoreTransitiveClosure(mesh->dm, c_begin + static_cast<PetscInt>(c), PETSC_TRUE, &size, &points));
+  }
+  mesh->near_begin.assign(1, 0);
+  for (std::size_t c = 0; c < count; ++c) {
+    std::set<PetscInt> near;
+    if (mesh->cells[c].mine)
+      for (const PetscInt vertex : vertices[c]) near.insert(around[vertex].begin(), around[vertex].end());
+    near.erase(static_cast<PetscInt>(c));
+    mesh->near.insert(mesh->near.end(), near.begin(), near.end());
+    mesh->near_begin.push_back(mesh->near.size());
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 } // namespace
 
 PetscErrorCode ReadMesh(MPI_Comm comm, DM *dm)
@@ -164,6 +199,7 @@ PetscErrorCode MeshCreate(DM *dm, Mesh *mesh)
   PetscCall(set_unknowns(mesh->gradients, mesh->bs() * dim));
   PetscCall(add_cells(numbers, mesh));
   PetscCall(add_faces(mesh));
+  PetscCall(add_neighbors(mesh));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -36,14 +36,17 @@ struct Mesh {
   int               dim       = 0;
   std::vector<Cell> cells;
   std::vector<Face> faces; // of all cells that are mine
+  // Cells that share a vertex with cell c that is mine: near[near_begin[c]], ..., near[near_begin[c + 1] - 1]
+  std::vector<std::size_t> near_begin;
+  std::vector<PetscInt>    near;
 
   int bs() const { return dim + 2; }
 };
 
 // The mesh of -dm_plex_filename. Collective.
 PetscErrorCode ReadMesh(MPI_Comm comm, DM *dm);
-// Distributes a mesh that is on one rank, with one layer of neighbors, and takes it over. Collective; cells without volume, and boundaries that are no
-// physical groups 1 (wall), 2 (far field), 3 (symmetry) are errors.
+// Distributes a mesh that is on one rank, with the cells that share a vertex with a rank's own, and takes it over. Collective; cells without volume, and
+// boundaries that are no physical groups 1 (wall), 2 (far field), 3 (symmetry) are errors.
 PetscErrorCode MeshCreate(DM *dm, Mesh *mesh);
 PetscErrorCode MeshDestroy(Mesh *mesh);
 

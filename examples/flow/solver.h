@@ -3,6 +3,7 @@
 
 #include <petscsnes.h>
 
+#include <functional>
 #include <vector>
 
 #include "euler.h"
@@ -16,6 +17,8 @@ struct Conditions {
   double area         = 1.0;                 // of reference
   bool   second_order = true;
   double limiter      = 5.0; // K of Venkatakrishnan; negative: no limiter
+  // State at a point outside of the far field's faces, or on them; empty: the free stream
+  std::function<Primitive<3>(const std::array<double, 3> &point)> far_state;
 };
 
 struct Forces {
@@ -29,7 +32,7 @@ public:
   Solver(const Mesh &mesh, const Conditions &conditions);
 
   Primitive<dim> free_stream() const { return free_stream_; }
-  PetscErrorCode fill_free_stream(Vec U) const;
+  PetscErrorCode fill_free_stream(Vec U) const; // or with the far state where one is given
   // Net flux out of every cell. Collective
   PetscErrorCode residual(Vec U, Vec R);
   // Derivatives of the first-order residual, exact, plus shift times what stabilize() has found
@@ -60,6 +63,7 @@ private:
   Vector<dim>                   center(PetscInt cell) const;
   static Vector<dim>            vector(const std::array<double, 3> &v);
   Primitive<dim>                mirrored(PetscInt cell, const Face &face) const;
+  Primitive<dim>                far_state(const Vector<dim> &point) const;
 
   const Mesh                 &mesh_;
   const Conditions            conditions_;
