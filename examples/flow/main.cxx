@@ -4,7 +4,7 @@ static char help[] =
     "  -flow_mach <0.8>    -flow_angle <1.25>: degrees, from x towards y    -flow_area <1>: of reference\n"
     "  -flow_order <2>     -flow_limiter <5>: K of Venkatakrishnan's limiter, negative: none\n"
     "  -flow_units <none,si>: SI units take air at 101,325 Pa and 1.225 kg/m^3\n"
-    "  -flow_cfl <10>  -flow_cfl_max <1e4>  -flow_steps <300>  -flow_rtol <1e-8>\n"
+    "  -flow_cfl <10>: where it begins, or goes on    -flow_cfl_max <1e4>    -flow_steps <300>  -flow_rtol <1e-8>\n"
     "  -flow_restart <file>: written every -flow_restart_steps <50> steps, at the end and after Ctrl-C; gone on from if it is there\n"
     "  -flow_vtu <file.vtu>: the flow, for ParaView    -flow_walls <file.csv>: pressure coefficient on walls\n"
     "Linear systems: -ksp_type, -pc_type and all others of PETSc; -dll_append libpetscmcpi.so -pc_type mcpi.\n";
@@ -26,6 +26,7 @@ namespace {
 struct Options {
   Conditions conditions;
   PetscReal  cfl = 10, cfl_max = 1e4, rtol = 1e-8;
+  PetscBool  cfl_given                   = PETSC_FALSE; // then a restart takes it, too
   PetscInt   restart_steps               = 50;
   char       restart[PETSC_MAX_PATH_LEN] = "";
   PetscInt   steps                       = 300;
@@ -46,7 +47,7 @@ PetscErrorCode read_options(Options *options)
   PetscCall(PetscOptionsRangeInt("-flow_order", "Order of the discretization", nullptr, order, &order, nullptr, 1, 2));
   PetscCall(PetscOptionsReal("-flow_limiter", "K of Venkatakrishnan's limiter", nullptr, c.limiter, &c.limiter, nullptr));
   PetscCall(PetscOptionsEList("-flow_units", "Units", nullptr, names, 2, names[0], &units, nullptr));
-  PetscCall(PetscOptionsReal("-flow_cfl", "First CFL number", nullptr, options->cfl, &options->cfl, nullptr));
+  PetscCall(PetscOptionsReal("-flow_cfl", "First CFL number", nullptr, options->cfl, &options->cfl, &options->cfl_given));
   PetscCall(PetscOptionsReal("-flow_cfl_max", "Largest CFL number", nullptr, options->cfl_max, &options->cfl_max, nullptr));
   PetscCall(PetscOptionsReal("-flow_rtol", "Residual to reach, relative to the first", nullptr, options->rtol, &options->rtol, nullptr));
   PetscCall(PetscOptionsInt("-flow_steps", "Most steps", nullptr, options->steps, &options->steps, nullptr));
@@ -162,6 +163,7 @@ private:
     int there = found; // for all what it is for the first rank
     PetscCallMPI(MPI_Bcast(&there, 1, MPI_INT, 0, PETSC_COMM_WORLD));
     if (there) PetscCall(ReadRestart(mesh_, options_.restart, U, &progress_));
+    if (options_.cfl_given) progress_.cfl = options_.cfl;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
