@@ -15,8 +15,9 @@ namespace test {
 struct Box {
   std::array<flow::Boundary, 3>       boundaries{}; // at both ends of each axis
   std::array<int, 3>                  edges{6, 5, 4};
-  double                              edge = 0.15;
-  std::function<void(PetscScalar *x)> bend = [](PetscScalar *) {}; // moves every vertex, where it is given
+  double                              edge      = 0.15;
+  std::function<void(PetscScalar *x)> bend      = [](PetscScalar *) {}; // moves every vertex, where it is given
+  bool                                simplices = true;                 // squares are two triangles, cubes six tetrahedra
 };
 
 // Kinds of the faces of the box
@@ -43,7 +44,7 @@ inline PetscErrorCode label_boundaries(DM dm, int dim, const Box &box)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Squares of two triangles or cubes of six tetrahedra with moved vertices
+// Squares or cubes with moved vertices, whole or cut into simplices
 inline PetscErrorCode create_box(MPI_Comm comm, int dim, const Box &box, flow::Mesh *mesh)
 {
   constexpr double       kMove = 0.2; // of an edge
@@ -71,6 +72,12 @@ inline PetscErrorCode create_box(MPI_Comm comm, int dim, const Box &box, flow::M
           x.push_back(box.edge * (at[d] + move));
         }
         if (i == box.edges[0] || j == box.edges[1] || (dim == 3 && k == layers)) continue;
+        if (!box.simplices) {
+          for (int up = 0; up < (dim == 3 ? 2 : 1); ++up) // a hexahedron's lower face as seen from below
+            for (const int corner : up == 0 && dim == 3 ? std::array{0, 2, 3, 1} : std::array{0, 1, 3, 2})
+              cells.push_back(vertex({i + corner % 2, j + corner / 2, k + up}));
+          continue;
+        }
         std::array<int, 3> axes{0, 1, 2}; // each order of the axes is a way from one corner to the opposite one
         int                parity = 0;
         do {
@@ -85,8 +92,9 @@ inline PetscErrorCode create_box(MPI_Comm comm, int dim, const Box &box, flow::M
           parity = (parity + 1) % 4;
         } while (std::next_permutation(axes.begin(), axes.begin() + dim));
       }
-  PetscCall(DMPlexCreateFromCellListPetsc(comm, dim, static_cast<PetscInt>(cells.size()) / (dim + 1), static_cast<PetscInt>(x.size()) / dim,
-                                          dim + 1, PETSC_TRUE, cells.data(), dim, x.data(), &dm));
+  const int corners = box.simplices ? dim + 1 : 1 << dim;
+  PetscCall(DMPlexCreateFromCellListPetsc(comm, dim, static_cast<PetscInt>(cells.size()) / corners, static_cast<PetscInt>(x.size()) / dim,
+                                          corners, PETSC_TRUE, cells.data(), dim, x.data(), &dm));
   PetscCall(label_boundaries(dm, dim, box));
   PetscCall(DMGetCoordinatesLocal(dm, &vertices));
   PetscCall(VecGetLocalSize(vertices, &size));

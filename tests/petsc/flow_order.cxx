@@ -24,38 +24,35 @@ flow::Primitive<3> vortex(const std::array<double, 3> &x, double mach)
   return w;
 }
 
-template <int dim> struct Steady {
-  static PetscErrorCode function(SNES, Vec U, Vec R, void *solver) { return static_cast<flow::Solver<dim> *>(solver)->residual(U, R); }
-  static PetscErrorCode jacobian(SNES, Vec U, Mat, Mat J, void *solver)
-  {
-    return static_cast<flow::Solver<dim> *>(solver)->jacobian(U, 0.0, J);
-  }
-};
-
-// From a flow nearby, with the Jacobian of first order
+// From a flow nearby, by steps with the Jacobian of first order
 template <int dim> PetscErrorCode solve(const flow::Mesh &mesh, flow::Solver<dim> &solver, Vec U)
 {
+  constexpr int       kSteps = 100;
+  constexpr PetscReal kFall  = 1e-6;
   OwnedMat            J;
-  SNES                snes;
-  SNESLineSearch      search;
-  KSP                 ksp;
-  SNESConvergedReason reason;
+  OwnedVec            R, step;
+  OwnedKSP            ksp;
+  PetscReal           first, residual;
 
   PetscFunctionBeginUser;
   PetscCall(DMCreateMatrix(mesh.dm, J.out()));
-  PetscCall(SNESCreate(PetscObjectComm((PetscObject)U), &snes));
-  PetscCall(SNESSetFunction(snes, nullptr, Steady<dim>::function, &solver));
-  PetscCall(SNESSetJacobian(snes, J, J, Steady<dim>::jacobian, &solver));
-  PetscCall(SNESSetTolerances(snes, 0.0, 1e-6, 0.0, 100, PETSC_DEFAULT));
-  PetscCall(SNESGetLineSearch(snes, &search));
-  PetscCall(SNESLineSearchSetType(search, SNESLINESEARCHBASIC));
-  PetscCall(SNESGetKSP(snes, &ksp));
+  PetscCall(VecDuplicate(U, R.out()));
+  PetscCall(VecDuplicate(U, step.out()));
+  PetscCall(KSPCreate(PetscObjectComm((PetscObject)U), ksp.out()));
+  PetscCall(KSPSetOperators(ksp, J, J));
   PetscCall(KSPSetTolerances(ksp, 1e-2, PETSC_DEFAULT, PETSC_DEFAULT, PETSC_DEFAULT));
-  PetscCall(SNESSetFromOptions(snes));
-  PetscCall(SNESSolve(snes, nullptr, U));
-  PetscCall(SNESGetConvergedReason(snes, &reason));
-  CHECK_LT(0, reason);
-  PetscCall(SNESDestroy(&snes));
+  PetscCall(solver.residual(U, R));
+  PetscCall(VecNorm(R, NORM_2, &first));
+  residual = first;
+  for (int k = 0; k < kSteps && residual > kFall * first; ++k) {
+    PetscCall(solver.jacobian(U, 0.0, J));
+    PetscCall(KSPSolve(ksp, R, step));
+    PetscCall(VecAXPY(U, -1.0, step));
+    PetscCall(solver.residual(U, R));
+    PetscCall(VecNorm(R, NORM_2, &residual));
+  }
+  CHECK_LT(0.0, first);
+  CHECK_LE(residual, kFall * first);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
