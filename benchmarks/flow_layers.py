@@ -78,7 +78,7 @@ def main(build, out):
         "results": results,
     }
     with open(out, "w") as file:
-        json.dump(report, file, indent=1)
+        file.write(re.sub(r"\[[-\d.e,\s]+\]", lambda numbers: " ".join(numbers[0].split()), json.dumps(report, indent=1)))
     print_table(results)
 
 
