@@ -2,7 +2,7 @@ static char help[] =
     "Steady compressible flow (Euler equations) around a body, by implicit steps in pseudo-time.\n"
     "  -dm_plex_filename <file.msh>: physical groups 1 (wall), 2 (far field), 3 (symmetry); 2 or 3 dimensions\n"
     "  -flow_mach <0.8>    -flow_angle <1.25>: degrees, from x towards y    -flow_area <1>: of reference\n"
-    "  -flow_order <2>     -flow_limiter <5>: K of Venkatakrishnan's limiter, negative: none\n"
+    "  -flow_order <2>     -flow_limiter <10>: K of Venkatakrishnan's limiter, negative: none\n"
     "  -flow_units <none,si>: SI units take air at 101,325 Pa and 1.225 kg/m^3\n"
     "  -flow_cfl <10>: where it begins, or goes on    -flow_cfl_max <1e4>    -flow_steps <300>  -flow_rtol <1e-8>\n"
     "  -flow_restart <file>: written every -flow_restart_steps <50> steps, at the end and after Ctrl-C; gone on from if it is there\n"

@@ -16,7 +16,7 @@ struct Conditions {
   double rho = 1.0, pressure = 1.0 / kGamma; // of the free stream: speed of sound 1
   double area         = 1.0;                 // of reference
   bool   second_order = true;
-  double limiter      = 5.0; // K of Venkatakrishnan; negative: no limiter
+  double limiter      = 10.0; // K of Venkatakrishnan; negative: no limiter
   // State at a point outside of the far field's faces, or on them; empty: the free stream
   std::function<Primitive<3>(const std::array<double, 3> &point)> far_state;
 };
