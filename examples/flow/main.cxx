@@ -5,7 +5,7 @@ static char help[] =
     "  -flow_order <2>     -flow_limiter <5>: K of Venkatakrishnan's limiter, negative: none\n"
     "  -flow_units <none,si>: SI units take air at 101,325 Pa and 1.225 kg/m^3\n"
     "  -flow_start <0.05>: of the first residual, to be reached with first order before the second is taken; 1: second at once\n"
-    "  -flow_cfl <10>  -flow_cfl_max <1e4>  -flow_steps <300>  -flow_rtol <1e-8>\n"
+    "  -flow_cfl <10>: where it begins, or goes on    -flow_cfl_max <1e4>  -flow_steps <300>  -flow_rtol <1e-8>\n"
     "  -flow_restart <file>: written every -flow_restart_steps <50> steps, at the end and after Ctrl-C; gone on from if it is there\n"
     "  -flow_vtu <file.vtu>: the flow, for ParaView    -flow_walls <file.csv>: pressure coefficient on walls\n"
     "Linear systems: -ksp_type, -pc_type and all others of PETSc; -dll_append libpetscmcpi.so -pc_type mcpi.\n";
@@ -27,6 +27,7 @@ namespace {
 struct Options {
   Conditions conditions;
   PetscReal  cfl = 10, cfl_max = 1e4, rtol = 1e-8, start = 0.05;
+  PetscBool  cfl_given                   = PETSC_FALSE; // then a restart takes it, too
   PetscInt   restart_steps               = 50;
   char       restart[PETSC_MAX_PATH_LEN] = "";
   PetscInt   steps                       = 300;
@@ -38,7 +39,7 @@ PetscErrorCode read_options(Options *options)
   PetscFunctionBeginUser;
   PetscCall(ReadConditions(&options->conditions));
   PetscOptionsBegin(PETSC_COMM_WORLD, nullptr, "Flow", nullptr);
-  PetscCall(PetscOptionsReal("-flow_cfl", "First CFL number", nullptr, options->cfl, &options->cfl, nullptr));
+  PetscCall(PetscOptionsReal("-flow_cfl", "First CFL number", nullptr, options->cfl, &options->cfl, &options->cfl_given));
   PetscCall(PetscOptionsReal("-flow_cfl_max", "Largest CFL number", nullptr, options->cfl_max, &options->cfl_max, nullptr));
   PetscCall(PetscOptionsReal("-flow_rtol", "Residual to reach, relative to the first", nullptr, options->rtol, &options->rtol, nullptr));
   PetscCall(PetscOptionsReal("-flow_start", "Residual to reach with first order", nullptr, options->start, &options->start, nullptr));
@@ -202,6 +203,7 @@ private:
     int there = found; // for all what it is for the first rank
     PetscCallMPI(MPI_Bcast(&there, 1, MPI_INT, 0, PETSC_COMM_WORLD));
     if (there) PetscCall(ReadRestart(mesh_, options_.restart, U, &progress_));
+    if (options_.cfl_given) progress_.cfl = options_.cfl;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
@@ -270,10 +272,12 @@ private:
 
   PetscErrorCode advance(Step<dim> &context, Vec U)
   {
-    constexpr double kShortest = 0.05, kLowestCFL = 1e-3;
-    PetscInt         linear = 0, its;
-    double           share;
-    Vec              step;
+    constexpr double   kShortest = 0.05, kLowestCFL = 1e-3;
+    PetscInt           linear = 0, its;
+    double             share;
+    Vec                step;
+    KSP                ksp;
+    KSPConvergedReason reason;
 
     PetscFunctionBeginUser;
     PetscCall(VecDuplicate(U, &step));
@@ -296,7 +300,9 @@ private:
     PetscCall(VecWAXPY(U, share, step, context.start));
     PetscCall(VecDestroy(&step));
     PetscCall(print(linear));
-    if (share < 1.0) progress_.cfl *= 0.5;
+    PetscCall(SNESGetKSP(snes_, &ksp));
+    PetscCall(KSPGetConvergedReason(ksp, &reason));
+    if (share < 1.0 || reason < 0) progress_.cfl *= 0.5; // too long a step, or too hard a system
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 

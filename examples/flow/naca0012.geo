@@ -1,6 +1,7 @@
 // NACA 0012 (closed trailing edge), chord 1, in a circle of radius 20: gmsh -2 -setnumber size 0.01 naca0012.geo -o naca0012.msh
 // size: edges on the airfoil; at the nose and the tail a third of it. span: 0 for two dimensions, else one layer of prisms that wide (-3 instead of -2)
-DefineConstant[ size = 0.02, span = 0 ];
+// layers: of quadrilaterals (with a span: hexahedra) around the airfoil, from the height of the first to about half an edge; 0: none
+DefineConstant[ size = 0.02, span = 0, layers = 0, first = 5e-6 ];
 radius = 20;
 half   = Ceil(1.6 / size);
 
@@ -58,5 +59,16 @@ Field[1].NumPointsPerCurve = 400;
 Field[2]            = MathEval;
 Field[2].F          = Sprintf("%g + 0.12 * F1", size);
 Background Field    = 2;
+If (layers > 0)
+  ratio                  = (0.4 * size / first)^(1 / (layers - 1));
+  Field[3]               = BoundaryLayer;
+  Field[3].CurvesList    = {1, 2};
+  Field[3].FanPointsList = {1};
+  Field[3].Quads         = 1;
+  Field[3].Size          = first;
+  Field[3].Ratio         = ratio;
+  Field[3].Thickness     = first * (ratio^layers - 1) / (ratio - 1);
+  BoundaryLayer Field    = 3;
+EndIf
 Mesh.MshFileVersion = 2.2;
 Mesh.Algorithm      = 6;

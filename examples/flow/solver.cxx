@@ -56,16 +56,27 @@ Solver<dim>::Solver(const Mesh &mesh, const Conditions &conditions)
     if (dot<dim, double>(normal, normal) > 0.0) symmetric_.emplace_back(cell, normal);
 }
 
+template <int dim> Primitive<dim> Solver<dim>::far_state(const std::array<double, 3> &point) const
+{
+  if (!conditions_.far_state) return free_stream_;
+  const Primitive<3> there = conditions_.far_state(point);
+  Primitive<dim>     w;
+  w.rho = there.rho;
+  std::copy_n(there.u.begin(), dim, w.u.begin());
+  w.p = there.p;
+  return w;
+}
+
 template <int dim> PetscErrorCode Solver<dim>::fill_free_stream(Vec U) const
 {
-  const State<dim> state = conserved<dim, double>(free_stream_);
-  PetscScalar     *u;
-  PetscInt         n;
+  PetscScalar *u;
 
   PetscFunctionBeginUser;
-  PetscCall(VecGetLocalSize(U, &n));
   PetscCall(VecGetArray(U, &u));
-  for (PetscInt k = 0; k < n; ++k) u[k] = state[k % bs];
+  for (std::size_t k = 0; k < mesh_.mine.size(); ++k) {
+    const State<dim> state = conserved<dim, double>(far_state(mesh_.cells[mesh_.mine[k]].center));
+    std::copy(state.begin(), state.end(), u + k * bs);
+  }
   PetscCall(VecRestoreArray(U, &u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -134,7 +145,7 @@ template <int dim> PetscErrorCode Solver<dim>::residual(Vec U, Vec R)
     if (face.right >= 0)
       F = roe_flux<dim, double>(side(face.left), side(face.right), n);
     else if (face.boundary == kFarField)
-      F = roe_flux<dim, double>(side(face.left), free_stream_, n);
+      F = roe_flux<dim, double>(side(face.left), far_state(face.center), n);
     else
       F = wall_flux<dim, double>(wall_pressure(face), n);
     for (int k = 0; k < bs; ++k) {
@@ -178,10 +189,11 @@ template <int dim> PetscErrorCode Solver<dim>::jacobian(Vec U, double shift, Mat
       PetscCall(add(face.right, face.left, F, 0, -face.area));
       PetscCall(add(face.right, face.right, F, bs, -face.area));
     } else if (face.boundary == kFarField) {
+      const Primitive<dim>   there = far_state(face.center);
       Primitive<dim, Number> outside;
-      outside.rho = free_stream_.rho;
-      outside.p   = free_stream_.p;
-      std::copy(free_stream_.u.begin(), free_stream_.u.end(), outside.u.begin());
+      outside.rho = there.rho;
+      outside.p   = there.p;
+      std::copy(there.u.begin(), there.u.end(), outside.u.begin());
       F = roe_flux<dim, Number>(left, outside, n);
     } else {
       F = wall_flux<dim, Number>(left.p, n);

@@ -4,6 +4,7 @@
 #include <petscsnes.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct Conditions {
   double area         = 1.0;                 // of reference
   bool   second_order = true;
   double limiter      = 5.0; // K of Venkatakrishnan; negative: no limiter
+  // What flows in at a point of the far field; empty: the free stream
+  std::function<Primitive<3>(const std::array<double, 3> &point)> far_state;
 };
 
 // -flow_mach, -flow_angle (degrees, from x towards y), -flow_area (of reference), -flow_order, -flow_limiter, -flow_units none | si. Collective
@@ -35,7 +38,7 @@ public:
 
   const Mesh    &mesh() const { return mesh_; }
   Primitive<dim> free_stream() const { return free_stream_; }
-  PetscErrorCode fill_free_stream(Vec U) const;
+  PetscErrorCode fill_free_stream(Vec U) const; // or the far state, where one is given
   // For the residuals that follow; conditions give the first one
   void set_second_order(bool second_order);
   // Limit no longer by the flow but as the last residual did
@@ -57,6 +60,7 @@ public:
 private:
   using Gradient = std::array<Vector<dim>, bs>; // of density, velocity, pressure
 
+  Primitive<dim> far_state(const std::array<double, 3> &point) const;
   PetscErrorCode load(Vec U); // primitives of all local cells
   PetscErrorCode find_gradients();
   PetscErrorCode exchange_gradients();

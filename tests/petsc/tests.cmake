@@ -10,6 +10,7 @@ set(low_precision_RANKS 1 3)
 set(unsupported_RANKS 1 2 4)
 set(settings_RANKS 1 3)
 set(refusals_RANKS 1 3)
+set(flow_order_RANKS 1)
 set(colorings_RANKS 1 2 4)
 set(reinitialize_RANKS 1 2)
 

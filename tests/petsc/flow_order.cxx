@@ -1,0 +1,149 @@
+// The order of accuracy of examples/flow: errors against an exact solution on meshes of half the edges.
+#include <array>
+#include <cmath>
+#include <initializer_list>
+
+#include "flow/solver.h"
+
+#include "flow_box.h"
+#include "support.h"
+
+using namespace test;
+
+namespace {
+
+// Isentropic vortex around the z axis (Aftosmis, Gaitonde and Tavares, AIAA J. 33, 1995), here with a constant velocity along it.
+// Where the radius is 1, density and the speed of sound are 1.
+flow::Primitive<3> vortex(const std::array<double, 3> &x, double mach)
+{
+  const double       r2 = x[0] * x[0] + x[1] * x[1], c2 = 1.0 + 0.5 * (flow::kGamma - 1.0) * mach * mach * (1.0 - 1.0 / r2);
+  flow::Primitive<3> w;
+  w.rho = std::pow(c2, 1.0 / (flow::kGamma - 1.0));
+  w.u   = {-mach * x[1] / r2, mach * x[0] / r2, 0.5};
+  w.p   = w.rho * c2 / flow::kGamma;
+  return w;
+}
+
+// From a flow nearby, by steps with the Jacobian of first order
+template <int dim> PetscErrorCode solve(const flow::Mesh &mesh, flow::Solver<dim> &solver, Vec U)
+{
+  constexpr int       kSteps = 100;
+  constexpr PetscReal kFall  = 1e-6;
+  OwnedMat            J;
+  OwnedVec            R, step;
+  OwnedKSP            ksp;
+  PetscReal           first, residual;
+
+  PetscFunctionBeginUser;
+  PetscCall(DMCreateMatrix(mesh.dm, J.out()));
+  PetscCall(VecDuplicate(U, R.out()));
+  PetscCall(VecDuplicate(U, step.out()));
+  PetscCall(KSPCreate(PetscObjectComm((PetscObject)U), ksp.out()));
+  PetscCall(KSPSetOperators(ksp, J, J));
+  PetscCall(KSPSetTolerances(ksp, 1e-2, PETSC_DEFAULT, PETSC_DEFAULT, PETSC_DEFAULT));
+  PetscCall(solver.residual(U, R));
+  PetscCall(VecNorm(R, NORM_2, &first));
+  residual = first;
+  for (int k = 0; k < kSteps && residual > kFall * first; ++k) {
+    PetscCall(solver.jacobian(U, 0.0, J));
+    PetscCall(KSPSolve(ksp, R, step));
+    PetscCall(VecAXPY(U, -1.0, step));
+    PetscCall(solver.residual(U, R));
+    PetscCall(VecNorm(R, NORM_2, &residual));
+  }
+  CHECK_LT(0.0, first);
+  CHECK_LE(residual, kFall * first);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+struct Errors {
+  double l1 = NAN, l2 = NAN; // of density, means over the volume
+};
+
+template <int dim> PetscErrorCode find_errors(const Box &box, const flow::Conditions &conditions, Errors *errors)
+{
+  flow::Mesh         mesh;
+  OwnedVec           U;
+  const PetscScalar *u;
+  double             sums[3] = {0.0, 0.0, 0.0};
+
+  PetscFunctionBeginUser;
+  PetscCall(create_box(PETSC_COMM_WORLD, dim, box, &mesh));
+  PetscCall(DMSetMatType(mesh.dm, MATBAIJ));
+  PetscCall(DMCreateGlobalVector(mesh.dm, U.out()));
+  flow::Solver<dim> solver(mesh, conditions);
+  PetscCall(solver.fill_free_stream(U));
+  PetscCall(solve<dim>(mesh, solver, U));
+  PetscCall(VecGetArrayRead(U, &u));
+  const PetscScalar *rho = u;
+  for (const flow::Cell &cell : mesh.cells) {
+    if (!cell.mine) continue;
+    const double error = std::abs(*rho - conditions.far_state(cell.center).rho);
+    sums[0] += cell.volume;
+    sums[1] += cell.volume * error;
+    sums[2] += cell.volume * error * error;
+    rho += dim + 2;
+  }
+  PetscCall(VecRestoreArrayRead(U, &u));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sums, 3, MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD));
+  *errors = {sums[1] / sums[0], std::sqrt(sums[2] / sums[0])};
+  U.reset();
+  PetscCall(flow::MeshDestroy(&mesh));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// In a sector of a ring, exact states at both ends (3-D: also above and below); slopes between the two finest meshes
+template <int dim> PetscErrorCode check_order(flow::Boundary arcs, std::initializer_list<int> meshes)
+{
+  constexpr double kLength = 0.5, kOrder = 1.8, kAtWalls = 1.5;
+
+  PetscFunctionBeginUser;
+  for (const double mach : {2.25, 0.5}) {
+    flow::Conditions conditions;
+    Errors           errors;
+    double           l1 = 0.0, l2 = 0.0;
+    conditions.limiter   = -1.0;
+    conditions.far_state = [mach](const std::array<double, 3> &x) { return vortex(x, mach); };
+    for (const int edges : meshes) {
+      const Errors before = errors;
+      Box          box{{arcs, flow::kFarField, flow::kFarField}, {edges, edges, edges / 2}, kLength / edges};
+      box.bend = [](PetscScalar *x) {
+        const double radius = 1.0 + x[0], angle = x[1];
+        x[0] = radius * std::cos(angle);
+        x[1] = radius * std::sin(angle);
+      };
+      PetscCall(find_errors<dim>(box, conditions, &errors));
+      l1 = std::log2(before.l1 / errors.l1);
+      l2 = std::log2(before.l2 / errors.l2);
+      PetscCall(PetscPrintf(PETSC_COMM_WORLD,
+                            "%d dimensions, Mach %g, %2d edges: error of density L1 %.2e (order %.2f), L2 %.2e (order %.2f)\n", dim, mach,
+                            edges, errors.l1, l1, errors.l2, l2));
+    }
+    // The normals of flat pieces of a curved wall are of first order, which vertices on it show
+    CHECK_LE(arcs == flow::kWall ? kAtWalls : kOrder, l1);
+    CHECK_LE(arcs == flow::kWall ? kAtWalls : kOrder, l2);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+TEST(second_order_on_triangles)
+{
+  return check_order<2>(flow::kFarField, {8, 16, 32, 64});
+}
+
+TEST(order_one_and_a_half_on_triangles_between_curved_walls)
+{
+  return check_order<2>(flow::kWall, {8, 16, 32, 64});
+}
+
+TEST(second_order_on_tetrahedra)
+{
+  return check_order<3>(flow::kFarField, {4, 8, 16});
+}
+
+TEST(order_one_and_a_half_on_tetrahedra_between_curved_walls)
+{
+  return check_order<3>(flow::kWall, {4, 8, 16});
+}
