@@ -312,6 +312,13 @@ PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh, const fl
   PetscCall(solver.residual(U, system.b));
   PetscCall(VecScale(system.b, -1.0));
   solver.stabilize();
+#if PetscDefined(HAVE_CUDA)
+  if (PetscDeviceInitialized(PETSC_DEVICE_CUDA)) {
+    cudaDeviceProp device;
+    PetscCallCUDA(cudaGetDeviceProperties(&device, 0));
+    (*document)["gpu"] = device.name;
+  }
+#endif
   for (const std::string &cfl : options.cfl) {
     double assembly = 0;
     PetscCall(time_once([&] { return solver.jacobian(U, 1.0 / std::stod(cfl), system.J); }, &assembly));
@@ -354,13 +361,6 @@ PetscErrorCode run(int argc, char **argv)
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
   PetscCall(bench::StartDocument("flow", options, argc, argv, &document));
   document["ranks"] = ranks;
-#if PetscDefined(HAVE_CUDA)
-  if (PetscDeviceInitialized(PETSC_DEVICE_CUDA)) {
-    cudaDeviceProp device;
-    PetscCallCUDA(cudaGetDeviceProperties(&device, 0));
-    document["gpu"] = device.name;
-  }
-#endif
   PetscCall(mesh.dim == 2 ? run_flow<2>(options, mesh, conditions, &document) : run_flow<3>(options, mesh, conditions, &document));
   PetscCall(flow::MeshDestroy(&mesh));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Linear iterations of examples/flow on meshes with and without thin layers at the wall, by CFL number and preconditioner: flow_layers.py BUILD OUT.json
 
 Needs gmsh, and BUILD/examples/flow. Prints a table for docs/flow.md. On one rank: PT-Scotch divides meshes otherwise in each run, and colorings with them.
@@ -34,12 +33,12 @@ def make_mesh(folder, name, numbers):
 
 
 def run(command, mesh, restart, steps, options):
-    """Cells, and step, CFL number, residual, iterations of each step"""
+    """Vertices, and step, CFL number, residual, iterations of each step"""
     command = [*command, "-dm_plex_filename", mesh, "-dm_mat_type", "baij", "-flow_restart", restart, "-flow_rtol", "0", "-flow_steps", str(steps)]
     text = subprocess.run([*command, *options.split()], check=True, capture_output=True, text=True).stdout
     line = re.compile(r"\s*(\d+)\s+([-+.\de]+)\s+([-+.\de]+)\s+(\d+)\s+[\d.]+\s")
     found = [match.groups() for match in map(line.match, text.splitlines()) if match]
-    return int(re.search(r"(\d+) cells", text)[1]), [(int(s), float(cfl), float(r), int(its)) for s, cfl, r, its in found[:-1]]
+    return int(re.search(r"(\d+) vertices", text)[1]), [(int(s), float(cfl), float(r), int(its)) for s, cfl, r, its in found[:-1]]
 
 
 def main(build, out):
@@ -55,13 +54,13 @@ def main(build, out):
             before, steps = 0, []
             while before < 200 and (not steps or steps[-1][1] < max(CFLS)):
                 before += 10
-                cells, steps = run(command, mesh, start, before, MCPI + "fp32")
+                vertices, steps = run(command, mesh, start, before, MCPI + "fp32")
             for cfl in CFLS:
                 for pc, options in PCS.items():
                     shutil.copy(start, here)
                     _, steps = run(command, mesh, here, before + STEPS, f"-flow_cfl {cfl} -flow_cfl_max {cfl} {options}")
                     its = [step[3] for step in steps]
-                    row = {"mesh": name, "cells": cells, "steps_before": before, "cfl": cfl, "pc": pc, "options": options, "iterations": its}
+                    row = {"mesh": name, "vertices": vertices, "steps_before": before, "cfl": cfl, "pc": pc, "options": options, "iterations": its}
                     row |= {"cfl_least": min(step[1] for step in steps), "residuals": [step[2] for step in steps]}
                     results.append(row | {"mean": sum(its) / len(its), "not_converged": sum(i >= MOST for i in its)})
                     print(name, cfl, pc, its, row["cfl_least"], file=sys.stderr, flush=True)

@@ -1,8 +1,7 @@
-// NACA 0012 (closed trailing edge), chord 1, in a circle of radius 20: gmsh -2 -setnumber size 0.01 naca0012.geo -o naca0012.msh
+// NACA 0012 (closed trailing edge), chord 1, in a circle of radius 50: gmsh -2 -setnumber size 0.01 naca0012.geo -o naca0012.msh
 // size: edges on the airfoil; at the nose and the tail a third of it. span: 0 for two dimensions, else one layer of prisms that wide (-3 instead of -2)
 // layers: of quadrilaterals (with a span: hexahedra) around the airfoil, from the height of the first to about half an edge; 0: none
-DefineConstant[ size = 0.02, span = 0, layers = 0, first = 5e-6 ];
-radius = 20;
+DefineConstant[ size = 0.02, span = 0, layers = 0, first = 5e-6, radius = 50 ];
 half   = Ceil(1.6 / size);
 
 For k In {0 : half}
@@ -70,5 +69,6 @@ If (layers > 0)
   Field[3].Thickness     = first * (ratio^layers - 1) / (ratio - 1);
   BoundaryLayer Field    = 3;
 EndIf
+Geometry.Tolerance = 1e-12; // of the size of all: points of thin layers are not the same
 Mesh.MshFileVersion = 2.2;
 Mesh.Algorithm      = 6;
