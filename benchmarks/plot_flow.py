@@ -58,18 +58,20 @@ def draw_solvers(image, documents):
         bars = [best(records, lambda text, o=options: text == o) for options in dict.fromkeys(r["options"] for r in records) if "mcpi" not in options]
         for outer in ("fgmres", "richardson", "bcgs"):
             for precision in COLORS:
-                bars.append(best(records, lambda text, p=precision, o=outer: "mcpi" in text and f"precision {p}" in text and f"-ksp_type {o} " in text))
+                bars.append(best(records, lambda text, p=precision, o=outer: "mcpi" in text and f"offdiag_precision {p} " in text and f"-ksp_type {o} " in text))
         bars = [bar for bar in bars if bar]
         labels = []
         left = [0.0] * len(bars)
         for bar in bars:
+            ksp, pc = (re.search(kind + r"_type (\S+)", bar["options"])[1] for kind in ("ksp", "pc"))
             its = re.search(r"pc_mcpi_its (\d+)", bar["options"])
-            labels.append(f"{re.search(r'ksp_type (\S+)', bar['options'])[1]} {re.search(r'pc_type (\S+)', bar['options'])[1]} "
-                          + (f"{precision_of(bar['options'])} x{its[1]} " if its else "") + f"({bar['iterations']})")
+            labels.append(f"{ksp} {pc} " + (f"{precision_of(bar['options'])} x{its[1]} " if its else "") + f"({bar['iterations']})")
         for part, color in (("ms_setup", "0.6"), ("ms_matmult", "C0"), ("ms_pc", "C3"), ("ms_rest", "C1")):
             widths = [max(bar[part], 0.0) for bar in bars]
             axis.barh(range(len(bars)), widths, left=left, color=color, label=part[3:])
             left = [a + b for a, b in zip(left, widths)]
+        for place, total in enumerate(left):
+            axis.text(total, place, f" {total:.3g}", va="center", fontsize=7)
         axis.set_yticks(range(len(bars)), labels, fontsize=7)
         axis.invert_yaxis()
         axis.set(title=f"{document.get('gpu', str(document['ranks']) + ' cores')}, {records[0]['vertices']} vertices, CFL {cfl:g}", xlabel="ms: set-up and solve")
