@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 LINE = re.compile(r"\s*(\d+)\s+(\S+)\s+(\S+)\s+(\d+)\s+(\S+)\s+(\S+)\s+(\S+)(?:\s\s(.*))?$")
-PARTS = re.compile(r"seconds: residuals (\S+), Jacobians (\S+), preconditioner (\S+), solving (\S+), the rest (\S+)")
+PARTS = re.compile(r"seconds: residuals (\S+), Jacobians (\S+), linear systems (\S+), the rest (\S+)")
 WING = "-flow_mach 0.84 -flow_angle 3.06 -flow_area 0.7532"
 ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMP_NUM_THREADS": "1",
                "PETSC_OPTIONS": ""}
@@ -34,6 +34,6 @@ def run_flow(build, ranks, mesh, options):
     record = {"vertices": int(re.search(r"(\d+) vertices", output)[1]), "steps": int(last[0]), "residual": float(last[2]),
               "linear_iterations": sum(int(step[3]) for step in steps), "lift": float(last[5]), "drag": float(last[6]), "seconds": float(last[4]),
               "end": (last[7] or "").strip(), "options": options,
-              "parts": dict(zip(("residuals", "jacobians", "preconditioner", "solving", "rest"), map(float, parts.groups())))}
+              "parts": dict(zip(("residuals", "jacobians", "linear_systems", "rest"), map(float, parts.groups())))}
     history = {"residual": [float(step[2]) for step in steps], "linear_iterations": [int(step[3]) for step in steps], "cfl": [float(step[1]) for step in steps]}
     return output, record, history
