@@ -53,6 +53,22 @@ PetscErrorCode ReadList(const char *option, std::vector<std::string> *list)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode CreateSolver(Mat mat, const std::string &chosen, PetscOptions *mine, KSP *ksp)
+{
+  PC pc;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsCreate(mine));
+  PetscCall(PetscOptionsInsertString(*mine, chosen.c_str()));
+  PetscCall(KSPCreate(PetscObjectComm(reinterpret_cast<PetscObject>(mat)), ksp));
+  PetscCall(PetscObjectSetOptions(reinterpret_cast<PetscObject>(*ksp), *mine));
+  PetscCall(KSPSetOperators(*ksp, mat, mat));
+  PetscCall(KSPGetPC(*ksp, &pc));
+  PetscCall(PetscObjectSetOptions(reinterpret_cast<PetscObject>(pc), *mine));
+  PetscCall(KSPSetFromOptions(*ksp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 double Median(std::vector<double> values)
 {
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());

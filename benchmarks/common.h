@@ -1,7 +1,7 @@
 // What the benchmarks share.
 #pragma once
 
-#include <petscsys.h>
+#include <petscksp.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -18,6 +18,9 @@ struct CommonOptions {
 PetscErrorCode ReadCommonOptions(CommonOptions *options);
 PetscErrorCode ReadText(const char *option, std::string *text);
 PetscErrorCode ReadList(const char *option, std::vector<std::string> *list); // separated by commas
+
+// A solver that takes these options and no others; mine must outlive it. Collective
+PetscErrorCode CreateSolver(Mat mat, const std::string &chosen, PetscOptions *mine, KSP *ksp);
 
 double Median(std::vector<double> values);
 

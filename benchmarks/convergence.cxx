@@ -86,24 +86,18 @@ PetscErrorCode set_values(const Options &options, const bench::VertexGraph &grap
 PetscErrorCode solve(const Options &options, const Method &method, Mat mat, Vec b, Json *results)
 {
   KSP                ksp;
-  PC                 pc;
   Vec                x;
   PetscInt           iterations;
   KSPConvergedReason reason;
   PetscOptions       mine;
 
   PetscFunctionBegin;
-  PetscCall(PetscOptionsCreate(&mine));
-  PetscCall(PetscOptionsInsertString(mine, method.options));
-  PetscCall(PetscOptionsInsertString(mine, "-ksp_type fgmres -ksp_gmres_restart 100 -ksp_rtol 1e-8 -ksp_max_it 2000"));
-  PetscCall(PetscOptionsInsertString(
-      mine, ("-pc_mcpi_its " + std::to_string(options.sweeps) + " -pc_sor_lits " + std::to_string(options.sweeps)).c_str()));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-  PetscCall(PetscObjectSetOptions((PetscObject)ksp, mine));
-  PetscCall(KSPSetOperators(ksp, mat, mat));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PetscObjectSetOptions((PetscObject)pc, mine));
-  PetscCall(KSPSetFromOptions(ksp));
+  const std::string sweeps = std::to_string(options.sweeps);
+  PetscCall(bench::CreateSolver(mat,
+                                std::string(method.options) +
+                                    " -ksp_type fgmres -ksp_gmres_restart 100 -ksp_rtol 1e-8 -ksp_max_it 2000 -pc_mcpi_its " + sweeps +
+                                    " -pc_sor_lits " + sweeps,
+                                &mine, &ksp));
   PetscCall(VecDuplicate(b, &x));
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(KSPGetIterationNumber(ksp, &iterations));

@@ -7,11 +7,7 @@ static char help[] =
     "On a device: -dm_mat_type aijcusparse -dm_vec_type cuda; else -dm_mat_type baij.\n";
 
 #include <petscksp.h>
-#if PetscDefined(HAVE_CUDA)
-#include <petscdevice_cuda.h>
-#endif
 
-#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -19,6 +15,7 @@ static char help[] =
 #include "common.h"
 #include "flow/restart.h"
 #include "flow/solver.h"
+#include "timing.h"
 
 namespace {
 
@@ -44,44 +41,6 @@ struct System {
   Vec  b;
   Json about; // what its records begin with
 };
-
-PetscErrorCode synchronize()
-{
-  PetscFunctionBegin;
-#if PetscDefined(HAVE_CUDA)
-  if (PetscDeviceInitialized(PETSC_DEVICE_CUDA)) PetscCallCUDA(cudaDeviceSynchronize());
-#endif
-  PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-// Milliseconds, of the slowest rank
-template <class Work> PetscErrorCode time_once(const Work &work, double *milliseconds)
-{
-  PetscFunctionBegin;
-  PetscCall(synchronize());
-  const double begin = MPI_Wtime();
-  PetscCall(work());
-  PetscCall(synchronize());
-  *milliseconds = 1e3 * (MPI_Wtime() - begin);
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, milliseconds, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-// The median of several, after one that is not counted
-template <class Work> PetscErrorCode time_it(PetscInt repeat, const Work &work, double *milliseconds)
-{
-  std::vector<double> times;
-
-  PetscFunctionBegin;
-  for (PetscInt r = -1; r < repeat; ++r) {
-    double time;
-    PetscCall(time_once(work, &time));
-    if (r >= 0) times.push_back(time);
-  }
-  *milliseconds = bench::Median(times);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 PetscErrorCode true_residual(const System &system, Vec x, PetscReal *relative)
 {
@@ -125,19 +84,10 @@ PetscErrorCode count_events(KSP ksp, Vec b, Vec x, PetscInt *products, PetscInt 
 
 PetscErrorCode create_solver(const Options &options, const System &system, const std::string &chosen, PetscOptions *mine, KSP *ksp)
 {
-  PC pc;
-
   PetscFunctionBegin;
-  PetscCall(PetscOptionsCreate(mine));
-  PetscCall(PetscOptionsInsertString(*mine, "-ksp_gmres_restart 50 -ksp_max_it 1000 -ksp_pc_side right -ksp_norm_type unpreconditioned"));
-  PetscCall(PetscOptionsInsertString(*mine, chosen.c_str()));
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, ksp));
-  PetscCall(PetscObjectSetOptions((PetscObject)*ksp, *mine));
-  PetscCall(KSPSetOperators(*ksp, system.J, system.J));
+  PetscCall(bench::CreateSolver(
+      system.J, "-ksp_gmres_restart 50 -ksp_max_it 1000 -ksp_pc_side right -ksp_norm_type unpreconditioned " + chosen, mine, ksp));
   PetscCall(KSPSetTolerances(*ksp, options.rtol, PETSC_DEFAULT, 1e10, PETSC_DEFAULT));
-  PetscCall(KSPGetPC(*ksp, &pc));
-  PetscCall(PetscObjectSetOptions((PetscObject)pc, *mine));
-  PetscCall(KSPSetFromOptions(*ksp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -166,25 +116,18 @@ PetscErrorCode measure(const Options &options, const System &system, KSP ksp, co
     PetscCall(MatAssemblyBegin(system.J, MAT_FINAL_ASSEMBLY)); // for the preconditioner the values are new ones
     PetscCall(MatAssemblyEnd(system.J, MAT_FINAL_ASSEMBLY));
     PetscCall(KSPSetOperators(ksp, system.J, system.J));
-    PetscCall(time_once(renew, &time));
+    PetscCall(bench::TimeOnce(renew, &time));
     setups.push_back(time);
   }
   PetscCall(count_events(ksp, system.b, x, &products, &applications));
   PetscCall(KSPGetIterationNumber(ksp, &iterations));
   PetscCall(KSPGetConvergedReason(ksp, &reason));
   PetscCall(true_residual(system, x, &residual));
-  PetscCall(time_it(
-      options.repeat, [&] { return KSPSolve(ksp, system.b, x); }, &solve));
-  const auto many = [&](const auto &one) {
-    return [&]() -> PetscErrorCode {
-      PetscFunctionBegin;
-      for (PetscInt k = 0; k < kMany; ++k) PetscCall(one());
-      PetscFunctionReturn(PETSC_SUCCESS);
-    };
-  };
+  PetscCall(bench::TimeMedian(
+      1, options.repeat, [&] { return KSPSolve(ksp, system.b, x); }, &solve));
   PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(time_it(1, many([&] { return MatMult(system.J, system.b, y); }), &product));
-  PetscCall(time_it(1, many([&] { return PCApply(pc, system.b, y); }), &application));
+  PetscCall(bench::TimeMedian(1, 1, bench::Many(kMany, [&] { return MatMult(system.J, system.b, y); }), &product));
+  PetscCall(bench::TimeMedian(1, 1, bench::Many(kMany, [&] { return PCApply(pc, system.b, y); }), &application));
   setup = bench::Median(setups);
   product *= static_cast<double>(products) / kMany;
   application *= static_cast<double>(applications) / kMany;
@@ -219,7 +162,7 @@ PetscErrorCode run_solver(const Options &options, const System &system, const st
 
   PetscFunctionBegin;
   PetscCall(create_solver(options, system, chosen, &mine, &ksp));
-  PetscCall(time_once([&] { return KSPSetUp(ksp); }, &first));
+  PetscCall(bench::TimeOnce([&] { return KSPSetUp(ksp); }, &first));
   PetscCall(KSPSetUpOnBlocks(ksp));
   if (its.empty()) PetscCall(measure(options, system, ksp, chosen, first, results));
   for (const std::string &sweeps : its) {
@@ -321,7 +264,7 @@ PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh, const fl
 #endif
   for (const std::string &cfl : options.cfl) {
     double assembly = 0;
-    PetscCall(time_once([&] { return solver.jacobian(U, 1.0 / std::stod(cfl), system.J); }, &assembly));
+    PetscCall(bench::TimeOnce([&] { return solver.jacobian(U, 1.0 / std::stod(cfl), system.J); }, &assembly));
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "CFL %s: assembly %g ms\n", cfl.c_str(), assembly));
     system.about = {{"vertices", rows / solver.bs}, {"cfl", std::stod(cfl)}};
     PetscCall(options.experiment == "stationary" ? run_stationary(options, system, &(*document)["results"])

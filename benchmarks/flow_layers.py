@@ -9,14 +9,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-MESHES = {"triangles": [], "layers": ["layers", "30"], "layers, 3-D": ["layers", "30", "span", "0.1"]}
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+from flow_program import MCPI, ROOT, make_mesh, run_flow  # noqa: E402
+
+MESHES = {"triangles": "-2", "layers": "-2 -setnumber layers 30", "layers, 3-D": "-3 -setnumber layers 30 -setnumber span 0.1"}
 CFLS = [10, 100, 1000, 10000]
-MCPI = "-pc_type mcpi -pc_mcpi_its 4 -pc_mcpi_offdiag_precision "
-PCS = {f"mcpi {precision}": MCPI + precision for precision in ("fp64", "fp32", "int8", "int4")} | {
-    "mcpi int4, omega 0.8": MCPI + "int4 -pc_mcpi_omega 0.8",
-    "mcpi fp32, 16 sweeps": MCPI + "fp32 -pc_mcpi_its 16",
+PCS = {f"mcpi {precision}": f"{MCPI} -pc_mcpi_offdiag_precision {precision}" for precision in ("fp64", "fp32", "int8", "int4")} | {
+    "mcpi int4, omega 0.8": f"{MCPI} -pc_mcpi_offdiag_precision int4 -pc_mcpi_omega 0.8",
+    "mcpi fp32, 16 sweeps": "-pc_type mcpi -pc_mcpi_its 16",
     "SOR, 4 sweeps": "-pc_type sor -pc_sor_local_forward -pc_sor_its 4",
     "PBJACOBI": "-pc_type pbjacobi",
     "BJACOBI/ILU(0)": "-pc_type bjacobi",
@@ -24,44 +26,31 @@ PCS = {f"mcpi {precision}": MCPI + precision for precision in ("fp64", "fp32", "
 STEPS, MOST = 10, 100  # steps of each case; iterations of a step at which the program goes on without the tolerance
 
 
-def make_mesh(folder, name, numbers):
-    mesh = f"{folder}/{len(os.listdir(folder))}.msh"
-    numbers = ["size", "0.02"] + numbers
-    options = [word for pair in zip(numbers[::2], numbers[1::2]) for word in ("-setnumber", *pair)]
-    subprocess.run(["gmsh", "-v", "1", "-3" if "span" in numbers else "-2", *options, f"{ROOT}/examples/flow/naca0012.geo", "-o", mesh], check=True)
-    return mesh
-
-
-def run(command, mesh, restart, steps, options):
-    """Vertices, and step, CFL number, residual, iterations of each step"""
-    command = [*command, "-dm_plex_filename", mesh, "-dm_mat_type", "baij", "-flow_restart", restart, "-flow_rtol", "0", "-flow_steps", str(steps)]
-    text = subprocess.run([*command, *options.split()], check=True, capture_output=True, text=True).stdout
-    line = re.compile(r"\s*(\d+)\s+([-+.\de]+)\s+([-+.\de]+)\s+(\d+)\s+[\d.]+\s")
-    found = [match.groups() for match in map(line.match, text.splitlines()) if match]
-    return int(re.search(r"(\d+) vertices", text)[1]), [(int(s), float(cfl), float(r), int(its)) for s, cfl, r, its in found[:-1]]
+def run(build, mesh, restart, steps, options):
+    """Vertices, and step by step what it printed, without the line of the end"""
+    _, record, history = run_flow(build, 1, mesh, f"-flow_restart {restart} -flow_rtol 0 -flow_steps {steps} {options}")
+    return record["vertices"], {name: values[:-1] for name, values in history.items()}
 
 
 def main(build, out):
-    flow = f"{build}/examples/flow"
-    command = [flow, "-dll_append", f"{build}/libpetscmcpi.so"]
-    version = subprocess.run([flow, "-version"], capture_output=True, text=True).stdout
+    version = subprocess.run([build / "examples/flow", "-version"], capture_output=True, text=True).stdout
     commit = subprocess.run(["git", "describe", "--always", "--dirty", "--exclude", "*"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
     results = []
     with tempfile.TemporaryDirectory() as folder:
-        for name, numbers in MESHES.items():
-            mesh = make_mesh(folder, name, numbers)
+        for name, options in MESHES.items():
+            mesh = make_mesh("naca0012", options + " -setnumber size 0.02", folder)
             start, here = f"{folder}/start", f"{folder}/here"
-            before, steps = 0, []
-            while before < 200 and (not steps or steps[-1][1] < max(CFLS)):
+            before, steps = 0, {}
+            while before < 200 and (not steps or steps["cfl"][-1] < max(CFLS)):
                 before += 10
-                vertices, steps = run(command, mesh, start, before, MCPI + "fp32")
+                vertices, steps = run(build, mesh, start, before, MCPI)
             for cfl in CFLS:
                 for pc, options in PCS.items():
                     shutil.copy(start, here)
-                    _, steps = run(command, mesh, here, before + STEPS, f"-flow_cfl {cfl} -flow_cfl_max {cfl} {options}")
-                    its = [step[3] for step in steps]
+                    _, steps = run(build, mesh, here, before + STEPS, f"-flow_cfl {cfl} -flow_cfl_max {cfl} {options}")
+                    its = steps["linear_iterations"]
                     row = {"mesh": name, "vertices": vertices, "steps_before": before, "cfl": cfl, "pc": pc, "options": options, "iterations": its}
-                    row |= {"cfl_least": min(step[1] for step in steps), "residuals": [step[2] for step in steps]}
+                    row |= {"cfl_least": min(steps["cfl"]), "residuals": steps["residual"]}
                     results.append(row | {"mean": sum(its) / len(its), "not_converged": sum(i >= MOST for i in its)})
                     print(name, cfl, pc, its, row["cfl_least"], file=sys.stderr, flush=True)
                 os.remove(here)
@@ -91,4 +80,4 @@ def print_table(results):
 
 
 if __name__ == "__main__":
-    main(os.path.abspath(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]).resolve(), sys.argv[2])

@@ -10,10 +10,9 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
-from flow_program import WING, make_mesh, run_flow  # noqa: E402
+from flow_program import MCPI, THEIRS, WING, make_mesh, run_flow  # noqa: E402
 
 SUBSONIC = "-flow_mach 0.5 -flow_angle 0 -flow_limiter -1"
-MCPI = "-pc_type mcpi -pc_mcpi_its 4"
 
 # what, geometry, options of Gmsh, options of flow
 PHYSICS = [
@@ -30,10 +29,7 @@ PRECISIONS = [
     ("stationary, 15 sweeps, fp32", "-ksp_type preonly -pc_type mcpi -pc_mcpi_its 15"),
     ("stationary, 15 sweeps, int8, restart 5", "-ksp_type preonly -pc_type mcpi -pc_mcpi_its 15 -pc_mcpi_offdiag_precision int8 -pc_mcpi_restart 5"),
     ("stationary, 15 sweeps, int4, restart 3", "-ksp_type preonly -pc_type mcpi -pc_mcpi_its 15 -pc_mcpi_offdiag_precision int4 -pc_mcpi_restart 3"),
-    ("sor", "-ksp_type gmres -ksp_pc_side right -pc_type sor"),
-    ("pbjacobi", "-ksp_type gmres -ksp_pc_side right -pc_type pbjacobi"),
-    ("bjacobi, ilu(0)", "-ksp_type gmres -ksp_pc_side right -pc_type bjacobi"),
-    ("asm, ilu(0)", "-ksp_type gmres -ksp_pc_side right -pc_type asm"),
+    *THEIRS.items(),
 ]
 CASES = [("NACA 0012", "naca0012", "-2 -setnumber size 0.01", ""), ("NACA 0012, SI units", "naca0012", "-2 -setnumber size 0.01", "-flow_units si"),
          ("ONERA M6", "m6", "-3 -setnumber size 0.04", WING), ("ONERA M6, SI units", "m6", "-3 -setnumber size 0.04", WING + " -flow_units si")]

@@ -11,12 +11,14 @@ static char help[] =
 
 #include "application.h"
 #include "common.h"
+#include "timing.h"
 
 namespace {
 
 using Json = nlohmann::json;
 
 constexpr PetscInt kIterations = 30; // one restart of GMRES
+constexpr PetscInt kUncounted  = 2;
 
 struct Options : bench::CommonOptions {
   Options() : CommonOptions{104, 0, 5, {5}, "tet", {}, {}} {}
@@ -24,26 +26,6 @@ struct Options : bench::CommonOptions {
   std::vector<std::string> precisions = {"fp32", "int4"}, its = {"1", "5", "15"};
   std::string              gather = "bfp16";
 };
-
-// Median time of work on all devices, from when all ranks begin to when the last one's device is done
-template <class Work> PetscErrorCode time_together(PetscInt repeat, const Work &work, double *milliseconds)
-{
-  std::vector<double> times;
-
-  PetscFunctionBegin;
-  for (PetscInt r = -2; r < repeat; ++r) {
-    PetscCallCUDA(cudaDeviceSynchronize());
-    PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-    const double begin = MPI_Wtime();
-    PetscCall(work());
-    PetscCallCUDA(cudaDeviceSynchronize());
-    double time = 1e3 * (MPI_Wtime() - begin);
-    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &time, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
-    if (r >= 0) times.push_back(time);
-  }
-  *milliseconds = bench::Median(times);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 PetscErrorCode time_solver(const Options &options, KSP ksp, Vec b, Vec x, const bench::Precision &precision, PetscInt its, Json *results)
 {
@@ -62,17 +44,10 @@ PetscErrorCode time_solver(const Options &options, KSP ksp, Vec b, Vec x, const 
   PetscCall(PCMCPISetOffdiagPrecision(pc, precision.type));
   PetscCall(PCMCPISetIts(pc, its));
   PetscCall(KSPSetUp(ksp));
-  const auto many = [&](const auto &one) {
-    return [&]() -> PetscErrorCode {
-      PetscFunctionBegin;
-      for (PetscInt k = 0; k < kIterations; ++k) PetscCall(one());
-      PetscFunctionReturn(PETSC_SUCCESS);
-    };
-  };
-  PetscCall(time_together(
-      options.repeat, [&] { return KSPSolve(ksp, b, x); }, &solve));
-  PetscCall(time_together(options.repeat, many([&] { return MatMult(mat, b, x); }), &product));
-  PetscCall(time_together(options.repeat, many([&] { return PCApply(pc, b, x); }), &application));
+  PetscCall(bench::TimeMedian(
+      kUncounted, options.repeat, [&] { return KSPSolve(ksp, b, x); }, &solve));
+  PetscCall(bench::TimeMedian(kUncounted, options.repeat, bench::Many(kIterations, [&] { return MatMult(mat, b, x); }), &product));
+  PetscCall(bench::TimeMedian(kUncounted, options.repeat, bench::Many(kIterations, [&] { return PCApply(pc, b, x); }), &application));
   for (double *time : {&solve, &product, &application}) *time /= static_cast<double>(kIterations);
   results->push_back({{"ranks", ranks},
                       {"mesh", options.mesh},

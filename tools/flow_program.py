@@ -7,6 +7,9 @@ from pathlib import Path
 LINE = re.compile(r"\s*(\d+)\s+(\S+)\s+(\S+)\s+(\d+)\s+(\S+)\s+(\S+)\s+(\S+)(?:\s\s(.*))?$")
 PARTS = re.compile(r"seconds: residuals (\S+), Jacobians (\S+), linear systems (\S+), the rest (\S+)")
 WING = "-flow_mach 0.84 -flow_angle 3.06 -flow_area 0.7532"
+MCPI = "-pc_type mcpi -pc_mcpi_its 4"
+THEIRS = {name: f"-ksp_type gmres -ksp_pc_side right -pc_type {pc}"
+          for name, pc in (("sor", "sor"), ("pbjacobi", "pbjacobi"), ("bjacobi, ilu(0)", "bjacobi"), ("asm, ilu(0)", "asm"))}
 ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMP_NUM_THREADS": "1",
                "PETSC_OPTIONS": ""}
 ROOT = Path(__file__).resolve().parent.parent

@@ -249,26 +249,24 @@ private:
   // Faces at the boundary of the whole mesh: of those at the end of a rank's part no label tells
   PetscErrorCode add_boundaries()
   {
-    PetscInt        begin, end, leaves;
-    const PetscInt *leaf;
-    PetscSF         points;
-    DMLabel         sets;
+    PetscInt          begin, end, c_begin;
+    DMLabel           sets;
+    std::vector<bool> own;
 
     PetscFunctionBeginUser;
+    PetscCall(DMPlexGetHeightStratum(dm_, 0, &c_begin, nullptr));
     PetscCall(DMPlexGetHeightStratum(dm_, 1, &begin, &end));
     PetscCall(DMGetLabel(dm_, "Face Sets", &sets));
-    PetscCall(DMGetPointSF(dm_, &points));
-    PetscCall(PetscSFGetGraph(points, nullptr, &leaves, &leaf, nullptr));
+    PetscCall(OwnCells(dm_, &own));
     for (PetscInt f = begin; f < end; ++f) {
-      PetscInt        count, set = -1, place = -1;
+      PetscInt        count, set = -1;
       const PetscInt *cells;
       PetscCall(DMPlexGetSupportSize(dm_, f, &count));
       if (count != 1) continue;
       PetscCall(DMPlexGetSupport(dm_, f, &cells));
       if (sets) PetscCall(DMLabelGetValue(sets, f, &set));
       if (set < kWall || set > kSymmetry) {
-        if (leaves > 0 && leaf) PetscCall(PetscFindInt(cells[0], leaves, leaf, &place));
-        unknown_ += place < 0; // a cell of its own has all its neighbors
+        unknown_ += own[static_cast<std::size_t>(cells[0] - c_begin)]; // these have all their neighbors
         continue;
       }
       PetscCall(add_boundary(f, cells[0], static_cast<int>(set)));
@@ -359,6 +357,24 @@ PetscErrorCode ReadMesh(MPI_Comm comm, DM *dm)
   PetscCall(DMPlexDistributeSetDefault(*dm, PETSC_FALSE));
   PetscCall(DMSetFromOptions(*dm));
   PetscCall(order(dm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode OwnCells(DM dm, std::vector<bool> *own)
+{
+  PetscInt        begin, end, leaves;
+  const PetscInt *leaf;
+  PetscSF         points;
+
+  PetscFunctionBeginUser;
+  PetscCall(DMPlexGetHeightStratum(dm, 0, &begin, &end));
+  PetscCall(DMGetPointSF(dm, &points));
+  PetscCall(PetscSFGetGraph(points, nullptr, &leaves, &leaf, nullptr));
+  own->assign(static_cast<std::size_t>(end - begin), true);
+  for (PetscInt k = 0; k < leaves; ++k) {
+    const PetscInt point = leaf ? leaf[k] : k;
+    if (point >= begin && point < end) (*own)[static_cast<std::size_t>(point - begin)] = false;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include <petscsf.h>
-
 #include "euler.h"
 
 namespace flow {
@@ -18,13 +16,11 @@ struct Shown {
 // The mesh with the fields that are shown; only a rank's own cells are written
 PetscErrorCode shown_mesh(const Mesh &mesh, DM *dm)
 {
-  const Shown     fields[] = {{"density", 1}, {"velocity", mesh.dim}, {"pressure", 1}, {"mach", 1}};
-  PetscInt        begin, end, chart[2], field = 0;
-  PetscSection    section;
-  PetscSF         points;
-  DMLabel         label;
-  const PetscInt *leaf;
-  PetscInt        leaves;
+  const Shown       fields[] = {{"density", 1}, {"velocity", mesh.dim}, {"pressure", 1}, {"mach", 1}};
+  PetscInt          begin, end, chart[2], field = 0;
+  PetscSection      section;
+  DMLabel           label;
+  std::vector<bool> own;
 
   PetscFunctionBeginUser;
   PetscCall(DMClone(mesh.dm, dm));
@@ -48,13 +44,9 @@ PetscErrorCode shown_mesh(const Mesh &mesh, DM *dm)
   PetscCall(DMCreateLabel(*dm, "vtk"));
   PetscCall(DMGetLabel(*dm, "vtk", &label));
   PetscCall(DMPlexGetHeightStratum(*dm, 0, &begin, &end));
-  for (PetscInt c = begin; c < end; ++c) PetscCall(DMLabelSetValue(label, c, 1));
-  PetscCall(DMGetPointSF(*dm, &points));
-  PetscCall(PetscSFGetGraph(points, nullptr, &leaves, &leaf, nullptr));
-  for (PetscInt k = 0; k < leaves; ++k) {
-    const PetscInt point = leaf ? leaf[k] : k;
-    if (point >= begin && point < end) PetscCall(DMLabelClearValue(label, point, 1));
-  }
+  PetscCall(OwnCells(*dm, &own));
+  for (PetscInt c = begin; c < end; ++c)
+    if (own[static_cast<std::size_t>(c - begin)]) PetscCall(DMLabelSetValue(label, c, 1));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -200,8 +200,7 @@ template <int dim> PetscErrorCode Solver<dim>::jacobian(Vec U, double shift, Mat
     }
     PetscCall(add(face.left, face.left, F, 0, face.area));
   }
-  for (std::size_t c = 0; c < mesh_.cells.size(); ++c) {
-    if (!mesh_.cells[c].mine) continue;
+  for (const PetscInt c : mesh_.mine) {
     std::fill_n(block, bs * bs, 0.0);
     for (int k = 0; k < bs; ++k) block[k * (bs + 1)] = shift * wave_areas_[c];
     PetscCall(MatSetValuesBlocked(J, 1, &mesh_.cells[c].global, 1, &mesh_.cells[c].global, block, ADD_VALUES));

@@ -1,0 +1,64 @@
+// Wall-clock times of work on all ranks and on their devices.
+#pragma once
+
+#include <petscsys.h>
+#if PetscDefined(HAVE_CUDA)
+#include <petscdevice_cuda.h>
+#endif
+
+#include <vector>
+
+#include "common.h"
+
+namespace bench {
+
+// The device, where one is in use
+inline PetscErrorCode Synchronize()
+{
+  PetscFunctionBegin;
+#if PetscDefined(HAVE_CUDA)
+  if (PetscDeviceInitialized(PETSC_DEVICE_CUDA)) PetscCallCUDA(cudaDeviceSynchronize());
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Milliseconds, from when all ranks begin to when the last one's device is done
+template <class Work> PetscErrorCode TimeOnce(const Work &work, double *milliseconds)
+{
+  PetscFunctionBegin;
+  PetscCall(Synchronize());
+  PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+  const double begin = MPI_Wtime();
+  PetscCall(work());
+  PetscCall(Synchronize());
+  *milliseconds = 1e3 * (MPI_Wtime() - begin);
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, milliseconds, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The median of so many, after some that are not counted
+template <class Work> PetscErrorCode TimeMedian(PetscInt uncounted, PetscInt repeat, const Work &work, double *milliseconds)
+{
+  std::vector<double> times;
+
+  PetscFunctionBegin;
+  for (PetscInt r = -uncounted; r < repeat; ++r) {
+    double time = 0.0;
+    PetscCall(TimeOnce(work, &time));
+    if (r >= 0) times.push_back(time);
+  }
+  *milliseconds = Median(times);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// So many of one kind of work, one after the other
+template <class Work> auto Many(PetscInt count, const Work &one)
+{
+  return [count, one]() -> PetscErrorCode {
+    PetscFunctionBegin;
+    for (PetscInt k = 0; k < count; ++k) PetscCall(one());
+    PetscFunctionReturn(PETSC_SUCCESS);
+  };
+}
+
+} // namespace bench
