@@ -75,6 +75,9 @@ template <int size> __global__ void __launch_bounds__(kThreads) load_product(Vec
   if (threadIdx.x == 0) {
     barrier_init(&barrier);
     barrier_init_fence();
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
     const std::uint32_t bytes = count / size * record * sizeof(float);
     bulk_copy(blocks, static_cast<const float *>(args.diagonal) + first * record, (bytes + kPiece - 1) / kPiece * kPiece, &barrier);
   }
