@@ -154,8 +154,11 @@ TEST(CudaKernels, OfEachFamilyAgreeWithTheReference)
   }
 }
 
-// Full tiles, several items a thread: two colors of so many blocks that tiles are as large as they get.
-TEST(CudaBackendTiles, AsLargeAsTheyGet)
+// Full tiles, several items a thread: two colors of so many blocks that tiles are as large as they get. Smaller ones have kernels for few rows.
+class CudaTiles : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(BlockSizes, CudaTiles, testing::Range(1, 9));
+
+TEST_P(CudaTiles, AsLargeAsTheyGet)
 {
   constexpr Row kRows = 16000, kReach = 19;
   Pattern       pattern(kRows);
@@ -164,20 +167,20 @@ TEST(CudaBackendTiles, AsLargeAsTheyGet)
       for (const Row column : {(row + step) % kRows, (row + kRows - step) % kRows})
         pattern[static_cast<std::size_t>(row)].push_back(column);
   for (auto &row : pattern) std::sort(row.begin(), row.end());
-  for (const int bs : {1, 3, 5, 8}) {
-    const Problem problem(pattern, bs, 1);
-    const auto &[matrix, ranks, b, guess] = problem;
-    for (const PCMCPIPrecision storage : {PC_MCPI_PRECISION_FP32, PC_MCPI_PRECISION_FP16, PC_MCPI_PRECISION_INT8, PC_MCPI_PRECISION_INT4})
-      for (const bool rounded : {false, true}) {
-        const BackendConfig config{{storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false, rounded};
-        System              reference(ranks, {config, nullptr}), cuda(ranks, cuda_kind(config));
-        for (System *system : {&reference, &cuda}) ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
-        reference.adopt(cuda);
-        const Smoothing run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 2, true);
+  const int     bs = GetParam();
+  const Problem problem(pattern, bs, 1);
+  const auto &[matrix, ranks, b, guess] = problem;
+  for (const PCMCPIPrecision storage : {PC_MCPI_PRECISION_FP32, PC_MCPI_PRECISION_FP16, PC_MCPI_PRECISION_INT8, PC_MCPI_PRECISION_INT4})
+    for (const bool rounded : {false, true}) {
+      const PCMCPIForm    form = rounded && storage == PC_MCPI_PRECISION_FP16 ? PC_MCPI_FORM_FACTORED : PC_MCPI_FORM_PRESCALED;
+      const BackendConfig config{{storage, form, PC_MCPI_SCALING_BALANCED}, false, rounded};
+      System              reference(ranks, {config, nullptr}), cuda(ranks, cuda_kind(config));
+      for (System *system : {&reference, &cuda}) ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
+      reference.adopt(cuda);
+      for (const Smoothing &run : {make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true), make_run(PC_MCPI_SWEEP_SYMMETRIC, 0.9, 1, false)})
         EXPECT_LT(difference(cuda.apply(run, b, guess), reference.apply(run, b, guess)), rounded ? kGatherTolerance : tolerance(config))
-            << "bs " << bs << " " << name(cuda_kind(config));
-      }
-  }
+            << "bs " << bs << " " << name(cuda_kind(config)) << " " << name(run);
+    }
 }
 
 TEST(CudaBackendBits, OfAReplayedApplicationAreThoseOfItsLaunches)

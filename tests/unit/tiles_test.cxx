@@ -4,7 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+#include <tuple>
+
+#include "backend/cuda/vectors.h"
 
 #include "system.h"
 
@@ -127,6 +131,63 @@ TEST(Tiles, GiveAThreadAsFewItemsAsLetTheDeviceTakeAllAtOnce)
   };
   EXPECT_GT(most(1), 64U);
   EXPECT_LE(most(1000), 32U);
+}
+
+TEST(Tiles, OfColorsThatTheDeviceTakesAtOnceFitKernelsForFewRows)
+{
+  constexpr int    kThreads = 96, kFewRows = 18;
+  const Problem    problem(4000, 5);
+  const ColorPlan &plan = problem.plan();
+  for (const auto &[multiprocessors, any, all] : {std::tuple{1, false, false}, {20, true, false}, {1000, true, true}}) {
+    const TileLayout layout =
+        make_tiles(plan, item_shape(PC_MCPI_PRECISION_INT4, 5), {kThreads, kThreads, 480, 288, 2, multiprocessors, kFewRows});
+    ASSERT_EQ(layout.few.size(), layout.part_begin.size() - 1);
+    bool some = false, every = true;
+    for (std::size_t part = 0; part < layout.few.size(); ++part) {
+      if (layout.part_begin[part] == layout.part_begin[part + 1]) continue;
+      some  = some || layout.few[part];
+      every = every && layout.few[part];
+      for (std::uint32_t t = layout.part_begin[part]; layout.few[part] && t < layout.part_begin[part + 1]; ++t) {
+        EXPECT_LE(rows_of(layout.tiles[t]), static_cast<std::uint32_t>(kFewRows));
+        EXPECT_LE((layout.tiles[t].rows_lower & kLowerMask) + layout.tiles[t].upper, static_cast<std::uint32_t>(kThreads));
+      }
+    }
+    EXPECT_TRUE(some || !any) << multiprocessors;
+    EXPECT_EQ(every, all) << multiprocessors;
+  }
+}
+
+TEST(Tiles, WithALongRowAreNotForKernelsOfFewRows)
+{
+  const Problem    problem(4000, 5);
+  const TileLayout layout = make_tiles(problem.plan(), item_shape(PC_MCPI_PRECISION_INT4, 5), {2, 2, 480, 288, 1000, 1000, 2});
+  bool             some   = false;
+  for (std::size_t part = 0; part < layout.few.size(); ++part)
+    for (std::uint32_t t = layout.part_begin[part]; t < layout.part_begin[part + 1]; ++t)
+      if ((layout.tiles[t].rows_lower & kLowerMask) + layout.tiles[t].upper > 2) {
+        EXPECT_FALSE(layout.few[part]);
+        some = true;
+      }
+  EXPECT_TRUE(some);
+}
+
+TEST(Groups, OfRowsAtLikePlacesOfTheirColorsFollowEachOther)
+{
+  const Problem                    problem(4000, 5);
+  const ColorPlan                 &plan   = problem.plan();
+  constexpr unsigned               kRows  = 16;
+  const std::vector<std::uint32_t> groups = interleaved_groups(plan, kRows);
+  ASSERT_EQ(groups.size(), (static_cast<std::size_t>(plan.rows) + kRows - 1) / kRows);
+  EXPECT_EQ(std::set<std::uint32_t>(groups.begin(), groups.end()).size(), groups.size());
+  double last = 0;
+  for (const std::uint32_t group : groups) {
+    const Row    row   = static_cast<Row>(group * kRows);
+    const auto   color = std::upper_bound(plan.color_begin.begin(), plan.color_begin.end(), row) - plan.color_begin.begin() - 1;
+    const double place = (row - plan.color_begin[color]) / static_cast<double>(plan.color_begin[color + 1] - plan.color_begin[color]);
+    EXPECT_GE(place, last);
+    last = place;
+  }
+  EXPECT_GT(last, 0.5);
 }
 
 TEST(Tiles, OfFewRowsAreAsManyForEachMultiprocessor)

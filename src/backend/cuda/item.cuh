@@ -8,18 +8,51 @@
 
 namespace mcpi::cuda {
 
+// The words of an entry of an array of entries of so many words, in the largest loads that its alignment allows
+template <int words> __device__ __forceinline__ void load_words(const std::uint32_t *array, std::size_t entry, std::uint32_t (&word)[words])
+{
+  const std::uint32_t *from = array + entry * words;
+  if constexpr (words % 4 == 0) {
+#pragma unroll
+    for (int w = 0; w < words; w += 4) {
+      const uint4 four = *reinterpret_cast<const uint4 *>(from + w);
+      word[w]          = four.x;
+      word[w + 1]      = four.y;
+      word[w + 2]      = four.z;
+      word[w + 3]      = four.w;
+    }
+  } else if constexpr (words % 2 == 0) {
+#pragma unroll
+    for (int w = 0; w < words; w += 2) {
+      const uint2 two = *reinterpret_cast<const uint2 *>(from + w);
+      word[w]         = two.x;
+      word[w + 1]     = two.y;
+    }
+  } else {
+#pragma unroll
+    for (int w = 0; w < words; ++w) word[w] = from[w];
+  }
+}
+
 // x of one block column, for a thread's item
 template <class T, int columns> struct PlainX {
   T value[columns];
 
   // first: the item's first column in its block; whole: no item of a block has fewer columns
-  template <bool whole> __device__ __forceinline__ void load(const RelaxArgs &args, std::size_t entry, int bs, int first)
+  template <bool whole, int bs> __device__ __forceinline__ void load(const RelaxArgs &args, std::size_t entry, int first)
   {
-    const T *x = static_cast<const T *>(args.x) + entry * static_cast<std::size_t>(bs) + first;
+    if constexpr (columns == bs && sizeof(T) == sizeof(float)) {
+      std::uint32_t word[bs];
+      load_words(static_cast<const std::uint32_t *>(args.x), entry, word);
 #pragma unroll
-    for (int j = 0; j < columns; ++j) {
-      value[j] = 0;
-      if (whole || first + j < bs) value[j] = x[j];
+      for (int j = 0; j < bs; ++j) value[j] = __uint_as_float(word[j]);
+    } else {
+      const T *x = static_cast<const T *>(args.x) + entry * static_cast<std::size_t>(bs) + first;
+#pragma unroll
+      for (int j = 0; j < columns; ++j) {
+        value[j] = 0;
+        if (whole || first + j < bs) value[j] = x[j];
+      }
     }
   }
   // From the 32-bit numbers of a row; part: the item's place among the items of its block
@@ -43,23 +76,19 @@ template <int columns> struct RoundedX {
   std::uint32_t        mantissa[words];
   int                  exponent;
 
-  template <bool> __device__ __forceinline__ void load(const RelaxArgs &args, std::size_t entry, int bs, int first)
+  template <bool, int bs> __device__ __forceinline__ void load(const RelaxArgs &args, std::size_t entry, int first)
   {
-    const std::uint32_t *x = args.gathered + entry * static_cast<std::size_t>(gather_words(bs));
-    if (columns == bs && gather_words(columns) % 4 == 0) {
-      const uint4 v = *reinterpret_cast<const uint4 *>(x);
-      take_word(0, v.x);
-      take_word(1, v.y);
-      take_word(2, v.z);
-      take_word(3, v.w);
-    } else if (columns == bs && gather_words(columns) == 2) {
-      const uint2 v = *reinterpret_cast<const uint2 *>(x);
-      take_word(0, v.x);
-      take_word(1, v.y);
+    if constexpr (columns == bs) {
+      std::uint32_t word[gather_words(bs)];
+      load_words(args.gathered, entry, word);
+#pragma unroll
+      for (int w = 0; w < words; ++w) mantissa[w] = word[w];
+      exponent = bs % 2 ? high_half(word[bs / 2]) : low_half(word[bs / 2]);
     } else {
+      const std::uint32_t *x = args.gathered + entry * static_cast<std::size_t>(gather_words(bs));
 #pragma unroll
       for (int w = 0; w < words; ++w) mantissa[w] = x[first / 2 + w];
-      exponent = bs % 2 ? high_half(columns == bs ? mantissa[words - 1] : x[bs / 2]) : low_half(x[bs / 2]);
+      exponent = bs % 2 ? high_half(x[bs / 2]) : low_half(x[bs / 2]);
     }
   }
   template <int bs, int items, class Numbers> __device__ __forceinline__ void take(const Numbers &numbers, int part)
@@ -81,13 +110,6 @@ template <int columns> struct RoundedX {
   {
     if (high) return j % 2 ? mantissa[j / 2] & 0xffff0000U : mantissa[j / 2] << 16;
     return j % 2 ? mantissa[j / 2] >> 16 : mantissa[j / 2] & 0xffffU;
-  }
-
-private:
-  __device__ __forceinline__ void take_word(int w, std::uint32_t word)
-  {
-    if (w < words) mantissa[w] = word;
-    if (w == columns / 2) exponent = columns % 2 ? high_half(word) : low_half(word);
   }
 };
 

@@ -69,12 +69,12 @@ struct RelaxArgs {
   WordsInside      inside; // small blocks: if the relaxation exchanges by itself
 };
 
-// A kernel with how it wants to be launched. Small blocks: capacity, boundary (capacity of boundary tiles), tile_rows and blocks (of threads, a multiprocessor takes) are for make_tiles(), simple is for one right-hand side and no long rows, exchanging for the same
-// with the exchange of ghosts inside.
+// A kernel with how it wants to be launched. Small blocks: capacity, boundary (capacity of boundary tiles), tile_rows, few_rows and blocks (of threads, a multiprocessor takes) are for make_tiles(), simple is for one right-hand side and no long rows, exchanging for the same
+// with the exchange of ghosts inside, few for simple colors of few rows.
 // Large blocks: capacity is 0, function streams rows, simple is for rows that fit shared memory, if there is one for this block size.
 struct RelaxKernel {
-  const void   *function = nullptr, *simple = nullptr, *exchanging = nullptr;
-  int           threads = 0, capacity = 0, boundary = 0, tile_rows = 0, blocks = 0;
+  const void   *function = nullptr, *simple = nullptr, *exchanging = nullptr, *few = nullptr;
+  int           threads = 0, capacity = 0, boundary = 0, tile_rows = 0, few_rows = 0, blocks = 0;
   StreamShape   stream{};
   ResidentShape resident{};
 };

@@ -10,15 +10,15 @@
 namespace mcpi::cuda {
 
 // What a kernel is compiled for. simple: one right-hand side and no tile with more items than the threads take at a time; rounded: products read
-// the bfp16 copy of x
-template <PCMCPIPrecision storage_, class T_, int bs_, bool packed_, bool rounded_, bool simple_> struct SmallKind {
+// the bfp16 copy of x; few: for colors of few rows, whose time is the longest chain of dependent instructions
+template <PCMCPIPrecision storage_, class T_, int bs_, bool packed_, bool rounded_, bool simple_, bool few_ = false> struct SmallKind {
   static constexpr PCMCPIPrecision storage = storage_;
   static constexpr int             bs      = bs_;
   static constexpr bool            packed = packed_, rounded = rounded_, simple = simple_;
   static constexpr ItemShape       shape    = item_shape(storage, bs, packed);
   static constexpr bool            integers = rounded && has_exponent(storage);
   // A thread sums all components of a row: fewer instructions. Not where that leaves too few loads in flight.
-  static constexpr bool by_row = sizeof(T_) == sizeof(float) && (rounded || storage != PC_MCPI_PRECISION_FP32 || bs <= 3);
+  static constexpr bool by_row = !few_ && sizeof(T_) == sizeof(float) && (rounded || storage != PC_MCPI_PRECISION_FP32 || bs <= 3);
   using T                      = T_;
   using X                      = std::conditional_t<rounded, RoundedX<shape.columns>, PlainX<T, shape.columns>>;
 };
@@ -50,7 +50,7 @@ __device__ __forceinline__ void load_with_ghosts(const RelaxArgs &args, const My
     if (column[u] >= words.rows)
       ghost[u].look(words, column[u] - words.rows);
     else if (k < end)
-      x[u].template load<items * columns == bs>(args, column[u], bs, items > 1 ? static_cast<int>(k % items) * columns : 0);
+      x[u].template load<items * columns == bs, bs>(args, column[u], items > 1 ? static_cast<int>(k % items) * columns : 0);
   }
 #pragma unroll
   for (int u = 0; u < per_thread; ++u)
@@ -152,9 +152,9 @@ __device__ __forceinline__ void relax_tile(const RelaxArgs &args, typename Small
 #pragma unroll
         for (int u = 0; u < per_thread; ++u)
           if (const std::uint32_t k = chunk + t + u * threads; k < end)
-            x[u].template load<items * MyItem::shape.columns == bs>(args, static_cast<std::size_t>(item[u].column(args.head)) * nrhs + r,
-                                                                    bs,
-                                                                    items > 1 ? static_cast<int>(k % items) * MyItem::shape.columns : 0);
+            x[u].template load<items * MyItem::shape.columns == bs, bs>(
+                args, static_cast<std::size_t>(item[u].column(args.head)) * nrhs + r,
+                items > 1 ? static_cast<int>(k % items) * MyItem::shape.columns : 0);
 #pragma unroll
       for (int u = 0; u < per_thread; ++u)
         if (chunk + t + u * threads < end) {

@@ -37,6 +37,11 @@ template <PCMCPIPrecision storage, class T, int bs, bool packed, bool rounded> R
   RelaxKernel result;
   result.function = kernel(General());
   result.simple   = kernel(Simple());
+  if constexpr (General::by_row && storage != PC_MCPI_PRECISION_FP32) {
+    using Few       = SmallKind<storage, T, bs, packed, rounded, true, true>;
+    result.few      = reinterpret_cast<const void *>(relax_small<Few, Launch::threads, 1, Launch::blocks>);
+    result.few_rows = tile_rows(Launch::threads, bs);
+  }
   if constexpr (sizeof(T) == sizeof(float))
     result.exchanging =
         reinterpret_cast<const void *>(relax_exchanging<Simple, Launch::threads, Launch::per_thread, Launch::boundary, Launch::blocks>);

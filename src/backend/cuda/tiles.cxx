@@ -12,6 +12,7 @@ constexpr Offset kTilesEach = 3; // of a color, for a multiprocessor, at least
 struct Share {
   Row    rows;
   Offset items;
+  bool   few = false;
 };
 
 class Builder {
@@ -32,6 +33,7 @@ public:
       largest = std::max(largest, items(begin, last));
       begin   = last;
     }
+    layout_.few.push_back(share.few && largest <= limits_.threads);
     return largest;
   }
 
@@ -45,7 +47,9 @@ private:
     if (rounds > 1) return {limits_.rows, std::min<Offset>(rounds * threads, limits_.items)};
     for (Offset each = kTilesEach;; ++each) {
       const Offset tiles = each * limits_.multiprocessors, share = (rows + tiles - 1) / tiles;
-      if (share <= 1 || share * all <= threads * rows) return {static_cast<Row>(std::clamp<Offset>(share, 1, limits_.rows)), limits_.items};
+      if (share > 1 && share * all > threads * rows) continue;
+      if (limits_.few_rows > 0) return {static_cast<Row>(std::clamp<Offset>(share, 1, limits_.few_rows)), threads, true};
+      return {static_cast<Row>(std::clamp<Offset>(share, 1, limits_.rows)), limits_.items};
     }
   }
   // A nearly full tile does without a few rows that would keep one more warp busy.

@@ -31,13 +31,15 @@ struct TileLayout {
   std::vector<Tile>          tiles;
   std::vector<RowEnds>       ends;
   std::vector<std::uint32_t> part_begin; // 2*colors + 1
+  std::vector<char>          few;        // whether a part's tiles all have at most an item a thread and few_rows rows
   std::size_t                bytes = 0;
   bool long_rows = false, long_boundary_rows = false; // some tile (of boundary rows) has more items than a thread block takes at a time
 };
 
 // What a thread block takes at a time (of boundary rows: at most boundary_items), and how many of them a multiprocessor. A tile of one row may have more items.
+// few_rows: the most rows of a tile of a color that the device takes at once, for kernels made for those; 0: there are none.
 struct TileLimits {
-  int rows, threads, items, boundary_items, blocks, multiprocessors;
+  int rows, threads, items, boundary_items, blocks, multiprocessors, few_rows = 0;
 };
 
 TileLayout make_tiles(const ColorPlan &plan, const ItemShape &shape, const TileLimits &limits);

@@ -11,8 +11,9 @@
 namespace mcpi::cuda {
 namespace {
 
-constexpr unsigned kThreads = 256;
-constexpr unsigned kEach    = 4; // components a thread, whose loads are in flight together
+constexpr unsigned kThreads     = 256;
+constexpr unsigned kEach        = 4; // components a thread, whose loads are in flight together
+constexpr unsigned kStoreBlocks = 8; // a multiprocessor: what it waits for is the second-level cache
 
 // Only the prescaled form multiplies here.
 template <int size, class T> constexpr bool narrow = size > 0 && narrow_diagonal(size, sizeof(T) == sizeof(double), true);
@@ -61,21 +62,22 @@ template <int size, bool single, class T> __global__ void load_kernel(VectorArgs
       [&](std::size_t row, unsigned r, int i, T value) { vector[(row * nrhs + r) * bs + i] = value; });
 }
 
-// Rows of a thread block of load_product, so that their inverse blocks are whole pieces of 16 bytes
-template <int size> constexpr unsigned kProductRows = kEach *kThreads / size / 4 * 4;
-
 // D^{-1} b of small blocks in single precision, what most applications begin with: each number is read once, and the inverse blocks side by side.
 template <int size> __global__ void __launch_bounds__(kThreads) load_product(VectorArgs args, const double *array, float *vector)
 {
-  constexpr unsigned           most = kProductRows<size>, record = size * size + 1;
+  constexpr unsigned most = product_rows(size), record = size * size + 1;
+  static_assert(most * size <= kEach * kThreads);
   __shared__ alignas(16) float blocks[most * record];
   __shared__ double            in[most * size];
   __shared__ std::uint64_t barrier;
-  const std::size_t        first = static_cast<std::size_t>(blockIdx.x) * most;
+  const std::size_t        first = static_cast<std::size_t>(args.groups[blockIdx.x]) * most;
   const unsigned           count = static_cast<unsigned>(min(static_cast<std::size_t>(most), args.rows - first)) * size;
   if (threadIdx.x == 0) {
     barrier_init(&barrier);
     barrier_init_fence();
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
     const std::uint32_t bytes = count / size * record * sizeof(float);
     bulk_copy(blocks, static_cast<const float *>(args.diagonal) + first * record, (bytes + kPiece - 1) / kPiece * kPiece, &barrier);
   }
@@ -98,17 +100,19 @@ template <int size> __global__ void __launch_bounds__(kThreads) load_product(Vec
                                                                                  [&](int j) { return in[k / size * size + j]; }));
 }
 
-// By the array's rows: scattered reads cost less than scattered writes.
-template <int size, bool single, class T> __global__ void store_kernel(VectorArgs args, const T *vector, double *array)
+// By the array's rows: scattered reads cost less than scattered writes. product: multiplied by diagonal
+template <int size, bool single, bool product, class T>
+__global__ void __launch_bounds__(kThreads, kStoreBlocks) store_kernel(VectorArgs args, const T *vector, double *array)
 {
   const int bs = size > 0 ? size : args.bs, nrhs = single ? 1 : args.nrhs;
   for_components<size, single, double>(
       args, args.plan_row,
       [&](std::size_t, std::size_t row, unsigned r, int i) {
         const T *in = vector + (row * nrhs + r) * bs;
-        return args.diagonal
-                   ? diagonal_product<size, narrow<size, T>>(args.diagonal, row, bs, i, args.transposed, [&](int j) { return in[j]; })
-                   : scaled(args, i, static_cast<double>(in[i]));
+        if constexpr (product)
+          return diagonal_product<size, narrow<size, T>>(args.diagonal, row, bs, i, args.transposed, [&](int j) { return in[j]; });
+        else
+          return scaled(args, i, static_cast<double>(in[i]));
       },
       [&](std::size_t row, unsigned r, int i, double value) { array[r * args.ld + row * bs + i] = value; });
 }
@@ -131,6 +135,15 @@ template <class Call> void launch_by_size(VectorArgs &args, const Call &call)
   if (!match(std::make_integer_sequence<int, kMaxSmallBlock>())) with.template operator()<0>();
 }
 
+template <int size, bool single, bool product>
+void launch_store(std::size_t grid, const VectorArgs &args, bool double_vectors, const void *vector, double *array, cudaStream_t stream)
+{
+  if (double_vectors)
+    launch(store_kernel<size, single, product, double>, grid, kThreads, stream, args, static_cast<const double *>(vector), array);
+  else
+    launch(store_kernel<size, single, product, float>, grid, kThreads, stream, args, static_cast<const float *>(vector), array);
+}
+
 __global__ void round_kernel(const float *x, std::size_t entries, int bs, std::uint32_t *gathered)
 {
   const std::size_t entry = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -147,12 +160,33 @@ __global__ void round_values_kernel(const float *x, std::size_t count, int bs, f
 
 } // namespace
 
+std::vector<std::uint32_t> interleaved_groups(const ColorPlan &plan, unsigned rows)
+{
+  struct Group {
+    double        place; // of its first row among the boundary or the interior rows of its color
+    std::uint32_t number;
+  };
+  std::vector<Group> groups;
+  int                color = 0;
+  for (Row row = 0; row < plan.rows; row += static_cast<Row>(rows)) {
+    while (row >= plan.color_begin[color + 1]) ++color;
+    const bool interior = row >= plan.boundary_end[color];
+    const Row  begin    = interior ? plan.boundary_end[color] : plan.color_begin[color],
+              end       = interior ? plan.color_begin[color + 1] : plan.boundary_end[color];
+    groups.push_back({static_cast<double>(row - begin) / static_cast<double>(end - begin), static_cast<std::uint32_t>(groups.size())});
+  }
+  std::stable_sort(groups.begin(), groups.end(), [](const Group &a, const Group &b) { return a.place < b.place; });
+  std::vector<std::uint32_t> order(groups.size());
+  std::transform(groups.begin(), groups.end(), order.begin(), [](const Group &group) { return group.number; });
+  return order;
+}
+
 void load_vector(VectorArgs args, bool double_vectors, const double *array, void *vector, cudaStream_t stream)
 {
   launch_by_size(args, [&]<int size, bool single>(std::size_t grid) {
     if constexpr (size > 0 && single)
       if (!double_vectors && args.diagonal && !args.transposed) {
-        launch(load_product<size>, grid_of(static_cast<std::size_t>(args.rows), kProductRows<size>), kThreads, stream, args, array,
+        launch(load_product<size>, grid_of(static_cast<std::size_t>(args.rows), product_rows(size)), kThreads, stream, args, array,
                static_cast<float *>(vector));
         return;
       }
@@ -166,10 +200,10 @@ void load_vector(VectorArgs args, bool double_vectors, const double *array, void
 void store_vector(VectorArgs args, bool double_vectors, const void *vector, double *array, cudaStream_t stream)
 {
   launch_by_size(args, [&]<int size, bool single>(std::size_t grid) {
-    if (double_vectors)
-      launch(store_kernel<size, single, double>, grid, kThreads, stream, args, static_cast<const double *>(vector), array);
+    if (args.diagonal)
+      launch_store<size, single, true>(grid, args, double_vectors, vector, array, stream);
     else
-      launch(store_kernel<size, single, float>, grid, kThreads, stream, args, static_cast<const float *>(vector), array);
+      launch_store<size, single, false>(grid, args, double_vectors, vector, array, stream);
   });
 }
 
