@@ -81,24 +81,6 @@ PetscErrorCode distribute(DM *dm, std::vector<PetscInt> *numbers)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// So many unknowns at each vertex
-PetscErrorCode set_unknowns(DM dm, PetscInt count)
-{
-  PetscSection section;
-  PetscInt     begin, end, v_begin, v_end;
-
-  PetscFunctionBeginUser;
-  PetscCall(DMPlexGetChart(dm, &begin, &end));
-  PetscCall(DMPlexGetDepthStratum(dm, 0, &v_begin, &v_end));
-  PetscCall(PetscSectionCreate(PetscObjectComm((PetscObject)dm), &section));
-  PetscCall(PetscSectionSetChart(section, begin, end));
-  for (PetscInt v = v_begin; v < v_end; ++v) PetscCall(PetscSectionSetDof(section, v, count));
-  PetscCall(PetscSectionSetUp(section));
-  PetscCall(DMSetLocalSection(dm, section));
-  PetscCall(PetscSectionDestroy(&section));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 using Point = std::array<double, 3>;
 
 Point operator-(const Point &a, const Point &b)
@@ -378,6 +360,32 @@ PetscErrorCode OwnCells(DM dm, std::vector<bool> *own)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode SetFields(DM dm, const std::vector<Field> &fields)
+{
+  PetscSection section;
+  PetscInt     begin, end, v_begin, v_end;
+
+  PetscFunctionBeginUser;
+  PetscCall(DMPlexGetChart(dm, &begin, &end));
+  PetscCall(DMPlexGetDepthStratum(dm, 0, &v_begin, &v_end));
+  PetscCall(PetscSectionCreate(PetscObjectComm((PetscObject)dm), &section));
+  PetscCall(PetscSectionSetNumFields(section, static_cast<PetscInt>(fields.size())));
+  PetscCall(PetscSectionSetChart(section, begin, end));
+  for (PetscInt k = 0; k < static_cast<PetscInt>(fields.size()); ++k) {
+    const Field &field = fields[static_cast<std::size_t>(k)];
+    PetscCall(PetscSectionSetFieldName(section, k, field.name));
+    PetscCall(PetscSectionSetFieldComponents(section, k, field.components));
+    for (PetscInt v = v_begin; v < v_end; ++v) {
+      PetscCall(PetscSectionSetFieldDof(section, v, k, field.components));
+      PetscCall(PetscSectionAddDof(section, v, field.components));
+    }
+  }
+  PetscCall(PetscSectionSetUp(section));
+  PetscCall(DMSetLocalSection(dm, section));
+  PetscCall(PetscSectionDestroy(&section));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MeshCreate(DM *dm, Mesh *mesh)
 {
   PetscInt              dim;
@@ -391,9 +399,10 @@ PetscErrorCode MeshCreate(DM *dm, Mesh *mesh)
   mesh->dm  = *dm;
   mesh->dim = static_cast<int>(dim);
   *dm       = nullptr;
-  PetscCall(set_unknowns(mesh->dm, mesh->bs()));
+  PetscCall(SetFields(mesh->dm, {{"flow", mesh->bs()}}));
   PetscCall(DMClone(mesh->dm, &mesh->gradients));
-  PetscCall(set_unknowns(mesh->gradients, mesh->bs() * dim));
+  PetscCall(DMSetVecType(mesh->gradients, VECSTANDARD)); // they are used on the host only
+  PetscCall(SetFields(mesh->gradients, {{"gradients", mesh->bs() * mesh->dim}}));
   PetscCall(MedianDual(mesh).build(numbers));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -47,6 +47,12 @@ struct Mesh {
 PetscErrorCode ReadMesh(MPI_Comm comm, DM *dm);
 // Which of the cells, from the first on, are a rank's own and no neighbor's
 PetscErrorCode OwnCells(DM dm, std::vector<bool> *own);
+// A field at the vertices
+struct Field {
+  const char *name;
+  int         components;
+};
+PetscErrorCode SetFields(DM dm, const std::vector<Field> &fields);
 // Distributes a mesh that is on one rank, with one layer of neighbors, and takes it over. Collective; cells without volume, and boundaries that are no
 // physical groups 1 (wall), 2 (far field), 3 (symmetry) are errors.
 PetscErrorCode MeshCreate(DM *dm, Mesh *mesh);

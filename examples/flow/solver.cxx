@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <map>
 #include <string>
 
 #include "dual.h"
@@ -35,7 +34,7 @@ PetscErrorCode ReadConditions(Conditions *conditions)
 template <int dim>
 Solver<dim>::Solver(const Mesh &mesh, const Conditions &conditions)
     : mesh_(mesh), conditions_(conditions), w_(mesh.cells.size()), gradients_(mesh.cells.size()), wave_areas_(mesh.cells.size()),
-      shares_(mesh.cells.size()), second_order_(conditions.second_order)
+      shares_(mesh.cells.size()), rooms_(mesh.cells.size()), rows_(mesh), second_order_(conditions.second_order)
 {
   constexpr double kDegrees = M_PI / 180.0;
   const double     speed    = conditions.mach * std::sqrt(kGamma * conditions.pressure / conditions.rho);
@@ -44,16 +43,7 @@ Solver<dim>::Solver(const Mesh &mesh, const Conditions &conditions)
   free_stream_.u.fill(0.0);
   free_stream_.u[0] = speed * std::cos(conditions.angle * kDegrees);
   free_stream_.u[1] = speed * std::sin(conditions.angle * kDegrees);
-
-  std::map<PetscInt, Vector<dim>> normals;
-  for (const Face &face : mesh.faces)
-    if (face.boundary == kSymmetry && mesh.cells[face.left].mine) {
-      const Vector<dim> n          = vector(face.normal);
-      const auto [known, is_first] = normals.emplace(face.left, n);
-      if (!is_first && dot<dim, double>(known->second, n) < 0.999) known->second.fill(0.0); // where planes meet: no one mirror
-    }
-  for (const auto &[cell, normal] : normals)
-    if (dot<dim, double>(normal, normal) > 0.0) symmetric_.emplace_back(cell, normal);
+  factor();
 }
 
 template <int dim> Primitive<dim> Solver<dim>::far_state(const std::array<double, 3> &point) const
@@ -162,32 +152,28 @@ template <int dim> PetscErrorCode Solver<dim>::residual(Vec U, Vec R)
 template <int dim> PetscErrorCode Solver<dim>::jacobian(Vec U, double shift, Mat J)
 {
   using Number = Dual<2 * bs>;
-  PetscScalar block[bs * bs];
 
   PetscFunctionBeginUser;
   PetscCall(load(U));
-  PetscCall(MatZeroEntries(J));
+  rows_.clear();
   const auto variable = [&](PetscInt cell, int first) {
     const State<dim>   values = conserved<dim, double>(w_[cell]);
     State<dim, Number> state;
     for (int k = 0; k < bs; ++k) state[k] = Number::variable(values[k], first + k);
     return primitive<dim, Number>(state);
   };
-  const auto add = [&](PetscInt row, PetscInt column, const State<dim, Number> &F, int first, double factor) -> PetscErrorCode {
-    const PetscInt i = mesh_.cells[row].global, j = mesh_.cells[column].global;
-    for (int a = 0; a < bs; ++a)
-      for (int b = 0; b < bs; ++b) block[a * bs + b] = factor * F[a].slope[first + b];
-    return mesh_.cells[row].mine ? MatSetValuesBlocked(J, 1, &i, 1, &j, block, ADD_VALUES) : PETSC_SUCCESS;
-  };
-  for (const Face &face : mesh_.faces) {
+  for (std::size_t f = 0; f < mesh_.faces.size(); ++f) {
+    const Face                  &face = mesh_.faces[f];
     const Vector<dim>            n    = vector(face.normal);
     const Primitive<dim, Number> left = variable(face.left, 0);
     State<dim, Number>           F;
+    const auto                   by_left  = [&](int a, int b) { return face.area * F[a].slope[b]; };
+    const auto                   by_right = [&](int a, int b) { return face.area * F[a].slope[bs + b]; };
     if (face.right >= 0) {
       F = roe_flux<dim, Number>(left, variable(face.right, bs), n);
-      PetscCall(add(face.left, face.right, F, bs, face.area));
-      PetscCall(add(face.right, face.left, F, 0, -face.area));
-      PetscCall(add(face.right, face.right, F, bs, -face.area));
+      rows_.add(face.left, rows_.places(f).right, by_right);
+      rows_.add(face.right, rows_.places(f).left, [&](int a, int b) { return -by_left(a, b); });
+      rows_.add(face.right, rows_.diagonal(face.right), [&](int a, int b) { return -by_right(a, b); });
     } else if (face.boundary == kFarField) {
       const Primitive<dim>   there = far_state(face.center);
       Primitive<dim, Number> outside;
@@ -198,15 +184,10 @@ template <int dim> PetscErrorCode Solver<dim>::jacobian(Vec U, double shift, Mat
     } else {
       F = wall_flux<dim, Number>(left.p, n);
     }
-    PetscCall(add(face.left, face.left, F, 0, face.area));
+    rows_.add(face.left, rows_.diagonal(face.left), by_left);
   }
-  for (const PetscInt c : mesh_.mine) {
-    std::fill_n(block, bs * bs, 0.0);
-    for (int k = 0; k < bs; ++k) block[k * (bs + 1)] = shift * wave_areas_[c];
-    PetscCall(MatSetValuesBlocked(J, 1, &mesh_.cells[c].global, 1, &mesh_.cells[c].global, block, ADD_VALUES));
-  }
-  PetscCall(MatAssemblyBegin(J, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(J, MAT_FINAL_ASSEMBLY));
+  for (const PetscInt c : mesh_.mine) rows_.add(c, rows_.diagonal(c), [&](int a, int b) { return a == b ? shift * wave_areas_[c] : 0.0; });
+  PetscCall(rows_.assemble(J));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
