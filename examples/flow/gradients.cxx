@@ -26,11 +26,12 @@ template <int dim> void Solver<dim>::find_shares(const std::vector<Range> &range
       shares_[cell][k]   = std::min(shares_[cell][k], share);
     }
   };
-  for (const Face &face : mesh_.faces) {
-    if (face.right < 0) continue;
+  mesh_.each_face([&](std::size_t f) {
+    const Face &face = mesh_.faces[f];
+    if (face.right < 0) return;
     lower(face.left, vector(face.center));
     lower(face.right, vector(face.center));
-  }
+  });
 }
 
 // At a plane of symmetry: the mirror images of the neighbors. Without them a flow that jumps from one side of a single layer of cells to the other looks linear,
@@ -135,10 +136,13 @@ template <int dim> PetscErrorCode Solver<dim>::find_gradients()
   std::vector<Range> ranges(mesh_.cells.size());
 
   PetscFunctionBeginUser;
-  for (std::size_t c = 0; c < ranges.size(); ++c) ranges[c][0] = ranges[c][1] = list(w_[c]);
-  std::fill(gradients_.begin(), gradients_.end(), Gradient{});
-  for (const Face &face : mesh_.faces) {
-    if (face.right < 0) continue;
+  mesh_.each(ranges.size(), [&](std::size_t c) {
+    ranges[c][0] = ranges[c][1] = list(w_[c]);
+    gradients_[c]               = {};
+  });
+  mesh_.each_face([&](std::size_t f) {
+    const Face &face = mesh_.faces[f];
+    if (face.right < 0) return;
     const std::array<double, bs> left = list(w_[face.left]), right = list(w_[face.right]);
     const Vector<dim>            step    = weighted_step(face);
     Gradient                    &at_left = gradients_[face.left], &at_right = gradients_[face.right]; // sums, first
@@ -154,10 +158,11 @@ template <int dim> PetscErrorCode Solver<dim>::find_gradients()
       range_right[0][k] = std::min(range_right[0][k], left[k]);
       range_right[1][k] = std::max(range_right[1][k], left[k]);
     }
-  }
+  });
   for (const Symmetric &at : symmetric_) add_mirrored(at, &gradients_[at.cell]);
-  for (const PetscInt c : mesh_.mine) {
-    const Matrix &a = factors_[c];
+  mesh_.each(mesh_.mine.size(), [&](std::size_t own) {
+    const PetscInt c = mesh_.mine[own];
+    const Matrix  &a = factors_[c];
     for (Vector<dim> &x : gradients_[c]) {
       for (int i = 0; i < dim; ++i) {
         for (int k = 0; k < i; ++k) x[i] -= a[i][k] * x[k];
@@ -168,12 +173,13 @@ template <int dim> PetscErrorCode Solver<dim>::find_gradients()
         x[i] /= a[i][i];
       }
     }
-  }
+  });
   if (conditions_.limiter >= 0.0) {
     if (!frozen_) find_shares(ranges);
-    for (const PetscInt c : mesh_.mine)
+    mesh_.each(gradients_.size(), [&](std::size_t c) {
       for (int k = 0; k < bs; ++k)
         for (double &slope : gradients_[c][k]) slope *= shares_[c][k];
+    });
   }
   PetscCall(exchange_gradients());
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -188,14 +194,16 @@ template <int dim> PetscErrorCode Solver<dim>::exchange_gradients()
   PetscCall(DMGetLocalVector(mesh_.gradients, &local));
   PetscCall(DMGetGlobalVector(mesh_.gradients, &global));
   PetscCall(VecGetArray(local, &g));
-  for (std::size_t c = 0; c < gradients_.size(); ++c)
+  mesh_.each(gradients_.size(), [&](std::size_t c) {
     for (int k = 0; k < bs; ++k) std::copy_n(gradients_[c][k].begin(), dim, g + (c * bs + k) * dim);
+  });
   PetscCall(VecRestoreArray(local, &g));
   PetscCall(DMLocalToGlobal(mesh_.gradients, local, INSERT_VALUES, global));
   PetscCall(DMGlobalToLocal(mesh_.gradients, global, INSERT_VALUES, local));
   PetscCall(VecGetArray(local, &g));
-  for (std::size_t c = 0; c < gradients_.size(); ++c)
+  mesh_.each(gradients_.size(), [&](std::size_t c) {
     for (int k = 0; k < bs; ++k) std::copy_n(g + (c * bs + k) * dim, dim, gradients_[c][k].begin());
+  });
   PetscCall(VecRestoreArray(local, &g));
   PetscCall(DMRestoreGlobalVector(mesh_.gradients, &global));
   PetscCall(DMRestoreLocalVector(mesh_.gradients, &local));

@@ -6,6 +6,7 @@ static char help[] =
     "  -flow_units <none,si>: SI units take air at 101,325 Pa and 1.225 kg/m^3\n"
     "  -flow_start <0.05>: of the first residual, to be reached with first order before the second is taken; 1: second at once\n"
     "  -flow_cfl <10>: where it begins, or goes on    -flow_cfl_max <1e4>  -flow_steps <300>  -flow_rtol <1e-8>\n"
+    "  -flow_threads <1>: of each rank, for residuals and Jacobians: where one rank has a GPU, and cores are idle beside it\n"
     "  -flow_restart <file>: written every -flow_restart_steps <50> steps, at the end and after Ctrl-C; gone on from if it is there\n"
     "  -flow_vtu <file.vtu>: the flow, for ParaView    -flow_walls <file.csv>: pressure coefficient on walls\n"
     "Linear systems: -ksp_type, -pc_type and all others of PETSc; -dll_append libpetscmcpi.so -pc_type mcpi.\n";

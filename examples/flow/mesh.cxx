@@ -120,6 +120,7 @@ public:
     PetscCall(add_edges());
     PetscCall(add_boundaries());
     PetscCall(check());
+    group_faces();
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
@@ -298,6 +299,38 @@ private:
     mesh_.faces.push_back(face);
   }
 
+  // Faces in the order of their groups
+  void group_faces() const
+  {
+    const std::size_t        size  = mesh_.threads > 1 ? 1024 : mesh_.faces.size();
+    const std::vector<Face>  faces = std::move(mesh_.faces);
+    std::vector<std::size_t> waiting, later, last(mesh_.cells.size(), 0); // group that a cell is in
+
+    for (std::size_t begin = 0; begin < faces.size(); begin += size) waiting.push_back(begin);
+    mesh_.faces.clear();
+    mesh_.blocks = mesh_.groups = {0};
+    for (std::size_t group = 1; !waiting.empty(); ++group) {
+      later.clear();
+      for (const std::size_t begin : waiting) {
+        const auto first = faces.begin() + static_cast<std::ptrdiff_t>(begin),
+                   end   = first + static_cast<std::ptrdiff_t>(std::min(size, faces.size() - begin));
+        const auto taken = [&](const Face &face) { return last[face.left] == group || (face.right >= 0 && last[face.right] == group); };
+        if (std::any_of(first, end, taken)) {
+          later.push_back(begin);
+          continue;
+        }
+        for (auto face = first; face != end; ++face) {
+          last[face->left] = group;
+          if (face->right >= 0) last[face->right] = group;
+        }
+        mesh_.faces.insert(mesh_.faces.end(), first, end);
+        mesh_.blocks.push_back(mesh_.faces.size());
+      }
+      mesh_.groups.push_back(mesh_.blocks.size() - 1);
+      waiting.swap(later);
+    }
+  }
+
   PetscErrorCode check() const
   {
     const MPI_Comm comm    = PetscObjectComm((PetscObject)dm_);
@@ -388,10 +421,12 @@ PetscErrorCode SetFields(DM dm, const std::vector<Field> &fields)
 
 PetscErrorCode MeshCreate(DM *dm, Mesh *mesh)
 {
-  PetscInt              dim;
+  PetscInt              dim, threads = 1;
   std::vector<PetscInt> numbers;
 
   PetscFunctionBeginUser;
+  PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-flow_threads", &threads, nullptr));
+  mesh->threads = std::max(1, static_cast<int>(threads));
   PetscCall(DMGetDimension(*dm, &dim));
   PetscCheck(dim == 2 || dim == 3, PetscObjectComm((PetscObject)*dm), PETSC_ERR_USER_INPUT,
              "the mesh has dimension %" PetscInt_FMT ": 2 or 3 are solved on", dim);

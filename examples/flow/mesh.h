@@ -39,8 +39,25 @@ struct Mesh {
   std::vector<Cell>     cells;
   std::vector<PetscInt> mine;  // local numbers of a rank's own cells, in the order of global vectors
   std::vector<Face>     faces; // of all cells that are mine
+  // Faces in blocks, and blocks in groups within which no two share a cell: each starts here, and where the next does it ends
+  std::vector<std::size_t> blocks, groups;
+  int                      threads = 1; // -flow_threads, for what follows
 
   int bs() const { return dim + 2; }
+  // visit(k) for all k below count, in any order
+  template <class Visit> void each(std::size_t count, const Visit &visit) const
+  {
+#pragma omp parallel for num_threads(threads)
+    for (std::size_t k = 0; k < count; ++k) visit(k);
+  }
+  // visit(number of the face), for no two faces of a cell at once
+  template <class Visit> void each_face(const Visit &visit) const
+  {
+    for (std::size_t group = 0; group + 1 < groups.size(); ++group)
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+      for (std::size_t block = groups[group]; block < groups[group + 1]; ++block)
+        for (std::size_t f = blocks[block]; f < blocks[block + 1]; ++f) visit(f);
+  }
 };
 
 // The mesh of -dm_plex_filename. Collective.

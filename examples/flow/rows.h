@@ -3,6 +3,8 @@
 
 #include <petscmat.h>
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 #include "mesh.h"
@@ -20,21 +22,31 @@ public:
   // The values into a matrix of create(). Collective
   PetscErrorCode assemble(Mat J) const;
 
-  void clear() { values_.assign(values_.size(), 0.0); }
+  void clear()
+  {
+    mesh_.each(mesh_.mine.size(),
+               [&](std::size_t k) { std::fill(values_.begin() + begin_[k] * bs * bs, values_.begin() + begin_[k + 1] * bs * bs, 0.0); });
+  }
   // Where in the row of a cell the blocks of its neighbors stand
   struct Places {
     PetscInt right = -1, left = -1; // of the right cell in the left one's row, and the other way
   };
   Places   places(std::size_t face) const { return places_[face]; }
-  PetscInt diagonal(PetscInt cell) const { return diagonals_[static_cast<std::size_t>(cell)]; }
-  // value(a, b) of a block; rows of other ranks' cells are left out
-  template <class Value> void add(PetscInt cell, PetscInt place, const Value &value)
+  PetscInt diagonal(PetscInt cell) const { return diagonals_[cell]; }
+  // sign times a block; rows of other ranks' cells are left out
+  void add(PetscInt cell, PetscInt place, const std::array<std::array<double, bs>, bs> &block, double sign)
   {
-    const PetscInt row = rows_[static_cast<std::size_t>(cell)];
+    const PetscInt row = rows_[cell];
     if (row < 0) return;
     PetscScalar *first = values_.data() + begin_[row] * bs * bs + place * bs;
     for (int a = 0; a < bs; ++a, first += (begin_[row + 1] - begin_[row]) * bs)
-      for (int b = 0; b < bs; ++b) first[b] += value(a, b);
+      for (int b = 0; b < bs; ++b) first[b] += sign * block[a][b];
+  }
+  void add_to_diagonal(PetscInt cell, double value)
+  {
+    std::array<std::array<double, bs>, bs> block{};
+    for (int a = 0; a < bs; ++a) block[a][a] = value;
+    add(cell, diagonals_[cell], block, 1.0);
   }
 
 private:

@@ -86,11 +86,11 @@ template <int dim> PetscErrorCode Solver<dim>::load(Vec U)
   PetscCall(DMGetLocalVector(mesh_.dm, &local));
   PetscCall(DMGlobalToLocal(mesh_.dm, U, INSERT_VALUES, local));
   PetscCall(VecGetArrayRead(local, &u));
-  for (std::size_t c = 0; c < w_.size(); ++c) {
+  mesh_.each(w_.size(), [&](std::size_t c) {
     State<dim> state;
     std::copy_n(u + c * bs, bs, state.begin());
     w_[c] = primitive<dim, double>(state);
-  }
+  });
   PetscCall(VecRestoreArrayRead(local, &u));
   PetscCall(DMRestoreLocalVector(mesh_.dm, &local));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -128,7 +128,8 @@ template <int dim> PetscErrorCode Solver<dim>::residual(Vec U, Vec R)
   PetscCall(DMGetLocalVector(mesh_.dm, &local));
   PetscCall(VecZeroEntries(local));
   PetscCall(VecGetArray(local, &r));
-  for (const Face &face : mesh_.faces) {
+  mesh_.each_face([&](std::size_t f) {
+    const Face       &face = mesh_.faces[f];
     const Vector<dim> n = vector(face.normal), point = vector(face.center);
     const auto        side = [&](PetscInt cell) { return at(cell, point); };
     State<dim>        F;
@@ -142,7 +143,7 @@ template <int dim> PetscErrorCode Solver<dim>::residual(Vec U, Vec R)
       r[face.left * bs + k] += F[k] * face.area;
       if (face.right >= 0) r[face.right * bs + k] -= F[k] * face.area;
     }
-  }
+  });
   PetscCall(VecRestoreArray(local, &r));
   PetscCall(DMLocalToGlobal(mesh_.dm, local, INSERT_VALUES, R)); // of a rank's own cells all faces are here
   PetscCall(DMRestoreLocalVector(mesh_.dm, &local));
@@ -157,23 +158,31 @@ template <int dim> PetscErrorCode Solver<dim>::jacobian(Vec U, double shift, Mat
   PetscCall(load(U));
   rows_.clear();
   const auto variable = [&](PetscInt cell, int first) {
-    const State<dim>   values = conserved<dim, double>(w_[cell]);
-    State<dim, Number> state;
-    for (int k = 0; k < bs; ++k) state[k] = Number::variable(values[k], first + k);
-    return primitive<dim, Number>(state);
+    const std::array<double, bs> values = list(w_[cell]);
+    Primitive<dim, Number>       w;
+    w.rho = Number::variable(values[0], first);
+    for (int d = 0; d < dim; ++d) w.u[d] = Number::variable(values[1 + d], first + 1 + d);
+    w.p = Number::variable(values[dim + 1], first + dim + 1);
+    return w;
   };
-  for (std::size_t f = 0; f < mesh_.faces.size(); ++f) {
+  const auto slopes = [&](PetscInt cell, const State<dim, Number> &F, int first, double area) {
+    std::array<State<dim>, bs> block;
+    for (int a = 0; a < bs; ++a) {
+      block[a] = by_conserved<dim>(w_[cell], F[a].slope.data() + first);
+      for (double &slope : block[a]) slope *= area;
+    }
+    return block;
+  };
+  mesh_.each_face([&](std::size_t f) {
     const Face                  &face = mesh_.faces[f];
     const Vector<dim>            n    = vector(face.normal);
     const Primitive<dim, Number> left = variable(face.left, 0);
     State<dim, Number>           F;
-    const auto                   by_left  = [&](int a, int b) { return face.area * F[a].slope[b]; };
-    const auto                   by_right = [&](int a, int b) { return face.area * F[a].slope[bs + b]; };
     if (face.right >= 0) {
-      F = roe_flux<dim, Number>(left, variable(face.right, bs), n);
-      rows_.add(face.left, rows_.places(f).right, by_right);
-      rows_.add(face.right, rows_.places(f).left, [&](int a, int b) { return -by_left(a, b); });
-      rows_.add(face.right, rows_.diagonal(face.right), [&](int a, int b) { return -by_right(a, b); });
+      F                   = roe_flux<dim, Number>(left, variable(face.right, bs), n);
+      const auto by_right = slopes(face.right, F, bs, face.area);
+      rows_.add(face.left, rows_.places(f).right, by_right, 1.0);
+      rows_.add(face.right, rows_.diagonal(face.right), by_right, -1.0);
     } else if (face.boundary == kFarField) {
       const Primitive<dim>   there = far_state(face.center);
       Primitive<dim, Number> outside;
@@ -184,9 +193,11 @@ template <int dim> PetscErrorCode Solver<dim>::jacobian(Vec U, double shift, Mat
     } else {
       F = wall_flux<dim, Number>(left.p, n);
     }
-    rows_.add(face.left, rows_.diagonal(face.left), by_left);
-  }
-  for (const PetscInt c : mesh_.mine) rows_.add(c, rows_.diagonal(c), [&](int a, int b) { return a == b ? shift * wave_areas_[c] : 0.0; });
+    const auto by_left = slopes(face.left, F, 0, face.area);
+    rows_.add(face.left, rows_.diagonal(face.left), by_left, 1.0);
+    if (face.right >= 0) rows_.add(face.right, rows_.places(f).left, by_left, -1.0);
+  });
+  for (const PetscInt c : mesh_.mine) rows_.add_to_diagonal(c, shift * wave_areas_[c]);
   PetscCall(rows_.assemble(J));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -194,13 +205,14 @@ template <int dim> PetscErrorCode Solver<dim>::jacobian(Vec U, double shift, Mat
 template <int dim> void Solver<dim>::stabilize()
 {
   std::fill(wave_areas_.begin(), wave_areas_.end(), 0.0);
-  for (const Face &face : mesh_.faces) {
+  mesh_.each_face([&](std::size_t f) {
+    const Face       &face  = mesh_.faces[f];
     const Vector<dim> n     = vector(face.normal);
     const auto        speed = [&](PetscInt cell) { return std::abs(dot<dim, double>(w_[cell].u, n)) + sound_speed<dim, double>(w_[cell]); };
     const double      waves = face.area * (face.right >= 0 ? std::max(speed(face.left), speed(face.right)) : speed(face.left));
     wave_areas_[face.left] += waves;
     if (face.right >= 0) wave_areas_[face.right] += waves;
-  }
+  });
 }
 
 template <int dim> PetscErrorCode Solver<dim>::longest_step(Vec U, Vec step, double *share) const
