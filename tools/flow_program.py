@@ -27,7 +27,8 @@ def make_mesh(geometry, options, folder):
 
 def run_flow(build, ranks, mesh, options, types="-dm_mat_type baij"):
     """What it printed, what came out, and by step"""
-    command = ["mpiexec", "-n", str(ranks), str(build / "examples/flow"), "-dm_plex_filename", str(mesh), *types.split(), "-dll_append",
+    places = ["--bind-to", "none"] if "-flow_threads" in options else []
+    command = ["mpiexec", *places, "-n", str(ranks), str(build / "examples/flow"), "-dm_plex_filename", str(mesh), *types.split(), "-dll_append",
                str(build / "libpetscmcpi.so"), *options.split()]
     begin = time.monotonic()
     output = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, errors="replace",
