@@ -74,5 +74,7 @@ PetscErrorCode SetFields(DM dm, const std::vector<Field> &fields);
 // physical groups 1 (wall), 2 (far field), 3 (symmetry) are errors.
 PetscErrorCode MeshCreate(DM *dm, Mesh *mesh);
 PetscErrorCode MeshDestroy(Mesh *mesh);
+// Cells and faces of a distributed mesh whose vertices had these numbers. Part of MeshCreate()
+PetscErrorCode BuildMedianDual(const std::vector<PetscInt> &numbers, Mesh *mesh);
 
 } // namespace flow
