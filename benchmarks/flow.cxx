@@ -247,7 +247,7 @@ PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh, const fl
 
   PetscFunctionBegin;
   PetscCall(DMCreateGlobalVector(mesh.dm, &U));
-  PetscCall(DMCreateMatrix(mesh.dm, &system.J));
+  PetscCall(solver.create_jacobian(&system.J));
   PetscCall(VecDuplicate(U, &system.b));
   PetscCall(VecGetSize(U, &rows));
   PetscCall(solver.fill_free_stream(U));

@@ -1,16 +1,19 @@
-"""Runs of examples/flow: flow_runs.py {physics,precisions} --build BUILD --json OUT [--ranks 2] [--commit TEXT]
+"""Runs of examples/flow: flow_runs.py {physics,precisions,device} --build BUILD --json OUT [--ranks 2] [--commit TEXT]
 
 physics: lift and drag of NACA 0012 and of the ONERA M6 wing on several meshes. precisions: the same run with every preconditioner and storage of blocks, step by step.
+device: whole runs on a GPU, and the same on the host beside them. Where there is no Gmsh, --meshes has them, named as make_mesh does.
 """
 import argparse
 import json
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
-from flow_program import MCPI, THEIRS, WING, make_mesh, run_flow  # noqa: E402
+from flow_program import DEVICE, MCPI, THEIRS, WING, make_mesh, run_flow  # noqa: E402
 
 SUBSONIC = "-flow_mach 0.5 -flow_angle 0 -flow_limiter -1"
 
@@ -21,6 +24,7 @@ PHYSICS = [
     ("Mach 0.8, 1.25 degrees, one layer of prisms", "naca0012", "-3 -setnumber size 0.02 -setnumber span 0.1", "-flow_area 0.1"),
     ("Mach 0.8, 1.25 degrees, first order", "naca0012", "-2 -setnumber size 0.02", "-flow_order 1"),
     *[("Mach 0.5, 0 degrees, no limiter", "naca0012", f"-2 -setnumber size {size}", SUBSONIC) for size in (0.04, 0.02, 0.01)],
+    *[("Mach 0.5, 0 degrees, no limiter, symmetric mesh", "naca0012", f"-2 -setnumber size {size} -setnumber symmetric 1", SUBSONIC) for size in (0.02, 0.015, 0.01)],
     *[("ONERA M6, Mach 0.84, 3.06 degrees", "m6", f"-3 -setnumber size {size}", WING) for size in (0.06, 0.04, 0.02)],
     ("ONERA M6, Mach 0.84, 3.06 degrees, SI units", "m6", "-3 -setnumber size 0.04", WING + " -flow_units si"),
 ]
@@ -33,21 +37,59 @@ PRECISIONS = [
 ]
 CASES = [("NACA 0012", "naca0012", "-2 -setnumber size 0.01", ""), ("NACA 0012, SI units", "naca0012", "-2 -setnumber size 0.01", "-flow_units si"),
          ("ONERA M6", "m6", "-3 -setnumber size 0.04", WING), ("ONERA M6, SI units", "m6", "-3 -setnumber size 0.04", WING + " -flow_units si")]
+LARGE = f"{WING} -dm_refine 1 -flow_rtol 1e-4"
+# what, geometry, options of Gmsh, options of flow, ranks (0: --ranks), on a device
+ON_DEVICE = [
+    *[("NACA 0012", "naca0012", "-2 -setnumber size 0.01", f"-flow_rtol 1e-6 {MCPI}", 1, device) for device in (True, False)],
+    *[("ONERA M6", "m6", "-3 -setnumber size 0.04", f"{WING} -flow_rtol 1e-4 {MCPI}", ranks, device) for ranks, device in ((1, True), (8, True), (1, False), (8, False))],
+    ("ONERA M6, 16 threads", "m6", "-3 -setnumber size 0.04", f"{WING} -flow_rtol 1e-4 {MCPI} -flow_threads 16", 1, True),
+    ("ONERA M6, refined, 16 threads", "m6", "-3 -setnumber size 0.0138", f"{LARGE} -pc_type mcpi -pc_mcpi_its 15 -pc_mcpi_offdiag_precision int8 -flow_threads 16", 1, True),
+    ("ONERA M6, refined", "m6", "-3 -setnumber size 0.0138", f"{LARGE} {MCPI}", 0, False),
+]
+
+
+def print_record(record):
+    print(f"{record['case']:46} {record['method']:40} {record['vertices']:7} vertices {record['steps']:4} steps {record['linear_iterations']:6} iterations "
+          f"{record['seconds']:7.1f} s  lift {record['lift']:.4f} drag {record['drag']:.4f}  {record['end']} {record['residual']:.0e}", flush=True)
+
+
+def run_on_device(arguments, folder):
+    gpu = ""
+    if shutil.which("nvidia-smi"):
+        gpu = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True, check=True).stdout.strip()
+    results = []
+    for name, geometry, mesh_options, options, ranks, device in ON_DEVICE:
+        ranks = ranks or arguments.ranks
+        method = f"{gpu if device else 'host'}, {ranks} rank{'s' if ranks > 1 else ''}"
+        if not re.search(arguments.only, f"{name}; {method}"):
+            continue
+        _, record, history = run_flow(arguments.build, ranks, make_mesh(geometry, mesh_options, folder), f"{options} {arguments.more}".strip(),
+                                      *([DEVICE] if device else []))
+        results.append({"case": name, "mesh": f"{geometry}.geo {mesh_options}", "method": method, "ranks": ranks, **record, "history": history})
+        print_record(results[-1])
+        print(f"    {results[-1]['parts']}, {record['seconds_with_mesh']} s with the mesh", flush=True)
+        document = {"benchmark": "flow device", "commit": arguments.commit, "gpu": gpu, "command": f"flow_runs.py device --only '{arguments.only}'", "results": results}
+        arguments.json.write_text(json.dumps(document, indent=1) + "\n")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["physics", "precisions"])
+    parser.add_argument("what", choices=["physics", "precisions", "device"])
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rtol", default="1e-6")
     parser.add_argument("--commit", default="")
-    parser.add_argument("--only", default="", help="cases whose name has this in it")
+    parser.add_argument("--only", default="", help="cases whose name has this in it (device: a regular expression for name and method)")
+    parser.add_argument("--more", default="", help="options of flow, for device")
+    parser.add_argument("--meshes", type=Path)
     arguments = parser.parse_args()
     processor = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     results = []
     with tempfile.TemporaryDirectory() as folder:
+        if arguments.what == "device":
+            run_on_device(arguments, arguments.meshes or folder)
+            return
         for name, geometry, mesh_options, options in PHYSICS if arguments.what == "physics" else CASES:
             if arguments.only not in name:
                 continue
@@ -58,8 +100,7 @@ def main():
                 if method:
                     record["history"] = history
                 results.append(record)
-                print(f"{name:46} {method:40} {record['vertices']:7} vertices {record['steps']:4} steps {record['linear_iterations']:6} iterations "
-                      f"{record['seconds']:7.1f} s  lift {record['lift']:.4f} drag {record['drag']:.4f}  {record['end']} {record['residual']:.0e}", flush=True)
+                print_record(record)
     document = {"benchmark": "flow " + arguments.what, "commit": arguments.commit, "processor": processor[1] if processor else "", "ranks": arguments.ranks,
                 "command": f"flow_runs.py {arguments.what} --ranks {arguments.ranks} --rtol {arguments.rtol}", "results": results}
     arguments.json.write_text(json.dumps(document, indent=1) + "\n")

@@ -52,8 +52,8 @@ def best(records, chosen):
 
 def draw_solvers(image, documents):
     groups = [(document, cfl) for document in documents for cfl in sorted({r["cfl"] for r in document["results"]})]
-    figure, axes = pyplot.subplots(1, len(groups), figsize=(5 * len(groups), 5), squeeze=False)
-    for axis, (document, cfl) in zip(axes[0], groups):
+    figure, axes = pyplot.subplots(2, len(groups), figsize=(5 * len(groups), 10), squeeze=False)
+    for column, (document, cfl) in enumerate(groups):
         records = [r for r in document["results"] if r["cfl"] == cfl]
         bars = [best(records, lambda text, o=options: text == o) for options in dict.fromkeys(r["options"] for r in records) if "mcpi" not in options]
         for outer in ("fgmres", "richardson", "bcgs"):
@@ -61,22 +61,24 @@ def draw_solvers(image, documents):
                 bars.append(best(records, lambda text, p=precision, o=outer: "mcpi" in text and f"offdiag_precision {p} " in text and f"-ksp_type {o} " in text))
         bars = [bar for bar in bars if bar]
         labels = []
-        left = [0.0] * len(bars)
         for bar in bars:
             ksp, pc = (re.search(kind + r"_type (\S+)", bar["options"])[1] for kind in ("ksp", "pc"))
             its = re.search(r"pc_mcpi_its (\d+)", bar["options"])
             labels.append(f"{ksp} {pc} " + (f"{precision_of(bar['options'])} x{its[1]} " if its else "") + f"({bar['iterations']})")
-        for part, color in (("ms_setup", "0.6"), ("ms_matmult", "C0"), ("ms_pc", "C3"), ("ms_rest", "C1")):
-            widths = [max(bar[part], 0.0) for bar in bars]
-            axis.barh(range(len(bars)), widths, left=left, color=color, label=part[3:])
-            left = [a + b for a, b in zip(left, widths)]
-        for place, total in enumerate(left):
-            axis.text(total, place, f" {total:.3g}", va="center", fontsize=7)
-        axis.set_yticks(range(len(bars)), labels, fontsize=7)
-        axis.invert_yaxis()
-        axis.set(title=f"{document.get('gpu', str(document['ranks']) + ' cores')}, {records[0]['vertices']} vertices, CFL {cfl:g}", xlabel="ms: set-up and solve")
-        axis.grid(alpha=0.3, axis="x")
-        axis.legend(fontsize=7)
+        sums = [bar["ms_setup"] + bar["ms_solve"] for bar in bars]
+        for axis, whole, what in ((axes[0][column], [1.0] * len(bars), "ms: set-up and solve"), (axes[1][column], [ms / 100 for ms in sums], "% of set-up and solve")):
+            left = [0.0] * len(bars)
+            for part, color in (("ms_setup", "0.6"), ("ms_matmult", "C0"), ("ms_pc", "C3"), ("ms_rest", "C1")):
+                widths = [max(bar[part], 0.0) / one for bar, one in zip(bars, whole)]
+                axis.barh(range(len(bars)), widths, left=left, color=color, label=part[3:] if part != "ms_rest" else "orthogonalization and the rest")
+                left = [a + b for a, b in zip(left, widths)]
+            for place, (total, ms) in enumerate(zip(left, sums)):
+                axis.text(total, place, f" {ms:.3g}", va="center", fontsize=7)
+            axis.set_yticks(range(len(bars)), labels, fontsize=7)
+            axis.invert_yaxis()
+            axis.set(title=f"{document.get('gpu', str(document['ranks']) + ' cores')}, {records[0]['vertices']} vertices, CFL {cfl:g}", xlabel=what)
+            axis.grid(alpha=0.3, axis="x")
+        axes[0][column].legend(fontsize=7)
     figure.tight_layout()
     figure.savefig(image, dpi=100)
 

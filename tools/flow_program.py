@@ -2,11 +2,13 @@
 import os
 import re
 import subprocess
+import time
 from pathlib import Path
 
 LINE = re.compile(r"\s*(\d+)\s+(\S+)\s+(\S+)\s+(\d+)\s+(\S+)\s+(\S+)\s+(\S+)(?:\s\s(.*))?$")
-PARTS = re.compile(r"seconds: residuals (\S+), Jacobians (\S+), linear systems (\S+), the rest (\S+)")
+PARTS = re.compile(r"seconds: residuals (\S+), Jacobians (\S+), set-up (\S+), linear solves (\S+), the rest (\S+)")
 WING = "-flow_mach 0.84 -flow_angle 3.06 -flow_area 0.7532"
+DEVICE = "-dm_mat_type aijcusparse -dm_vec_type cuda -use_gpu_aware_mpi 0"
 MCPI = "-pc_type mcpi -pc_mcpi_its 4"
 THEIRS = {name: f"-ksp_type gmres -ksp_pc_side right -pc_type {pc}"
           for name, pc in (("sor", "sor"), ("pbjacobi", "pbjacobi"), ("bjacobi, ilu(0)", "bjacobi"), ("asm, ilu(0)", "asm"))}
@@ -23,10 +25,12 @@ def make_mesh(geometry, options, folder):
     return mesh
 
 
-def run_flow(build, ranks, mesh, options):
+def run_flow(build, ranks, mesh, options, types="-dm_mat_type baij"):
     """What it printed, what came out, and by step"""
-    command = ["mpiexec", "-n", str(ranks), str(build / "examples/flow"), "-dm_plex_filename", str(mesh), "-dm_mat_type", "baij", "-dll_append",
+    places = ["--bind-to", "none"] if "-flow_threads" in options else []
+    command = ["mpiexec", *places, "-n", str(ranks), str(build / "examples/flow"), "-dm_plex_filename", str(mesh), *types.split(), "-dll_append",
                str(build / "libpetscmcpi.so"), *options.split()]
+    begin = time.monotonic()
     output = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, errors="replace",
                             env={**os.environ, **ENVIRONMENT}, check=False).stdout
     steps = [match.groups() for match in map(LINE.match, output.splitlines()) if match]
@@ -35,8 +39,8 @@ def run_flow(build, ranks, mesh, options):
         raise SystemExit(f"{output}\n{' '.join(command)}\nfailed")
     last = steps[-1]
     record = {"vertices": int(re.search(r"(\d+) vertices", output)[1]), "steps": int(last[0]), "residual": float(last[2]),
-              "linear_iterations": sum(int(step[3]) for step in steps), "lift": float(last[5]), "drag": float(last[6]), "seconds": float(last[4]),
+              "linear_iterations": sum(int(step[3]) for step in steps), "lift": float(last[5]), "drag": float(last[6]), "seconds": float(last[4]), "seconds_with_mesh": round(time.monotonic() - begin, 1),
               "end": (last[7] or "").strip(), "options": options,
-              "parts": dict(zip(("residuals", "jacobians", "linear_systems", "rest"), map(float, parts.groups())))}
+              "parts": dict(zip(("residuals", "jacobians", "setup", "solves", "rest"), map(float, parts.groups())))}
     history = {"residual": [float(step[2]) for step in steps], "linear_iterations": [int(step[3]) for step in steps], "cfl": [float(step[1]) for step in steps]}
     return output, record, history

@@ -45,6 +45,20 @@ template <int dim, class T> State<dim, T> conserved(const Primitive<dim, T> &w)
   return U;
 }
 
+// A derivative by density, velocity, pressure at w, by conserved variables
+template <int dim> State<dim> by_conserved(const Primitive<dim> &w, const double *by_primitive)
+{
+  const double by_energy = (kGamma - 1.0) * by_primitive[dim + 1];
+  State<dim>   slope;
+  slope[0] = by_primitive[0];
+  for (int d = 0; d < dim; ++d) {
+    slope[0] += w.u[d] * (0.5 * by_energy * w.u[d] - by_primitive[1 + d] / w.rho);
+    slope[1 + d] = by_primitive[1 + d] / w.rho - by_energy * w.u[d];
+  }
+  slope[dim + 1] = by_energy;
+  return slope;
+}
+
 template <int dim, class T> T dot(const std::array<T, dim> &u, const Vector<dim> &n)
 {
   T sum = 0.0;
@@ -58,12 +72,11 @@ template <int dim, class T> T sound_speed(const Primitive<dim, T> &w)
   return sqrt(kGamma * w.p / w.rho);
 }
 
-// Through a face of unit normal n
-template <int dim, class T> State<dim, T> flux(const Primitive<dim, T> &w, const Vector<dim> &n)
+// Through a face of unit normal n; U is w's
+template <int dim, class T> State<dim, T> flux(const Primitive<dim, T> &w, const State<dim, T> &U, const Vector<dim> &n)
 {
-  const State<dim, T> U  = conserved<dim, T>(w);
-  const T             un = dot<dim, T>(w.u, n);
-  State<dim, T>       F;
+  const T       un = dot<dim, T>(w.u, n);
+  State<dim, T> F;
   F[0] = U[0] * un;
   for (int d = 0; d < dim; ++d) F[1 + d] = U[1 + d] * un + w.p * n[d];
   F[dim + 1] = (U[dim + 1] + w.p) * un;
@@ -109,7 +122,7 @@ template <int dim, class T> State<dim, T> roe_flux(const Primitive<dim, T> &l, c
   const T             fast    = smooth_abs<T>(un + c, width) * (dp + rho * c * dun) / (2.0 * c * c);
   const T             speed   = smooth_abs<T>(un, width);
   const T             entropy = speed * (drho - dp / (c * c)), shear = speed * rho;
-  const State<dim, T> Fl = flux<dim, T>(l, n), Fr = flux<dim, T>(r, n);
+  const State<dim, T> Fl = flux<dim, T>(l, Ul, n), Fr = flux<dim, T>(r, Ur, n);
   State<dim, T>       F;
   F[0] = 0.5 * (Fl[0] + Fr[0] - (slow + entropy + fast));
   for (int d = 0; d < dim; ++d)

@@ -1,5 +1,6 @@
 // The gradients of the solver: least squares, symmetry, limiter.
 #include <algorithm>
+#include <map>
 
 #include "solver.h"
 
@@ -17,99 +18,106 @@ template <int dim> void Solver<dim>::find_shares(const std::vector<Range> &range
   const auto lower = [&](PetscInt cell, const Vector<dim> &point) {
     if (!mesh_.cells[cell].mine) return;
     const std::array<double, bs> q = list(w_[cell]), there = linear(cell, point);
-    const double                 room3 = std::pow(conditions_.limiter, 3) * std::pow(mesh_.cells[cell].volume, 3.0 / dim);
     for (int k = 0; k < bs; ++k) {
-      const double change = there[k] - q[k], eps2 = room3 * scale2[k];
+      const double change = there[k] - q[k], eps2 = rooms_[cell] * scale2[k];
       if (change == 0.0) continue;
       const double room  = ranges[cell][change > 0.0][k] - q[k];
       const double share = (room * room + eps2 + 2.0 * change * room) / (room * room + 2.0 * change * change + room * change + eps2);
       shares_[cell][k]   = std::min(shares_[cell][k], share);
     }
   };
-  for (const Face &face : mesh_.faces) {
-    if (face.right < 0) continue;
+  mesh_.each_face([&](std::size_t f) {
+    const Face &face = mesh_.faces[f];
+    if (face.right < 0) return;
     lower(face.left, vector(face.center));
     lower(face.right, vector(face.center));
-  }
+  });
 }
 
 // At a plane of symmetry: the mirror images of the neighbors. Without them a flow that jumps from one side of a single layer of cells to the other looks linear,
 // and nothing damps it.
-template <int dim>
-void Solver<dim>::add_mirrored(PetscInt cell, const Vector<dim> &n, const Vector<dim> &steps,
-                               std::array<std::array<double, dim>, dim> &matrix, Gradient &rhs) const
+template <int dim> static Vector<dim> mirror(Vector<dim> v, const Vector<dim> &n)
 {
-  const auto mirror = [&](Vector<dim> v) {
-    const double out = dot<dim, double>(v, n);
-    for (int d = 0; d < dim; ++d) v[d] -= 2.0 * out * n[d];
-    return v;
-  };
-  const double out  = dot<dim, double>(w_[cell].u, n);
-  auto         half = matrix, images = matrix; // with mirrors on one side, on both
-  for (int i = 0; i < dim; ++i) half[i] = mirror(matrix[i]);
+  const double out = dot<dim, double>(v, n);
+  for (int d = 0; d < dim; ++d) v[d] -= 2.0 * out * n[d];
+  return v;
+}
+
+template <int dim> void Solver<dim>::add_mirrored(const Vector<dim> &n, Matrix *matrix)
+{
+  Matrix half, images; // with mirrors on one side, on both
+  for (int i = 0; i < dim; ++i) half[i] = mirror<dim>((*matrix)[i], n);
   for (int j = 0; j < dim; ++j) {
     Vector<dim> column;
     for (int i = 0; i < dim; ++i) column[i] = half[i][j];
-    column = mirror(column);
+    column = mirror<dim>(column, n);
     for (int i = 0; i < dim; ++i) images[i][j] = column[i];
   }
   for (int i = 0; i < dim; ++i)
-    for (int j = 0; j < dim; ++j) matrix[i][j] += images[i][j];
-  Gradient mirrored = rhs; // differences of mirrored velocities along the steps themselves
+    for (int j = 0; j < dim; ++j) (*matrix)[i][j] += images[i][j];
+}
+
+template <int dim> void Solver<dim>::add_mirrored(const Symmetric &at, Gradient *sums) const
+{
+  const Vector<dim> &n        = at.normal;
+  const double       out      = dot<dim, double>(w_[at.cell].u, n);
+  Gradient           mirrored = *sums; // differences of mirrored velocities along the steps themselves
   for (int d = 0; d < dim; ++d) {
     Vector<dim> u;
-    for (int i = 0; i < dim; ++i) u[i] = rhs[1 + i][d];
-    u = mirror(u);
-    for (int i = 0; i < dim; ++i) mirrored[1 + i][d] = u[i] - 2.0 * out * n[i] * steps[d];
+    for (int i = 0; i < dim; ++i) u[i] = (*sums)[1 + i][d];
+    u = mirror<dim>(u, n);
+    for (int i = 0; i < dim; ++i) mirrored[1 + i][d] = u[i] - 2.0 * out * n[i] * at.steps[d];
   }
   for (int k = 0; k < bs; ++k) {
-    const Vector<dim> image = mirror(mirrored[k]);
-    for (int d = 0; d < dim; ++d) rhs[k][d] += image[d];
+    const Vector<dim> image = mirror<dim>(mirrored[k], n);
+    for (int d = 0; d < dim; ++d) (*sums)[k][d] += image[d];
   }
 }
 
-// Least squares over the vertices that edges lead to
-template <int dim> PetscErrorCode Solver<dim>::find_gradients()
+// To the vertex at the right of a face, over the square of its length
+template <int dim> Vector<dim> Solver<dim>::weighted_step(const Face &face) const
 {
-  struct Sums {
-    std::array<std::array<double, dim>, dim> matrix{};
-    Gradient                                 rhs{};
-    Vector<dim>                              steps{};
-  };
-  std::vector<Sums>  sums(mesh_.cells.size());
-  std::vector<Range> ranges(mesh_.cells.size());
-  const auto         add = [&](PetscInt cell, PetscInt other) {
-    const std::array<double, bs> mine = list(w_[cell]), theirs = list(w_[other]);
-    const Vector<dim>            from = center(cell), to = center(other);
-    Sums                        &sum = sums[cell];
-    Vector<dim>                  step;
-    double                       length = 0.0;
-    for (int d = 0; d < dim; ++d) {
-      step[d] = to[d] - from[d];
-      length += step[d] * step[d];
-    }
-    for (int i = 0; i < dim; ++i) {
-      sum.steps[i] += step[i] / length;
-      for (int j = 0; j < dim; ++j) sum.matrix[i][j] += step[i] * step[j] / length;
-    }
-    for (int k = 0; k < bs; ++k) {
-      for (int d = 0; d < dim; ++d) sum.rhs[k][d] += step[d] * (theirs[k] - mine[k]) / length;
-      ranges[cell][0][k] = std::min(ranges[cell][0][k], theirs[k]);
-      ranges[cell][1][k] = std::max(ranges[cell][1][k], theirs[k]);
-    }
-  };
+  const Vector<dim> from = center(face.left), to = center(face.right);
+  Vector<dim>       step;
+  double            length2 = 0.0;
+  for (int d = 0; d < dim; ++d) {
+    step[d] = to[d] - from[d];
+    length2 += step[d] * step[d];
+  }
+  for (double &s : step) s /= length2;
+  return step;
+}
 
-  PetscFunctionBeginUser;
-  for (std::size_t c = 0; c < sums.size(); ++c) ranges[c][0] = ranges[c][1] = list(w_[c]);
+// What of the gradients depends on the mesh only
+template <int dim> void Solver<dim>::factor()
+{
+  std::map<PetscInt, Symmetric> symmetric;
+
+  factors_.assign(mesh_.cells.size(), Matrix{});
+  for (const Face &face : mesh_.faces) {
+    const Vector<dim> n = vector(face.normal);
+    if (face.boundary != kSymmetry || !mesh_.cells[face.left].mine) continue;
+    const auto [known, is_first] = symmetric.emplace(face.left, Symmetric{face.left, n, {}});
+    if (!is_first && dot<dim, double>(known->second.normal, n) < 0.999) known->second.normal.fill(0.0); // where planes meet: no one mirror
+  }
   for (const Face &face : mesh_.faces) {
     if (face.right < 0) continue;
-    add(face.left, face.right);
-    add(face.right, face.left);
+    const Vector<dim> step = weighted_step(face), from = center(face.left), to = center(face.right);
+    for (const PetscInt cell : {face.left, face.right}) {
+      const auto known = symmetric.find(cell);
+      for (int i = 0; i < dim; ++i) {
+        if (known != symmetric.end()) known->second.steps[i] += cell == face.left ? step[i] : -step[i];
+        for (int j = 0; j < dim; ++j) factors_[cell][i][j] += step[i] * (to[j] - from[j]);
+      }
+    }
   }
-  for (const auto &[c, normal] : symmetric_) add_mirrored(c, normal, sums[c].steps, sums[c].matrix, sums[c].rhs);
-  for (const PetscInt c : mesh_.mine) {
-    auto &a = sums[c].matrix;
-    // Cholesky; a vertex has edges in all directions, so the matrix is regular
+  for (const auto &[cell, at] : symmetric) {
+    if (dot<dim, double>(at.normal, at.normal) == 0.0) continue;
+    add_mirrored(at.normal, &factors_[cell]);
+    symmetric_.push_back(at);
+  }
+  for (const PetscInt c : mesh_.mine) { // Cholesky; a vertex has edges in all directions, so the matrix is regular
+    Matrix &a = factors_[c];
     for (int j = 0; j < dim; ++j) {
       for (int k = 0; k < j; ++k) a[j][j] -= a[j][k] * a[j][k];
       a[j][j] = std::sqrt(a[j][j]);
@@ -118,8 +126,44 @@ template <int dim> PetscErrorCode Solver<dim>::find_gradients()
         a[i][j] /= a[j][j];
       }
     }
-    for (int q = 0; q < bs; ++q) {
-      Vector<dim> x = sums[c].rhs[q];
+  }
+  for (std::size_t c = 0; c < rooms_.size(); ++c) rooms_[c] = std::pow(conditions_.limiter, 3) * std::pow(mesh_.cells[c].volume, 3.0 / dim);
+}
+
+// Least squares over the vertices that edges lead to
+template <int dim> PetscErrorCode Solver<dim>::find_gradients()
+{
+  std::vector<Range> ranges(mesh_.cells.size());
+
+  PetscFunctionBeginUser;
+  mesh_.each(ranges.size(), [&](std::size_t c) {
+    ranges[c][0] = ranges[c][1] = list(w_[c]);
+    gradients_[c]               = {};
+  });
+  mesh_.each_face([&](std::size_t f) {
+    const Face &face = mesh_.faces[f];
+    if (face.right < 0) return;
+    const std::array<double, bs> left = list(w_[face.left]), right = list(w_[face.right]);
+    const Vector<dim>            step    = weighted_step(face);
+    Gradient                    &at_left = gradients_[face.left], &at_right = gradients_[face.right]; // sums, first
+    Range                       &range_left = ranges[face.left], &range_right = ranges[face.right];
+    for (int k = 0; k < bs; ++k) {
+      for (int d = 0; d < dim; ++d) {
+        const double product = step[d] * (right[k] - left[k]);
+        at_left[k][d] += product;
+        at_right[k][d] += product;
+      }
+      range_left[0][k]  = std::min(range_left[0][k], right[k]);
+      range_left[1][k]  = std::max(range_left[1][k], right[k]);
+      range_right[0][k] = std::min(range_right[0][k], left[k]);
+      range_right[1][k] = std::max(range_right[1][k], left[k]);
+    }
+  });
+  for (const Symmetric &at : symmetric_) add_mirrored(at, &gradients_[at.cell]);
+  mesh_.each(mesh_.mine.size(), [&](std::size_t own) {
+    const PetscInt c = mesh_.mine[own];
+    const Matrix  &a = factors_[c];
+    for (Vector<dim> &x : gradients_[c]) {
       for (int i = 0; i < dim; ++i) {
         for (int k = 0; k < i; ++k) x[i] -= a[i][k] * x[k];
         x[i] /= a[i][i];
@@ -128,14 +172,14 @@ template <int dim> PetscErrorCode Solver<dim>::find_gradients()
         for (int k = i + 1; k < dim; ++k) x[i] -= a[k][i] * x[k];
         x[i] /= a[i][i];
       }
-      gradients_[c][q] = x;
     }
-  }
+  });
   if (conditions_.limiter >= 0.0) {
     if (!frozen_) find_shares(ranges);
-    for (const PetscInt c : mesh_.mine)
+    mesh_.each(gradients_.size(), [&](std::size_t c) {
       for (int k = 0; k < bs; ++k)
         for (double &slope : gradients_[c][k]) slope *= shares_[c][k];
+    });
   }
   PetscCall(exchange_gradients());
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -150,20 +194,24 @@ template <int dim> PetscErrorCode Solver<dim>::exchange_gradients()
   PetscCall(DMGetLocalVector(mesh_.gradients, &local));
   PetscCall(DMGetGlobalVector(mesh_.gradients, &global));
   PetscCall(VecGetArray(local, &g));
-  for (std::size_t c = 0; c < gradients_.size(); ++c)
+  mesh_.each(gradients_.size(), [&](std::size_t c) {
     for (int k = 0; k < bs; ++k) std::copy_n(gradients_[c][k].begin(), dim, g + (c * bs + k) * dim);
+  });
   PetscCall(VecRestoreArray(local, &g));
   PetscCall(DMLocalToGlobal(mesh_.gradients, local, INSERT_VALUES, global));
   PetscCall(DMGlobalToLocal(mesh_.gradients, global, INSERT_VALUES, local));
   PetscCall(VecGetArray(local, &g));
-  for (std::size_t c = 0; c < gradients_.size(); ++c)
+  mesh_.each(gradients_.size(), [&](std::size_t c) {
     for (int k = 0; k < bs; ++k) std::copy_n(g + (c * bs + k) * dim, dim, gradients_[c][k].begin());
+  });
   PetscCall(VecRestoreArray(local, &g));
   PetscCall(DMRestoreGlobalVector(mesh_.gradients, &global));
   PetscCall(DMRestoreLocalVector(mesh_.gradients, &local));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+template void           Solver<2>::factor();
+template void           Solver<3>::factor();
 template PetscErrorCode Solver<2>::find_gradients();
 template PetscErrorCode Solver<3>::find_gradients();
 

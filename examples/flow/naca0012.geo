@@ -1,7 +1,8 @@
 // NACA 0012 (closed trailing edge), chord 1, in a circle of radius 50: gmsh -2 -setnumber size 0.01 naca0012.geo -o naca0012.msh
 // size: edges on the airfoil; at the nose and the tail a third of it. span: 0 for two dimensions, else one layer of prisms that wide (-3 instead of -2)
+// symmetric: 1 for a mesh of quadrilaterals that is its own mirror image (in two dimensions)
 // layers: of quadrilaterals (with a span: hexahedra) around the airfoil, from the height of the first to about half an edge; 0: none
-DefineConstant[ size = 0.02, span = 0, layers = 0, first = 5e-6, radius = 50 ];
+DefineConstant[ size = 0.02, span = 0, symmetric = 0, layers = 0, first = 5e-6, radius = 50 ];
 half   = Ceil(1.6 / size);
 
 For k In {0 : half}
@@ -24,7 +25,14 @@ EndFor
 upper[half] = half + 1;
 lower[half] = 1;
 Spline(1) = upper[];
-Spline(2) = lower[];
+If (symmetric > 0) // drawn as the mirror image, from tail to nose, so that vertices are mirrored, too
+  For k In {0 : half}
+    mirrored[k] = lower[half - k];
+  EndFor
+  Spline(2) = mirrored[];
+Else
+  Spline(2) = lower[];
+EndIf
 
 center = newp; Point(center) = {0.5, 0, 0, 1};
 east   = newp; Point(east) = {0.5 + radius, 0, 0, radius / 8};
@@ -36,9 +44,28 @@ Circle(12) = {north, center, west};
 Circle(13) = {west, center, south};
 Circle(14) = {south, center, east};
 
-Curve Loop(1) = {11, 12, 13, 14};
-Curve Loop(2) = {1, 2};
-Plane Surface(1) = {1, 2};
+inside[] = {1};
+If (symmetric > 0)
+  around = 2 * Ceil(0.8 / size);
+  grown  = 1.1; // from cell to cell outwards
+  Line(21) = {half + 1, west}; // ahead of the nose and behind the tail
+  Line(22) = {1, east};
+  Curve Loop(1) = {22, 11, 12, -21, -1};
+  Curve Loop(2) = {22, -14, -13, -21, -2};
+  Plane Surface(1) = {1};
+  Plane Surface(2) = {2};
+  Transfinite Curve {1, 2}           = around + 1 Using Bump 0.3;
+  Transfinite Curve {11, 12, 13, 14} = around / 2 + 1;
+  Transfinite Curve {21, 22}         = Ceil(Log(1 + (grown - 1) * radius / size) / Log(grown)) Using Progression grown;
+  Transfinite Surface {1} = {1, east, west, half + 1};
+  Transfinite Surface {2} = {1, east, west, half + 1};
+  inside[] = {1, 2};
+  Recombine Surface {1, 2};
+Else
+  Curve Loop(1) = {11, 12, 13, 14};
+  Curve Loop(2) = {1, 2};
+  Plane Surface(1) = {1, 2};
+EndIf
 If (span > 0)
   sides[] = Extrude {0, 0, span} { Surface{1}; Layers{1}; Recombine; }; // top, volume, then a surface for each curve in the order of the loops
   Physical Surface("farfield", 2) = {sides[2], sides[3], sides[4], sides[5]};
@@ -48,7 +75,7 @@ If (span > 0)
 Else
   Physical Curve("wall", 1)     = {1, 2};
   Physical Curve("farfield", 2) = {11, 12, 13, 14};
-  Physical Surface("fluid", 10) = {1};
+  Physical Surface("fluid", 10) = inside[];
 EndIf
 
 // Edges near the airfoil grow slowly with the distance from it.

@@ -1,46 +1,22 @@
 #include "output.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "euler.h"
 
 namespace flow {
 namespace {
 
-struct Shown {
-  const char *name;
-  int         components;
-};
-
 // The mesh with the fields that are shown; only a rank's own cells are written
 PetscErrorCode shown_mesh(const Mesh &mesh, DM *dm)
 {
-  const Shown       fields[] = {{"density", 1}, {"velocity", mesh.dim}, {"pressure", 1}, {"mach", 1}};
-  PetscInt          begin, end, chart[2], field = 0;
-  PetscSection      section;
+  PetscInt          begin, end;
   DMLabel           label;
   std::vector<bool> own;
 
   PetscFunctionBeginUser;
   PetscCall(DMClone(mesh.dm, dm));
-  PetscCall(DMPlexGetChart(*dm, &chart[0], &chart[1]));
-  PetscCall(DMPlexGetDepthStratum(*dm, 0, &begin, &end));
-  PetscCall(PetscSectionCreate(PetscObjectComm((PetscObject)*dm), &section));
-  PetscCall(PetscSectionSetNumFields(section, static_cast<PetscInt>(std::size(fields))));
-  PetscCall(PetscSectionSetChart(section, chart[0], chart[1]));
-  for (const Shown &shown : fields) {
-    PetscCall(PetscSectionSetFieldName(section, field, shown.name));
-    PetscCall(PetscSectionSetFieldComponents(section, field, shown.components));
-    for (PetscInt v = begin; v < end; ++v) {
-      PetscCall(PetscSectionSetFieldDof(section, v, field, shown.components));
-      PetscCall(PetscSectionAddDof(section, v, shown.components));
-    }
-    ++field;
-  }
-  PetscCall(PetscSectionSetUp(section));
-  PetscCall(DMSetLocalSection(*dm, section));
-  PetscCall(PetscSectionDestroy(&section));
+  PetscCall(SetFields(*dm, {{"density", 1}, {"velocity", mesh.dim}, {"pressure", 1}, {"mach", 1}}));
   PetscCall(DMCreateLabel(*dm, "vtk"));
   PetscCall(DMGetLabel(*dm, "vtk", &label));
   PetscCall(DMPlexGetHeightStratum(*dm, 0, &begin, &end));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <map>
 #include <string>
 
 #include "dual.h"
@@ -35,7 +34,7 @@ PetscErrorCode ReadConditions(Conditions *conditions)
 template <int dim>
 Solver<dim>::Solver(const Mesh &mesh, const Conditions &conditions)
     : mesh_(mesh), conditions_(conditions), w_(mesh.cells.size()), gradients_(mesh.cells.size()), wave_areas_(mesh.cells.size()),
-      shares_(mesh.cells.size()), second_order_(conditions.second_order)
+      shares_(mesh.cells.size()), rooms_(mesh.cells.size()), rows_(mesh), second_order_(conditions.second_order)
 {
   constexpr double kDegrees = M_PI / 180.0;
   const double     speed    = conditions.mach * std::sqrt(kGamma * conditions.pressure / conditions.rho);
@@ -44,16 +43,7 @@ Solver<dim>::Solver(const Mesh &mesh, const Conditions &conditions)
   free_stream_.u.fill(0.0);
   free_stream_.u[0] = speed * std::cos(conditions.angle * kDegrees);
   free_stream_.u[1] = speed * std::sin(conditions.angle * kDegrees);
-
-  std::map<PetscInt, Vector<dim>> normals;
-  for (const Face &face : mesh.faces)
-    if (face.boundary == kSymmetry && mesh.cells[face.left].mine) {
-      const Vector<dim> n          = vector(face.normal);
-      const auto [known, is_first] = normals.emplace(face.left, n);
-      if (!is_first && dot<dim, double>(known->second, n) < 0.999) known->second.fill(0.0); // where planes meet: no one mirror
-    }
-  for (const auto &[cell, normal] : normals)
-    if (dot<dim, double>(normal, normal) > 0.0) symmetric_.emplace_back(cell, normal);
+  factor();
 }
 
 template <int dim> Primitive<dim> Solver<dim>::far_state(const std::array<double, 3> &point) const
@@ -96,11 +86,11 @@ template <int dim> PetscErrorCode Solver<dim>::load(Vec U)
   PetscCall(DMGetLocalVector(mesh_.dm, &local));
   PetscCall(DMGlobalToLocal(mesh_.dm, U, INSERT_VALUES, local));
   PetscCall(VecGetArrayRead(local, &u));
-  for (std::size_t c = 0; c < w_.size(); ++c) {
+  mesh_.each(w_.size(), [&](std::size_t c) {
     State<dim> state;
     std::copy_n(u + c * bs, bs, state.begin());
     w_[c] = primitive<dim, double>(state);
-  }
+  });
   PetscCall(VecRestoreArrayRead(local, &u));
   PetscCall(DMRestoreLocalVector(mesh_.dm, &local));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -138,7 +128,8 @@ template <int dim> PetscErrorCode Solver<dim>::residual(Vec U, Vec R)
   PetscCall(DMGetLocalVector(mesh_.dm, &local));
   PetscCall(VecZeroEntries(local));
   PetscCall(VecGetArray(local, &r));
-  for (const Face &face : mesh_.faces) {
+  mesh_.each_face([&](std::size_t f) {
+    const Face       &face = mesh_.faces[f];
     const Vector<dim> n = vector(face.normal), point = vector(face.center);
     const auto        side = [&](PetscInt cell) { return at(cell, point); };
     State<dim>        F;
@@ -152,7 +143,7 @@ template <int dim> PetscErrorCode Solver<dim>::residual(Vec U, Vec R)
       r[face.left * bs + k] += F[k] * face.area;
       if (face.right >= 0) r[face.right * bs + k] -= F[k] * face.area;
     }
-  }
+  });
   PetscCall(VecRestoreArray(local, &r));
   PetscCall(DMLocalToGlobal(mesh_.dm, local, INSERT_VALUES, R)); // of a rank's own cells all faces are here
   PetscCall(DMRestoreLocalVector(mesh_.dm, &local));
@@ -162,32 +153,36 @@ template <int dim> PetscErrorCode Solver<dim>::residual(Vec U, Vec R)
 template <int dim> PetscErrorCode Solver<dim>::jacobian(Vec U, double shift, Mat J)
 {
   using Number = Dual<2 * bs>;
-  PetscScalar block[bs * bs];
 
   PetscFunctionBeginUser;
   PetscCall(load(U));
-  PetscCall(MatZeroEntries(J));
+  rows_.clear();
   const auto variable = [&](PetscInt cell, int first) {
-    const State<dim>   values = conserved<dim, double>(w_[cell]);
-    State<dim, Number> state;
-    for (int k = 0; k < bs; ++k) state[k] = Number::variable(values[k], first + k);
-    return primitive<dim, Number>(state);
+    const std::array<double, bs> values = list(w_[cell]);
+    Primitive<dim, Number>       w;
+    w.rho = Number::variable(values[0], first);
+    for (int d = 0; d < dim; ++d) w.u[d] = Number::variable(values[1 + d], first + 1 + d);
+    w.p = Number::variable(values[dim + 1], first + dim + 1);
+    return w;
   };
-  const auto add = [&](PetscInt row, PetscInt column, const State<dim, Number> &F, int first, double factor) -> PetscErrorCode {
-    const PetscInt i = mesh_.cells[row].global, j = mesh_.cells[column].global;
-    for (int a = 0; a < bs; ++a)
-      for (int b = 0; b < bs; ++b) block[a * bs + b] = factor * F[a].slope[first + b];
-    return mesh_.cells[row].mine ? MatSetValuesBlocked(J, 1, &i, 1, &j, block, ADD_VALUES) : PETSC_SUCCESS;
+  const auto slopes = [&](PetscInt cell, const State<dim, Number> &F, int first, double area) {
+    std::array<State<dim>, bs> block;
+    for (int a = 0; a < bs; ++a) {
+      block[a] = by_conserved<dim>(w_[cell], F[a].slope.data() + first);
+      for (double &slope : block[a]) slope *= area;
+    }
+    return block;
   };
-  for (const Face &face : mesh_.faces) {
+  mesh_.each_face([&](std::size_t f) {
+    const Face                  &face = mesh_.faces[f];
     const Vector<dim>            n    = vector(face.normal);
     const Primitive<dim, Number> left = variable(face.left, 0);
     State<dim, Number>           F;
     if (face.right >= 0) {
-      F = roe_flux<dim, Number>(left, variable(face.right, bs), n);
-      PetscCall(add(face.left, face.right, F, bs, face.area));
-      PetscCall(add(face.right, face.left, F, 0, -face.area));
-      PetscCall(add(face.right, face.right, F, bs, -face.area));
+      F                   = roe_flux<dim, Number>(left, variable(face.right, bs), n);
+      const auto by_right = slopes(face.right, F, bs, face.area);
+      rows_.add(face.left, rows_.places(f).right, by_right, 1.0);
+      rows_.add(face.right, rows_.diagonal(face.right), by_right, -1.0);
     } else if (face.boundary == kFarField) {
       const Primitive<dim>   there = far_state(face.center);
       Primitive<dim, Number> outside;
@@ -198,28 +193,26 @@ template <int dim> PetscErrorCode Solver<dim>::jacobian(Vec U, double shift, Mat
     } else {
       F = wall_flux<dim, Number>(left.p, n);
     }
-    PetscCall(add(face.left, face.left, F, 0, face.area));
-  }
-  for (const PetscInt c : mesh_.mine) {
-    std::fill_n(block, bs * bs, 0.0);
-    for (int k = 0; k < bs; ++k) block[k * (bs + 1)] = shift * wave_areas_[c];
-    PetscCall(MatSetValuesBlocked(J, 1, &mesh_.cells[c].global, 1, &mesh_.cells[c].global, block, ADD_VALUES));
-  }
-  PetscCall(MatAssemblyBegin(J, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(J, MAT_FINAL_ASSEMBLY));
+    const auto by_left = slopes(face.left, F, 0, face.area);
+    rows_.add(face.left, rows_.diagonal(face.left), by_left, 1.0);
+    if (face.right >= 0) rows_.add(face.right, rows_.places(f).left, by_left, -1.0);
+  });
+  for (const PetscInt c : mesh_.mine) rows_.add_to_diagonal(c, shift * wave_areas_[c]);
+  PetscCall(rows_.assemble(J));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 template <int dim> void Solver<dim>::stabilize()
 {
   std::fill(wave_areas_.begin(), wave_areas_.end(), 0.0);
-  for (const Face &face : mesh_.faces) {
+  mesh_.each_face([&](std::size_t f) {
+    const Face       &face  = mesh_.faces[f];
     const Vector<dim> n     = vector(face.normal);
     const auto        speed = [&](PetscInt cell) { return std::abs(dot<dim, double>(w_[cell].u, n)) + sound_speed<dim, double>(w_[cell]); };
     const double      waves = face.area * (face.right >= 0 ? std::max(speed(face.left), speed(face.right)) : speed(face.left));
     wave_areas_[face.left] += waves;
     if (face.right >= 0) wave_areas_[face.right] += waves;
-  }
+  });
 }
 
 template <int dim> PetscErrorCode Solver<dim>::longest_step(Vec U, Vec step, double *share) const

@@ -10,6 +10,7 @@
 
 #include "euler.h"
 #include "mesh.h"
+#include "rows.h"
 
 namespace flow {
 
@@ -45,7 +46,8 @@ public:
   void freeze_limiter() { frozen_ = true; }
   // Net flux out of every cell. Collective
   PetscErrorCode residual(Vec U, Vec R);
-  // Derivatives of the first-order residual, exact, plus shift times what stabilize() has found
+  // Derivatives of the first-order residual, exact, plus shift times what stabilize() has found. J is one of create_jacobian()
+  PetscErrorCode create_jacobian(Mat *J) const { return rows_.create(J); }
   PetscErrorCode jacobian(Vec U, double shift, Mat J);
   // The largest share of a step that leaves density and pressure positive, by a margin
   PetscErrorCode longest_step(Vec U, Vec step, double *share) const;
@@ -59,13 +61,21 @@ public:
 
 private:
   using Gradient = std::array<Vector<dim>, bs>; // of density, velocity, pressure
+  using Matrix   = std::array<Vector<dim>, dim>;
+  // A rank's own vertex on a plane of symmetry, with the plane's normal
+  struct Symmetric {
+    PetscInt    cell;
+    Vector<dim> normal, steps; // sum of weighted steps to its neighbors
+  };
 
   Primitive<dim> far_state(const std::array<double, 3> &point) const;
   PetscErrorCode load(Vec U); // primitives of all local cells
+  void           factor();
   PetscErrorCode find_gradients();
   PetscErrorCode exchange_gradients();
-  void add_mirrored(PetscInt cell, const Vector<dim> &normal, const Vector<dim> &steps, std::array<std::array<double, dim>, dim> &matrix,
-                    Gradient &rhs) const;
+  Vector<dim>    weighted_step(const Face &face) const;
+  static void    add_mirrored(const Vector<dim> &normal, Matrix *matrix);
+  void           add_mirrored(const Symmetric &at, Gradient *sums) const;
   using Range = std::array<std::array<double, bs>, 2>; // least and largest value around a cell
   void           find_shares(const std::vector<Range> &ranges);
   Primitive<dim> at(PetscInt cell, const Vector<dim> &point) const;
@@ -104,15 +114,17 @@ private:
     return q;
   }
 
-  const Mesh                                   &mesh_;
-  const Conditions                              conditions_;
-  Primitive<dim>                                free_stream_;
-  std::vector<std::pair<PetscInt, Vector<dim>>> symmetric_; // a rank's own vertices on planes of symmetry, with the planes' normals
-  std::vector<Primitive<dim>>                   w_;
-  std::vector<Gradient>                         gradients_;
-  std::vector<double>                           wave_areas_;
-  // Shares of the gradients that the limiter leaves
-  std::vector<std::array<double, bs>> shares_;
+  const Mesh                         &mesh_;
+  const Conditions                    conditions_;
+  Primitive<dim>                      free_stream_;
+  std::vector<Symmetric>              symmetric_;
+  std::vector<Matrix>                 factors_; // of a rank's own cells' least squares
+  std::vector<Primitive<dim>>         w_;
+  std::vector<Gradient>               gradients_;
+  std::vector<double>                 wave_areas_;
+  std::vector<std::array<double, bs>> shares_; // of the gradients, that the limiter leaves
+  std::vector<double>                 rooms_;  // (K h)^3 of the limiter
+  Rows<bs>                            rows_;
   bool                                second_order_, frozen_ = false;
 };
 

@@ -42,17 +42,17 @@ template <int dim> struct Case {
   OwnedVec                           U, R, other;
   OwnedMat                           J;
 
-  PetscErrorCode create(MPI_Comm comm, flow::Boundary boundary, const flow::Conditions &conditions, Box box = {})
+  PetscErrorCode create(MPI_Comm comm, flow::Boundary boundary, const flow::Conditions &conditions, Box box = {}, MatType type = MATBAIJ)
   {
     PetscFunctionBeginUser;
     box.boundaries.fill(boundary);
     PetscCall(create_box(comm, dim, box, &mesh));
-    PetscCall(DMSetMatType(mesh.dm, MATBAIJ));
+    PetscCall(DMSetMatType(mesh.dm, type));
     PetscCall(DMCreateGlobalVector(mesh.dm, U.out()));
     PetscCall(VecDuplicate(U, R.out()));
     PetscCall(VecDuplicate(U, other.out()));
-    PetscCall(DMCreateMatrix(mesh.dm, J.out()));
     solver = std::make_unique<flow::Solver<dim>>(mesh, conditions);
+    PetscCall(solver->create_jacobian(J.out()));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscErrorCode destroy()
@@ -182,6 +182,49 @@ template <int dim> PetscErrorCode check_jacobian(flow::Boundary boundary)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Products with a matrix that is one of AIJ type, filled by coordinates, and one of blocks; the second flow sees whether all values are new
+template <int dim> PetscErrorCode check_matrix_types()
+{
+  constexpr double kShift = 0.3;
+  flow::Conditions one;
+  Case<dim>        list, blocks;
+  OwnedVec         of_list, of_blocks;
+  PetscInt         bs;
+
+  PetscFunctionBeginUser;
+  PetscCall(list.create(PETSC_COMM_WORLD, flow::kFarField, one, {}, MATAIJ));
+  PetscCall(blocks.create(PETSC_COMM_WORLD, flow::kFarField, one, {}, MATBAIJ));
+  for (const Case<dim> *box : {&list, &blocks}) {
+    PetscCall(MatGetBlockSize(box->J, &bs));
+    CHECK_EQ(bs, dim + 2);
+  }
+  PetscCall(VecDuplicate(list.U, of_list.out()));
+  PetscCall(VecDuplicate(list.U, of_blocks.out()));
+  for (const double change : {0.2, 0.4}) {
+    for (Case<dim> *box : {&list, &blocks}) {
+      PetscCall(fill(box->mesh, box->solver->free_stream(), change, box->U));
+      PetscCall(box->solver->residual(box->U, box->R));
+      box->solver->stabilize();
+      PetscCall(box->solver->jacobian(box->U, kShift, box->J));
+    }
+    PetscReal error, size;
+    PetscCall(VecSet(of_list, NAN));
+    PetscCall(VecSet(of_blocks, NAN));
+    PetscCall(MatMult(list.J, list.R, of_list));
+    PetscCall(MatMult(blocks.J, list.R, of_blocks));
+    PetscCall(VecNorm(of_blocks, NORM_2, &size));
+    PetscCall(VecAXPY(of_list, -1.0, of_blocks));
+    PetscCall(VecNorm(of_list, NORM_2, &error));
+    CHECK_LT(0.0, size);
+    CHECK_LT(error / size, 1e-14);
+  }
+  of_list.reset();
+  of_blocks.reset();
+  PetscCall(list.destroy());
+  PetscCall(blocks.destroy());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // The residual weighted with a function of the place
 template <int dim> PetscErrorCode weighted_residual(MPI_Comm comm, const flow::Conditions &one, double *sum)
 {
@@ -271,6 +314,14 @@ TEST(jacobian_is_the_derivative_of_the_first_order_residual)
     PetscCall(check_jacobian<2>(boundary));
     PetscCall(check_jacobian<3>(boundary));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(jacobian_is_the_same_in_matrices_of_all_types)
+{
+  PetscFunctionBeginUser;
+  PetscCall(check_matrix_types<2>());
+  PetscCall(check_matrix_types<3>());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,0 +1,294 @@
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "mesh.h"
+
+namespace flow {
+namespace {
+
+using Point = std::array<double, 3>;
+
+Point operator-(const Point &a, const Point &b)
+{
+  return {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
+}
+double dot(const Point &a, const Point &b)
+{
+  return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+Point half_cross(const Point &a, const Point &b)
+{
+  return {0.5 * (a[1] * b[2] - a[2] * b[1]), 0.5 * (a[2] * b[0] - a[0] * b[2]), 0.5 * (a[0] * b[1] - a[1] * b[0])};
+}
+Point &operator+=(Point &a, const Point &b)
+{
+  for (int d = 0; d < 3; ++d) a[d] += b[d];
+  return a;
+}
+// Turned to the side of a direction
+Point along(const Point &area, const Point &direction)
+{
+  return dot(area, direction) < 0.0 ? Point{-area[0], -area[1], -area[2]} : area;
+}
+
+// The median dual: pieces between middles of edges, faces and cells. A piece is flat, and the pieces around a vertex are closed whatever the shape of the
+// mesh's cells, so a uniform flow has no residual.
+class MedianDual {
+public:
+  explicit MedianDual(Mesh *mesh) : mesh_(*mesh), dm_(mesh->dm) {}
+
+  PetscErrorCode build(const std::vector<PetscInt> &numbers)
+  {
+    PetscFunctionBeginUser;
+    PetscCall(add_cells(numbers));
+    PetscCall(find_middles());
+    PetscCall(add_edges());
+    PetscCall(add_boundaries());
+    PetscCall(check());
+    group_faces();
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+private:
+  PetscErrorCode add_cells(const std::vector<PetscInt> &numbers)
+  {
+    PetscSection global;
+
+    PetscFunctionBeginUser;
+    PetscCall(DMGetGlobalSection(dm_, &global));
+    PetscCall(DMPlexGetDepthStratum(dm_, 0, &v_begin_, &v_end_));
+    for (PetscInt v = v_begin_; v < v_end_; ++v) {
+      Cell     cell{};
+      PetscInt offset;
+      PetscCall(PetscSectionGetOffset(global, v, &offset));
+      cell.mine   = offset >= 0;
+      cell.number = numbers[static_cast<std::size_t>(v - v_begin_)];
+      cell.global = (offset >= 0 ? offset : -(offset + 1)) / mesh_.bs();
+      if (cell.mine) mesh_.mine.push_back(v - v_begin_);
+      mesh_.cells.push_back(cell);
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  // Of every point its vertices' mean
+  PetscErrorCode find_middles()
+  {
+    Vec                coordinates;
+    PetscSection       section;
+    const PetscScalar *x;
+    PetscInt           begin, end;
+
+    PetscFunctionBeginUser;
+    PetscCall(DMGetCoordinatesLocal(dm_, &coordinates));
+    PetscCall(DMGetCoordinateSection(dm_, &section));
+    PetscCall(DMPlexGetChart(dm_, &begin, &end));
+    middles_.resize(static_cast<std::size_t>(end - begin));
+    PetscCall(VecGetArrayRead(coordinates, &x));
+    for (PetscInt v = v_begin_; v < v_end_; ++v) {
+      PetscInt offset;
+      PetscCall(PetscSectionGetOffset(section, v, &offset));
+      for (int d = 0; d < mesh_.dim; ++d) middles_[v][d] = PetscRealPart(x[offset + d]);
+      mesh_.cells[v - v_begin_].center = middles_[v];
+    }
+    PetscCall(VecRestoreArrayRead(coordinates, &x));
+    for (PetscInt p = begin; p < end; ++p) {
+      PetscInt *closure = nullptr, size, count = 0;
+      Point     sum{};
+      if (p >= v_begin_ && p < v_end_) continue;
+      PetscCall(DMPlexGetTransitiveClosure(dm_, p, PETSC_TRUE, &size, &closure));
+      for (PetscInt k = 0; k < size; ++k) {
+        const PetscInt v = closure[2 * k];
+        if (v < v_begin_ || v >= v_end_) continue;
+        sum += middles_[v];
+        ++count;
+      }
+      PetscCall(DMPlexRestoreTransitiveClosure(dm_, p, PETSC_TRUE, &size, &closure));
+      for (int d = 0; d < 3; ++d) middles_[p][d] = sum[d] / static_cast<double>(count);
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  // A piece of what separates the vertices of an edge, with the pyramids between it and these
+  PetscErrorCode add_piece(PetscInt edge, const Point &area)
+  {
+    const PetscInt *ends;
+
+    PetscFunctionBeginUser;
+    PetscCall(DMPlexGetCone(dm_, edge, &ends));
+    const Point  step = middles_[ends[1]] - middles_[ends[0]], out = along(area, step);
+    const double share = 0.5 * dot(step, out) / mesh_.dim;
+    for (int k = 0; k < 2; ++k) mesh_.cells[ends[k] - v_begin_].volume += share;
+    areas_[edge - e_begin_] += out;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  PetscErrorCode add_edges()
+  {
+    PetscInt c_begin, c_end, e_end;
+
+    PetscFunctionBeginUser;
+    PetscCall(DMPlexGetHeightStratum(dm_, 0, &c_begin, &c_end));
+    PetscCall(DMPlexGetDepthStratum(dm_, 1, &e_begin_, &e_end));
+    areas_.resize(static_cast<std::size_t>(e_end - e_begin_));
+    for (PetscInt c = c_begin; c < c_end; ++c) {
+      const PetscInt *sides, *edges;
+      PetscInt        n_sides, n_edges;
+      PetscCall(DMPlexGetConeSize(dm_, c, &n_sides));
+      PetscCall(DMPlexGetCone(dm_, c, &sides));
+      for (PetscInt s = 0; s < n_sides; ++s) {
+        const Point side = middles_[c] - middles_[sides[s]];
+        if (mesh_.dim == 2) {
+          PetscCall(add_piece(sides[s], {-side[1], side[0], 0.0}));
+          continue;
+        }
+        PetscCall(DMPlexGetConeSize(dm_, sides[s], &n_edges));
+        PetscCall(DMPlexGetCone(dm_, sides[s], &edges));
+        for (PetscInt e = 0; e < n_edges; ++e) PetscCall(add_piece(edges[e], half_cross(middles_[edges[e]] - middles_[sides[s]], side)));
+      }
+    }
+    for (PetscInt e = e_begin_; e < e_end; ++e) {
+      const PetscInt *ends;
+      PetscCall(DMPlexGetCone(dm_, e, &ends));
+      push(ends[0], ends[1], kInside, areas_[e - e_begin_], middles_[e]);
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  // Faces at the boundary of the whole mesh: of those at the end of a rank's part no label tells
+  PetscErrorCode add_boundaries()
+  {
+    PetscInt          begin, end, c_begin;
+    DMLabel           sets;
+    std::vector<bool> own;
+
+    PetscFunctionBeginUser;
+    PetscCall(DMPlexGetHeightStratum(dm_, 0, &c_begin, nullptr));
+    PetscCall(DMPlexGetHeightStratum(dm_, 1, &begin, &end));
+    PetscCall(DMGetLabel(dm_, "Face Sets", &sets));
+    PetscCall(OwnCells(dm_, &own));
+    for (PetscInt f = begin; f < end; ++f) {
+      PetscInt        count, set = -1;
+      const PetscInt *cells;
+      PetscCall(DMPlexGetSupportSize(dm_, f, &count));
+      if (count != 1) continue;
+      PetscCall(DMPlexGetSupport(dm_, f, &cells));
+      if (sets) PetscCall(DMLabelGetValue(sets, f, &set));
+      if (set < kWall || set > kSymmetry) {
+        unknown_ += own[static_cast<std::size_t>(cells[0] - c_begin)]; // these have all their neighbors
+        continue;
+      }
+      PetscCall(add_boundary(f, cells[0], static_cast<int>(set)));
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  PetscErrorCode add_boundary(PetscInt face, PetscInt cell, int kind)
+  {
+    const Point     outward = middles_[face] - middles_[cell];
+    const PetscInt *edges, *ends;
+    PetscInt        count;
+
+    PetscFunctionBeginUser;
+    PetscCall(DMPlexGetConeSize(dm_, face, &count));
+    PetscCall(DMPlexGetCone(dm_, face, &edges));
+    // Where a linear pressure gives the face's flux without error: on simplices as finite elements do, on others in the middle of the vertex's part
+    const double                            share = mesh_.dim == 2 ? 1.0 / 3.0 : count == 3 ? 3.0 / 8.0 : 0.5;
+    std::vector<std::pair<PetscInt, Point>> parts; // of the vertices
+    const auto                              add = [&](PetscInt v, const Point &area) {
+      auto part = std::find_if(parts.begin(), parts.end(), [&](const auto &known) { return known.first == v; });
+      if (part == parts.end()) part = parts.insert(part, {v, Point{}});
+      part->second += along(area, outward);
+    };
+    for (PetscInt e = 0; e < count; ++e) {
+      const Point middle = middles_[face] - middles_[edges[e]];
+      if (mesh_.dim == 2) {
+        add(edges[e], {-middle[1], middle[0], 0.0});
+        continue;
+      }
+      PetscCall(DMPlexGetCone(dm_, edges[e], &ends));
+      for (int k = 0; k < 2; ++k) add(ends[k], half_cross(middles_[edges[e]] - middles_[ends[k]], middle));
+    }
+    for (const auto &[v, area] : parts) {
+      Point x = middles_[v];
+      for (int d = 0; d < 3; ++d) x[d] += share * (middles_[face][d] - x[d]);
+      push(v, -1, kind, area, x);
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  void push(PetscInt left, PetscInt right, int boundary, const Point &area, const Point &center)
+  {
+    Face face{left - v_begin_, right < 0 ? -1 : right - v_begin_, boundary, std::sqrt(dot(area, area)), area, center};
+    if (!mesh_.cells[face.left].mine && (right < 0 || !mesh_.cells[face.right].mine)) return;
+    for (double &n : face.normal) n /= face.area;
+    mesh_.faces.push_back(face);
+  }
+
+  // Faces in the order of their groups
+  void group_faces() const
+  {
+    const std::size_t        size  = mesh_.threads > 1 ? 1024 : mesh_.faces.size();
+    const std::vector<Face>  faces = std::move(mesh_.faces);
+    std::vector<std::size_t> waiting, later, last(mesh_.cells.size(), 0); // group that a cell is in
+
+    for (std::size_t begin = 0; begin < faces.size(); begin += size) waiting.push_back(begin);
+    mesh_.faces.clear();
+    mesh_.blocks = mesh_.groups = {0};
+    for (std::size_t group = 1; !waiting.empty(); ++group) {
+      later.clear();
+      for (const std::size_t begin : waiting) {
+        const auto first = faces.begin() + static_cast<std::ptrdiff_t>(begin),
+                   end   = first + static_cast<std::ptrdiff_t>(std::min(size, faces.size() - begin));
+        const auto taken = [&](const Face &face) { return last[face.left] == group || (face.right >= 0 && last[face.right] == group); };
+        if (std::any_of(first, end, taken)) {
+          later.push_back(begin);
+          continue;
+        }
+        for (auto face = first; face != end; ++face) {
+          last[face->left] = group;
+          if (face->right >= 0) last[face->right] = group;
+        }
+        mesh_.faces.insert(mesh_.faces.end(), first, end);
+        mesh_.blocks.push_back(mesh_.faces.size());
+      }
+      mesh_.groups.push_back(mesh_.blocks.size() - 1);
+      waiting.swap(later);
+    }
+  }
+
+  PetscErrorCode check() const
+  {
+    const MPI_Comm comm    = PetscObjectComm((PetscObject)dm_);
+    PetscInt       unknown = unknown_;
+
+    PetscFunctionBeginUser;
+    for (const Cell &cell : mesh_.cells)
+      PetscCheck(!cell.mine || cell.volume > 0, PETSC_COMM_SELF, PETSC_ERR_USER_INPUT,
+                 "around the vertex at (%g, %g, %g) cells have volume %g: mend the mesh", cell.center[0], cell.center[1], cell.center[2],
+                 cell.volume);
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &unknown, 1, MPIU_INT, MPI_SUM, comm));
+    PetscCheck(unknown == 0, comm, PETSC_ERR_USER_INPUT,
+               "%" PetscInt_FMT
+               " boundary faces are in no physical group 1 (wall), 2 (far field) or 3 (symmetry): name them in the .geo file",
+               unknown);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  Mesh              &mesh_;
+  DM                 dm_;
+  PetscInt           v_begin_ = 0, v_end_ = 0, e_begin_ = 0, unknown_ = 0;
+  std::vector<Point> middles_; // of all points of the mesh
+  std::vector<Point> areas_;   // of all edges
+};
+
+} // namespace
+
+PetscErrorCode BuildMedianDual(const std::vector<PetscInt> &numbers, Mesh *mesh)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MedianDual(mesh).build(numbers));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace flow

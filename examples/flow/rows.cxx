@@ -1,0 +1,104 @@
+#include "rows.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace flow {
+namespace {
+
+// By coordinates; others have that only one entry at a time
+PetscErrorCode by_coordinates(Mat J, PetscBool *yes)
+{
+  PetscFunctionBeginUser;
+  PetscCall(PetscObjectBaseTypeCompareAny((PetscObject)J, yes, MATSEQAIJ, MATMPIAIJ, ""));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+template <int bs>
+Rows<bs>::Rows(const Mesh &mesh) : mesh_(mesh), rows_(mesh.cells.size(), -1), diagonals_(mesh.cells.size(), -1), places_(mesh.faces.size())
+{
+  for (std::size_t k = 0; k < mesh.mine.size(); ++k) rows_[mesh.mine[k]] = static_cast<PetscInt>(k);
+  begin_.assign(mesh.mine.size() + 1, 0);
+  const auto each_block = [&](const auto &visit) { // of all own rows: row, cell of the column
+    for (const PetscInt c : mesh.mine) visit(rows_[c], c);
+    for (const Face &face : mesh.faces) {
+      if (face.right < 0) continue;
+      if (rows_[face.left] >= 0) visit(rows_[face.left], face.right);
+      if (rows_[face.right] >= 0) visit(rows_[face.right], face.left);
+    }
+  };
+  each_block([&](PetscInt row, PetscInt) { ++begin_[row + 1]; });
+  for (std::size_t k = 1; k < begin_.size(); ++k) begin_[k] += begin_[k - 1];
+  columns_.resize(begin_.back());
+  std::vector<std::size_t> end(begin_.begin(), begin_.end() - 1);
+  each_block([&](PetscInt row, PetscInt cell) { columns_[end[row]++] = mesh.cells[cell].global; });
+  for (std::size_t k = 0; k < mesh.mine.size(); ++k) std::sort(columns_.begin() + begin_[k], columns_.begin() + begin_[k + 1]);
+
+  const auto place = [&](PetscInt cell, PetscInt of) -> PetscInt {
+    const PetscInt row = rows_[cell];
+    if (row < 0) return -1;
+    const auto first = columns_.begin() + begin_[row];
+    return static_cast<PetscInt>(std::lower_bound(first, columns_.begin() + begin_[row + 1], mesh.cells[of].global) - first);
+  };
+  for (const PetscInt c : mesh.mine) diagonals_[c] = place(c, c);
+  for (std::size_t f = 0; f < mesh.faces.size(); ++f)
+    if (const Face &face = mesh.faces[f]; face.right >= 0) places_[f] = {place(face.left, face.right), place(face.right, face.left)};
+  values_.resize(columns_.size() * bs * bs);
+}
+
+template <int bs> PetscErrorCode Rows<bs>::create(Mat *J) const
+{
+  const std::size_t     count = values_.size();
+  std::vector<PetscInt> i, j;
+  PetscBool             coordinates;
+
+  PetscFunctionBeginUser;
+  PetscCall(DMSetMatrixPreallocateSkip(mesh_.dm, PETSC_TRUE));
+  PetscCall(DMCreateMatrix(mesh_.dm, J));
+  PetscCall(DMSetMatrixPreallocateSkip(mesh_.dm, PETSC_FALSE));
+  PetscCall(by_coordinates(*J, &coordinates));
+  if (!coordinates) {
+    PetscCall(MatDestroy(J));
+    PetscCall(DMCreateMatrix(mesh_.dm, J));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatSetBlockSize(*J, bs));
+  i.reserve(count);
+  j.reserve(count);
+  for (std::size_t k = 0; k < mesh_.mine.size(); ++k)
+    for (PetscInt a = 0; a < bs; ++a)
+      for (std::size_t block = begin_[k]; block < begin_[k + 1]; ++block)
+        for (PetscInt b = 0; b < bs; ++b) {
+          i.push_back(mesh_.cells[mesh_.mine[k]].global * bs + a);
+          j.push_back(columns_[block] * bs + b);
+        }
+  PetscCall(MatSetPreallocationCOO(*J, static_cast<PetscCount>(count), i.data(), j.data()));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int bs> PetscErrorCode Rows<bs>::assemble(Mat J) const
+{
+  PetscBool coordinates;
+
+  PetscFunctionBeginUser;
+  PetscCall(by_coordinates(J, &coordinates));
+  if (coordinates) {
+    PetscCall(MatSetValuesCOO(J, values_.data(), INSERT_VALUES));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (std::size_t k = 0; k < mesh_.mine.size(); ++k) {
+    const std::size_t first = begin_[k];
+    PetscCall(MatSetValuesBlocked(J, 1, &mesh_.cells[mesh_.mine[k]].global, static_cast<PetscInt>(begin_[k + 1] - first), &columns_[first],
+                                  &values_[first * bs * bs], INSERT_VALUES));
+  }
+  PetscCall(MatAssemblyBegin(J, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(J, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template class Rows<4>;
+template class Rows<5>;
+
+} // namespace flow
