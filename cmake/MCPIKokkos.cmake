@@ -17,10 +17,10 @@ if(MCPI_KOKKOS STREQUAL "ON" OR (MCPI_KOKKOS STREQUAL "AUTO" AND NOT MCPI_SANITI
       set(CMAKE_CUDA_ARCHITECTURES 90)
     endif()
     set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
+    enable_language(CUDA)
     set(CMAKE_CUDA_STANDARD 20)
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
     set(CMAKE_CUDA_EXTENSIONS OFF)
-    enable_language(CUDA)
   endif()
   if(NOT _why)
     set(MCPI_HAVE_KOKKOS TRUE)
@@ -34,11 +34,13 @@ else()
   message(STATUS "Kokkos backend: FALSE ${_why}")
 endif()
 
+set(MCPI_KOKKOS_OPTIONS "" CACHE STRING "Compile options of the Kokkos backend, such as -march=native, where Kokkos itself brings none")
+
 # Compiled as CUDA where Kokkos is; with its flags, which nothing else gets
 function(mcpi_kokkos_flags target)
   target_link_libraries(${target} PRIVATE Kokkos::kokkos)
   target_compile_options(
-    ${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr> $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-O3>
+    ${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xcompiler=-Wno-unknown-pragmas> $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-O3> ${MCPI_KOKKOS_OPTIONS}
   )
 endfunction()
 function(mcpi_kokkos_language)

@@ -4,6 +4,10 @@
 #include <cstring>
 #include <utility>
 
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
 #include "backend/kokkos/numbers.h"
 
 namespace mcpi::kokkos {
@@ -41,9 +45,18 @@ template <int count> KOKKOS_FORCEINLINE_FUNCTION Vector<float, count> as_floats(
   return reinterpret_cast<Vector<float, count>>(bits);
 }
 
-// See half_from_bits()
+// See half_from_bits(). CPUs with an instruction for it take that.
 template <int count> KOKKOS_FORCEINLINE_FUNCTION Vector<float, count> halves(const std::uint16_t *from)
 {
+#if defined(__AVX512F__)
+  if constexpr (count == 16)
+    return reinterpret_cast<Vector<float, count>>(
+        _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from))));
+#endif
+#if defined(__F16C__)
+  if constexpr (count == 8)
+    return reinterpret_cast<Vector<float, count>>(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i *>(from))));
+#endif
   constexpr std::uint32_t            kRebias = (127U - 15U) << 23, kNormal = 1U << 23;
   const Vector<std::uint32_t, count> bits      = converted<std::uint32_t, count>(loaded<std::uint16_t, count>(from)),
                                      magnitude = (bits & 0x7fffU) << 13, sign = (bits & 0x8000U) << 16, normal = magnitude + kRebias;

@@ -10,6 +10,24 @@
 
 namespace mcpi::kokkos {
 
+// items: a column for each block; lanes: for each lane of each step
+template <class Space>
+void write_columns(const Space &space, const Shape &shape, const Row *columns, std::size_t count, const Slot *slots, std::byte *blocks)
+{
+  Kokkos::parallel_for(
+      "mcpi columns", Kokkos::RangePolicy<Space>(space, 0, count), KOKKOS_LAMBDA(const std::size_t k) {
+        if (shape.kind == LayoutKind::lanes) {
+          const auto lanes                                                            = static_cast<std::size_t>(shape.lanes);
+          reinterpret_cast<Row *>(blocks + k / lanes * shape.step_bytes())[k % lanes] = columns[k];
+          return;
+        }
+        for (int part = 0; part < shape.item.items; ++part)
+          *reinterpret_cast<Row *>(blocks + slots[k].base +
+                                   cuda::item_byte(shape.item, slots[k].count, slots[k].place + static_cast<std::size_t>(part),
+                                                   shape.item.head_at())) = columns[k];
+      });
+}
+
 template <class Space, class Style> class Operator {
 public:
   Operator(const Space &space, const ColorPlan &plan, const BackendConfig &config)
@@ -31,6 +49,7 @@ public:
     if (shape().kind == LayoutKind::lanes && shape().storage == PC_MCPI_PRECISION_INT4) blocks_.fill(space, std::byte{kNoNibbles});
     set_columns(space);
     space.fence("mcpi operator");
+    long_rows_ = placement_.items.long_rows;
     forget_host_arrays();
   }
 
@@ -46,10 +65,11 @@ public:
       args.ptr[t] = ptr_[t].data();
       args.col[t] = col_[t].data();
     }
-    args.lowers = lowers();
-    args.shape  = shape();
-    args.begin  = begin;
-    args.end    = end;
+    args.lowers    = lowers();
+    args.shape     = shape();
+    args.begin     = begin;
+    args.end       = end;
+    args.long_rows = long_rows_;
     if (shape().kind != LayoutKind::records) {
       const std::size_t part = part_of(begin);
       args.first_tile        = placement_.part_begin[part];
@@ -103,22 +123,7 @@ private:
     if (columns.empty() || shape().kind == LayoutKind::records) return;
     Array<Space, Row> array;
     array.upload(space, columns);
-    const Row  *from  = array.data();
-    const Slot *slots = slots_.data();
-    const Shape to    = shape();
-    std::byte  *out   = blocks_.data();
-    Kokkos::parallel_for(
-        "mcpi columns", Kokkos::RangePolicy<Space>(space, 0, columns.size()), KOKKOS_LAMBDA(const std::size_t k) {
-          if (to.kind == LayoutKind::lanes) {
-            const auto lanes                                                      = static_cast<std::size_t>(to.lanes);
-            reinterpret_cast<Row *>(out + k / lanes * to.step_bytes())[k % lanes] = from[k];
-            return;
-          }
-          for (int part = 0; part < to.item.items; ++part)
-            *reinterpret_cast<Row *>(
-                out + slots[k].base +
-                cuda::item_byte(to.item, slots[k].count, slots[k].place + static_cast<std::size_t>(part), to.item.head_at())) = from[k];
-        });
+    write_columns(space, shape(), array.data(), columns.size(), slots_.data(), blocks_.data());
     space.fence("mcpi columns");
   }
   void forget_host_arrays()
@@ -137,6 +142,7 @@ private:
 
   const ColorPlan            &plan_;
   Placement                   placement_;
+  bool                        long_rows_ = false;
   const Kernels<Space>        kernels_;
   Array<Space, std::byte>     blocks_;
   Array<Space, Slot>          slots_;

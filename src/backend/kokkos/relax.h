@@ -37,6 +37,7 @@ struct RelaxArgs {
   Row                  begin, end;
   std::uint32_t        first_tile, last_tile;
   int                  nrhs;
+  bool                 long_rows; // items: some row has more than a team takes at a time
   unsigned             flags;
 };
 static_assert(sizeof(RelaxArgs) < 400);

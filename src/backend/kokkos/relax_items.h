@@ -125,7 +125,8 @@ private:
   }
 };
 
-template <class Space, PCMCPIPrecision storage, class T, int bs> struct RelaxItems {
+// simple: what most sweeps are, in fewer registers: one right-hand side, the prescaled form, no row with more items than a team takes at a time
+template <class Space, PCMCPIPrecision storage, class T, int bs, bool simple> struct RelaxItems {
   static constexpr ItemLaunch launch   = item_launch(storage, sizeof(T) == sizeof(double), bs);
   static constexpr int        threads  = team_size<Space>(launch.threads);
   static constexpr int        capacity = launch.capacity(), each = capacity / threads;
@@ -133,10 +134,10 @@ template <class Space, PCMCPIPrecision storage, class T, int bs> struct RelaxIte
   static constexpr int        own    = by_row ? bs : 1; // components that a thread sums
   using MyItem                       = Item<Space, storage, bs>;
   using MyParts                      = Parts<T, bs, capacity, by_row>;
-  using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<threads, SpaceTraits<Space>::teams ? launch.resident : 0>>;
+  using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<threads, simple && SpaceTraits<Space>::teams ? launch.resident : 1>>;
   using Member = typename Policy::member_type;
   // products, sums of a row that has more items than a team takes at a time, and residuals of the factored form
-  static std::size_t scratch_bytes(unsigned flags)
+  static KOKKOS_FUNCTION std::size_t scratch_bytes(unsigned flags)
   {
     return MyParts::bytes + 2 * bs * sizeof(T) + (flags & kFactored ? static_cast<std::size_t>(capacity) * bs * sizeof(T) : 0) + 16;
   }
@@ -165,13 +166,16 @@ template <class Space, PCMCPIPrecision storage, class T, int bs> struct RelaxIte
     T            *scratch = static_cast<T *>(team.team_scratch(0).get_shmem_aligned(scratch_bytes(args.flags) - 16, 16));
     const MyParts parts{scratch};
     T            *long_sums = scratch + MyParts::bytes / sizeof(T), *residuals = long_sums + 2 * bs;
-    if (tile.end - tile.begin <= capacity)
+    if (simple || tile.end - tile.begin <= capacity)
       relax_tile(team, tile, parts, residuals);
-    else
+    else if constexpr (!simple)
       relax_long_row(team, tile, parts, long_sums, residuals);
   }
 
 private:
+  KOKKOS_FORCEINLINE_FUNCTION std::size_t nrhs() const { return simple ? 1 : static_cast<std::size_t>(args.nrhs); }
+  KOKKOS_FORCEINLINE_FUNCTION bool        factored() const { return !simple && (args.flags & kFactored); }
+
   KOKKOS_FORCEINLINE_FUNCTION void load(const Member &team, const Tile &tile, int chunk, MyItem (&item)[each]) const
   {
     MCPI_UNROLL
@@ -189,9 +193,8 @@ private:
     for (int u = 0; u < each; ++u)
       if (const int k = chunk + team.team_rank() + u * threads; k < tile.end) {
         const int first = items > 1 ? k % items * columns : 0;
-        const T  *from =
-            static_cast<const T *>(args.read) +
-            (static_cast<std::size_t>(item[u].column()) * static_cast<std::size_t>(args.nrhs) + static_cast<std::size_t>(r)) * bs + first;
+        const T  *from  = static_cast<const T *>(args.read) +
+                        (static_cast<std::size_t>(item[u].column()) * nrhs() + static_cast<std::size_t>(r)) * bs + first;
         MCPI_UNROLL
         for (int j = 0; j < columns; ++j) {
           x[u][j] = 0;
@@ -228,7 +231,7 @@ private:
 
   KOKKOS_FORCEINLINE_FUNCTION std::size_t place(Row row, int r) const
   {
-    return (static_cast<std::size_t>(row) * static_cast<std::size_t>(args.nrhs) + static_cast<std::size_t>(r)) * bs;
+    return (static_cast<std::size_t>(row) * nrhs() + static_cast<std::size_t>(r)) * bs;
   }
 
   // All items of the tile at once, for one right-hand side after the other
@@ -244,7 +247,7 @@ private:
       spans(tile, mine / components, tile.begin, lower, upper);
       load_rhs(tile, mine, 0, rhs);
     }
-    for (int r = 0; r < args.nrhs; ++r) {
+    for (int r = 0; r < static_cast<int>(nrhs()); ++r) {
       if (r > 0) team.team_barrier(); // the parts before have been summed
       multiply(team, tile, tile.begin, r, item, parts);
       team.team_barrier();
@@ -257,8 +260,9 @@ private:
         else
           parts.add(lower, upper, task % bs, sums);
         finish(tile, task, r, rhs, sums, residuals);
+        if constexpr (simple && SpaceTraits<Space>::teams) break; // a tile has no more rows than the team has threads for them
       }
-      if (args.flags & kFactored) {
+      if (factored()) {
         team.team_barrier();
         apply_diagonals(team, tile, r, residuals);
       }
@@ -281,7 +285,7 @@ private:
     MCPI_UNROLL
     for (int c = 0; c < own; ++c) {
       const T value = residual<T>(args, rhs[c], sums[c], at + static_cast<std::size_t>(c));
-      if (args.flags & kFactored)
+      if (factored())
         residuals[my_row * bs + i + c] = value;
       else
         relax_component<T>(args, value, at + static_cast<std::size_t>(c));
@@ -301,7 +305,7 @@ private:
   // A tile of one row with more items than the team takes at a time
   KOKKOS_FORCEINLINE_FUNCTION void relax_long_row(const Member &team, const Tile &tile, const MyParts &parts, T *sums, T *residuals) const
   {
-    for (int r = 0; r < args.nrhs; ++r) {
+    for (int r = 0; r < static_cast<int>(nrhs()); ++r) {
       for (int n = team.team_rank(); n < 2 * bs; n += threads) sums[n] = 0;
       for (int chunk = tile.begin; chunk < tile.end; chunk += capacity) {
         MyItem item[each];
@@ -320,13 +324,13 @@ private:
       for (int i = team.team_rank(); i < bs; i += threads) {
         const std::size_t at    = place(tile.row, r) + static_cast<std::size_t>(i);
         const T           value = residual<T>(args, rhs[i], {sums[i], sums[bs + i]}, at);
-        if (args.flags & kFactored)
+        if (factored())
           residuals[i] = value;
         else
           relax_component<T>(args, value, at);
       }
       team.team_barrier();
-      if (args.flags & kFactored) {
+      if (factored()) {
         apply_diagonals(team, tile, r, residuals);
         team.team_barrier();
       }
@@ -339,12 +343,19 @@ private:
   }
 };
 
-template <class Space, PCMCPIPrecision storage, class T, int bs> void relax_items(const Space &space, const RelaxArgs &args)
+template <class Kernel, class Space> void launch_items(const Space &space, const RelaxArgs &args)
 {
-  using Kernel = RelaxItems<Space, storage, T, bs>;
   typename Kernel::Policy policy(space, static_cast<int>(args.last_tile - args.first_tile), Kernel::threads);
   policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes(args.flags))));
   Kokkos::parallel_for("mcpi relax", policy, Kernel{args});
+}
+
+template <class Space, PCMCPIPrecision storage, class T, int bs> void relax_items(const Space &space, const RelaxArgs &args)
+{
+  if constexpr (sizeof(T) == sizeof(float))
+    if (args.nrhs == 1 && !args.long_rows && !(args.flags & kFactored))
+      return launch_items<RelaxItems<Space, storage, T, bs, true>>(space, args);
+  launch_items<RelaxItems<Space, storage, T, bs, false>>(space, args);
 }
 
 } // namespace mcpi::kokkos

@@ -20,7 +20,7 @@ template <class Space, class Style, PCMCPIPrecision storage, class T> struct Rel
     return wanted < 1 ? 1 : wanted > bs ? bs : wanted;
   }
   // parts of the sums over both triangles, and the residual
-  static std::size_t scratch_bytes(int bs)
+  static KOKKOS_FUNCTION std::size_t scratch_bytes(int bs)
   {
     return static_cast<std::size_t>(bs) * static_cast<std::size_t>(2 * groups(bs) + 1) * sizeof(T) + 16;
   }

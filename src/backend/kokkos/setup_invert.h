@@ -21,7 +21,10 @@ template <class Space> struct InvertDiagonals {
 
   SetupArgs args;
 
-  static std::size_t scratch_bytes(int bs) { return static_cast<std::size_t>(bs) * (2 * sizeof(double) + sizeof(int)) + 16; }
+  static KOKKOS_FUNCTION std::size_t scratch_bytes(int bs)
+  {
+    return static_cast<std::size_t>(bs) * (2 * sizeof(double) + sizeof(int)) + 16;
+  }
 
   KOKKOS_FUNCTION void operator()(const Member &team) const
   {

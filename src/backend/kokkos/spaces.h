@@ -38,7 +38,7 @@ constexpr ItemLaunch item_launch(PCMCPIPrecision storage, bool double_vectors, i
   const bool by_row   = !double_vectors && (storage != PC_MCPI_PRECISION_FP32 || bs <= 3);
   const int  few      = bytes > 60 ? 1 : bytes > 32 ? 2 : 3;
   const int  each     = by_row ? (bytes <= 16 ? 4 : few) : bytes <= 12 ? 3 : few < 2 ? few : 2;
-  const int  row      = bytes > 104 ? 6 : bytes > 32 ? (15 - bs < 10 ? 15 - bs : 10) : bs > 5 ? 10 : 12;
+  const int  row      = bytes > 104 ? 6 : bytes > 32 ? (14 - bs < 10 ? 14 - bs : 10) : bs > 5 ? 10 : 12;
   const int  resident = double_vectors ? 1 : by_row ? row : bytes > 104 ? 6 : bytes > 60 ? 10 : bytes > 32 ? 9 : 8;
   return {bytes > 60 || !by_row ? 128 : 96, each, resident, by_row};
 }
