@@ -11,6 +11,7 @@ static char help[] = "Time per sweep of PCMCPI's backends on one matrix, in turn
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <map>
 #include <string>
 #include <thread>
@@ -34,6 +35,7 @@ struct Options : bench::CommonOptions {
   std::vector<std::string> backends   = {"host", "kokkos"};
   std::vector<std::string> precisions = {"fp32", "fp16"};
   PetscInt                 threads    = 1;
+  PetscBool                wait       = PETSC_FALSE;
 };
 
 // Bytes per second of a plain read of 256 MB by each thread of all ranks
@@ -172,6 +174,15 @@ PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &g
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode wait_for_input()
+{
+  PetscFunctionBegin;
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "ready\n"));
+  std::fflush(stdout);
+  for (int c = std::getchar(); c != EOF && c != '\n';) c = std::getchar();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode run(int argc, char **argv)
 {
   Options     options;
@@ -181,6 +192,7 @@ PetscErrorCode run(int argc, char **argv)
   PetscFunctionBegin;
   PetscCall(bench::ReadCommonOptions(&options));
   PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-threads", &options.threads, nullptr));
+  PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-wait", &options.wait, nullptr));
   PetscCall(bench::ReadList("-backends", &options.backends));
   PetscCall(bench::ReadList("-precision", &options.precisions));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
@@ -200,11 +212,15 @@ PetscErrorCode run(int argc, char **argv)
     PetscCall(VecSetFromOptions(b));
     PetscCall(VecDuplicate(b, &x));
     PetscCall(VecSetRandom(b, nullptr));
+    std::vector<Backend> backends(options.backends.size());
+    for (std::size_t k = 0; k < backends.size(); ++k) PetscCall(create_backend(graph, mat, options.backends[k], &backends[k]));
+    if (options.wait) {
+      for (Backend &backend : backends) PetscCall(set_precision(&backend, options.precisions.front()));
+      PetscCall(wait_for_input());
+    }
     PetscCall(read_bandwidth(options, b, &read));
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "read %.1f GB/s\n", read / 1e9));
     document["read_gigabytes_per_second"].push_back(read / 1e9);
-    std::vector<Backend> backends(options.backends.size());
-    for (std::size_t k = 0; k < backends.size(); ++k) PetscCall(create_backend(graph, mat, options.backends[k], &backends[k]));
     for (const std::string &precision : options.precisions)
       PetscCall(run_precision(options, graph, backends, b, x, bs, precision, read, &document["results"]));
     for (Backend &backend : backends) PetscCall(PCDestroy(&backend.pc));
