@@ -6,7 +6,12 @@
 
 #if defined(MCPI_HAVE_CUDA)
 #include <cuda_runtime.h>
+#endif
+#if defined(MCPI_HAVE_CUDA) || defined(MCPI_HAVE_KOKKOS)
 #include <petscdevice.h>
+#endif
+#if defined(MCPI_HAVE_KOKKOS)
+#include "backend/kokkos/runtime.h"
 #endif
 
 namespace mcpi {
@@ -61,6 +66,59 @@ PetscErrorCode take_device(MPI_Comm comm, std::string *why)
 
 #endif
 
+#if defined(MCPI_HAVE_KOKKOS)
+
+#if !defined(PETSC_HAVE_KOKKOS)
+// MPI ends after everything of PETSc's, in any number of its lives.
+int finish_kokkos(MPI_Comm, int, void *, void *)
+{
+  kokkos::finish();
+  return MPI_SUCCESS;
+}
+#endif
+
+// Kokkos runs: started by PETSc, by the application or here. why: what is in the way on some rank
+PetscErrorCode start_kokkos(MPI_Comm comm, std::string *why)
+{
+  PetscMPIInt failed = 0;
+
+  PetscFunctionBegin;
+#if defined(PETSC_HAVE_KOKKOS)
+  PetscCall(PetscKokkosInitializeCheck());
+#else
+  static bool registered = false;
+#if defined(PETSC_HAVE_CUDA)
+  if (kokkos::is_cuda()) PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA)); // which chooses the device
+#endif
+  *why = kokkos::start();
+  if (why->empty() && !registered) {
+    int keyval;
+    PetscCallMPI(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finish_kokkos, &keyval, nullptr));
+    PetscCallMPI(MPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr));
+    PetscCallMPI(MPI_Comm_free_keyval(&keyval));
+    registered = true;
+  }
+#endif
+  failed = !why->empty();
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, comm));
+  if (failed && why->empty()) *why = "Kokkos does not start on another rank";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Does PETSc itself use a device that only this backend knows?
+bool kokkos_device_in_use()
+{
+#if defined(PETSC_HAVE_KOKKOS) && defined(PETSC_HAVE_HIP)
+  if (PetscDeviceInitialized(PETSC_DEVICE_HIP)) return kokkos::auto_takes();
+#endif
+#if defined(PETSC_HAVE_KOKKOS) && defined(PETSC_HAVE_SYCL)
+  if (PetscDeviceInitialized(PETSC_DEVICE_SYCL)) return kokkos::auto_takes();
+#endif
+  return false;
+}
+
+#endif
+
 } // namespace
 
 PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *choice)
@@ -70,6 +128,8 @@ PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *
   PetscFunctionBegin;
   choice->type = wanted;
   choice->why.clear();
+  choice->space.clear();
+  choice->kokkos_on_device = false;
 #if defined(MCPI_HAVE_CUDA)
   bool in_use = wanted == PC_MCPI_BACKEND_CUDA;
   if (wanted == PC_MCPI_BACKEND_AUTO) {
@@ -88,8 +148,23 @@ PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *
   PetscCheck(wanted != PC_MCPI_BACKEND_CUDA, comm, PETSC_ERR_SUP_SYS,
              "This libpetscmcpi was built without the CUDA backend. Use -pc_mcpi_backend auto or host, or build with -DMCPI_CUDA=ON");
 #endif
+#if defined(MCPI_HAVE_KOKKOS)
+  PetscMPIInt takes_kokkos = wanted == PC_MCPI_BACKEND_KOKKOS || (choice->type == PC_MCPI_BACKEND_AUTO && kokkos_device_in_use());
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &takes_kokkos, 1, MPI_INT, MPI_MAX, comm));
+  if (takes_kokkos) {
+    PetscCall(start_kokkos(comm, &choice->why));
+    PetscCheck(choice->why.empty() || wanted == PC_MCPI_BACKEND_AUTO, comm, PETSC_ERR_SUP_SYS,
+               "-pc_mcpi_backend kokkos: %s. Use -pc_mcpi_backend auto or host, or initialize Kokkos in the program", choice->why.c_str());
+    choice->type = choice->why.empty() ? PC_MCPI_BACKEND_KOKKOS : PC_MCPI_BACKEND_HOST;
+  }
+  if (choice->type == PC_MCPI_BACKEND_KOKKOS) {
+    choice->space            = kokkos::space_name();
+    choice->kokkos_on_device = kokkos::on_device();
+  }
+#else
   PetscCheck(wanted != PC_MCPI_BACKEND_KOKKOS, comm, PETSC_ERR_SUP_SYS,
-             "This libpetscmcpi was built without the Kokkos backend. Use -pc_mcpi_backend auto or host");
+             "This libpetscmcpi was built without the Kokkos backend. Use -pc_mcpi_backend auto or host, or build with -DMCPI_KOKKOS=ON");
+#endif
   if (choice->type == PC_MCPI_BACKEND_AUTO) choice->type = PC_MCPI_BACKEND_HOST;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -106,6 +181,11 @@ PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorP
 #if defined(MCPI_HAVE_CUDA)
   case PC_MCPI_BACKEND_CUDA:
     PetscCall(RunTogether(comm, [&] { *backend = make_cuda_backend(plan, config); }));
+    break;
+#endif
+#if defined(MCPI_HAVE_KOKKOS)
+  case PC_MCPI_BACKEND_KOKKOS:
+    PetscCall(RunTogether(comm, [&] { *backend = make_kokkos_backend(plan, config); }));
     break;
 #endif
   default:
@@ -157,12 +237,17 @@ PetscErrorCode UserStream(void **stream)
 {
   PetscFunctionBegin;
   *stream = nullptr;
-#if defined(MCPI_HAVE_CUDA) && defined(PETSC_HAVE_CUDA)
+#if (defined(MCPI_HAVE_CUDA) || defined(MCPI_HAVE_KOKKOS)) &&                                                                              \
+    (defined(PETSC_HAVE_CUDA) || defined(PETSC_HAVE_HIP) || defined(PETSC_HAVE_SYCL))
   PetscDeviceContext context;
   void              *handle;
   PetscCall(PetscDeviceContextGetCurrentContext(&context));
   PetscCall(PetscDeviceContextGetStreamHandle(context, &handle));
-  *stream = *static_cast<cudaStream_t *>(handle);
+#if defined(PETSC_HAVE_SYCL)
+  *stream = handle; // the queue itself
+#else
+  *stream = *static_cast<void **>(handle);
+#endif
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -14,9 +14,12 @@ namespace mcpi {
 struct BackendChoice {
   PCMCPIBackendType type = PC_MCPI_BACKEND_HOST; // never auto
   std::string       why;                         // auto did not take a device that is in use
+  std::string       space;                       // Kokkos' execution space
+  bool              kokkos_on_device = false;    // which has memory of its own
 };
 
-// Collective. wanted may be auto: CUDA if the matrix or its vectors live on a CUDA device or PETSc uses one, and every rank has a device.
+// Collective. wanted may be auto: CUDA if the matrix or its vectors live on a CUDA device or PETSc uses one, and every rank has a device;
+// Kokkos if PETSc has it and uses a HIP or SYCL device.
 PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *choice);
 // Collective.
 PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorPlan &plan, const BackendConfig &config,
@@ -30,7 +33,7 @@ PetscErrorCode RunAgreed(MPI_Comm comm, const std::function<void()> &work, std::
 // Whether a matrix's own vectors, and so its products, are on a CUDA device
 PetscErrorCode HasCudaVectors(Mat mat, bool *cuda);
 
-// The stream on which PETSc's CUDA objects work now, as Application::stream; null without CUDA
+// The stream on which PETSc's objects on a device work now, as Application::stream; null without a device
 PetscErrorCode UserStream(void **stream);
 
 } // namespace mcpi

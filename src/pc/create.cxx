@@ -116,7 +116,7 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
 .  -pc_mcpi_form <prescaled,factored>                            - store D^{-1}O, or O and apply D^{-1} in every sweep
 .  -pc_mcpi_scaling <balanced,global,none>                       - exact scaling before blocks are rounded
 .  -pc_mcpi_restart <0>                                          - recompute the residual in `PetscScalar` every so many sweeps
-.  -pc_mcpi_backend <auto,host,cuda,reference>                   - what runs the sweeps; auto: CUDA where a device is in use
+.  -pc_mcpi_backend <auto,host,cuda,kokkos,reference>            - what runs the sweeps; auto: CUDA, or Kokkos for HIP and SYCL, where a device is in use
 .  -pc_mcpi_halo <auto,sf,nccl,peer>                             - how ghost values travel
 .  -pc_mcpi_halo_timeout <1800>                                  - seconds that a device waits for another rank
 .  -pc_mcpi_halo_frequency <color,sweep>                         - when they travel

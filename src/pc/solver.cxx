@@ -99,9 +99,10 @@ PetscErrorCode Solver::setup(Mat pmat, const Settings &settings, const Coordinat
   changed = !(identity == identity_);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)pmat)));
   if (changed || !backend_) {
-    const bool was_on_device = on_device();
+    const bool was_on_device = on_device(), was_on_cuda = on_cuda();
     PetscCall(BackendDecide(pmat, settings.backend, &choice_));
-    changed = changed || on_device() != was_on_device; // the plan is arranged for one or the other
+    changed =
+        changed || on_device() != was_on_device || on_cuda() != was_on_cuda; // plan, values and exchange are made for one or the other
   }
   if (changed) {
     PetscCall(PetscLogEventBegin(Events().symbolic, pmat, 0, 0, 0));
@@ -132,7 +133,7 @@ PetscErrorCode Solver::symbolic(Mat pmat, const MatrixParts &parts, const Settin
   PetscCall(ColoringCreate(graph_, settings.coloring, options, &coloring_));
   PetscCall(OrderingCreate(graph_, coloring_, settings.ordering, coordinates, &order, &ordering_used_));
   PetscCall(PlanBuild(graph_, coloring_, order, on_device() ? Arrangement::as_ordered : Arrangement::equal_rows_together, &built_));
-  values_ = make_matrix_values(parts, graph_, on_device());
+  values_ = make_matrix_values(parts, graph_, on_cuda());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -164,13 +165,13 @@ PetscErrorCode Solver::create_backend(const Settings &settings)
 
 PetscErrorCode Solver::create_halo(const Settings &settings)
 {
-  PetscInt counts[] = {plan().ghosts, on_device() && !BlockGraphIsSymmetric(graph_)};
+  PetscInt counts[] = {plan().ghosts, on_cuda() && !BlockGraphIsSymmetric(graph_)};
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, counts, 2, MPIU_INT, MPI_MAX, graph_.comm));
   exchanges_ = counts[0] > 0;
   PetscCall(HaloCreate(graph_.comm, plan(), built_.ghost_owner,
-                       {settings.halo, settings.halo_timeout, on_device(), exchanges_, counts[1] == 0, Events().halo}, &halo_,
+                       {settings.halo, settings.halo_timeout, on_cuda(), exchanges_, counts[1] == 0, Events().halo}, &halo_,
                        &halo_choice_));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

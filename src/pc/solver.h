@@ -89,8 +89,9 @@ public:
   ISColoring         iscoloring() const { return coloring_.iscoloring; }
   PCMCPIOrderingType ordering_used() const { return ordering_used_; }
   PCMCPIBackendType  backend_used() const { return choice_.type; }
+  const std::string &backend_space() const { return choice_.space; }
   const std::string &backend_why() const { return choice_.why; }
-  bool               on_device() const { return choice_.type == PC_MCPI_BACKEND_CUDA; }
+  bool               on_device() const { return on_cuda() || choice_.kokkos_on_device; }
   bool               exchanges() const { return exchanges_; }
   const HaloChoice  &halo_choice() const { return halo_choice_; }
   const Scales      &scales() const { return backend_->scales(); }
@@ -100,6 +101,7 @@ public:
   double sweep_bytes(const Settings &settings, PetscInt its) const;
 
 private:
+  bool           on_cuda() const { return choice_.type == PC_MCPI_BACKEND_CUDA; } // values in place, exchanges on the device
   PetscErrorCode symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings, const Coordinates &coordinates,
                           PetscObject options);
   PetscErrorCode numeric(const MatrixParts &parts);

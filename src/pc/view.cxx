@@ -21,8 +21,9 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(
       viewer, "  colors: %d by %s, block rows of the largest %" PetscInt_FMT ", of the smallest %" PetscInt_FMT "\n", plan.colors,
       Data(pc).settings.coloring.c_str(), *std::max_element(sizes.begin(), sizes.end()), *std::min_element(sizes.begin(), sizes.end())));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  backend: %s, block size %d, rows of a color in %s order\n",
-                                   BackendNames[solver.backend_used()], plan.bs, OrderingNames[solver.ordering_used()]));
+  const std::string space = solver.backend_space().empty() ? "" : " on " + solver.backend_space();
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  backend: %s%s, block size %d, rows of a color in %s order\n",
+                                   BackendNames[solver.backend_used()], space.c_str(), plan.bs, OrderingNames[solver.ordering_used()]));
   if (!solver.backend_why().empty())
     PetscCall(PetscViewerASCIIPrintf(viewer, "  the CUDA backend is not used: %s\n", solver.backend_why().c_str()));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  host memory held: %.4g MB, moved by one sweep: %.4g MB (all ranks)\n", bytes[0] / 1e6,

@@ -264,8 +264,10 @@ TEST(backends_that_were_not_built_are_refused_at_set_up)
   PetscFunctionBeginUser;
   PetscCall(create_sample("", &mat, &pc));
   PetscCall(apply(pc, b, &first));
+#if !defined(MCPI_HAVE_KOKKOS)
   PetscCall(PCMCPISetBackend(pc, PC_MCPI_BACKEND_KOKKOS));
   CHECK_ERROR(PETSC_ERR_SUP_SYS, "-pc_mcpi_backend", PCSetUp(pc));
+#endif
   PetscCall(PCMCPISetBackend(pc, PC_MCPI_BACKEND_HOST));
   PetscCall(PCMCPISetHalo(pc, PC_MCPI_HALO_NCCL));
   CHECK_ERROR(PETSC_ERR_SUP_SYS, "-pc_mcpi_halo", PCSetUp(pc));

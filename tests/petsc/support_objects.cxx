@@ -142,12 +142,29 @@ PetscErrorCode gather_colors(PC pc, std::vector<int> *color)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+namespace {
+
+// These options, which go first, and the backend that the program is run with: -test_backend
+PetscErrorCode insert_options(PetscOptions all, const std::string &options)
+{
+  char      backend[32];
+  PetscBool given;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscOptionsGetString(nullptr, nullptr, "-test_backend", backend, sizeof(backend), &given));
+  if (given) PetscCall(PetscOptionsSetValue(all, "-pc_mcpi_backend", backend));
+  PetscCall(PetscOptionsInsertString(all, options.c_str()));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
 PetscErrorCode create_pc(Mat mat, const std::string &options, Preconditioner *pc)
 {
   PetscFunctionBeginUser;
   pc->pc.reset();
   PetscCall(PetscOptionsCreate(pc->options.out()));
-  PetscCall(PetscOptionsInsertString(pc->options, options.c_str()));
+  PetscCall(insert_options(pc->options, options));
   PetscCall(PCCreate(PetscObjectComm((PetscObject)mat), pc->pc.out()));
   PetscCall(PetscObjectSetOptions((PetscObject)(PC)pc->pc, pc->options));
   PetscCall(PCSetOperators(*pc, mat, mat));
@@ -233,7 +250,7 @@ PetscErrorCode create_ksp(Mat amat, Mat pmat, const std::string &options, OwnedS
   PetscFunctionBeginUser;
   solver->ksp.reset();
   PetscCall(PetscOptionsCreate(solver->options.out()));
-  PetscCall(PetscOptionsInsertString(solver->options, options.c_str()));
+  PetscCall(insert_options(solver->options, options));
   PetscCall(KSPCreate(PetscObjectComm((PetscObject)pmat), solver->ksp.out()));
   PetscCall(PetscObjectSetOptions((PetscObject)(KSP)solver->ksp, solver->options));
   PetscCall(KSPGetPC(*solver, &pc));

@@ -109,11 +109,30 @@ int ThreadHalo::receive(int tag, Row begin, Row end, void *x)
   return 0;
 }
 
+namespace {
+
+std::map<Engine, MakeBackend> &engines()
+{
+  static std::map<Engine, MakeBackend> all;
+  return all;
+}
+
+} // namespace
+
+void add_engine(Engine engine, MakeBackend make)
+{
+  engines()[engine] = make;
+}
+
+const char *name(Engine engine)
+{
+  static const char *const names[] = {"host", "cuda", "kokkos", "kokkos_serial", "kokkos_tiles"};
+  return names[static_cast<int>(engine)];
+}
+
 std::unique_ptr<Backend> make_backend(const ColorPlan &plan, const Kind &kind)
 {
-#if defined(MCPI_HAVE_CUDA)
-  if (kind.cuda) return make_cuda_backend(plan, kind.config);
-#endif
+  if (kind.engine != Engine::host) return engines().at(kind.engine)(plan, kind.config);
   return kind.kernels ? make_host_backend(plan, kind.config, *kind.kernels) : make_reference_backend(plan, kind.config);
 }
 
@@ -349,9 +368,9 @@ std::string name(const Kind &kind)
 {
   static const char *const storages[] = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"}, *const forms[] = {"prescaled", "factored"},
                            *const scalings[] = {"none", "global", "balanced"};
-  return std::string(kind.cuda      ? "cuda"
-                     : kind.kernels ? kind.kernels->name
-                                    : "reference") +
+  return std::string(kind.engine != Engine::host ? name(kind.engine)
+                     : kind.kernels              ? kind.kernels->name
+                                                 : "reference") +
          " " + storages[kind.config.numeric.storage] + " vectors " + (kind.config.double_vectors ? "fp64 " : "fp32 ") +
          (kind.config.bfp16_gather ? "gathered as bfp16 " : "") + forms[kind.config.numeric.form] + " " +
          scalings[kind.config.numeric.scaling];

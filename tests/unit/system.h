@@ -61,11 +61,18 @@ private:
   int          begun_ = -1; // color on its way
 };
 
+// kokkos: its default execution space. kokkos_serial, kokkos_tiles: one thread, with the layout for CPUs, and with that for devices
+enum class Engine { host, cuda, kokkos, kokkos_serial, kokkos_tiles };
+
 struct Kind {
   BackendConfig     config;
-  const CpuKernels *kernels = nullptr; // none: the reference backend
-  bool              cuda    = false;
+  const CpuKernels *kernels = nullptr; // of the host; none: the reference backend
+  Engine            engine  = Engine::host;
 };
+// Engines that were linked beside those of every build. What is made of them runs between Kokkos' start and end.
+using MakeBackend = std::unique_ptr<Backend> (*)(const ColorPlan &plan, const BackendConfig &config);
+void                     add_engine(Engine engine, MakeBackend make);
+const char              *name(Engine engine);
 std::unique_ptr<Backend> make_backend(const ColorPlan &plan, const Kind &kind);
 Kind                     reference_kind(PCMCPIPrecision storage = PC_MCPI_PRECISION_FP64, PCMCPIForm form = PC_MCPI_FORM_PRESCALED,
                                         PCMCPIScaling scaling = PC_MCPI_SCALING_NONE);

@@ -1,4 +1,4 @@
-// The numeric set-up on the device against the host's. Needs a device.
+// The numeric set-up of other backends against the host's.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,14 +7,18 @@
 #include <numeric>
 
 #include "core/codec.h"
+#include "engines.h"
 #include "laid_out_rows.h"
-#include "system.h"
 
 namespace mcpi::test {
 namespace {
 
-constexpr Layout kLayouts[] = {Layout::rows, Layout::host_blocks, Layout::device_blocks, Layout::device_full_rows,
-                               Layout::device_partial_rows};
+// Kokkos' backend reads rows one by one.
+std::vector<Layout> layouts(Engine engine)
+{
+  if (engine != Engine::cuda) return {Layout::rows};
+  return {Layout::rows, Layout::host_blocks, Layout::device_blocks, Layout::device_full_rows, Layout::device_partial_rows};
+}
 
 // Between two stored numbers of a block, as a part of the largest: two quanta, since the sums before rounding differ in their last digits
 double quantum(PCMCPIPrecision storage)
@@ -93,89 +97,93 @@ struct Problem {
   const ColorPlan &plan() const { return ranks.forward[0]; }
 };
 
-void compare(const Problem &problem, const BackendConfig &config, System &cuda, const std::string &what)
+void compare(const Problem &problem, const BackendConfig &config, System &other, const std::string &what)
 {
   System host(problem.ranks, {config, &simd_kernels()});
   ASSERT_EQ(host.refresh(problem.matrix).defect, Defect::none);
   const PCMCPIPrecision storage = config.numeric.storage;
-  const auto            blocks  = stored_blocks(cuda.backend(), problem.plan(), storage);
+  const auto            blocks  = stored_blocks(other.backend(), problem.plan(), storage);
   EXPECT_LT(worst_difference(stored_blocks(host.backend(), problem.plan(), storage), blocks), quantum(storage)) << what;
-  EXPECT_EQ(cuda.backend().scales().right, host.backend().scales().right) << what;
-  EXPECT_EQ(cuda.backend().scales().left, host.backend().scales().left) << what;
+  EXPECT_EQ(other.backend().scales().right, host.backend().scales().right) << what;
+  EXPECT_EQ(other.backend().scales().left, host.backend().scales().left) << what;
   const Vector b = random_vector(problem.matrix.size(), 5);
   // D^{-1} b, since one color's first sweep reads nothing else: the whole map over all rows
   const Smoothing once = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true);
   System          reference(problem.ranks, {config, nullptr});
   ASSERT_EQ(reference.refresh(problem.matrix).defect, Defect::none);
-  reference.adopt(cuda);
-  EXPECT_LT(difference(cuda.apply(once, b), reference.apply(once, b)), tolerance(config)) << what;
+  reference.adopt(other);
+  EXPECT_LT(difference(other.apply(once, b), reference.apply(once, b)), tolerance(config)) << what;
 }
 
-class CudaSetup : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(BlockSizes, CudaSetup,
-                         testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 16, 17, 24, 32, 33, 50, 64, 65, 100, 130));
+class Setup : public OfEngineAndSize {};
+INSTANTIATE_TEST_SUITE_P(BlockSizes, Setup,
+                         testing::Combine(testing::ValuesIn(tested().engines),
+                                          testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 16, 17, 24, 32, 33, 50, 64, 65, 100, 130)),
+                         engine_and_size_name);
+class SetupOfEngine : public OfEngine {};
+INSTANTIATE_TEST_SUITE_P(Backends, SetupOfEngine, testing::ValuesIn(tested().engines), engine_name);
 
-TEST_P(CudaSetup, StoresWhatTheHostStoresFromEveryLayout)
+TEST_P(Setup, StoresWhatTheHostStoresFromEveryLayout)
 {
-  const int     bs = GetParam();
+  const int     bs = this->bs();
   const Problem problem(bs <= 8 ? 90 : bs <= 33 ? 30 : 5, bs, 11);
   std::size_t   turn = 0; // large blocks cost the host much: layouts take turns
   for_configs([&](const BackendConfig &config) {
-    for (const Layout layout : kLayouts) {
+    for (const Layout layout : layouts(engine())) {
       if (bs > 16 && turn++ % (bs > 65 ? 43 : bs > 33 ? 31 : 7) != 0) continue;
-      System      cuda(problem.ranks, {config, nullptr, true});
+      System      other(problem.ranks, {config, nullptr, engine()});
       LaidOutRows rows(problem.matrix, layout);
-      ASSERT_EQ(cuda.refresh(rows).defect, Defect::none);
-      compare(problem, config, cuda, name(Kind{config, nullptr, true}) + " layout " + std::to_string(static_cast<int>(layout)));
+      ASSERT_EQ(other.refresh(rows).defect, Defect::none);
+      compare(problem, config, other, name(Kind{config, nullptr, engine()}) + " layout " + std::to_string(static_cast<int>(layout)));
     }
   });
 }
 
-TEST(CudaSetupChunks, OfManyRowsGiveOneMatrix)
+TEST_P(SetupOfEngine, ChunksOfManyRowsGiveOneMatrix)
 {
   const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
   for (const auto &[bs, rows] : {std::pair{5, 30000}, std::pair{12, 6000}}) {
     const Problem problem(rows, bs, 21);
-    for (const Layout layout : kLayouts) {
-      System      cuda(problem.ranks, {config, nullptr, true});
+    for (const Layout layout : layouts(GetParam())) {
+      System      other(problem.ranks, kind(config));
       LaidOutRows laid_out(problem.matrix, layout);
-      ASSERT_EQ(cuda.refresh(laid_out).defect, Defect::none);
-      compare(problem, config, cuda, "bs " + std::to_string(bs) + " layout " + std::to_string(static_cast<int>(layout)));
+      ASSERT_EQ(other.refresh(laid_out).defect, Defect::none);
+      compare(problem, config, other, "bs " + std::to_string(bs) + " layout " + std::to_string(static_cast<int>(layout)));
     }
   }
 }
 
-TEST(CudaSetupAgain, FollowsValuesAndScales)
+TEST_P(SetupOfEngine, FollowsValuesAndScales)
 {
   for (const PCMCPIPrecision storage : kStorages)
     for (const int bs : {3, 11}) {
       const BackendConfig config{{storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, storage == PC_MCPI_PRECISION_FP64};
       Problem             problem(40, bs, 31);
-      System              cuda(problem.ranks, {config, nullptr, true});
-      LaidOutRows         rows(problem.matrix, Layout::device_full_rows);
-      ASSERT_EQ(cuda.refresh(rows).defect, Defect::none);
+      System              other(problem.ranks, kind(config));
+      LaidOutRows         rows(problem.matrix, GetParam() == Engine::cuda ? Layout::device_full_rows : Layout::rows);
+      ASSERT_EQ(other.refresh(rows).defect, Defect::none);
       Vector equation(static_cast<std::size_t>(bs), 1.0), unknown(equation);
       equation[0] = 1e7; // other units
       unknown[0]  = 1e-5;
       unknown[2]  = 300.0;
       scale_components(problem.matrix, equation, unknown);
       rows.update();
-      (void)cuda.apply(make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true), random_vector(problem.matrix.size(), 5));
-      const std::size_t before = cuda.backend().memory_bytes();
-      ASSERT_EQ(cuda.refresh(rows).defect, Defect::none);
-      compare(problem, config, cuda, name(Kind{config, nullptr, true}));
-      EXPECT_EQ(cuda.backend().memory_bytes(), before);
+      (void)other.apply(make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true), random_vector(problem.matrix.size(), 5));
+      const std::size_t before = other.backend().memory_bytes();
+      ASSERT_EQ(other.refresh(rows).defect, Defect::none);
+      compare(problem, config, other, name(kind(config)));
+      EXPECT_EQ(other.backend().memory_bytes(), before);
       for (auto &row : problem.matrix.offdiag)
         for (Vector &block : row)
           for (double &value : block) value *= 3000.0; // with the same factors of the components
       rows.update();
-      ASSERT_EQ(cuda.refresh(rows).defect, Defect::none);
-      compare(problem, config, cuda, name(Kind{config, nullptr, true}) + " grown");
+      ASSERT_EQ(other.refresh(rows).defect, Defect::none);
+      compare(problem, config, other, name(kind(config)) + " grown");
     }
 }
 
 // Inverse diagonal blocks of small blocks are in single precision, but for their range.
-TEST(CudaSetupUnits, OfAnySize)
+TEST_P(SetupOfEngine, TakesUnitsOfAnySize)
 {
   for (const int bs : {1, 5, 8})
     for (const PCMCPIForm form : {PC_MCPI_FORM_PRESCALED, PC_MCPI_FORM_FACTORED})
@@ -186,11 +194,11 @@ TEST(CudaSetupUnits, OfAnySize)
         Vector              b = random_vector(problem.matrix.size(), 5);
         scale_components(problem.matrix, Vector(static_cast<std::size_t>(bs), unit), Vector(static_cast<std::size_t>(bs), 1.0));
         for (double &value : b) value *= unit;
-        System cuda(problem.ranks, {config, nullptr, true}), reference(problem.ranks, {config, nullptr});
-        for (System *system : {&cuda, &reference}) ASSERT_EQ(system->refresh(problem.matrix).defect, Defect::none);
-        reference.adopt(cuda);
+        System other(problem.ranks, kind(config)), reference(problem.ranks, {config, nullptr});
+        for (System *system : {&other, &reference}) ASSERT_EQ(system->refresh(problem.matrix).defect, Defect::none);
+        reference.adopt(other);
         const Smoothing run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 2, true);
-        EXPECT_LT(difference(cuda.apply(run, b), reference.apply(run, b)), tolerance(config))
+        EXPECT_LT(difference(other.apply(run, b), reference.apply(run, b)), tolerance(config))
             << "bs " << bs << " form " << form << " unit " << unit;
       }
 }
@@ -215,25 +223,26 @@ const Spoiled kSpoiled[] = {
      Defect::unrepresentable},
 };
 
-TEST(CudaSetupFailure, NamesTheFirstBadRowAndForgetsIt)
+TEST_P(SetupOfEngine, NamesTheFirstBadRowAndForgetsIt)
 {
   for (const int bs : {2, 5, 8, 9, 40})
     for (const Spoiled &spoiled : kSpoiled)
-      for (const Layout layout : {Layout::rows, Layout::host_blocks, Layout::device_full_rows}) {
+      for (const Layout layout : layouts(GetParam())) {
+        if (layout == Layout::device_blocks || layout == Layout::device_partial_rows) continue;
         const BackendConfig config{{PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, false};
         Problem             problem(40, bs, 41);
         const BlockMatrix   good = problem.matrix;
         spoiled.spoil(problem.matrix, 29);
         spoiled.spoil(problem.matrix, 7);
-        System      cuda(problem.ranks, {config, nullptr, true});
+        System      other(problem.ranks, kind(config));
         LaidOutRows rows(problem.matrix, layout);
-        const auto  status = cuda.refresh(rows);
+        const auto  status = other.refresh(rows);
         EXPECT_EQ(status.defect, spoiled.defect) << spoiled.what << " bs " << bs;
         EXPECT_EQ(status.row, 7) << spoiled.what << " bs " << bs;
         problem.matrix = good;
         rows.update();
-        ASSERT_EQ(cuda.refresh(rows).defect, Defect::none) << spoiled.what << " bs " << bs;
-        compare(problem, config, cuda, spoiled.what);
+        ASSERT_EQ(other.refresh(rows).defect, Defect::none) << spoiled.what << " bs " << bs;
+        compare(problem, config, other, spoiled.what);
       }
 }
 

@@ -1,7 +1,9 @@
 // A matrix as it may lie in memory, in two pieces, for backends that read it there.
 #pragma once
 
+#if defined(MCPI_HAVE_CUDA)
 #include <cuda_runtime.h>
+#endif
 
 #include <stdexcept>
 
@@ -24,7 +26,9 @@ public:
   LaidOutRows &operator=(const LaidOutRows &) = delete;
   ~LaidOutRows() override
   {
+#if defined(MCPI_HAVE_CUDA)
     for (double *array : device_) (void)cudaFree(array);
+#endif
   }
 
   // Takes the matrix's values as they are now; the pattern is that of the constructor.
@@ -34,15 +38,22 @@ public:
       host_[p].clear();
       for (Row row = 0; row < matrix_.rows(); ++row) append_row(p, row);
       if (!on_device()) continue;
+#if defined(MCPI_HAVE_CUDA)
       if (!device_[p] && cudaMalloc(&device_[p], host_[p].size() * sizeof(double) + 8) != cudaSuccess)
         throw std::runtime_error("cudaMalloc");
       if (cudaMemcpy(device_[p], host_[p].data(), host_[p].size() * sizeof(double), cudaMemcpyHostToDevice) != cudaSuccess ||
           cudaDeviceSynchronize() != cudaSuccess)
         throw std::runtime_error("cudaMemcpy");
+#else
+      throw std::runtime_error("no device");
+#endif
     }
   }
 
-  void row(Row local_row, const double *&diagonal, const double *const *&offdiag) override { rows_.row(local_row, diagonal, offdiag); }
+  void row(Row local_row, const double *&diagonal, const double *const *&offdiag) override
+  {
+    rows_.row(local_row, diagonal, offdiag);
+  }
   ValueArrays arrays() override
   {
     ValueArrays arrays;
@@ -52,12 +63,18 @@ public:
     for (int p = 0; p < 2; ++p) arrays.piece[p] = on_device() ? device_[p] : host_[p].data();
     return arrays;
   }
-  PieceStructure structure(int p) const override { return structure_[p]; }
+  PieceStructure structure(int p) const override
+  {
+    return structure_[p];
+  }
 
 private:
   static constexpr std::size_t kInFirst = 3; // off-diagonal blocks
 
-  bool on_device() const { return layout_ != Layout::rows && layout_ != Layout::host_blocks; }
+  bool on_device() const
+  {
+    return layout_ != Layout::rows && layout_ != Layout::host_blocks;
+  }
 
   // Blocks of a row in a piece, with the diagonal one
   std::vector<const Vector *> blocks(int p, Row row) const
@@ -69,8 +86,14 @@ private:
     if (p == 0) some.insert(some.begin() + diagonal_place(row), &matrix_.diagonal[row]);
     return some;
   }
-  Row    diagonal_place(Row row) const { return static_cast<Row>(row % (std::min(matrix_.offdiag[row].size(), kInFirst) + 1)); }
-  double entry(const Vector &block, int i, int j) const { return block[static_cast<std::size_t>(j) * matrix_.bs + i]; }
+  Row diagonal_place(Row row) const
+  {
+    return static_cast<Row>(row % (std::min(matrix_.offdiag[row].size(), kInFirst) + 1));
+  }
+  double entry(const Vector &block, int i, int j) const
+  {
+    return block[static_cast<std::size_t>(j) * matrix_.bs + i];
+  }
 
   void set_structure()
   {

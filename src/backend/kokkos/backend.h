@@ -1,0 +1,293 @@
+// Sweeps in one of Kokkos' execution spaces.
+#pragma once
+
+#include "backend/kokkos/numeric_setup.h"
+#include "backend/kokkos/vectors.h"
+
+namespace mcpi::kokkos {
+
+// T: of the vectors of a sweep
+template <class Space, class Style, class T> class KokkosBackend final : public Backend {
+public:
+  KokkosBackend(const ColorPlan &plan, const BackendConfig &config)
+      : plan_(plan), config_(config), bs_(static_cast<std::size_t>(plan.bs)), own_(Traits::instance()), space_(own_),
+        forward_(space_, plan, config), row_of_(uploaded(plan.row_of)), setup_(space_, config, forward_, plan, row_of_.data())
+  {
+    reserve(1);
+  }
+  KokkosBackend(const KokkosBackend &)            = delete;
+  KokkosBackend &operator=(const KokkosBackend &) = delete;
+  ~KokkosBackend() override { space_.fence("mcpi end"); }
+
+  int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status) override
+  {
+    problem_.clear();
+    return setup_.refresh(space_, source, reduce, status, problem_);
+  }
+
+  std::size_t record_size() const override { return forward_.shape().record; }
+  void        pack_records(const std::vector<Offset> &stored, std::byte *records) override
+  {
+    if (stored.empty()) return;
+    Array<Space, Offset>    list;
+    Array<Space, std::byte> packed;
+    list.upload(space_, stored);
+    packed.resize(space_, stored.size() * record_size());
+    RecordsArgs args = records_args();
+    args.to          = forward_.shape();
+    args.to.kind     = LayoutKind::records;
+    args.stored      = list.data();
+    args.size        = stored.size();
+    args.records     = packed.data();
+    forward_.kernel_table().read_records(space_, args);
+    packed.copy_out(space_, records, packed.size());
+  }
+
+  void build_transposed(const ColorPlan &plan, const std::byte *received) override
+  {
+    if (!transposed_) {
+      transposed_ = std::make_unique<Operator<Space, Style>>(space_, plan, config_);
+      std::vector<Offset> sources(plan.lower.source);
+      sources.insert(sources.end(), plan.upper.source.begin(), plan.upper.source.end());
+      Offset most = plan_.blocks();
+      for (const Offset source : sources) most = std::max(most, source + 1);
+      sources_.upload(space_, sources);
+      received_.resize(space_, static_cast<std::size_t>(most - plan_.blocks()) * record_size());
+    }
+    received_.copy_in(space_, received, received_.size());
+    RecordsArgs args = records_args();
+    args.to          = transposed_->shape();
+    args.stored      = sources_.data();
+    args.size        = sources_.size();
+    args.received    = received_.data();
+    args.records     = transposed_->blocks();
+    args.to_slots    = transposed_->slots();
+    forward_.kernel_table().write_transposed(space_, args);
+    space_.fence("mcpi transpose");
+  }
+
+  void reserve(int nrhs) override
+  {
+    if (nrhs <= room_) return;
+    const std::size_t entry = bs_ * static_cast<std::size_t>(nrhs), local = entry * rows(),
+                      all = local + entry * static_cast<std::size_t>(plan_.ghosts);
+    room_                 = 0; // until all is there
+    space_.fence("mcpi room");
+    x_.resize(space_, all);
+    rhs_.resize(space_, local);
+    kept_.resize(space_, local);
+    if (config_.bfp16_gather) gathered_.resize(space_, all);
+    if constexpr (!reaches_host<Space>) mirror_ = Mirror(Kokkos::view_alloc(Kokkos::WithoutInitializing, "mcpi mirror"), all);
+    room_ = nrhs;
+  }
+
+  void load_rhs(const Application &application, const ConstColumns &b) override
+  {
+    reserve(application.nrhs);
+    follow(application);
+    VectorArgs args = vector_args(application, b.ld);
+    if (prescaled() && !application.transposed)
+      args.diagonal = setup_.diagonal();
+    else
+      args.scale = application.transposed ? setup_.right() : setup_.left();
+    load_vector(space_, args, reached(application, b, args.ld), rhs_.data());
+  }
+
+  void load_guess(const Application &application, const ConstColumns &x) override
+  {
+    VectorArgs args = vector_args(application, x.ld);
+    args.scale      = setup_.right();
+    args.divide     = true;
+    load_vector(space_, args, reached(application, x, args.ld), x_.data());
+    round(application, 0, plan_.rows);
+  }
+
+  void zero_ghosts(const Application &application) override
+  {
+    const std::size_t entry = bs_ * static_cast<std::size_t>(application.nrhs);
+    if (plan_.ghosts > 0) Kokkos::deep_copy(space_, part(x_.data() + rows() * entry, static_cast<std::size_t>(plan_.ghosts) * entry), T(0));
+    round(application, plan_.rows, plan_.rows + plan_.ghosts);
+  }
+
+  void relax(const Application &application, const Relax &relax) override
+  {
+    RelaxArgs args{};
+    args.x          = x_.data();
+    args.read       = config_.bfp16_gather ? gathered_.data() : x_.data();
+    args.rhs        = rhs_.data();
+    args.kept       = kept_.data();
+    args.diagonal   = setup_.diagonal();
+    args.alpha      = setup_.scales().alpha;
+    args.omega      = application.omega;
+    args.nrhs       = application.nrhs;
+    const auto flag = [&](bool on, unsigned bit) { args.flags |= on ? bit : 0U; };
+    flag(relax.lower, kLower);
+    flag(relax.upper, kUpper);
+    flag(relax.from_zero, kFromZero);
+    flag(relax.use_kept, kUseKept);
+    flag(relax.keep == Keep::sum, kKeepSum);
+    flag(relax.keep == Keep::zero, kKeepZero);
+    flag(relax.keep_lower, kLowerIsNear);
+    flag(!prescaled(), kFactored);
+    flag(application.transposed, kTransposed);
+    (application.transposed ? *transposed_ : forward_).relax(space_, args, relax.begin, relax.end);
+    round(application, relax.begin, relax.end);
+  }
+
+  void store(const Application &application, const MutableColumns &x) override
+  {
+    VectorArgs args = vector_args(application, x.ld);
+    if (prescaled() && application.transposed) {
+      args.diagonal   = setup_.diagonal();
+      args.transposed = true;
+    } else {
+      args.scale = application.transposed ? setup_.left() : setup_.right();
+    }
+    if (reaches_host<Space> || x.device) {
+      store_vector(space_, args, x_.data(), x.data);
+      if (!x.device) space_.fence("mcpi store");
+      return;
+    }
+    const std::size_t local = rows() * bs_;
+    make_staging(local * static_cast<std::size_t>(application.nrhs));
+    args.ld = static_cast<long long>(local);
+    store_vector(space_, args, x_.data(), staging_.data());
+    for (int r = 0; r < application.nrhs; ++r) staging_.copy_out(space_, x.data + r * x.ld, local, static_cast<std::size_t>(r) * local);
+  }
+
+  void       *vector() override { return reaches_host<Space> ? x_.data() : mirror_.data(); }
+  std::size_t entry_bytes(const Application &application) const override
+  {
+    return sizeof(T) * bs_ * static_cast<std::size_t>(application.nrhs);
+  }
+  std::size_t gathered_bytes(const Application &application) const override { return config_.bfp16_gather ? entry_bytes(application) : 0; }
+
+  void publish(const Application &application, Row begin, Row end, bool) override
+  {
+    if constexpr (!reaches_host<Space>)
+      if (begin < end) Kokkos::deep_copy(space_, mirror_part(application, begin, end), x_part(application, begin, end));
+    space_.fence("mcpi publish");
+  }
+  void accept(const Application &application, Row begin, Row end, bool) override
+  {
+    if constexpr (!reaches_host<Space>)
+      if (begin < end) Kokkos::deep_copy(space_, x_part(application, begin, end), mirror_part(application, begin, end));
+    round(application, begin, end);
+  }
+
+  std::string   problem() const override { return problem_; }
+  const Scales &scales() const override { return setup_.scales(); }
+  std::size_t   memory_bytes() const override
+  {
+    return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + setup_.bytes() + sources_.bytes() + received_.bytes() +
+           x_.bytes() + rhs_.bytes() + kept_.bytes() + gathered_.bytes() + row_of_.bytes() + staging_.bytes();
+  }
+
+private:
+  using Traits = SpaceTraits<Space>;
+  using Mirror = Kokkos::View<T *, Kokkos::SharedHostPinnedSpace>;
+  using Part   = Kokkos::View<T *, typename Space::memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+
+  bool        prescaled() const { return config_.numeric.form == PC_MCPI_FORM_PRESCALED; }
+  std::size_t rows() const { return static_cast<std::size_t>(plan_.rows); }
+  Part        part(T *data, std::size_t count) const { return Part(data, count); }
+  Part        x_part(const Application &application, Row begin, Row end) const
+  {
+    const std::size_t entry = bs_ * static_cast<std::size_t>(application.nrhs);
+    return part(x_.data() + static_cast<std::size_t>(begin) * entry, static_cast<std::size_t>(end - begin) * entry);
+  }
+  auto mirror_part(const Application &application, Row begin, Row end) const
+  {
+    const std::size_t entry = bs_ * static_cast<std::size_t>(application.nrhs);
+    return Kokkos::subview(mirror_, std::pair(static_cast<std::size_t>(begin) * entry, static_cast<std::size_t>(end) * entry));
+  }
+
+  template <class Number> Array<Space, Number> uploaded(const std::vector<Number> &from) const
+  {
+    Array<Space, Number> array;
+    array.upload(space_, from);
+    return array;
+  }
+
+  // To the stream on which the user works, where Kokkos knows such things
+  void follow(const Application &application)
+  {
+    if (application.stream == stream_) return;
+    space_.fence("mcpi other stream");
+    space_  = Traits::on(application.stream, own_);
+    stream_ = application.stream;
+  }
+
+  VectorArgs vector_args(const Application &application, std::ptrdiff_t ld) const
+  {
+    VectorArgs args{};
+    args.row_of = row_of_.data();
+    args.rows   = plan_.rows;
+    args.bs     = plan_.bs;
+    args.nrhs   = application.nrhs;
+    args.ld     = ld;
+    return args;
+  }
+
+  void make_staging(std::size_t count)
+  {
+    if (staging_.size() < count) staging_.resize(space_, count);
+  }
+
+  // The columns where the execution space reads them; ld follows
+  const double *reached(const Application &application, const ConstColumns &columns, long long &ld)
+  {
+    if (reaches_host<Space> || columns.device) return columns.data;
+    const std::size_t local = rows() * bs_;
+    make_staging(local * static_cast<std::size_t>(application.nrhs));
+    for (int r = 0; r < application.nrhs; ++r)
+      staging_.copy_in(space_, columns.data + r * columns.ld, local, static_cast<std::size_t>(r) * local);
+    ld = static_cast<long long>(local);
+    return staging_.data();
+  }
+
+  // What products read of the plan columns [begin, end)
+  void round(const Application &application, Row begin, Row end)
+  {
+    if (!config_.bfp16_gather || begin >= end) return;
+    const auto nrhs = static_cast<std::size_t>(application.nrhs);
+    round_vector(space_, x_.data(), static_cast<std::size_t>(begin) * nrhs, static_cast<std::size_t>(end) * nrhs, plan_.bs,
+                 gathered_.data());
+  }
+
+  RecordsArgs records_args() const
+  {
+    RecordsArgs args{};
+    args.from   = forward_.shape();
+    args.blocks = forward_.blocks();
+    args.slots  = forward_.slots();
+    args.count  = plan_.blocks();
+    return args;
+  }
+
+  const ColorPlan                        &plan_;
+  const BackendConfig                     config_;
+  const std::size_t                       bs_;
+  const Space                             own_;
+  Space                                   space_; // own_, or the user's stream
+  void                                   *stream_ = nullptr;
+  Operator<Space, Style>                  forward_;
+  std::unique_ptr<Operator<Space, Style>> transposed_;
+  Array<Space, Row>                       row_of_;
+  NumericSetup<Space, Style>              setup_;
+  Array<Space, T>                         x_, rhs_, kept_, gathered_;
+  Array<Space, double>                    staging_;
+  Mirror                                  mirror_;
+  Array<Space, Offset>                    sources_;
+  Array<Space, std::byte>                 received_;
+  int                                     room_ = 0;
+  std::string                             problem_;
+};
+
+template <class Space, class Style> std::unique_ptr<Backend> make_backend(const ColorPlan &plan, const BackendConfig &config)
+{
+  if (config.double_vectors) return std::make_unique<KokkosBackend<Space, Style, double>>(plan, config);
+  return std::make_unique<KokkosBackend<Space, Style, float>>(plan, config);
+}
+
+} // namespace mcpi::kokkos

@@ -1,0 +1,18 @@
+// The backend of Kokkos' default execution space.
+#include "backend/kokkos/backend.h"
+#include "backend/kokkos/setup_invert.h"
+
+namespace mcpi {
+namespace kokkos {
+
+template void invert_diagonals<Kokkos::DefaultExecutionSpace>(const Kokkos::DefaultExecutionSpace &, int, const SetupArgs &);
+
+} // namespace kokkos
+
+std::unique_ptr<Backend> make_kokkos_backend(const ColorPlan &plan, const BackendConfig &config)
+{
+  using Space = Kokkos::DefaultExecutionSpace;
+  return kokkos::make_backend<Space, kokkos::SpaceTraits<Space>::Style>(plan, config);
+}
+
+} // namespace mcpi

@@ -1,0 +1,103 @@
+#include "backend/kokkos/layout.h"
+
+#include <algorithm>
+
+namespace mcpi::kokkos {
+namespace {
+
+Shape make_shape(LayoutKind kind, const ColorPlan &plan, PCMCPIPrecision storage)
+{
+  Shape shape;
+  shape.kind    = kind;
+  shape.storage = storage;
+  shape.bs      = plan.bs;
+  shape.bits    = cuda::value_bits(storage);
+  shape.record  = record_bytes(storage, plan.bs);
+  return shape;
+}
+
+std::int32_t length(const Triangle &triangle, Row row)
+{
+  return static_cast<std::int32_t>(triangle.ptr[row + 1] - triangle.ptr[row]);
+}
+
+// One tile of the rows [begin, end), after those that are there
+void add_lane_tile(const ColorPlan &plan, Row begin, Row end, Placement &placement)
+{
+  const auto lanes = static_cast<std::size_t>(placement.shape.lanes), step_bytes = placement.shape.step_bytes();
+  LaneTile   tile{placement.bytes, begin, end - begin, 0, 0, 0};
+  tile.upper_begin = end > begin ? length(plan.lower, begin) : 0;
+  for (Row row = begin; row < end; ++row) {
+    const std::int32_t lower = length(plan.lower, row), all = lower + length(plan.upper, row);
+    placement.lane_rows.push_back({lower, all});
+    tile.steps       = std::max(tile.steps, all);
+    tile.lower_steps = std::max(tile.lower_steps, lower);
+    tile.upper_begin = std::min(tile.upper_begin, lower);
+  }
+  const std::size_t lowers = plan.lower.col.size(), first = placement.columns.size();
+  placement.columns.resize(first + static_cast<std::size_t>(tile.steps) * lanes, begin); // what fills up reads some x of the own color
+  for (Row row = begin; row < end; ++row) {
+    const auto  lane = static_cast<std::size_t>(row - begin);
+    std::size_t step = 0;
+    for (const Triangle *triangle : {&plan.lower, &plan.upper})
+      for (Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1]; ++k, ++step) {
+        const std::size_t stored                       = static_cast<std::size_t>(k) + (triangle == &plan.lower ? 0 : lowers);
+        placement.slots[stored]                        = {tile.base + step * step_bytes, 0, static_cast<std::uint32_t>(lane)};
+        placement.columns[first + step * lanes + lane] = triangle->col[static_cast<std::size_t>(k)];
+      }
+    for (; step < static_cast<std::size_t>(tile.steps); ++step) placement.columns[first + step * lanes + lane] = row;
+  }
+  placement.bytes += static_cast<std::size_t>(tile.steps) * step_bytes;
+  placement.lane_tiles.push_back(tile);
+}
+
+} // namespace
+
+Placement place_lanes(const ColorPlan &plan, PCMCPIPrecision storage, int lanes)
+{
+  Placement placement;
+  placement.shape       = make_shape(LayoutKind::lanes, plan, storage);
+  placement.shape.lanes = lanes;
+  placement.slots.resize(static_cast<std::size_t>(plan.blocks()));
+  placement.lane_rows.reserve(static_cast<std::size_t>(plan.rows));
+  placement.part_begin.push_back(0);
+  for (int color = 0; color < plan.colors; ++color)
+    for (const bool interior : {false, true}) {
+      const Row first = interior ? plan.boundary_end[color] : plan.color_begin[color],
+                last  = interior ? plan.color_begin[color + 1] : plan.boundary_end[color];
+      for (Row begin = first; begin < last; begin += lanes) add_lane_tile(plan, begin, std::min(begin + lanes, last), placement);
+      placement.part_begin.push_back(static_cast<std::uint32_t>(placement.lane_tiles.size()));
+    }
+  return placement;
+}
+
+Placement place_items(const ColorPlan &plan, PCMCPIPrecision storage, const cuda::TileLimits &limits)
+{
+  Placement placement;
+  placement.shape      = make_shape(LayoutKind::items, plan, storage);
+  placement.shape.item = cuda::item_shape(storage, plan.bs);
+  placement.items      = cuda::make_tiles(plan, placement.shape.item, limits);
+  placement.bytes      = placement.items.bytes;
+  placement.part_begin = placement.items.part_begin;
+  placement.slots.resize(static_cast<std::size_t>(plan.blocks()));
+  const std::size_t lowers = plan.lower.col.size();
+  for (const cuda::Tile &tile : placement.items.tiles) {
+    const Row     begin = static_cast<Row>(tile.row), end = begin + static_cast<Row>(tile.rows_lower >> cuda::kLowerBits);
+    std::uint32_t item = 0;
+    for (const Triangle *triangle : {&plan.lower, &plan.upper})
+      for (Offset k = triangle->ptr[begin]; k < triangle->ptr[end]; ++k, item += static_cast<std::uint32_t>(placement.shape.item.items))
+        placement.slots[static_cast<std::size_t>(k) + (triangle == &plan.lower ? 0 : lowers)] = {
+            static_cast<std::uint64_t>(tile.offset) * cuda::kPiece, cuda::stored_items(tile), item};
+  }
+  return placement;
+}
+
+Placement place_records(const ColorPlan &plan, PCMCPIPrecision storage)
+{
+  Placement placement;
+  placement.shape = make_shape(LayoutKind::records, plan, storage);
+  placement.bytes = static_cast<std::size_t>(plan.blocks()) * placement.shape.record;
+  return placement;
+}
+
+} // namespace mcpi::kokkos

@@ -1,0 +1,54 @@
+// Arrays of an execution space, and copies between them and the host's on its instance.
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace mcpi::kokkos {
+
+template <class Space> constexpr bool reaches_host = Kokkos::SpaceAccessibility<Space, Kokkos::HostSpace>::accessible;
+
+template <class Space, class T> class Array {
+public:
+  using View = Kokkos::View<T *, typename Space::memory_space>;
+
+  // Without what was there; zeros
+  void resize(const Space &space, std::size_t count)
+  {
+    view_ = View(); // first, to make room
+    view_ = View(Kokkos::view_alloc(space, "mcpi"), count);
+  }
+  void upload(const Space &space, const std::vector<T> &from)
+  {
+    resize(space, from.size());
+    copy_in(space, from.data(), from.size());
+  }
+  void copy_in(const Space &space, const T *from, std::size_t count, std::size_t at = 0)
+  {
+    if (count == 0) return;
+    Kokkos::deep_copy(space, Kokkos::subview(view_, std::pair(at, at + count)), host(from, count));
+    space.fence("mcpi upload"); // the host's array may go
+  }
+  void copy_out(const Space &space, T *to, std::size_t count, std::size_t at = 0) const
+  {
+    if (count == 0) return;
+    Kokkos::deep_copy(space, host(to, count), Kokkos::subview(view_, std::pair(at, at + count)));
+    space.fence("mcpi download");
+  }
+  void fill(const Space &space, T value) { Kokkos::deep_copy(space, view_, value); }
+
+  T          *data() const { return view_.data(); }
+  std::size_t size() const { return view_.extent(0); }
+  std::size_t bytes() const { return size() * sizeof(T); }
+
+private:
+  template <class U> static auto host(U *data, std::size_t count)
+  {
+    return Kokkos::View<U *, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(data, count);
+  }
+  View view_;
+};
+
+} // namespace mcpi::kokkos

@@ -1,0 +1,121 @@
+// From a matrix's values to stored blocks, by kernels of the execution space.
+#pragma once
+
+#include <bit>
+#include <limits>
+
+#include "backend/kokkos/operator.h"
+#include "core/scale_keeper.h"
+
+namespace mcpi::kokkos {
+
+template <class Space, class Style> class NumericSetup {
+public:
+  NumericSetup(const Space &space, const BackendConfig &config, Operator<Space, Style> &target, const ColorPlan &plan, const Row *row_of)
+      : config_(config.numeric), target_(target), plan_(plan), row_of_(row_of), square_(static_cast<std::size_t>(plan.bs) * plan.bs),
+        keeper_(config.numeric, plan.bs)
+  {
+    diagonal_.resize(space, static_cast<std::size_t>(plan.rows) * square_);
+    scales_.resize(space, 2 * static_cast<std::size_t>(plan.bs));
+    maxima_.resize(space, square_);
+    bad_.resize(space, 1);
+  }
+
+  // Collective through reduce. A device that fails keeps step with the other ranks and says so in status and problem.
+  int refresh(const Space &space, BlockRows &source, const MaxReduce &reduce, NumericStatus &status, std::string &problem)
+  {
+    const auto pass = [&](ScaleKeeper::Pass kind) {
+      try {
+        convert(space, source, kind == ScaleKeeper::Pass::store, status);
+      } catch (const std::exception &e) { // the other ranks wait in the reduction
+        problem = e.what();
+        status  = {Defect::backend, 0};
+        keeper_.maxima().assign(square_, std::numeric_limits<double>::infinity());
+      }
+    };
+    return keeper_.refresh(pass, reduce, status);
+  }
+
+  const Scales &scales() const { return keeper_.scales(); }
+  const double *diagonal() const { return diagonal_.data(); }
+  const double *left() const { return scales_.data(); }
+  const double *right() const { return scales_.data() + plan_.bs; }
+  std::size_t   bytes() const { return diagonal_.bytes() + scales_.bytes() + maxima_.bytes() + values_.bytes(); }
+
+private:
+  static constexpr std::size_t kMostBytes = 32UL << 20U; // of values at a time, unless a row has more
+
+  Offset blocks_before(Row row) const { return row + plan_.lower.ptr[row] + plan_.upper.ptr[row]; }
+
+  void convert(const Space &space, BlockRows &source, bool store, NumericStatus &status)
+  {
+    scales_.copy_in(space, scales().left.data(), scales().left.size());
+    scales_.copy_in(space, scales().right.data(), scales().right.size(), scales().left.size());
+    maxima_.fill(space, 0);
+    bad_.fill(space, ~0ULL);
+    SetupArgs args{};
+    target_.set(args);
+    args.row_of    = row_of_;
+    args.diagonal  = diagonal_.data();
+    args.left      = left();
+    args.right     = right();
+    args.maxima    = maxima_.data();
+    args.bad       = bad_.data();
+    args.prescaled = config_.form == PC_MCPI_FORM_PRESCALED;
+    args.store     = store;
+    for (Row begin = 0; begin < plan_.rows;) {
+      Row end = begin + 1;
+      while (end < plan_.rows &&
+             static_cast<std::size_t>(blocks_before(end + 1) - blocks_before(begin)) * square_ * sizeof(double) <= kMostBytes)
+        ++end;
+      args.values = read(space, source, begin, end);
+      args.begin  = begin;
+      args.end    = end;
+      args.first  = blocks_before(begin);
+      invert_diagonals<Space>(space, team_size<Space>(Style::setup_team), args);
+      target_.kernel_table().convert(space, args);
+      begin = end;
+    }
+    unsigned long long              bad = 0;
+    std::vector<unsigned long long> maxima(square_);
+    bad_.copy_out(space, &bad, 1);
+    maxima_.copy_out(space, maxima.data(), square_);
+    if (bad != ~0ULL)
+      status = {static_cast<Defect>(SetupArgs::kDefects - 1 - bad % SetupArgs::kDefects), static_cast<Row>(bad / SetupArgs::kDefects)};
+    std::transform(maxima.begin(), maxima.end(), keeper_.maxima().begin(),
+                   [](unsigned long long bits) { return std::bit_cast<double>(bits); });
+  }
+
+  // The values of these rows where the execution space reads them
+  const double *read(const Space &space, BlockRows &source, Row begin, Row end)
+  {
+    const auto count = static_cast<std::size_t>(blocks_before(end) - blocks_before(begin)) * square_;
+    space.fence("mcpi values"); // those before have been read
+    if (host_.size() < count) host_.resize(count);
+    double *out = host_.data();
+    for (Row row = begin; row < end; ++row) {
+      const double        *diagonal = nullptr;
+      const double *const *offdiag  = nullptr;
+      source.row(plan_.row_of[row], diagonal, offdiag);
+      out = std::copy_n(diagonal, square_, out);
+      for (const Triangle *triangle : {&plan_.lower, &plan_.upper})
+        for (Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1]; ++k) out = std::copy_n(offdiag[triangle->source[k]], square_, out);
+    }
+    if constexpr (reaches_host<Space>) return host_.data();
+    if (values_.size() < count) values_.resize(space, count);
+    values_.copy_in(space, host_.data(), count);
+    return values_.data();
+  }
+
+  const NumericConfig              config_;
+  Operator<Space, Style>          &target_;
+  const ColorPlan                 &plan_;
+  const Row                       *row_of_;
+  const std::size_t                square_;
+  ScaleKeeper                      keeper_;
+  std::vector<double>              host_;
+  Array<Space, double>             diagonal_, scales_, values_;
+  Array<Space, unsigned long long> maxima_, bad_;
+};
+
+} // namespace mcpi::kokkos

@@ -1,0 +1,157 @@
+// The stored blocks of a plan, and their relaxations.
+#pragma once
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "backend/backend.h"
+#include "backend/kokkos/kernels.h"
+#include "backend/kokkos/memory.h"
+
+namespace mcpi::kokkos {
+
+// items: a column for each block; lanes: for each lane of each step
+template <class Space>
+void write_columns(const Space &space, const Shape &shape, const Row *columns, std::size_t count, const Slot *slots, std::byte *blocks)
+{
+  Kokkos::parallel_for(
+      "mcpi columns", Kokkos::RangePolicy<Space>(space, 0, count), KOKKOS_LAMBDA(const std::size_t k) {
+        if (shape.kind == LayoutKind::lanes) {
+          const auto lanes                                                            = static_cast<std::size_t>(shape.lanes);
+          reinterpret_cast<Row *>(blocks + k / lanes * shape.step_bytes())[k % lanes] = columns[k];
+          return;
+        }
+        for (int part = 0; part < shape.item.items; ++part)
+          *reinterpret_cast<Row *>(blocks + slots[k].base +
+                                   cuda::item_byte(shape.item, slots[k].count, slots[k].place + static_cast<std::size_t>(part),
+                                                   shape.item.head_at())) = columns[k];
+      });
+}
+
+template <class Space, class Style> class Operator {
+public:
+  Operator(const Space &space, const ColorPlan &plan, const BackendConfig &config)
+      : plan_(plan), placement_(place(space, plan, config)),
+        kernels_(kernels<Space, Style>(config.numeric.storage, config.double_vectors, plan.bs))
+  {
+    for (int t = 0; t < 2; ++t) {
+      const Triangle &triangle = t == 0 ? plan.lower : plan.upper;
+      ptr_[t].upload(space, triangle.ptr);
+      if (shape().kind == LayoutKind::records) col_[t].upload(space, triangle.col);
+    }
+    slots_.upload(space, placement_.slots);
+    tiles_.upload(space, placement_.items.tiles);
+    ends_.upload(space, placement_.items.ends);
+    lane_tiles_.upload(space, placement_.lane_tiles);
+    lane_rows_.upload(space, placement_.lane_rows);
+    blocks_.resize(space, placement_.bytes);
+    constexpr int kNoNibbles = kNibbleShift << 4 | kNibbleShift; // what fills lanes up counts as zero
+    if (shape().kind == LayoutKind::lanes && shape().storage == PC_MCPI_PRECISION_INT4) blocks_.fill(space, std::byte{kNoNibbles});
+    set_columns(space);
+    space.fence("mcpi operator");
+    long_rows_ = placement_.items.long_rows;
+    forget_host_arrays();
+  }
+
+  void relax(const Space &space, RelaxArgs args, Row begin, Row end) const
+  {
+    if (begin == end) return;
+    args.blocks     = blocks_.data();
+    args.lane_tiles = lane_tiles_.data();
+    args.lane_rows  = lane_rows_.data();
+    args.tiles      = tiles_.data();
+    args.ends       = ends_.data();
+    for (int t = 0; t < 2; ++t) {
+      args.ptr[t] = ptr_[t].data();
+      args.col[t] = col_[t].data();
+    }
+    args.lowers    = lowers();
+    args.shape     = shape();
+    args.begin     = begin;
+    args.end       = end;
+    args.long_rows = long_rows_;
+    if (shape().kind != LayoutKind::records) {
+      const std::size_t part = part_of(begin);
+      args.first_tile        = placement_.part_begin[part];
+      args.last_tile         = placement_.part_begin[part + 1];
+    }
+    kernels_.relax(space, args);
+  }
+
+  // What the set-up writes to
+  void set(SetupArgs &args) const
+  {
+    for (int t = 0; t < 2; ++t) args.ptr[t] = ptr_[t].data();
+    args.lowers = lowers();
+    args.slots  = slots_.data();
+    args.blocks = blocks_.data();
+    args.shape  = shape();
+  }
+  const Kernels<Space> &kernel_table() const { return kernels_; }
+  const Shape          &shape() const { return placement_.shape; }
+  std::byte            *blocks() const { return blocks_.data(); }
+  const Slot           *slots() const { return slots_.data(); }
+  Offset                lowers() const { return static_cast<Offset>(plan_.lower.col.size()); }
+  std::size_t           bytes() const
+  {
+    return blocks_.bytes() + slots_.bytes() + tiles_.bytes() + ends_.bytes() + lane_tiles_.bytes() + lane_rows_.bytes() + ptr_[0].bytes() +
+           ptr_[1].bytes() + col_[0].bytes() + col_[1].bytes();
+  }
+
+private:
+  static Placement place(const Space &space, const ColorPlan &plan, const BackendConfig &config)
+  {
+    const PCMCPIPrecision storage = config.numeric.storage;
+    if (plan.bs > cuda::kMaxSmallBlock) return place_records(plan, storage);
+    if (Style::small == LayoutKind::lanes) return place_lanes(plan, storage, config.double_vectors ? kLanes<double> : kLanes<float>);
+    const ItemLaunch launch = item_launch(storage, config.double_vectors, plan.bs);
+    return place_items(plan, storage,
+                       {launch.by_row ? launch.threads : cuda::tile_rows(launch.threads, plan.bs), launch.threads, launch.capacity(),
+                        launch.capacity(), launch.resident, SpaceTraits<Space>::processors(space)});
+  }
+
+  // Into the heads of items and the steps of lanes
+  void set_columns(const Space &space)
+  {
+    std::vector<Row> columns;
+    if (shape().kind == LayoutKind::items) {
+      columns = plan_.lower.col;
+      columns.insert(columns.end(), plan_.upper.col.begin(), plan_.upper.col.end());
+    } else {
+      columns.swap(placement_.columns);
+    }
+    if (columns.empty() || shape().kind == LayoutKind::records) return;
+    Array<Space, Row> array;
+    array.upload(space, columns);
+    write_columns(space, shape(), array.data(), columns.size(), slots_.data(), blocks_.data());
+    space.fence("mcpi columns");
+  }
+  void forget_host_arrays()
+  {
+    std::vector<Slot>().swap(placement_.slots);
+    std::vector<LaneTile>().swap(placement_.lane_tiles);
+    std::vector<LaneRow>().swap(placement_.lane_rows);
+    placement_.items = {};
+  }
+  std::size_t part_of(Row begin) const
+  {
+    const auto color    = std::upper_bound(plan_.color_begin.begin(), plan_.color_begin.end(), begin) - plan_.color_begin.begin() - 1;
+    const bool interior = begin >= plan_.boundary_end[static_cast<std::size_t>(color)];
+    return static_cast<std::size_t>(2 * color + (interior ? 1 : 0));
+  }
+
+  const ColorPlan            &plan_;
+  Placement                   placement_;
+  bool                        long_rows_ = false;
+  const Kernels<Space>        kernels_;
+  Array<Space, std::byte>     blocks_;
+  Array<Space, Slot>          slots_;
+  Array<Space, cuda::Tile>    tiles_;
+  Array<Space, cuda::RowEnds> ends_;
+  Array<Space, LaneTile>      lane_tiles_;
+  Array<Space, LaneRow>       lane_rows_;
+  Array<Space, Offset>        ptr_[2];
+  Array<Space, Row>           col_[2];
+};
+
+} // namespace mcpi::kokkos

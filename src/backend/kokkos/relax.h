@@ -1,0 +1,89 @@
+// What a relaxation is told, and what every one does with a row's sums.
+#pragma once
+
+#include "backend/kokkos/numbers.h"
+
+namespace mcpi::kokkos {
+
+enum RelaxFlag : unsigned {
+  kLower       = 1,
+  kUpper       = 2,
+  kFromZero    = 4,
+  kUseKept     = 8,
+  kKeepSum     = 16,
+  kKeepZero    = 32,
+  kLowerIsNear = 64,
+  kFactored    = 128,
+  kTransposed  = 256,
+};
+
+// Below 512 bytes: larger ones make Kokkos' launches wait for each other on CUDA.
+struct RelaxArgs {
+  void                *x;
+  const void          *read; // what products read: x, or its rounded copy
+  const void          *rhs;
+  void                *kept;
+  const double        *diagonal; // inverse blocks, column-major, in plan order
+  const std::byte     *blocks;
+  const LaneTile      *lane_tiles;
+  const LaneRow       *lane_rows;
+  const cuda::Tile    *tiles;
+  const cuda::RowEnds *ends;
+  const Offset        *ptr[2]; // records: lower and upper triangle
+  const Row           *col[2];
+  Offset               lowers; // blocks of the lower triangle
+  double               alpha, omega;
+  Shape                shape;
+  Row                  begin, end;
+  std::uint32_t        first_tile, last_tile;
+  int                  nrhs;
+  bool                 long_rows; // items: some row has more than a team takes at a time
+  unsigned             flags;
+};
+static_assert(sizeof(RelaxArgs) < 400);
+
+// Relaxes the tiles, or for records the rows, of args.
+template <class Space> using RelaxFn = void (*)(const Space &, const RelaxArgs &);
+
+template <class Space, PCMCPIPrecision storage, class T, int bs> void      relax_lanes(const Space &space, const RelaxArgs &args);
+template <class Space, PCMCPIPrecision storage, class T, int bs> void      relax_items(const Space &space, const RelaxArgs &args);
+template <class Space, class Style, PCMCPIPrecision storage, class T> void relax_records(const Space &space, const RelaxArgs &args);
+
+// Sums of one component of one row over the two triangles
+template <class T> struct TriangleSums {
+  T lower = 0, upper = 0;
+};
+
+// The row's residual; keeps what is to be kept. at: the component's place in the vectors.
+template <class T> KOKKOS_FORCEINLINE_FUNCTION T residual(const RelaxArgs &args, T rhs, TriangleSums<T> sums, std::size_t at)
+{
+  const bool lower_near = args.flags & kLowerIsNear;
+  const T    near_sum = lower_near ? sums.lower : sums.upper, far_sum = lower_near ? sums.upper : sums.lower;
+  T         *kept = static_cast<T *>(args.kept);
+  T          sum  = near_sum + far_sum;
+  if (args.flags & kUseKept) sum += kept[at];
+  if (args.flags & kKeepSum) kept[at] = near_sum;
+  if (args.flags & kKeepZero) kept[at] = T(0);
+  return rhs - static_cast<T>(args.alpha) * sum;
+}
+
+// Component i of the inverse diagonal block of a row, or of its transpose, times v
+template <class V>
+KOKKOS_FORCEINLINE_FUNCTION double apply_diagonal(const double *diagonal, Row row, int bs, int i, bool transposed, const V &v)
+{
+  const double *block = diagonal + static_cast<std::size_t>(row) * static_cast<std::size_t>(bs * bs) + (transposed ? i * bs : i);
+  const int     step  = transposed ? 1 : bs;
+  double        sum   = 0.0;
+  for (int j = 0; j < bs; ++j) sum += block[j * step] * static_cast<double>(v[j]);
+  return sum;
+}
+
+template <class T> KOKKOS_FORCEINLINE_FUNCTION void relax_component(const RelaxArgs &args, T update, std::size_t at)
+{
+  T      *x     = static_cast<T *>(args.x) + at;
+  const T omega = static_cast<T>(args.omega);
+  if (omega != T(1)) update = args.flags & kFromZero ? omega * update : (T(1) - omega) * *x + omega * update;
+  *x = update;
+}
+
+} // namespace mcpi::kokkos

@@ -1,0 +1,361 @@
+// Relaxation with small blocks on a device: a team of threads takes a tile of whole rows, each thread some items, then each a row or a component of one.
+#pragma once
+
+#include "backend/kokkos/relax.h"
+
+namespace mcpi::kokkos {
+
+// Part of a row's items in a chunk of the tile's
+struct Span {
+  int first, size;
+};
+
+// Of the items [begin, end) those in [from, from + count), as places in the chunk
+KOKKOS_FORCEINLINE_FUNCTION Span span_in(int begin, int end, int from, int count)
+{
+  const int first = begin > from ? begin : from, last = end < from + count ? end : from + count;
+  return {first - from, last > first ? last - first : 0};
+}
+
+template <class Space, PCMCPIPrecision storage, int bs> struct Item {
+  static constexpr cuda::ItemShape shape = cuda::item_shape(storage, bs);
+  static constexpr int             words = shape.bytes / 4;
+  std::uint32_t                    word[words];
+
+  // Item k of a tile of count stored items. The column comes first: what it leads to is loaded while the numbers are still on their way.
+  KOKKOS_FORCEINLINE_FUNCTION void load(const std::byte *tile, std::uint32_t count, std::uint32_t k)
+  {
+    using Traits            = SpaceTraits<Space>;
+    constexpr int    pieces = shape.pieces();
+    const Words4    *piece  = reinterpret_cast<const Words4 *>(tile) + k;
+    const std::byte *rest   = tile + static_cast<std::size_t>(pieces) * cuda::kPiece * count;
+    if constexpr ((shape.bytes & 4) != 0) {
+      const std::byte *last = rest + ((shape.bytes & 8) != 0 ? static_cast<std::size_t>(8) * count : 0);
+      word[words - 1]       = Traits::load_once(reinterpret_cast<const std::uint32_t *>(last) + k);
+    }
+    if constexpr ((shape.bytes & 8) != 0) {
+      const Words2 w = Traits::load_once(reinterpret_cast<const Words2 *>(rest) + k);
+      MCPI_UNROLL
+      for (int n = 0; n < 2; ++n) word[4 * pieces + n] = w.v[n];
+    }
+    MCPI_UNROLL
+    for (int q = pieces - 1; q >= 0; --q) {
+      const Words4 w = Traits::load_once(piece + static_cast<std::size_t>(q) * count);
+      MCPI_UNROLL
+      for (int n = 0; n < 4; ++n) word[4 * q + n] = w.v[n];
+    }
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Row column() const { return static_cast<Row>(word[words - 1]); }
+  KOKKOS_FORCEINLINE_FUNCTION int exponent() const
+  {
+    constexpr int at = shape.numbers;
+    return static_cast<std::int8_t>(word[at / 4] >> (8 * (at % 4)));
+  }
+  // sum[i] = over its columns j of number(i, j) * x[j]
+  template <class T> KOKKOS_FORCEINLINE_FUNCTION void multiply(const T (&x)[shape.columns], T (&sum)[bs]) const
+  {
+    MCPI_UNROLL
+    for (int i = 0; i < bs; ++i) sum[i] = 0;
+    MCPI_UNROLL
+    for (int j = 0; j < shape.columns; ++j) {
+      MCPI_UNROLL
+      for (int i = 0; i < bs; ++i) sum[i] += number<storage, T>(word, j * bs + i) * x[j];
+    }
+    if constexpr (cuda::has_exponent(storage)) {
+      const T scale = power_of_two<T>(exponent());
+      MCPI_UNROLL
+      for (int i = 0; i < bs; ++i) sum[i] *= scale;
+    }
+  }
+};
+
+// The items' products on their way to the rows' sums in a team's scratch memory: each component by itself, so that threads with the components of a row
+// read different banks; where threads sum whole rows, four components at once.
+template <class T, int bs, int capacity, bool by_row> struct Parts {
+  static constexpr int         quads  = by_row ? bs / 4 : 0;
+  static constexpr int         stride = by_row ? capacity : capacity + 1;
+  static constexpr std::size_t bytes  = (static_cast<std::size_t>(bs) * stride * sizeof(T) + 15) / 16 * 16;
+  struct alignas(4 * sizeof(T)) Four {
+    T v[4];
+  };
+
+  T *value;
+
+  KOKKOS_FORCEINLINE_FUNCTION void store(int k, const T (&y)[bs]) const
+  {
+    MCPI_UNROLL
+    for (int q = 0; q < quads; ++q) four(q)[k] = {y[4 * q], y[4 * q + 1], y[4 * q + 2], y[4 * q + 3]};
+    MCPI_UNROLL
+    for (int i = 4 * quads; i < bs; ++i) value[i * stride + k] = y[i];
+  }
+  // Adds component i of both triangles in order, side by side: their loads do not wait for each other.
+  KOKKOS_FORCEINLINE_FUNCTION void add(Span lower, Span upper, int i, TriangleSums<T> (&sums)[1]) const
+  {
+    const T  *low = value + i * stride + lower.first, *up = value + i * stride + upper.first;
+    const int size = lower.size > upper.size ? lower.size : upper.size;
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+#pragma unroll 4
+#endif
+    for (int k = 0; k < size; ++k) {
+      if (k < lower.size) sums[0].lower += low[k];
+      if (k < upper.size) sums[0].upper += up[k];
+    }
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void add(Span lower, Span upper, TriangleSums<T> (&sums)[bs]) const
+  {
+    for (int k = lower.first; k < lower.first + lower.size; ++k) add_all(k, [&](int i) -> T & { return sums[i].lower; });
+    for (int k = upper.first; k < upper.first + upper.size; ++k) add_all(k, [&](int i) -> T & { return sums[i].upper; });
+  }
+
+private:
+  KOKKOS_FORCEINLINE_FUNCTION Four *four(int q) const
+  {
+    return reinterpret_cast<Four *>(value + 4 * q * stride);
+  }
+  template <class Sum> KOKKOS_FORCEINLINE_FUNCTION void add_all(int k, const Sum &sum) const
+  {
+    MCPI_UNROLL
+    for (int q = 0; q < quads; ++q) {
+      const Four f = four(q)[k];
+      MCPI_UNROLL
+      for (int n = 0; n < 4; ++n) sum(4 * q + n) += f.v[n];
+    }
+    MCPI_UNROLL
+    for (int i = 4 * quads; i < bs; ++i) sum(i) += value[i * stride + k];
+  }
+};
+
+// simple: what most sweeps are, in fewer registers: one right-hand side, the prescaled form, no row with more items than a team takes at a time
+template <class Space, PCMCPIPrecision storage, class T, int bs, bool simple> struct RelaxItems {
+  static constexpr ItemLaunch launch   = item_launch(storage, sizeof(T) == sizeof(double), bs);
+  static constexpr int        threads  = team_size<Space>(launch.threads);
+  static constexpr int        capacity = launch.capacity(), each = capacity / threads;
+  static constexpr bool       by_row = launch.by_row;
+  static constexpr int        own    = by_row ? bs : 1; // components that a thread sums
+  using MyItem                       = Item<Space, storage, bs>;
+  using MyParts                      = Parts<T, bs, capacity, by_row>;
+  using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<threads, simple && SpaceTraits<Space>::teams ? launch.resident : 1>>;
+  using Member = typename Policy::member_type;
+  // products, sums of a row that has more items than a team takes at a time, and residuals of the factored form
+  static KOKKOS_FUNCTION std::size_t scratch_bytes(unsigned flags)
+  {
+    return MyParts::bytes + 2 * bs * sizeof(T) + (flags & kFactored ? static_cast<std::size_t>(capacity) * bs * sizeof(T) : 0) + 16;
+  }
+
+  RelaxArgs args;
+
+  // What a team knows of its tile
+  struct Tile {
+    const std::byte *blocks;
+    Row              row;
+    int              rows, lower, upper, stored, begin, end; // items, those that are read
+  };
+
+  KOKKOS_FUNCTION void operator()(const Member &team) const
+  {
+    const cuda::Tile head = args.tiles[args.first_tile + static_cast<std::uint32_t>(team.league_rank())];
+    Tile             tile;
+    tile.blocks           = args.blocks + static_cast<std::size_t>(head.offset) * cuda::kPiece;
+    tile.row              = static_cast<Row>(head.row);
+    tile.rows             = static_cast<int>(head.rows_lower >> cuda::kLowerBits);
+    tile.lower            = static_cast<int>(head.rows_lower & cuda::kLowerMask);
+    tile.upper            = static_cast<int>(head.upper);
+    tile.stored           = static_cast<int>(cuda::stored_items(head));
+    tile.begin            = args.flags & kLower ? 0 : tile.lower;
+    tile.end              = args.flags & kUpper ? tile.lower + tile.upper : tile.lower;
+    T            *scratch = static_cast<T *>(team.team_scratch(0).get_shmem_aligned(scratch_bytes(args.flags) - 16, 16));
+    const MyParts parts{scratch};
+    T            *long_sums = scratch + MyParts::bytes / sizeof(T), *residuals = long_sums + 2 * bs;
+    if (simple || tile.end - tile.begin <= capacity)
+      relax_tile(team, tile, parts, residuals);
+    else if constexpr (!simple)
+      relax_long_row(team, tile, parts, long_sums, residuals);
+  }
+
+private:
+  KOKKOS_FORCEINLINE_FUNCTION std::size_t nrhs() const { return simple ? 1 : static_cast<std::size_t>(args.nrhs); }
+  KOKKOS_FORCEINLINE_FUNCTION bool        factored() const { return !simple && (args.flags & kFactored); }
+
+  KOKKOS_FORCEINLINE_FUNCTION void load(const Member &team, const Tile &tile, int chunk, MyItem (&item)[each]) const
+  {
+    MCPI_UNROLL
+    for (int u = 0; u < each; ++u)
+      if (const int k = chunk + team.team_rank() + u * threads; k < tile.end)
+        item[u].load(tile.blocks, static_cast<std::uint32_t>(tile.stored), static_cast<std::uint32_t>(k));
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION void multiply(const Member &team, const Tile &tile, int chunk, int r, const MyItem (&item)[each],
+                                            const MyParts &parts) const
+  {
+    constexpr int columns = MyItem::shape.columns, items = MyItem::shape.items;
+    T             x[each][columns];
+    MCPI_UNROLL
+    for (int u = 0; u < each; ++u)
+      if (const int k = chunk + team.team_rank() + u * threads; k < tile.end) {
+        const int first = items > 1 ? k % items * columns : 0;
+        const T  *from  = static_cast<const T *>(args.read) +
+                        (static_cast<std::size_t>(item[u].column()) * nrhs() + static_cast<std::size_t>(r)) * bs + first;
+        MCPI_UNROLL
+        for (int j = 0; j < columns; ++j) {
+          x[u][j] = 0;
+          if (items * columns == bs || first + j < bs) x[u][j] = from[j];
+        }
+      }
+    MCPI_UNROLL
+    for (int u = 0; u < each; ++u)
+      if (chunk + team.team_rank() + u * threads < tile.end) {
+        T product[bs];
+        item[u].multiply(x[u], product);
+        parts.store(team.team_rank() + u * threads, product);
+      }
+  }
+
+  // Where a row's items of both triangles lie in a chunk
+  KOKKOS_FORCEINLINE_FUNCTION void spans(const Tile &tile, int my_row, int chunk, Span &lower, Span &upper) const
+  {
+    int low_from = 0, up_from = 0, low_to = tile.lower, up_to = tile.upper;
+    if (tile.rows > 1) {
+      const cuda::RowEnds *ends = args.ends + tile.row + my_row;
+      low_to                    = ends[0].lower;
+      up_to                     = ends[0].upper;
+      if (my_row > 0) {
+        low_from = ends[-1].lower;
+        up_from  = ends[-1].upper;
+      }
+    }
+    lower = span_in(low_from, low_to, chunk, capacity);
+    upper = span_in(tile.lower + up_from, tile.lower + up_to, chunk, capacity);
+    if (!(args.flags & kLower)) lower.size = 0; // a triangle that is not read has no items here
+    if (!(args.flags & kUpper)) upper.size = 0;
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION std::size_t place(Row row, int r) const
+  {
+    return (static_cast<std::size_t>(row) * nrhs() + static_cast<std::size_t>(r)) * bs;
+  }
+
+  // All items of the tile at once, for one right-hand side after the other
+  KOKKOS_FORCEINLINE_FUNCTION void relax_tile(const Member &team, const Tile &tile, const MyParts &parts, T *residuals) const
+  {
+    constexpr int components = by_row ? 1 : bs;
+    MyItem        item[each];
+    load(team, tile, tile.begin, item);
+    const int mine = team.team_rank(), tasks = tile.rows * components; // the first of a thread's tasks is prepared while the blocks come
+    T         rhs[own] = {};
+    Span      lower{}, upper{};
+    if (mine < tasks) {
+      spans(tile, mine / components, tile.begin, lower, upper);
+      load_rhs(tile, mine, 0, rhs);
+    }
+    for (int r = 0; r < static_cast<int>(nrhs()); ++r) {
+      if (r > 0) team.team_barrier(); // the parts before have been summed
+      multiply(team, tile, tile.begin, r, item, parts);
+      team.team_barrier();
+      for (int task = mine; task < tasks; task += threads) {
+        if (task != mine || (r > 0 && tasks > threads)) spans(tile, task / components, tile.begin, lower, upper);
+        if (task != mine || r > 0) load_rhs(tile, task, r, rhs);
+        TriangleSums<T> sums[own];
+        if constexpr (by_row)
+          parts.add(lower, upper, sums);
+        else
+          parts.add(lower, upper, task % bs, sums);
+        finish(tile, task, r, rhs, sums, residuals);
+        if constexpr (simple && SpaceTraits<Space>::teams) break; // a tile has no more rows than the team has threads for them
+      }
+      if (factored()) {
+        team.team_barrier();
+        apply_diagonals(team, tile, r, residuals);
+      }
+    }
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION void load_rhs(const Tile &tile, int task, int r, T (&rhs)[own]) const
+  {
+    const T *from = static_cast<const T *>(args.rhs) + place(tile.row + (by_row ? task : task / bs), r) + (by_row ? 0 : task % bs);
+    MCPI_UNROLL
+    for (int c = 0; c < own; ++c) rhs[c] = from[c];
+  }
+
+  // Of a row, or of one of its components: x, or in the factored form its residual
+  KOKKOS_FORCEINLINE_FUNCTION void finish(const Tile &tile, int task, int r, const T (&rhs)[own], const TriangleSums<T> (&sums)[own],
+                                          T *residuals) const
+  {
+    const int         my_row = by_row ? task : task / bs, i = by_row ? 0 : task % bs;
+    const std::size_t at = place(tile.row + my_row, r) + static_cast<std::size_t>(i);
+    MCPI_UNROLL
+    for (int c = 0; c < own; ++c) {
+      const T value = residual<T>(args, rhs[c], sums[c], at + static_cast<std::size_t>(c));
+      if (factored())
+        residuals[my_row * bs + i + c] = value;
+      else
+        relax_component<T>(args, value, at + static_cast<std::size_t>(c));
+    }
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION void apply_diagonals(const Member &team, const Tile &tile, int r, const T *residuals) const
+  {
+    for (int task = team.team_rank(); task < tile.rows * bs; task += threads) {
+      const Row row = tile.row + task / bs;
+      relax_component<T>(
+          args, static_cast<T>(apply_diagonal(args.diagonal, row, bs, task % bs, args.flags & kTransposed, residuals + task / bs * bs)),
+          place(row, r) + static_cast<std::size_t>(task % bs));
+    }
+  }
+
+  // A tile of one row with more items than the team takes at a time
+  KOKKOS_FORCEINLINE_FUNCTION void relax_long_row(const Member &team, const Tile &tile, const MyParts &parts, T *sums, T *residuals) const
+  {
+    for (int r = 0; r < static_cast<int>(nrhs()); ++r) {
+      for (int n = team.team_rank(); n < 2 * bs; n += threads) sums[n] = 0;
+      for (int chunk = tile.begin; chunk < tile.end; chunk += capacity) {
+        MyItem item[each];
+        load(team, tile, chunk, item);
+        multiply(team, tile, chunk, r, item, parts);
+        team.team_barrier();
+        for (int i = team.team_rank(); i < bs; i += threads) {
+          Span lower, upper;
+          spans(tile, 0, chunk, lower, upper);
+          for (int k = 0; k < lower.size; ++k) sums[i] += part(parts, i, lower.first + k);
+          for (int k = 0; k < upper.size; ++k) sums[bs + i] += part(parts, i, upper.first + k);
+        }
+        team.team_barrier();
+      }
+      const T *rhs = static_cast<const T *>(args.rhs) + place(tile.row, r);
+      for (int i = team.team_rank(); i < bs; i += threads) {
+        const std::size_t at    = place(tile.row, r) + static_cast<std::size_t>(i);
+        const T           value = residual<T>(args, rhs[i], {sums[i], sums[bs + i]}, at);
+        if (factored())
+          residuals[i] = value;
+        else
+          relax_component<T>(args, value, at);
+      }
+      team.team_barrier();
+      if (factored()) {
+        apply_diagonals(team, tile, r, residuals);
+        team.team_barrier();
+      }
+    }
+  }
+  static KOKKOS_FORCEINLINE_FUNCTION T part(const MyParts &parts, int i, int k)
+  {
+    const int quad = i / 4;
+    return quad < MyParts::quads ? parts.value[4 * (quad * MyParts::stride + k) + i % 4] : parts.value[i * MyParts::stride + k];
+  }
+};
+
+template <class Kernel, class Space> void launch_items(const Space &space, const RelaxArgs &args)
+{
+  typename Kernel::Policy policy(space, static_cast<int>(args.last_tile - args.first_tile), Kernel::threads);
+  policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes(args.flags))));
+  Kokkos::parallel_for("mcpi relax", policy, Kernel{args});
+}
+
+template <class Space, PCMCPIPrecision storage, class T, int bs> void relax_items(const Space &space, const RelaxArgs &args)
+{
+  if constexpr (sizeof(T) == sizeof(float))
+    if (args.nrhs == 1 && !args.long_rows && !(args.flags & kFactored))
+      return launch_items<RelaxItems<Space, storage, T, bs, true>>(space, args);
+  launch_items<RelaxItems<Space, storage, T, bs, false>>(space, args);
+}
+
+} // namespace mcpi::kokkos

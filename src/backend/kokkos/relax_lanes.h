@@ -1,0 +1,93 @@
+// Relaxation with small blocks on a CPU: SIMD across the rows of a tile.
+#pragma once
+
+#include "backend/kokkos/lanes.h"
+#include "backend/kokkos/relax.h"
+
+namespace mcpi::kokkos {
+
+template <PCMCPIPrecision storage, class T, int bs> struct RelaxLanes {
+  static constexpr int lanes = kLanes<T>;
+  using Sums                 = T[bs][lanes];
+
+  RelaxArgs args;
+
+  KOKKOS_FUNCTION void operator()(const std::uint32_t t) const
+  {
+    const LaneTile &tile  = args.lane_tiles[t];
+    const bool      lower = args.flags & kLower, upper = args.flags & kUpper, apart = args.flags & kKeepSum;
+    for (int r = 0; r < args.nrhs; ++r) {
+      Sums low = {}, up = {};
+      if (lower && upper && !apart) {
+        products<false>(tile, 0, tile.steps, true, r, low);
+      } else {
+        if (lower) products<true>(tile, 0, tile.lower_steps, true, r, low);
+        if (upper) products<true>(tile, tile.upper_begin, tile.steps, false, r, up);
+      }
+      update(tile, r, low, up);
+    }
+  }
+
+private:
+  // Sums over the steps [from, to). masked: only the blocks of one triangle count
+  template <bool masked> KOKKOS_FUNCTION void products(const LaneTile &tile, int from, int to, bool lower, int r, Sums &sums) const
+  {
+    const std::size_t entry = static_cast<std::size_t>(args.nrhs) * bs, step_bytes = args.shape.step_bytes();
+    const T          *x = static_cast<const T *>(args.read) + static_cast<std::size_t>(r) * bs;
+    int               first[lanes], last[lanes];
+    for (int l = 0; masked && l < lanes; ++l) {
+      const LaneRow row = args.lane_rows[tile.row + (l < tile.rows ? l : 0)];
+      first[l]          = lower ? 0 : row.lower;
+      last[l]           = l < tile.rows ? (lower ? row.lower : row.all) : 0;
+    }
+    Lanes<T>         sum[bs];
+    const std::byte *step = args.blocks + tile.base + static_cast<std::size_t>(from) * step_bytes;
+    for (int k = from; k < to; ++k, step += step_bytes) {
+      const Row       *column  = reinterpret_cast<const Row *>(step);
+      const auto      *power   = reinterpret_cast<const std::int8_t *>(step + lanes * sizeof(Row));
+      const std::byte *numbers = step + args.shape.step_numbers();
+      const T         *at[lanes];
+      for (int l = 0; l < lanes; ++l) at[l] = x + static_cast<std::size_t>(column[l]) * entry;
+#pragma GCC unroll 8
+      for (int j = 0; j < bs; ++j) {
+        const Lanes<T> xj = gathered<T>([&](int l) {
+          T v = at[l][j];
+          if constexpr (masked) v = k >= first[l] && k < last[l] ? v : T(0);
+          if constexpr (cuda::has_exponent(storage)) v *= power_of_two<T>(power[l]);
+          return v;
+        });
+#pragma GCC unroll 8
+        for (int i = 0; i < bs; ++i) multiply_add(sum[i], stored_numbers<storage, T>(numbers, j * bs + i), xj);
+      }
+    }
+    for (int i = 0; i < bs; ++i) std::memcpy(sums[i], &sum[i], sizeof(sum[i]));
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION void update(const LaneTile &tile, int r, const Sums &low, const Sums &up) const
+  {
+    const T *rhs = static_cast<const T *>(args.rhs);
+    T        value[lanes * bs]; // by rows
+    for (int l = 0; l < tile.rows; ++l) {
+      const std::size_t first =
+          (static_cast<std::size_t>(tile.row + l) * static_cast<std::size_t>(args.nrhs) + static_cast<std::size_t>(r)) * bs;
+      for (int i = 0; i < bs; ++i)
+        value[l * bs + i] =
+            residual<T>(args, rhs[first + static_cast<std::size_t>(i)], {low[i][l], up[i][l]}, first + static_cast<std::size_t>(i));
+      if (args.flags & kFactored) {
+        T v[bs];
+        for (int i = 0; i < bs; ++i)
+          v[i] = static_cast<T>(apply_diagonal(args.diagonal, tile.row + l, bs, i, args.flags & kTransposed, value + l * bs));
+        for (int i = 0; i < bs; ++i) value[l * bs + i] = v[i];
+      }
+      for (int i = 0; i < bs; ++i) relax_component<T>(args, value[l * bs + i], first + static_cast<std::size_t>(i));
+    }
+  }
+};
+
+template <class Space, PCMCPIPrecision storage, class T, int bs> void relax_lanes(const Space &space, const RelaxArgs &args)
+{
+  using Policy = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::uint32_t>>;
+  Kokkos::parallel_for("mcpi relax", Policy(space, args.first_tile, args.last_tile), RelaxLanes<storage, T, bs>{args});
+}
+
+} // namespace mcpi::kokkos

@@ -1,0 +1,142 @@
+// The table of what differs between execution spaces. All that only one kind of device understands stands here and nowhere else.
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+#include <cstdint>
+
+#include "backend/kokkos/layout.h"
+
+// Before loops whose indices must be constants, so that arrays of a device's thread are registers. A host's are memory anyway.
+#if defined(__CUDACC__) || defined(__clang__)
+#define MCPI_UNROLL _Pragma("unroll")
+#else
+#define MCPI_UNROLL
+#endif
+
+namespace mcpi::kokkos {
+
+struct alignas(16) Words4 {
+  std::uint32_t v[4];
+};
+struct alignas(8) Words2 {
+  std::uint32_t v[2];
+};
+
+// How relaxation with small blocks in items is launched: a team of threads with so many items each, and how many teams a processor of the device is to
+// hold at once. A team of a host's space is one thread, which takes all of a team's items.
+struct ItemLaunch {
+  int  threads, each, resident;
+  bool by_row; // a thread sums all components of a row: fewer instructions, where that leaves enough loads in flight
+
+  constexpr int capacity() const { return threads * each; }
+};
+// Measured with the CUDA backend on an H200, whose kernels hold the same bytes
+constexpr ItemLaunch item_launch(PCMCPIPrecision storage, bool double_vectors, int bs)
+{
+  const int  bytes    = cuda::item_shape(storage, bs).bytes;
+  const bool by_row   = !double_vectors && (storage != PC_MCPI_PRECISION_FP32 || bs <= 3);
+  const int  few      = bytes > 60 ? 1 : bytes > 32 ? 2 : 3;
+  const int  each     = by_row ? (bytes <= 16 ? 4 : few) : bytes <= 12 ? 3 : few < 2 ? few : 2;
+  const int  row      = bytes > 104 ? 6 : bytes > 32 ? (14 - bs < 10 ? 14 - bs : 10) : bs > 5 ? 10 : 12;
+  const int  resident = double_vectors ? 1 : by_row ? row : bytes > 104 ? 6 : bytes > 60 ? 10 : bytes > 32 ? 9 : 8;
+  return {bytes > 60 || !by_row ? 128 : 96, each, resident, by_row};
+}
+
+// CPUs: SIMD over the rows of a tile of small blocks, and over components of larger ones
+template <class T> constexpr int kLanes = static_cast<int>(64 / sizeof(T));
+struct CpuStyle {
+  static constexpr LayoutKind small      = LayoutKind::lanes;
+  static constexpr int        large_team = 1, large_run = 16; // threads for a row of large blocks, components of each
+  static constexpr int        setup_team = 1;
+};
+// Devices: a thread for each block, whose pieces lie side by side. Host spaces can take it, too: slow, but a test of all of it
+struct DeviceStyle {
+  static constexpr LayoutKind small      = LayoutKind::items;
+  static constexpr int        large_team = 128, large_run = 1;
+  static constexpr int        setup_team = 32;
+};
+
+template <class Space> struct SpaceTraits {
+  using Style                       = CpuStyle;
+  static constexpr bool teams       = false; // of more than one thread
+  static constexpr bool cuda_memory = false;
+
+  static Space                                             instance() { return Space(); }
+  static Space                                             on(void                                             */*stream*/, const Space &own) { return own; }
+  static int                                               processors(const Space &) { return 1; }
+  static int                                               current_device() { return -1; }
+  template <class Word> static KOKKOS_INLINE_FUNCTION Word load_once(const Word *from) { return *from; }
+};
+
+template <class Space> struct DeviceTraits {
+  using Style                       = DeviceStyle;
+  static constexpr bool teams       = true;
+  static constexpr bool cuda_memory = false;
+
+  static Space instance() { return Kokkos::Experimental::partition_space(Space(), 1)[0]; }
+  static int   processors(const Space &space) { return space.concurrency() / 1024 > 0 ? space.concurrency() / 1024 : 1; }
+  static int   current_device() { return -1; } // Kokkos' choice
+  template <class Word> static KOKKOS_INLINE_FUNCTION Word load_once(const Word *from) { return *from; }
+};
+
+template <class Space> constexpr int team_size(int wanted)
+{
+  return SpaceTraits<Space>::teams ? wanted : 1;
+}
+
+#if defined(KOKKOS_ENABLE_CUDA)
+template <> struct SpaceTraits<Kokkos::Cuda> : DeviceTraits<Kokkos::Cuda> {
+  static constexpr bool cuda_memory = true;
+  // Own streams wait for the legacy stream, and it for them; for another stream of the user's we work on it.
+  static Kokkos::Cuda on(void *stream, const Kokkos::Cuda &own) { return stream ? Kokkos::Cuda(static_cast<cudaStream_t>(stream)) : own; }
+  static int          processors(const Kokkos::Cuda &space) { return space.cuda_device_prop().multiProcessorCount; }
+  static int          current_device()
+  {
+    int device = -1;
+    return cudaGetDevice(&device) == cudaSuccess ? device : -1;
+  }
+  // Blocks, which are read once, shall not push x out of the first-level cache.
+  static KOKKOS_INLINE_FUNCTION Words4 load_once(const Words4 *from)
+  {
+    Words4 w;
+    KOKKOS_IF_ON_DEVICE((asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                             : "=r"(w.v[0]), "=r"(w.v[1]), "=r"(w.v[2]), "=r"(w.v[3])
+                             : "l"(from));))
+    KOKKOS_IF_ON_HOST((w = *from;))
+    return w;
+  }
+  static KOKKOS_INLINE_FUNCTION Words2 load_once(const Words2 *from)
+  {
+    Words2 w;
+    KOKKOS_IF_ON_DEVICE((asm("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];" : "=r"(w.v[0]), "=r"(w.v[1]) : "l"(from));))
+    KOKKOS_IF_ON_HOST((w = *from;))
+    return w;
+  }
+  static KOKKOS_INLINE_FUNCTION std::uint32_t load_once(const std::uint32_t *from)
+  {
+    std::uint32_t w;
+    KOKKOS_IF_ON_DEVICE((asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(w) : "l"(from));))
+    KOKKOS_IF_ON_HOST((w = *from;))
+    return w;
+  }
+};
+#endif
+#if defined(KOKKOS_ENABLE_HIP)
+template <> struct SpaceTraits<Kokkos::HIP> : DeviceTraits<Kokkos::HIP> {
+  static Kokkos::HIP on(void *stream, const Kokkos::HIP &own) { return stream ? Kokkos::HIP(static_cast<hipStream_t>(stream)) : own; }
+  static int         processors(const Kokkos::HIP &space) { return space.hip_device_prop().multiProcessorCount; }
+  static int         current_device()
+  {
+    int device = -1;
+    return hipGetDevice(&device) == hipSuccess ? device : -1;
+  }
+};
+#endif
+#if defined(KOKKOS_ENABLE_SYCL)
+template <> struct SpaceTraits<Kokkos::SYCL> : DeviceTraits<Kokkos::SYCL> {
+  static Kokkos::SYCL on(void *stream, const Kokkos::SYCL &own) { return stream ? Kokkos::SYCL(*static_cast<sycl::queue *>(stream)) : own; }
+};
+#endif
+
+} // namespace mcpi::kokkos

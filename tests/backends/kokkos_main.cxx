@@ -1,0 +1,31 @@
+// Kokkos' backend on a host: in its default execution space, and in one thread with the layouts for CPUs and for devices.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "backend/kokkos/backend.h"
+#include "backend/kokkos/runtime.h"
+#include "backend/kokkos/setup_invert.h"
+#include "engines.h"
+
+template void mcpi::kokkos::invert_diagonals<Kokkos::Serial>(const Kokkos::Serial &, int, const SetupArgs &);
+
+int main(int argc, char **argv)
+{
+  using namespace mcpi;
+  if (const std::string problem = kokkos::start(); !problem.empty()) {
+    std::puts(problem.c_str());
+    return EXIT_FAILURE;
+  }
+  std::printf("Kokkos on %s with %d threads\n", kokkos::space_name(), Kokkos::DefaultExecutionSpace().concurrency());
+  test::test_engine(test::Engine::kokkos, make_kokkos_backend);
+  test::test_engine(test::Engine::kokkos_serial, kokkos::make_backend<Kokkos::Serial, kokkos::CpuStyle>);
+  test::test_engine(test::Engine::kokkos_tiles, kokkos::make_backend<Kokkos::Serial, kokkos::DeviceStyle>);
+  test::tested().block_sizes       = {1, 2, 3, 4, 5, 6, 7, 8, 9, 17};
+  test::tested().large_block_sizes = {33, 65};
+  testing::InitGoogleTest(&argc, argv);
+  const int result = RUN_ALL_TESTS();
+  kokkos::finish();
+  return result;
+}
