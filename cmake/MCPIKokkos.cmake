@@ -2,15 +2,18 @@
 set(MCPI_HAVE_KOKKOS FALSE)
 if(MCPI_KOKKOS STREQUAL "ON" OR (MCPI_KOKKOS STREQUAL "AUTO" AND NOT MCPI_SANITIZE))
   find_package(Kokkos 4.3 QUIET)
-  # Another Kokkos that comes with PETSc (Debian's, through Trilinos) wins over ours when a program starts, and then nothing works.
-  if(Kokkos_FOUND AND NOT PETSC_CONF MATCHES "#define PETSC_HAVE_KOKKOS 1")
+  if(Kokkos_FOUND AND PETSC_CONF MATCHES "#define PETSC_HAVE_KOKKOS 1")
+    # PETSc's own, whatever it needs
+  elseif(NOT Kokkos_FOUND)
+    set(_why "no Kokkos 4.3 or newer found: set Kokkos_ROOT")
+  elseif(Kokkos_ENABLE_CUDA AND MCPI_KOKKOS STREQUAL "AUTO")
+    set(_why "left out, since a library with its Cuda cannot be loaded without a driver: MCPI_KOKKOS=ON takes it")
+  else() # another Kokkos that comes with PETSc (Debian's, through Trilinos) wins over ours when a program starts, and then nothing works
     list(GET PETSC_LINK_LIBRARIES 0 _petsc)
     execute_process(COMMAND ldd "${_petsc}" OUTPUT_VARIABLE _needed ERROR_QUIET)
     if(_needed MATCHES "(lib[a-z_]*kokkoscore[^ ]*)")
       set(_why "${_petsc} brings another Kokkos along (${CMAKE_MATCH_1})")
     endif()
-  elseif(NOT Kokkos_FOUND)
-    set(_why "no Kokkos 4.3 or newer found: set Kokkos_ROOT")
   endif()
   if(NOT _why AND Kokkos_ENABLE_CUDA)
     if(NOT CMAKE_CUDA_ARCHITECTURES)
