@@ -29,7 +29,7 @@ PHYSICS = [
     ("ONERA M6, Mach 0.84, 3.06 degrees, SI units", "m6", "-3 -setnumber size 0.04", WING + " -flow_units si"),
 ]
 PRECISIONS = [
-    *[(f"mcpi, {precision}", f"{MCPI} -pc_mcpi_offdiag_precision {precision}") for precision in ("fp64", "fp32", "bf16", "int8", "int4")],
+    *[(f"mcpi, {precision}", f"{MCPI} -pc_mcpi_offdiag_precision {precision}") for precision in ("fp64", "fp32", "fp16", "bf16", "int8", "int4")],
     ("stationary, 15 sweeps, fp32", "-ksp_type preonly -pc_type mcpi -pc_mcpi_its 15"),
     ("stationary, 15 sweeps, int8, restart 5", "-ksp_type preonly -pc_type mcpi -pc_mcpi_its 15 -pc_mcpi_offdiag_precision int8 -pc_mcpi_restart 5"),
     ("stationary, 15 sweeps, int4, restart 3", "-ksp_type preonly -pc_type mcpi -pc_mcpi_its 15 -pc_mcpi_offdiag_precision int4 -pc_mcpi_restart 3"),
@@ -81,6 +81,7 @@ def main():
     parser.add_argument("--rtol", default="1e-6")
     parser.add_argument("--commit", default="")
     parser.add_argument("--only", default="", help="cases whose name has this in it (device: a regular expression for name and method)")
+    parser.add_argument("--methods", default="", help="precisions: methods whose name has this in it")
     parser.add_argument("--more", default="", help="options of flow, for device")
     parser.add_argument("--meshes", type=Path)
     arguments = parser.parse_args()
@@ -95,6 +96,8 @@ def main():
                 continue
             mesh = make_mesh(geometry, mesh_options, folder)
             for method, chosen in [("", MCPI)] if arguments.what == "physics" else PRECISIONS:
+                if arguments.methods not in method:
+                    continue
                 _, record, history = run_flow(arguments.build, arguments.ranks, mesh, f"-flow_rtol {arguments.rtol} {options} {chosen}".strip())
                 record = {"case": name, "mesh": f"{geometry}.geo {mesh_options}", "method": method, **record}
                 if method:

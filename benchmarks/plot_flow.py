@@ -8,7 +8,7 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot
 
-COLORS = {"fp64": "k", "fp32": "C0", "fp16": "C1", "bf16": "C1", "int8": "C2", "int4": "C3"}
+COLORS = {"fp64": "k", "fp32": "C0", "fp16": "C4", "bf16": "C1", "int8": "C2", "int4": "C3"}
 
 
 def precision_of(text):
