@@ -271,7 +271,7 @@ std::string simulate(const Mutation &mutation, int worlds)
 
 TEST(GhostEpochs, AreReadInTheRightVersionAndNobodyWaitsForEver)
 {
-  EXPECT_EQ(simulate({}, 2000), "");
+  EXPECT_EQ(simulate({}, kWorlds), "");
 }
 
 // A kernel is told two epochs and one exception.

@@ -268,7 +268,7 @@ std::string simulate(const Mutation &mutation, int worlds)
 
 TEST(GhostWords, AreReadInTheRightVersionAndNobodyWaitsForEver)
 {
-  EXPECT_EQ(simulate({}, 2000), "");
+  EXPECT_EQ(simulate({}, kWorlds), "");
 }
 
 // The simulation sees what the protocol is there for.

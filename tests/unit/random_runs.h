@@ -31,6 +31,13 @@ inline Run some_run(std::mt19937 &random, bool by_sweep_too)
   return run;
 }
 
+// Random worlds
+#ifdef MCPI_SANITIZED // many times slower
+constexpr int kWorlds = 300;
+#else
+constexpr int kWorlds = 2000;
+#endif
+
 // The first thing that went wrong in so many of them. simulate(pattern, color, first row of each rank and the end, runs, seed) tells what, empty if nothing
 template <class Simulate> std::string first_wrong(int worlds, bool by_sweep_too, const Simulate &simulate)
 {
