@@ -30,6 +30,7 @@ PHYSICS = [
 ]
 PRECISIONS = [
     *[(f"mcpi, {precision}", f"{MCPI} -pc_mcpi_offdiag_precision {precision}") for precision in ("fp64", "fp32", "fp16", "bf16", "int8", "int4")],
+    ("mcpi, int4, restart 2", f"{MCPI} -pc_mcpi_offdiag_precision int4 -pc_mcpi_restart 2"),
     ("stationary, 15 sweeps, fp32", "-ksp_type preonly -pc_type mcpi -pc_mcpi_its 15"),
     ("stationary, 15 sweeps, int8, restart 5", "-ksp_type preonly -pc_type mcpi -pc_mcpi_its 15 -pc_mcpi_offdiag_precision int8 -pc_mcpi_restart 5"),
     ("stationary, 15 sweeps, int4, restart 3", "-ksp_type preonly -pc_type mcpi -pc_mcpi_its 15 -pc_mcpi_offdiag_precision int4 -pc_mcpi_restart 3"),
