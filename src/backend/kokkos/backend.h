@@ -105,7 +105,7 @@ public:
   void zero_ghosts(const Application &application) override
   {
     const std::size_t entry = bs_ * static_cast<std::size_t>(application.nrhs);
-    if (plan_.ghosts > 0) Kokkos::deep_copy(space_, part(x_.data() + rows() * entry, static_cast<std::size_t>(plan_.ghosts) * entry), T(0));
+    if (plan_.ghosts > 0) fill(space_, x_.data() + rows() * entry, static_cast<std::size_t>(plan_.ghosts) * entry, T(0));
     round(application, plan_.rows, plan_.rows + plan_.ghosts);
   }
 

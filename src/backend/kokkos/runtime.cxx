@@ -18,8 +18,8 @@ std::string start()
 {
   if (Kokkos::is_finalized()) return "Kokkos has been finalized in this process, and cannot start again";
   if (Kokkos::is_initialized()) return {};
-  if (on_device() && Kokkos::num_devices() == 0) return std::string("Kokkos finds no device for ") + space_name();
   try {
+    if (on_device() && Kokkos::num_devices() == 0) return std::string("Kokkos finds no device for ") + space_name();
     Kokkos::InitializationSettings settings;
     settings.set_disable_warnings(true);
     if (const int device = SpaceTraits<Space>::current_device(); device >= 0)
