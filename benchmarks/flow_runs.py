@@ -81,7 +81,7 @@ def main():
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rtol", default="1e-6")
     parser.add_argument("--commit", default="")
-    parser.add_argument("--only", default="", help="cases whose name has this in it (device: a regular expression for name and method)")
+    parser.add_argument("--only", default="", help="cases that match this regular expression (device: name and method)")
     parser.add_argument("--methods", default="", help="precisions: methods whose name has this in it")
     parser.add_argument("--more", default="", help="options of flow, for device")
     parser.add_argument("--meshes", type=Path)
@@ -93,7 +93,7 @@ def main():
             run_on_device(arguments, arguments.meshes or folder)
             return
         for name, geometry, mesh_options, options in PHYSICS if arguments.what == "physics" else CASES:
-            if arguments.only not in name:
+            if not re.search(arguments.only, name):
                 continue
             mesh = make_mesh(geometry, mesh_options, folder)
             for method, chosen in [("", MCPI)] if arguments.what == "physics" else PRECISIONS:
