@@ -270,26 +270,17 @@ private:
   RelaxArgs relax_args(const Application &application, const Relax &relax)
   {
     RelaxArgs args{};
-    args.x          = x_.data();
-    args.rhs        = rhs_.data();
-    args.kept       = kept_.data();
-    args.gathered   = gathered_.data();
-    args.read       = rounded() ? static_cast<const void *>(gathered_.data()) : x_.data();
-    args.diagonal   = setup_.diagonal_map();
-    args.alpha      = setup_.scales().alpha;
-    args.omega      = application.omega;
-    args.nrhs       = application.nrhs;
-    const auto flag = [&](bool on, unsigned bit) { args.flags |= on ? bit : 0U; };
-    flag(relax.lower, kLower);
-    flag(relax.upper, kUpper);
-    flag(relax.from_zero, kFromZero);
-    flag(relax.use_kept, kUseKept);
-    flag(relax.keep == Keep::sum, kKeepSum);
-    flag(relax.keep == Keep::zero, kKeepZero);
-    flag(relax.keep_lower, kLowerIsNear);
-    flag(!prescaled(), kFactored);
-    flag(application.transposed, kTransposed);
-    flag(relax.read_later || !rounded() || !forward_.small(), kReadLater);
+    args.x        = x_.data();
+    args.rhs      = rhs_.data();
+    args.kept     = kept_.data();
+    args.gathered = gathered_.data();
+    args.read     = rounded() ? static_cast<const void *>(gathered_.data()) : x_.data();
+    args.diagonal = setup_.diagonal_map();
+    args.alpha    = setup_.scales().alpha;
+    args.omega    = application.omega;
+    args.nrhs     = application.nrhs;
+    args.flags    = relax_flags(application, relax, prescaled());
+    if (relax.read_later || !rounded() || !forward_.small()) args.flags |= kReadLater;
     return args;
   }
 

@@ -5,22 +5,10 @@
 
 #include "backend/cuda/large_shape.h"
 #include "backend/cuda/tiles.h"
+#include "backend/relax_flags.h"
 #include "halo/cuda/ghost_words.h"
 
 namespace mcpi::cuda {
-
-enum RelaxFlag : unsigned {
-  kLower       = 1, // triangles to read
-  kUpper       = 2,
-  kFromZero    = 4,  // x of these rows counts as zero
-  kUseKept     = 8,  // add the kept partial sum
-  kKeepSum     = 16, // keep the sum over the near triangle,
-  kKeepZero    = 32, // or zero
-  kLowerIsNear = 64,
-  kFactored    = 128,
-  kTransposed  = 256,
-  kReadLater   = 512, // x of these rows is read by others than products
-};
 
 struct alignas(16) LargeRow {
   std::uint32_t block = 0, lower = 0, upper = 0; // first block, and how many of each triangle

@@ -112,24 +112,15 @@ public:
   void relax(const Application &application, const Relax &relax) override
   {
     RelaxArgs args{};
-    args.x          = x_.data();
-    args.read       = config_.bfp16_gather ? gathered_.data() : x_.data();
-    args.rhs        = rhs_.data();
-    args.kept       = kept_.data();
-    args.diagonal   = setup_.diagonal();
-    args.alpha      = setup_.scales().alpha;
-    args.omega      = application.omega;
-    args.nrhs       = application.nrhs;
-    const auto flag = [&](bool on, unsigned bit) { args.flags |= on ? bit : 0U; };
-    flag(relax.lower, kLower);
-    flag(relax.upper, kUpper);
-    flag(relax.from_zero, kFromZero);
-    flag(relax.use_kept, kUseKept);
-    flag(relax.keep == Keep::sum, kKeepSum);
-    flag(relax.keep == Keep::zero, kKeepZero);
-    flag(relax.keep_lower, kLowerIsNear);
-    flag(!prescaled(), kFactored);
-    flag(application.transposed, kTransposed);
+    args.x        = x_.data();
+    args.read     = config_.bfp16_gather ? gathered_.data() : x_.data();
+    args.rhs      = rhs_.data();
+    args.kept     = kept_.data();
+    args.diagonal = setup_.diagonal();
+    args.alpha    = setup_.scales().alpha;
+    args.omega    = application.omega;
+    args.nrhs     = application.nrhs;
+    args.flags    = relax_flags(application, relax, prescaled());
     (application.transposed ? *transposed_ : forward_).relax(space_, args, relax.begin, relax.end);
     round(application, relax.begin, relax.end);
   }

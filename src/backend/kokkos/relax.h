@@ -2,20 +2,9 @@
 #pragma once
 
 #include "backend/kokkos/numbers.h"
+#include "backend/relax_flags.h"
 
 namespace mcpi::kokkos {
-
-enum RelaxFlag : unsigned {
-  kLower       = 1,
-  kUpper       = 2,
-  kFromZero    = 4,
-  kUseKept     = 8,
-  kKeepSum     = 16,
-  kKeepZero    = 32,
-  kLowerIsNear = 64,
-  kFactored    = 128,
-  kTransposed  = 256,
-};
 
 // Below 512 bytes: larger ones make Kokkos' launches wait for each other on CUDA.
 struct RelaxArgs {

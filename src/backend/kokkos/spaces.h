@@ -62,10 +62,10 @@ template <class Space> struct SpaceTraits {
   static constexpr bool teams       = false; // of more than one thread
   static constexpr bool cuda_memory = false;
 
-  static Space                                             instance() { return Space(); }
-  static Space                                             on(void                                             */*stream*/, const Space &own) { return own; }
-  static int                                               processors(const Space &) { return 1; }
-  static int                                               current_device() { return -1; }
+  static Space instance() { return Space(); }
+  static Space on(void *, const Space &own) { return own; } // the user's stream, where there are such things
+  static int   processors(const Space &) { return 1; }
+  static int   current_device() { return -1; }
   template <class Word> static KOKKOS_INLINE_FUNCTION Word load_once(const Word *from) { return *from; }
 };
 

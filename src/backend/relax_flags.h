@@ -1,0 +1,25 @@
+// A relaxation as the kernels of devices are told it, in one word.
+#pragma once
+
+namespace mcpi {
+
+struct Application;
+struct Relax;
+
+enum RelaxFlag : unsigned {
+  kLower       = 1, // triangles to read
+  kUpper       = 2,
+  kFromZero    = 4,  // x of these rows counts as zero
+  kUseKept     = 8,  // add the kept partial sum
+  kKeepSum     = 16, // keep the sum over the near triangle,
+  kKeepZero    = 32, // or zero
+  kLowerIsNear = 64,
+  kFactored    = 128,
+  kTransposed  = 256,
+  kReadLater   = 512, // x of these rows is read by others than products
+};
+
+// All but kReadLater, which depends on what products read
+unsigned relax_flags(const Application &application, const Relax &relax, bool prescaled);
+
+} // namespace mcpi
