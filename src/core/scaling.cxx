@@ -28,6 +28,28 @@ double fp16_factor(double largest)
   return largest > 0.0 ? power_of_two(limit_exponent - exponent - (mantissa > limit ? 1 : 0)) : 1.0;
 }
 
+bool coupled(int bs, const std::vector<double> &maxima, int side, int p)
+{
+  for (int q = 0; q < bs; ++q)
+    if (maxima[side == 0 ? p + q * bs : q + p * bs] != 0.0) return true;
+  return false;
+}
+
+// What the maxima say nothing about takes the others' mean, as if in their units: a factor of 1 beside theirs could carry the right-hand side out of
+// single precision.
+void follow_others(int bs, const std::vector<double> &maxima, int side, std::vector<double> &factors)
+{
+  double sum   = 0.0;
+  int    count = 0;
+  for (int p = 0; p < bs; ++p)
+    if (coupled(bs, maxima, side, p)) {
+      sum += std::log2(factors[p]);
+      ++count;
+    }
+  for (int p = 0; p < bs && count > 0; ++p)
+    if (!coupled(bs, maxima, side, p)) factors[p] = power_of_two(std::round(sum / count));
+}
+
 // Ruiz-like row and column equilibration of the maxima, for blocks that are not similar to anything (factored form).
 void equilibrate(int bs, const std::vector<double> &maxima, Scales &scales)
 {
@@ -47,6 +69,8 @@ void equilibrate(int bs, const std::vector<double> &maxima, Scales &scales)
       }
     if (!changed) break;
   }
+  follow_others(bs, maxima, 0, scales.left);
+  follow_others(bs, maxima, 1, scales.right);
 }
 
 } // namespace

@@ -185,10 +185,9 @@ TEST_P(SetupOfEngine, FollowsValuesAndScales)
 // Inverse diagonal blocks of small blocks are in single precision, but for their range.
 TEST_P(SetupOfEngine, TakesUnitsOfAnySize)
 {
-  for (const int bs : {1, 5, 8})
+  for (const int bs : {1, 5, 8, 9, 33})
     for (const PCMCPIForm form : {PC_MCPI_FORM_PRESCALED, PC_MCPI_FORM_FACTORED})
       for (const double unit : {1e-60, 1e60}) {
-
         const BackendConfig config{{PC_MCPI_PRECISION_FP32, form, PC_MCPI_SCALING_BALANCED}, false};
         Problem             problem(40, bs, 41);
         Vector              b = random_vector(problem.matrix.size(), 5);

@@ -155,6 +155,20 @@ TEST(Balancing, OfOneWayCouplingKeepsEverythingInRange)
   }
 }
 
+// Factors of the right-hand side, and of what is read nowhere, would else be 1 beside those of all others.
+TEST(Equilibration, OfComponentsWithoutCouplingsFollowsTheOthers)
+{
+  for (const double unit : {1e-60, 1e60}) {
+    const Scales scales = scales_for(PC_MCPI_FORM_FACTORED, PC_MCPI_SCALING_BALANCED, PC_MCPI_PRECISION_FP32, 3,
+                                     {unit, 0.0, unit, 0.0, 0.0, 0.0, unit, 0.0, unit});
+    for (const Vector &factors : {scales.left, scales.right}) {
+      EXPECT_TRUE(is_power_of_two(factors[1]));
+      EXPECT_EQ(factors[1], factors[0]) << unit;
+    }
+    EXPECT_NEAR(std::log2(scales.left[1] * unit * scales.right[1]), 0.0, 2.0);
+  }
+}
+
 TEST(Balancing, LeavesZerosAlone)
 {
   const Vector s = balanced(3, Vector(9, 0.0));

@@ -11,7 +11,7 @@
 
 namespace mcpi::cuda {
 
-struct Tile {
+struct alignas(16) Tile { // read at once
   std::uint32_t offset;     // of its items, in pieces
   std::uint32_t row;        // first plan row
   std::uint32_t rows_lower; // rows, and items of the lower triangle, which come first
@@ -21,7 +21,7 @@ constexpr int           kLowerBits = 22;
 constexpr std::uint32_t kLowerMask = (1U << kLowerBits) - 1;
 
 // Ends of a row's items, counted from the first item of its triangle in the tile. Not used by tiles of one row, which may be longer.
-struct RowEnds {
+struct alignas(4) RowEnds {
   std::uint16_t lower, upper;
 };
 

@@ -38,6 +38,36 @@ template <class Space, PCMCPIPrecision storage, class T, int bs> void      relax
 template <class Space, PCMCPIPrecision storage, class T, int bs> void      relax_items(const Space &space, const RelaxArgs &args);
 template <class Space, class Style, PCMCPIPrecision storage, class T> void relax_records(const Space &space, const RelaxArgs &args);
 
+// n numbers side by side, of an array of such runs: devices move as many at once as their alignment allows.
+template <class T, int n> struct RunOf {
+  static constexpr std::size_t bytes = n * sizeof(T);
+  static constexpr int         wide  = bytes % 16 == 0 ? 16 / sizeof(T) : bytes % 8 == 0 ? 8 / sizeof(T) : 1;
+  struct alignas(wide * sizeof(T)) Piece {
+    T v[wide];
+  };
+};
+template <class T, int n> KOKKOS_FORCEINLINE_FUNCTION void load_run(const T *from, T (&to)[n])
+{
+  using Run = RunOf<T, n>;
+  MCPI_UNROLL
+  for (int q = 0; q < n / Run::wide; ++q) {
+    const typename Run::Piece piece = reinterpret_cast<const typename Run::Piece *>(from)[q];
+    MCPI_UNROLL
+    for (int k = 0; k < Run::wide; ++k) to[q * Run::wide + k] = piece.v[k];
+  }
+}
+template <class T, int n> KOKKOS_FORCEINLINE_FUNCTION void store_run(const T (&from)[n], T *to)
+{
+  using Run = RunOf<T, n>;
+  MCPI_UNROLL
+  for (int q = 0; q < n / Run::wide; ++q) {
+    typename Run::Piece piece;
+    MCPI_UNROLL
+    for (int k = 0; k < Run::wide; ++k) piece.v[k] = from[q * Run::wide + k];
+    reinterpret_cast<typename Run::Piece *>(to)[q] = piece;
+  }
+}
+
 // Sums of one component of one row over the two triangles
 template <class T> struct TriangleSums {
   T lower = 0, upper = 0;
@@ -67,12 +97,24 @@ KOKKOS_FORCEINLINE_FUNCTION double apply_diagonal(const double *diagonal, Row ro
   return sum;
 }
 
+template <class T> KOKKOS_FORCEINLINE_FUNCTION T damped(const RelaxArgs &args, T update, const T *x)
+{
+  const T omega = static_cast<T>(args.omega);
+  if (omega == T(1)) return update;
+  return args.flags & kFromZero ? omega * update : (T(1) - omega) * *x + omega * update;
+}
 template <class T> KOKKOS_FORCEINLINE_FUNCTION void relax_component(const RelaxArgs &args, T update, std::size_t at)
 {
-  T      *x     = static_cast<T *>(args.x) + at;
-  const T omega = static_cast<T>(args.omega);
-  if (omega != T(1)) update = args.flags & kFromZero ? omega * update : (T(1) - omega) * *x + omega * update;
-  *x = update;
+  T *x = static_cast<T *>(args.x) + at;
+  *x   = damped(args, update, x);
+}
+// Those of a row
+template <class T, int n> KOKKOS_FORCEINLINE_FUNCTION void relax_components(const RelaxArgs &args, T (&update)[n], std::size_t at)
+{
+  T *x = static_cast<T *>(args.x) + at;
+  MCPI_UNROLL
+  for (int c = 0; c < n; ++c) update[c] = damped(args, update[c], x + c);
+  store_run(update, x);
 }
 
 } // namespace mcpi::kokkos

@@ -195,10 +195,11 @@ private:
         const int first = items > 1 ? k % items * columns : 0;
         const T  *from  = static_cast<const T *>(args.read) +
                         (static_cast<std::size_t>(item[u].column()) * nrhs() + static_cast<std::size_t>(r)) * bs + first;
-        MCPI_UNROLL
-        for (int j = 0; j < columns; ++j) {
-          x[u][j] = 0;
-          if (items * columns == bs || first + j < bs) x[u][j] = from[j];
+        if constexpr (items == 1) {
+          load_run(from, x[u]);
+        } else {
+          MCPI_UNROLL
+          for (int j = 0; j < columns; ++j) x[u][j] = items * columns == bs || first + j < bs ? from[j] : T(0);
         }
       }
     MCPI_UNROLL
@@ -272,8 +273,7 @@ private:
   KOKKOS_FORCEINLINE_FUNCTION void load_rhs(const Tile &tile, int task, int r, T (&rhs)[own]) const
   {
     const T *from = static_cast<const T *>(args.rhs) + place(tile.row + (by_row ? task : task / bs), r) + (by_row ? 0 : task % bs);
-    MCPI_UNROLL
-    for (int c = 0; c < own; ++c) rhs[c] = from[c];
+    load_run(from, rhs);
   }
 
   // Of a row, or of one of its components: x, or in the factored form its residual
@@ -282,14 +282,12 @@ private:
   {
     const int         my_row = by_row ? task : task / bs, i = by_row ? 0 : task % bs;
     const std::size_t at = place(tile.row + my_row, r) + static_cast<std::size_t>(i);
+    T                 value[own];
     MCPI_UNROLL
-    for (int c = 0; c < own; ++c) {
-      const T value = residual<T>(args, rhs[c], sums[c], at + static_cast<std::size_t>(c));
-      if (factored())
-        residuals[my_row * bs + i + c] = value;
-      else
-        relax_component<T>(args, value, at + static_cast<std::size_t>(c));
-    }
+    for (int c = 0; c < own; ++c) value[c] = residual<T>(args, rhs[c], sums[c], at + static_cast<std::size_t>(c));
+    if (!factored()) return relax_components(args, value, at);
+    MCPI_UNROLL
+    for (int c = 0; c < own; ++c) residuals[my_row * bs + i + c] = value[c];
   }
 
   KOKKOS_FORCEINLINE_FUNCTION void apply_diagonals(const Member &team, const Tile &tile, int r, const T *residuals) const
