@@ -5,7 +5,7 @@
 
 #include "backend/cuda/large_shape.h"
 #include "backend/cuda/tiles.h"
-#include "backend/relax_flags.h"
+#include "backend/relax_terms.h"
 #include "halo/cuda/ghost_words.h"
 
 namespace mcpi::cuda {
@@ -18,21 +18,6 @@ struct alignas(16) LargeRow {
 struct BlockHead {
   Row column;
   int exponent;
-};
-
-// A number in both of the vectors' precisions: kernels do not convert it
-struct Scalar {
-  double wide;
-  float  narrow;
-
-  Scalar(double value) : wide(value), narrow(static_cast<float>(value)) {}
-  template <class T> __host__ __device__ T as() const
-  {
-    if constexpr (sizeof(T) == sizeof(double))
-      return wide;
-    else
-      return narrow;
-  }
 };
 
 // Pointers to the operator, then to vectors in the sweep's precision, in plan order: entry (row*nrhs + r)*bs + i

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backend/kokkos/numbers.h"
-#include "backend/relax_flags.h"
+#include "backend/relax_terms.h"
 
 namespace mcpi::kokkos {
 
@@ -21,7 +21,7 @@ struct RelaxArgs {
   const Offset        *ptr[2]; // records: lower and upper triangle
   const Row           *col[2];
   Offset               lowers; // blocks of the lower triangle
-  double               alpha, omega;
+  Scalar               alpha = 1.0, omega = 1.0;
   Shape                shape;
   Row                  begin, end;
   std::uint32_t        first_tile, last_tile;
@@ -83,7 +83,7 @@ template <class T> KOKKOS_FORCEINLINE_FUNCTION T residual(const RelaxArgs &args,
   if (args.flags & kUseKept) sum += kept[at];
   if (args.flags & kKeepSum) kept[at] = near_sum;
   if (args.flags & kKeepZero) kept[at] = T(0);
-  return rhs - static_cast<T>(args.alpha) * sum;
+  return rhs - args.alpha.as<T>() * sum;
 }
 
 // Component i of the inverse diagonal block of a row, or of its transpose, times v
@@ -99,7 +99,7 @@ KOKKOS_FORCEINLINE_FUNCTION double apply_diagonal(const double *diagonal, Row ro
 
 template <class T> KOKKOS_FORCEINLINE_FUNCTION T damped(const RelaxArgs &args, T update, const T *x)
 {
-  const T omega = static_cast<T>(args.omega);
+  const T omega = args.omega.as<T>();
   if (omega == T(1)) return update;
   return args.flags & kFromZero ? omega * update : (T(1) - omega) * *x + omega * update;
 }

@@ -70,23 +70,43 @@ template <class Space, PCMCPIPrecision storage, int bs> struct Item {
 };
 
 // The items' products on their way to the rows' sums in a team's scratch memory: each component by itself, so that threads with the components of a row
-// read different banks; where threads sum whole rows, four components at once.
+// read different banks; where threads sum whole rows, up to four components at once.
 template <class T, int bs, int capacity, bool by_row> struct Parts {
-  static constexpr int         quads  = by_row ? bs / 4 : 0;
-  static constexpr int         stride = by_row ? capacity : capacity + 1;
-  static constexpr std::size_t bytes  = (static_cast<std::size_t>(bs) * stride * sizeof(T) + 15) / 16 * 16;
-  struct alignas(4 * sizeof(T)) Four {
-    T v[4];
-  };
+  static constexpr int         fours = by_row ? bs / 4 : 0, pairs = by_row ? bs % 4 / 2 : 0; // how many groups of so many components
+  static constexpr int         groups  = fours + pairs + (bs - 4 * fours - 2 * pairs);
+  static constexpr int         stride  = by_row ? capacity : capacity + 1;
+  static constexpr int         at_once = bs <= 4 ? 4 : bs <= 6 ? 2 : 1; // items; as registers allow
+  static constexpr std::size_t bytes   = (static_cast<std::size_t>(bs) * stride * sizeof(T) + 15) / 16 * 16;
 
   T *value;
 
+  static constexpr int size_of(int group) { return group < fours ? 4 : group < fours + pairs ? 2 : 1; }
+  static constexpr int first_of(int group)
+  {
+    int first = 0;
+    for (int g = 0; g < group; ++g) first += size_of(g);
+    return first;
+  }
+  // Calls visit(first component, how many, where they are of item k) for all groups.
+  template <class Visit, int... g>
+  KOKKOS_FORCEINLINE_FUNCTION void for_groups(int k, const Visit &visit, std::integer_sequence<int, g...>) const
+  {
+    (visit(std::integral_constant<int, first_of(g)>(), std::integral_constant<int, size_of(g)>(),
+           value + first_of(g) * stride + size_of(g) * k),
+     ...);
+  }
+  template <class Visit> KOKKOS_FORCEINLINE_FUNCTION void for_groups(int k, const Visit &visit) const
+  {
+    for_groups(k, visit, std::make_integer_sequence<int, groups>());
+  }
   KOKKOS_FORCEINLINE_FUNCTION void store(int k, const T (&y)[bs]) const
   {
-    MCPI_UNROLL
-    for (int q = 0; q < quads; ++q) four(q)[k] = {y[4 * q], y[4 * q + 1], y[4 * q + 2], y[4 * q + 3]};
-    MCPI_UNROLL
-    for (int i = 4 * quads; i < bs; ++i) value[i * stride + k] = y[i];
+    for_groups(k, [&](auto first, auto size, T *group) {
+      T v[size];
+      MCPI_UNROLL
+      for (int n = 0; n < size; ++n) v[n] = y[first + n];
+      store_run(v, group);
+    });
   }
   // Adds component i of both triangles in order, side by side: their loads do not wait for each other.
   KOKKOS_FORCEINLINE_FUNCTION void add(Span lower, Span upper, int i, TriangleSums<T> (&sums)[1]) const
@@ -103,25 +123,48 @@ template <class T, int bs, int capacity, bool by_row> struct Parts {
   }
   KOKKOS_FORCEINLINE_FUNCTION void add(Span lower, Span upper, TriangleSums<T> (&sums)[bs]) const
   {
-    for (int k = lower.first; k < lower.first + lower.size; ++k) add_all(k, [&](int i) -> T & { return sums[i].lower; });
-    for (int k = upper.first; k < upper.first + upper.size; ++k) add_all(k, [&](int i) -> T & { return sums[i].upper; });
+    add_span(lower, [&](int i) -> T & { return sums[i].lower; });
+    add_span(upper, [&](int i) -> T & { return sums[i].upper; });
+  }
+  // Component i of item k
+  KOKKOS_FORCEINLINE_FUNCTION T part(int i, int k) const
+  {
+    T found = 0;
+    for_groups(k, [&](auto first, auto size, const T *group) {
+      if (i >= first && i < first + size) found = group[i - first];
+    });
+    return found;
   }
 
 private:
-  KOKKOS_FORCEINLINE_FUNCTION Four *four(int q) const
+  // Several items at a time without a branch: rows of other lengths beside it would take their turns.
+  template <class Sum> KOKKOS_FORCEINLINE_FUNCTION void add_span(Span span, const Sum &sum) const
   {
-    return reinterpret_cast<Four *>(value + 4 * q * stride);
-  }
-  template <class Sum> KOKKOS_FORCEINLINE_FUNCTION void add_all(int k, const Sum &sum) const
-  {
-    MCPI_UNROLL
-    for (int q = 0; q < quads; ++q) {
-      const Four f = four(q)[k];
+    const int last = span.first + span.size;
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+#pragma unroll (at_once > 1 ? 1 : 4)
+#endif
+    for (int k = span.first; k < last; k += at_once) {
+      T v[at_once][bs];
       MCPI_UNROLL
-      for (int n = 0; n < 4; ++n) sum(4 * q + n) += f.v[n];
+      for (int n = 0; n < at_once; ++n)
+        if (k + n < last) load(k + n, v[n]);
+      MCPI_UNROLL
+      for (int n = 0; n < at_once; ++n)
+        if (k + n < last) {
+          MCPI_UNROLL
+          for (int i = 0; i < bs; ++i) sum(i) += v[n][i];
+        }
     }
-    MCPI_UNROLL
-    for (int i = 4 * quads; i < bs; ++i) sum(i) += value[i * stride + k];
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void load(int k, T (&y)[bs]) const
+  {
+    for_groups(k, [&](auto first, auto size, const T *group) {
+      T v[size];
+      load_run(group, v);
+      MCPI_UNROLL
+      for (int n = 0; n < size; ++n) y[first + n] = v[n];
+    });
   }
 };
 
@@ -211,21 +254,25 @@ private:
       }
   }
 
-  // Where a row's items of both triangles lie in a chunk
-  KOKKOS_FORCEINLINE_FUNCTION void spans(const Tile &tile, int my_row, int chunk, Span &lower, Span &upper) const
+  // Where a row's items of both triangles begin and end in its tile
+  struct Ends {
+    cuda::RowEnds from{0, 0}, to{0, 0};
+  };
+  KOKKOS_FORCEINLINE_FUNCTION Ends load_ends(const Tile &tile, int my_row) const
   {
-    int low_from = 0, up_from = 0, low_to = tile.lower, up_to = tile.upper;
-    if (tile.rows > 1) {
-      const cuda::RowEnds *ends = args.ends + tile.row + my_row;
-      low_to                    = ends[0].lower;
-      up_to                     = ends[0].upper;
-      if (my_row > 0) {
-        low_from = ends[-1].lower;
-        up_from  = ends[-1].upper;
-      }
+    Ends ends;
+    if (tile.rows > 1) { // else there may be more items than they can count
+      const cuda::RowEnds *of_row = args.ends + tile.row + my_row;
+      ends.to                     = of_row[0];
+      if (my_row > 0) ends.from = of_row[-1];
     }
-    lower = span_in(low_from, low_to, chunk, capacity);
-    upper = span_in(tile.lower + up_from, tile.lower + up_to, chunk, capacity);
+    return ends;
+  }
+  // and where in a chunk
+  KOKKOS_FORCEINLINE_FUNCTION void spans(const Tile &tile, const Ends &ends, int chunk, Span &lower, Span &upper) const
+  {
+    lower = span_in(ends.from.lower, tile.rows > 1 ? ends.to.lower : tile.lower, chunk, capacity);
+    upper = span_in(tile.lower + ends.from.upper, tile.lower + (tile.rows > 1 ? ends.to.upper : tile.upper), chunk, capacity);
     if (!(args.flags & kLower)) lower.size = 0; // a triangle that is not read has no items here
     if (!(args.flags & kUpper)) upper.size = 0;
   }
@@ -243,9 +290,9 @@ private:
     load(team, tile, tile.begin, item);
     const int mine = team.team_rank(), tasks = tile.rows * components; // the first of a thread's tasks is prepared while the blocks come
     T         rhs[own] = {};
-    Span      lower{}, upper{};
+    Ends      ends;
     if (mine < tasks) {
-      spans(tile, mine / components, tile.begin, lower, upper);
+      ends = load_ends(tile, mine / components);
       load_rhs(tile, mine, 0, rhs);
     }
     for (int r = 0; r < static_cast<int>(nrhs()); ++r) {
@@ -253,8 +300,10 @@ private:
       multiply(team, tile, tile.begin, r, item, parts);
       team.team_barrier();
       for (int task = mine; task < tasks; task += threads) {
-        if (task != mine || (r > 0 && tasks > threads)) spans(tile, task / components, tile.begin, lower, upper);
+        if (task != mine || (r > 0 && tasks > threads)) ends = load_ends(tile, task / components);
         if (task != mine || r > 0) load_rhs(tile, task, r, rhs);
+        Span lower, upper;
+        spans(tile, ends, tile.begin, lower, upper);
         TriangleSums<T> sums[own];
         if constexpr (by_row)
           parts.add(lower, upper, sums);
@@ -312,9 +361,9 @@ private:
         team.team_barrier();
         for (int i = team.team_rank(); i < bs; i += threads) {
           Span lower, upper;
-          spans(tile, 0, chunk, lower, upper);
-          for (int k = 0; k < lower.size; ++k) sums[i] += part(parts, i, lower.first + k);
-          for (int k = 0; k < upper.size; ++k) sums[bs + i] += part(parts, i, upper.first + k);
+          spans(tile, {}, chunk, lower, upper);
+          for (int k = 0; k < lower.size; ++k) sums[i] += parts.part(i, lower.first + k);
+          for (int k = 0; k < upper.size; ++k) sums[bs + i] += parts.part(i, upper.first + k);
         }
         team.team_barrier();
       }
@@ -333,11 +382,6 @@ private:
         team.team_barrier();
       }
     }
-  }
-  static KOKKOS_FORCEINLINE_FUNCTION T part(const MyParts &parts, int i, int k)
-  {
-    const int quad = i / 4;
-    return quad < MyParts::quads ? parts.value[4 * (quad * MyParts::stride + k) + i % 4] : parts.value[i * MyParts::stride + k];
   }
 };
 

@@ -1,4 +1,4 @@
-#include "backend/relax_flags.h"
+#include "backend/relax_terms.h"
 
 #include "backend/backend.h"
 

@@ -1,4 +1,4 @@
-// A relaxation as the kernels of devices are told it, in one word.
+// A relaxation as the kernels of devices are told it: flags in one word, factors in both precisions, so that no thread converts them.
 #pragma once
 
 namespace mcpi {
@@ -17,6 +17,20 @@ enum RelaxFlag : unsigned {
   kFactored    = 128,
   kTransposed  = 256,
   kReadLater   = 512, // x of these rows is read by others than products
+};
+
+struct Scalar {
+  double wide;
+  float  narrow;
+
+  Scalar(double value) : wide(value), narrow(static_cast<float>(value)) {}
+  template <class T> constexpr T as() const
+  {
+    if constexpr (sizeof(T) == sizeof(double))
+      return wide;
+    else
+      return narrow;
+  }
 };
 
 // All but kReadLater, which depends on what products read
