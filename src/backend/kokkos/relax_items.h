@@ -75,7 +75,7 @@ template <class T, int bs, int capacity, bool by_row> struct Parts {
   static constexpr int         fours = by_row ? bs / 4 : 0, pairs = by_row ? bs % 4 / 2 : 0; // how many groups of so many components
   static constexpr int         groups  = fours + pairs + (bs - 4 * fours - 2 * pairs);
   static constexpr int         stride  = by_row ? capacity : capacity + 1;
-  static constexpr int         at_once = bs <= 4 ? 4 : bs <= 6 ? 2 : 1; // items; as registers allow
+  static constexpr int         at_once = bs <= 3 ? 4 : bs <= 6 ? 2 : 1; // items; as registers allow
   static constexpr std::size_t bytes   = (static_cast<std::size_t>(bs) * stride * sizeof(T) + 15) / 16 * 16;
 
   T *value;
@@ -389,7 +389,8 @@ template <class Kernel, class Space> void launch_items(const Space &space, const
 {
   typename Kernel::Policy policy(space, static_cast<int>(args.last_tile - args.first_tile), Kernel::threads);
   policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes(args.flags))));
-  Kokkos::parallel_for("mcpi relax", policy, Kernel{args});
+  // Shared memory for the teams that find registers and no more: the rest is a cache for x.
+  Kokkos::parallel_for("mcpi relax", Kokkos::Experimental::prefer(policy, Kokkos::Experimental::DesiredOccupancy{100}), Kernel{args});
 }
 
 template <class Space, PCMCPIPrecision storage, class T, int bs> void relax_items(const Space &space, const RelaxArgs &args)
