@@ -11,7 +11,7 @@
 
 namespace mcpi::cuda {
 
-struct alignas(16) Tile { // read at once
+struct alignas(16) Tile {   // read at once
   std::uint32_t offset;     // of its items, in pieces
   std::uint32_t row;        // first plan row
   std::uint32_t rows_lower; // rows, and items of the lower triangle, which come first

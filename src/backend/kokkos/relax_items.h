@@ -70,13 +70,12 @@ template <class Space, PCMCPIPrecision storage, int bs> struct Item {
 };
 
 // The items' products on their way to the rows' sums in a team's scratch memory: each component by itself, so that threads with the components of a row
-// read different banks; where threads sum whole rows, up to four components at once.
-template <class T, int bs, int capacity, bool by_row> struct Parts {
+// read different banks; where threads sum whole rows, up to four components of at_once items together.
+template <class T, int bs, int capacity, bool by_row, int at_once> struct Parts {
   static constexpr int         fours = by_row ? bs / 4 : 0, pairs = by_row ? bs % 4 / 2 : 0; // how many groups of so many components
-  static constexpr int         groups  = fours + pairs + (bs - 4 * fours - 2 * pairs);
-  static constexpr int         stride  = by_row ? capacity : capacity + 1;
-  static constexpr int         at_once = bs <= 3 ? 4 : bs <= 6 ? 2 : 1; // items; as registers allow
-  static constexpr std::size_t bytes   = (static_cast<std::size_t>(bs) * stride * sizeof(T) + 15) / 16 * 16;
+  static constexpr int         groups = fours + pairs + (bs - 4 * fours - 2 * pairs);
+  static constexpr int         stride = by_row ? capacity : capacity + 1;
+  static constexpr std::size_t bytes  = (static_cast<std::size_t>(bs) * stride * sizeof(T) + 15) / 16 * 16;
 
   T *value;
 
@@ -142,7 +141,7 @@ private:
   {
     const int last = span.first + span.size;
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
-#pragma unroll (at_once > 1 ? 1 : 4)
+#pragma unroll(at_once > 1 ? 1 : 4)
 #endif
     for (int k = span.first; k < last; k += at_once) {
       T v[at_once][bs];
@@ -176,7 +175,8 @@ template <class Space, PCMCPIPrecision storage, class T, int bs, bool simple> st
   static constexpr bool       by_row = launch.by_row;
   static constexpr int        own    = by_row ? bs : 1; // components that a thread sums
   using MyItem                       = Item<Space, storage, bs>;
-  using MyParts                      = Parts<T, bs, capacity, by_row>;
+  static constexpr int at_once = SpaceTraits<Space>::teams ? (bs <= 3 ? 4 : bs <= 6 ? 2 : 1) : 1; // items in a sum; as registers allow
+  using MyParts                = Parts<T, bs, capacity, by_row, at_once>;
   using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<threads, simple && SpaceTraits<Space>::teams ? launch.resident : 1>>;
   using Member = typename Policy::member_type;
   // products, sums of a row that has more items than a team takes at a time, and residuals of the factored form
