@@ -1,8 +1,8 @@
 """Plot the results of benchmark_scaling and predict larger machines: plot_scaling.py RESULT.json [OUT.png]
 
 The model: a color takes a + b*rows on one GPU (fitted to the runs of one with packed int4 blocks), and an exchange adds what the runs of several took
-more: peer c + d*neighbors + e*ghosts of a color (boxes of 2 GPUs have 1 neighbor, of 4 GPUs 3, of 8 GPUs 7), nccl a constant, since it was run with
-one neighbor only. Between nodes nccl is taken, with the assumptions below; inner boxes of a large machine have 26 neighbors and six faces.
+more: peer c + d*neighbors + e*ghosts of a color (boxes of 2 GPUs have 1 neighbor, of 4 GPUs 3, of 8 GPUs 7), nccl a constant: its runs
+with 1 and 3 neighbors show no more. Between nodes nccl is taken, with the assumptions below; inner boxes of a large machine have 26 neighbors and six faces.
 """
 import itertools
 import json

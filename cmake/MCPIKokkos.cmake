@@ -4,8 +4,8 @@ if(MCPI_KOKKOS STREQUAL "ON" OR (MCPI_KOKKOS STREQUAL "AUTO" AND NOT MCPI_SANITI
   find_package(Kokkos 4.3 QUIET)
   if(NOT Kokkos_FOUND)
     set(_why "no Kokkos 4.3 or newer found: set Kokkos_ROOT")
-  elseif((Kokkos_ENABLE_CUDA OR Kokkos_ENABLE_HIP OR Kokkos_ENABLE_SYCL) AND NOT MCPI_KOKKOS_DEVICE)
-    set(_why "it is for a device, where this backend has not passed its tests yet (docs/gpu.md): MCPI_KOKKOS_DEVICE=ON takes it all the same")
+  elseif((Kokkos_ENABLE_CUDA OR Kokkos_ENABLE_HIP OR Kokkos_ENABLE_SYCL) AND MCPI_KOKKOS STREQUAL "AUTO")
+    set(_why "${Kokkos_DIR} is for a device, and a library with it loads only where the device's driver is: MCPI_KOKKOS=ON takes it")
   elseif(NOT PETSC_CONF MATCHES "#define PETSC_HAVE_KOKKOS 1") # another Kokkos that comes with PETSc (Debian's, through Trilinos) wins over ours when a program starts, and then nothing works
     list(GET PETSC_LINK_LIBRARIES 0 _petsc)
     execute_process(COMMAND ldd "${_petsc}" OUTPUT_VARIABLE _needed ERROR_QUIET)
