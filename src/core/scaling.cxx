@@ -36,7 +36,7 @@ bool coupled(int bs, const std::vector<double> &maxima, int side, int p)
 }
 
 // What the maxima say nothing about takes the others' mean, as if in their units: a factor of 1 beside theirs could carry the right-hand side out of
-// single precision.
+// single precision. If they say nothing at all, factors stay 1.
 void follow_others(int bs, const std::vector<double> &maxima, int side, std::vector<double> &factors)
 {
   double sum   = 0.0;

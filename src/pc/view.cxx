@@ -24,8 +24,7 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
   const std::string space = solver.backend_space().empty() ? "" : " on " + solver.backend_space();
   PetscCall(PetscViewerASCIIPrintf(viewer, "  backend: %s%s, block size %d, rows of a color in %s order\n",
                                    BackendNames[solver.backend_used()], space.c_str(), plan.bs, OrderingNames[solver.ordering_used()]));
-  if (!solver.backend_why().empty())
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  no device is used: %s\n", solver.backend_why().c_str()));
+  if (!solver.backend_why().empty()) PetscCall(PetscViewerASCIIPrintf(viewer, "  no device is used: %s\n", solver.backend_why().c_str()));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  host memory held: %.4g MB, moved by one sweep: %.4g MB (all ranks)\n", bytes[0] / 1e6,
                                    bytes[1] / 1e6));
   if (solver.on_device()) PetscCall(PetscViewerASCIIPrintf(viewer, "  device memory held: %.4g MB (all ranks)\n", bytes[2] / 1e6));

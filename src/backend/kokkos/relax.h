@@ -1,6 +1,8 @@
 // What a relaxation is told, and what every one does with a row's sums.
 #pragma once
 
+#include <cstddef>
+
 #include "backend/kokkos/numbers.h"
 #include "backend/relax_terms.h"
 

@@ -1,6 +1,9 @@
 // Relaxation with small blocks on a device: a team of threads takes a tile of whole rows, each thread some items, then each a row or a component of one.
 #pragma once
 
+#include <type_traits>
+#include <utility>
+
 #include "backend/kokkos/relax.h"
 
 namespace mcpi::kokkos {
@@ -70,7 +73,7 @@ template <class Space, PCMCPIPrecision storage, int bs> struct Item {
 };
 
 // The items' products on their way to the rows' sums in a team's scratch memory: each component by itself, so that threads with the components of a row
-// read different banks; where threads sum whole rows, up to four components of at_once items together.
+// read different banks; where threads sum whole rows, up to four components of an item side by side. at_once: items whose parts are loaded together
 template <class T, int bs, int capacity, bool by_row, int at_once> struct Parts {
   static constexpr int         fours = by_row ? bs / 4 : 0, pairs = by_row ? bs % 4 / 2 : 0; // how many groups of so many components
   static constexpr int         groups = fours + pairs + (bs - 4 * fours - 2 * pairs);
@@ -389,7 +392,8 @@ template <class Kernel, class Space> void launch_items(const Space &space, const
 {
   typename Kernel::Policy policy(space, static_cast<int>(args.last_tile - args.first_tile), Kernel::threads);
   policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes(args.flags))));
-  // Shared memory for the teams that find registers and no more: the rest is a cache for x.
+  // Shared memory for the teams that find registers and no more: the rest is a cache for x. Kokkos does not count the KB that devices
+  // keep of each team: of some sizes one or two teams fewer fit (fp32 with bs 4: five of six).
   Kokkos::parallel_for("mcpi relax", Kokkos::Experimental::prefer(policy, Kokkos::Experimental::DesiredOccupancy{100}), Kernel{args});
 }
 
