@@ -15,7 +15,7 @@ TEST(CudaRecordedRuns, ThatAnotherThreadEndsAreLaunchedWithoutRecording)
   using namespace cuda;
   Stream           stream;
   DeviceArray<int> device(1);
-  RecordedRuns     runs(stream);
+  RecordedRuns     runs;
   int              calls  = 0;
   const auto       fill   = [&](int value) { MCPI_CUDA(cudaMemsetAsync(device.data(), value, sizeof(int), stream)); };
   const auto       record = [&] {
@@ -30,11 +30,11 @@ TEST(CudaRecordedRuns, ThatAnotherThreadEndsAreLaunchedWithoutRecording)
     MCPI_CUDA(cudaStreamSynchronize(stream));
     return value;
   };
-  EXPECT_EQ(runs.run({}, record), 0);
+  EXPECT_EQ(runs.run(stream, {}, record), 0);
   EXPECT_EQ(calls, 2) << "lost, then launched";
   EXPECT_EQ(filled(), 0x02020202);
   for (int round = 0; round < 2; ++round) {
-    EXPECT_EQ(runs.run({}, record), 0);
+    EXPECT_EQ(runs.run(stream, {}, record), 0);
     EXPECT_EQ(calls, 3) << "recorded once";
     EXPECT_EQ(filled(), 0x03030303);
   }

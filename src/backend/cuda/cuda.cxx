@@ -234,7 +234,7 @@ public:
     if (launched_) lanes_.join();
   }
 
-  int replay(const RunKey &key, const std::function<int()> &record) override { return graphs_.run(key, record); }
+  int replay(const RunKey &key, const std::function<int()> &record) override { return graphs_.run(stream_, key, record); }
 
   std::size_t memory_bytes() const override
   {
@@ -382,7 +382,7 @@ private:
   const GhostWords          *words_    = nullptr;
   double                     alpha_ = 0.0, largest_ = 0.0;
   std::string                problem_;
-  RecordedRuns               graphs_{stream_};
+  RecordedRuns               graphs_;
 };
 
 } // namespace

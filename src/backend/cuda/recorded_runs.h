@@ -11,25 +11,47 @@
 
 namespace mcpi::cuda {
 
+// What a stream that is recorded launches next may begin before the kernel before it has ended, if there is just that: it waits by itself. For kernels that somebody
+// else launches, without the attribute that says so. Before CUDA 13: does nothing.
+inline void relax_last_edge(cudaStream_t stream)
+{
+#if CUDART_VERSION >= 13000
+  cudaStreamCaptureStatus  status = cudaStreamCaptureStatusNone;
+  const cudaGraphNode_t   *nodes  = nullptr;
+  const cudaGraphEdgeData *edges  = nullptr;
+  std::size_t              count  = 0;
+  cudaGraphNodeType        type   = cudaGraphNodeTypeEmpty;
+  MCPI_CUDA(cudaStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &nodes, &edges, &count));
+  if (status != cudaStreamCaptureStatusActive || count != 1) return;
+  cudaGraphNode_t node = nodes[0];
+  MCPI_CUDA(cudaGraphNodeGetType(node, &type));
+  if (type != cudaGraphNodeTypeKernel) return;
+  cudaGraphEdgeData edge{};
+  edge.from_port = cudaGraphKernelNodePortProgrammatic;
+  edge.type      = cudaGraphDependencyTypeProgrammatic;
+  MCPI_CUDA(cudaStreamUpdateCaptureDependencies(stream, &node, &edge, 1, cudaStreamSetCaptureDependencies));
+#else
+  (void)stream;
+#endif
+}
+
 class RecordedRuns {
 public:
-  explicit RecordedRuns(cudaStream_t stream) : stream_(stream) {}
-
   void clear() { runs_.clear(); }
 
   // See Backend::replay().
-  int run(const RunKey &key, const std::function<int()> &record)
+  int run(cudaStream_t stream, const RunKey &key, const std::function<int()> &record)
   {
     const auto found = std::find_if(runs_.begin(), runs_.end(), [&](const Run &one) { return one.key == key; });
     if (found == runs_.end()) {
-      GraphExec graph = capture(record);
+      GraphExec graph = capture(stream, record);
       if (!graph) return record(); // and try to record it again the next time
       if (runs_.size() == kMost) runs_.pop_back();
       runs_.push_front({key, std::move(graph)});
     } else {
       runs_.splice(runs_.begin(), runs_, found);
     }
-    MCPI_CUDA(cudaGraphLaunch(runs_.front().graph, stream_));
+    MCPI_CUDA(cudaGraphLaunch(runs_.front().graph, stream));
     return 0;
   }
 
@@ -42,21 +64,26 @@ private:
 
   // Nothing where somebody else has ended the capture: a cudaDeviceSynchronize() in any thread does, whatever the mode. The relaxed one lets what
   // our launches bring about, such as loading their kernels, do what it needs.
-  GraphExec capture(const std::function<int()> &record)
+  static GraphExec capture(cudaStream_t stream, const std::function<int()> &record)
   {
     std::exception_ptr      problem;
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     Graph                   graph;
     GraphExec               result;
-    MCPI_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed));
+    const cudaError_t       began = cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
+    if (began == cudaErrorStreamCaptureUnsupported) { // the legacy stream
+      (void)cudaGetLastError();
+      return result;
+    }
+    check(began, "cudaStreamBeginCapture");
     try {
       if (record() != 0) throw Error("an exchange inside a captured application");
-      MCPI_CUDA(cudaStreamIsCapturing(stream_, &status));
+      MCPI_CUDA(cudaStreamIsCapturing(stream, &status));
     } catch (...) {
       problem = std::current_exception();
-      (void)cudaStreamIsCapturing(stream_, &status);
+      (void)cudaStreamIsCapturing(stream, &status);
     }
-    const cudaError_t ended = cudaStreamEndCapture(stream_, graph.out());
+    const cudaError_t ended = cudaStreamEndCapture(stream, graph.out());
     if (status == cudaStreamCaptureStatusInvalidated || ended == cudaErrorStreamCaptureInvalidated) {
       (void)cudaGetLastError();
       return result;
@@ -67,7 +94,6 @@ private:
     return result;
   }
 
-  cudaStream_t   stream_;
   std::list<Run> runs_; // the latest first
 };
 

@@ -22,6 +22,7 @@ public:
   int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status) override
   {
     problem_.clear();
+    runs_.clear(); // their kernels hold the scales of then
     return setup_.refresh(space_, source, reduce, status, problem_);
   }
 
@@ -46,6 +47,7 @@ public:
   void build_transposed(const ColorPlan &plan, const std::byte *received) override
   {
     if (!transposed_) {
+      runs_.clear();
       transposed_ = std::make_unique<Operator<Space, Style>>(space_, plan, config_);
       std::vector<Offset> sources(plan.lower.source);
       sources.insert(sources.end(), plan.upper.source.begin(), plan.upper.source.end());
@@ -72,6 +74,7 @@ public:
     const std::size_t entry = bs_ * static_cast<std::size_t>(nrhs), local = entry * rows(),
                       all = local + entry * static_cast<std::size_t>(plan_.ghosts);
     room_                 = 0; // until all is there
+    runs_.clear();
     space_.fence("mcpi room");
     x_.resize(space_, all);
     rhs_.resize(space_, local);
@@ -145,6 +148,8 @@ public:
     store_vector(space_, args, x_.data(), staging_.data());
     for (int r = 0; r < application.nrhs; ++r) staging_.copy_out(space_, x.data + r * x.ld, local, static_cast<std::size_t>(r) * local);
   }
+
+  int replay(const RunKey &key, const std::function<int()> &record) override { return runs_.run(space_, key, record); }
 
   void       *vector() override { return reaches_host<Space> ? x_.data() : mirror_.data(); }
   std::size_t entry_bytes(const Application &application) const override
@@ -271,6 +276,7 @@ private:
   Mirror                                  mirror_;
   Array<Space, Offset>                    sources_;
   Array<Space, std::byte>                 received_;
+  typename Traits::Runs                   runs_;
   int                                     room_ = 0;
   std::string                             problem_;
 };

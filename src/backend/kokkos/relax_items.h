@@ -199,6 +199,7 @@ template <class Space, PCMCPIPrecision storage, class T, int bs, bool simple> st
 
   KOKKOS_FUNCTION void operator()(const Member &team) const
   {
+    SpaceTraits<Space>::let_next_begin();
     const cuda::Tile head = args.tiles[args.first_tile + static_cast<std::uint32_t>(team.league_rank())];
     Tile             tile;
     tile.blocks           = args.blocks + static_cast<std::size_t>(head.offset) * cuda::kPiece;
@@ -298,6 +299,7 @@ private:
       ends = load_ends(tile, mine / components);
       load_rhs(tile, mine, 0, rhs);
     }
+    SpaceTraits<Space>::await_launched();
     for (int r = 0; r < static_cast<int>(nrhs()); ++r) {
       if (r > 0) team.team_barrier(); // the parts before have been summed
       multiply(team, tile, tile.begin, r, item, parts);
@@ -355,6 +357,7 @@ private:
   // A tile of one row with more items than the team takes at a time
   KOKKOS_FORCEINLINE_FUNCTION void relax_long_row(const Member &team, const Tile &tile, const MyParts &parts, T *sums, T *residuals) const
   {
+    SpaceTraits<Space>::await_launched();
     for (int r = 0; r < static_cast<int>(nrhs()); ++r) {
       for (int n = team.team_rank(); n < 2 * bs; n += threads) sums[n] = 0;
       for (int chunk = tile.begin; chunk < tile.end; chunk += capacity) {
@@ -392,6 +395,7 @@ template <class Kernel, class Space> void launch_items(const Space &space, const
 {
   typename Kernel::Policy policy(space, static_cast<int>(args.last_tile - args.first_tile), Kernel::threads);
   policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes(args.flags))));
+  SpaceTraits<Space>::launch_early(space);
   // Shared memory for the teams that find registers and no more: the rest is a cache for x. Kokkos does not count the KB that devices
   // keep of each team: of some sizes one or two teams fewer fit (fp32 with bs 4: five of six).
   Kokkos::parallel_for("mcpi relax", Kokkos::Experimental::prefer(policy, Kokkos::Experimental::DesiredOccupancy{100}), Kernel{args});

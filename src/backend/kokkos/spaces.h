@@ -4,8 +4,13 @@
 #include <Kokkos_Core.hpp>
 
 #include <cstdint>
+#include <functional>
 
+#include "backend/backend.h"
 #include "backend/kokkos/layout.h"
+#if defined(KOKKOS_ENABLE_CUDA)
+#include "backend/cuda/recorded_runs.h"
+#endif
 
 // Before loops whose indices must be constants, so that arrays of a device's thread are registers. A host's are memory anyway.
 #if defined(__CUDACC__) || defined(__clang__)
@@ -57,8 +62,23 @@ struct DeviceStyle {
   static constexpr int        setup_team = 32;
 };
 
-template <class Space> struct SpaceTraits {
+// See Backend::replay(): launched anew each time
+struct DirectRuns {
+  template <class Space> int run(const Space &, const RunKey &, const std::function<int()> &record) { return record(); }
+  void                       clear() {}
+};
+
+// Launches that begin before what was launched before them has ended, where there is such a thing: in the kernel all that does not depend on it stands
+// before await_launched().
+struct InOrder {
+  template <class Space> static void      launch_early(const Space &) {} // of the next launch
+  static KOKKOS_FORCEINLINE_FUNCTION void let_next_begin() {}
+  static KOKKOS_FORCEINLINE_FUNCTION void await_launched() {}
+};
+
+template <class Space> struct SpaceTraits : InOrder {
   using Style                       = CpuStyle;
+  using Runs                        = DirectRuns;
   static constexpr bool teams       = false; // of more than one thread
   static constexpr bool cuda_memory = false;
 
@@ -69,8 +89,9 @@ template <class Space> struct SpaceTraits {
   template <class Word> static KOKKOS_INLINE_FUNCTION Word load_once(const Word *from) { return *from; }
 };
 
-template <class Space> struct DeviceTraits {
+template <class Space> struct DeviceTraits : InOrder {
   using Style                       = DeviceStyle;
+  using Runs                        = DirectRuns;
   static constexpr bool teams       = true;
   static constexpr bool cuda_memory = false;
 
@@ -86,12 +107,52 @@ template <class Space> constexpr int team_size(int wanted)
 }
 
 #if defined(KOKKOS_ENABLE_CUDA)
+// An application as one graph
+struct CudaRuns {
+  int run(const Kokkos::Cuda &space, const RunKey &key, const std::function<int()> &record)
+  {
+    return runs_.run(space.cuda_stream(), key, record);
+  }
+  void clear() { runs_.clear(); }
+
+private:
+  cuda::RecordedRuns runs_;
+};
+
 template <> struct SpaceTraits<Kokkos::Cuda> : DeviceTraits<Kokkos::Cuda> {
+  using Runs                        = CudaRuns;
   static constexpr bool cuda_memory = true;
+#if defined(__CUDA_ARCH_LIST__)
+  // Kernels that wait by themselves need compute capability 9.0: the oldest comes first.
+  static constexpr int  kArchitectures[] = {__CUDA_ARCH_LIST__};
+  static constexpr bool kEarly           = kArchitectures[0] >= 900;
+#else
+  static constexpr bool kEarly = false;
+#endif
+
+  // Programmatic dependent launch: Kokkos launches without it, so the edge in the graph is changed before the next kernel takes it.
+  static void launch_early(const Kokkos::Cuda &space)
+  {
+    if (kEarly) cuda::relax_last_edge(space.cuda_stream());
+  }
+  static KOKKOS_FORCEINLINE_FUNCTION void let_next_begin()
+  {
+    if constexpr (kEarly) KOKKOS_IF_ON_DEVICE((asm volatile("griddepcontrol.launch_dependents;");))
+  }
+  static KOKKOS_FORCEINLINE_FUNCTION void await_launched()
+  {
+    if constexpr (kEarly) KOKKOS_IF_ON_DEVICE((asm volatile("griddepcontrol.wait;" ::: "memory");))
+  }
   // Own streams wait for the legacy stream, and it for them; for another stream of the user's we work on it.
-  static Kokkos::Cuda on(void *stream, const Kokkos::Cuda &own) { return stream ? Kokkos::Cuda(static_cast<cudaStream_t>(stream)) : own; }
-  static int          processors(const Kokkos::Cuda &space) { return space.cuda_device_prop().multiProcessorCount; }
-  static int          current_device()
+  static Kokkos::Cuda on(void *stream, const Kokkos::Cuda &own)
+  {
+    return stream ? Kokkos::Cuda(static_cast<cudaStream_t>(stream)) : own;
+  }
+  static int processors(const Kokkos::Cuda &space)
+  {
+    return space.cuda_device_prop().multiProcessorCount;
+  }
+  static int current_device()
   {
     int device = -1;
     return cudaGetDevice(&device) == cudaSuccess ? device : -1;
