@@ -1,14 +1,11 @@
 #include "common.h"
+#include "compat.h"
 
 #include <algorithm>
 #include <fstream>
 #include <sstream>
 
 #include "petscmcpi.h"
-
-#if PETSC_VERSION_LT(3, 19, 0)
-#define PETSC_SUCCESS 0
-#endif
 
 namespace bench {
 

@@ -14,12 +14,9 @@ static char help[] =
 #include <vector>
 
 #include "common.h"
+#include "compat.h"
 #include "mesh.h"
 #include "petscmcpi.h"
-
-#if PETSC_VERSION_LT(3, 19, 0)
-#define PETSC_SUCCESS 0
-#endif
 
 namespace {
 
