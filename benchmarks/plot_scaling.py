@@ -2,7 +2,7 @@
 
 The model: a color takes a + b*rows on one GPU (fitted to the runs of one with packed int4 blocks), and an exchange adds what the runs of several took
 more: peer c + d*neighbors + e*ghosts of a color (boxes of 2 GPUs have 1 neighbor, of 4 GPUs 3, of 8 GPUs 7), nccl a constant: its runs
-with 1 and 3 neighbors show no more. Between nodes nccl is taken, with the assumptions below; inner boxes of a large machine have 26 neighbors and six faces.
+with 1, 3 and 7 neighbors show no more. Between nodes nccl is taken, with the assumptions below; inner boxes of a large machine have 26 neighbors and six faces.
 """
 import itertools
 import json
@@ -15,7 +15,7 @@ NETWORK_BYTES_PER_US = 50e3  # 400 Gb/s for each GPU
 NCCL_NEIGHBOR_US = 0.5  # assumed: each neighbor more in a group
 MOST_ROWS = {"int4": 4e6}  # above, int4 blocks are not packed on one GPU
 BYTES = {"fp32": 16, "int4": 16}  # of a ghost row with bfp16 gathers: one word
-NEIGHBORS = {1: 0, 2: 1, 4: 3}
+NEIGHBORS = {1: 0, 2: 1, 4: 3, 8: 7}
 PRECISIONS = ["fp32", "int4"]
 
 
@@ -88,19 +88,19 @@ def plot(results, out):
     best = lambda ranks, rows, precision: [r for r in find(ranks=ranks, rows=rows, precision=precision) if default(r) and r["halo"] in ("none", "peer")]
     for rows, style in ((1124864, "o-"), (4492125, "s--")):
         for precision in PRECISIONS:
-            times = {ranks: best(ranks, rows, precision)[0]["ms_per_sweep"] for ranks in (1, 2, 4) if best(ranks, rows, precision)}
+            times = {ranks: best(ranks, rows, precision)[0]["ms_per_sweep"] for ranks in (1, 2, 4, 8) if best(ranks, rows, precision)}
             if 1 in times:
                 strong.plot(list(times), [times[1] / t for t in times.values()], style, label=f"{precision}, {rows:,} rows")
-    strong.plot([1, 4], [1, 4], "k:", lw=1)
-    strong.set(title="strong scaling", xlabel="GPUs", ylabel="times one GPU's speed", xticks=[1, 2, 4])
+    strong.plot([1, 8], [1, 8], "k:", lw=1)
+    strong.set(title="strong scaling", xlabel="GPUs", ylabel="times one GPU's speed", xticks=[1, 2, 4, 8])
     for precision in PRECISIONS:
         one = best(1, 1124864, precision)[0]
         points = [(1, 1.0)]
-        for ranks, rows in ((2, 2248091), (4, 4492125)):
+        for ranks, rows in ((2, 2248091), (4, 4492125), (8, 8998912)):
             for r in best(ranks, rows, precision):
                 points.append((ranks, one["ms_per_sweep"] / one["rows"] * r["rows"] / ranks / r["ms_per_sweep"]))
         weak.plot(*zip(*[(ranks, 100 * share) for ranks, share in points]), "o-", label=precision)
-    weak.set(title="weak scaling, 1.12 M rows a GPU", xlabel="GPUs", ylabel="% of one GPU's speed", xticks=[1, 2, 4], ylim=(0, 105))
+    weak.set(title="weak scaling, 1.12 M rows a GPU", xlabel="GPUs", ylabel="% of one GPU's speed", xticks=[1, 2, 4, 8], ylim=(0, 105))
     bars = [("peer", True, "color"), ("peer", False, "color"), ("peer", True, "sweep"), ("nccl", True, "color"), ("nccl", True, "sweep"), ("sf", True, "color"), ("sf", True, "sweep")]
     for k, precision in enumerate(PRECISIONS):
         heights = []

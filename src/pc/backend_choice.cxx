@@ -129,7 +129,7 @@ PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *
   choice->type = wanted;
   choice->why.clear();
   choice->space.clear();
-  choice->kokkos_on_device = false;
+  choice->kokkos_on_device = choice->kokkos_on_cuda = false;
 #if defined(MCPI_HAVE_CUDA)
   bool in_use = wanted == PC_MCPI_BACKEND_CUDA;
   if (wanted == PC_MCPI_BACKEND_AUTO) {
@@ -160,6 +160,7 @@ PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *
   if (choice->type == PC_MCPI_BACKEND_KOKKOS) {
     choice->space            = kokkos::space_name();
     choice->kokkos_on_device = kokkos::on_device();
+    choice->kokkos_on_cuda   = kokkos::is_cuda();
   }
 #else
   PetscCheck(wanted != PC_MCPI_BACKEND_KOKKOS, comm, PETSC_ERR_SUP_SYS,

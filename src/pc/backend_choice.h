@@ -15,7 +15,8 @@ struct BackendChoice {
   PCMCPIBackendType type = PC_MCPI_BACKEND_HOST; // never auto
   std::string       why;                         // auto did not take a device that is in use
   std::string       space;                       // Kokkos' execution space
-  bool              kokkos_on_device = false;    // which has memory of its own
+  bool              kokkos_on_device = false;    // which has memory of its own,
+  bool              kokkos_on_cuda   = false;    // that of a CUDA device
 };
 
 // Collective. wanted may be auto: CUDA if the matrix or its vectors live on a CUDA device or PETSc uses one, and every rank has a device;

@@ -133,7 +133,7 @@ PetscErrorCode Solver::symbolic(Mat pmat, const MatrixParts &parts, const Settin
   PetscCall(ColoringCreate(graph_, settings.coloring, options, &coloring_));
   PetscCall(OrderingCreate(graph_, coloring_, settings.ordering, coordinates, &order, &ordering_used_));
   PetscCall(PlanBuild(graph_, coloring_, order, on_device() ? Arrangement::as_ordered : Arrangement::equal_rows_together, &built_));
-  values_ = make_matrix_values(parts, graph_, on_cuda());
+  values_ = make_matrix_values(parts, graph_, {on_cuda() || choice_.kokkos_on_cuda, choice_.kokkos_on_device});
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -226,24 +226,45 @@ private:
 };
 
 #if defined(PETSC_HAVE_CUDA)
+constexpr AijPieces::Access kGetCusparse = MatSeqAIJCUSPARSEGetArrayRead, kRestoreCusparse = MatSeqAIJCUSPARSERestoreArrayRead;
+#endif
 
-// AIJ with its values on a CUDA device, where they stay; the structure is the host's.
+PetscErrorCode get_on_device(Mat mat, const PetscScalar **values)
+{
+  PetscScalar *array;
+  PetscMemType type;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJGetCSRAndMemType(mat, nullptr, nullptr, &array, &type));
+  PetscCheck(PetscMemTypeDevice(type), PETSC_COMM_SELF, PETSC_ERR_PLIB, "The values of this matrix are not on a device");
+  *values = array;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+PetscErrorCode forget(Mat, const PetscScalar **values)
+{
+  *values = nullptr;
+  return PETSC_SUCCESS;
+}
+
+// AIJ with its values on a device, where they stay; the structure is the host's.
 class DeviceAijValues final : public MatrixValues {
 public:
-  explicit DeviceAijValues(const BlockGraph &graph) : graph_(graph) {}
+  DeviceAijValues(const BlockGraph &graph, AijPieces::Access get, AijPieces::Access restore) : graph_(graph), get_(get), restore_(restore)
+  {
+  }
 
   PetscErrorCode open(const MatrixParts &parts, void *stream) override
   {
     PetscFunctionBegin;
     stream_ = stream;
-    PetscCall(pieces_.open(parts, MatSeqAIJCUSPARSEGetArrayRead));
+    PetscCall(pieces_.open(parts, get_));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
   PetscErrorCode close() override
   {
     PetscFunctionBegin;
-    PetscCall(pieces_.close(MatSeqAIJCUSPARSERestoreArrayRead));
+    PetscCall(pieces_.close(restore_));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
@@ -298,26 +319,30 @@ public:
   }
 
 private:
-  const BlockGraph &graph_;
-  AijPieces         pieces_;
-  void             *stream_ = nullptr;
+  const BlockGraph       &graph_;
+  const AijPieces::Access get_, restore_;
+  AijPieces               pieces_;
+  void                   *stream_ = nullptr;
 };
 
-#endif
+// Whether it is of that type, and its values are on the device
+bool is_on_device(Mat mat, MatType type)
+{
+  PetscBool match = PETSC_FALSE, on_host = PETSC_TRUE;
+  return PetscObjectTypeCompare((PetscObject)mat, type, &match) == PETSC_SUCCESS && match &&
+         MatBoundToCPU(mat, &on_host) == PETSC_SUCCESS && !on_host;
+}
 
 } // namespace
 
-std::unique_ptr<MatrixValues> make_matrix_values(const MatrixParts &parts, const BlockGraph &graph, bool in_place)
+std::unique_ptr<MatrixValues> make_matrix_values(const MatrixParts &parts, const BlockGraph &graph, const ReadsInPlace &in_place)
 {
   if (parts.blocked) return std::make_unique<BaijValues>(graph);
 #if defined(PETSC_HAVE_CUDA)
-  PetscBool cusparse = PETSC_FALSE, on_host = PETSC_TRUE;
-  if (in_place && PetscObjectTypeCompare((PetscObject)parts.diag, MATSEQAIJCUSPARSE, &cusparse) == PETSC_SUCCESS && cusparse &&
-      MatBoundToCPU(parts.diag, &on_host) == PETSC_SUCCESS && !on_host)
-    return std::make_unique<DeviceAijValues>(graph);
-#else
-  (void)in_place;
+  if (in_place.cusparse && is_on_device(parts.diag, MATSEQAIJCUSPARSE))
+    return std::make_unique<DeviceAijValues>(graph, kGetCusparse, kRestoreCusparse);
 #endif
+  if (in_place.kokkos && is_on_device(parts.diag, MATSEQAIJKOKKOS)) return std::make_unique<DeviceAijValues>(graph, get_on_device, forget);
   return std::make_unique<AijValues>(graph);
 }
 

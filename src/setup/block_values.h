@@ -15,8 +15,12 @@ public:
   virtual PetscErrorCode close()                                      = 0;
 };
 
-// For matrices with the structure of this graph, which must outlive the result. in_place: values on a device may be left there; then row() is
-// not to be called.
-std::unique_ptr<MatrixValues> make_matrix_values(const MatrixParts &parts, const BlockGraph &graph, bool in_place);
+// Which values on a device a backend reads there
+struct ReadsInPlace {
+  bool cusparse = false, kokkos = false; // of AIJCUSPARSE, of AIJKOKKOS
+};
+
+// For matrices with the structure of this graph, which must outlive the result. row() of values that are read in place is not to be called.
+std::unique_ptr<MatrixValues> make_matrix_values(const MatrixParts &parts, const BlockGraph &graph, const ReadsInPlace &in_place);
 
 } // namespace mcpi

@@ -11,8 +11,9 @@ namespace mcpi::test {
 
 struct TestedEngines {
   std::vector<Engine> engines;
-  std::vector<int>    block_sizes;       // for tests of every one
-  std::vector<int>    large_block_sizes; // of few rows
+  std::vector<int>    block_sizes;         // for tests of every one
+  std::vector<int>    large_block_sizes;   // of few rows
+  bool                host_memory = false; // the engines' device is the host
 };
 TestedEngines &tested();
 void           test_engine(Engine engine, MakeBackend make);

@@ -7,6 +7,7 @@
 
 #include <stdexcept>
 
+#include "engines.h"
 #include "support.h"
 
 namespace mcpi::test {
@@ -37,7 +38,7 @@ public:
     for (int p = 0; p < 2; ++p) {
       host_[p].clear();
       for (Row row = 0; row < matrix_.rows(); ++row) append_row(p, row);
-      if (!on_device()) continue;
+      if (!copied()) continue;
 #if defined(MCPI_HAVE_CUDA)
       if (!device_[p] && cudaMalloc(&device_[p], host_[p].size() * sizeof(double) + 8) != cudaSuccess)
         throw std::runtime_error("cudaMalloc");
@@ -60,7 +61,7 @@ public:
     if (layout_ == Layout::rows) return arrays;
     arrays.layout = layout_ == Layout::host_blocks || layout_ == Layout::device_blocks ? ValueLayout::blocks : ValueLayout::scalar_rows;
     arrays.device = on_device();
-    for (int p = 0; p < 2; ++p) arrays.piece[p] = on_device() ? device_[p] : host_[p].data();
+    for (int p = 0; p < 2; ++p) arrays.piece[p] = copied() ? device_[p] : host_[p].data();
     return arrays;
   }
   PieceStructure structure(int p) const override
@@ -74,6 +75,10 @@ private:
   bool on_device() const
   {
     return layout_ != Layout::rows && layout_ != Layout::host_blocks;
+  }
+  bool copied() const
+  {
+    return on_device() && !tested().host_memory;
   }
 
   // Blocks of a row in a piece, with the diagonal one

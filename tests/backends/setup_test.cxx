@@ -13,12 +13,8 @@
 namespace mcpi::test {
 namespace {
 
-// Kokkos' backend reads rows one by one.
-std::vector<Layout> layouts(Engine engine)
-{
-  if (engine != Engine::cuda) return {Layout::rows};
-  return {Layout::rows, Layout::host_blocks, Layout::device_blocks, Layout::device_full_rows, Layout::device_partial_rows};
-}
+constexpr Layout kLayouts[] = {Layout::rows, Layout::host_blocks, Layout::device_blocks, Layout::device_full_rows,
+                               Layout::device_partial_rows};
 
 // Between two stored numbers of a block, as a part of the largest: two quanta, since the sums before rounding differ in their last digits
 double quantum(PCMCPIPrecision storage)
@@ -129,7 +125,7 @@ TEST_P(Setup, StoresWhatTheHostStoresFromEveryLayout)
   const Problem problem(bs <= 8 ? 90 : bs <= 33 ? 30 : 5, bs, 11);
   std::size_t   turn = 0; // large blocks cost the host much: layouts take turns
   for_configs([&](const BackendConfig &config) {
-    for (const Layout layout : layouts(engine())) {
+    for (const Layout layout : kLayouts) {
       if (bs > 16 && turn++ % (bs > 65 ? 43 : bs > 33 ? 31 : 7) != 0) continue;
       System      other(problem.ranks, {config, nullptr, engine()});
       LaidOutRows rows(problem.matrix, layout);
@@ -144,7 +140,7 @@ TEST_P(SetupOfEngine, ChunksOfManyRowsGiveOneMatrix)
   const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
   for (const auto &[bs, rows] : {std::pair{5, 30000}, std::pair{12, 6000}}) {
     const Problem problem(rows, bs, 21);
-    for (const Layout layout : layouts(GetParam())) {
+    for (const Layout layout : kLayouts) {
       System      other(problem.ranks, kind(config));
       LaidOutRows laid_out(problem.matrix, layout);
       ASSERT_EQ(other.refresh(laid_out).defect, Defect::none);
@@ -160,7 +156,7 @@ TEST_P(SetupOfEngine, FollowsValuesAndScales)
       const BackendConfig config{{storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, storage == PC_MCPI_PRECISION_FP64};
       Problem             problem(40, bs, 31);
       System              other(problem.ranks, kind(config));
-      LaidOutRows         rows(problem.matrix, GetParam() == Engine::cuda ? Layout::device_full_rows : Layout::rows);
+      LaidOutRows         rows(problem.matrix, Layout::device_full_rows);
       ASSERT_EQ(other.refresh(rows).defect, Defect::none);
       Vector equation(static_cast<std::size_t>(bs), 1.0), unknown(equation);
       equation[0] = 1e7; // other units
@@ -226,7 +222,7 @@ TEST_P(SetupOfEngine, NamesTheFirstBadRowAndForgetsIt)
 {
   for (const int bs : {2, 5, 8, 9, 40})
     for (const Spoiled &spoiled : kSpoiled)
-      for (const Layout layout : layouts(GetParam())) {
+      for (const Layout layout : kLayouts) {
         if (layout == Layout::device_blocks || layout == Layout::device_partial_rows) continue;
         const BackendConfig config{{PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, false};
         Problem             problem(40, bs, 41);

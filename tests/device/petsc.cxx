@@ -1,4 +1,5 @@
-// The CUDA backend through PETSc: matrices and vectors on the host and on the device, on one and several ranks, against the host backend.
+// A backend on a device through PETSc: matrices and vectors on the host and on the device, on one and several ranks, against the host backend.
+// -device_backend <cuda,kokkos>
 #include <cuda_runtime.h>
 
 #include "support.h"
@@ -6,6 +7,13 @@
 using namespace test;
 
 namespace {
+
+std::string backend()
+{
+  char name[16] = "cuda";
+  (void)PetscOptionsGetString(nullptr, nullptr, "-device_backend", name, sizeof name, nullptr);
+  return std::string(" -pc_mcpi_backend ") + name + " ";
+}
 
 struct Case {
   MatType     type;
@@ -32,7 +40,7 @@ constexpr Precision precisions[] = {
 PetscErrorCode create_pair(Mat mat, const std::string &options, Preconditioner *device, Preconditioner *host)
 {
   PetscFunctionBeginUser;
-  PetscCall(create_pc(mat, options + " -pc_mcpi_backend cuda", device));
+  PetscCall(create_pc(mat, options + backend(), device));
   PetscCall(create_pc(mat, options + " -pc_mcpi_backend host", host));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -169,7 +177,7 @@ TEST(bad_values_fail_on_all_ranks_and_are_forgotten)
     std::fill_n(bad.block(50, 50), 9, 1.0); // singular
     describe(kind.type);
     PetscCall(create_case(kind, bad, &mat));
-    PetscCall(create_ksp(mat, mat, "-ksp_type gmres -pc_type mcpi -pc_mcpi_backend cuda", &solver));
+    PetscCall(create_ksp(mat, mat, "-ksp_type gmres -pc_type mcpi" + backend(), &solver));
     PetscCall(solve(solver, noise(good.rows(), 1), nullptr, &reason, &its));
     CHECK_EQ(reason, KSP_DIVERGED_PC_FAILED);
     PetscCall(KSPGetPC(solver, &pc));
@@ -198,7 +206,7 @@ TEST(few_bits_reach_tight_tolerances)
       const Values       b = noise(matrix.rows(), 9);
       describe(std::string(kind.type) + " " + method);
       PetscCall(create_case(kind, matrix, &mat));
-      PetscCall(create_ksp(mat, mat, std::string("-pc_type mcpi -pc_mcpi_backend cuda -ksp_rtol 1e-11 ") + method, &solver));
+      PetscCall(create_ksp(mat, mat, "-pc_type mcpi -ksp_rtol 1e-11" + backend() + method, &solver));
       PetscCall(solve(solver, b, &x, &reason, &its));
       CHECK_LT(0, reason);
       CHECK_LE(difference(matrix.multiply(x), b), 1e-9);
@@ -217,7 +225,7 @@ TEST(ten_thousand_applications_and_a_hundred_set_ups_leave_memory_as_it_was)
   PetscFunctionBeginUser;
   if (world_size() > 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(create_case({MATAIJCUSPARSE, nullptr, 0.0}, matrix, &mat));
-  PetscCall(create_pc(mat, "-pc_mcpi_its 4 -pc_mcpi_offdiag_precision int8 -pc_mcpi_backend cuda", &pc));
+  PetscCall(create_pc(mat, "-pc_mcpi_its 4 -pc_mcpi_offdiag_precision int8" + backend(), &pc));
   for (int round = 0; round < 101; ++round) {
     std::vector<OwnedVec> b(5), x(5);
     for (int k = 0; k < 5; ++k) {

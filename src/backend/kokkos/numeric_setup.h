@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "backend/kokkos/operator.h"
+#include "backend/kokkos/values_in_place.h"
 #include "core/scale_keeper.h"
 
 namespace mcpi::kokkos {
@@ -40,7 +41,7 @@ public:
   const double *diagonal() const { return diagonal_.data(); }
   const double *left() const { return scales_.data(); }
   const double *right() const { return scales_.data() + plan_.bs; }
-  std::size_t   bytes() const { return diagonal_.bytes() + scales_.bytes() + maxima_.bytes() + values_.bytes(); }
+  std::size_t   bytes() const { return diagonal_.bytes() + scales_.bytes() + maxima_.bytes() + values_.bytes() + in_place_.bytes(); }
 
 private:
   static constexpr std::size_t kMostBytes = 32UL << 20U; // of values at a time, unless a row has more
@@ -55,23 +56,26 @@ private:
     bad_.fill(space, ~0ULL);
     SetupArgs args{};
     target_.set(args);
-    args.row_of    = row_of_;
-    args.diagonal  = diagonal_.data();
-    args.left      = left();
-    args.right     = right();
-    args.maxima    = maxima_.data();
-    args.bad       = bad_.data();
-    args.prescaled = config_.form == PC_MCPI_FORM_PRESCALED;
-    args.store     = store;
+    args.row_of              = row_of_;
+    args.diagonal            = diagonal_.data();
+    args.left                = left();
+    args.right               = right();
+    args.maxima              = maxima_.data();
+    args.bad                 = bad_.data();
+    args.prescaled           = config_.form == PC_MCPI_FORM_PRESCALED;
+    args.store               = store;
+    const ValueArrays arrays = source.arrays();
+    if (arrays.device) {
+      in_place_.prepare(space, source, plan_);
+      SpaceTraits<Space>::on(arrays.stream, space).fence("mcpi values made");
+    }
     for (Row begin = 0; begin < plan_.rows;) {
       Row end = begin + 1;
-      while (end < plan_.rows &&
-             static_cast<std::size_t>(blocks_before(end + 1) - blocks_before(begin)) * square_ * sizeof(double) <= kMostBytes)
-        ++end;
-      args.values = read(space, source, begin, end);
+      while (end < plan_.rows && numbers(begin, end + 1) * sizeof(double) <= kMostBytes) ++end;
       args.begin  = begin;
       args.end    = end;
       args.first  = blocks_before(begin);
+      args.values = arrays.device ? copy(space, arrays, args) : read(space, source, begin, end);
       invert_diagonals<Space>(space, team_size<Space>(Style::setup_team), args);
       target_.kernel_table().convert(space, args);
       begin = end;
@@ -86,10 +90,23 @@ private:
                    [](unsigned long long bits) { return std::bit_cast<double>(bits); });
   }
 
-  // The values of these rows where the execution space reads them
+  std::size_t numbers(Row begin, Row end) const { return static_cast<std::size_t>(blocks_before(end) - blocks_before(begin)) * square_; }
+
+  // The values of these rows where the execution space reads them: from its own memory
+  const double *copy(const Space &space, const ValueArrays &arrays, const SetupArgs &args)
+  {
+    const std::size_t count = numbers(args.begin, args.end);
+    if (values_.size() < count) {
+      space.fence("mcpi values"); // those before have been read
+      values_.resize(space, count);
+    }
+    in_place_.copy(space, arrays, args, values_.data());
+    return values_.data();
+  }
+  // and by rows
   const double *read(const Space &space, BlockRows &source, Row begin, Row end)
   {
-    const auto count = static_cast<std::size_t>(blocks_before(end) - blocks_before(begin)) * square_;
+    const std::size_t count = numbers(begin, end);
     space.fence("mcpi values"); // those before have been read
     if (host_.size() < count) host_.resize(count);
     double *out = host_.data();
@@ -116,6 +133,7 @@ private:
   std::vector<double>              host_;
   Array<Space, double>             diagonal_, scales_, values_;
   Array<Space, unsigned long long> maxima_, bad_;
+  ValuesInPlace<Space, Style>      in_place_;
 };
 
 } // namespace mcpi::kokkos
