@@ -33,8 +33,8 @@ PetscErrorCode CreateDevicePC(const VertexGraph &graph, Mat mat, PetscBool coord
     std::vector<PetscReal> points = Coordinates(graph, mat);
     PetscCall(PCSetCoordinates(*pc, 3, static_cast<PetscInt>(points.size() / 3), points.data()));
   }
-  PetscCall(PCSetFromOptions(*pc));
   PetscCall(PCMCPISetBackend(*pc, PC_MCPI_BACKEND_CUDA));
+  PetscCall(PCSetFromOptions(*pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
