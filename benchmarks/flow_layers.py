@@ -1,4 +1,4 @@
-"""Linear iterations of examples/flow on meshes with and without thin layers at the wall, by CFL number and preconditioner: flow_layers.py BUILD OUT.json
+"""Linear iterations of examples/flow on meshes with and without thin layers at the wall, by CFL number and preconditioner: flow_layers.py BUILD OUT.json [MESH]
 
 Needs gmsh, and BUILD/examples/flow. Prints a table for docs/flow.md. On one rank: PT-Scotch divides meshes otherwise in each run, and colorings with them.
 """
@@ -14,7 +14,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 from flow_program import MCPI, ROOT, make_mesh, run_flow  # noqa: E402
 
-MESHES = {"triangles": "-2", "layers": "-2 -setnumber layers 30", "layers, 3-D": "-3 -setnumber layers 30 -setnumber span 0.1"}
+MESHES = {"triangles": "-2", "layers": "-2 -setnumber layers 30", "layers, 3-D": "-3 -setnumber layers 30 -setnumber span 0.1",
+          "prisms": "-3 -setnumber layers 30 -setnumber quads 0 -setnumber span 0.1"}
 CFLS = [10, 100, 1000, 10000]
 PCS = {f"mcpi {precision}": f"{MCPI} -pc_mcpi_offdiag_precision {precision}" for precision in ("fp64", "fp32", "int8", "int4")} | {
     "mcpi int4, omega 0.8": f"{MCPI} -pc_mcpi_offdiag_precision int4 -pc_mcpi_omega 0.8",
@@ -32,12 +33,14 @@ def run(build, mesh, restart, steps, options):
     return record["vertices"], {name: values[:-1] for name, values in history.items()}
 
 
-def main(build, out):
+def main(build, out, only=""):
     version = subprocess.run([build / "examples/flow", "-version"], capture_output=True, text=True).stdout
     commit = subprocess.run(["git", "describe", "--always", "--dirty", "--exclude", "*"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
     results = []
     with tempfile.TemporaryDirectory() as folder:
         for name, options in MESHES.items():
+            if only not in name:
+                continue
             mesh = make_mesh("naca0012", options + " -setnumber size 0.02", folder)
             start, here = f"{folder}/start", f"{folder}/here"
             before, steps = 0, {}
@@ -61,7 +64,7 @@ def main(build, out):
         "petsc": re.search(r"Petsc Release Version [\d.]*", version)[0],
         "processor": next(line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")),
         "what": f"linear iterations (FGMRES, tolerance 1e-2, at most {MOST}) of each of {STEPS} steps from where the CFL number reaches {max(CFLS)}, NACA 0012 at Mach 0.8 and 1.25 degrees",
-        "command": "benchmarks/flow_layers.py BUILD OUT.json",
+        "command": f"benchmarks/flow_layers.py BUILD OUT.json {only}".strip(),
         "ranks": 1,
         "results": results,
     }
@@ -80,4 +83,4 @@ def print_table(results):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve(), sys.argv[2])
+    main(Path(sys.argv[1]).resolve(), *sys.argv[2:])

@@ -1,8 +1,8 @@
 // NACA 0012 (closed trailing edge), chord 1, in a circle of radius 50: gmsh -2 -setnumber size 0.01 naca0012.geo -o naca0012.msh
 // size: edges on the airfoil; at the nose and the tail a third of it. span: 0 for two dimensions, else one layer of prisms that wide (-3 instead of -2)
 // symmetric: 1 for a mesh of quadrilaterals that is its own mirror image (in two dimensions)
-// layers: of quadrilaterals (with a span: hexahedra) around the airfoil, from the height of the first to about half an edge; 0: none
-DefineConstant[ size = 0.02, span = 0, symmetric = 0, layers = 0, first = 5e-6, radius = 50 ];
+// layers: of quadrilaterals (with a span: hexahedra; quads 0: of triangles, or prisms) around the airfoil, from the height of the first to about half an edge; 0: none
+DefineConstant[ size = 0.02, span = 0, symmetric = 0, layers = 0, quads = 1, first = 5e-6, radius = 50 ];
 half   = Ceil(1.6 / size);
 
 For k In {0 : half}
@@ -90,7 +90,7 @@ If (layers > 0)
   Field[3]               = BoundaryLayer;
   Field[3].CurvesList    = {1, 2};
   Field[3].FanPointsList = {1};
-  Field[3].Quads         = 1;
+  Field[3].Quads         = quads;
   Field[3].Size          = first;
   Field[3].Ratio         = ratio;
   Field[3].Thickness     = first * (ratio^layers - 1) / (ratio - 1);
