@@ -1,8 +1,7 @@
 """Plot the results of benchmark_scaling and predict larger machines: plot_scaling.py RESULT.json [OUT.png]
 
 The model: a color takes a + b*rows on one GPU (fitted to the runs of one with packed int4 blocks), and an exchange adds what the runs of several took
-more: peer c + d*neighbors + e*ghosts of a color (boxes of 2 GPUs have 1 neighbor, of 4 GPUs 3, of 8 GPUs 7), nccl a constant: its runs
-with 1, 3 and 7 neighbors show no more. Between nodes nccl is taken, with the assumptions below; inner boxes of a large machine have 26 neighbors and six faces.
+more: c + d*neighbors + e*ghosts of a color (boxes of 2 GPUs have 1 neighbor, of 4 GPUs 3, of 8 GPUs 7). Between nodes nccl is taken, with the assumptions below; inner boxes of a large machine have 26 neighbors and six faces.
 """
 import itertools
 import json
@@ -48,7 +47,7 @@ def nonnegative_fit(terms, values):
 def fit_exchange(results, precision, halo, one_gpu):
     a, b, _ = one_gpu
     runs = [r for r in results if r["ranks"] > 1 and r["precision"] == precision and r["halo"] == halo and default(r)]
-    terms = [[1, NEIGHBORS[r["ranks"]], r["ghosts_of_a_rank"] / r["colors"]] if halo == "peer" else [1, 0, 0] for r in runs]
+    terms = [[1, NEIGHBORS[r["ranks"]], r["ghosts_of_a_rank"] / r["colors"]] for r in runs]
     more = [r["us_per_color"] - a - b * r["rows"] / r["ranks"] for r in runs]
     return nonnegative_fit(np.array(terms, float), np.array(more))
 
@@ -61,7 +60,7 @@ def predict(precision, rows, gpus, colors, node, one_gpu, peer, nccl):
     work = a + b * mine
     if gpus <= node:
         return work + peer @ [1, 7, ghosts]
-    return work + nccl[0] + 25 * NCCL_NEIGHBOR_US + NETWORK_US + BYTES[precision] * ghosts / NETWORK_BYTES_PER_US
+    return work + nccl @ [1, 7, ghosts] + 19 * NCCL_NEIGHBOR_US + NETWORK_US + BYTES[precision] * ghosts / NETWORK_BYTES_PER_US
 
 
 def print_model(results):
@@ -70,7 +69,7 @@ def print_model(results):
         one = fit_one_gpu(results, precision)
         peer, nccl = (fit_exchange(results, precision, halo, one) for halo in ("peer", "nccl"))
         print(f"{precision}: one GPU {one[0]:.2f} us + {1e6 * one[1]:.2f} us a million rows a color (within {100 * one[2]:.0f} %)")
-        print(f"  peer: {peer[0]:.2f} us + {peer[1]:.2f} us a neighbor + {1e3 * peer[2]:.2f} us a thousand ghosts of a color; nccl: {nccl[0]:.1f} us")
+        print(f"  peer: {peer[0]:.2f} us + {peer[1]:.2f} us a neighbor + {1e3 * peer[2]:.2f} us a thousand ghosts of a color; nccl: {nccl[0]:.1f}, {nccl[1]:.2f}, {1e3 * nccl[2]:.2f}")
         for gpus in (8, 64, 1024):
             for each in (100e3, 1.12e6, 4.5e6):
                 time = predict(precision, each * gpus, gpus, colors, 8, one, peer, nccl)

@@ -84,7 +84,8 @@ PetscErrorCode start_kokkos(MPI_Comm comm, std::string *why)
 
   PetscFunctionBegin;
 #if defined(PETSC_HAVE_KOKKOS)
-  PetscCall(PetscKokkosInitializeCheck());
+  *why = kokkos::has_ended();
+  if (why->empty()) PetscCall(PetscKokkosInitializeCheck());
 #else
   static bool registered = false;
 #if defined(PETSC_HAVE_CUDA)

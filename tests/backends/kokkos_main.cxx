@@ -24,7 +24,7 @@ int main(int argc, char **argv)
   test::test_engine(test::Engine::kokkos_tiles, kokkos::make_backend<Kokkos::Serial, kokkos::DeviceStyle>);
   test::tested().block_sizes       = {1, 2, 3, 4, 5, 6, 7, 8, 9, 17};
   test::tested().large_block_sizes = {33, 65};
-  test::tested().host_memory       = true;
+  test::tested().host_memory       = !kokkos::on_device();
   testing::InitGoogleTest(&argc, argv);
   const int result = RUN_ALL_TESTS();
   kokkos::finish();

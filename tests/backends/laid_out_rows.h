@@ -14,6 +14,15 @@ namespace mcpi::test {
 
 enum class Layout { rows, host_blocks, device_blocks, device_full_rows, device_partial_rows };
 
+// Those that can be made for the engines of this program
+inline std::vector<Layout> layouts()
+{
+#if !defined(MCPI_HAVE_CUDA)
+  if (!tested().host_memory) return {Layout::rows, Layout::host_blocks};
+#endif
+  return {Layout::rows, Layout::host_blocks, Layout::device_blocks, Layout::device_full_rows, Layout::device_partial_rows};
+}
+
 // Whatever a row holds beyond its first few off-diagonal blocks is the second piece's; the diagonal block stands among the first ones.
 // device_partial_rows: entries that are zero are left out.
 class LaidOutRows final : public BlockRows {

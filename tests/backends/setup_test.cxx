@@ -13,9 +13,6 @@
 namespace mcpi::test {
 namespace {
 
-constexpr Layout kLayouts[] = {Layout::rows, Layout::host_blocks, Layout::device_blocks, Layout::device_full_rows,
-                               Layout::device_partial_rows};
-
 // Between two stored numbers of a block, as a part of the largest: two quanta, since the sums before rounding differ in their last digits
 double quantum(PCMCPIPrecision storage)
 {
@@ -125,7 +122,7 @@ TEST_P(Setup, StoresWhatTheHostStoresFromEveryLayout)
   const Problem problem(bs <= 8 ? 90 : bs <= 33 ? 30 : 5, bs, 11);
   std::size_t   turn = 0; // large blocks cost the host much: layouts take turns
   for_configs([&](const BackendConfig &config) {
-    for (const Layout layout : kLayouts) {
+    for (const Layout layout : layouts()) {
       if (bs > 16 && turn++ % (bs > 65 ? 43 : bs > 33 ? 31 : 7) != 0) continue;
       System      other(problem.ranks, {config, nullptr, engine()});
       LaidOutRows rows(problem.matrix, layout);
@@ -140,7 +137,7 @@ TEST_P(SetupOfEngine, ChunksOfManyRowsGiveOneMatrix)
   const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
   for (const auto &[bs, rows] : {std::pair{5, 30000}, std::pair{12, 6000}}) {
     const Problem problem(rows, bs, 21);
-    for (const Layout layout : kLayouts) {
+    for (const Layout layout : layouts()) {
       System      other(problem.ranks, kind(config));
       LaidOutRows laid_out(problem.matrix, layout);
       ASSERT_EQ(other.refresh(laid_out).defect, Defect::none);
@@ -152,17 +149,18 @@ TEST_P(SetupOfEngine, ChunksOfManyRowsGiveOneMatrix)
 TEST_P(SetupOfEngine, FollowsValuesAndScales)
 {
   for (const PCMCPIPrecision storage : kStorages)
-    for (const int bs : {3, 11}) {
-      const BackendConfig config{{storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, storage == PC_MCPI_PRECISION_FP64};
+    for (const auto &[bs, scaling] :
+         {std::pair{3, PC_MCPI_SCALING_BALANCED}, std::pair{3, PC_MCPI_SCALING_GLOBAL}, std::pair{11, PC_MCPI_SCALING_BALANCED}}) {
+      const BackendConfig config{{storage, PC_MCPI_FORM_PRESCALED, scaling}, storage == PC_MCPI_PRECISION_FP64};
       Problem             problem(40, bs, 31);
       System              other(problem.ranks, kind(config));
-      LaidOutRows         rows(problem.matrix, Layout::device_full_rows);
+      LaidOutRows         rows(problem.matrix, layouts().size() > 2 ? Layout::device_full_rows : Layout::rows);
       ASSERT_EQ(other.refresh(rows).defect, Defect::none);
       Vector equation(static_cast<std::size_t>(bs), 1.0), unknown(equation);
       equation[0] = 1e7; // other units
       unknown[0]  = 1e-5;
       unknown[2]  = 300.0;
-      scale_components(problem.matrix, equation, unknown);
+      if (scaling == PC_MCPI_SCALING_BALANCED) scale_components(problem.matrix, equation, unknown);
       rows.update();
       (void)other.apply(make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true), random_vector(problem.matrix.size(), 5));
       const std::size_t before = other.backend().memory_bytes();
@@ -222,7 +220,7 @@ TEST_P(SetupOfEngine, NamesTheFirstBadRowAndForgetsIt)
 {
   for (const int bs : {2, 5, 8, 9, 40})
     for (const Spoiled &spoiled : kSpoiled)
-      for (const Layout layout : kLayouts) {
+      for (const Layout layout : layouts()) {
         if (layout == Layout::device_blocks || layout == Layout::device_partial_rows) continue;
         const BackendConfig config{{PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, false};
         Problem             problem(40, bs, 41);

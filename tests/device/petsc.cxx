@@ -138,6 +138,27 @@ TEST(a_matrix_bound_to_the_host_is_read_there)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+TEST(values_on_the_device_stay_there)
+{
+  PetscFunctionBeginUser;
+  for (const double sparsity : {0.0, 0.3}) {
+    BlockMatrix    matrix = matrix_of(4, sparsity);
+    OwnedMat       mat;
+    Preconditioner device, host;
+    PetscCall(create_case({MATAIJCUSPARSE, nullptr, sparsity}, matrix, &mat));
+    PetscCall(create_pc(mat, "-pc_mcpi_offdiag_precision fp64" + backend(), &device));
+    PetscCall(PCSetUp(device));
+    PetscCall(MatScale(mat, 2.0)); // on the device
+    const PetscLogDouble before = petsc_gtoc_sz;
+    PetscCall(PCSetUp(device));
+    CHECK_EQ(petsc_gtoc_sz, before);
+    PetscCall(create_pc(mat, "-pc_mcpi_offdiag_precision fp64 -pc_mcpi_backend host", &host));
+    PetscCall(compare(device, host, matrix.rows(), 1e-11));
+    CHECK_LT(before, petsc_gtoc_sz); // the host's set-up has fetched them
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 TEST(new_values_are_seen)
 {
   PetscFunctionBeginUser;

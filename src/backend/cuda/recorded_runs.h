@@ -40,11 +40,14 @@ public:
   void clear() { runs_.clear(); }
 
   // See Backend::replay().
-  int run(cudaStream_t stream, const RunKey &key, const std::function<int()> &record)
+  int run(cudaStream_t stream, const RunKey &key, const std::function<int()> &record) { return run(stream, key, record, stream, record); }
+  // on_recorded: record, but with launches to the stream `recorded`
+  int run(cudaStream_t stream, const RunKey &key, const std::function<int()> &record, cudaStream_t recorded,
+          const std::function<int()> &on_recorded)
   {
     const auto found = std::find_if(runs_.begin(), runs_.end(), [&](const Run &one) { return one.key == key; });
     if (found == runs_.end()) {
-      GraphExec graph = capture(stream, record);
+      GraphExec graph = capture(recorded, on_recorded);
       if (!graph) return record(); // and try to record it again the next time
       if (runs_.size() == kMost) runs_.pop_back();
       runs_.push_front({key, std::move(graph)});
@@ -70,12 +73,7 @@ private:
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     Graph                   graph;
     GraphExec               result;
-    const cudaError_t       began = cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
-    if (began == cudaErrorStreamCaptureUnsupported) { // the legacy stream
-      (void)cudaGetLastError();
-      return result;
-    }
-    check(began, "cudaStreamBeginCapture");
+    MCPI_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     try {
       if (record() != 0) throw Error("an exchange inside a captured application");
       MCPI_CUDA(cudaStreamIsCapturing(stream, &status));

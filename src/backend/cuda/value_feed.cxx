@@ -191,9 +191,12 @@ void ValueFeed::run(BlockRows &source, cudaStream_t stream, const std::function<
   const ValueArrays arrays = source.arrays();
   if (rows_ == 0) return;
   if (device_) {
-    Event ready;
-    MCPI_CUDA(cudaEventRecord(ready, static_cast<cudaStream_t>(arrays.stream)));
-    MCPI_CUDA(cudaStreamWaitEvent(stream, ready, 0));
+    // PETSc's matrices work on its default stream, which the legacy one waits for, whatever the user's stream is now.
+    for (const cudaStream_t made : {static_cast<cudaStream_t>(arrays.stream), cudaStreamLegacy}) {
+      const Event ready;
+      MCPI_CUDA(cudaEventRecord(ready, made));
+      MCPI_CUDA(cudaStreamWaitEvent(stream, ready, 0));
+    }
     if (!partial_) {
       Chunk chunk       = describe(0, rows_, nullptr);
       chunk.whole       = true;

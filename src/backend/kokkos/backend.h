@@ -22,8 +22,10 @@ public:
   int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status) override
   {
     problem_.clear();
-    runs_.clear(); // their kernels hold the scales of then
-    return setup_.refresh(space_, source, reduce, status, problem_);
+    const double alpha = setup_.scales().alpha;
+    const int    error = setup_.refresh(space_, source, reduce, status, problem_);
+    if (setup_.scales().alpha != alpha) runs_.clear(); // their kernels hold it; everything else is where it was
+    return error;
   }
 
   std::size_t record_size() const override { return forward_.shape().record; }

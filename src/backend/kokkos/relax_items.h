@@ -393,6 +393,7 @@ private:
 
 template <class Kernel, class Space> void launch_items(const Space &space, const RelaxArgs &args)
 {
+  if (args.first_tile == args.last_tile) return; // nothing would take what launch_early() does
   typename Kernel::Policy policy(space, static_cast<int>(args.last_tile - args.first_tile), Kernel::threads);
   policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes(args.flags))));
   SpaceTraits<Space>::launch_early(space);

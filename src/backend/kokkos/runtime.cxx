@@ -14,9 +14,14 @@ bool ours = false; // Kokkos was started here
 
 } // namespace
 
+std::string has_ended()
+{
+  return Kokkos::is_finalized() ? "Kokkos has been finalized in this process, and cannot start again" : "";
+}
+
 std::string start()
 {
-  if (Kokkos::is_finalized()) return "Kokkos has been finalized in this process, and cannot start again";
+  if (std::string ended = has_ended(); !ended.empty()) return ended;
   if (Kokkos::is_initialized()) return {};
   try {
     if (on_device() && Kokkos::num_devices() == 0) return std::string("Kokkos finds no device for ") + space_name();

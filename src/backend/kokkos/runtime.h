@@ -5,6 +5,8 @@
 
 namespace mcpi::kokkos {
 
+// Kokkos cannot start again in a process; an empty string if it has not ended.
+std::string has_ended();
 // Starts Kokkos unless somebody has; an empty string, or what is in the way. What started it here ends with finish().
 std::string start();
 // Ends Kokkos if start() began it and nobody else has ended it.

@@ -24,6 +24,12 @@ template <class Space, class Style, PCMCPIPrecision storage> struct ConvertBlock
   }
 
 private:
+  // What is there or was before. An atomic load of a device is a loop of compare and swap: all threads would wait for each other.
+  static KOKKOS_FORCEINLINE_FUNCTION unsigned long long glance(const unsigned long long *at)
+  {
+    KOKKOS_IF_ON_DEVICE((return *static_cast<const volatile unsigned long long *>(at);))
+    KOKKOS_IF_ON_HOST((return Kokkos::atomic_load(at);))
+  }
   // Number (p, q) of what is stored
   KOKKOS_FORCEINLINE_FUNCTION double scaled(Row row, const double *in, int p, int q) const
   {
@@ -46,7 +52,7 @@ private:
         constexpr unsigned long long kMagnitude = ~0ULL >> 1;
         const unsigned long long     bits       = Kokkos::bit_cast<unsigned long long>(scaled(row, in, p, q)) & kMagnitude;
         unsigned long long          *maximum    = args.maxima + p + q * bs;
-        if (bits > Kokkos::atomic_load(maximum)) Kokkos::atomic_max(maximum, bits); // rare
+        if (bits > glance(maximum)) Kokkos::atomic_max(maximum, bits); // rare
         largest = bits > largest ? bits : largest;
       }
     const double max_abs = Kokkos::bit_cast<double>(largest);

@@ -64,7 +64,7 @@ struct DeviceStyle {
 
 // See Backend::replay(): launched anew each time
 struct DirectRuns {
-  template <class Space> int run(const Space &, const RunKey &, const std::function<int()> &record) { return record(); }
+  template <class Space> int run(Space &, const RunKey &, const std::function<int()> &record) { return record(); }
   void                       clear() {}
 };
 
@@ -107,15 +107,31 @@ template <class Space> constexpr int team_size(int wanted)
 }
 
 #if defined(KOKKOS_ENABLE_CUDA)
-// An application as one graph
-struct CudaRuns {
-  int run(const Kokkos::Cuda &space, const RunKey &key, const std::function<int()> &record)
+// An application as one graph, recorded on a stream of its own: while one that waits for the legacy stream is recorded nobody may use that.
+class CudaRuns {
+public:
+  int run(Kokkos::Cuda &space, const RunKey &key, const std::function<int()> &record)
   {
-    return runs_.run(space.cuda_stream(), key, record);
+    return runs_.run(space.cuda_stream(), key, record, stream_, [&] {
+      const Swapped swapped(space, recorded_);
+      return record();
+    });
   }
   void clear() { runs_.clear(); }
 
 private:
+  struct Swapped {
+    Kokkos::Cuda      &space;
+    const Kokkos::Cuda before;
+
+    Swapped(Kokkos::Cuda &of, const Kokkos::Cuda &now) : space(of), before(of) { space = now; }
+    Swapped(const Swapped &)            = delete;
+    Swapped &operator=(const Swapped &) = delete;
+    ~Swapped() { space = before; }
+  };
+
+  cuda::Stream       stream_;
+  Kokkos::Cuda       recorded_{stream_};
   cuda::RecordedRuns runs_;
 };
 
