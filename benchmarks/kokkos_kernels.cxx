@@ -1,7 +1,6 @@
 static char help[] =
-    "Time per sweep of PCMCPI beside Kokkos Kernels' Gauss-Seidel for block matrices (forward sweeps), which divides by the diagonal's "
-    "entries "
-    "instead of solving with diagonal blocks, and what both leave of the residual. One rank.\n"
+    "Time per sweep of PCMCPI beside Kokkos Kernels' Gauss-Seidel for block matrices (forward sweeps), which divides by the entries of\n"
+    "the diagonal instead of solving with its blocks, and what both leave of the residual. One rank.\n"
     "  -mesh <mix,tet>    -n <60>: vertices along an edge    -bs <4,5>    -sweeps <15>    -repeat <5>    -json <file>    -commit <text>\n";
 
 #include <petscksp.h>
@@ -29,17 +28,15 @@ template <class T> class Theirs {
 public:
   PetscErrorCode create(Mat mat, PetscInt bs)
   {
-    PetscInt           rows;
-    const PetscInt    *ptr, *col;
-    const PetscScalar *values;
-    PetscScalar       *array;
-    PetscBool          done;
+    PetscInt        rows;
+    const PetscInt *ptr, *col;
+    PetscScalar    *values;
+    PetscBool       done;
 
     PetscFunctionBegin;
     PetscCall(MatGetRowIJ(mat, 0, PETSC_FALSE, PETSC_TRUE, &rows, &ptr, &col, &done));
     PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_SUP, "BAIJ matrices only");
-    PetscCall(MatSeqBAIJGetArray(mat, &array));
-    values  = array;
+    PetscCall(MatSeqBAIJGetArray(mat, &values));
     rows_   = rows;
     bs_     = bs;
     ptr_    = Kokkos::View<PetscInt *, Space>("ptr", static_cast<std::size_t>(rows) + 1);
@@ -56,7 +53,7 @@ public:
             values_(ptr[row] * bs * bs + (i * count + k - ptr[row]) * bs + j) =
                 static_cast<T>(PetscRealPart(values[(k * bs + j) * bs + i]));
       }
-    PetscCall(MatSeqBAIJRestoreArray(mat, &array));
+    PetscCall(MatSeqBAIJRestoreArray(mat, &values));
     PetscCall(MatRestoreRowIJ(mat, 0, PETSC_FALSE, PETSC_TRUE, &rows, &ptr, &col, &done));
     handle_.create_gs_handle(KokkosSparse::GS_DEFAULT);
     KokkosSparse::Experimental::block_gauss_seidel_symbolic(&handle_, rows_, rows_, bs_, ptr_, col_, true);
