@@ -142,11 +142,11 @@ typedef enum { PC_MCPI_HALO_FREQUENCY_COLOR, PC_MCPI_HALO_FREQUENCY_SWEEP } PCMC
    PCMCPIOrderingType - order of the rows inside a color; it changes speed, never the answer
 
    Values:
-+  `PC_MCPI_ORDERING_AUTO`        - Morton order after `PCSetCoordinates()`, else the most local of natural, rcm and nd
++  `PC_MCPI_ORDERING_AUTO`        - along a Hilbert curve after `PCSetCoordinates()`, else the most local of natural, rcm and nd
 .  `PC_MCPI_ORDERING_NATURAL`     - as in the matrix
 .  `PC_MCPI_ORDERING_RCM`         - reverse Cuthill-McKee
 .  `PC_MCPI_ORDERING_ND`          - nested dissection
--  `PC_MCPI_ORDERING_COORDINATES` - Morton order of the points given to `PCSetCoordinates()`
+-  `PC_MCPI_ORDERING_COORDINATES` - along a Hilbert curve through the points given to `PCSetCoordinates()`
 
    Level: advanced
 

@@ -1,6 +1,7 @@
 #include "setup/ordering.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <numeric>
 
@@ -20,7 +21,60 @@ std::uint64_t spread(std::uint64_t bits, int dim)
   return out;
 }
 
-void morton_order(const BlockGraph &graph, const Coordinates &coordinates, std::vector<Row> *order)
+// A Hilbert curve, as C. Hamilton, Compact Hilbert indices (Dalhousie University CS-2006-07) walks it: a state is the corner at which the curve enters a
+// cell and the direction in which it leaves; it tells which of the cell's parts comes when, and the states of those.
+class HilbertCurve {
+public:
+  explicit HilbertCurve(unsigned dim) : dim_(dim), steps_(std::size_t(dim) << 2 * dim)
+  {
+    const unsigned parts = 1U << dim;
+    for (unsigned direction = 0; direction < dim; ++direction)
+      for (unsigned corner = 0; corner < parts; ++corner)
+        for (unsigned part = 0; part < parts; ++part) {
+          const unsigned place       = from_gray(rotate(part ^ corner, dim - (direction + 1) % dim)),
+                         before      = place == 0 ? 0 : (place - 1) / 2 * 2,
+                         ones        = static_cast<unsigned>(std::countr_one(place % 2    ? place
+                                                                             : place == 0 ? 0
+                                                                                          : place - 1));
+          const unsigned next_corner = corner ^ rotate(before ^ before >> 1, direction + 1), next_direction = (direction + ones + 1) % dim;
+          steps_[(direction * parts + corner) * parts + part] = {(next_direction * parts + next_corner) * parts, place};
+        }
+  }
+
+  // Bits of the coordinates side by side, most significant first, to the place on the curve
+  std::uint64_t place(std::uint64_t bits, int levels) const
+  {
+    std::uint64_t key = 0, state = 0;
+    for (int level = levels - 1; level >= 0; --level) {
+      const Step step = steps_[state + (bits >> (static_cast<unsigned>(level) * dim_) & ((1U << dim_) - 1U))];
+      key             = key << dim_ | step.place;
+      state           = step.state;
+    }
+    return key;
+  }
+
+private:
+  struct Step {
+    unsigned state, place;
+  };
+  unsigned rotate(unsigned bits, unsigned by) const // to the left
+  {
+    by %= dim_;
+    return (bits << by | bits >> (dim_ - by)) & ((1U << dim_) - 1U);
+  }
+  static unsigned from_gray(unsigned code)
+  {
+    for (unsigned shift = 1; shift < 32; shift *= 2) code ^= code >> shift;
+    return code;
+  }
+
+  unsigned          dim_;
+  std::vector<Step> steps_;
+};
+
+constexpr int kMostCurved = 3; // dimensions; more are taken in the order of their bits
+
+void order_along_curve(const BlockGraph &graph, const Coordinates &coordinates, std::vector<Row> *order)
 {
   const int                  dim = coordinates.dim, levels = std::min(63 / dim, 31);
   std::vector<std::uint64_t> key(static_cast<std::size_t>(graph.rows), 0);
@@ -35,6 +89,10 @@ void morton_order(const BlockGraph &graph, const Coordinates &coordinates, std::
       const double cell = (coordinates.points[static_cast<std::size_t>(i) * dim + d] - low) * scale;
       key[i] |= spread(cell > 0.0 ? static_cast<std::uint64_t>(std::min(cell, cells)) : 0U, dim) << d; // a NaN goes to 0
     }
+  }
+  if (dim <= kMostCurved) {
+    const HilbertCurve curve(static_cast<unsigned>(dim));
+    for (std::uint64_t &k : key) k = curve.place(k, levels);
   }
   std::stable_sort(order->begin(), order->end(), [&](Row a, Row b) { return key[a] < key[b]; });
 }
@@ -116,7 +174,7 @@ PetscErrorCode OrderingCreate(const BlockGraph &graph, const Coloring &coloring,
   std::iota(order->begin(), order->end(), 0);
   if (type == PC_MCPI_ORDERING_AUTO && usable) type = PC_MCPI_ORDERING_COORDINATES;
   *used = type;
-  if (type == PC_MCPI_ORDERING_COORDINATES) morton_order(graph, coordinates, order);
+  if (type == PC_MCPI_ORDERING_COORDINATES) order_along_curve(graph, coordinates, order);
   if (type == PC_MCPI_ORDERING_COORDINATES || type == PC_MCPI_ORDERING_NATURAL) PetscFunctionReturn(PETSC_SUCCESS);
   if (type == PC_MCPI_ORDERING_AUTO) *used = PC_MCPI_ORDERING_NATURAL;
   if (graph.rows == 0) PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,4 +1,4 @@
-// The order of rows inside colors: permutations, Morton's curve, and a choice that does not lose against the natural order.
+// The order of rows inside colors: permutations, Hilbert's curve, and a choice that does not lose against the natural order.
 #include "setup/ordering.h"
 
 #include <gtest/gtest.h>
@@ -154,24 +154,33 @@ TEST(Ordering, AutoTakesTheMostLocal)
   }
 }
 
-// Points i, j(, k) of a grid in the order of their interleaved bits, whatever the unit and origin of the coordinates
-TEST(Ordering, CoordinatesFollowMortonsCurve)
+// A Hilbert curve through a grid takes one step at a time, and each square or cube of cells whole before the next, whatever the unit and the origin of
+// the coordinates.
+TEST(Ordering, CoordinatesFollowHilbertsCurve)
 {
   for (const int dim : {1, 2, 3}) {
-    const Row        n = 4, count = static_cast<Row>(std::lround(std::pow(n, dim)));
-    std::vector<Row> place = scrambled(count), expected(count);
-    Coordinates      coordinates{dim, Vector(static_cast<std::size_t>(count) * dim)};
-    for (Row key = 0; key < count; ++key) {
-      expected[key] = place[key];
-      for (int d = 0; d < dim; ++d) {
-        Row cell = 0;
-        for (int bit = 0; bit < 2; ++bit) cell |= (key >> (bit * dim + d) & 1) << bit;
-        coordinates.points[static_cast<std::size_t>(place[key]) * dim + d] = -5.0e3 + 1.7e-3 * cell * (d + 1);
-      }
+    const Row              n = 8, count = static_cast<Row>(std::lround(std::pow(n, dim)));
+    const std::vector<Row> place = scrambled(count);
+    std::vector<Row>       number(count);
+    Coordinates            coordinates{dim, Vector(static_cast<std::size_t>(count) * dim)};
+    const auto             cell = [&](Row point, int d) { return point / static_cast<Row>(std::lround(std::pow(n, d))) % n; };
+    for (Row point = 0; point < count; ++point) {
+      number[place[point]] = point;
+      for (int d = 0; d < dim; ++d)
+        coordinates.points[static_cast<std::size_t>(place[point]) * dim + d] = -5.0e3 + 1.7e-3 * cell(point, d) * (d + 1);
     }
-    const Pattern pattern(count);
-    EXPECT_EQ(ordered(pattern, PC_MCPI_ORDERING_COORDINATES, coordinates, PC_MCPI_ORDERING_COORDINATES), expected) << dim;
-    EXPECT_EQ(ordered(pattern, PC_MCPI_ORDERING_AUTO, coordinates, PC_MCPI_ORDERING_COORDINATES), expected) << dim;
+    const Pattern          pattern(count);
+    const std::vector<Row> order = ordered(pattern, PC_MCPI_ORDERING_COORDINATES, coordinates, PC_MCPI_ORDERING_COORDINATES);
+    for (Row k = 1; k < count; ++k) {
+      int steps = 0;
+      for (int d = 0; d < dim; ++d) steps += std::abs(cell(number[order[k]], d) - cell(number[order[k - 1]], d));
+      ASSERT_EQ(steps, 1) << dim << " dimensions, at " << k;
+    }
+    for (Row size = 2, whole = 1 << dim; size < n; size *= 2, whole <<= dim)
+      for (Row k = 0; k < count; ++k)
+        for (int d = 0; d < dim; ++d)
+          ASSERT_EQ(cell(number[order[k]], d) / size, cell(number[order[k / whole * whole]], d) / size) << dim << " dimensions, at " << k;
+    EXPECT_EQ(ordered(pattern, PC_MCPI_ORDERING_AUTO, coordinates, PC_MCPI_ORDERING_COORDINATES), order) << dim;
     EXPECT_EQ(ordered(pattern, PC_MCPI_ORDERING_NATURAL, coordinates, PC_MCPI_ORDERING_NATURAL), natural(count)) << dim;
   }
 }
