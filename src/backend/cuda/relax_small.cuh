@@ -19,8 +19,9 @@ template <PCMCPIPrecision storage_, class T_, int bs_, bool packed_, bool rounde
   static constexpr bool            integers = rounded && has_exponent(storage);
   // A thread sums all components of a row: fewer instructions. Not where that leaves too few loads in flight.
   static constexpr bool by_row = !few_ && sizeof(T_) == sizeof(float) && (rounded || storage != PC_MCPI_PRECISION_FP32 || bs <= 3);
-  // Two threads a row, one for each triangle, where a warp has them. The smallest items come with more rows than that.
-  static constexpr bool by_triangle = by_row && shape.bytes > kPiece;
+  // Two threads a row, one for each triangle, where a warp has them. The smallest items come with more rows than that, and where x takes more loads (odd
+  // block sizes) or more registers (8) it brings nothing.
+  static constexpr bool by_triangle = by_row && shape.bytes > kPiece &&bs % 2 == 0 && bs < 8;
   using T                           = T_;
   using X                           = std::conditional_t<rounded, RoundedX<shape.columns>, PlainX<T, shape.columns>>;
 };
