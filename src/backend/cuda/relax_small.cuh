@@ -19,11 +19,8 @@ template <PCMCPIPrecision storage_, class T_, int bs_, bool packed_, bool rounde
   static constexpr bool            integers = rounded && has_exponent(storage);
   // A thread sums all components of a row: fewer instructions. Not where that leaves too few loads in flight.
   static constexpr bool by_row = !few_ && sizeof(T_) == sizeof(float) && (rounded || storage != PC_MCPI_PRECISION_FP32 || bs <= 3);
-  // Two threads a row, one for each triangle, where a warp has them. The smallest items come with more rows than that, and where x takes more loads (odd
-  // block sizes) or more registers (8) it brings nothing.
-  static constexpr bool by_triangle = by_row && shape.bytes > kPiece &&bs % 2 == 0 && bs < 8;
-  using T                           = T_;
-  using X                           = std::conditional_t<rounded, RoundedX<shape.columns>, PlainX<T, shape.columns>>;
+  using T                      = T_;
+  using X                      = std::conditional_t<rounded, RoundedX<shape.columns>, PlainX<T, shape.columns>>;
 };
 
 template <class Kind, int capacity> struct SmallParts {
@@ -100,7 +97,6 @@ __device__ __forceinline__ void relax_tile(const RelaxArgs &args, typename Small
   constexpr int  items    = MyItem::shape.items;
   constexpr bool by_row   = Kind::by_row;
   constexpr int  own      = by_row ? bs : 1; // components that a thread sums
-  constexpr bool halves   = Kind::by_triangle;
 
   // All that does not depend on x is loaded before the kernel waits for the color before it.
   cudaTriggerProgrammaticLaunchCompletion();
@@ -118,12 +114,11 @@ __device__ __forceinline__ void relax_tile(const RelaxArgs &args, typename Small
       if (const std::uint32_t k = from + t + u * threads; k < end) item[u].load(tile, count, k);
   };
   load(begin);
-  const unsigned      pairs = halves && 2 * rows <= kWarpSize ? 1 : 0;  // a row's first thread has the lower triangle, and all that follows
   const std::uint32_t lane = t % kWarpSize, i = by_row ? 0 : lane % bs, // the first of a thread's components
-      my_row            = by_row ? t >> pairs : t / kWarpSize * (kWarpSize / bs) + lane / bs;
-  const bool    sums_up = (by_row || lane < kWarpSize / bs * bs) && my_row < rows, mine = sums_up && (t & pairs) == 0;
+      my_row         = by_row ? t : t / kWarpSize * (kWarpSize / bs) + lane / bs;
+  const bool    mine = (by_row || lane < kWarpSize / bs * bs) && my_row < rows;
   std::uint32_t from = 0, to = 0;
-  if (sums_up && rows > 1) {
+  if (mine && rows > 1) {
     const std::uint32_t *ends = reinterpret_cast<const std::uint32_t *>(args.ends) + head.y + my_row;
     to                        = __ldg(ends);
     if (my_row > 0) from = __ldg(ends - 1);
@@ -171,25 +166,17 @@ __device__ __forceinline__ void relax_tile(const RelaxArgs &args, typename Small
           parts.store(t + u * threads, product);
         }
       __syncthreads();
-      if (sums_up) {
+      if (mine) {
         // a triangle that is not read has no items here
         const std::uint32_t last_lower = rows > 1 ? lower_end(to) : lower, last_upper = rows > 1 ? upper_end(to) : upper;
         Span                low = span_in<simple>(lower_end(from), last_lower, chunk, capacity);
         Span                up  = span_in<simple>(lower + upper_end(from), lower + last_upper, chunk, capacity);
         if (!(args.flags & kLower)) low.size = 0;
         if (!(args.flags & kUpper)) up.size = 0;
-        if (halves && pairs != 0) {
-          if (t % 2 != 0) low = up;
-          up.size = 0;
-        }
         parts.add(low, up, i, sums);
       }
       chunk += capacity;
     } while (!simple && chunk < end);
-    if constexpr (halves)
-      if (pairs != 0 && t < kWarpSize)
-#pragma unroll
-        for (unsigned c = 0; c < own; ++c) sums[c].upper = __shfl_down_sync(~0U, sums[c].lower, 1);
     const std::size_t at          = (row * nrhs + r) * bs + i;
     T                 update[own] = {};
     if (mine)
