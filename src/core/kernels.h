@@ -25,6 +25,7 @@ struct ProductArgs {
   int            bs    = 0;
   int            nrhs  = 1;
   Row            begin = 0, end = 0;
+  bool           far  = false; // x is more than the caches near a core hold: what it costs to wait for it, not the answer
   const void    *x    = nullptr;
   void          *sums = nullptr;
 };

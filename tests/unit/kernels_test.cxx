@@ -77,6 +77,7 @@ struct Problem {
 struct Range {
   Row         begin, end;
   std::size_t shift = 0; // in memory, of records (8 bytes each), x and sums (one number each)
+  bool        far   = false;
 };
 
 template <typename T> Padded<T> make_x(const Problem &problem, int nrhs, std::size_t shift)
@@ -110,6 +111,7 @@ std::vector<T> run(const CpuKernels &kernels, const Problem &problem, int nrhs, 
   args.nrhs               = nrhs;
   args.begin              = range.begin;
   args.end                = range.end;
+  args.far                = range.far;
   args.x                  = x.data();
   args.sums               = sums.get() + range.shift;
   const ProductFn product = kernels.product(problem.storage, sizeof(T) == sizeof(double), problem.bs);
@@ -161,7 +163,8 @@ template <typename T> void sums_have_the_same_bits_everywhere()
       SCOPED_TRACE(testing::Message() << "storage " << storage << " bs " << bs);
       const Problem        problem(storage, bs, 6);
       const std::vector<T> whole = run<T>(simd_kernels(), problem, 1, {0, 6});
-      for (const Range range : {Range{0, 6, 1}, Range{1, 2, 0}, Range{2, 5, 3}, Range{5, 6, 1}, Range{3, 3, 0}})
+      for (const Range range :
+           {Range{0, 6, 1}, Range{1, 2, 0}, Range{2, 5, 3}, Range{5, 6, 1}, Range{3, 3, 0}, Range{0, 6, 0, true}, Range{2, 5, 3, true}})
         EXPECT_TRUE(same_bits(run<T>(simd_kernels(), problem, 1, range),
                               std::vector<T>(whole.begin() + range.begin * bs, whole.begin() + range.end * bs)));
       for (const int nrhs : {2, 3, 8}) {

@@ -9,7 +9,8 @@
 namespace mcpi {
 namespace {
 
-constexpr int kTileValues = 2048; // of one vector: a tile's sums fit the first-level cache beside the blocks that stream by
+constexpr std::size_t kNearBytes  = std::size_t(6) << 20; // of x: up to here caches bring it sooner than fetching it ahead pays, measured
+constexpr int         kTileValues = 2048; // of one vector: a tile's sums fit the first-level cache beside the blocks that stream by
 
 // y = m x or m' x in double, converted to and from the vectors' precision. Unrolled: the sums stay in registers.
 template <int BS, class In, class Out> void apply_small(int, bool transposed, const double *m, const In *x, Out *y)
@@ -174,6 +175,7 @@ private:
     args.nrhs  = application.nrhs;
     args.begin = begin;
     args.end   = end;
+    args.far   = x_.size() * sizeof(X) > kNearBytes;
     args.x     = (rounds_ ? gathered_ : x_).data();
     args.sums  = sums;
     product_(args);
