@@ -133,6 +133,32 @@ TEST(Tiles, GiveAThreadAsFewItemsAsLetTheDeviceTakeAllAtOnce)
   EXPECT_LE(most(1000), 32U);
 }
 
+// A few tiles more take about as long as all that the device takes at once.
+TEST(Tiles, AreTakenAtOnceWhereLargerOnesWouldBe)
+{
+  constexpr int    kThreads = 32, kBlocks = 2;
+  const Problem    problem(4000, 8);
+  const ItemShape  shape = item_shape(PC_MCPI_PRECISION_FP64, 8);
+  const ColorPlan &plan  = problem.plan();
+  const auto       tiles = [&](int multiprocessors) {
+    return make_tiles(plan, shape, {kThreads, kThreads, 160, 160, kBlocks, multiprocessors}).part_begin;
+  };
+  const std::vector<std::uint32_t> largest = tiles(1); // no color is taken at once
+  int                              fitted  = 0;
+  for (int multiprocessors = 2; multiprocessors < 200; ++multiprocessors) {
+    const std::vector<std::uint32_t> part = tiles(multiprocessors);
+    const auto                       most = static_cast<std::uint32_t>(kBlocks * multiprocessors);
+    for (std::size_t color = 0; 2 * color + 2 < part.size(); ++color) {
+      const Row    begin = plan.color_begin[color], end = plan.color_begin[color + 1];
+      const Offset blocks = plan.lower.ptr[end] - plan.lower.ptr[begin] + plan.upper.ptr[end] - plan.upper.ptr[begin];
+      if (blocks * shape.items <= Offset{kThreads} * most || largest[2 * color + 2] - largest[2 * color] > most) continue;
+      EXPECT_LE(part[2 * color + 2] - part[2 * color], most) << color << " with " << multiprocessors;
+      ++fitted;
+    }
+  }
+  EXPECT_GT(fitted, 50);
+}
+
 TEST(Tiles, OfColorsThatTheDeviceTakesAtOnceFitKernelsForFewRows)
 {
   constexpr int    kThreads = 96, kFewRows = 18;

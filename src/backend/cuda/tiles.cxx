@@ -19,38 +19,56 @@ class Builder {
 public:
   Builder(const ColorPlan &plan, const TileLimits &limits, TileLayout &layout) : plan_(plan), limits_(limits), layout_(layout) {}
 
-  // A color's boundary or interior rows, in tiles of up to so many items unless a row has more; returns the most
-  Offset add_rows(int color, Row begin, Row end, Offset items_of_tile)
+  // Tiles of a color's rows. Where the device takes all of them at once: as few items for each thread as that allows, as the few tiles that it would not
+  // take at once need about as long as all others. Fewer rows still: every multiprocessor has as many tiles as the others, and a thread one item.
+  Share share_of(int color) const
   {
-    const Row    first = plan_.color_begin[color], last_of_color = plan_.color_begin[color + 1];
-    const Share  share   = share_of(last_of_color - first, items(first, last_of_color));
-    const Offset most    = std::min(share.items, items_of_tile);
-    Offset       largest = 0;
-    while (begin < end) {
-      Row last = begin + 1;
-      while (last < end && last - begin < share.rows && items(begin, last + 1) <= most && !fills_warps(begin, last, most)) ++last;
-      add_tile(begin, last);
-      largest = std::max(largest, items(begin, last));
-      begin   = last;
+    const Row    begin = plan_.color_begin[color], end = plan_.color_begin[color + 1], rows = end - begin;
+    const Offset all = items(begin, end), threads = limits_.threads, tiles = Offset{1} * limits_.blocks * limits_.multiprocessors,
+                 rounds = (all + tiles * threads - 1) / (tiles * threads);
+    if (rounds > 1) {
+      for (Offset most = rounds * threads; most <= limits_.items; most += threads)
+        if (const Share share = {limits_.rows, most}; tiles_of(color, share) <= tiles) return share;
+      return {limits_.rows, std::min<Offset>(rounds * threads, limits_.items)};
     }
+    for (Offset each = kTilesEach;; ++each) {
+      const Offset most = each * limits_.multiprocessors, share = (rows + most - 1) / most;
+      if (share > 1 && share * all > threads * rows) continue;
+      if (limits_.few_rows > 0) return {static_cast<Row>(std::clamp<Offset>(share, 1, limits_.few_rows)), threads, true};
+      return {static_cast<Row>(std::clamp<Offset>(share, 1, limits_.rows)), limits_.items};
+    }
+  }
+
+  // A color's boundary or interior rows; returns the items of the tile that has most
+  Offset add_rows(int color, bool interior, const Share &share)
+  {
+    Offset largest = 0;
+    cut(color, interior, share, [&](Row begin, Row end) {
+      add_tile(begin, end);
+      largest = std::max(largest, items(begin, end));
+    });
     layout_.few.push_back(share.few && largest <= limits_.threads);
     return largest;
   }
 
 private:
-  // Tiles of so many rows of a color with so many items. Where the device takes all tiles at once: as few items for each thread as that allows. Fewer
-  // still: every multiprocessor has as many tiles as the others, and a thread one item.
-  Share share_of(Row rows, Offset all) const
+  // visit(first row, end) for each tile of a color's boundary or interior rows, of up to so many items unless a row has more
+  template <class Visit> void cut(int color, bool interior, const Share &share, const Visit &visit) const
   {
-    const Offset threads = limits_.threads, at_once = threads * limits_.blocks * limits_.multiprocessors,
-                 rounds = (all + at_once - 1) / at_once;
-    if (rounds > 1) return {limits_.rows, std::min<Offset>(rounds * threads, limits_.items)};
-    for (Offset each = kTilesEach;; ++each) {
-      const Offset tiles = each * limits_.multiprocessors, share = (rows + tiles - 1) / tiles;
-      if (share > 1 && share * all > threads * rows) continue;
-      if (limits_.few_rows > 0) return {static_cast<Row>(std::clamp<Offset>(share, 1, limits_.few_rows)), threads, true};
-      return {static_cast<Row>(std::clamp<Offset>(share, 1, limits_.rows)), limits_.items};
+    const Row    end  = interior ? plan_.color_begin[color + 1] : plan_.boundary_end[color];
+    const Offset most = interior ? share.items : std::min<Offset>(share.items, limits_.boundary_items);
+    for (Row begin = interior ? plan_.boundary_end[color] : plan_.color_begin[color]; begin < end;) {
+      Row last = begin + 1;
+      while (last < end && last - begin < share.rows && items(begin, last + 1) <= most && !fills_warps(begin, last, most)) ++last;
+      visit(begin, last);
+      begin = last;
     }
+  }
+  Offset tiles_of(int color, const Share &share) const
+  {
+    Offset count = 0;
+    for (const bool interior : {false, true}) cut(color, interior, share, [&](Row, Row) { ++count; });
+    return count;
   }
   // A nearly full tile does without a few rows that would keep one more warp busy.
   bool   fills_warps(Row begin, Row end, Offset most) const { return (end - begin) % kWarpSize == 0 && 4 * items(begin, end) >= 3 * most; }
@@ -91,9 +109,10 @@ TileLayout make_tiles(const ColorPlan &plan, const ItemShape &shape, const TileL
   Builder builder(plan, limits, layout);
   layout.part_begin.push_back(0);
   for (int c = 0; c < plan.colors; ++c) {
-    const Offset boundary = builder.add_rows(c, plan.color_begin[c], plan.boundary_end[c], limits.boundary_items);
+    const Share  share    = builder.share_of(c);
+    const Offset boundary = builder.add_rows(c, false, share);
     layout.part_begin.push_back(static_cast<std::uint32_t>(layout.tiles.size()));
-    const Offset interior     = builder.add_rows(c, plan.boundary_end[c], plan.color_begin[c + 1], limits.items);
+    const Offset interior     = builder.add_rows(c, true, share);
     layout.long_rows          = layout.long_rows || std::max(boundary, interior) > limits.items;
     layout.long_boundary_rows = layout.long_boundary_rows || boundary > limits.boundary_items;
     layout.part_begin.push_back(static_cast<std::uint32_t>(layout.tiles.size()));
