@@ -25,7 +25,7 @@ struct ProductArgs {
   int            bs    = 0;
   int            nrhs  = 1;
   Row            begin = 0, end = 0;
-  bool           far  = false; // x is more than the caches near a core hold: what it costs to wait for it, not the answer
+  bool           far  = false; // x outgrows the caches near a core and is worth fetching ahead; sums stay the same
   const void    *x    = nullptr;
   void          *sums = nullptr;
 };

@@ -31,9 +31,11 @@ public:
     for (unsigned direction = 0; direction < dim; ++direction)
       for (unsigned corner = 0; corner < parts; ++corner)
         for (unsigned part = 0; part < parts; ++part) {
-          const unsigned place = from_gray(rotate(part ^ corner, dim - (direction + 1) % dim)), odd = place == 0 ? 0 : (place - 1) | 1U,
-                         before = odd & ~1U, next_corner = corner ^ rotate(before ^ before >> 1, direction + 1),
-                         next_direction                       = (direction + static_cast<unsigned>(std::countr_one(odd)) + 1) % dim;
+          const unsigned place                                = from_gray(rotate(part ^ corner, dim - (direction + 1) % dim));
+          const unsigned odd                                  = place == 0 ? 0 : (place - 1) | 1U;
+          const unsigned before                               = odd & ~1U;
+          const unsigned next_corner                          = corner ^ rotate(before ^ before >> 1, direction + 1);
+          const unsigned next_direction                       = (direction + static_cast<unsigned>(std::countr_one(odd)) + 1) % dim;
           steps_[(direction * parts + corner) * parts + part] = {(next_direction * parts + next_corner) * parts, place};
         }
   }

@@ -19,8 +19,8 @@ class Builder {
 public:
   Builder(const ColorPlan &plan, const TileLimits &limits, TileLayout &layout) : plan_(plan), limits_(limits), layout_(layout) {}
 
-  // Tiles of a color's rows. Where the device takes all of them at once: as few items for each thread as that allows, as the few tiles that it would not
-  // take at once need about as long as all others. Fewer rows still: every multiprocessor has as many tiles as the others, and a thread one item.
+  // The most of a color's tiles. Where the device can take all of them at once: as few items for each thread as that allows (a few tiles more would take
+  // about as long again as all the others). Fewer rows still: every multiprocessor has as many tiles as the others, and a thread one item.
   Share share_of(int color) const
   {
     const Row    begin = plan_.color_begin[color], end = plan_.color_begin[color + 1], rows = end - begin;
