@@ -162,12 +162,13 @@ HWY_INLINE void small_row(const ProductArgs &args, Row row, int r, T *out, bool 
   sums.zero();
   for (int t = 0; t < args.count; ++t) {
     const StoredTriangle &triangle = args.triangles[t];
-    const Offset          end = triangle.ptr[row + 1], last = triangle.ptr[args.end] - 1;
-    const std::byte      *block = triangle.records + triangle.ptr[row] * record;
+    const Offset          end      = triangle.ptr[row + 1];
+    const std::byte      *block    = triangle.records + triangle.ptr[row] * record;
+    if (const Row ahead = row + kRowsAhead; args.far && ahead < args.end)
+      for (Offset k = triangle.ptr[ahead]; k < triangle.ptr[ahead + 1]; ++k) __builtin_prefetch(x + triangle.col[k] * stride);
     for (Offset k = triangle.ptr[row]; k < end; ++k, block += record) {
       HWY_UNROLL(8)
       for (std::size_t line = 0; line < record; line += 64) __builtin_prefetch(block + kPrefetchAhead + line);
-      if (args.far) __builtin_prefetch(x + triangle.col[std::min(k + kGatherAhead, last)] * stride);
       sums.add_block(block, x + triangle.col[k] * stride);
     }
   }

@@ -55,7 +55,7 @@ template <class D, class V> HWY_INLINE hn::VFromD<D> low_lanes(D d, V v)
 
 // The memory's own prefetching stops at each page; bytes ahead, measured.
 constexpr std::size_t kPrefetchAhead = 3072;
-constexpr Offset      kGatherAhead   = 40; // blocks, of x for them
+constexpr Row         kRowsAhead     = 5; // of which x is fetched where it is far
 
 constexpr bool has_exponent(PCMCPIPrecision storage)
 {
