@@ -29,4 +29,7 @@ PetscErrorCode sort_by_size(const Graph &graph, Colors &color, int colors, std::
 // Tries to do without the last color. effort bounds the work, in passes over the graph. Leaves the coloring as it was if it fails.
 PetscErrorCode dissolve_last(const Graph &graph, PetscReal effort, Colors &color, int *colors);
 
+// Moves rows until no color has many more entries than the average, as far as that goes. Never adds colors.
+PetscErrorCode balance(const Graph &graph, int colors, Colors &color);
+
 } // namespace mcpi::jplf

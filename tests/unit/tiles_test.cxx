@@ -22,7 +22,7 @@ struct Problem {
   BlockMatrix matrix;
   Ranks       ranks;
 
-  Problem(Row rows, int bs) : pattern(random_pattern(rows, 2, 1)), matrix(random_matrix(pattern, bs, 2))
+  Problem(Row rows, int bs, int neighbors = 2) : pattern(random_pattern(rows, neighbors, 1)), matrix(random_matrix(pattern, bs, 2))
   {
     ranks = build_ranks(pattern, greedy_coloring(pattern), bs, {0, rows});
   }
@@ -159,23 +159,31 @@ TEST(Tiles, AreTakenAtOnceWhereLargerOnesWouldBe)
   EXPECT_GT(fitted, 50);
 }
 
+std::uint32_t items_of(const Tile &tile)
+{
+  return (tile.rows_lower & kLowerMask) + tile.upper;
+}
+
 TEST(Tiles, OfColorsThatTheDeviceTakesAtOnceFitKernelsForFewRows)
 {
-  constexpr int    kThreads = 96, kFewRows = 18;
+  constexpr int    kThreads = 96, kFewRows = 18, kFewBlocks = 3;
   const Problem    problem(4000, 5);
   const ColorPlan &plan = problem.plan();
   for (const auto &[multiprocessors, any, all] : {std::tuple{1, false, false}, {20, true, false}, {1000, true, true}}) {
     const TileLayout layout =
-        make_tiles(plan, item_shape(PC_MCPI_PRECISION_INT4, 5), {kThreads, kThreads, 480, 288, 2, multiprocessors, kFewRows});
-    ASSERT_EQ(layout.few.size(), layout.part_begin.size() - 1);
+        make_tiles(plan, item_shape(PC_MCPI_PRECISION_INT4, 5), {kThreads, kThreads, 480, 288, 2, multiprocessors, kFewRows, kFewBlocks});
+    ASSERT_EQ(layout.launch.size(), layout.part_begin.size() - 1);
     bool some = false, every = true;
-    for (std::size_t part = 0; part < layout.few.size(); ++part) {
-      if (layout.part_begin[part] == layout.part_begin[part + 1]) continue;
-      some  = some || layout.few[part];
-      every = every && layout.few[part];
-      for (std::uint32_t t = layout.part_begin[part]; layout.few[part] && t < layout.part_begin[part + 1]; ++t) {
+    for (std::size_t part = 0; part < layout.launch.size(); ++part) {
+      const std::uint32_t begin = layout.part_begin[part], end = layout.part_begin[part + 1];
+      if (begin == end) continue;
+      some  = some || layout.launch[part].few;
+      every = every && layout.launch[part].few;
+      if (!layout.launch[part].few) continue;
+      EXPECT_LE(end - begin, static_cast<std::uint32_t>(kFewBlocks * multiprocessors));
+      for (std::uint32_t t = begin; t < end; ++t) {
         EXPECT_LE(rows_of(layout.tiles[t]), static_cast<std::uint32_t>(kFewRows));
-        EXPECT_LE((layout.tiles[t].rows_lower & kLowerMask) + layout.tiles[t].upper, static_cast<std::uint32_t>(kThreads));
+        EXPECT_LE(items_of(layout.tiles[t]), static_cast<std::uint32_t>(kThreads));
       }
     }
     EXPECT_TRUE(some || !any) << multiprocessors;
@@ -183,18 +191,48 @@ TEST(Tiles, OfColorsThatTheDeviceTakesAtOnceFitKernelsForFewRows)
   }
 }
 
-TEST(Tiles, WithALongRowAreNotForKernelsOfFewRows)
+// Then one warp sums them all.
+TEST(Tiles, OfFewRowsHaveTheRowsOfAWarpWhereThoseAreTakenAtOnce)
 {
   const Problem    problem(4000, 5);
-  const TileLayout layout = make_tiles(problem.plan(), item_shape(PC_MCPI_PRECISION_INT4, 5), {2, 2, 480, 288, 1000, 1000, 2});
-  bool             some   = false;
-  for (std::size_t part = 0; part < layout.few.size(); ++part)
-    for (std::uint32_t t = layout.part_begin[part]; t < layout.part_begin[part + 1]; ++t)
-      if ((layout.tiles[t].rows_lower & kLowerMask) + layout.tiles[t].upper > 2) {
-        EXPECT_FALSE(layout.few[part]);
-        some = true;
+  const TileLayout layout = make_tiles(problem.plan(), item_shape(PC_MCPI_PRECISION_INT4, 5), {96, 96, 480, 288, 2, 1000, 18, 3});
+  std::uint32_t    most   = 0;
+  for (const Tile &tile : layout.tiles) most = std::max(most, rows_of(tile));
+  EXPECT_EQ(most, static_cast<std::uint32_t>(kWarpSize / 5));
+}
+
+TEST(Tiles, WithALongRowAreNotForKernelsOfFewRows)
+{
+  const Problem problem(4000, 8, 18); // rows of up to 60 items
+  for (const auto &[threads, few] : {std::pair{32, false}, {64, true}}) {
+    const TileLayout layout =
+        make_tiles(problem.plan(), item_shape(PC_MCPI_PRECISION_FP64, 8), {threads, threads, 480, 288, 1000, 1000, threads / 8, 1000});
+    bool tried = false;
+    for (std::size_t part = 0; part < layout.launch.size(); ++part) {
+      if (layout.part_begin[part + 1] - layout.part_begin[part] < 10) continue;
+      EXPECT_EQ(layout.launch[part].few, few) << part;
+      tried = true;
+    }
+    EXPECT_TRUE(tried);
+  }
+}
+
+// What thread blocks of several waiting colors would load is little where items are small, or few.
+TEST(Tiles, OfSmallColorsLetOneColorWait)
+{
+  const Problem    problem(4000, 8);
+  const ColorPlan &plan = problem.plan();
+  for (const auto &[storage, multiprocessors, one_waits] :
+       {std::tuple{PC_MCPI_PRECISION_INT4, 10, true}, {PC_MCPI_PRECISION_FP16, 10, false}, {PC_MCPI_PRECISION_FP16, 2000, true}}) {
+    const TileLayout layout = make_tiles(plan, item_shape(storage, 8), {96, 96, 192, 192, 10, multiprocessors, 12, 1000});
+    for (int color = 0; color < plan.colors; ++color) {
+      const TileLaunch &launch = layout.launch[2 * static_cast<std::size_t>(color) + 1];
+      EXPECT_TRUE(launch.few);
+      if (plan.color_begin[color + 1] - plan.color_begin[color] > 400) {
+        EXPECT_EQ(launch.one_waits, one_waits) << storage << " " << multiprocessors;
       }
-  EXPECT_TRUE(some);
+    }
+  }
 }
 
 TEST(Groups, OfRowsAtLikePlacesOfTheirColorsFollowEachOther)

@@ -42,12 +42,13 @@ Operator::Operator(const ColorPlan &plan, const BackendConfig &config)
 
 void Operator::init_small()
 {
-  int device = 0, multiprocessors = 0;
+  int device = 0, multiprocessors = 0, few_blocks = 0;
   MCPI_CUDA(cudaGetDevice(&device));
   MCPI_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-  layout_ = make_tiles(
-      plan_, item_shape(storage_, plan_.bs, packed_),
-      {kernel_.tile_rows, kernel_.threads, kernel_.capacity, kernel_.boundary, kernel_.blocks, multiprocessors, kernel_.few_rows});
+  if (kernel_.few) MCPI_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&few_blocks, kernel_.few, kernel_.threads, 0));
+  layout_ = make_tiles(plan_, item_shape(storage_, plan_.bs, packed_),
+                       {kernel_.tile_rows, kernel_.threads, kernel_.capacity, kernel_.boundary, kernel_.blocks, multiprocessors,
+                        kernel_.few_rows, few_blocks});
   tiles_.upload(layout_.tiles);
   ends_.upload(layout_.ends);
   blocks_.resize(layout_.bytes);
@@ -165,7 +166,11 @@ void Operator::relax(Row begin, Row end, RelaxArgs args, cudaStream_t stream) co
     args.ends               = ends_.data();
     config.gridDim          = dim3(layout_.part_begin[part(begin) + 1] - static_cast<unsigned>(first));
     config.blockDim         = dim3(static_cast<unsigned>(kernel_.threads));
-    if (args.nrhs == 1 && !layout_.long_rows) function = layout_.few[part(begin)] ? kernel_.few : kernel_.simple;
+    if (args.nrhs == 1 && !layout_.long_rows) {
+      const TileLaunch launch = layout_.launch[part(begin)];
+      function                = launch.few ? kernel_.few : kernel_.simple;
+      if (launch.few && launch.one_waits) args.flags |= kOneWaits;
+    }
     if (args.inside.words.base) {
       const std::size_t color    = part(begin) / 2;
       function                   = kernel_.exchanging;

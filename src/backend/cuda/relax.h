@@ -20,6 +20,8 @@ struct BlockHead {
   int exponent;
 };
 
+constexpr unsigned kOneWaits = 1U << 31; // a flag besides those of RelaxFlag, see TileLaunch
+
 // Pointers to the operator, then to vectors in the sweep's precision, in plan order: entry (row*nrhs + r)*bs + i
 struct RelaxArgs {
   const Tile      *tiles; // small blocks: of this launch

@@ -14,7 +14,7 @@ namespace mcpi::cuda {
 template <PCMCPIPrecision storage_, class T_, int bs_, bool packed_, bool rounded_, bool simple_, bool few_ = false> struct SmallKind {
   static constexpr PCMCPIPrecision storage = storage_;
   static constexpr int             bs      = bs_;
-  static constexpr bool            packed = packed_, rounded = rounded_, simple = simple_;
+  static constexpr bool            few = few_, packed = packed_, rounded = rounded_, simple = simple_;
   static constexpr ItemShape       shape    = item_shape(storage, bs, packed);
   static constexpr bool            integers = rounded && has_exponent(storage);
   // A thread sums all components of a row: fewer instructions. Not where that leaves too few loads in flight.
@@ -98,8 +98,9 @@ __device__ __forceinline__ void relax_tile(const RelaxArgs &args, typename Small
   constexpr bool by_row   = Kind::by_row;
   constexpr int  own      = by_row ? bs : 1; // components that a thread sums
 
-  // All that does not depend on x is loaded before the kernel waits for the color before it.
-  cudaTriggerProgrammaticLaunchCompletion();
+  // All that does not depend on x is loaded before the kernel waits for the color before it. Where colors are small, thread blocks of several would
+  // wait on a multiprocessor, and share it unevenly: there the next color's start after the wait.
+  if (!Kind::few || !(args.flags & kOneWaits)) cudaTriggerProgrammaticLaunchCompletion();
   const std::uint32_t t    = threadIdx.x;
   const uint4         head = __ldg(reinterpret_cast<const uint4 *>(args.tiles) + blockIdx.x);
   const std::uint32_t rows = head.z >> kLowerBits, lower = head.z & kLowerMask, upper = head.w;
@@ -133,6 +134,8 @@ __device__ __forceinline__ void relax_tile(const RelaxArgs &args, typename Small
   if constexpr (exchanging)
     if (mine && args.inside.sends != 0) sending = {args.inside, row};
   cudaGridDependencySynchronize();
+  if constexpr (Kind::few)
+    if (args.flags & kOneWaits) cudaTriggerProgrammaticLaunchCompletion();
   [[maybe_unused]] std::uint32_t base = 0;
   if constexpr (exchanging) base = *args.inside.words.base;
 

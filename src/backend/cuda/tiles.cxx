@@ -8,34 +8,38 @@ namespace {
 
 constexpr Offset kTilesEach = 3; // of a color, for a multiprocessor, at least
 
-// The most of a tile
+// What thread blocks load before their turn costs less than it brings: items of so many bytes, or so many bytes of a color for a multiprocessor (on an
+// H200, a color with several waiting behind it takes up to 60 % longer, one that loads much too late 15 %)
+constexpr std::size_t kLightItem = 40, kLightColor = 20 << 10;
+
+// The most of a tile, and the kernel
 struct Share {
-  Row    rows;
-  Offset items;
-  bool   few = false;
+  Row        rows;
+  Offset     items;
+  TileLaunch launch{};
 };
 
 class Builder {
 public:
   Builder(const ColorPlan &plan, const TileLimits &limits, TileLayout &layout) : plan_(plan), limits_(limits), layout_(layout) {}
 
-  // The most of a color's tiles. Where the device can take all of them at once: as few items for each thread as that allows (a few tiles more would take
-  // about as long again as all the others). Fewer rows still: every multiprocessor has as many tiles as the others, and a thread one item.
+  // The most of a color's tiles, so that the device takes all of them at once if it can: a few tiles more would take about as long again as all the others
   Share share_of(int color) const
   {
     const Row    begin = plan_.color_begin[color], end = plan_.color_begin[color + 1], rows = end - begin;
-    const Offset all = items(begin, end), threads = limits_.threads, tiles = Offset{1} * limits_.blocks * limits_.multiprocessors,
-                 rounds = (all + tiles * threads - 1) / (tiles * threads);
+    const Offset all = items(begin, end), threads = limits_.threads, tiles = Offset{1} * limits_.blocks * limits_.multiprocessors;
+    if (all <= threads * at_once_by_few())
+      for (const Row most : {limits_.few_rows / (limits_.threads / kWarpSize), limits_.few_rows}) // as many as a warp sums, or more
+        if (const Share share = {most, threads, launch_of_few(all)}; is_for_few(color, share)) return share;
+    const Offset rounds = std::max<Offset>((all + tiles * threads - 1) / (tiles * threads), limits_.few_rows > 0 ? 2 : 1);
     if (rounds > 1) {
       for (Offset most = rounds * threads; most <= limits_.items; most += threads)
-        if (const Share share = {limits_.rows, most}; tiles_of(color, share) <= tiles) return share;
+        if (const Share share = {limits_.rows, most}; count(color, share).tiles <= tiles) return share;
       return {limits_.rows, std::min<Offset>(rounds * threads, limits_.items)};
     }
-    for (Offset each = kTilesEach;; ++each) {
+    for (Offset each = kTilesEach;; ++each) { // every multiprocessor has as many tiles as the others, and a thread one item
       const Offset most = each * limits_.multiprocessors, share = (rows + most - 1) / most;
-      if (share > 1 && share * all > threads * rows) continue;
-      if (limits_.few_rows > 0) return {static_cast<Row>(std::clamp<Offset>(share, 1, limits_.few_rows)), threads, true};
-      return {static_cast<Row>(std::clamp<Offset>(share, 1, limits_.rows)), limits_.items};
+      if (share <= 1 || share * all <= threads * rows) return {static_cast<Row>(std::clamp<Offset>(share, 1, limits_.rows)), limits_.items};
     }
   }
 
@@ -47,7 +51,7 @@ public:
       add_tile(begin, end);
       largest = std::max(largest, items(begin, end));
     });
-    layout_.few.push_back(share.few && largest <= limits_.threads);
+    layout_.launch.push_back(share.launch);
     return largest;
   }
 
@@ -64,11 +68,30 @@ private:
       begin = last;
     }
   }
-  Offset tiles_of(int color, const Share &share) const
+  struct Count {
+    Offset tiles = 0, largest = 0; // largest: items
+  };
+  Count count(int color, const Share &share) const
   {
-    Offset count = 0;
-    for (const bool interior : {false, true}) cut(color, interior, share, [&](Row, Row) { ++count; });
-    return count;
+    Count result;
+    for (const bool interior : {false, true})
+      cut(color, interior, share, [&](Row begin, Row end) {
+        ++result.tiles;
+        result.largest = std::max(result.largest, items(begin, end));
+      });
+    return result;
+  }
+  Offset at_once_by_few() const { return Offset{1} * limits_.few_blocks * limits_.multiprocessors; }
+  bool   is_for_few(int color, const Share &share) const
+  {
+    const Count result = count(color, share);
+    return result.tiles <= at_once_by_few() && result.largest <= share.items;
+  }
+  TileLaunch launch_of_few(Offset all) const
+  {
+    const auto bytes = static_cast<std::size_t>(layout_.shape.bytes);
+    return {true, bytes <= kLightItem ||
+                      static_cast<std::size_t>(all) * bytes <= kLightColor * static_cast<std::size_t>(limits_.multiprocessors)};
   }
   // A nearly full tile does without a few rows that would keep one more warp busy.
   bool   fills_warps(Row begin, Row end, Offset most) const { return (end - begin) % kWarpSize == 0 && 4 * items(begin, end) >= 3 * most; }

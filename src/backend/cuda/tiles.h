@@ -25,21 +25,27 @@ struct alignas(4) RowEnds {
   std::uint16_t lower, upper;
 };
 
+// Which kernel takes the tiles of a color's boundary or interior rows, and how
+struct TileLaunch {
+  bool few       = false; // the one for few rows: tiles have at most an item a thread
+  bool one_waits = false; // thread blocks of one more color, not of several, become resident while this one's work
+};
+
 // A range of tiles for each color's boundary rows, then one for its interior rows
 struct TileLayout {
   ItemShape                  shape;
   std::vector<Tile>          tiles;
   std::vector<RowEnds>       ends;
   std::vector<std::uint32_t> part_begin; // 2*colors + 1
-  std::vector<char>          few;        // whether a part's tiles all have at most an item a thread and few_rows rows
+  std::vector<TileLaunch>    launch;     // of each part
   std::size_t                bytes = 0;
   bool long_rows = false, long_boundary_rows = false; // some tile (of boundary rows) has more items than a thread block takes at a time
 };
 
 // What a thread block takes at a time (of boundary rows: at most boundary_items), and how many of them a multiprocessor. A tile of one row may have more items.
-// few_rows: the most rows of a tile of a color that the device takes at once, for kernels made for those; 0: there are none.
+// few_rows: the most rows that a kernel for colors of few rows takes in a tile, few_blocks: thread blocks of it a multiprocessor; 0: there is none.
 struct TileLimits {
-  int rows, threads, items, boundary_items, blocks, multiprocessors, few_rows = 0;
+  int rows, threads, items, boundary_items, blocks, multiprocessors, few_rows = 0, few_blocks = 0;
 };
 
 TileLayout make_tiles(const ColorPlan &plan, const ItemShape &shape, const TileLimits &limits);
