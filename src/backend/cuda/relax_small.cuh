@@ -9,18 +9,28 @@
 
 namespace mcpi::cuda {
 
-// What a kernel is compiled for. simple: one right-hand side and no tile with more items than the threads take at a time; rounded: products read
-// the bfp16 copy of x; few: for colors of few rows, whose time is the longest chain of dependent instructions
-template <PCMCPIPrecision storage_, class T_, int bs_, bool packed_, bool rounded_, bool simple_, bool few_ = false> struct SmallKind {
+// What a kernel takes. simple: one right-hand side, and no tile with more items than the threads take at a time; exchanging: the same with ghosts exchanged
+// inside; few: the same for colors of few rows, whose time is the longest chain of dependent instructions
+enum class Role { general, simple, exchanging, few };
+
+// Items of which a thread takes one at a time only
+constexpr int kWideItem = 61;
+
+// What a kernel is compiled for. rounded: products read the bfp16 copy of x
+template <PCMCPIPrecision storage_, class T_, int bs_, bool packed_, bool rounded_, Role role> struct SmallKind {
   static constexpr PCMCPIPrecision storage = storage_;
   static constexpr int             bs      = bs_;
-  static constexpr bool            few = few_, packed = packed_, rounded = rounded_, simple = simple_;
+  static constexpr bool            packed = packed_, rounded = rounded_, simple = role != Role::general, few = role == Role::few;
   static constexpr ItemShape       shape    = item_shape(storage, bs, packed);
   static constexpr bool            integers = rounded && has_exponent(storage);
-  // A thread sums all components of a row: fewer instructions. Not where that leaves too few loads in flight.
-  static constexpr bool by_row = !few_ && sizeof(T_) == sizeof(float) && (rounded || storage != PC_MCPI_PRECISION_FP32 || bs <= 3);
-  using T                      = T_;
-  using X                      = std::conditional_t<rounded, RoundedX<shape.columns>, PlainX<T, shape.columns>>;
+  // A thread sums all components of a row, and not one: fewer instructions. Not where that leaves too few loads in flight, or most threads idle because
+  // a tile has few rows; but a rounded row is sent by one thread.
+  static constexpr bool loads_suffice = rounded || storage != PC_MCPI_PRECISION_FP32 || bs <= 3,
+                        rows_suffice  = shape.bytes < kWideItem || bs <= 5,
+                        by_row        = !few && sizeof(T_) == sizeof(float) &&
+                                 (rounded && role == Role::exchanging ? true : loads_suffice && rows_suffice);
+  using T = T_;
+  using X = std::conditional_t<rounded, RoundedX<shape.columns>, PlainX<T, shape.columns>>;
 };
 
 template <class Kind, int capacity> struct SmallParts {

@@ -14,22 +14,24 @@ namespace mcpi::cuda {
 template <class Kind> struct SmallLaunch {
   static constexpr int  bytes = Kind::shape.bytes, bs = Kind::bs;
   static constexpr bool by_row     = Kind::by_row;
-  static constexpr int  few        = bytes > 60 ? 1 : bytes > 32 ? 2 : 3; // items a thread
+  static constexpr int  few        = bytes >= kWideItem ? 1 : bytes > 32 ? 2 : 3; // items a thread
   static constexpr int  many       = Kind::integers || bs < 5 ? 5 : 4;
   static constexpr int  per_thread = by_row ? (bytes <= 16 ? many : few) : bytes <= 12 ? 3 : std::min(few, 2);
   static constexpr int  boundary   = std::min(per_thread, 3); // items a thread of tiles with boundary rows
-  static constexpr int  threads    = bytes > 60 || !by_row ? 128 : 96;
+  static constexpr int  threads    = bytes >= kWideItem || !by_row ? 128 : 96;
   // registers in which a thread block keeps a row's products, and how many thread blocks a multiprocessor then takes
   static constexpr int row       = bytes > 104 ? 6 : bytes > 32 ? std::min(15 - bs, 10) : bs > 5 ? 10 : 12;
-  static constexpr int component = bytes > 104 ? 6 : bytes > 60 ? 10 : bytes > 32 ? 9 : 8;
+  static constexpr int component = bytes > 104 ? 6 : bytes >= kWideItem ? 10 : bytes > 32 ? 9 : 8;
   static constexpr int resident  = by_row ? row : component;
   static constexpr int blocks    = sizeof(typename Kind::T) == sizeof(double) ? 1 : resident;
 };
 
 template <PCMCPIPrecision storage, class T, int bs, bool packed, bool rounded> RelaxKernel small_kernel_of()
 {
-  using General         = SmallKind<storage, T, bs, packed, rounded, false>;
-  using Simple          = SmallKind<storage, T, bs, packed, rounded, true>;
+  using General         = SmallKind<storage, T, bs, packed, rounded, Role::general>;
+  using Simple          = SmallKind<storage, T, bs, packed, rounded, Role::simple>;
+  using Exchanging      = SmallKind<storage, T, bs, packed, rounded, Role::exchanging>;
+  using Few             = SmallKind<storage, T, bs, packed, rounded, Role::few>;
   using Launch          = SmallLaunch<General>;
   constexpr auto kernel = []<class Kind>(Kind) {
     return reinterpret_cast<const void *>(relax_small<Kind, Launch::threads, Launch::per_thread, Launch::blocks>);
@@ -37,14 +39,13 @@ template <PCMCPIPrecision storage, class T, int bs, bool packed, bool rounded> R
   RelaxKernel result;
   result.function = kernel(General());
   result.simple   = kernel(Simple());
-  if constexpr (General::by_row && storage != PC_MCPI_PRECISION_FP32) {
-    using Few       = SmallKind<storage, T, bs, packed, rounded, true, true>;
+  if constexpr (sizeof(T) == sizeof(float) && storage != PC_MCPI_PRECISION_FP32) {
     result.few      = reinterpret_cast<const void *>(relax_small<Few, Launch::threads, 1, Launch::blocks>);
     result.few_rows = tile_rows(Launch::threads, bs);
   }
   if constexpr (sizeof(T) == sizeof(float))
-    result.exchanging =
-        reinterpret_cast<const void *>(relax_exchanging<Simple, Launch::threads, Launch::per_thread, Launch::boundary, Launch::blocks>);
+    result.exchanging = reinterpret_cast<const void *>(
+        relax_exchanging<Exchanging, Launch::threads, Launch::per_thread, Launch::boundary, SmallLaunch<Exchanging>::blocks>);
   result.threads   = Launch::threads;
   result.capacity  = Launch::threads * Launch::per_thread;
   result.boundary  = Launch::threads * Launch::boundary;
