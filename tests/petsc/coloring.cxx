@@ -180,6 +180,41 @@ PetscErrorCode check_against_one_rank(const Case &c, PetscInt expected_colors, i
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Entries that the largest color has more than the average, as a part of that
+double excess(const Problem &problem, const Outcome &outcome)
+{
+  std::vector<double> entries(outcome.sizes.size(), 0.0);
+  double              all = 0;
+  for (PetscInt i = 0; i < problem.rows(); ++i) {
+    entries[outcome.color[i]] += static_cast<double>(problem.columns(i).size());
+    all += static_cast<double>(problem.columns(i).size());
+  }
+  return *std::max_element(entries.begin(), entries.end()) * static_cast<double>(entries.size()) / all - 1.0;
+}
+
+PetscErrorCode check_balance(const Case &c, int *failures)
+{
+  const Problem problem(c);
+  Outcome       outcome[2];
+  Mat           mat;
+
+  PetscFunctionBegin;
+  PetscCall(name_case(c, problem, false));
+  PetscCall(create_matrix(PETSC_COMM_WORLD, c, problem, false, &mat));
+  for (const bool balanced : {false, true}) {
+    PetscCall(PetscOptionsSetValue(nullptr, "-mat_coloring_jplf_balance", balanced ? "1" : "0"));
+    PetscCall(color_matrix(mat, problem, MATCOLORINGJPLF, 1, &outcome[balanced]));
+    PetscCall(report(balanced ? "balanced" : "not balanced", outcome[balanced]));
+    if (outcome[balanced].invalid) PetscCall(fail("neighbors share a color", failures));
+  }
+  PetscCall(PetscOptionsClearValue(nullptr, "-mat_coloring_jplf_balance"));
+  PetscCall(MatDestroy(&mat));
+  if (outcome[0].sizes.size() != outcome[1].sizes.size()) PetscCall(fail("another number of colors", failures));
+  if (excess(problem, outcome[0]) < 0.1) PetscCall(fail("nothing to balance", failures));
+  if (excess(problem, outcome[1]) > 1.0 / 16) PetscCall(fail("not balanced", failures));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode run_all(int *failures)
 {
   PetscFunctionBegin;
@@ -197,6 +232,8 @@ PetscErrorCode run_all(int *failures)
   PetscCall(check_against_one_rank({.kind = "tet", .n = 1}, 1, failures));
   PetscCall(check_against_one_rank({.kind = "mix", .n = 8, .permute = true, .type = MATBAIJ, .bs = 2}, 23, failures));
   PetscCall(check_against_one_rank({.kind = "tet", .n = 8, .permute = true, .type = MATSBAIJ}, 6, failures));
+  PetscCall(check_balance({.kind = "tet", .n = 40}, failures));
+  PetscCall(check_balance({.kind = "mix", .n = 32}, failures));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

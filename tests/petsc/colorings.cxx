@@ -15,6 +15,7 @@ struct Choice {
 constexpr Choice choices[] = {
     {"-pc_mcpi_mat_coloring_type jplf"},
     {"-pc_mcpi_mat_coloring_type jplf -pc_mcpi_mat_coloring_jplf_passes 5 -pc_mcpi_mat_coloring_jplf_effort 0"},
+    {"-pc_mcpi_mat_coloring_type jplf -pc_mcpi_mat_coloring_jplf_balance 0"},
     {"-pc_mcpi_mat_coloring_type jp"},
     {"-pc_mcpi_mat_coloring_type greedy"},
     {"-pc_mcpi_mat_coloring_type greedy -pc_mcpi_mat_coloring_distance 2"}, // more colors than needed, but valid
