@@ -52,6 +52,7 @@ PetscErrorCode color_graph(const Graph &graph, const Settings &settings, Colors 
     if (settings.balanced) PetscCall(balance(graph, colors, color));
   }
   PetscCall(sort_by_size(graph, color, colors, &outcome.sizes));
+  while (outcome.sizes.size() > 1 && outcome.sizes.back() == 0) outcome.sizes.pop_back(); // a color that has lost all its rows
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -145,8 +146,8 @@ PetscErrorCode destroy(MatColoring mc)
   first and ties by a hash of the global row, in parallel as by Jones and Plassmann; graphs of at most 2^24 rows also in natural order, which is
   best for many structured grids, and the better one is taken. Then come the passes of iterated greedy, and attempts to dissolve the smallest
   color class by a local search in partial colorings, until one fails. Last, rows move from colors with many entries to colors with few that
-  none of their neighbors has, so that sweeps do not end in small colors, which take the time of large ones: where the graph allows it, no color
-  exceeds the average by more than one part in 64. Color 0 has the most rows, and sizes decrease.
+  none of their neighbors has, so that sweeps do not end in small colors, which take the time of large ones: until no color exceeds the average by
+  more than one part in 64, or little more is gained. Color 0 has the most rows, and sizes decrease.
 
   Works with `MATAIJ`, its GPU types and, more slowly, every type with `MatGetRow()`, whose scalar rows are colored. `-info` shows how many
   colors each step left.

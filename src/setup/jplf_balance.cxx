@@ -11,8 +11,8 @@ namespace mcpi::jplf {
 namespace {
 
 constexpr int        max_pairs    = 12; // of rounds, each of which costs two exchanges and two reductions
-constexpr PetscInt64 least_gain   = 8;  // of two rounds, one part in so many
-constexpr PetscInt64 close_enough = 64; // the largest color exceeds the average by less than one part in so many
+constexpr PetscInt64 least_gain   = 8;  // stop when two rounds bring less than one part in so many of what the largest color has too much
+constexpr PetscInt64 close_enough = 64; // stop when it exceeds the average by less than one part in so many
 constexpr double     tries        = 8;  // rows that look for another color, for each that should leave: few find one
 
 class Balancing {
@@ -139,7 +139,7 @@ PetscErrorCode balance(const Graph &graph, int colors, Colors &color)
       least = balancing.excess();
       best  = color;
     }
-    if (before - least < before / least_gain) break;
+    if ((before - least) * least_gain < before) break;
   }
   color.swap(best);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -22,9 +22,10 @@ struct Problem {
   BlockMatrix matrix;
   Ranks       ranks;
 
-  Problem(Row rows, int bs, int neighbors = 2) : pattern(random_pattern(rows, neighbors, 1)), matrix(random_matrix(pattern, bs, 2))
+  Problem(Row rows, int bs) : Problem(random_pattern(rows, 2, 1), bs) {}
+  Problem(const Pattern &given, int bs) : pattern(given), matrix(random_matrix(pattern, bs, 2))
   {
-    ranks = build_ranks(pattern, greedy_coloring(pattern), bs, {0, rows});
+    ranks = build_ranks(pattern, greedy_coloring(pattern), bs, {0, static_cast<Row>(pattern.size())});
   }
   const ColorPlan &plan() const { return ranks.forward[0]; }
 };
@@ -201,19 +202,31 @@ TEST(Tiles, OfFewRowsHaveTheRowsOfAWarpWhereThoseAreTakenAtOnce)
   EXPECT_EQ(most, static_cast<std::uint32_t>(kWarpSize / 5));
 }
 
-TEST(Tiles, WithALongRowAreNotForKernelsOfFewRows)
+// They spread over the multiprocessors all the same.
+TEST(Tiles, OfAColorWithALongRowAreSmallButNotForKernelsOfFewRows)
 {
-  const Problem problem(4000, 8, 18); // rows of up to 60 items
-  for (const auto &[threads, few] : {std::pair{32, false}, {64, true}}) {
+  constexpr int kThreads = 32, kMultiprocessors = 50;
+  Pattern       pattern = random_pattern(1000, 2, 1);
+  for (const bool with_long_row : {false, true}) {
+    if (with_long_row)
+      for (Row column = 1; column < 60; ++column) pattern[0].push_back(10 * column);
+    std::sort(pattern[0].begin(), pattern[0].end());
+    pattern[0].erase(std::unique(pattern[0].begin(), pattern[0].end()), pattern[0].end());
+    const Problem    problem(pattern, 5);
     const TileLayout layout =
-        make_tiles(problem.plan(), item_shape(PC_MCPI_PRECISION_FP64, 8), {threads, threads, 480, 288, 1000, 1000, threads / 8, 1000});
-    bool tried = false;
+        make_tiles(problem.plan(), item_shape(PC_MCPI_PRECISION_INT8, 5), {kThreads, kThreads, 96, 96, 10, kMultiprocessors, 6, 16});
+    bool long_row = false;
     for (std::size_t part = 0; part < layout.launch.size(); ++part) {
-      if (layout.part_begin[part + 1] - layout.part_begin[part] < 10) continue;
-      EXPECT_EQ(layout.launch[part].few, few) << part;
-      tried = true;
+      const auto begin = layout.tiles.begin() + layout.part_begin[part], end = layout.tiles.begin() + layout.part_begin[part + 1];
+      const bool has = std::any_of(begin, end, [](const Tile &tile) { return items_of(tile) > static_cast<std::uint32_t>(kThreads); });
+      if (begin == end) continue;
+      EXPECT_EQ(layout.launch[part].few, !has) << part;
+      if (has) {
+        EXPECT_GE(end - begin, 2 * kMultiprocessors);
+      }
+      long_row = long_row || has;
     }
-    EXPECT_TRUE(tried);
+    EXPECT_EQ(long_row, with_long_row);
   }
 }
 

@@ -46,9 +46,15 @@ void Operator::init_small()
   MCPI_CUDA(cudaGetDevice(&device));
   MCPI_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   if (kernel_.few) MCPI_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&few_blocks, kernel_.few, kernel_.threads, 0));
-  layout_ = make_tiles(plan_, item_shape(storage_, plan_.bs, packed_),
-                       {kernel_.tile_rows, kernel_.threads, kernel_.capacity, kernel_.boundary, kernel_.blocks, multiprocessors,
-                        kernel_.few_rows, few_blocks});
+  int        blocks    = kernel_.blocks;
+  const bool exchanges = !std::equal(plan_.boundary_end.begin(), plan_.boundary_end.end(), plan_.color_begin.begin());
+  if (kernel_.exchanging && exchanges) { // may relax all tiles
+    blocks     = std::min(blocks, kernel_.exchanging_blocks);
+    few_blocks = std::min(few_blocks, blocks);
+  }
+  layout_ = make_tiles(
+      plan_, item_shape(storage_, plan_.bs, packed_),
+      {kernel_.tile_rows, kernel_.threads, kernel_.capacity, kernel_.boundary, blocks, multiprocessors, kernel_.few_rows, few_blocks});
   tiles_.upload(layout_.tiles);
   ends_.upload(layout_.ends);
   blocks_.resize(layout_.bytes);

@@ -49,7 +49,7 @@ struct RelaxArgs {
 // Large blocks: capacity is 0, function streams rows, simple is for rows that fit shared memory, if there is one for this block size.
 struct RelaxKernel {
   const void   *function = nullptr, *simple = nullptr, *exchanging = nullptr, *few = nullptr;
-  int           threads = 0, capacity = 0, boundary = 0, tile_rows = 0, few_rows = 0, blocks = 0;
+  int           threads = 0, capacity = 0, boundary = 0, tile_rows = 0, few_rows = 0, blocks = 0, exchanging_blocks = 0;
   StreamShape   stream{};
   ResidentShape resident{};
 };

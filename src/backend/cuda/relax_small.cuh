@@ -13,7 +13,7 @@ namespace mcpi::cuda {
 // inside; few: the same for colors of few rows, whose time is the longest chain of dependent instructions
 enum class Role { general, simple, exchanging, few };
 
-// Items of which a thread takes one at a time only
+// Bytes from which on a thread takes one item at a time
 constexpr int kWideItem = 61;
 
 // What a kernel is compiled for. rounded: products read the bfp16 copy of x
@@ -28,7 +28,7 @@ template <PCMCPIPrecision storage_, class T_, int bs_, bool packed_, bool rounde
   static constexpr bool loads_suffice = rounded || storage != PC_MCPI_PRECISION_FP32 || bs <= 3,
                         rows_suffice  = shape.bytes < kWideItem || bs <= 5,
                         by_row        = !few && sizeof(T_) == sizeof(float) &&
-                                 (rounded && role == Role::exchanging ? true : loads_suffice && rows_suffice);
+                                 ((rounded && role == Role::exchanging) || (loads_suffice && rows_suffice));
   using T = T_;
   using X = std::conditional_t<rounded, RoundedX<shape.columns>, PlainX<T, shape.columns>>;
 };

@@ -43,9 +43,13 @@ template <PCMCPIPrecision storage, class T, int bs, bool packed, bool rounded> R
     result.few      = reinterpret_cast<const void *>(relax_small<Few, Launch::threads, 1, Launch::blocks>);
     result.few_rows = tile_rows(Launch::threads, bs);
   }
-  if constexpr (sizeof(T) == sizeof(float))
-    result.exchanging = reinterpret_cast<const void *>(
+  if constexpr (sizeof(T) == sizeof(float)) {
+    static_assert(SmallLaunch<Exchanging>::threads == Launch::threads &&
+                  SmallLaunch<Exchanging>::per_thread == Launch::per_thread); // one layout
+    result.exchanging_blocks = SmallLaunch<Exchanging>::resident;
+    result.exchanging        = reinterpret_cast<const void *>(
         relax_exchanging<Exchanging, Launch::threads, Launch::per_thread, Launch::boundary, SmallLaunch<Exchanging>::blocks>);
+  }
   result.threads   = Launch::threads;
   result.capacity  = Launch::threads * Launch::per_thread;
   result.boundary  = Launch::threads * Launch::boundary;

@@ -8,8 +8,8 @@ namespace {
 
 constexpr Offset kTilesEach = 3; // of a color, for a multiprocessor, at least
 
-// What thread blocks load before their turn costs less than it brings: items of so many bytes, or so many bytes of a color for a multiprocessor (on an
-// H200, a color with several waiting behind it takes up to 60 % longer, one that loads much too late 15 %)
+// Where thread blocks of several waiting colors cost more than their early loads bring: items of so many bytes, or so many bytes of a color for a
+// multiprocessor (on an H200, a color with several behind it takes up to 60 % longer, one that loads too late 15 %)
 constexpr std::size_t kLightItem = 40, kLightColor = 20 << 10;
 
 // The most of a tile, and the kernel
@@ -23,21 +23,30 @@ class Builder {
 public:
   Builder(const ColorPlan &plan, const TileLimits &limits, TileLayout &layout) : plan_(plan), limits_(limits), layout_(layout) {}
 
-  // The most of a color's tiles, so that the device takes all of them at once if it can: a few tiles more would take about as long again as all the others
+  // The most of a color's tiles, so that the device takes all of them at once if it can: a few tiles more would take about as long again as all the
+  // others. An item a thread by the kernel for few rows; several; or, for long rows and where there is no such kernel, as many tiles for each
+  // multiprocessor as for the others.
   Share share_of(int color) const
   {
     const Row    begin = plan_.color_begin[color], end = plan_.color_begin[color + 1], rows = end - begin;
-    const Offset all = items(begin, end), threads = limits_.threads, tiles = Offset{1} * limits_.blocks * limits_.multiprocessors;
-    if (all <= threads * at_once_by_few())
-      for (const Row most : {limits_.few_rows / (limits_.threads / kWarpSize), limits_.few_rows}) // as many as a warp sums, or more
-        if (const Share share = {most, threads, launch_of_few(all)}; is_for_few(color, share)) return share;
-    const Offset rounds = std::max<Offset>((all + tiles * threads - 1) / (tiles * threads), limits_.few_rows > 0 ? 2 : 1);
+    const Offset all = items(begin, end), threads = limits_.threads, tiles = Offset{1} * limits_.blocks * limits_.multiprocessors,
+                 few = Offset{1} * limits_.few_blocks * limits_.multiprocessors;
+    Offset rounds    = (all + tiles * threads - 1) / (tiles * threads);
+    if (limits_.few_rows > 0 && all <= few * threads) {
+      Count counted;
+      for (const Row most : {limits_.few_rows / (limits_.threads / kWarpSize), limits_.few_rows}) { // one warp sums so many; all warps
+        const Share share = {most, threads, launch_of_few(all)};
+        counted           = count(color, share);
+        if (counted.tiles <= few && counted.largest <= threads) return share;
+      }
+      if (counted.tiles > few) rounds = std::max<Offset>(rounds, 2);
+    }
     if (rounds > 1) {
       for (Offset most = rounds * threads; most <= limits_.items; most += threads)
         if (const Share share = {limits_.rows, most}; count(color, share).tiles <= tiles) return share;
       return {limits_.rows, std::min<Offset>(rounds * threads, limits_.items)};
     }
-    for (Offset each = kTilesEach;; ++each) { // every multiprocessor has as many tiles as the others, and a thread one item
+    for (Offset each = kTilesEach;; ++each) {
       const Offset most = each * limits_.multiprocessors, share = (rows + most - 1) / most;
       if (share <= 1 || share * all <= threads * rows) return {static_cast<Row>(std::clamp<Offset>(share, 1, limits_.rows)), limits_.items};
     }
@@ -80,12 +89,6 @@ private:
         result.largest = std::max(result.largest, items(begin, end));
       });
     return result;
-  }
-  Offset at_once_by_few() const { return Offset{1} * limits_.few_blocks * limits_.multiprocessors; }
-  bool   is_for_few(int color, const Share &share) const
-  {
-    const Count result = count(color, share);
-    return result.tiles <= at_once_by_few() && result.largest <= share.items;
   }
   TileLaunch launch_of_few(Offset all) const
   {

@@ -1,4 +1,4 @@
-// Tiles of small blocks: whole rows of one color, as many as the threads of a thread block can take.
+// Tiles of small blocks: whole rows of one color, at most as many as a thread block can take.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ struct alignas(4) RowEnds {
 // Which kernel takes the tiles of a color's boundary or interior rows, and how
 struct TileLaunch {
   bool few       = false; // the one for few rows: tiles have at most an item a thread
-  bool one_waits = false; // thread blocks of one more color, not of several, become resident while this one's work
+  bool one_waits = false; // the next color's thread blocks become resident once this one's turn has come, not before
 };
 
 // A range of tiles for each color's boundary rows, then one for its interior rows
