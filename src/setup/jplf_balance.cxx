@@ -126,13 +126,13 @@ PetscErrorCode balance(const Graph &graph, int colors, Colors &color)
 {
   Balancing  balancing(graph, colors, color);
   Colors     best = color;
-  PetscInt64 least, before;
+  PetscInt64 least;
 
   PetscFunctionBegin;
   PetscCall(balancing.count());
   least = balancing.excess();
   for (int pair = 0; pair < max_pairs && least > balancing.average() / close_enough; ++pair) {
-    before = least;
+    const PetscInt64 before = least;
     for (const int half : {0, 1}) { // a color whose rows find no smaller one than the average gives some to those between
       PetscCall(balancing.play(2 * pair + half, balancing.average() + half * balancing.excess() / 2));
       if (balancing.excess() >= least) continue;

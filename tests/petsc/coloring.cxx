@@ -186,8 +186,9 @@ double excess(const Problem &problem, const Outcome &outcome)
   std::vector<double> entries(outcome.sizes.size(), 0.0);
   double              all = 0;
   for (PetscInt i = 0; i < problem.rows(); ++i) {
-    entries[outcome.color[i]] += static_cast<double>(problem.columns(i).size());
-    all += static_cast<double>(problem.columns(i).size());
+    const auto count = static_cast<double>(problem.columns(i).size());
+    entries[outcome.color[i]] += count;
+    all += count;
   }
   return *std::max_element(entries.begin(), entries.end()) * static_cast<double>(entries.size()) / all - 1.0;
 }

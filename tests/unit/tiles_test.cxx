@@ -30,11 +30,6 @@ struct Problem {
   const ColorPlan &plan() const { return ranks.forward[0]; }
 };
 
-std::uint32_t rows_of(const Tile &tile)
-{
-  return tile.rows_lower >> kLowerBits;
-}
-
 TEST(Tiles, HoldEveryRowOfAColorOnceAndNoMoreThanAThreadBlockTakes)
 {
   for (const auto &[bs, resident] : {std::pair{1, 1}, {1, 5}, {3, 1}, {3, 1000}, {8, 2}})
@@ -52,7 +47,7 @@ TEST(Tiles, HoldEveryRowOfAColorOnceAndNoMoreThanAThreadBlockTakes)
           EXPECT_EQ(static_cast<Row>(tile.row), next);
           EXPECT_LE(rows_of(tile), static_cast<std::uint32_t>(rows));
           if (rows_of(tile) > 1) {
-            EXPECT_LE((tile.rows_lower & kLowerMask) + tile.upper, static_cast<std::uint32_t>(capacity));
+            EXPECT_LE(items_of(tile), static_cast<std::uint32_t>(capacity));
           }
           next += static_cast<Row>(rows_of(tile));
         }
@@ -105,7 +100,7 @@ TEST(Tiles, OfBoundaryRowsHaveFewerItems)
       std::uint32_t    most[2]{};
       for (std::size_t part = 0; part + 1 < layout.part_begin.size(); ++part)
         for (std::uint32_t t = layout.part_begin[part]; t < layout.part_begin[part + 1]; ++t)
-          most[part % 2] = std::max(most[part % 2], (layout.tiles[t].rows_lower & kLowerMask) + layout.tiles[t].upper);
+          most[part % 2] = std::max(most[part % 2], items_of(layout.tiles[t]));
       EXPECT_GT(most[0], 0U);
       EXPECT_EQ(layout.long_rows, std::max(most[0], most[1]) > static_cast<unsigned>(items));
       EXPECT_EQ(layout.long_boundary_rows, most[0] > static_cast<unsigned>(boundary_items));
@@ -127,7 +122,7 @@ TEST(Tiles, GiveAThreadAsFewItemsAsLetTheDeviceTakeAllAtOnce)
   const auto       most = [&](int multiprocessors) {
     std::uint32_t    items  = 0;
     const TileLayout layout = make_tiles(plan, item_shape(PC_MCPI_PRECISION_INT4, 5), {32, 32, 128, 128, 2, multiprocessors});
-    for (const Tile &tile : layout.tiles) items = std::max(items, (tile.rows_lower & kLowerMask) + tile.upper);
+    for (const Tile &tile : layout.tiles) items = std::max(items, items_of(tile));
     return items;
   };
   EXPECT_GT(most(1), 64U);
@@ -158,11 +153,6 @@ TEST(Tiles, AreTakenAtOnceWhereLargerOnesWouldBe)
     }
   }
   EXPECT_GT(fitted, 50);
-}
-
-std::uint32_t items_of(const Tile &tile)
-{
-  return (tile.rows_lower & kLowerMask) + tile.upper;
 }
 
 TEST(Tiles, OfColorsThatTheDeviceTakesAtOnceFitKernelsForFewRows)

@@ -175,7 +175,7 @@ void Operator::relax(Row begin, Row end, RelaxArgs args, cudaStream_t stream) co
     if (args.nrhs == 1 && !layout_.long_rows) {
       const TileLaunch launch = layout_.launch[part(begin)];
       function                = launch.few ? kernel_.few : kernel_.simple;
-      if (launch.few && launch.one_waits) args.flags |= kOneWaits;
+      if (launch.one_waits) args.flags |= kOneWaits;
     }
     if (args.inside.words.base) {
       const std::size_t color    = part(begin) / 2;

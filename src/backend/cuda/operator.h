@@ -35,7 +35,7 @@ public:
     if (small()) {
       for (std::size_t t = 0; t < layout_.tiles.size(); ++t) {
         const Tile &tile  = layout_.tiles[t];
-        const Row   begin = static_cast<Row>(tile.row), end = begin + static_cast<Row>(tile.rows_lower >> kLowerBits);
+        const Row   begin = static_cast<Row>(tile.row), end = begin + static_cast<Row>(rows_of(tile));
         Offset      item = 0;
         for (const Triangle *triangle : {&plan_.lower, &plan_.upper})
           for (Row row = begin; row < end; ++row)

@@ -14,7 +14,7 @@ namespace mcpi::cuda {
 enum class Role { general, simple, exchanging, few };
 
 // Bytes from which on a thread takes one item at a time
-constexpr int kWideItem = 61;
+constexpr int kWideItem = 64;
 
 // What a kernel is compiled for. rounded: products read the bfp16 copy of x
 template <PCMCPIPrecision storage_, class T_, int bs_, bool packed_, bool rounded_, Role role> struct SmallKind {

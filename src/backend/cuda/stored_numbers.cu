@@ -115,7 +115,7 @@ struct Source {
 __global__ void transposed_small(StoredNumbers to, StoredNumbers from, const Location *sources, const std::byte *received)
 {
   const Tile          tile  = to.tiles[blockIdx.x];
-  const std::uint32_t count = (tile.rows_lower & kLowerMask) + tile.upper;
+  const std::uint32_t count = items_of(tile);
   const std::size_t   item  = static_cast<std::size_t>(tile.offset) * kPiece / static_cast<std::size_t>(to.shape.bytes);
   const int           bits = value_bits(to.storage), last = to.shape.head_at() / 4;
   for (std::uint32_t k = threadIdx.x; k < count; k += kThreads) {

@@ -20,6 +20,20 @@ struct alignas(16) Tile {   // read at once
 constexpr int           kLowerBits = 22;
 constexpr std::uint32_t kLowerMask = (1U << kLowerBits) - 1;
 
+constexpr std::uint32_t rows_of(const Tile &tile)
+{
+  return tile.rows_lower >> kLowerBits;
+}
+constexpr std::uint32_t items_of(const Tile &tile)
+{
+  return (tile.rows_lower & kLowerMask) + tile.upper;
+}
+// Items as they are stored, with those that fill the tile
+constexpr std::uint32_t stored_items(const Tile &tile)
+{
+  return (items_of(tile) + 3U) & ~3U;
+}
+
 // Ends of a row's items, counted from the first item of its triangle in the tile. Not used by tiles of one row, which may be longer.
 struct alignas(4) RowEnds {
   std::uint16_t lower, upper;
@@ -28,7 +42,7 @@ struct alignas(4) RowEnds {
 // Which kernel takes the tiles of a color's boundary or interior rows, and how
 struct TileLaunch {
   bool few       = false; // the one for few rows: tiles have at most an item a thread
-  bool one_waits = false; // the next color's thread blocks become resident once this one's turn has come, not before
+  bool one_waits = false; // of few only: the next color's thread blocks become resident once this one's turn has come, not before
 };
 
 // A range of tiles for each color's boundary rows, then one for its interior rows
@@ -49,11 +63,5 @@ struct TileLimits {
 };
 
 TileLayout make_tiles(const ColorPlan &plan, const ItemShape &shape, const TileLimits &limits);
-
-// Items of a tile as they are stored, with those that fill it
-constexpr std::uint32_t stored_items(const Tile &tile)
-{
-  return ((tile.rows_lower & kLowerMask) + tile.upper + 3U) & ~3U;
-}
 
 } // namespace mcpi::cuda

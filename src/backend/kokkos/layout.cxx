@@ -82,7 +82,7 @@ Placement place_items(const ColorPlan &plan, PCMCPIPrecision storage, const cuda
   placement.slots.resize(static_cast<std::size_t>(plan.blocks()));
   const std::size_t lowers = plan.lower.col.size();
   for (const cuda::Tile &tile : placement.items.tiles) {
-    const Row     begin = static_cast<Row>(tile.row), end = begin + static_cast<Row>(tile.rows_lower >> cuda::kLowerBits);
+    const Row     begin = static_cast<Row>(tile.row), end = begin + static_cast<Row>(cuda::rows_of(tile));
     std::uint32_t item = 0;
     for (const Triangle *triangle : {&plan.lower, &plan.upper})
       for (Offset k = triangle->ptr[begin]; k < triangle->ptr[end]; ++k, item += static_cast<std::uint32_t>(placement.shape.item.items))

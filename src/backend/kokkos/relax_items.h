@@ -204,7 +204,7 @@ template <class Space, PCMCPIPrecision storage, class T, int bs, bool simple> st
     Tile             tile;
     tile.blocks           = args.blocks + static_cast<std::size_t>(head.offset) * cuda::kPiece;
     tile.row              = static_cast<Row>(head.row);
-    tile.rows             = static_cast<int>(head.rows_lower >> cuda::kLowerBits);
+    tile.rows             = static_cast<int>(cuda::rows_of(head));
     tile.lower            = static_cast<int>(head.rows_lower & cuda::kLowerMask);
     tile.upper            = static_cast<int>(head.upper);
     tile.stored           = static_cast<int>(cuda::stored_items(head));
