@@ -109,7 +109,7 @@ public:
     const bool         ahead  = launched_ && relax.ahead;
     const cudaStream_t stream = ahead ? lanes_.ahead() : stream_;
     if (launched_) lanes_.order(ahead);
-    (application.transposed ? *transposed_ : forward_).relax(relax.begin, relax.end, args, stream);
+    (application.transposed ? *transposed_ : forward_).relax(relax.begin, relax.end, args, passing(application), stream);
     if (!forward_.small()) round(application, relax.begin, relax.end, stream); // small blocks' kernels do
     if (launched_) lanes_.mark(ahead);
   }
@@ -143,7 +143,7 @@ public:
     inside.turn         = epochs.turn;
     inside.turn_begin   = static_cast<std::uint32_t>(epochs.turn_begin);
     inside.turn_end     = static_cast<std::uint32_t>(epochs.turn_end);
-    forward_.relax(relax.begin, relax.end, args, stream_);
+    forward_.relax(relax.begin, relax.end, args, passing(application), stream_);
   }
   void finish_inside(const Application &application, unsigned epochs) override { finish_words(words_args(application), epochs, stream_); }
 
@@ -284,6 +284,14 @@ private:
     return args;
   }
 
+  // Bytes of a row's right-hand side if it will not be found in the second-level cache by the next sweep, which shall rather keep what products read.
+  // Each half of the device has half of that cache for what it reads.
+  std::size_t passing(const Application &application) const
+  {
+    const std::size_t row = x_bytes(application), read = rounded() ? gathered_bytes(application) : row;
+    return static_cast<std::size_t>(plan_.rows) * (row + read) > cache_ / 2 ? row : 0;
+  }
+
   std::size_t x_bytes(const Application &application) const { return number_ * plan_.bs * application.nrhs; } // of a block row
   bool        rounded() const { return config_.bfp16_gather && !config_.double_vectors; }
   bool        prescaled() const { return config_.numeric.form == PC_MCPI_FORM_PRESCALED; }
@@ -362,6 +370,7 @@ private:
   const ColorPlan           &plan_;
   const BackendConfig        config_;
   const std::size_t          number_; // bytes of one in the vectors
+  const std::size_t          cache_ = static_cast<std::size_t>(device_attribute(cudaDevAttrL2CacheSize));
   Stream                     stream_;
   Lanes                      lanes_{stream_};
   Event                      ready_, done_;

@@ -25,6 +25,15 @@ inline void check(cudaError_t error, const char *what)
 }
 #define MCPI_CUDA(call) ::mcpi::cuda::check(call, #call)
 
+// Of the device in use
+inline int device_attribute(cudaDeviceAttr attribute)
+{
+  int device = 0, value = 0;
+  MCPI_CUDA(cudaGetDevice(&device));
+  MCPI_CUDA(cudaDeviceGetAttribute(&value, attribute, device));
+  return value;
+}
+
 template <class T> class DeviceArray {
 public:
   DeviceArray() = default;

@@ -20,13 +20,11 @@ NumericSetup::NumericSetup(const BackendConfig &config, Operator &target, const 
       kernel_(by_storage(config_.storage, [&]<PCMCPIPrecision storage> { return setup_kernel<storage>(plan_.bs, target.packed()); })),
       keeper_(config_, bs_, Operator::may_pack(bs_, config))
 {
-  int device = 0, multiprocessors = 0, resident = 0;
-  MCPI_CUDA(cudaGetDevice(&device));
-  MCPI_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  int resident = 0;
   if (kernel_.shared > 0)
     MCPI_CUDA(cudaFuncSetAttribute(kernel_.function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kernel_.shared)));
   MCPI_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel_.function, kernel_.threads, kernel_.shared));
-  const int groups    = (plan_.rows + kernel_.rows - 1) / kernel_.rows,
+  const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount), groups = (plan_.rows + kernel_.rows - 1) / kernel_.rows,
             scratches = static_cast<int>(kMostScratch / std::max<std::size_t>(1, kernel_.scratch));
   most_blocks_        = static_cast<unsigned>(
       std::max(1, std::min({std::max(1, resident) * multiprocessors, groups, kernel_.scratch > 0 ? std::max(1, scratches) : groups})));

@@ -30,9 +30,12 @@ bool Operator::may_pack(int bs, const BackendConfig &config)
 
 Operator::Operator(const ColorPlan &plan, const BackendConfig &config)
     : plan_(plan), storage_(config.numeric.storage), head_{packed_column_bits(plan, config), 0}, packed_(head_.column_bits < 32),
-      kernel_(by_storage(storage_, [&]<PCMCPIPrecision of> {
-        return relax_kernel<of>({config.double_vectors, config.bfp16_gather, packed_}, plan.bs);
-      }))
+      kernel_(by_storage(storage_,
+                         [&]<PCMCPIPrecision of> {
+                           return relax_kernel<of>({config.double_vectors, config.bfp16_gather, packed_}, plan.bs);
+                         })),
+      rows_kernel_(rows_kernel({config.double_vectors, config.bfp16_gather, packed_}, plan.bs)),
+      largest_window_(static_cast<std::size_t>(device_attribute(cudaDevAttrMaxAccessPolicyWindowSize)))
 {
   if (small())
     init_small();
@@ -42,9 +45,7 @@ Operator::Operator(const ColorPlan &plan, const BackendConfig &config)
 
 void Operator::init_small()
 {
-  int device = 0, multiprocessors = 0, few_blocks = 0;
-  MCPI_CUDA(cudaGetDevice(&device));
-  MCPI_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  int few_blocks = 0;
   if (kernel_.few) MCPI_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&few_blocks, kernel_.few, kernel_.threads, 0));
   int        blocks    = kernel_.blocks;
   const bool exchanges = !std::equal(plan_.boundary_end.begin(), plan_.boundary_end.end(), plan_.color_begin.begin());
@@ -52,9 +53,9 @@ void Operator::init_small()
     blocks     = std::min(blocks, kernel_.exchanging_blocks);
     few_blocks = std::min(few_blocks, blocks);
   }
-  layout_ = make_tiles(
-      plan_, item_shape(storage_, plan_.bs, packed_),
-      {kernel_.tile_rows, kernel_.threads, kernel_.capacity, kernel_.boundary, blocks, multiprocessors, kernel_.few_rows, few_blocks});
+  layout_ = make_tiles(plan_, item_shape(storage_, plan_.bs, packed_),
+                       {kernel_.tile_rows, kernel_.threads, kernel_.capacity, kernel_.boundary, blocks,
+                        device_attribute(cudaDevAttrMultiProcessorCount), kernel_.few_rows, few_blocks});
   tiles_.upload(layout_.tiles);
   ends_.upload(layout_.ends);
   blocks_.resize(layout_.bytes);
@@ -109,10 +110,8 @@ void Operator::init_large()
   heads_.upload(heads);
   blocks_.resize(heads.size() * record_pieces(storage_, plan_.bs) * kPiece);
   if (blocks_.bytes() > 0) MCPI_CUDA(cudaMemset(blocks_.data(), 0, blocks_.bytes()));
-  const int most   = kernel_.stream.bytes * kernel_.stream.rows;
-  int       device = 0, limit = 0;
-  MCPI_CUDA(cudaGetDevice(&device));
-  MCPI_CUDA(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  const int most  = kernel_.stream.bytes * kernel_.stream.rows;
+  const int limit = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   if (most > limit) throw Error("the blocks are too large for the CUDA backend");
   MCPI_CUDA(cudaFuncSetAttribute(kernel_.function, cudaFuncAttributeMaxDynamicSharedMemorySize, most));
   MCPI_CUDA(cudaFuncSetAttribute(kernel_.function, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
@@ -156,7 +155,14 @@ bool Operator::resident(Row begin, RelaxArgs &args) const
          kernel_.resident.bytes(static_cast<int>(args.capacity)) <= most_resident_;
 }
 
-void Operator::relax(Row begin, Row end, RelaxArgs args, cudaStream_t stream) const
+// In the triangles that are read
+bool Operator::has_items(Row begin, Row end, unsigned flags) const
+{
+  const auto any = [&](const Triangle &triangle) { return triangle.ptr[end] > triangle.ptr[begin]; };
+  return (flags & kLower && any(plan_.lower)) || (flags & kUpper && any(plan_.upper));
+}
+
+void Operator::relax(Row begin, Row end, RelaxArgs args, std::size_t passing, cudaStream_t stream) const
 {
   if (begin == end) return;
   args.bs     = plan_.bs;
@@ -166,7 +172,14 @@ void Operator::relax(Row begin, Row end, RelaxArgs args, cudaStream_t stream) co
   args.rows   = rows_.data();
   cudaLaunchConfig_t config{};
   const void        *function = kernel_.function;
-  if (small()) {
+  if (small() && !args.inside.words.base && !has_items(begin, end, args.flags)) {
+    args.first_row = static_cast<std::uint32_t>(begin);
+    args.row_count = static_cast<std::uint32_t>(end - begin);
+    config.gridDim =
+        dim3(static_cast<unsigned>((std::size_t{args.row_count} * static_cast<unsigned>(args.nrhs) + kRowsThreads - 1) / kRowsThreads));
+    config.blockDim = dim3(kRowsThreads);
+    function        = rows_kernel_;
+  } else if (small()) {
     const std::size_t first = layout_.part_begin[part(begin)];
     args.tiles              = tiles_.data() + first;
     args.ends               = ends_.data();
@@ -196,13 +209,20 @@ void Operator::relax(Row begin, Row end, RelaxArgs args, cudaStream_t stream) co
     if (fits) function = kernel_.simple;
   }
   // The next launch may begin to load what does not depend on this one.
-  cudaLaunchAttribute attribute{};
-  attribute.id                                         = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  config.stream                                        = stream;
-  config.attrs                                         = &attribute;
-  config.numAttrs                                      = 1;
-  void *arguments[]                                    = {&args};
+  cudaLaunchAttribute attributes[2]{};
+  attributes[0].id                                         = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[0].val.programmaticStreamSerializationAllowed = 1;
+  config.stream                                            = stream;
+  config.attrs                                             = attributes;
+  config.numAttrs                                          = 1;
+  if (const std::size_t window = std::min(static_cast<std::size_t>(end - begin) * passing, largest_window_); window > 0) {
+    attributes[1].id                     = cudaLaunchAttributeAccessPolicyWindow;
+    attributes[1].val.accessPolicyWindow = {static_cast<std::byte *>(const_cast<void *>(args.rhs)) +
+                                                static_cast<std::size_t>(begin) * passing,
+                                            window, 1.0F, cudaAccessPropertyStreaming, cudaAccessPropertyNormal};
+    config.numAttrs                      = 2;
+  }
+  void *arguments[] = {&args};
   MCPI_CUDA(cudaLaunchKernelExC(&config, function, arguments));
 }
 

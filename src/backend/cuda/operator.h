@@ -13,8 +13,9 @@ public:
   // Numbers are zero, columns are there.
   Operator(const ColorPlan &plan, const BackendConfig &config);
 
-  // Launches for the plan rows [begin, end), one color's boundary or interior rows; the operator's part of args is filled in here.
-  void relax(Row begin, Row end, RelaxArgs args, cudaStream_t stream) const;
+  // Launches for the plan rows [begin, end), one color's boundary or interior rows; the operator's part of args is filled in here. passing: bytes of a row
+  // of the right-hand side if the second-level cache shall rather keep other things, else 0
+  void relax(Row begin, Row end, RelaxArgs args, std::size_t passing, cudaStream_t stream) const;
 
   const ColorPlan &plan() const { return plan_; }
   bool             small() const { return kernel_.capacity > 0; }
@@ -73,12 +74,15 @@ private:
   void        add_rows();
   std::size_t part(Row begin) const;
   bool        resident(Row begin, RelaxArgs &args) const;
+  bool        has_items(Row begin, Row end, unsigned flags) const;
 
   const ColorPlan       &plan_;
   const PCMCPIPrecision  storage_;
   HeadBits               head_; // small blocks
   const bool             packed_;
   const RelaxKernel      kernel_;
+  const void *const      rows_kernel_;       // small blocks
+  const std::size_t      largest_window_;    // bytes that a launch may say how to cache; 0 where it may not
   int                    most_resident_ = 0; // bytes of shared memory
   TileLayout             layout_;            // small blocks
   DeviceArray<Tile>      tiles_;

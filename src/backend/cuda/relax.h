@@ -36,7 +36,8 @@ struct RelaxArgs {
   const void      *read;     // large blocks: what products read, x or its rounded values
   const void      *diagonal; // inverse blocks, see diagonal.cuh
   Scalar           alpha = 1.0, omega = 1.0;
-  std::uint32_t    first_row, row_count, capacity; // large blocks; capacity: blocks in a thread block of relax_resident
+  std::uint32_t    first_row, row_count; // large blocks, and rows without items
+  std::uint32_t    capacity;             // large blocks: how many a thread block of relax_resident has room for
   int              bs, nrhs;
   unsigned         flags;
   HeadBits         head;   // small blocks
@@ -59,5 +60,10 @@ struct RelaxKind {
   bool double_vectors = false, gather_rounded = false, packed = false;
 };
 template <PCMCPIPrecision storage> RelaxKernel relax_kernel(const RelaxKind &kind, int bs);
+
+// For rows of small blocks without items in the triangles that are read; nullptr for large blocks. A thread takes one of the row_count rows and one
+// right-hand side.
+constexpr unsigned kRowsThreads = 128;
+const void        *rows_kernel(const RelaxKind &kind, int bs);
 
 } // namespace mcpi::cuda
