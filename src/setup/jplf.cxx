@@ -11,17 +11,19 @@
 namespace mcpi::jplf {
 namespace {
 
-// First fit in natural order is sequential across ranks, since every rank owns consecutive rows: not for larger graphs.
-constexpr PetscInt64 natural_max_rows = PetscInt64{1} << 24;
+// First fit in natural order is sequential across ranks, since every rank owns consecutive rows, and a coloring that grows passes from rank to rank:
+// not for larger graphs.
+constexpr PetscInt64 sequential_max_rows = PetscInt64{1} << 24;
 
 struct Settings {
   PetscInt  passes   = 0;
   PetscReal effort   = 3;
+  PetscBool grown    = PETSC_TRUE;
   PetscBool balanced = PETSC_TRUE;
 };
 
 struct Outcome {
-  int                     largest_first = 0, natural = 0, recolored = 0; // colors after each step, 0: not done
+  int                     largest_first = 0, natural = 0, grown = 0, recolored = 0; // colors after each step, 0: not done
   std::vector<PetscInt64> sizes;
 };
 
@@ -34,12 +36,20 @@ PetscErrorCode color_graph(const Graph &graph, const Settings &settings, Colors 
   if (colors == 0) {
     PetscCall(color_greedily(graph, Order::largest_first, color, &outcome.largest_first));
     colors = outcome.largest_first;
-    if (graph.global_rows <= natural_max_rows) {
+    if (graph.global_rows <= sequential_max_rows) {
       Colors natural;
       PetscCall(color_greedily(graph, Order::natural, natural, &outcome.natural));
       if (outcome.natural < colors) {
         color.swap(natural);
         colors = outcome.natural;
+      }
+    }
+    if (settings.grown && graph.global_rows <= sequential_max_rows) {
+      Colors grown;
+      PetscCall(color_by_growth(graph, colors, grown, &outcome.grown));
+      if (outcome.grown > 0) {
+        color.swap(grown);
+        colors = outcome.grown;
       }
     }
     for (PetscInt pass = 0; pass < settings.passes && colors > 3; ++pass) PetscCall(recolor(graph, static_cast<int>(pass), color, &colors));
@@ -72,8 +82,9 @@ PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
   const auto colors = static_cast<PetscInt>(outcome.sizes.size());
   PetscCall(PetscInfo(mc,
                       "%" PetscInt_FMT " colors of %" PetscInt64_FMT " to %" PetscInt64_FMT
-                      " rows (0 if not tried: %d largest first, %d in natural order, %d after passes)\n",
-                      colors, outcome.sizes.front(), outcome.sizes.back(), outcome.largest_first, outcome.natural, outcome.recolored));
+                      " rows (0 if not tried: %d largest first, %d in natural order, %d grown, %d after passes)\n",
+                      colors, outcome.sizes.front(), outcome.sizes.back(), outcome.largest_first, outcome.natural, outcome.grown,
+                      outcome.recolored));
   PetscCheck(colors <= mc->maxcolors, comm, PETSC_ERR_ARG_OUTOFRANGE,
              "The coloring has %" PetscInt_FMT " colors, -mat_coloring_maxcolors allows %" PetscInt_FMT, colors, mc->maxcolors);
   PetscCheck(colors <= IS_COLORING_MAX, comm, PETSC_ERR_SUP, "The coloring has %" PetscInt_FMT " colors, an ISColoring holds %d", colors,
@@ -111,6 +122,8 @@ PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsOb
   PetscCall(PetscOptionsReal("-mat_coloring_jplf_effort",
                              "Work of one attempt to do with one color fewer, in passes over the graph; 0: no attempts", "",
                              settings.effort, &settings.effort, nullptr));
+  PetscCall(
+      PetscOptionsBool("-mat_coloring_jplf_grow", "Let a coloring grow from one row, too", "", settings.grown, &settings.grown, nullptr));
   PetscCall(PetscOptionsBool("-mat_coloring_jplf_balance", "Move rows from large colors to small ones", "", settings.balanced,
                              &settings.balanced, nullptr));
   PetscCheck(settings.effort >= 0, PetscObjectComm((PetscObject)mc), PETSC_ERR_ARG_OUTOFRANGE,
@@ -131,7 +144,8 @@ PetscErrorCode destroy(MatColoring mc)
   MATCOLORINGJPLF - "jplf": a distance 1 coloring that is the same on any number of MPI processes
 
   Options Database Keys:
-+ -mat_coloring_jplf_passes <0> - passes of iterated greedy over the first coloring
++ -mat_coloring_jplf_grow <true> - let a coloring grow from one row, too
+. -mat_coloring_jplf_passes <0> - passes of iterated greedy over the first coloring
 . -mat_coloring_jplf_effort <3> - work of one attempt to do with one color fewer, in passes over the graph; 0 makes no attempts
 - -mat_coloring_jplf_balance <true> - move rows from large colors to small ones
 
@@ -144,7 +158,8 @@ PetscErrorCode destroy(MatColoring mc)
 
   A bipartite graph (5- and 7-point stencils) is recognised and gets its two colors. Otherwise the rows are colored by first fit, largest degree
   first and ties by a hash of the global row, in parallel as by Jones and Plassmann; graphs of at most 2^24 rows also in natural order, which is
-  best for many structured grids, and the better one is taken. Then come the passes of iterated greedy, and attempts to dissolve the smallest
+  best for many structured grids, and the better one is taken. Such graphs also get a coloring that grows from one row, by saturation: structured
+  grids of tetrahedra need 4 colors then instead of 7; it is taken if it has fewer. Then come the passes of iterated greedy, and attempts to dissolve the smallest
   color class by a local search in partial colorings, until one fails. Last, rows move from colors with many entries to colors with few that
   none of their neighbors has, so that sweeps do not end in small colors, which take the time of large ones: until no color exceeds the average by
   more than one part in 64, or little more is gained. Color 0 has the most rows, and sizes decrease.
@@ -156,6 +171,7 @@ PetscErrorCode destroy(MatColoring mc)
 + M. T. Jones and P. E. Plassmann, A parallel graph coloring heuristic, SIAM J. Sci. Comput. 14 (1993)
 . D. J. A. Welsh and M. B. Powell, An upper bound for the chromatic number of a graph and its application to timetabling problems,
   Comput. J. 10 (1967): largest first
+. D. Brelaz, New methods to color the vertices of a graph, Comm. ACM 22 (1979): by saturation
 . J. C. Culberson, Iterated greedy graph coloring and the difficulty landscape, University of Alberta TR 92-07 (1992)
 . I. Bloechliger and N. Zufferey, A graph coloring heuristic using partial solutions and a reactive tabu scheme,
   Comput. Oper. Res. 35 (2008)

@@ -1,0 +1,171 @@
+#include <algorithm>
+#include <bit>
+
+#include "pc/compat.h"
+#include "setup/jplf_steps.h"
+
+// Brélaz's DSATUR from one seed. The first rows are colored one after the other; then come rounds that all rows take together: of the uncolored rows
+// whose neighbors have enough colors, those that have more of them than every such neighbor of theirs take their smallest free color. In a mesh the
+// coloring grows like a crystal: rows whose color is forced come first, and no fronts with different ideas meet.
+
+namespace mcpi::jplf {
+namespace {
+
+constexpr int max_rounds = 20000; // each costs two exchanges and two reductions
+constexpr int max_seeds  = 64;    // each costs a look at all rows; one for each component of the graph
+constexpr int alone      = 64;    // rows of a component that come one by one
+
+// Looks at rows of the front, for each row of the graph: meshes take 8 to 15
+constexpr PetscInt64 most_looks = 64, least_rows = 1 << 12;
+
+class Growth {
+public:
+  Growth(const Graph &graph, Colors &color)
+      : graph_(graph), color_(color), neighbor_colors_(static_cast<std::size_t>(graph.nlocal), 0),
+        priority_(static_cast<std::size_t>(graph.size()), 0)
+  {
+    color_.assign(static_cast<std::size_t>(graph.size()), uncolored);
+    left_ = graph.nlocal;
+    for (int v = 0; v < graph.nlocal; ++v)
+      if (graph.degree(v) == 0) take(v, 0);
+  }
+
+  PetscInt64 left() const { return left_; }
+  PetscInt64 front() const { return static_cast<PetscInt64>(front_.size()); }
+  // Most colors that the neighbors of an uncolored local row have
+  int saturation()
+  {
+    std::erase_if(front_, [&](int v) { return color_[v] != uncolored; });
+    int most = 0;
+    for (const int v : front_) most = std::max(most, saturation(v));
+    return most;
+  }
+  // Colors one of the rows whose neighbors have so many colors; *largest: as below
+  PetscErrorCode plant(int colors, int *largest);
+  // The same for rows whose neighbors have `enough` colors, as many as do not touch. *largest is raised to the largest color that was taken.
+  PetscErrorCode grow(int enough, int *largest);
+
+private:
+  int saturation(int v) const { return std::popcount(neighbor_colors_[v]); }
+
+  void take(int v, int c)
+  {
+    color_[v] = c;
+    --left_;
+  }
+
+  // v, or a ghost, has been colored.
+  void tell_neighbors(int v)
+  {
+    for (const int u : graph_.neighbors(v)) {
+      if (u >= graph_.nlocal || color_[u] != uncolored) continue;
+      if (neighbor_colors_[u] == 0) front_.push_back(u);
+      neighbor_colors_[u] |= std::uint64_t{1} << color_[v];
+    }
+  }
+
+  PetscErrorCode tell_neighbors(const std::vector<int> &colored)
+  {
+    PetscFunctionBegin;
+    const Colors ghosts(color_.begin() + graph_.nlocal, color_.end());
+    PetscCall(update_ghosts(graph_, MPI_INT, color_.data()));
+    for (const int v : colored) tell_neighbors(v);
+    for (int g = 0; g < graph_.nghost; ++g)
+      if (ghosts[g] != color_[graph_.nlocal + g]) tell_neighbors(graph_.nlocal + g);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  const Graph               &graph_;
+  Colors                    &color_;
+  std::vector<std::uint64_t> neighbor_colors_; // a bit each
+  std::vector<int>           priority_;        // of this round's candidates their saturation, else 0
+  std::vector<int>           front_;           // local rows that had colored neighbors when they were uncolored
+  PetscInt64                 left_ = 0;        // uncolored local rows
+};
+
+PetscErrorCode Growth::plant(int colors, int *largest)
+{
+  std::uint64_t    mine = 0, first;
+  int              seed = -1;
+  std::vector<int> planted;
+  const auto       look = [&](int v) {
+    if (color_[v] != uncolored || saturation(v) != colors || graph_.hash[v] < mine) return;
+    mine = graph_.hash[v];
+    seed = v;
+  };
+
+  PetscFunctionBegin;
+  if (colors > 0) {
+    std::for_each(front_.begin(), front_.end(), look);
+  } else {
+    for (int v = 0; v < graph_.nlocal; ++v) look(v);
+  }
+  PetscCallMPI(MPI_Allreduce(&mine, &first, 1, MPI_UINT64_T, MPI_MAX, graph_.comm));
+  if (seed >= 0 && mine == first) {
+    take(seed, std::countr_one(neighbor_colors_[seed]));
+    *largest = std::max(*largest, color_[seed]);
+    planted.push_back(seed);
+  }
+  PetscCall(tell_neighbors(planted));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Growth::grow(int enough, int *largest)
+{
+  std::vector<int> candidates, winners;
+
+  PetscFunctionBegin;
+  std::copy_if(front_.begin(), front_.end(), std::back_inserter(candidates), [&](int v) { return saturation(v) >= enough; });
+  for (const int v : candidates) priority_[v] = saturation(v);
+  PetscCall(update_ghosts(graph_, MPI_INT, priority_.data()));
+  std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(winners), [&](int v) {
+    return std::none_of(graph_.neighbors(v).begin(), graph_.neighbors(v).end(), [&](int u) {
+      return priority_[u] != priority_[v] ? priority_[u] > priority_[v] : priority_[u] > 0 && graph_.hash[u] > graph_.hash[v];
+    });
+  });
+  for (const int v : candidates) priority_[v] = 0;
+  for (const int v : winners) {
+    take(v, std::countr_one(neighbor_colors_[v]));
+    *largest = std::max(*largest, color_[v]);
+  }
+  PetscCall(tell_neighbors(winners));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PetscErrorCode color_by_growth(const Graph &graph, int fewer_than, Colors &color, int *colors)
+{
+  constexpr int most_colors = 63; // bits
+  const int     limit = std::min(fewer_than - 1, most_colors), forced = std::max(1, fewer_than / 2);
+  Growth        growth(graph, color);
+  int           seeds = 0, planted = 0; // planted: of the latest seed's component
+  PetscInt64    work = 0;
+
+  PetscFunctionBegin;
+  *colors = 0;
+  for (int round = 0, largest = 0; round < max_rounds; ++round) {
+    int most[] = {growth.saturation(), largest};
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_INT, MPI_MAX, graph.comm));
+    PetscInt64 sums[] = {growth.left(), growth.front()};
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPIU_INT64, MPI_SUM, graph.comm));
+    largest = most[1];
+    work += sums[1];
+    if (largest >= limit || work > most_looks * std::max(graph.global_rows, least_rows)) break;
+    if (sums[0] == 0) {
+      *colors = largest + 1;
+      break;
+    }
+    if (most[0] == 0) {
+      if (++seeds > max_seeds) break;
+      planted = 0;
+    }
+    if (planted++ < alone)
+      PetscCall(growth.plant(most[0], &largest));
+    else
+      PetscCall(growth.grow(std::min(most[0], forced), &largest));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace mcpi::jplf
