@@ -196,6 +196,24 @@ TEST_P(SetupOfEngine, TakesUnitsOfAnySize)
       }
 }
 
+// In the units of an inverse block's largest number b is beyond a float here, x is not.
+TEST_P(SetupOfEngine, TakesRightHandSidesInUnitsThatAreFarApart)
+{
+  for (const int bs : {2, 5, 8, 9}) {
+    const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
+    Problem             problem(700, bs, 43);
+    Vector              b = random_vector(problem.matrix.size(), 5), equation(static_cast<std::size_t>(bs), 1e12);
+    equation.back()       = 1e-12;
+    scale_components(problem.matrix, equation, Vector(static_cast<std::size_t>(bs), 1.0));
+    for (std::size_t k = 0; k < b.size(); ++k) b[k] *= equation[k % equation.size()] * (k < b.size() / 2 ? 1e28 : 1.0);
+    System other(problem.ranks, kind(config)), reference(problem.ranks, {config, nullptr});
+    for (System *system : {&other, &reference}) ASSERT_EQ(system->refresh(problem.matrix).defect, Defect::none);
+    reference.adopt(other);
+    const Smoothing run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 2, true);
+    EXPECT_LT(difference(other.apply(run, b), reference.apply(run, b)), tolerance(config)) << "bs " << bs;
+  }
+}
+
 struct Spoiled {
   const char *what;
   void (*spoil)(BlockMatrix &, Row);

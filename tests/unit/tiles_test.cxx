@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "backend/cuda/vectors.h"
+#include "backend/cuda/patches.h"
 
 #include "system.h"
 
@@ -238,17 +238,45 @@ TEST(Tiles, OfSmallColorsLetOneColorWait)
   }
 }
 
-TEST(Groups, OfRowsAtLikePlacesOfTheirColorsFollowEachOther)
+TEST(Patches, TakeEachRowOnceInTheOrderOfTheArray)
 {
-  const Problem                    problem(4000, 5);
-  const ColorPlan                 &plan   = problem.plan();
-  constexpr unsigned               kRows  = 16;
-  const std::vector<std::uint32_t> groups = interleaved_groups(plan, kRows);
-  ASSERT_EQ(groups.size(), (static_cast<std::size_t>(plan.rows) + kRows - 1) / kRows);
-  EXPECT_EQ(std::set<std::uint32_t>(groups.begin(), groups.end()).size(), groups.size());
-  double last = 0;
-  for (const std::uint32_t group : groups) {
-    const Row    row   = static_cast<Row>(group * kRows);
+  for (const int bs : {1, 5, 8}) {
+    const Problem     problem(4001, bs);
+    const ColorPlan  &plan    = problem.plan();
+    const Patches     patches = make_patches(plan);
+    const std::size_t rows = patch_rows(bs), units = rows / kUnit, count = (static_cast<std::size_t>(plan.rows) + rows - 1) / rows;
+    ASSERT_EQ(patches.rows.size(), count * rows);
+    ASSERT_EQ(patches.slots.size(), count * rows);
+    ASSERT_EQ(patches.units.size(), count * units);
+    std::set<Row>           matrix_rows;
+    std::set<std::uint32_t> all;
+    for (std::size_t k = 0; k < patches.rows.size(); ++k) {
+      const Row row = patches.rows[k];
+      if (row < 0) continue;
+      if (k % rows > 0) {
+        EXPECT_LT(patches.rows[k - 1], row);
+        EXPECT_GE(patches.rows[k - 1], 0);
+      }
+      const std::uint32_t unit = patches.units[k / rows * units + patches.slots[k] / kUnit];
+      ASSERT_EQ(plan.row_of[unit * kUnit + patches.slots[k] % kUnit], row);
+      matrix_rows.insert(row);
+      all.insert(unit);
+    }
+    EXPECT_EQ(matrix_rows.size(), static_cast<std::size_t>(plan.rows));
+    EXPECT_EQ(all.size(), (static_cast<std::size_t>(plan.rows) + kUnit - 1) / kUnit);
+    EXPECT_TRUE(std::all_of(patches.units.begin() + static_cast<std::ptrdiff_t>(all.size()), patches.units.end(),
+                            [&](std::uint32_t unit) { return unit * kUnit >= static_cast<std::uint32_t>(plan.rows); }));
+  }
+}
+
+TEST(Patches, FollowTheirRowsPlacesInTheColors)
+{
+  const Problem    problem(4000, 5);
+  const ColorPlan &plan = problem.plan();
+  double           last = 0;
+  for (const std::uint32_t unit : make_patches(plan).units) {
+    const Row row = static_cast<Row>(unit * kUnit);
+    if (row >= plan.rows) continue;
     const auto   color = std::upper_bound(plan.color_begin.begin(), plan.color_begin.end(), row) - plan.color_begin.begin() - 1;
     const double place = (row - plan.color_begin[color]) / static_cast<double>(plan.color_begin[color + 1] - plan.color_begin[color]);
     EXPECT_GE(place, last);

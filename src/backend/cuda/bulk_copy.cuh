@@ -13,9 +13,9 @@ __device__ __forceinline__ std::uint32_t shared_address(const void *p)
 {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
 }
-__device__ __forceinline__ void barrier_init(std::uint64_t *barrier)
+__device__ __forceinline__ void barrier_init(std::uint64_t *barrier, unsigned copies = 1)
 {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(copies) : "memory");
 }
 // So that copies see the barriers that this thread has initialized
 __device__ __forceinline__ void barrier_init_fence()

@@ -17,7 +17,8 @@ class CudaBackend final : public Backend {
 public:
   CudaBackend(const ColorPlan &plan, const BackendConfig &config)
       : plan_(plan), config_(config), number_(config.double_vectors ? sizeof(double) : sizeof(float)), forward_(plan, config),
-        row_of_(plan.row_of), plan_row_(inverse(plan.row_of)), groups_(groups_of(plan)),
+        row_of_(plan.row_of), plan_row_(inverse(plan.row_of)),
+        patches_(config.double_vectors || !prescaled() ? Patches() : make_patches(plan)),
         setup_(config, forward_, row_of_.data(), plan_row_.data())
   {
     reserve(1);
@@ -239,7 +240,7 @@ public:
   std::size_t memory_bytes() const override
   {
     return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + setup_.bytes() + sources_.bytes() + received_.bytes() +
-           x_.bytes() + rhs_.bytes() + kept_.bytes() + gathered_.bytes() + row_of_.bytes() + plan_row_.bytes() + groups_.bytes() +
+           x_.bytes() + rhs_.bytes() + kept_.bytes() + gathered_.bytes() + row_of_.bytes() + plan_row_.bytes() + patches_.bytes() +
            staging_.bytes();
   }
   const Scales &scales() const override { return setup_.scales(); }
@@ -251,12 +252,6 @@ private:
     std::vector<Row> result(permutation.size());
     for (std::size_t k = 0; k < result.size(); ++k) result[static_cast<std::size_t>(permutation[k])] = static_cast<Row>(k);
     return result;
-  }
-
-  static std::vector<std::uint32_t> groups_of(const ColorPlan &plan)
-  {
-    const unsigned rows = product_rows(plan.bs);
-    return rows > 0 ? interleaved_groups(plan, rows) : std::vector<std::uint32_t>();
   }
 
   WordsArgs words_args(const Application &application)
@@ -327,7 +322,7 @@ private:
     VectorArgs args{};
     args.row_of   = row_of_.data();
     args.plan_row = plan_row_.data();
-    args.groups   = groups_.data();
+    args.patches  = patches_.args();
     args.rows     = plan_.rows;
     args.bs       = plan_.bs;
     args.nrhs     = application.nrhs;
@@ -376,7 +371,7 @@ private:
   Event                      ready_, done_;
   Operator                   forward_;
   DeviceArray<Row>           row_of_, plan_row_;
-  DeviceArray<std::uint32_t> groups_;
+  DevicePatches              patches_;
   NumericSetup               setup_;
   std::unique_ptr<Operator>  transposed_;
   DeviceArray<Location>      sources_;             // of the transposed operator's items

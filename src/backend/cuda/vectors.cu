@@ -63,41 +63,67 @@ template <int size, bool single, class T> __global__ void load_kernel(VectorArgs
 }
 
 // D^{-1} b of small blocks in single precision, what most applications begin with: each number is read once, and the inverse blocks side by side.
+// In float, since each conversion of a stored number to double would cost four products. b counts what the power of its row's block makes of it; where
+// that is beyond a float, though a product may not be, the thread block multiplies in double.
 template <int size> __global__ void __launch_bounds__(kThreads) load_product(VectorArgs args, const double *array, float *vector)
 {
-  constexpr unsigned most = product_rows(size), record = size * size + 1;
-  static_assert(most * size <= kEach * kThreads);
-  __shared__ alignas(16) float blocks[most * record];
-  __shared__ double            in[most * size];
+  constexpr unsigned rows = patch_rows(size), units = rows / kUnit, record = size * size + 1;
+  static_assert(rows * size <= kEach * kThreads);
+  __shared__ alignas(16) float blocks[rows * record];
+  __shared__ float             in[rows * size];
+  __shared__ std::uint32_t unit[units];
   __shared__ std::uint64_t barrier;
-  const std::size_t        first = static_cast<std::size_t>(args.groups[blockIdx.x]) * most;
-  const unsigned           count = static_cast<unsigned>(min(static_cast<std::size_t>(most), args.rows - first)) * size;
+  const std::size_t        first  = static_cast<std::size_t>(blockIdx.x) * rows;
+  const auto               number = [](unsigned u) { return threadIdx.x + u * kThreads; };
+  Row                      row[kEach];
+  unsigned                 place[kEach];
+  double                   value[kEach];
+#pragma unroll
+  for (unsigned u = 0; u < kEach; ++u) row[u] = number(u) < rows * size ? args.patches.rows[first + number(u) / size] : -1;
+#pragma unroll
+  for (unsigned u = 0; u < kEach; ++u)
+    place[u] = number(u) < rows * size ? args.patches.slots[first + number(u) / size] * size + number(u) % size : 0U;
+  if (threadIdx.x < units) unit[threadIdx.x] = args.patches.units[blockIdx.x * units + threadIdx.x];
+  const auto          all    = static_cast<std::uint32_t>(args.rows);
+  const std::uint32_t copies = min(units, (all + kUnit - 1) / kUnit - blockIdx.x * units);
   if (threadIdx.x == 0) {
-    barrier_init(&barrier);
+    barrier_init(&barrier, copies);
     barrier_init_fence();
   }
   __syncthreads();
-  if (threadIdx.x == 0) {
-    const std::uint32_t bytes = count / size * record * sizeof(float);
-    bulk_copy(blocks, static_cast<const float *>(args.diagonal) + first * record, (bytes + kPiece - 1) / kPiece * kPiece, &barrier);
+  if (threadIdx.x < copies) {
+    const std::uint32_t begin = unit[threadIdx.x] * kUnit, bytes = min(kUnit, all - begin) * record * static_cast<unsigned>(sizeof(float));
+    bulk_copy(blocks + threadIdx.x * kUnit * record, static_cast<const float *>(args.diagonal) + static_cast<std::size_t>(begin) * record,
+              (bytes + kPiece - 1) / kPiece * kPiece, &barrier);
   }
-  const auto at = [&](unsigned u) { return min(threadIdx.x + u * kThreads, count - 1); }; // no branch between the loads
-  Row        row[kEach];
-  double     value[kEach];
 #pragma unroll
-  for (unsigned u = 0; u < kEach; ++u) row[u] = args.row_of[first + at(u) / size];
-#pragma unroll
-  for (unsigned u = 0; u < kEach; ++u) value[u] = array[static_cast<std::size_t>(row[u]) * size + at(u) % size];
-#pragma unroll
-  for (unsigned u = 0; u < kEach; ++u)
-    if (const unsigned k = threadIdx.x + u * kThreads; k < count) in[k] = value[u];
-  __syncthreads();
+  for (unsigned u = 0; u < kEach; ++u) value[u] = row[u] >= 0 ? array[static_cast<std::size_t>(row[u]) * size + number(u) % size] : 0.0;
   barrier_wait(&barrier, 0);
+  bool beyond = false;
 #pragma unroll
   for (unsigned u = 0; u < kEach; ++u)
-    if (const unsigned k = threadIdx.x + u * kThreads; k < count)
-      vector[first * size + k] = static_cast<float>(diagonal_product<size, true>(blocks, k / size, size, static_cast<int>(k % size), false,
-                                                                                 [&](int j) { return in[k / size * size + j]; }));
+    if (row[u] >= 0) {
+      const float counted =
+          static_cast<float>(value[u] * power_of_two<double>(__float_as_int(blocks[place[u] / size * record + size * size])));
+      in[place[u]] = counted;
+      beyond       = beyond || isinf(counted);
+    }
+  beyond = __syncthreads_or(beyond);
+#pragma unroll
+  for (unsigned u = 0; u < kEach; ++u) {
+    const unsigned k = number(u), r = k / size, i = k % size;
+    if (k >= rows * size || unit[r / kUnit] * kUnit + r % kUnit >= all) continue;
+    const std::size_t plan_row = unit[r / kUnit] * kUnit + r % kUnit;
+    float             sum      = 0.0F;
+    if (beyond) {
+      const double *b = array + static_cast<std::size_t>(args.row_of[plan_row]) * size;
+      sum = static_cast<float>(diagonal_product<size, true>(blocks, r, size, static_cast<int>(i), false, [&](int j) { return b[j]; }));
+    } else {
+#pragma unroll
+      for (unsigned j = 0; j < size; ++j) sum += blocks[r * record + j * size + i] * in[r * size + j];
+    }
+    vector[plan_row * size + i] = sum;
+  }
 }
 
 // By the array's rows: scattered reads cost less than scattered writes. product: multiplied by diagonal
@@ -160,33 +186,12 @@ __global__ void round_values_kernel(const float *x, std::size_t count, int bs, f
 
 } // namespace
 
-std::vector<std::uint32_t> interleaved_groups(const ColorPlan &plan, unsigned rows)
-{
-  struct Group {
-    double        place; // of its first row among the boundary or the interior rows of its color
-    std::uint32_t number;
-  };
-  std::vector<Group> groups;
-  int                color = 0;
-  for (Row row = 0; row < plan.rows; row += static_cast<Row>(rows)) {
-    while (row >= plan.color_begin[color + 1]) ++color;
-    const bool interior = row >= plan.boundary_end[color];
-    const Row  begin    = interior ? plan.boundary_end[color] : plan.color_begin[color],
-              end       = interior ? plan.color_begin[color + 1] : plan.boundary_end[color];
-    groups.push_back({static_cast<double>(row - begin) / static_cast<double>(end - begin), static_cast<std::uint32_t>(groups.size())});
-  }
-  std::stable_sort(groups.begin(), groups.end(), [](const Group &a, const Group &b) { return a.place < b.place; });
-  std::vector<std::uint32_t> order(groups.size());
-  std::transform(groups.begin(), groups.end(), order.begin(), [](const Group &group) { return group.number; });
-  return order;
-}
-
 void load_vector(VectorArgs args, bool double_vectors, const double *array, void *vector, cudaStream_t stream)
 {
   launch_by_size(args, [&]<int size, bool single>(std::size_t grid) {
     if constexpr (size > 0 && single)
       if (!double_vectors && args.diagonal && !args.transposed) {
-        launch(load_product<size>, grid_of(static_cast<std::size_t>(args.rows), product_rows(size)), kThreads, stream, args, array,
+        launch(load_product<size>, grid_of(static_cast<std::size_t>(args.rows), patch_rows(size)), kThreads, stream, args, array,
                static_cast<float *>(vector));
         return;
       }

@@ -3,36 +3,25 @@
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
-#include <vector>
+#include <cstddef>
 
-#include "backend/cuda/shapes.h"
+#include "backend/cuda/patches.h"
 #include "core/plan.h"
 
 namespace mcpi::cuda {
 
 // Arrays are columns with leading dimension ld in the matrix's row order; vectors are in plan order.
 struct VectorArgs {
-  const Row           *row_of, *plan_row;  // matrix row of a plan row, and back
-  const void          *diagonal;           // inverse diagonal blocks (diagonal.cuh), applied if not null
-  const double        *scale;              // by component, multiplies what is read (load) or written (store) if diagonal is null
-  bool                 transposed, divide; // of diagonal; by the scale
-  Row                  rows;
-  int                  bs, nrhs;
-  long long            ld;
-  unsigned             rows_per_block; // set at the launch
-  const std::uint32_t *groups; // the order in which groups of product_rows() plan rows are multiplied by diagonal; see interleaved_groups()
+  const Row    *row_of, *plan_row;  // matrix row of a plan row, and back
+  const void   *diagonal;           // inverse diagonal blocks (diagonal.cuh), applied if not null
+  const double *scale;              // by component, multiplies what is read (load) or written (store) if diagonal is null
+  bool          transposed, divide; // of diagonal; by the scale
+  Row           rows;
+  int           bs, nrhs;
+  long long     ld;
+  unsigned      rows_per_block; // set at the launch
+  PatchArgs     patches;
 };
-
-// Rows that a thread block of load_vector() takes where it multiplies by narrow diagonal blocks, which are whole pieces of 16 bytes then; 0: bs is too
-// large
-constexpr unsigned product_rows(int bs)
-{
-  constexpr unsigned kComponents = 1024;
-  return bs <= kMaxSmallBlock ? kComponents / static_cast<unsigned>(bs) / 4 * 4 : 0;
-}
-// Groups of rows that lie at like places of their colors side by side: neighbors in the mesh, whose entries of the array share cache lines
-std::vector<std::uint32_t> interleaved_groups(const ColorPlan &plan, unsigned rows);
 
 void load_vector(VectorArgs args, bool double_vectors, const double *array, void *vector, cudaStream_t stream);
 // The bfp16 copy of entries (block rows and right-hand sides) of x: packed for small blocks, the rounded values as floats for large ones
