@@ -10,6 +10,16 @@
 
 namespace bench {
 
+PetscErrorCode CheckNames(const std::vector<std::string> &precisions, const std::vector<std::string> &gathers)
+{
+  PetscFunctionBegin;
+  for (const std::string &name : precisions)
+    PetscCheck(ChosenPrecisions({name}).size() == 1, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-precision: there is no %s", name.c_str());
+  for (const std::string &name : gathers)
+    PetscCheck(name == "fp32" || name == "bfp16", PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-gather: there is no %s", name.c_str());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 std::vector<Precision> ChosenPrecisions(const std::vector<std::string> &names)
 {
   std::vector<Precision> chosen;

@@ -20,6 +20,8 @@ constexpr Precision kPrecisions[] = {{"fp64", PC_MCPI_PRECISION_FP64, 64, 0, 8},
                                      {"fp16", PC_MCPI_PRECISION_FP16, 16, 0, 4}, {"bf16", PC_MCPI_PRECISION_BF16, 16, 0, 4},
                                      {"int8", PC_MCPI_PRECISION_INT8, 8, 1, 4},  {"int4", PC_MCPI_PRECISION_INT4, 4, 1, 4}};
 
+// An error names the first that there is not.
+PetscErrorCode CheckNames(const std::vector<std::string> &precisions, const std::vector<std::string> &gathers);
 // Those that are named, in the order above
 std::vector<Precision> ChosenPrecisions(const std::vector<std::string> &names);
 PCMCPIGatherPrecision  GatherPrecision(const std::string &name); // bfp16, else fp32

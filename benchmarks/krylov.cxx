@@ -108,6 +108,7 @@ PetscErrorCode run(int argc, char **argv)
   PetscCall(bench::ReadList("-precision", &options.precisions));
   PetscCall(bench::ReadList("-its", &options.its));
   PetscCall(bench::ReadText("-gather", &options.gather));
+  PetscCall(bench::CheckNames(options.precisions, {options.gather}));
   PetscCallCUDA(cudaGetDeviceProperties(&device, 0));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
   PetscCall(bench::StartDocument("krylov", options, argc, argv, &document));

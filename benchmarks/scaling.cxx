@@ -127,6 +127,7 @@ PetscErrorCode run(int argc, char **argv)
   PetscCall(bench::ReadList("-halo", &options.halos));
   PetscCall(bench::ReadList("-precision", &options.precisions));
   PetscCall(bench::ReadText("-gather", &options.gather));
+  PetscCall(bench::CheckNames(options.precisions, {options.gather}));
   PetscCallCUDA(cudaGetDeviceProperties(&device, 0));
   PetscCall(bench::StartDocument("scaling", options, argc, argv, &document));
   document["gpu"] = device.name;

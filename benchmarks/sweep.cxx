@@ -169,6 +169,7 @@ PetscErrorCode read_options(Options *options)
   PetscCheck(options->allocations > 0, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-allocations must be positive");
   PetscCall(bench::ReadList("-precision", &options->precisions));
   PetscCall(bench::ReadList("-gather", &options->gathers));
+  PetscCall(bench::CheckNames(options->precisions, options->gathers));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -39,7 +39,7 @@ template <PCMCPIPrecision storage, class T, int bs, bool packed, bool rounded> R
   RelaxKernel result;
   result.function = kernel(General());
   result.simple   = kernel(Simple());
-  if constexpr (sizeof(T) == sizeof(float) && storage != PC_MCPI_PRECISION_FP32) {
+  if constexpr (sizeof(T) == sizeof(float) && (rounded || storage != PC_MCPI_PRECISION_FP32)) {
     result.few      = reinterpret_cast<const void *>(relax_small<Few, Launch::threads, 1, Launch::blocks>);
     result.few_rows = tile_rows(Launch::threads, bs);
   }
