@@ -134,10 +134,10 @@ PetscErrorCode Growth::grow(int enough, int *largest)
 
 } // namespace
 
-PetscErrorCode color_by_growth(const Graph &graph, int fewer_than, Colors &color, int *colors)
+PetscErrorCode color_by_growth(const Graph &graph, int hoped, Colors &color, int *colors)
 {
   constexpr int most_colors = 63; // bits
-  const int     limit = std::min(fewer_than - 1, most_colors), forced = std::max(1, fewer_than / 2);
+  const int     limit = std::min(hoped + 1, most_colors), forced = std::max(1, hoped);
   Growth        growth(graph, color);
   int           seeds = 0, planted = 0; // planted: of the latest seed's component
   PetscInt64    work = 0;
