@@ -84,22 +84,45 @@ PetscErrorCode event_seconds(const char *name, double *seconds)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Of this process, and of the device
+struct Memory {
+  PetscLogDouble host = 0.0, most_host = 0.0; // most: so far
+  double         device = 0.0;
+};
+
+PetscErrorCode read_memory(Memory *memory)
+{
+  std::size_t free, all;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemoryGetCurrentUsage(&memory->host));
+  PetscCall(PetscMemoryGetMaximumUsage(&memory->most_host));
+  PetscCallCUDA(cudaMemGetInfo(&free, &all));
+  memory->device = static_cast<double>(all - free);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode run_case(const Options &options, const bench::VertexGraph &graph, Mat mat, Vec b, Vec x, PetscInt bs,
                         const std::string &type, const std::string &precision, const Json &bus, Json *results)
 {
   PC     pc;
-  double first = 0, again = 0, once = 0, twice = 0, symbolic[2], numeric[2];
+  double first = 0, again = 0, once = 0, twice = 0, coloring[2], symbolic[2], numeric[2];
+  Memory before, after;
 
   PetscFunctionBegin;
   PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_offdiag_precision", precision.c_str()));
   PetscCall(bench::CreateDevicePC(graph, mat, PETSC_TRUE, &pc));
   PetscCall(MatMult(mat, b, x)); // a device matrix is on its device
+  PetscCall(event_seconds("MatColoringApply", &coloring[0]));
   PetscCall(event_seconds("MCPISymbolic", &symbolic[0]));
   PetscCall(event_seconds("MCPINumeric", &numeric[0]));
+  PetscCall(read_memory(&before));
   first = MPI_Wtime();
   PetscCall(PCSetUp(pc));
   PetscCallCUDA(cudaDeviceSynchronize());
   first = MPI_Wtime() - first;
+  PetscCall(read_memory(&after));
+  PetscCall(event_seconds("MatColoringApply", &coloring[1]));
   PetscCall(event_seconds("MCPISymbolic", &symbolic[1]));
   PetscCall(event_seconds("MCPINumeric", &numeric[1]));
   PetscCall(median_seconds(options.repeat, &again, [&]() -> PetscErrorCode {
@@ -124,16 +147,23 @@ PetscErrorCode run_case(const Options &options, const bench::VertexGraph &graph,
                         {"bs", bs},
                         {"matrix", type},
                         {"precision", precision},
+                        {"ms_coloring", 1e3 * (coloring[1] - coloring[0])},
                         {"ms_symbolic", 1e3 * (symbolic[1] - symbolic[0])},
                         {"ms_numeric_first", 1e3 * (numeric[1] - numeric[0])},
                         {"ms_setup_first", 1e3 * first},
                         {"ms_refresh", 1e3 * again},
                         {"ms_per_sweep", 1e3 * sweep},
-                        {"refresh_in_sweeps", again / sweep}};
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD,
-                        "%s %d rows  bs %d  %s %s: first set-up %.0f ms (symbolic %.0f, numeric %.0f), refresh %.2f ms = %.1f sweeps",
-                        options.mesh.c_str(), (int)graph.rows(), (int)bs, type.c_str(), precision.c_str(), 1e3 * first,
-                        (double)row["ms_symbolic"], (double)row["ms_numeric_first"], 1e3 * again, again / sweep));
+                        {"refresh_in_sweeps", again / sweep},
+                        {"megabytes_host", (after.host - before.host) / 1e6}, // kept
+                        {"megabytes_host_at_most", (after.most_host - before.host) / 1e6},
+                        {"megabytes_device", (after.device - before.device) / 1e6}};
+  PetscCall(PetscPrintf(
+      PETSC_COMM_WORLD,
+      "%s %d rows  bs %d  %s %s: first set-up %.0f ms (symbolic %.0f, of it coloring %.0f; numeric %.0f), keeps %.0f MB, takes up to %.0f, "
+      "on the device %.0f; refresh %.2f ms = %.1f sweeps",
+      options.mesh.c_str(), (int)graph.rows(), (int)bs, type.c_str(), precision.c_str(), 1e3 * first, (double)row["ms_symbolic"],
+      (double)row["ms_coloring"], (double)row["ms_numeric_first"], (double)row["megabytes_host"], (double)row["megabytes_host_at_most"],
+      (double)row["megabytes_device"], 1e3 * again, again / sweep));
   if (type == MATBAIJ) {
     row.update(bus);
     row["refresh_over_pinned_copy"]   = again / (1e-3 * (double)bus["ms_pinned_copy"]);
@@ -177,6 +207,7 @@ PetscErrorCode run(int argc, char **argv)
 
   PetscFunctionBegin;
   PetscCall(PetscLogDefaultBegin());
+  PetscCall(PetscMemorySetGetMaximumUsage());
   PetscCall(bench::ReadCommonOptions(&options));
   PetscCall(bench::ReadList("-precision", &options.precisions));
   PetscCall(bench::ReadList("-type", &options.types));
