@@ -9,6 +9,14 @@ static char help[] =
 #include <petscdevice_cuda.h>
 #include <petscksp.h>
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <thread>
+
 #include "application.h"
 #include "common.h"
 #include "mesh.h"
@@ -84,30 +92,61 @@ PetscErrorCode event_seconds(const char *name, double *seconds)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Of this process, and of the device
-struct Memory {
-  PetscLogDouble host = 0.0, most_host = 0.0; // most: so far
-  double         device = 0.0;
-};
+// Of this process
+double resident_bytes()
+{
+  double size = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> size >> resident;
+  return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
 
-PetscErrorCode read_memory(Memory *memory)
+PetscErrorCode device_bytes(double *used)
 {
   std::size_t free, all;
 
   PetscFunctionBegin;
-  PetscCall(PetscMemoryGetCurrentUsage(&memory->host));
-  PetscCall(PetscMemoryGetMaximumUsage(&memory->most_host));
   PetscCallCUDA(cudaMemGetInfo(&free, &all));
-  memory->device = static_cast<double>(all - free);
+  *used = static_cast<double>(all - free);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+// Looks at the memory of this process until it ends.
+class MemoryWatch {
+public:
+  MemoryWatch() : watcher_([this] { watch(); }) {}
+  MemoryWatch(const MemoryWatch &)            = delete;
+  MemoryWatch &operator=(const MemoryWatch &) = delete;
+  ~MemoryWatch()
+  {
+    if (watcher_.joinable()) (void)most();
+  }
+  double most()
+  {
+    done_ = true;
+    watcher_.join();
+    return most_;
+  }
+
+private:
+  void watch()
+  {
+    while (!done_) {
+      most_ = std::max(most_, resident_bytes());
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
+
+  std::atomic<bool> done_ = false;
+  double            most_ = 0.0;
+  std::thread       watcher_;
+};
 
 PetscErrorCode run_case(const Options &options, const bench::VertexGraph &graph, Mat mat, Vec b, Vec x, PetscInt bs,
                         const std::string &type, const std::string &precision, const Json &bus, Json *results)
 {
   PC     pc;
   double first = 0, again = 0, once = 0, twice = 0, coloring[2], symbolic[2], numeric[2];
-  Memory before, after;
+  double before, after, device[2];
 
   PetscFunctionBegin;
   PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_offdiag_precision", precision.c_str()));
@@ -116,12 +155,16 @@ PetscErrorCode run_case(const Options &options, const bench::VertexGraph &graph,
   PetscCall(event_seconds("MatColoringApply", &coloring[0]));
   PetscCall(event_seconds("MCPISymbolic", &symbolic[0]));
   PetscCall(event_seconds("MCPINumeric", &numeric[0]));
-  PetscCall(read_memory(&before));
+  PetscCall(device_bytes(&device[0]));
+  before = resident_bytes();
+  MemoryWatch watch;
   first = MPI_Wtime();
   PetscCall(PCSetUp(pc));
   PetscCallCUDA(cudaDeviceSynchronize());
-  first = MPI_Wtime() - first;
-  PetscCall(read_memory(&after));
+  first             = MPI_Wtime() - first;
+  const double most = watch.most();
+  after             = resident_bytes();
+  PetscCall(device_bytes(&device[1]));
   PetscCall(event_seconds("MatColoringApply", &coloring[1]));
   PetscCall(event_seconds("MCPISymbolic", &symbolic[1]));
   PetscCall(event_seconds("MCPINumeric", &numeric[1]));
@@ -154,9 +197,9 @@ PetscErrorCode run_case(const Options &options, const bench::VertexGraph &graph,
                         {"ms_refresh", 1e3 * again},
                         {"ms_per_sweep", 1e3 * sweep},
                         {"refresh_in_sweeps", again / sweep},
-                        {"megabytes_host", (after.host - before.host) / 1e6}, // kept
-                        {"megabytes_host_at_most", (after.most_host - before.host) / 1e6},
-                        {"megabytes_device", (after.device - before.device) / 1e6}};
+                        {"megabytes_host", (after - before) / 1e6}, // kept
+                        {"megabytes_host_at_most", (most - before) / 1e6},
+                        {"megabytes_device", (device[1] - device[0]) / 1e6}};
   PetscCall(PetscPrintf(
       PETSC_COMM_WORLD,
       "%s %d rows  bs %d  %s %s: first set-up %.0f ms (symbolic %.0f, of it coloring %.0f; numeric %.0f), keeps %.0f MB, takes up to %.0f, "
@@ -207,7 +250,6 @@ PetscErrorCode run(int argc, char **argv)
 
   PetscFunctionBegin;
   PetscCall(PetscLogDefaultBegin());
-  PetscCall(PetscMemorySetGetMaximumUsage());
   PetscCall(bench::ReadCommonOptions(&options));
   PetscCall(bench::ReadList("-precision", &options.precisions));
   PetscCall(bench::ReadList("-type", &options.types));
