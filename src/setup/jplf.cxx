@@ -45,8 +45,10 @@ PetscErrorCode color_graph(const Graph &graph, const Settings &settings, Colors 
       }
     }
     if (settings.grown && graph.global_rows <= sequential_max_rows) {
-      Colors grown; // for half as many: with a few fewer, the attempts below end no lower than from the others
-      PetscCall(color_by_growth(graph, colors / 2, grown, &outcome.grown));
+      // With a few colors fewer, the attempts below seldom end lower than from the others.
+      const int half = colors / 2, most = settings.effort > 0 ? half + 1 : colors - 1;
+      Colors    grown;
+      PetscCall(color_by_growth(graph, half, most, grown, &outcome.grown));
       if (outcome.grown > 0) {
         color.swap(grown);
         colors = outcome.grown;
@@ -159,7 +161,7 @@ PetscErrorCode destroy(MatColoring mc)
   A bipartite graph (5- and 7-point stencils) is recognised and gets its two colors. Otherwise the rows are colored by first fit, largest degree
   first and ties by a hash of the global row, in parallel as by Jones and Plassmann; graphs of at most 2^24 rows also in natural order, which is
   best for many structured grids, and the better one is taken. Such graphs also try a coloring that grows from one row, by saturation, and take it if it
-  needs about half as many colors: structured grids of tetrahedra get 4 then instead of 7. Then come the passes of iterated greedy, and attempts to dissolve the smallest
+  needs about half as many colors (without the attempts below: fewer): structured grids of tetrahedra get 4 then instead of 7. Then come the passes of iterated greedy, and attempts to dissolve the smallest
   color class by a local search in partial colorings, until one fails. Last, rows move from colors with many entries to colors with few that
   none of their neighbors has, so that sweeps do not end in small colors, which take the time of large ones: until no color exceeds the average by
   more than one part in 64, or little more is gained. Color 0 has the most rows, and sizes decrease.

@@ -134,10 +134,10 @@ PetscErrorCode Growth::grow(int enough, int *largest)
 
 } // namespace
 
-PetscErrorCode color_by_growth(const Graph &graph, int hoped, Colors &color, int *colors)
+PetscErrorCode color_by_growth(const Graph &graph, int half, int most, Colors &color, int *colors)
 {
   constexpr int most_colors = 63; // bits
-  const int     limit = std::min(hoped + 1, most_colors), forced = std::max(1, hoped);
+  const int     limit = std::min(most, most_colors), forced = std::max(1, half);
   Growth        growth(graph, color);
   int           seeds = 0, planted = 0; // planted: of the latest seed's component
   PetscInt64    work = 0;
@@ -145,25 +145,25 @@ PetscErrorCode color_by_growth(const Graph &graph, int hoped, Colors &color, int
   PetscFunctionBegin;
   *colors = 0;
   for (int round = 0, largest = 0; round < max_rounds; ++round) {
-    int most[] = {growth.saturation(), largest};
-    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_INT, MPI_MAX, graph.comm));
+    int maxima[] = {growth.saturation(), largest};
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, maxima, 2, MPI_INT, MPI_MAX, graph.comm));
     PetscInt64 sums[] = {growth.left(), growth.front()};
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPIU_INT64, MPI_SUM, graph.comm));
-    largest = most[1];
+    largest = maxima[1];
     work += sums[1];
     if (largest >= limit || work > most_looks * std::max(graph.global_rows, least_rows)) break;
     if (sums[0] == 0) {
       *colors = largest + 1;
       break;
     }
-    if (most[0] == 0) {
+    if (maxima[0] == 0) {
       if (++seeds > max_seeds) break;
       planted = 0;
     }
     if (planted++ < alone)
-      PetscCall(growth.plant(most[0], &largest));
+      PetscCall(growth.plant(maxima[0], &largest));
     else
-      PetscCall(growth.grow(std::min(most[0], forced), &largest));
+      PetscCall(growth.grow(std::min(maxima[0], forced), &largest));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -20,8 +20,9 @@ PetscErrorCode color_bipartite(const Graph &graph, Colors &color, int *colors);
 // Jones-Plassmann: what sequential first-fit gives in this order of the global rows
 PetscErrorCode color_greedily(const Graph &graph, Order order, Colors &color, int *colors);
 
-// DSATUR from one seed. *colors = 0, and color unusable, if that would take more than one color more than hoped for, or far too long.
-PetscErrorCode color_by_growth(const Graph &graph, int hoped, Colors &color, int *colors);
+// DSATUR from one seed, for about half as many colors as first fit needs. *colors = 0, and color unusable, if that would take more than most, or far too
+// long.
+PetscErrorCode color_by_growth(const Graph &graph, int half, int most, Colors &color, int *colors);
 
 // One pass of iterated greedy: first fit again, class by class, in an order of the classes that depends on pass. Never adds colors.
 PetscErrorCode recolor(const Graph &graph, int pass, Colors &color, int *colors);

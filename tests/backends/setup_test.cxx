@@ -196,22 +196,57 @@ TEST_P(SetupOfEngine, TakesUnitsOfAnySize)
       }
 }
 
-// In the units of an inverse block's largest number b is beyond a float here, x is not.
+// Without couplings, so that each row's x is D^{-1}b alone
+void decouple(BlockMatrix &matrix)
+{
+  for (auto &row : matrix.offdiag)
+    for (Vector &block : row) std::fill(block.begin(), block.end(), 0.0);
+}
+
+// b in the power of two that an inverse block counts is beyond a float in every other row, x is not.
 TEST_P(SetupOfEngine, TakesRightHandSidesInUnitsThatAreFarApart)
 {
-  for (const int bs : {2, 5, 8, 9}) {
-    const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
-    Problem             problem(700, bs, 43);
-    Vector              b = random_vector(problem.matrix.size(), 5), equation(static_cast<std::size_t>(bs), 1e12);
-    equation.back()       = 1e-12;
-    scale_components(problem.matrix, equation, Vector(static_cast<std::size_t>(bs), 1.0));
-    for (std::size_t k = 0; k < b.size(); ++k) b[k] *= equation[k % equation.size()] * (k < b.size() / 2 ? 1e28 : 1.0);
-    System other(problem.ranks, kind(config)), reference(problem.ranks, {config, nullptr});
-    for (System *system : {&other, &reference}) ASSERT_EQ(system->refresh(problem.matrix).defect, Defect::none);
-    reference.adopt(other);
-    const Smoothing run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 2, true);
-    EXPECT_LT(difference(other.apply(run, b), reference.apply(run, b)), tolerance(config)) << "bs " << bs;
-  }
+  for (const int bs : {2, 5, 8, 9})
+    for (const int nrhs : {1, 2}) {
+      const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
+      Problem             problem(700, bs, 43);
+      const std::size_t   n      = problem.matrix.size();
+      Vector              b      = random_vector(n * nrhs, 5), equation(static_cast<std::size_t>(bs), 1e12);
+      const auto          beyond = [&](std::size_t k) { return k / equation.size() % 2 == 0; };
+      equation.back()            = 1e-12;
+      scale_components(problem.matrix, equation, Vector(static_cast<std::size_t>(bs), 1.0));
+      decouple(problem.matrix);
+      for (std::size_t k = 0; k < b.size(); ++k) b[k] *= equation[k % equation.size()] * (beyond(k % n) ? 1e28 : 1.0);
+      System other(problem.ranks, kind(config)), reference(problem.ranks, {config, nullptr});
+      for (System *system : {&other, &reference}) ASSERT_EQ(system->refresh(problem.matrix).defect, Defect::none);
+      reference.adopt(other);
+      Smoothing run        = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true);
+      run.application.nrhs = nrhs;
+      Vector x = other.apply(run, b), y = reference.apply(run, b);
+      for (std::size_t k = 0; k < x.size(); ++k)
+        for (Vector *vector : {&x, &y}) (*vector)[k] *= beyond(k % n) ? 1e-28 : 1.0;
+      EXPECT_LT(difference(x, y), tolerance(config)) << "bs " << bs << " right-hand sides " << nrhs;
+    }
+}
+
+// Terms of D^{-1}b are beyond a float, their sum is not.
+TEST_P(SetupOfEngine, TakesRightHandSidesWhoseTermsCancel)
+{
+  const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, false};
+  Problem             problem(40, 2, 47);
+  const double        determinant = 1.9 + 0.18; // of the inverse, ((1.9, -1.8), (0.1, 1))
+  for (Vector &block : problem.matrix.diagonal) block = {1.0 / determinant, -0.1 / determinant, 1.8 / determinant, 1.9 / determinant};
+  decouple(problem.matrix);
+  System other(problem.ranks, kind(config)), reference(problem.ranks, {config, nullptr});
+  for (System *system : {&other, &reference}) ASSERT_EQ(system->refresh(problem.matrix).defect, Defect::none);
+  reference.adopt(other);
+  const Smoothing run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true);
+  const Vector    b(problem.matrix.size(), 2.5e38);
+  Vector          x = other.apply(run, b), y = reference.apply(run, b);
+  for (Vector *vector : {&x, &y})
+    for (double &value : *vector) value *= 1e-38;
+  EXPECT_LT(difference(x, y), tolerance(config));
+  EXPECT_NEAR(y[0], 0.25, 1e-3);
 }
 
 struct Spoiled {

@@ -234,6 +234,9 @@ PetscErrorCode run_all(int *failures)
   PetscCall(check_against_one_rank({.kind = "mix", .n = 8, .permute = true, .type = MATBAIJ, .bs = 2}, 23, failures));
   PetscCall(check_against_one_rank({.kind = "tet", .n = 8, .permute = true, .type = MATSBAIJ}, 4, failures));
   PetscCall(check_against_one_rank({.kind = "tet", .n = 24, .permute = true}, 4, failures)); // grown
+  PetscCall(PetscOptionsSetValue(nullptr, "-mat_coloring_jplf_effort", "0"));
+  PetscCall(check_against_one_rank({.kind = "box", .n = 12, .permute = true}, 11, failures)); // grown, too: 15 otherwise
+  PetscCall(PetscOptionsClearValue(nullptr, "-mat_coloring_jplf_effort"));
   PetscCall(PetscOptionsSetValue(nullptr, "-mat_coloring_jplf_grow", "0"));
   PetscCall(check_against_one_rank({.kind = "tet", .permute = true}, 7, failures));
   PetscCall(check_balance({.kind = "tet", .n = 40}, failures));

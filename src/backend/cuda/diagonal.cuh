@@ -24,4 +24,23 @@ __device__ __forceinline__ double diagonal_product(const void *diagonal, std::si
   return sum;
 }
 
+// A component of a right-hand side in what the power of two of its row's narrow block counts
+template <int size> __device__ __forceinline__ float counted(const void *diagonal, std::size_t row, double value)
+{
+  const float *block = static_cast<const float *>(diagonal) + row * static_cast<std::size_t>(size * size + 1);
+  return static_cast<float>(value * power_of_two<double>(__float_as_int(block[size * size])));
+}
+
+// Component i of a narrow block times a right-hand side, in float: each conversion of a stored number to double would cost four products. Not finite
+// where a term is beyond a float, though the sum may not be: then diagonal_product() is to be asked.
+template <int size, class V>
+__device__ __forceinline__ float narrow_product(const void *diagonal, std::size_t row, int i, const V &counted_value)
+{
+  const float *block = static_cast<const float *>(diagonal) + row * static_cast<std::size_t>(size * size + 1);
+  float        sum   = 0.0F;
+#pragma unroll
+  for (int j = 0; j < size; ++j) sum += block[j * size + i] * counted_value(j);
+  return sum;
+}
+
 } // namespace mcpi::cuda

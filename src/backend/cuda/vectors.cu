@@ -54,17 +54,23 @@ template <int size, bool single, class T> __global__ void load_kernel(VectorArgs
   for_components<size, single, T>(
       args, args.row_of,
       [&](std::size_t row, std::size_t matrix_row, unsigned r, int i) {
-        const double *in = array + r * args.ld + matrix_row * bs;
-        return static_cast<T>(args.diagonal ? diagonal_product<size, narrow<size, T>>(args.diagonal, row, bs, i, args.transposed,
-                                                                                      [&](int j) { return in[j]; })
-                                            : scaled(args, i, in[i]));
+        const double *in      = array + r * args.ld + matrix_row * bs;
+        const auto    product = [&] {
+          return static_cast<T>(
+              diagonal_product<size, narrow<size, T>>(args.diagonal, row, bs, i, args.transposed, [&](int j) { return in[j]; }));
+        };
+        if (!args.diagonal) return static_cast<T>(scaled(args, i, in[i]));
+        if constexpr (narrow<size, T>) {
+          const float sum = narrow_product<size>(args.diagonal, row, i, [&](int j) { return counted<size>(args.diagonal, row, in[j]); });
+          return isfinite(sum) ? sum : product();
+        } else {
+          return product();
+        }
       },
       [&](std::size_t row, unsigned r, int i, T value) { vector[(row * nrhs + r) * bs + i] = value; });
 }
 
 // D^{-1} b of small blocks in single precision, what most applications begin with: each number is read once, and the inverse blocks side by side.
-// In float, since each conversion of a stored number to double would cost four products. b counts what the power of its row's block makes of it; where
-// that is beyond a float, though a product may not be, the thread block multiplies in double.
 template <int size> __global__ void __launch_bounds__(kThreads) load_product(VectorArgs args, const double *array, float *vector)
 {
   constexpr unsigned rows = patch_rows(size), units = rows / kUnit, record = size * size + 1;
@@ -99,30 +105,25 @@ template <int size> __global__ void __launch_bounds__(kThreads) load_product(Vec
 #pragma unroll
   for (unsigned u = 0; u < kEach; ++u) value[u] = row[u] >= 0 ? array[static_cast<std::size_t>(row[u]) * size + number(u) % size] : 0.0;
   barrier_wait(&barrier, 0);
-  bool beyond = false;
 #pragma unroll
   for (unsigned u = 0; u < kEach; ++u)
-    if (row[u] >= 0) {
-      const float counted =
-          static_cast<float>(value[u] * power_of_two<double>(__float_as_int(blocks[place[u] / size * record + size * size])));
-      in[place[u]] = counted;
-      beyond       = beyond || isinf(counted);
-    }
-  beyond = __syncthreads_or(beyond);
+    if (row[u] >= 0) in[place[u]] = counted<size>(blocks, place[u] / size, value[u]);
+  __syncthreads();
+  const auto plan_row = [&](unsigned k) { return static_cast<std::size_t>(unit[k / size / kUnit]) * kUnit + k / size % kUnit; };
+  unsigned   beyond   = 0;
 #pragma unroll
   for (unsigned u = 0; u < kEach; ++u) {
-    const unsigned k = number(u), r = k / size, i = k % size;
-    if (k >= rows * size || unit[r / kUnit] * kUnit + r % kUnit >= all) continue;
-    const std::size_t plan_row = unit[r / kUnit] * kUnit + r % kUnit;
-    float             sum      = 0.0F;
-    if (beyond) {
-      const double *b = array + static_cast<std::size_t>(args.row_of[plan_row]) * size;
-      sum = static_cast<float>(diagonal_product<size, true>(blocks, r, size, static_cast<int>(i), false, [&](int j) { return b[j]; }));
-    } else {
-#pragma unroll
-      for (unsigned j = 0; j < size; ++j) sum += blocks[r * record + j * size + i] * in[r * size + j];
-    }
-    vector[plan_row * size + i] = sum;
+    const unsigned k = number(u);
+    if (k >= rows * size || plan_row(k) >= all) continue;
+    const float sum = narrow_product<size>(blocks, k / size, static_cast<int>(k % size), [&](int j) { return in[k / size * size + j]; });
+    if (!isfinite(sum)) beyond |= 1U << u;
+    vector[plan_row(k) * size + k % size] = sum;
+  }
+  for (; beyond != 0; beyond &= beyond - 1) {
+    const unsigned k                      = number(static_cast<unsigned>(__ffs(static_cast<int>(beyond))) - 1);
+    const double  *b                      = array + static_cast<std::size_t>(args.row_of[plan_row(k)]) * size;
+    vector[plan_row(k) * size + k % size] = static_cast<float>(
+        diagonal_product<size, true>(blocks, k / size, size, static_cast<int>(k % size), false, [&](int j) { return b[j]; }));
   }
 }
 
