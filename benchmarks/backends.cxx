@@ -1,6 +1,6 @@
 static char help[] = "Time per sweep of PCMCPI's backends on one matrix, in turns, beside the bytes that must move at the measured read "
                      "bandwidth of their memory.\n"
-                     "  -backends <host,kokkos>    -mesh <mix,tet>    -n <60>: vertices along an edge    -bs <4,5,7>    -precision "
+                     "  -backends <host,kokkos>    -mesh <mix,tet,grid>    -n <60>: vertices along an edge    -bs <4,5,7>    -precision "
                      "<fp32,fp16>    -sweeps <15>    -repeat <9>\n"
                      "  -vec_type <standard>: cuda where backends run on a device, whose memory is then the measured one    -threads <1>: "
                      "that read memory on a host\n"

@@ -32,6 +32,8 @@ PetscErrorCode ReadCommonOptions(CommonOptions *options)
   PetscCall(PetscOptionsGetIntArray(nullptr, nullptr, "-bs", bs, &count, &given));
   if (given) options->bs.assign(bs, bs + count);
   PetscCall(ReadText("-mesh", &options->mesh));
+  PetscCheck(options->mesh.empty() || options->mesh == "mix" || options->mesh == "tet" || options->mesh == "grid", PETSC_COMM_WORLD,
+             PETSC_ERR_USER_INPUT, "-mesh takes mix, tet and grid");
   PetscCall(ReadText("-json", &options->json));
   PetscCall(ReadText("-commit", &options->commit));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,7 +1,8 @@
 static char help[] =
     "Time per sweep of PCMCPI beside Kokkos Kernels' Gauss-Seidel for block matrices (forward sweeps), which divides by the entries of\n"
     "the diagonal instead of solving with its blocks, and what both leave of the residual. One rank.\n"
-    "  -mesh <mix,tet>    -n <60>: vertices along an edge    -bs <4,5>    -sweeps <15>    -repeat <5>    -json <file>    -commit <text>\n";
+    "  -mesh <mix,tet,grid>    -n <60>: vertices along an edge    -bs <4,5>    -sweeps <15>    -repeat <5>    -json <file>    -commit "
+    "<text>\n";
 
 #include <petscksp.h>
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <tuple>
 
 namespace bench {
@@ -37,11 +38,14 @@ void connect(Edges &edges, PetscInt v, PetscInt w)
   edges[w].push_back(v);
 }
 
-void add_tetrahedra(PetscInt n, Edges &edges)
+using Step                           = std::array<int, 3>;
+constexpr std::array<Step, 7> kSteps = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 0}, {0, 1, 1}, {1, 0, 1}, {1, 1, 1}}};
+constexpr std::size_t         kAxes  = 3; // of them
+
+void add_steps(PetscInt n, std::size_t steps, Edges &edges)
 {
-  constexpr std::array<std::array<int, 3>, 7> kSteps = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 0}, {0, 1, 1}, {1, 0, 1}, {1, 1, 1}}};
   for (PetscInt v = 0; v < n * n * n; ++v)
-    for (const auto &step : kSteps) {
+    for (const Step &step : std::span(kSteps).first(steps)) {
       const PetscInt x = v % n + step[0], y = v / n % n + step[1], z = v / (n * n) + step[2];
       if (x < n && y < n && z < n) connect(edges, v, (z * n + y) * n + x);
     }
@@ -134,7 +138,7 @@ VertexGraph MakeGraph(const std::string &kind, PetscInt n)
 {
   VertexGraph graph;
   Edges       edges(static_cast<std::size_t>(n * n * n));
-  add_tetrahedra(n, edges);
+  add_steps(n, kind == "grid" ? kAxes : kSteps.size(), edges);
   if (kind == "mix") add_near_edges(n, edges);
   graph.n = n;
   graph.ptr.push_back(0);

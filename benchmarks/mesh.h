@@ -2,6 +2,7 @@
 //   tet   Kuhn's subdivision of an n x n x n grid into tetrahedra, 14 neighbors inside
 //   mix   the same with random edges to near vertices until a row has as many off-diagonal blocks as a mixed-element mesh of the literature
 //         (Walden et al. 2020: 18,998,518 blocks in 1,123,718 rows)
+//   grid  the grid alone, 6 neighbors inside
 #pragma once
 
 #include <petscmat.h>

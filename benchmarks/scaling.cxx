@@ -1,6 +1,6 @@
 static char help[] =
     "Time per sweep of PCMCPI on several CUDA devices, one rank each, for every exchange: run it with 1, 2, 4... ranks.\n"
-    "  -mesh <mix,tet>    -n <104>: vertices along an edge of the whole mesh    -bs <5>    -precision <fp32,int4>    -gather <bfp16>\n"
+    "  -mesh <mix,tet,grid>    -n <104>: vertices along an edge of the whole mesh    -bs <5>    -precision <fp32,int4>    -gather <bfp16>\n"
     "  -halo <peer,nccl,sf>    -sweeps <15>    -repeat <9>    -json <file>    -commit <text>\n";
 
 #include <petscdevice_cuda.h>

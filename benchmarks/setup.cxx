@@ -2,7 +2,8 @@ static char help[] =
     "What a set-up of PCMCPI on a CUDA device costs: coloring and plan once, then numeric set-ups with new values, beside a sweep and "
     "beside the\n"
     "time that the values need to cross the bus.\n"
-    "  -mesh <mix,tet>    -n <104>: vertices along an edge    -bs <5>    -precision <fp32>    -type <baij,aijcusparse>    -sweeps <15>\n"
+    "  -mesh <mix,tet,grid>    -n <104>: vertices along an edge    -bs <5>    -precision <fp32>    -type <baij,aijcusparse>    -sweeps "
+    "<15>\n"
     "  -repeat <5>    -json <file>    -commit <text>\n";
 
 #include <petsc/private/petscimpl.h> // PetscObjectStateIncrease()

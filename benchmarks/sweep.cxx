@@ -1,6 +1,7 @@
 static char help[] =
     "Time per sweep of PCMCPI on a CUDA device through PCApply(), beside the bytes that must move at the measured read bandwidth.\n"
-    "  -mesh <mix,tet>    -n <104>: vertices along an edge    -bs <5>    -precision <fp32,...>    -gather <fp32,bfp16>    -sweeps <15>    "
+    "  -mesh <mix,tet,grid>    -n <104>: vertices along an edge    -bs <5>    -precision <fp32,...>    -gather <fp32,bfp16>    -sweeps "
+    "<15>    "
     "-repeat <15>    -allocations <3>: set-ups at other addresses, of which the median counts\n"
     "  -check <false>: compare with the host backend    -coordinates <true>: rows of a color on a Hilbert curve    -json <file>    -commit "
     "<text>\n";
