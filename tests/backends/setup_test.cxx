@@ -135,7 +135,7 @@ TEST_P(Setup, StoresWhatTheHostStoresFromEveryLayout)
 TEST_P(SetupOfEngine, ChunksOfManyRowsGiveOneMatrix)
 {
   const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
-  for (const auto &[bs, rows] : {std::pair{5, 30000}, std::pair{12, 6000}}) {
+  for (const auto &[bs, rows] : {std::pair{5, 70000}, std::pair{8, 20000}, std::pair{12, 6000}}) {
     const Problem problem(rows, bs, 21);
     for (const Layout layout : layouts()) {
       System      other(problem.ranks, kind(config));

@@ -24,7 +24,7 @@ NumericSetup::NumericSetup(const BackendConfig &config, Operator &target, const 
   if (kernel_.shared > 0)
     MCPI_CUDA(cudaFuncSetAttribute(kernel_.function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kernel_.shared)));
   MCPI_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel_.function, kernel_.threads, kernel_.shared));
-  const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount), groups = (plan_.rows + kernel_.rows - 1) / kernel_.rows,
+  const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount), groups = (plan_.rows + least_rows() - 1) / least_rows(),
             scratches = static_cast<int>(kMostScratch / std::max<std::size_t>(1, kernel_.scratch));
   most_blocks_        = static_cast<unsigned>(
       std::max(1, std::min({std::max(1, resident) * multiprocessors, groups, kernel_.scratch > 0 ? std::max(1, scratches) : groups})));
@@ -134,11 +134,15 @@ void NumericSetup::convert(BlockRows &source, bool store, NumericStatus &status,
 void NumericSetup::launch(const Chunk &chunk, SetupArgs args, cudaStream_t stream)
 {
   for (int p = 0; p < 2; ++p) args.piece[p] = {feed_->has(p) ? chunk.values[p] : nullptr, feed_->ptr(p), place_[p].data(), chunk.first[p]};
-  args.begin         = chunk.begin;
-  args.end           = chunk.end;
-  args.scalar_rows   = chunk.scalar_rows;
-  args.order         = chunk.whole ? row_of_ : nullptr; // what lies together is written together
-  const auto groups  = static_cast<unsigned>((chunk.end - chunk.begin + kernel_.rows - 1) / kernel_.rows);
+  args.begin       = chunk.begin;
+  args.end         = chunk.end;
+  args.scalar_rows = chunk.scalar_rows;
+  args.order       = chunk.whole ? row_of_ : nullptr; // what lies together is written together
+  const Row rows   = chunk.end - chunk.begin;
+  // few rows are shared among all multiprocessors
+  args.rows = kernel_.rows;
+  while (args.rows > least_rows() && static_cast<unsigned>(rows / args.rows) < most_blocks_) args.rows /= 2;
+  const auto groups  = static_cast<unsigned>((rows + args.rows - 1) / args.rows);
   void      *list[1] = {&args};
   MCPI_CUDA(cudaLaunchKernel(kernel_.function, dim3(std::min(groups, most_blocks_)), dim3(static_cast<unsigned>(kernel_.threads)), list,
                              kernel_.shared, stream));

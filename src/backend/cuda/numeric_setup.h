@@ -1,6 +1,7 @@
 // Numeric set-up on the device: diagonal blocks inverted, off-diagonal blocks multiplied, scaled, rounded and stored where the sweeps read them.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "backend/cuda/operator.h"
@@ -31,6 +32,7 @@ private:
   void convert(BlockRows &source, bool store, NumericStatus &status, cudaStream_t stream);
   void upload_scales(cudaStream_t stream);
   void launch(const Chunk &chunk, SetupArgs args, cudaStream_t stream);
+  Row  least_rows() const { return std::min(kernel_.rows, kWarpSize); } // that a thread block takes at a time
 
   const NumericConfig             config_;
   Operator                       &target_;

@@ -30,6 +30,7 @@ struct SetupArgs {
   unsigned long long  *bad;          // the least bad_key()
   double              *scratch;      // large blocks that shared memory cannot hold
   Row                  begin, end;
+  int                  rows; // that a thread block takes at a time; small blocks
   int                  bs;
   HeadBits             head; // small blocks
   bool                 prescaled, store, scalar_rows, narrow_diagonal;
@@ -51,7 +52,7 @@ constexpr Defect bad_defect(unsigned long long key)
 
 struct SetupKernel {
   const void *function = nullptr;
-  int         threads = 0, rows = 1; // matrix rows that a thread block takes at a time
+  int         threads = 0, rows = 1; // matrix rows that a thread block takes at a time, at most
   std::size_t shared  = 0;           // bytes
   std::size_t scratch = 0;           // bytes for each thread block where shared memory is too small
 };

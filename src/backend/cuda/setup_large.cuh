@@ -7,8 +7,9 @@
 
 namespace mcpi::cuda {
 
-constexpr int kLargeThreads = 256;
-constexpr int kWarps        = kLargeThreads / kWarpSize;
+constexpr int      kLargeThreads = 256;
+constexpr int      kWarps        = kLargeThreads / kWarpSize;
+constexpr unsigned kWarp         = ~0U;
 
 // How the thread block's working memory is divided; in doubles
 struct LargeShape {
@@ -78,7 +79,7 @@ __device__ __forceinline__ double block_norm(const double *a, int bs)
   return warp_max(largest);
 }
 
-// Gauss-Jordan in place on the transpose; see team_gauss_jordan(). All warps of a team seek the pivot, so that they agree.
+// Gauss-Jordan in place on the transpose; see gauss_jordan(). All warps of a team seek the pivot, so that they agree.
 __device__ __forceinline__ bool block_gauss_jordan(const Team &team, double *a, int bs, double tolerance, int *pivot)
 {
   bool good = true;

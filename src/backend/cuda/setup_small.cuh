@@ -1,5 +1,5 @@
-// Numeric set-up of small blocks: a thread block takes some matrix rows, inverts their diagonal blocks by teams of threads, then each thread
-// multiplies and rounds one item at a time.
+// Numeric set-up of small blocks: a thread block takes some matrix rows, each thread inverts the diagonal block of one, then each multiplies and
+// rounds one item at a time.
 #pragma once
 
 #include "backend/cuda/diagonal.cuh"
@@ -10,7 +10,18 @@
 namespace mcpi::cuda {
 
 constexpr int kSetupThreads = 128;
-constexpr int kSetupRows    = 32;
+
+// At most as many rows as threads, since a thread prepares a row, and as shared memory holds
+constexpr int setup_rows(int bs)
+{
+  return bs <= 6 ? kSetupThreads : kSetupThreads / 2;
+}
+// Thread blocks a multiprocessor. At bs 5 most storages would spill registers with four, those that hold least would not (H200: fp32 8 % slower, int4 2 %
+// faster).
+constexpr int setup_blocks(int bs, bool packed)
+{
+  return bs < 5 || (bs == 5 && packed) ? 4 : bs == 5 ? 3 : 2;
+}
 
 __device__ __forceinline__ void report(const SetupArgs &args, Row row, Defect defect)
 {
@@ -36,70 +47,128 @@ __device__ __forceinline__ BlockView block_view(const SetupArgs &args, const Set
   return {piece.values + (row_begin - piece.first) * bs * bs + (block - row_begin) * bs, (row_end - row_begin) * bs, 1};
 }
 
-// A team's threads store the columns of an inverse block, those without a column (not mine) zeros nowhere. Called by all threads of a warp
-template <int bs>
-__device__ __forceinline__ void store_diagonal(const SetupArgs &args, std::size_t row, bool mine, int lane, const double (&column)[bs])
+// Stores an inverse block, a[j] its column j
+template <int bs> __device__ __forceinline__ void store_diagonal(const SetupArgs &args, std::size_t row, const double (&a)[bs][bs])
 {
   if (!args.narrow_diagonal) {
-    double *map = static_cast<double *>(args.diagonal_map) + (row * bs + static_cast<std::size_t>(lane)) * bs;
+    double *map = static_cast<double *>(args.diagonal_map) + row * bs * bs;
 #pragma unroll
-    for (int i = 0; i < bs; ++i)
-      if (mine) map[i] = column[i];
+    for (int n = 0; n < bs * bs; ++n) map[n] = a[n / bs][n % bs];
     return;
   }
   constexpr int kMost   = 1000; // its inverse is a normal number, too
   double        largest = 0.0;
 #pragma unroll
-  for (int i = 0; i < bs; ++i) largest = fmax(largest, fabs(column[i]));
-  const int    e     = min(max(ilogb(team_max(largest)), -kMost), kMost);
+  for (int n = 0; n < bs * bs; ++n) largest = fmax(largest, fabs(a[n / bs][n % bs]));
+  const int    e     = min(max(ilogb(largest), -kMost), kMost);
   const double scale = power_of_two<double>(-e);
   float       *map   = static_cast<float *>(args.diagonal_map) + row * (bs * bs + 1);
+  const auto   entry = [&](int n) { return n < bs * bs ? static_cast<float>(a[n / bs][n % bs] * scale) : __int_as_float(e); };
+  if constexpr (bs % 2 == 1) { // an even number of entries
 #pragma unroll
-  for (int i = 0; i < bs; ++i)
-    if (mine) map[lane * bs + i] = static_cast<float>(column[i] * scale);
-  if (mine && lane == 0) map[bs * bs] = __int_as_float(e);
+    for (int n = 0; n < bs * bs; n += 2) reinterpret_cast<float2 *>(map)[n / 2] = make_float2(entry(n), entry(n + 1));
+  } else {
+#pragma unroll
+    for (int n = 0; n <= bs * bs; ++n) map[n] = entry(n);
+  }
 }
 
-// The inverse of one row's diagonal block into the diagonal map, and what multiplies its off-diagonal blocks from the left, row by row, into left.
-template <int bs> __device__ __forceinline__ bool prepare_row(const SetupArgs &args, Row row, bool exists, double *left)
-{
-  const int lane = static_cast<int>(threadIdx.x) % kTeam;
-  double    a[bs];
+// What the threads of a thread block share about the rows that they take
+template <int bs> struct SetupRows {
+  static constexpr int most   = setup_rows(bs);
+  static constexpr int stride = bs * bs | 1; // odd: threads that write a row each meet different banks
+  double               left[most * stride];  // what multiplies a row's off-diagonal blocks from the left, row by row
+  std::uint32_t        from[most];           // first block in a piece
+  std::uint32_t        before[most + 1];     // blocks of the rows before it in a piece
+  std::uint32_t        diagonal[most];       // place of its diagonal block among those in the first piece
+  Row                  row[most];
+  std::uint32_t        tile_offset[most], tile_items[most]; // of the tile that takes it
+  std::uint32_t        in_warp[kSetupThreads / kWarpSize];
+
+  // Sums of a count for each row
+  __device__ __forceinline__ void sum(std::uint32_t count)
+  {
+    const std::uint32_t t = threadIdx.x, lane = t % kWarpSize, warp = t / kWarpSize;
 #pragma unroll
-  for (int i = 0; i < bs; ++i) a[i] = lane == i ? 1.0 : 0.0;
-  if (exists && lane < bs) {
-    const std::uint32_t begin = args.piece[0].ptr[row], end = args.piece[0].ptr[row + 1];
-    const BlockView     block = block_view(args, args.piece[0], begin + static_cast<std::uint32_t>(args.diagonal[row]), begin, end);
-#pragma unroll
-    for (int i = 0; i < bs; ++i) a[i] = block.data[static_cast<std::size_t>(i) * block.row + static_cast<std::size_t>(lane) * block.column];
+    for (int step = 1; step < kWarpSize; step *= 2)
+      if (const std::uint32_t other = __shfl_up_sync(~0U, count, step); lane >= step) count += other;
+    if (lane == kWarpSize - 1) in_warp[warp] = count;
+    __syncthreads();
+    for (std::uint32_t w = 0; w < warp; ++w) count += in_warp[w];
+    if (t < most) before[t + 1] = count;
+    if (t == 0) before[0] = 0;
   }
-  const Inversion verdict = team_invert(a, lane);
-  if (exists && lane == 0 && verdict != Inversion::done)
-    report(args, row, verdict == Inversion::singular ? Defect::singular : Defect::nonfinite_diagonal);
-  const bool    mine       = exists && lane < bs;
-  const double *left_scale = args.scales, *right_scale = args.scales + bs;
+
+  // Of all rows' blocks in a piece
+  __device__ __forceinline__ int row_of(std::uint32_t block, int rows) const
+  {
+    int r = 0;
+#pragma unroll
+    for (int step = most / 2; step > 0; step /= 2)
+      if (r + step < rows && before[r + step] <= block) r += step;
+    return r;
+  }
+};
+
+// A thread's row: inverts its diagonal block, stores that in the diagonal map, and returns whether there is an inverse. scales: left, then right, powers
+// of two
+template <int bs>
+__device__ __forceinline__ bool prepare_row(const SetupArgs &args, SetupRows<bs> &shared, int t, Row row, const double *scales)
+{
+  const std::uint32_t begin = args.piece[0].ptr[row], end = args.piece[0].ptr[row + 1],
+                      number = static_cast<std::uint32_t>(args.diagonal[row]);
+  const BlockView block      = block_view(args, args.piece[0], begin + number, begin, end);
+  const Tile      tile       = args.tiles[args.tile_of[row]];
+  shared.row[t]              = row;
+  shared.diagonal[t]         = number;
+  shared.tile_offset[t]      = tile.offset;
+  shared.tile_items[t]       = stored_items(tile);
+  double a[bs][bs];
+#pragma unroll
+  for (int i = 0; i < bs; ++i)
+#pragma unroll
+    for (int j = 0; j < bs; ++j) a[j][i] = block.data[static_cast<std::size_t>(i) * block.row + static_cast<std::size_t>(j) * block.column];
+  const Inversion verdict = invert(a);
+  if (verdict != Inversion::done) report(args, row, verdict == Inversion::singular ? Defect::singular : Defect::nonfinite_diagonal);
+  double *left = shared.left + t * SetupRows<bs>::stride;
 #pragma unroll
   for (int i = 0; i < bs; ++i) {
-    if (mine) left[i * bs + lane] = args.prescaled ? left_scale[i] * a[i] : (i == lane ? left_scale[i] : 0.0);
-    a[i] = mine ? a[i] / right_scale[i] / (args.prescaled ? 1.0 : left_scale[lane]) : 0.0;
+    const double left_scale = scales[i], back = 1.0 / scales[bs + i];
+#pragma unroll
+    for (int j = 0; j < bs; ++j) {
+      left[i * bs + j] = args.prescaled ? left_scale * a[j][i] : (i == j ? left_scale : 0.0);
+      a[j][i] *= back;
+    }
   }
-  store_diagonal(args, static_cast<std::size_t>(args.plan_row[row]), mine, lane, a);
+  if (!args.prescaled)
+#pragma unroll
+    for (int j = 0; j < bs; ++j) {
+      const double back = 1.0 / scales[j];
+#pragma unroll
+      for (int i = 0; i < bs; ++i) a[j][i] *= back;
+    }
+  store_diagonal(args, static_cast<std::size_t>(args.plan_row[row]), a);
   return verdict == Inversion::done;
 }
 
-// Item k of a tile of count stored items: replaces its numbers and exponent; its column stays.
+template <class Setup> __device__ __forceinline__ std::uint32_t *head_word(std::byte *tile, std::uint32_t count, std::uint32_t k)
+{
+  constexpr ItemShape shape = Setup::shape;
+  return reinterpret_cast<std::uint32_t *>(tile + item_byte(shape, count, k, shape.head_at()));
+}
+
+// Item k of a tile of count stored items: replaces its numbers and exponent; its column stays. head: its head word until now
 template <class Setup>
-__device__ __forceinline__ void store_item(const HeadBits &bits, std::byte *tile, std::uint32_t count, std::uint32_t k, int e,
-                                           std::uint32_t *word)
+__device__ __forceinline__ void store_item(const HeadBits &bits, std::byte *tile, std::uint32_t count, std::uint32_t k, std::uint32_t head,
+                                           int e, std::uint32_t *word)
 {
   constexpr ItemShape shape  = Setup::shape;
   constexpr int       pieces = shape.pieces(), words = shape.bytes / 4;
-  std::uint32_t      *head = reinterpret_cast<std::uint32_t *>(tile + item_byte(shape, count, k, shape.head_at()));
   if constexpr (shape.packed) {
-    const std::uint32_t column = *head >> shape.shift & ((1U << bits.column_bits) - 1U);
+    const std::uint32_t column = head >> shape.shift & ((1U << bits.column_bits) - 1U);
     word[words - 1] |= column << shape.shift | static_cast<std::uint32_t>(e - bits.exponent_base) << (shape.shift + bits.column_bits);
   } else {
-    word[words - 1] = *head;
+    word[words - 1] = head;
     if constexpr (has_exponent(Setup::storage))
       word[shape.numbers / 4] |= static_cast<std::uint32_t>(static_cast<std::uint8_t>(e)) << (8 * (shape.numbers % 4));
   }
@@ -109,7 +178,7 @@ __device__ __forceinline__ void store_item(const HeadBits &bits, std::byte *tile
         make_uint4(word[4 * q], word[4 * q + 1], word[4 * q + 2], word[4 * q + 3]);
   if constexpr ((shape.bytes & 8) != 0)
     *reinterpret_cast<uint2 *>(tile + item_byte(shape, count, k, pieces * kPiece)) = make_uint2(word[4 * pieces], word[4 * pieces + 1]);
-  if constexpr ((shape.bytes & 4) != 0) *head = word[words - 1];
+  if constexpr ((shape.bytes & 4) != 0) *head_word<Setup>(tile, count, k) = word[words - 1];
 }
 
 // What one thread does with one item: left * block * diag(right), its maxima, its numbers
@@ -117,143 +186,158 @@ template <PCMCPIPrecision storage_, int bs, bool packed> struct ItemSetup {
   static constexpr PCMCPIPrecision storage = storage_;
   static constexpr ItemShape       shape   = item_shape(storage, bs, packed);
   static constexpr int             columns = shape.columns, words = shape.bytes / 4;
-  static constexpr int             passes = has_exponent(storage) ? 2 : 1; // the exponent comes before the integers
-  static constexpr bool            whole  = shape.items * columns == bs;
+  static constexpr bool            whole = shape.items * columns == bs;
 
-  double in[columns * bs]; // times right
+  double number[columns][bs]; // column by column
 
-  template <bool scalar_rows> __device__ __forceinline__ void load(const BlockView &block, int first, const double *right)
+  template <bool scalar_rows> __device__ __forceinline__ void load(const BlockView &block, int first)
   {
     const double *data = block.data + (scalar_rows ? first : first * bs);
 #pragma unroll
     for (int i = 0; i < bs; ++i)
 #pragma unroll
-      for (int j = 0; j < columns; ++j) in[j * bs + i] = whole || first + j < bs ? data[scalar_rows ? i * block.row + j : i + j * bs] : 0.0;
+      for (int j = 0; j < columns; ++j) number[j][i] = whole || first + j < bs ? data[scalar_rows ? i * block.row + j : i + j * bs] : 0.0;
+  }
+  __device__ __forceinline__ void load(const SetupArgs &args, const BlockView &block, int first)
+  {
+    if (args.scalar_rows)
+      load<true>(block, first);
+    else
+      load<false>(block, first);
+  }
+
+  __device__ __forceinline__ bool finite() const
+  {
+    bool all = true;
 #pragma unroll
-    for (int j = 0; j < columns; ++j) {
-      const double scale = whole || first + j < bs ? right[first + j] : 0.0;
+    for (int n = 0; n < columns * bs; ++n) all = all && isfinite(number[n / bs][n % bs]);
+    return all;
+  }
+
+  // left: row by row, right: of the item's columns
+  __device__ __forceinline__ void scale(int first, const double *left, const double *right)
+  {
+    constexpr int kTogether = 2; // columns for which left is read once
 #pragma unroll
-      for (int i = 0; i < bs; ++i) in[j * bs + i] *= scale;
+    for (int j0 = 0; j0 < columns; j0 += kTogether) {
+      double out[kTogether][bs];
+#pragma unroll
+      for (int j = j0; j < j0 + kTogether && j < columns; ++j) {
+        const double by = whole || first + j < bs ? right[first + j] : 0.0;
+#pragma unroll
+        for (int i = 0; i < bs; ++i) number[j][i] *= by;
+      }
+#pragma unroll
+      for (int i = 0; i < bs; ++i) {
+#pragma unroll
+        for (int k = 0; k < bs; ++k) {
+          const double l = left[i * bs + k];
+#pragma unroll
+          for (int j = j0; j < j0 + kTogether && j < columns; ++j)
+            out[j - j0][i] = k == 0 ? l * number[j][k] : out[j - j0][i] + l * number[j][k];
+        }
+      }
+#pragma unroll
+      for (int j = j0; j < j0 + kTogether && j < columns; ++j)
+#pragma unroll
+        for (int i = 0; i < bs; ++i) number[j][i] = out[j - j0][i];
     }
   }
 
-  // Returns what is wrong with the block. left: row by row; most: of the whole thread block, by the block's columns
-  __device__ __forceinline__ Defect convert(const HeadBits &head, int first, const double *left, std::uint32_t *most, std::uint32_t *word,
-                                            int &e) const
+  // Raises the thread block's maxima, by the block's columns, and returns the largest of the item; upper words
+  __device__ __forceinline__ std::uint32_t maxima(int first, std::uint32_t *most) const
   {
-    std::uint32_t largest = 0; // upper word
+    std::uint32_t largest = 0;
+    bool          more    = false;
+#pragma unroll
+    for (int n = 0; n < columns * bs; ++n) {
+      const std::uint32_t upper = upper_word(n);
+      largest                   = max(largest, upper);
+      more                      = more || ((whole || first + n / bs < bs) && upper > most[first * bs + n]);
+    }
+    if (more) // rare
+#pragma unroll
+      for (int n = 0; n < columns * bs; ++n)
+        if (whole || first + n / bs < bs) atomicMax(most + first * bs + n, upper_word(n));
+    return largest;
+  }
+
+  // Returns the exponent. largest: upper word of the largest number
+  __device__ __forceinline__ int encode(const HeadBits &head, std::uint32_t largest, std::uint32_t *word) const
+  {
+    int e = 0;
+    if constexpr (has_exponent(storage)) {
+      e = shared_exponent(__hiloint2double(static_cast<int>(largest), 0), integer_limit<storage>());
+      // what outgrows the exponents' bits will be stored again, see ScaleKeeper
+      if constexpr (packed) e = min(max(e, head.exponent_base), head.exponent_base + (1 << (32 - shape.shift - head.column_bits)) - 1);
+    }
 #pragma unroll
     for (int w = 0; w < words; ++w) word[w] = 0;
-    e = 0;
-#pragma unroll 1
-    for (int pass = 0; pass < passes; ++pass) {
 #pragma unroll
-      for (int i = 0; i < bs; ++i) {
-        double l[bs];
-#pragma unroll
-        for (int k = 0; k < bs; ++k) l[k] = left[i * bs + k];
-#pragma unroll
-        for (int j = 0; j < columns; ++j) {
-          double out = 0.0;
-#pragma unroll
-          for (int k = 0; k < bs; ++k) out += l[k] * in[j * bs + k];
-          if (pass == 0) {
-            const std::uint32_t upper = static_cast<std::uint32_t>(__double2hiint(out)) & 0x7fffffffU;
-            largest                   = max(largest, upper);
-            if ((whole || first + j < bs) && upper > most[(first + j) * bs + i]) atomicMax(most + (first + j) * bs + i, upper); // rare
-          }
-          if (pass == passes - 1) put_number<storage>(word, number_slot(storage, bs, i, j), number_bits<storage>(out, e));
-        }
-      }
-      if (pass == 0 && largest >= overflow_from<storage>()) return overflow_defect();
-      if (has_exponent(storage) && pass == 0) {
-        e = shared_exponent(__hiloint2double(static_cast<int>(largest), 0), integer_limit<storage>());
-        // what outgrows the exponents' bits will be stored again, see ScaleKeeper
-        if constexpr (packed) e = min(max(e, head.exponent_base), head.exponent_base + (1 << (32 - shape.shift - head.column_bits)) - 1);
-      }
-    }
-    return Defect::none;
+    for (int n = 0; n < columns * bs; ++n)
+      put_number<storage>(word, number_slot(storage, bs, n % bs, n / bs), number_bits<storage>(number[n / bs][n % bs], e));
+    return e;
   }
 
 private:
-  __device__ __forceinline__ Defect overflow_defect() const
+  __device__ __forceinline__ std::uint32_t upper_word(int n) const
   {
-    bool finite = true;
-#pragma unroll
-    for (int n = 0; n < columns * bs; ++n) finite = finite && isfinite(in[n]);
-    return finite ? Defect::unrepresentable : Defect::nonfinite_offdiagonal;
+    return static_cast<std::uint32_t>(__double2hiint(number[n / bs][n % bs])) & 0x7fffffffU;
   }
 };
 
 template <PCMCPIPrecision storage, int bs, bool packed>
-__global__ void __launch_bounds__(kSetupThreads, bs <= 5 ? 4 : 2) setup_small(SetupArgs args)
+__global__ void __launch_bounds__(kSetupThreads, setup_blocks(bs, packed)) setup_small(SetupArgs args)
 {
-  using Setup             = ItemSetup<storage, bs, packed>;
-  constexpr int     items = Setup::shape.items, lanes = kSetupThreads / items * items; // a thread keeps to its columns
-  __shared__ double left[kSetupRows * bs * bs];
-  __shared__ std::uint32_t from[kSetupRows], before[kSetupRows + 1]; // a row's first block in a piece, and how many the rows before it have
+  using Setup         = ItemSetup<storage, bs, packed>;
+  constexpr int items = Setup::shape.items, lanes = kSetupThreads / items * items; // a thread keeps to its columns
+  __shared__ SetupRows<bs> shared;
   __shared__ std::uint32_t most[bs * bs];
-  __shared__ double        right[bs];
-  __shared__ Row           row_of[kSetupRows];
-  __shared__ bool          good[kSetupRows];
+  __shared__ double        scales[2 * bs]; // left, then right
 
   const int t = static_cast<int>(threadIdx.x), slice = t % items, first = slice * Setup::columns;
   if (t < bs * bs) most[t] = 0;
-  if (t < bs) right[t] = args.scales[bs + t];
-  for (Row row0 = args.begin + static_cast<Row>(blockIdx.x) * kSetupRows; row0 < args.end;
-       row0 += static_cast<Row>(gridDim.x) * kSetupRows) {
-    const int rows = min(kSetupRows, args.end - row0);
-    __syncthreads(); // left is free
-    if (t < kSetupRows) row_of[t] = t < rows ? matrix_row(args, row0 + t) : 0;
-    __syncthreads();
-#pragma unroll 1
-    for (int r = t / kTeam; r < kSetupRows; r += kSetupThreads / kTeam) {
-      const bool inverted = prepare_row<bs>(args, row_of[r], r < rows, left + r * bs * bs);
-      if (t % kTeam == 0) good[r] = inverted;
-    }
+  if (t < 2 * bs) scales[t] = args.scales[t];
+  for (Row row0 = args.begin + static_cast<Row>(blockIdx.x) * args.rows; row0 < args.end; row0 += static_cast<Row>(gridDim.x) * args.rows) {
+    const int rows = min(args.rows, args.end - row0);
+    __syncthreads(); // the rows before are done
+    const bool good = t < rows && prepare_row<bs>(args, shared, t, matrix_row(args, row0 + t), scales);
 #pragma unroll 1
     for (int p = 0; p < 2; ++p) {
       const SetupPiece &piece = args.piece[p];
       if (!piece.values) continue;
-      __syncthreads(); // from and before are free
-      if (t < kSetupRows) {
-        const std::uint32_t begin = piece.ptr[row_of[t]];
-        std::uint32_t       sum   = t < rows ? piece.ptr[row_of[t] + 1] - begin : 0;
-        from[t]                   = begin;
-#pragma unroll
-        for (int step = 1; step < kSetupRows; step *= 2)
-          if (const std::uint32_t other = __shfl_up_sync(kWarp, sum, step); t >= step) sum += other;
-        before[t + 1] = sum;
-        if (t == 0) before[0] = 0;
+      if (p > 0) __syncthreads(); // its numbers have been read
+      std::uint32_t count = 0;
+      if (good) {
+        const Row row  = shared.row[t];
+        shared.from[t] = piece.ptr[row];
+        count          = piece.ptr[row + 1] - shared.from[t];
       }
-      __syncthreads(); // left is there, too
+      shared.sum(count);
+      __syncthreads();
       if (t >= lanes) continue;
-      for (std::uint32_t m = static_cast<std::uint32_t>(t); m < before[rows] * items; m += lanes) {
+      for (std::uint32_t m = static_cast<std::uint32_t>(t); m < shared.before[rows] * items; m += lanes) {
         const std::uint32_t in_group = m / items;
-        int                 r        = 0;
-#pragma unroll
-        for (int step = kSetupRows / 2; step > 0; step /= 2)
-          if (r + step < rows && before[r + step] <= in_group) r += step;
-        const Row           row    = row_of[r];
-        const std::uint32_t in_row = in_group - before[r], k = from[r] + in_row;
-        if (!good[r] || (p == 0 && in_row == static_cast<std::uint32_t>(args.diagonal[row]))) continue;
-        std::uint32_t   word[Setup::words];
-        int             e;
-        const BlockView block = block_view(args, piece, k, from[r], from[r] + before[r + 1] - before[r]);
-        Setup           item;
-        if (args.scalar_rows)
-          item.template load<true>(block, first, right);
-        else
-          item.template load<false>(block, first, right);
-        const Defect defect = item.convert(args.head, first, left + r * bs * bs, most, word, e);
-        if (defect != Defect::none) {
-          report(args, row, defect);
-          continue;
+        const int           r        = shared.row_of(in_group, rows);
+        const std::uint32_t from = shared.from[r], in_row = in_group - shared.before[r], k = from + in_row;
+        if (p == 0 && in_row == shared.diagonal[r]) continue;
+        // all loads before the first of them is waited for
+        const std::uint32_t place = piece.place[k] + static_cast<std::uint32_t>(slice), tile_items = shared.tile_items[r];
+        const BlockView     block = block_view(args, piece, k, from, from + shared.before[r + 1] - shared.before[r]);
+        std::byte          *tile  = args.blocks + static_cast<std::size_t>(shared.tile_offset[r]) * kPiece;
+        Setup               item;
+        item.load(args, block, first);
+        const std::uint32_t head = *head_word<Setup>(tile, tile_items, place);
+        item.scale(first, shared.left + r * SetupRows<bs>::stride, scales + bs);
+        const std::uint32_t largest = item.maxima(first, most);
+        if (largest >= overflow_from<storage>()) {
+          item.load(args, block, first);
+          report(args, shared.row[r], item.finite() ? Defect::unrepresentable : Defect::nonfinite_offdiagonal);
+        } else if (args.store) {
+          std::uint32_t word[Setup::words];
+          const int     e = item.encode(args.head, largest, word);
+          store_item<Setup>(args.head, tile, tile_items, place, head, e, word);
         }
-        if (!args.store) continue;
-        const Tile tile = args.tiles[args.tile_of[row]];
-        store_item<Setup>(args.head, args.blocks + static_cast<std::size_t>(tile.offset) * kPiece, stored_items(tile),
-                          piece.place[k] + static_cast<std::uint32_t>(slice), e, word);
       }
     }
   }

@@ -10,7 +10,7 @@ template <PCMCPIPrecision storage, bool packed, int bs = 1> SetupKernel small_se
 {
   if constexpr (bs < kMaxSmallBlock)
     if (wanted != bs) return small_setup_kernel<storage, packed, bs + 1>(wanted);
-  return {reinterpret_cast<const void *>(setup_small<storage, bs, packed>), kSetupThreads, kSetupRows, 0, 0};
+  return {reinterpret_cast<const void *>(setup_small<storage, bs, packed>), kSetupThreads, setup_rows(bs), 0, 0};
 }
 
 template <PCMCPIPrecision storage> SetupKernel setup_kernel(int bs, bool packed)
