@@ -9,19 +9,37 @@
 namespace mcpi {
 namespace {
 
+// Whether all scalar rows of block row i have the same columns
+bool scalar_rows_agree(const RowStructure &s, PetscInt bs, PetscInt i)
+{
+  const PetscInt *row = s.i + i * bs, *first = s.j + row[0], *last = s.j + row[1];
+  for (PetscInt q = 1; q < bs; ++q)
+    if (!std::equal(first, last, s.j + row[q], s.j + row[q + 1])) return false;
+  return true;
+}
+
 // Distinct block columns of block row i in one piece, ascending, appended to out.
 void block_columns(const RowStructure &s, bool blocked, PetscInt bs, PetscInt i, const std::vector<Row> *ghost_of_column,
                    std::vector<Row> &out)
 {
   const std::size_t first = out.size();
-  const PetscInt    begin = blocked ? s.i[i] : s.i[i * bs], end = blocked ? s.i[i + 1] : s.i[(i + 1) * bs];
-  for (PetscInt k = begin; k < end; ++k) {
-    const Row column = ghost_of_column ? (*ghost_of_column)[s.j[k]] : static_cast<Row>(blocked ? s.j[k] : s.j[k] / bs);
-    if (out.size() == first || out.back() != column) out.push_back(column);
+  // full blocks: one scalar row tells all
+  const PetscInt begin = blocked ? s.i[i] : s.i[i * bs],
+                 end   = blocked ? s.i[i + 1] : s.i[scalar_rows_agree(s, bs, i) ? i * bs + 1 : (i + 1) * bs];
+  for (PetscInt k = begin; k < end;) {
+    if (ghost_of_column || blocked) {
+      const Row column = ghost_of_column ? (*ghost_of_column)[s.j[k++]] : static_cast<Row>(s.j[k++]);
+      if (out.size() == first || out.back() != column) out.push_back(column);
+      continue;
+    }
+    const PetscInt column = s.j[k] / bs, from = column * bs; // a quotient takes longer than all the rest
+    out.push_back(static_cast<Row>(column));
+    while (k < end && s.j[k] >= from && s.j[k] < from + bs) ++k;
   }
   if (blocked) return; // sorted by PETSc
-  std::sort(out.begin() + static_cast<std::ptrdiff_t>(first), out.end());
-  out.erase(std::unique(out.begin() + static_cast<std::ptrdiff_t>(first), out.end()), out.end());
+  const auto mine = out.begin() + static_cast<std::ptrdiff_t>(first);
+  if (!std::is_sorted(mine, out.end())) std::sort(mine, out.end());
+  out.erase(std::unique(mine, out.end()), out.end());
 }
 
 // Ghosts are first those of our own rows; those of rows that only read us join later.
