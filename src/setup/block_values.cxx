@@ -100,7 +100,7 @@ private:
 };
 
 // Where the entries of an AIJ matrix's scalar rows belong: visit(block, column, entry) with the block's number among the row's off-diagonal
-// blocks, -1 for the diagonal one, and the entry's column in it
+// blocks, -1 for the diagonal one, and the entry's column in it. Entries may come in any order, which user's arrays may have.
 class AijEntries {
 public:
   AijEntries(const BlockGraph &graph, const PetscInt *garray) : graph_(graph), garray_(garray) {}
@@ -108,26 +108,28 @@ public:
   template <class Visit> void diag(const RowStructure &structure, Row row, int p, const Visit &visit) const
   {
     const Row     *columns = graph_.col.data() + graph_.ptr[row], *at = columns;
-    const PetscInt scalar_row = static_cast<PetscInt>(row) * graph_.bs + p;
+    const PetscInt bs = graph_.bs, scalar_row = static_cast<PetscInt>(row) * bs + p;
+    PetscInt       from = 0, to = 0; // scalar columns of the block
+    std::ptrdiff_t block = -1;
     for (PetscInt k = structure.i[scalar_row]; k < structure.i[scalar_row + 1]; ++k) {
-      const Row         block  = static_cast<Row>(structure.j[k] / graph_.bs);
-      const std::size_t column = static_cast<std::size_t>(structure.j[k] - static_cast<PetscInt>(block) * graph_.bs);
-      if (block == row) {
-        visit(std::ptrdiff_t{-1}, column, k);
-        continue;
+      const PetscInt j = structure.j[k];
+      if (j < from || j >= to) {
+        const Row column = static_cast<Row>(j / bs);
+        from             = static_cast<PetscInt>(column) * bs;
+        to               = from + bs;
+        if (column != row) at = found(columns, at, column);
+        block = column == row ? -1 : at - columns;
       }
-      while (*at != block) ++at; // both ascend
-      visit(at - columns, column, k);
+      visit(block, static_cast<std::size_t>(j - from), k);
     }
   }
 
   template <class Visit> void offdiag(const RowStructure &structure, Row row, int p, const Visit &visit) const
   {
-    const Row     *columns = graph_.col.data() + graph_.ptr[row], *at = ghosts(row);
+    const Row     *columns = graph_.col.data() + graph_.ptr[row], *first = ghosts(row), *at = first;
     const PetscInt scalar_row = static_cast<PetscInt>(row) * graph_.bs + p;
     for (PetscInt k = structure.i[scalar_row]; k < structure.i[scalar_row + 1]; ++k) {
-      const Row block = graph_.rows + graph_.ghost_of_column[structure.j[k]];
-      while (*at != block) ++at;
+      at = found(first, at, graph_.rows + graph_.ghost_of_column[structure.j[k]]);
       visit(at - columns, static_cast<std::size_t>(garray_[structure.j[k]] % graph_.bs), k);
     }
   }
@@ -139,9 +141,25 @@ public:
   }
 
 private:
+  // Where a column stands that is somewhere from first on. Most stand behind the one before, which is tried first.
+  static const Row *found(const Row *first, const Row *before, Row column)
+  {
+    if (*before > column) return std::lower_bound(first, before, column);
+    while (*before != column) ++before;
+    return before;
+  }
+
   const BlockGraph &graph_;
   const PetscInt   *garray_;
 };
+
+// Whether entries of all scalar rows stand in the order of their columns
+bool ascend(const RowStructure &rows)
+{
+  for (PetscInt row = 0; row < rows.rows; ++row)
+    if (!std::is_sorted(rows.j + rows.i[row], rows.j + rows.i[row + 1])) return false;
+  return true;
+}
 
 // Both pieces of an AIJ matrix, with their values wherever get leaves them
 struct AijPieces {
@@ -296,7 +314,8 @@ public:
       if (p == 0) piece.diagonal.push_back(static_cast<Row>(std::lower_bound(columns, ghosts, row) - columns));
       piece.ptr.push_back(piece.ptr.back() + (p == 0 ? ghosts - columns + 1 : graph_.col.data() + graph_.ptr[row + 1] - ghosts));
     }
-    if (stored == blocks * square) return piece; // all blocks of both pieces are full
+    const RowStructure &other = (p == 0 ? pieces_.offdiag : pieces_.diag).structure;
+    if (stored == blocks * square && ascend(rows) && ascend(other)) return piece; // all blocks of both pieces are full
     piece.entry_ptr.assign(rows.i, rows.i + rows.rows + 1);
     piece.slot.resize(static_cast<std::size_t>(piece.entry_ptr.back()));
     for (Row row = 0; row < graph_.rows; ++row)

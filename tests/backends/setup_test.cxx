@@ -135,7 +135,7 @@ TEST_P(Setup, StoresWhatTheHostStoresFromEveryLayout)
 TEST_P(SetupOfEngine, ChunksOfManyRowsGiveOneMatrix)
 {
   const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
-  for (const auto &[bs, rows] : {std::pair{5, 70000}, std::pair{8, 20000}, std::pair{12, 6000}}) {
+  for (const auto &[bs, rows] : {std::pair{5, 30000}, std::pair{12, 6000}}) {
     const Problem problem(rows, bs, 21);
     for (const Layout layout : layouts()) {
       System      other(problem.ranks, kind(config));
@@ -144,6 +144,48 @@ TEST_P(SetupOfEngine, ChunksOfManyRowsGiveOneMatrix)
       compare(problem, config, other, "bs " + std::to_string(bs) + " layout " + std::to_string(static_cast<int>(layout)));
     }
   }
+}
+
+// So many that a device's thread blocks take as many at a time as they can
+TEST_P(SetupOfEngine, ManyRowsInPlaceGiveOneMatrix)
+{
+  if (tested().host_memory) GTEST_SKIP() << "there are no such thread blocks";
+  struct Case {
+    PCMCPIPrecision storage;
+    PCMCPIForm      form;
+    int             bs;
+    Row             rows;
+  };
+  for (const Case &one : {Case{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, 5, 70000},
+                          {PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, 5, 70000},
+                          {PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_PRESCALED, 7, 20000},
+                          {PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_FACTORED, 6, 34000},
+                          {PC_MCPI_PRECISION_FP64, PC_MCPI_FORM_PRESCALED, 8, 20000}}) {
+    const BackendConfig config{{one.storage, one.form, PC_MCPI_SCALING_BALANCED}, one.storage == PC_MCPI_PRECISION_FP64};
+    const Problem       problem(one.rows, one.bs, 21);
+    System              other(problem.ranks, kind(config));
+    LaidOutRows         laid_out(problem.matrix, Layout::device_full_rows);
+    ASSERT_EQ(other.refresh(laid_out).defect, Defect::none);
+    compare(problem, config, other, name(kind(config)) + " bs " + std::to_string(one.bs));
+  }
+}
+
+// Columns of more than a million rows leave packed exponents few bits: values that grow beyond those are stored with any numbers first.
+TEST_P(SetupOfEngine, ValuesThatOutgrowTheirExponentsSpareTheColumns)
+{
+  const BackendConfig config{{PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
+  Problem             problem((1 << 20) + 5, 1, 41);
+  System              other(problem.ranks, kind(config)), reference(problem.ranks, {config, nullptr});
+  ASSERT_EQ(other.refresh(problem.matrix).defect, Defect::none);
+  for (auto &row : problem.matrix.offdiag)
+    for (Vector &block : row)
+      for (double &value : block) value *= 3000.0;
+  ASSERT_EQ(other.refresh(problem.matrix).defect, Defect::none);
+  ASSERT_EQ(reference.refresh(problem.matrix).defect, Defect::none);
+  reference.adopt(other);
+  const Smoothing run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 2, true);
+  const Vector    b   = random_vector(problem.matrix.size(), 5);
+  EXPECT_LT(difference(other.apply(run, b), reference.apply(run, b)), tolerance(config));
 }
 
 TEST_P(SetupOfEngine, FollowsValuesAndScales)

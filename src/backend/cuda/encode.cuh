@@ -39,7 +39,7 @@ template <PCMCPIPrecision storage> constexpr std::uint32_t overflow_from()
   return 0;
 }
 
-// Bits of a number below that. e: of the integers
+// Bits of a number below that, as many as value_bits() says. e: of the integers; what is beyond their range gets any bits
 template <PCMCPIPrecision storage> __device__ __forceinline__ std::uint64_t number_bits(double value, int e)
 {
   if constexpr (storage == PC_MCPI_PRECISION_FP64) {
@@ -53,7 +53,7 @@ template <PCMCPIPrecision storage> __device__ __forceinline__ std::uint64_t numb
   } else {
     // a double whose last bit counts 1 rounds the sum as a conversion would, which takes longer
     constexpr double kOnes = 0x1.8p52 + (storage == PC_MCPI_PRECISION_INT8 ? 0 : kNibbleShift);
-    return static_cast<std::uint8_t>(__double2loint(__fma_rn(value, exact_power(-e), kOnes)));
+    return static_cast<std::uint32_t>(__double2loint(__fma_rn(value, exact_power(-e), kOnes))) & ((1U << value_bits(storage)) - 1U);
   }
 }
 

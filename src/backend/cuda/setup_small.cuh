@@ -321,7 +321,7 @@ __global__ void __launch_bounds__(kSetupThreads, setup_blocks(bs, packed)) setup
         const int           r        = shared.row_of(in_group, rows);
         const std::uint32_t from = shared.from[r], in_row = in_group - shared.before[r], k = from + in_row;
         if (p == 0 && in_row == shared.diagonal[r]) continue;
-        // all loads before the first of them is waited for
+        // all loads but the head's, which needs the place, fly at once
         const std::uint32_t place = piece.place[k] + static_cast<std::uint32_t>(slice), tile_items = shared.tile_items[r];
         const BlockView     block = block_view(args, piece, k, from, from + shared.before[r + 1] - shared.before[r]);
         std::byte          *tile  = args.blocks + static_cast<std::size_t>(shared.tile_offset[r]) * kPiece;
