@@ -170,6 +170,28 @@ TEST_P(SetupOfEngine, ManyRowsInPlaceGiveOneMatrix)
   }
 }
 
+// Limits of a device's kernels are those of all backends that use them.
+TEST_P(SetupOfEngine, BlockSizesLiveSideBySide)
+{
+  const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
+  for (const auto &[large, small] : {std::pair{20, 10}, std::pair{63, 41}, std::pair{64, 48}}) {
+    const Problem first(12, large, 51), second(12, small, 52);
+    System        other(first.ranks, kind(config)), beside(second.ranks, kind(config));
+    const Vector  b = random_vector(first.matrix.size(), 5);
+    for (int turn = 0; turn < 2; ++turn) {
+      ASSERT_EQ(other.refresh(first.matrix).defect, Defect::none) << "bs " << large << " turn " << turn;
+      compare(first, config, other, "bs " + std::to_string(large));
+      ASSERT_EQ(beside.refresh(second.matrix).defect, Defect::none);
+      compare(second, config, beside, "bs " + std::to_string(small));
+      System reference(first.ranks, {config, nullptr});
+      ASSERT_EQ(reference.refresh(first.matrix).defect, Defect::none);
+      reference.adopt(other);
+      const Smoothing symmetric = make_run(PC_MCPI_SWEEP_SYMMETRIC, 1.0, 2 + turn, true);
+      EXPECT_LT(difference(other.apply(symmetric, b), reference.apply(symmetric, b)), tolerance(config));
+    }
+  }
+}
+
 // Columns of more than a million rows leave packed exponents few bits: values that grow beyond those are stored with any numbers first.
 TEST_P(SetupOfEngine, ValuesThatOutgrowTheirExponentsSpareTheColumns)
 {

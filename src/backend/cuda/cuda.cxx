@@ -1,6 +1,7 @@
 // Sweeps on one CUDA device.
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "backend/backend.h"
 #include "backend/cuda/lanes.h"
@@ -53,8 +54,9 @@ public:
   void build_transposed(const ColorPlan &plan, const std::byte *received) override
   {
     if (!transposed_) {
-      transposed_ = std::make_unique<Operator>(plan, config_);
-      map_transposed();
+      auto made = std::make_unique<Operator>(plan, config_);
+      map_transposed(*made);
+      transposed_ = std::move(made); // if there was memory for all of it
     }
     transposed_->set_largest(setup_.largest());
     received_.upload(received, received_blocks_ * record_size());
@@ -84,15 +86,18 @@ public:
       args.diagonal = setup_.diagonal_map();
     else
       args.scale = application.transposed ? setup_.right() : setup_.left();
-    load_vector(args, config_.double_vectors, on_device(application, b, args.ld), rhs_.data(), stream_);
+    const double *array = on_device(application, b, args.ld);
+    load_vector(args, config_.double_vectors, array, rhs_.data(), stream_);
+    loading_[0] = loading_[1] = true;
   }
 
   void load_guess(const Application &application, const ConstColumns &x) override
   {
-    VectorArgs args = vector_args(application, x.ld);
-    args.scale      = setup_.right();
-    args.divide     = true;
-    load_vector(args, config_.double_vectors, on_device(application, x, args.ld), x_.data(), stream_);
+    VectorArgs args     = vector_args(application, x.ld);
+    args.scale          = setup_.right();
+    args.divide         = true;
+    const double *array = on_device(application, x, args.ld);
+    load_vector(args, config_.double_vectors, array, x_.data(), stream_);
     round(application, 0, plan_.rows, stream_);
   }
 
@@ -110,7 +115,8 @@ public:
     const bool         ahead  = launched_ && relax.ahead;
     const cudaStream_t stream = ahead ? lanes_.ahead() : stream_;
     if (launched_) lanes_.order(ahead);
-    (application.transposed ? *transposed_ : forward_).relax(relax.begin, relax.end, args, passing(application), stream);
+    const bool early = relax.begin == relax.end || may_begin_early(ahead);
+    (application.transposed ? *transposed_ : forward_).relax(relax.begin, relax.end, args, passing(application), early, stream);
     if (!forward_.small()) round(application, relax.begin, relax.end, stream); // small blocks' kernels do
     if (launched_) lanes_.mark(ahead);
   }
@@ -144,7 +150,8 @@ public:
     inside.turn         = epochs.turn;
     inside.turn_begin   = static_cast<std::uint32_t>(epochs.turn_begin);
     inside.turn_end     = static_cast<std::uint32_t>(epochs.turn_end);
-    forward_.relax(relax.begin, relax.end, args, passing(application), stream_);
+    const bool early    = relax.begin == relax.end || may_begin_early(false);
+    forward_.relax(relax.begin, relax.end, args, passing(application), early, stream_);
   }
   void finish_inside(const Application &application, unsigned epochs) override { finish_words(words_args(application), epochs, stream_); }
 
@@ -302,16 +309,16 @@ private:
     return result;
   }
 
-  void map_transposed()
+  void map_transposed(const Operator &transposed)
   {
     const std::vector<Location> all   = locations();
-    const std::size_t           items = transposed_->items();
-    std::vector<Location>       sources(transposed_->item_count());
+    const std::size_t           items = transposed.items();
+    std::vector<Location>       sources(transposed.item_count());
     received_blocks_ = 0;
-    transposed_->for_blocks([&](Row, const Triangle &triangle, Offset k, std::uint32_t tile, std::uint32_t place) {
+    transposed.for_blocks([&](Row, const Triangle &triangle, Offset k, std::uint32_t tile, std::uint32_t place) {
       const Offset stored = triangle.source[static_cast<std::size_t>(k)], received = stored - plan_.blocks();
       if (received >= 0) received_blocks_ = std::max(received_blocks_, static_cast<std::size_t>(received) + 1);
-      std::fill_n(sources.begin() + static_cast<std::ptrdiff_t>(transposed_->item_number(tile, place)), items,
+      std::fill_n(sources.begin() + static_cast<std::ptrdiff_t>(transposed.item_number(tile, place)), items,
                   received >= 0 ? kReceived | static_cast<Location>(received) : all[static_cast<std::size_t>(stored)]);
     });
     sources_.upload(sources);
@@ -340,6 +347,15 @@ private:
     const std::size_t nrhs = static_cast<std::size_t>(application.nrhs), first = static_cast<std::size_t>(begin) * nrhs;
     round_vector(reinterpret_cast<const float *>(x_.data()) + first * static_cast<std::size_t>(plan_.bs),
                  static_cast<std::size_t>(end - begin) * nrhs, plan_.bs, forward_.small(), gathered_.data() + first * copy_words(), stream);
+  }
+
+  // Relaxations read the right-hand side before they wait for what was launched before them: that must not be its load. In a graph it never is.
+  bool may_begin_early(bool ahead)
+  {
+    cudaStreamCaptureStatus status{};
+    if (!std::exchange(loading_[ahead ? 1 : 0], false)) return true;
+    MCPI_CUDA(cudaStreamIsCapturing(stream_, &status));
+    return status != cudaStreamCaptureStatusNone;
   }
 
   // What the user's stream has done to the arrays comes first.
@@ -382,8 +398,9 @@ private:
   DeviceArray<std::byte>     x_, rhs_, kept_;
   DeviceArray<std::uint32_t> gathered_;
   PinnedBytes                mirror_;
-  bool                       launched_ = false; // exchanges are
-  const GhostWords          *words_    = nullptr;
+  bool                       launched_   = false; // exchanges are
+  bool                       loading_[2] = {};    // the right-hand side, since the last relaxation, by lane
+  const GhostWords          *words_      = nullptr;
   double                     alpha_ = 0.0, largest_ = 0.0;
   std::string                problem_;
   RecordedRuns               graphs_;

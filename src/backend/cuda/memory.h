@@ -34,6 +34,14 @@ inline int device_attribute(cudaDeviceAttr attribute)
   return value;
 }
 
+// Lets a kernel have so much dynamic shared memory. The limit is the function's, which backends with other block sizes use, too: it never falls.
+inline void allow_shared(const void *function, int bytes)
+{
+  cudaFuncAttributes now{};
+  MCPI_CUDA(cudaFuncGetAttributes(&now, function));
+  if (now.maxDynamicSharedSizeBytes < bytes) MCPI_CUDA(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+}
+
 template <class T> class DeviceArray {
 public:
   DeviceArray() = default;

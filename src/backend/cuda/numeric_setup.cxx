@@ -21,8 +21,7 @@ NumericSetup::NumericSetup(const BackendConfig &config, Operator &target, const 
       keeper_(config_, bs_, Operator::may_pack(bs_, config))
 {
   int resident = 0;
-  if (kernel_.shared > 0)
-    MCPI_CUDA(cudaFuncSetAttribute(kernel_.function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kernel_.shared)));
+  if (kernel_.shared > 0) allow_shared(kernel_.function, static_cast<int>(kernel_.shared));
   MCPI_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel_.function, kernel_.threads, kernel_.shared));
   const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount), groups = (plan_.rows + least_rows() - 1) / least_rows(),
             scratches = static_cast<int>(kMostScratch / std::max<std::size_t>(1, kernel_.scratch));

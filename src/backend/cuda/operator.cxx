@@ -113,11 +113,11 @@ void Operator::init_large()
   const int most  = kernel_.stream.bytes * kernel_.stream.rows;
   const int limit = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   if (most > limit) throw Error("the blocks are too large for the CUDA backend");
-  MCPI_CUDA(cudaFuncSetAttribute(kernel_.function, cudaFuncAttributeMaxDynamicSharedMemorySize, most));
+  allow_shared(kernel_.function, most);
   MCPI_CUDA(cudaFuncSetAttribute(kernel_.function, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
   if (kernel_.simple) {
     most_resident_ = std::min(limit, kMostResident);
-    MCPI_CUDA(cudaFuncSetAttribute(kernel_.simple, cudaFuncAttributeMaxDynamicSharedMemorySize, most_resident_));
+    allow_shared(kernel_.simple, most_resident_);
     MCPI_CUDA(cudaFuncSetAttribute(kernel_.simple, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
   }
 }
@@ -162,7 +162,7 @@ bool Operator::has_items(Row begin, Row end, unsigned flags) const
   return (flags & kLower && any(plan_.lower)) || (flags & kUpper && any(plan_.upper));
 }
 
-void Operator::relax(Row begin, Row end, RelaxArgs args, std::size_t passing, cudaStream_t stream) const
+void Operator::relax(Row begin, Row end, RelaxArgs args, std::size_t passing, bool early, cudaStream_t stream) const
 {
   if (begin == end) return;
   args.bs     = plan_.bs;
@@ -208,10 +208,10 @@ void Operator::relax(Row begin, Row end, RelaxArgs args, std::size_t passing, cu
     config.dynamicSmemBytes = static_cast<std::size_t>(bytes);
     if (fits) function = kernel_.simple;
   }
-  // The next launch may begin to load what does not depend on this one.
+  // It may begin to load what does not depend on the launch before.
   cudaLaunchAttribute attributes[2]{};
   attributes[0].id                                         = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attributes[0].val.programmaticStreamSerializationAllowed = 1;
+  attributes[0].val.programmaticStreamSerializationAllowed = early ? 1 : 0;
   config.stream                                            = stream;
   config.attrs                                             = attributes;
   config.numAttrs                                          = 1;
