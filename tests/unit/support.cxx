@@ -360,14 +360,15 @@ Ranks build_ranks(const Pattern &pattern, const std::vector<int> &color, int bs,
         row[plan.upper.source[k]] = static_cast<Offset>(plan.lower.col.size()) + k;
     }
   }
+  std::vector<std::vector<Row>> readers(pattern.size());
+  for (Row i = 0; i < static_cast<Row>(pattern.size()); ++i)
+    for (const Row j : pattern[i]) readers[j].push_back(i);
   result.transposed = result.forward;
   for (int r = 0; r < ranks; ++r)
     add_triangles(result.transposed[r], r, [&](Row j) {
       Columns columns;
-      for (Row i = 0; i < static_cast<Row>(pattern.size()); ++i) {
-        const auto found = std::lower_bound(pattern[i].begin(), pattern[i].end(), j);
-        if (found == pattern[i].end() || *found != j) continue;
-        const Offset block = stored[i][found - pattern[i].begin()];
+      for (const Row i : readers[j]) {
+        const Offset block = stored[i][std::lower_bound(pattern[i].begin(), pattern[i].end(), j) - pattern[i].begin()];
         if (owner[i] == r) {
           columns.emplace_back(i, block);
         } else {
