@@ -2,34 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "pc/compat.h"
 
 namespace mcpi {
 namespace {
-
-PetscErrorCode identify(Mat mat, const MatrixParts &parts, MatrixIdentity *identity)
-{
-  MatType   type;
-  MatInfo   info;
-  PetscBool bound;
-
-  PetscFunctionBegin;
-  PetscCall(PetscObjectGetId((PetscObject)mat, &identity->id));
-  PetscCall(MatGetNonzeroState(mat, &identity->nonzero_state));
-  PetscCall(MatGetLocalSize(mat, &identity->rows, &identity->columns));
-  PetscCall(MatGetType(mat, &type));
-  PetscCall(MatBoundToCPU(mat, &bound));
-  identity->type     = std::string(type) + (bound ? " on the host" : "");
-  identity->bs       = parts.bs;
-  identity->nonzeros = 0;
-  for (Mat piece : {parts.diag, parts.offdiag})
-    if (piece) {
-      PetscCall(MatGetInfo(piece, MAT_LOCAL, &info));
-      identity->nonzeros += info.nz_used;
-    }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 // Ends on every way out, else PETSc refuses the next one.
 class GpuTime {
@@ -95,12 +73,14 @@ PetscErrorCode Solver::setup(Mat pmat, const Settings &settings, const Coordinat
   ready_   = false;
   failure_ = Failure();
   PetscCall(MatrixPartsGet(pmat, &parts));
-  PetscCall(identify(pmat, parts, &identity));
+  PetscCall(MatrixIdentityGet(pmat, parts, &identity));
   changed = !(identity == identity_);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)pmat)));
   if (changed || !backend_) {
-    const bool was_on_device = on_device(), was_on_cuda = on_cuda();
-    PetscCall(BackendDecide(pmat, settings.backend, &choice_));
+    const bool    was_on_device = on_device(), was_on_cuda = on_cuda();
+    BackendChoice choice;
+    PetscCall(BackendDecide(pmat, settings.backend, &choice));
+    choice_ = std::move(choice);
     changed =
         changed || on_device() != was_on_device || on_cuda() != was_on_cuda; // plan, values and exchange are made for one or the other
   }

@@ -11,6 +11,7 @@
 #include "pc/halo_choice.h"
 #include "pc/residual.h"
 #include "setup/block_values.h"
+#include "setup/matrix_identity.h"
 #include "setup/ordering.h"
 #include "setup/plan_build.h"
 #include "sweep/driver.h"
@@ -40,17 +41,6 @@ struct Settings {
   {
     return vector_given ? vector : offdiag == PC_MCPI_PRECISION_FP64 ? PC_MCPI_PRECISION_FP64 : PC_MCPI_PRECISION_FP32;
   }
-};
-
-// What tells one nonzero pattern from another, MatHeaderReplace() included
-struct MatrixIdentity {
-  PetscObjectId    id            = 0;
-  PetscObjectState nonzero_state = -1;
-  PetscInt         bs = 0, rows = 0, columns = 0;
-  double           nonzeros = -1;
-  std::string      type;
-
-  bool operator==(const MatrixIdentity &) const = default;
 };
 
 // The first bad block row of the whole matrix

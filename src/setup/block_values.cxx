@@ -107,7 +107,7 @@ public:
 
   template <class Visit> void diag(const RowStructure &structure, Row row, int p, const Visit &visit) const
   {
-    const Row     *columns = graph_.col.data() + graph_.ptr[row], *at = columns;
+    const Row     *columns = graph_.col.data() + graph_.ptr[row], *last = graph_.col.data() + graph_.ptr[row + 1], *at = columns;
     const PetscInt bs = graph_.bs, scalar_row = static_cast<PetscInt>(row) * bs + p;
     PetscInt       from = 0, to = 0; // scalar columns of the block
     std::ptrdiff_t block = -1;
@@ -117,7 +117,7 @@ public:
         const Row column = static_cast<Row>(j / bs);
         from             = static_cast<PetscInt>(column) * bs;
         to               = from + bs;
-        if (column != row) at = found(columns, at, column);
+        if (column != row) at = found(columns, last, at, column);
         block = column == row ? -1 : at - columns;
       }
       visit(block, static_cast<std::size_t>(j - from), k);
@@ -126,10 +126,11 @@ public:
 
   template <class Visit> void offdiag(const RowStructure &structure, Row row, int p, const Visit &visit) const
   {
-    const Row     *columns = graph_.col.data() + graph_.ptr[row], *first = ghosts(row), *at = first;
+    const Row     *columns = graph_.col.data() + graph_.ptr[row], *last = graph_.col.data() + graph_.ptr[row + 1];
+    const Row     *first = ghosts(row), *at = first;
     const PetscInt scalar_row = static_cast<PetscInt>(row) * graph_.bs + p;
     for (PetscInt k = structure.i[scalar_row]; k < structure.i[scalar_row + 1]; ++k) {
-      at = found(first, at, graph_.rows + graph_.ghost_of_column[structure.j[k]]);
+      at = found(first, last, at, graph_.rows + graph_.ghost_of_column[structure.j[k]]);
       visit(at - columns, static_cast<std::size_t>(garray_[structure.j[k]] % graph_.bs), k);
     }
   }
@@ -141,11 +142,12 @@ public:
   }
 
 private:
-  // Where a column stands that is somewhere from first on. Most stand behind the one before, which is tried first.
-  static const Row *found(const Row *first, const Row *before, Row column)
+  // Where a column stands from first on, before last. Most stand behind the one before, which is tried first.
+  static const Row *found(const Row *first, const Row *last, const Row *before, Row column)
   {
-    if (*before > column) return std::lower_bound(first, before, column);
-    while (*before != column) ++before;
+    if (before == last || *before > column) before = std::lower_bound(first, before, column);
+    while (before != last && *before != column) ++before;
+    if (before == last) throw std::logic_error("columns of this matrix have changed and its nonzero state has not");
     return before;
   }
 

@@ -1,0 +1,90 @@
+#include "setup/matrix_identity.h"
+
+#include <array>
+#include <cstddef>
+
+#include "pc/compat.h"
+
+namespace mcpi {
+namespace {
+
+constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15u; // odd, with bits all over
+
+std::uint64_t stirred(std::uint64_t hash, std::uint64_t value)
+{
+  hash = (hash ^ value) * kFactor;
+  return hash ^ (hash >> 32);
+}
+
+// As fast as memory, since every numeric set-up asks: independent lanes
+std::uint64_t hash_of(const PetscInt *values, std::size_t count, std::uint64_t hash)
+{
+  constexpr std::size_t             kLanes = 8;
+  std::array<std::uint64_t, kLanes> lanes;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) lanes[lane] = lane;
+  std::size_t k = 0;
+  for (; k + kLanes <= count; k += kLanes)
+    for (std::size_t lane = 0; lane < kLanes; ++lane) lanes[lane] = stirred(lanes[lane], static_cast<std::uint64_t>(values[k + lane]));
+  for (; k < count; ++k) hash = stirred(hash, static_cast<std::uint64_t>(values[k]));
+  for (const std::uint64_t lane : lanes) hash = stirred(hash, lane);
+  return stirred(hash, count);
+}
+
+PetscErrorCode marks_of(Mat mat, MatrixIdentity::Marks *marks)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscObjectGetId((PetscObject)mat, &marks->id));
+  PetscCall(MatGetNonzeroState(mat, &marks->nonzero_state));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode add_columns(Mat piece, std::uint64_t *hash)
+{
+  RowStructure structure;
+
+  PetscFunctionBegin;
+  PetscCall(structure.open(piece, true));
+  const auto rows = static_cast<std::size_t>(structure.rows);
+  if (rows > 0) {
+    *hash = hash_of(structure.i, rows + 1, *hash);
+    *hash = hash_of(structure.j, static_cast<std::size_t>(structure.i[rows]), *hash);
+  }
+  PetscCall(structure.close());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixParts &parts, MatrixIdentity *identity)
+{
+  MatType   type;
+  MatInfo   info;
+  PetscBool bound;
+
+  PetscFunctionBegin;
+  *identity = MatrixIdentity();
+  PetscCall(marks_of(mat, &identity->matrix));
+  PetscCall(MatGetLocalSize(mat, &identity->local_rows, &identity->local_columns));
+  PetscCall(MatGetType(mat, &type));
+  PetscCall(MatBoundToCPU(mat, &bound));
+  identity->type     = std::string(type) + (bound ? " on the host" : "");
+  identity->bs       = parts.bs;
+  identity->nonzeros = 0;
+  for (Mat piece : {parts.diag, parts.offdiag})
+    if (piece) {
+      PetscCall(MatGetInfo(piece, MAT_LOCAL, &info));
+      identity->nonzeros += info.nz_used;
+      if (parts.blocked)
+        PetscCall(add_columns(piece, &identity->columns));
+      else
+        PetscCall(marks_of(piece, piece == parts.diag ? &identity->diag : &identity->offdiag));
+    }
+  if (parts.blocked && parts.offdiag) {
+    PetscInt columns;
+    PetscCall(MatGetLocalSize(parts.offdiag, nullptr, &columns));
+    identity->columns = hash_of(parts.garray, static_cast<std::size_t>(columns / parts.bs), identity->columns);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace mcpi

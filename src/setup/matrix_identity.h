@@ -1,0 +1,34 @@
+// What tells one nonzero pattern from another, so that a plan is kept for new values alone.
+#pragma once
+
+#include <petscmat.h>
+
+#include <cstdint>
+#include <string>
+
+#include "setup/block_graph.h"
+
+namespace mcpi {
+
+struct MatrixIdentity {
+  // PETSc's own marks. A matrix that is preallocated again gets other pieces and keeps its id, and at times its state.
+  struct Marks {
+    PetscObjectId    id            = 0;
+    PetscObjectState nonzero_state = -1;
+
+    bool operator==(const Marks &) const = default;
+  };
+
+  Marks         matrix, diag, offdiag; // of pieces of AIJ: BAIJ leaves its marks as they are, or is a copy made anew
+  std::uint64_t columns = 0;           // hash of the block rows and columns of BAIJ
+  PetscInt      bs = 0, local_rows = 0, local_columns = 0;
+  double        nonzeros = -1;
+  std::string   type;
+
+  bool operator==(const MatrixIdentity &) const = default;
+};
+
+// Not collective: pieces may change on some ranks only.
+PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixParts &parts, MatrixIdentity *identity);
+
+} // namespace mcpi
