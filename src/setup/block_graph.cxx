@@ -42,13 +42,20 @@ void block_columns(const RowStructure &s, bool blocked, PetscInt bs, PetscInt i,
   out.erase(std::unique(mine, out.end()), out.end());
 }
 
-// Ghosts are first those of our own rows; those of rows that only read us join later.
-void own_ghosts(const MatrixParts &parts, PetscInt columns, std::vector<PetscInt> &ghosts, std::vector<Row> &ghost_of_column)
+// Ghosts are first those of our own rows; those of rows that only read us join later. Columns without entries, which MatZeroRows() leaves,
+// are none.
+void own_ghosts(const MatrixParts &parts, const RowStructure &offdiag, PetscInt columns, std::vector<PetscInt> &ghosts,
+                std::vector<Row> &ghost_of_column)
 {
+  std::vector<bool> used(static_cast<std::size_t>(columns));
+  if (offdiag.rows > 0)
+    for (PetscInt k = offdiag.i[0]; k < offdiag.i[offdiag.rows]; ++k) used[static_cast<std::size_t>(offdiag.j[k])] = true;
+  ghost_of_column.assign(used.size(), -1);
   for (PetscInt c = 0; c < columns; ++c) {
+    if (!used[static_cast<std::size_t>(c)]) continue;
     const PetscInt global = parts.blocked ? parts.garray[c] : parts.garray[c] / parts.bs;
     if (ghosts.empty() || ghosts.back() != global) ghosts.push_back(global);
-    ghost_of_column.push_back(static_cast<Row>(ghosts.size() - 1));
+    ghost_of_column[static_cast<std::size_t>(c)] = static_cast<Row>(ghosts.size() - 1);
   }
 }
 
@@ -66,8 +73,8 @@ PetscErrorCode build_rows(const MatrixParts &parts, BlockGraph *graph, PetscInt 
   PetscFunctionBegin;
   if (parts.offdiag) {
     PetscCall(MatGetLocalSize(parts.offdiag, nullptr, &columns));
-    own_ghosts(parts, parts.blocked ? columns / parts.bs : columns, graph->ghosts, graph->ghost_of_column);
     PetscCall(offdiag.open(parts.offdiag, parts.blocked));
+    own_ghosts(parts, offdiag, parts.blocked ? columns / parts.bs : columns, graph->ghosts, graph->ghost_of_column);
   }
   PetscCall(diag.open(parts.diag, parts.blocked));
   *missing = std::numeric_limits<PetscInt>::max();
@@ -141,7 +148,8 @@ void merge_ghosts(const std::vector<PetscInt> &incoming, BlockGraph *graph)
   for (std::size_t g = 0; g < own.size(); ++g) merged[g] = ghost_of(own[g]);
   for (Row &column : graph->col)
     if (column >= graph->rows) column = graph->rows + merged[column - graph->rows];
-  for (Row &ghost : graph->ghost_of_column) ghost = merged[ghost];
+  for (Row &ghost : graph->ghost_of_column)
+    if (ghost >= 0) ghost = merged[ghost];
   for (Row i = 0; i < graph->rows; ++i) {
     std::vector<std::pair<Row, Offset>> row;
     for (Offset k = graph->in_ptr[i]; k < graph->in_ptr[i + 1]; ++k) row.emplace_back(graph->rows + ghost_of(incoming[k]), k);

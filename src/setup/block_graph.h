@@ -44,7 +44,7 @@ struct BlockGraph {
   std::vector<Offset>   ptr;                // rows + 1
   std::vector<Row>      col;                // per row: local columns ascending, then rows + ghost ascending
   std::vector<PetscInt> ghosts;             // global block rows, ascending: neighbors in the symmetrised pattern
-  std::vector<Row>      ghost_of_column;    // offdiag's (block or scalar) column -> ghost
+  std::vector<Row>      ghost_of_column;    // offdiag's (block or scalar) column -> ghost, -1 if it has no entry
   std::vector<Offset>   in_ptr;             // rows + 1: blocks (remote row, this row)
   std::vector<Row>      in_col;             // the remote row as rows + ghost, ascending
   std::vector<Offset>   in_slot;            // its place in the root buffer of a gather over edges

@@ -187,6 +187,31 @@ TEST(what_relaxations_cannot_exchange_is_exchanged_beside_them)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Rows of boundary conditions keep their places in PETSc's lists of columns, and are sent to nobody.
+TEST(rows_cleared_by_boundary_conditions_are_not_waited_for)
+{
+  const BlockMatrix     matrix = make_matrix(5, random_pattern(300, 3, true));
+  OwnedMat              mat;
+  Values                expected, x;
+  std::vector<PetscInt> cleared;
+  PetscInt              begin, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_case(matrix, Layout::uneven, MATBAIJ, &mat));
+  PetscCall(MatGetOwnershipRange(mat, &begin, &end));
+  for (PetscInt row = begin; row < end; ++row)
+    if (row / matrix.bs % 2 == 0) cleared.push_back(row);
+  PetscCall(MatZeroRows(mat, static_cast<PetscInt>(cleared.size()), cleared.data(), 1.0, nullptr, nullptr));
+  for (const char *halo : exchanges()) {
+    Preconditioner pc;
+    PetscCall(create_pc(mat, "-pc_mcpi_its 3 -pc_mcpi_halo_timeout 20 " + device + halo, &pc));
+    PetscCall(apply(pc, noise(matrix.rows(), 5), &x));
+    if (expected.empty()) expected = x;
+    CHECK(x == expected);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Tiles with more ghosts and rows to send than they have threads
 TEST(many_rows_give_the_same_bits)
 {

@@ -1,6 +1,13 @@
 // What a rank knows of the block pattern.
 #include "setup/block_graph.h"
 
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "halo/lists.h"
+#include "setup/coloring.h"
+#include "setup/plan_build.h"
 #include "support.h"
 
 using namespace test;
@@ -38,6 +45,42 @@ std::vector<int> owners(Layout layout, PetscInt n)
   return owner;
 }
 
+// Boundary conditions in every second block row
+PetscErrorCode clear_rows(Mat mat, PetscInt bs)
+{
+  std::vector<PetscInt> rows;
+  PetscInt              begin, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetOwnershipRange(mat, &begin, &end));
+  for (PetscInt row = begin; row < end; ++row)
+    if (row / bs % 2 == 0) rows.push_back(row);
+  PetscCall(MatZeroRows(mat, static_cast<PetscInt>(rows.size()), rows.data(), 1.0, nullptr, nullptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Rows that are sent although no row of another rank reads or is read by them
+PetscErrorCode sent_for_nothing(Mat mat, const BlockGraph &graph, PetscInt *count)
+{
+  Coloring         coloring;
+  BuiltPlan        built;
+  HaloLists        lists;
+  std::vector<Row> order(static_cast<std::size_t>(graph.rows));
+
+  PetscFunctionBeginUser;
+  std::iota(order.begin(), order.end(), 0);
+  PetscCall(ColoringCreate(graph, "jplf", (PetscObject)mat, &coloring));
+  PetscCall(PlanBuild(graph, coloring, order, Arrangement::as_ordered, &built));
+  PetscCall(HaloListsCreate(PETSC_COMM_WORLD, built.plan, built.ghost_owner, &lists));
+  const auto interior = [&](Row row) {
+    const auto color = std::upper_bound(built.plan.color_begin.begin(), built.plan.color_begin.end(), row) - built.plan.color_begin.begin();
+    return row >= built.plan.boundary_end[static_cast<std::size_t>(color) - 1];
+  };
+  *count = std::count_if(lists.rows.begin(), lists.rows.end(), interior);
+  PetscCall(ColoringDestroy(&coloring));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 } // namespace
 
 TEST(symmetry_between_ranks_is_seen_and_that_inside_a_rank_does_not_matter)
@@ -67,5 +110,38 @@ TEST(symmetry_between_ranks_is_seen_and_that_inside_a_rank_does_not_matter)
       if (row > 20) break;
     }
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// PETSc leaves their columns in its lists.
+TEST(columns_that_cleared_rows_have_left_are_no_ghosts)
+{
+  PetscInt unused = 0;
+
+  PetscFunctionBeginUser;
+  for (const PetscInt bs : {1, 3})
+    for (const char *type : {MATAIJ, MATBAIJ}) {
+      OwnedMat    mat;
+      MatrixParts parts;
+      BlockGraph  graph;
+      PetscInt    columns = 0, useless = 0;
+      describe(std::string(type) + " bs " + std::to_string(bs));
+      PetscCall(create_mat(PETSC_COMM_WORLD, make_matrix(bs, random_pattern(60, 2, true)), Layout::uneven, type, &mat));
+      PetscCall(clear_rows(mat, bs));
+      PetscCall(MatrixPartsGet(mat, &parts));
+      PetscCall(BlockGraphCreate(mat, parts, &graph));
+      std::set<Row> edges;
+      for (const std::vector<Row> *of : {&graph.col, &graph.in_col})
+        std::copy_if(of->begin(), of->end(), std::inserter(edges, edges.end()), [&](Row column) { return column >= graph.rows; });
+      CHECK_EQ(edges.size(), graph.ghosts.size());
+      PetscCall(sent_for_nothing(mat, graph, &useless));
+      CHECK_EQ(useless, 0);
+      if (parts.offdiag) PetscCall(MatGetLocalSize(parts.offdiag, nullptr, &columns));
+      unused += columns / bs - static_cast<PetscInt>(graph.ghosts.size());
+      PetscCall(BlockGraphDestroy(&graph));
+      PetscCall(MatrixPartsDestroy(&parts));
+    }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &unused, 1, MPIU_INT, MPI_MAX, PETSC_COMM_WORLD));
+  if (world_size() > 1) CHECK_LT(0, unused); // else nothing was tested
   PetscFunctionReturn(PETSC_SUCCESS);
 }

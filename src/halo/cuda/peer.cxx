@@ -140,6 +140,7 @@ private:
     for (std::size_t color = 0; color < static_cast<std::size_t>(plan.colors); ++color) {
       begin.push_back(sending.size());
       for (Row row = plan.color_begin[color]; row < plan.boundary_end[color]; ++row) {
+        while (next != sent.end() && next->row < row) ++next;
         const auto first = next;
         while (next != sent.end() && next->row == row) ++next;
         const auto end = static_cast<std::uint32_t>(next - sent.begin());
