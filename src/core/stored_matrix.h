@@ -47,7 +47,7 @@ private:
   std::size_t                 block_size_squared_, record_size_;
   ScaleKeeper                 keeper_;
   std::vector<double>         dmap_, left_, scaled_, inverse_, work_;
-  std::vector<int>            pivot_;
+  std::vector<std::int64_t>   pivot_;
   std::vector<const double *> pointers_;
   std::vector<std::byte>      lower_, upper_, transposed_lower_, transposed_upper_;
 };

@@ -1,5 +1,6 @@
 // PCApply and its relatives: Vecs and dense Mats in, host arrays down to the solver.
 #include <algorithm>
+#include <limits>
 
 #include "pc/mcpi.h"
 #include "petscmcpi.h"
@@ -167,12 +168,20 @@ PCRichardsonConvergedReason richardson_reason(PC pc)
   return failed(pc) ? static_cast<PCRichardsonConvergedReason>(KSP_DIVERGED_PC_FAILED) : PCRICHARDSON_CONVERGED_ITS;
 }
 
+// Of max_it iterations, as many as a PetscInt can count
+PetscInt sweeps_of(PC pc, PetscInt max_it)
+{
+  const PetscInt its = Data(pc).settings.its;
+  constexpr PetscInt most = std::numeric_limits<PetscInt>::max();
+  return max_it > most / its ? most : max_it * its;
+}
+
 // Like PCSOR: relaxes Pmat, its sweeps for each of max_it iterations, and no tests of convergence.
 PetscErrorCode PCApplyRichardson_MCPI(PC pc, Vec b, Vec x, Vec, PetscReal, PetscReal, PetscReal, PetscInt max_it, PetscBool guess_zero,
                                       PetscInt *outits, PCRichardsonConvergedReason *reason)
 {
   PetscFunctionBegin;
-  PetscCall(apply_vec(pc, b, x, false, max_it * Data(pc).settings.its, !guess_zero));
+  PetscCall(apply_vec(pc, b, x, false, sweeps_of(pc, max_it), !guess_zero));
   *outits = max_it;
   *reason = richardson_reason(pc);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -190,7 +199,7 @@ PetscErrorCode PCMatApplyRichardson_MCPI(PC pc, Mat b, Mat x, Mat, PetscReal, Pe
                                          PetscInt *outits, PCRichardsonConvergedReason *reason)
 {
   PetscFunctionBegin;
-  PetscCall(apply_mat(pc, b, x, false, max_it * Data(pc).settings.its, !guess_zero));
+  PetscCall(apply_mat(pc, b, x, false, sweeps_of(pc, max_it), !guess_zero));
   *outits = max_it;
   *reason = richardson_reason(pc);
   PetscFunctionReturn(PETSC_SUCCESS);

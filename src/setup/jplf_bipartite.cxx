@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "pc/compat.h"
 #include "setup/jplf_steps.h"
@@ -6,17 +8,30 @@
 namespace mcpi::jplf {
 namespace {
 
+// Where a component of local rows stands: a row of some rank, times two, plus 1 if the component's first row is on the other side than that
+// row. By it a row's own place is that of its component, turned if it is on the other side than the component's first row.
+using Place = PetscInt64;
+
+constexpr Place row_of(Place place)
+{
+  return place / 2;
+}
+constexpr int turn_of(Place place)
+{
+  return static_cast<int>(place % 2);
+}
+
 // The connected components of the local rows among themselves, two-colored from their first row. False if one has an odd cycle
-bool two_color_locally(const Graph &graph, std::vector<int> &component, Colors &side, std::vector<PetscInt64> &first_row)
+bool two_color_locally(const Graph &graph, std::vector<int> &component, Colors &side, std::vector<Place> &place)
 {
   std::vector<int> stack;
   component.assign(static_cast<std::size_t>(graph.nlocal), -1);
   side.assign(static_cast<std::size_t>(graph.nlocal), uncolored);
   for (int start = 0; start < graph.nlocal; ++start) {
     if (component[start] >= 0) continue;
-    component[start] = static_cast<int>(first_row.size());
+    component[start] = static_cast<int>(place.size());
     side[start]      = 0;
-    first_row.push_back(graph.row[start]);
+    place.push_back(2 * static_cast<Place>(graph.row[start]));
     stack.push_back(start);
     while (!stack.empty()) {
       const int v = stack.back();
@@ -38,45 +53,129 @@ bool two_color_locally(const Graph &graph, std::vector<int> &component, Colors &
 
 enum Progress : int { settled, moving, odd_cycle };
 
+class Sides {
+public:
+  explicit Sides(const Graph &graph) : graph_(graph) {}
+
+  PetscErrorCode find(Colors &color, Progress *progress)
+  {
+    PetscFunctionBegin;
+    progress_ = two_color_locally(graph_, component_, side_, place_) ? (graph_.ranks > 1 ? moving : settled) : odd_cycle;
+    at_.resize(static_cast<std::size_t>(graph_.size()));
+    PetscCall(agree());
+    while (progress_ == moving) {
+      progress_ = settled;
+      PetscCall(step());
+      PetscCall(agree());
+    }
+    *progress = progress_;
+    if (progress_ == odd_cycle) PetscFunctionReturn(PETSC_SUCCESS);
+    color.resize(at_.size());
+    stand();
+    PetscCall(update_ghosts(graph_, MPIU_INT64, at_.data()));
+    std::transform(at_.begin(), at_.end(), color.begin(), turn_of);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+private:
+  static constexpr Place kNowhere = std::numeric_limits<Place>::max();
+
+  // Places of all local rows
+  void stand()
+  {
+    for (int v = 0; v < graph_.nlocal; ++v) at_[v] = place_[component_[v]] ^ side_[v];
+  }
+
+  // A component may as well stand there, as far as two sides are possible.
+  void offer(int c, Place place)
+  {
+    if (row_of(place) < row_of(place_[c])) {
+      place_[c] = place;
+      progress_ = std::max(progress_, moving);
+    } else if (row_of(place) == row_of(place_[c]) && place != place_[c]) {
+      progress_ = odd_cycle;
+    }
+  }
+
+  // Components take the place of their row, then the best of their neighbors', and offer it to their row: in a few more steps than the
+  // logarithm of the number of rows all stand at the smallest row that is connected to them (Zhang, Azad, Hu: FastSV, 2020).
+  PetscErrorCode step()
+  {
+    std::vector<Place>    found(place_.size()), hook(place_.size(), kNowhere), hooked(static_cast<std::size_t>(graph_.nlocal), kNowhere);
+    std::vector<PetscInt> leaf, remote;
+    const PetscInt        first = graph_.nlocal > 0 ? graph_.row[0] : 0;
+    PetscLayout           layout;
+    PetscSF               sf;
+
+    PetscFunctionBegin;
+    const auto local = [&](Place place) { return row_of(place) >= first && row_of(place) < first + graph_.nlocal; };
+    stand();
+    for (std::size_t c = 0; c < place_.size(); ++c) {
+      if (local(place_[c])) {
+        found[c] = at_[static_cast<std::size_t>(row_of(place_[c]) - first)];
+      } else {
+        leaf.push_back(static_cast<PetscInt>(c));
+        remote.push_back(static_cast<PetscInt>(row_of(place_[c])));
+      }
+    }
+    PetscCall(PetscLayoutCreateFromSizes(graph_.comm, graph_.nlocal, PETSC_DETERMINE, 1, &layout));
+    PetscCall(PetscSFCreate(graph_.comm, &sf));
+    PetscCall(PetscSFSetGraphLayout(sf, layout, static_cast<PetscInt>(leaf.size()), leaf.data(), PETSC_COPY_VALUES, remote.data()));
+    PetscCall(PetscLayoutDestroy(&layout));
+    PetscCall(PetscSFBcastBegin(sf, MPIU_INT64, at_.data(), found.data(), MPI_REPLACE));
+    PetscCall(PetscSFBcastEnd(sf, MPIU_INT64, at_.data(), found.data(), MPI_REPLACE));
+    const std::vector<Place> before = place_;
+    for (std::size_t c = 0; c < place_.size(); ++c) offer(static_cast<int>(c), found[c] ^ turn_of(before[c]));
+    stand();
+    PetscCall(update_ghosts(graph_, MPIU_INT64, at_.data()));
+    for (int g = graph_.nlocal; g < graph_.size(); ++g)
+      for (const int v : graph_.neighbors(g)) offer(component_[v], at_[g] ^ 1 ^ side_[v]);
+    for (std::size_t c = 0; c < place_.size(); ++c) {
+      if (row_of(place_[c]) == row_of(before[c])) continue;
+      hook[c] = place_[c] ^ turn_of(before[c]);
+      if (local(before[c])) offer_to_row(static_cast<int>(row_of(before[c]) - first), hook[c]);
+    }
+    PetscCall(PetscSFReduceBegin(sf, MPIU_INT64, hook.data(), hooked.data(), MPI_MIN));
+    PetscCall(PetscSFReduceEnd(sf, MPIU_INT64, hook.data(), hooked.data(), MPI_MIN));
+    PetscCall(PetscSFDestroy(&sf));
+    for (int v = 0; v < graph_.nlocal; ++v)
+      if (hooked[v] != kNowhere) offer_to_row(v, hooked[v]);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  void offer_to_row(int v, Place place) { offer(component_[v], place ^ side_[v]); }
+
+  PetscErrorCode agree()
+  {
+    int progress = progress_;
+
+    PetscFunctionBegin;
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &progress, 1, MPI_INT, MPI_MAX, graph_.comm));
+    progress_ = static_cast<Progress>(progress);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  const Graph       &graph_;
+  std::vector<int>   component_; // of each local row
+  Colors             side_;      // within its component
+  std::vector<Place> place_;     // of each component
+  std::vector<Place> at_;        // of each vertex
+  Progress           progress_ = moving;
+};
+
 } // namespace
 
-// Each local component takes over the smallest row, and the side that follows from it, of the components of other ranks it touches, until
-// nothing moves: all vertices then hold the smallest row of their global component and on which side of it they are.
 PetscErrorCode color_bipartite(const Graph &graph, Colors &color, int *colors)
 {
-  std::vector<int>        component;
-  Colors                  side;
-  std::vector<PetscInt64> root;
-  std::vector<PetscInt64> label(static_cast<std::size_t>(graph.size())); // 2 * root + side
-  int                     progress = two_color_locally(graph, component, side, root) ? moving : odd_cycle;
+  Sides    sides(graph);
+  Colors   found;
+  Progress progress = odd_cycle;
 
   PetscFunctionBegin;
   *colors = 0;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &progress, 1, MPI_INT, MPI_MAX, graph.comm));
-  std::vector<int> flip(root.size(), 0);
-  while (progress == moving) {
-    for (int v = 0; v < graph.nlocal; ++v) label[v] = 2 * root[component[v]] + (side[v] ^ flip[component[v]]);
-    PetscCall(update_ghosts(graph, MPIU_INT64, label.data()));
-    progress = settled;
-    for (int g = graph.nlocal; g < graph.size(); ++g) {
-      for (const int v : graph.neighbors(g)) {
-        const int        c    = component[v];
-        const int        mine = 1 - static_cast<int>(label[g] % 2); // the side v must be on
-        const PetscInt64 from = label[g] / 2;
-        if (from < root[c]) {
-          root[c]  = from;
-          flip[c]  = side[v] ^ mine;
-          progress = std::max<int>(progress, moving);
-        } else if (from == root[c] && (side[v] ^ flip[c]) != mine) {
-          progress = odd_cycle;
-        }
-      }
-    }
-    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &progress, 1, MPI_INT, MPI_MAX, graph.comm));
-  }
+  PetscCall(sides.find(found, &progress));
   if (progress == odd_cycle) PetscFunctionReturn(PETSC_SUCCESS);
-  color.resize(label.size());
-  std::transform(label.begin(), label.end(), color.begin(), [](PetscInt64 l) { return static_cast<int>(l % 2); });
+  color   = std::move(found);
   *colors = graph.global_entries > 0 ? 2 : 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -223,6 +223,11 @@ PetscErrorCode run_all(int *failures)
   PetscCall(check_against_one_rank({.kind = "tet", .permute = true}, 4, failures));
   PetscCall(check_against_one_rank({.kind = "mix", .n = 16, .permute = true}, 8, failures));
   PetscCall(check_against_one_rank({.kind = "star", .permute = true}, 2, failures));
+  for (const char *kind : {"chain", "ring"}) { // two colors, known only once all ranks have seen each other's rows, many steps away
+    PetscCall(check_against_one_rank({.kind = kind, .n = 100}, 2, failures));
+    PetscCall(check_against_one_rank({.kind = kind, .n = 100, .permute = true}, 2, failures));
+  }
+  PetscCall(check_against_one_rank({.kind = "ring", .n = 101, .permute = true}, 3, failures));
   PetscCall(check_against_one_rank({.kind = "box"}, 8, failures));
   PetscCall(check_against_one_rank({.kind = "random"}, 5, failures));
   PetscCall(check_against_one_rank({.kind = "arrow"}, 3, failures));

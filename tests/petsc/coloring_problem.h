@@ -118,11 +118,13 @@ public:
         for (PetscInt j = 0; j < rows_; ++j) cols.push_back(j);
       else if (row > 0)
         cols.push_back(row - 1);
+    } else if (case_.kind == "chain" || case_.kind == "ring") {
+      const PetscInt cell = cell_of(row);
+      for (const PetscInt other : {cell - 1, cell + 1})
+        if (case_.kind == "ring" || (other >= 0 && other < rows_)) cols.push_back(row_of((other + rows_) % rows_));
     } else {
-      const auto cell =
-          static_cast<PetscInt>(case_.permute ? permutation_.inverse(static_cast<std::uint64_t>(row)) : static_cast<std::uint64_t>(row));
-      append_neighbors(cell, offsets_, 1.0, cols);
-      append_neighbors(cell, extra_, probability_, cols);
+      append_neighbors(cell_of(row), offsets_, 1.0, cols);
+      append_neighbors(cell_of(row), extra_, probability_, cols);
     }
     std::sort(cols.begin(), cols.end());
     cols.erase(std::unique(cols.begin(), cols.end()), cols.end());
@@ -130,6 +132,15 @@ public:
   }
 
 private:
+  PetscInt cell_of(PetscInt row) const
+  {
+    return case_.permute ? static_cast<PetscInt>(permutation_.inverse(static_cast<std::uint64_t>(row))) : row;
+  }
+  PetscInt row_of(PetscInt cell) const
+  {
+    return case_.permute ? static_cast<PetscInt>(permutation_.forward(static_cast<std::uint64_t>(cell))) : cell;
+  }
+
   // Mean number of neighbors if all pairs at these offsets are neighbors
   double pairs(const std::vector<Offset> &offsets) const
   {
@@ -152,7 +163,7 @@ private:
         const PetscInt      other = (Z * n + Y) * n + X;
         const std::uint64_t draw  = mix(mix(static_cast<std::uint64_t>(sign > 0 ? cell : other) + 1) + k); // by the first cell of the pair
         if (static_cast<double>(draw >> 11) * 0x1p-53 >= probability) continue;
-        cols.push_back(case_.permute ? static_cast<PetscInt>(permutation_.forward(static_cast<std::uint64_t>(other))) : other);
+        cols.push_back(row_of(other));
       }
     }
   }

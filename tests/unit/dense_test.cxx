@@ -17,10 +17,10 @@ const int kSizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 32, 33, 64, 65, 100};
 Inversion inverted(int bs, const Vector &block, Vector &inverse)
 {
   inverse.assign(block.size(), kNaN);
-  Vector           work(3 * static_cast<std::size_t>(bs), kNaN);
-  std::vector<int> pivot(bs, -1);
-  const Vector     before  = block;
-  const Inversion  outcome = invert(bs, block.data(), inverse.data(), work.data(), pivot.data());
+  Vector                    work(3 * static_cast<std::size_t>(bs), kNaN);
+  std::vector<std::int64_t> pivot(bs, -1);
+  const Vector              before  = block;
+  const Inversion           outcome = invert(bs, block.data(), inverse.data(), work.data(), pivot.data());
   EXPECT_TRUE(same_bits(block, before)) << "the block itself was changed";
   return outcome;
 }
