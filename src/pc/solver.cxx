@@ -167,7 +167,11 @@ PetscErrorCode Solver::numeric(const MatrixParts &parts)
   PetscFunctionBegin;
   transposed_current_ = false;
   if (on_device()) PetscCall(UserStream(&stream));
-  PetscCall(values_->open(parts, stream));
+  const PetscErrorCode opened = values_->open(parts, stream); // a device may have no memory for PETSc's own copy of them
+  PetscMPIInt          closed = opened != PETSC_SUCCESS;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &closed, 1, MPI_INT, MPI_MAX, graph_.comm));
+  PetscCall(opened);
+  PetscCheck(!closed, PETSC_COMM_SELF, PETSC_ERR_LIB, "PCMCPI: another rank cannot read the values of its matrix");
   const int error = backend_->refresh(*values_, reduce, status);
   PetscCall(values_->close());
   PetscCallMPI(error);

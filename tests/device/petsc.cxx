@@ -184,6 +184,38 @@ TEST(new_values_are_seen)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// As many nonzeros as before, elsewhere
+TEST(a_matrix_preallocated_again_is_set_up_again)
+{
+  constexpr PetscInt bs = 3, n = 40;
+
+  PetscFunctionBeginUser;
+  for (const char *type : {MATBAIJ, MATAIJCUSPARSE}) {
+    OwnedMat       mat;
+    Preconditioner device;
+    bool           used = false;
+    for (const PetscInt distance : {1, 7, 2}) {
+      const std::vector<PetscInt> two(n, 2);
+      Pattern                     pattern(n);
+      Preconditioner              host;
+      for (PetscInt i = 0; i < n; ++i) pattern[i] = {(i + distance) % n};
+      const BlockMatrix matrix = make_matrix(bs, pattern);
+      describe(std::string(type) + " distance " + std::to_string(distance));
+      if (used) {
+        PetscCall(MatXAIJSetPreallocation(mat, bs, two.data(), two.data(), nullptr, nullptr));
+        PetscCall(set_values(matrix, mat));
+      } else {
+        PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, type, &mat));
+        PetscCall(create_pc(mat, "-pc_mcpi_its 2 -pc_mcpi_offdiag_precision fp64" + backend(), &device));
+      }
+      used = true;
+      PetscCall(create_pc(mat, "-pc_mcpi_its 2 -pc_mcpi_offdiag_precision fp64 -pc_mcpi_backend host", &host));
+      PetscCall(compare(device, host, matrix.rows(), 1e-11));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 TEST(bad_values_fail_on_all_ranks_and_are_forgotten)
 {
   PetscFunctionBeginUser;

@@ -27,4 +27,4 @@ endfunction()
 cmake_language(DEFER CALL mcpi_no_leak_check refusals)
 
 # Programs that also run with the Kokkos backend (one rank: with two threads), and their ranks
-set(kokkos_PROGRAMS rank_equality:1 rank_equality:3 failure:1 failure:3 low_precision:1 low_precision:3 matrix_types:1 matrix_types:2 life_cycle:1 life_cycle:3 applications:1 applications:2 nested:2 reinitialize:2)
+set(kokkos_PROGRAMS rank_equality:1 rank_equality:3 failure:1 failure:3 low_precision:1 low_precision:3 matrix_types:1 matrix_types:2 life_cycle:1 life_cycle:3 new_pattern:3 applications:1 applications:2 nested:2 reinitialize:2)
