@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "core/plan.h"
@@ -44,13 +45,14 @@ public:
   virtual PieceStructure structure(int /*piece*/) const { return {}; } // of arrays()
 };
 
-// backend: nothing is wrong with the values, but with the device that was to convert them; see Backend::problem().
+// backend: nothing is wrong with the values, but with reading or converting them.
 enum class Defect : int { none, unrepresentable, nonfinite_offdiagonal, nonfinite_diagonal, singular, backend };
 
 // The first (smallest local block row) bad row of this rank.
 struct NumericStatus {
-  Defect defect = Defect::none;
-  Row    row    = -1;
+  Defect      defect = Defect::none;
+  Row         row    = -1;
+  std::string problem = {}; // what Defect::backend was
 };
 
 struct NumericConfig {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <limits>
 
 namespace mcpi {
@@ -37,7 +38,12 @@ int ScaleKeeper::refresh(const std::function<void(Pass)> &convert, const MaxRedu
   const auto pass = [&](Pass kind) {
     status = NumericStatus();
     std::fill(maxima_.begin(), maxima_.end(), 0.0);
-    convert(kind);
+    try {
+      convert(kind);
+    } catch (const std::exception &e) { // the other ranks wait in the reduction
+      status = {Defect::backend, 0, e.what()};
+      std::fill(maxima_.begin(), maxima_.end(), std::numeric_limits<double>::infinity());
+    }
   };
   const bool scaled = config_.scaling != PC_MCPI_SCALING_NONE, first = scaled && !have_scales_;
   pass(first ? Pass::maxima_only : Pass::store);

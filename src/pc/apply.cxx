@@ -1,6 +1,5 @@
 // PCApply and its relatives: Vecs and dense Mats in, host arrays down to the solver.
 #include <algorithm>
-#include <limits>
 
 #include "pc/mcpi.h"
 #include "petscmcpi.h"
@@ -168,12 +167,11 @@ PCRichardsonConvergedReason richardson_reason(PC pc)
   return failed(pc) ? static_cast<PCRichardsonConvergedReason>(KSP_DIVERGED_PC_FAILED) : PCRICHARDSON_CONVERGED_ITS;
 }
 
-// Of max_it iterations, as many as a PetscInt can count
+// Of max_it iterations, as far as they are counted
 PetscInt sweeps_of(PC pc, PetscInt max_it)
 {
   const PetscInt its = Data(pc).settings.its;
-  constexpr PetscInt most = std::numeric_limits<PetscInt>::max();
-  return max_it > most / its ? most : max_it * its;
+  return max_it > kMostSweeps / its ? kMostSweeps : max_it * its;
 }
 
 // Like PCSOR: relaxes Pmat, its sweeps for each of max_it iterations, and no tests of convergence.

@@ -4,9 +4,10 @@
 #include <petsc/private/pcimpl.h>
 
 #include "pc/compat.h"
+#include "pc/solver.h"
 
 /*@
-   PCMCPISetIts - Sets the sweeps of one application, at least 1
+   PCMCPISetIts - Sets the sweeps of one application, from 1 to 2^29
 
    Logically Collective
 
@@ -15,7 +16,7 @@
 -  its - the value
 
    Options Database Key:
-.  -pc_mcpi_its <1> - sweeps of one application, at least 1
+.  -pc_mcpi_its <1> - sweeps of one application, from 1 to 2^29
 
    Level: beginner
 
@@ -29,8 +30,8 @@ PetscErrorCode PCMCPISetIts(PC pc, PetscInt its)
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscValidLogicalCollectiveInt(pc, its, 2);
-  PetscCheck(its >= 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_its must be at least 1, not %" PetscInt_FMT,
-             its);
+  PetscCheck(its >= 1 && its <= mcpi::kMostSweeps, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "-pc_mcpi_its must be from 1 to %" PetscInt_FMT ", not %" PetscInt_FMT, mcpi::kMostSweeps, its);
   PetscTryMethod(pc, "PCMCPISetIts_C", (PC, PetscInt), (pc, its));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -184,7 +184,7 @@ PetscErrorCode Solver::numeric(const MatrixParts &parts)
     first = static_cast<PetscInt64>(graph_.row_start + status.row) * kDigit + static_cast<int>(status.defect);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPIU_INT64, MPI_MIN, graph_.comm));
   PetscCheck(first != kDevice, graph_.comm, PETSC_ERR_LIB, "PCMCPI: %s",
-             backend_->problem().empty() ? "the device of another rank failed in the numeric set-up" : backend_->problem().c_str());
+             status.problem.empty() ? "the numeric set-up failed on another rank" : status.problem.c_str());
   if (first != kNone) failure_ = {static_cast<Defect>(first % kDigit), static_cast<PetscInt>(first / kDigit)};
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -18,6 +18,8 @@
 
 namespace mcpi {
 
+constexpr PetscInt kMostSweeps = 1 << 29; // in one application: passes are counted in int
+
 struct Settings {
   PetscInt              its          = 1;
   PetscReal             omega        = 1.0;

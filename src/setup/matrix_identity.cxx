@@ -79,7 +79,7 @@ PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixParts &parts, MatrixIdenti
       identity->nonzeros += info.nz_used;
       if (parts.blocked)
         PetscCall(add_columns(piece, &identity->columns));
-      else
+      else if (info.nz_used > 0) // MatShift() marks an empty piece every time
         PetscCall(marks_of(piece, piece == parts.diag ? &identity->diag : &identity->offdiag));
     }
   if (parts.blocked && parts.offdiag) {

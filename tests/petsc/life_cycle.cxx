@@ -143,6 +143,29 @@ TEST(new_values_take_a_numeric_set_up_alone)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// PETSc prepares the empty pieces of a rank without rows anew each time.
+TEST(shifted_matrix_takes_a_numeric_set_up_alone)
+{
+  PetscFunctionBeginUser;
+  PetscCall(start_counting());
+  for (const MatType type : {MATBAIJ, MATAIJ})
+    for (const Layout layout : {Layout::even, Layout::empty_ranks}) {
+      OwnedMat       mat;
+      Preconditioner pc;
+      describe(std::string(type) + " " + name_of(layout));
+      PetscCall(create_mat(PETSC_COMM_WORLD, matrix_of(1), layout, type, &mat));
+      PetscCall(create_pc(mat, options, &pc));
+      PetscCall(PCSetUp(pc));
+      CHECK_SET_UPS(1, 1);
+      for (int step = 0; step < 3; ++step) {
+        PetscCall(MatShift(mat, 0.5));
+        PetscCall(check_like_new(pc, mat, options));
+        CHECK_SET_UPS(0, 1);
+      }
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 TEST(numeric_set_up_allocates_nothing_that_grows_with_the_matrix)
 {
   PetscFunctionBeginUser;

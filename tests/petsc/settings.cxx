@@ -217,7 +217,7 @@ TEST(setters_refuse_bad_values_and_name_the_option)
     CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_omega", PCMCPISetOmega(pc, value));
   PetscCall(PCMCPIGetOmega(pc, &omega));
   CHECK_EQ(omega, 0.5);
-  for (const PetscInt value : {0, -3}) CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_its", PCMCPISetIts(pc, value));
+  for (const PetscInt value : {0, -3, (1 << 29) + 1}) CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_its", PCMCPISetIts(pc, value));
   CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_restart", PCMCPISetRestart(pc, -1));
   CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_vector_precision", PCMCPISetVectorPrecision(pc, PC_MCPI_PRECISION_FP16));
   PetscCall(check_enumeration_refused(pc, PCMCPISetSweep, "-pc_mcpi_sweep"));

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "support.h"
 
@@ -44,6 +46,26 @@ TEST(ScaleKeeper, ReadsTwiceAtFirstAndThenOnce)
   EXPECT_EQ(passes(keeper, times(3.0, kMaxima)), 1);
   EXPECT_EQ(passes(keeper, times(1000.0, kMaxima)), 1);
   EXPECT_EQ(keeper.scales().right, first.right);
+}
+
+// Whose other ranks reduce once, too, and are told by what comes out of it.
+TEST(ScaleKeeper, KeepsStepWithOtherRanksWhenValuesCannotBeRead)
+{
+  ScaleKeeper   keeper(kInt4, 2);
+  NumericStatus status;
+  int           reductions = 0;
+  double        largest    = 0.0;
+  const auto    reduce     = [&](double *values, int count) {
+    ++reductions;
+    largest = *std::max_element(values, values + count);
+    return 0;
+  };
+  EXPECT_EQ(keeper.refresh([](ScaleKeeper::Pass) { throw std::runtime_error("unreadable"); }, reduce, status), 0);
+  EXPECT_EQ(reductions, 1);
+  EXPECT_TRUE(std::isinf(largest));
+  EXPECT_EQ(status.defect, Defect::backend);
+  EXPECT_EQ(status.problem, "unreadable");
+  EXPECT_EQ(passes(keeper, kMaxima), 2); // as if nothing had been
 }
 
 TEST(ScaleKeeper, StoresAgainWhatOutgrowsALimitedStorage)

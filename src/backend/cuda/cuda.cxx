@@ -27,8 +27,7 @@ public:
 
   int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status) override
   {
-    problem_.clear();
-    if (const int error = setup_.refresh(source, reduce, status, problem_, stream_)) return error;
+    if (const int error = setup_.refresh(source, reduce, status, stream_)) return error;
     // launches hold alpha, and the exponents' base, which follows the largest number
     if (alpha_ != setup_.scales().alpha || largest_ != setup_.largest()) graphs_.clear();
     alpha_   = setup_.scales().alpha;
@@ -251,7 +250,6 @@ public:
            staging_.bytes();
   }
   const Scales &scales() const override { return setup_.scales(); }
-  std::string   problem() const override { return problem_; }
 
 private:
   static std::vector<Row> inverse(const std::vector<Row> &permutation)
@@ -402,7 +400,6 @@ private:
   bool                       loading_[2] = {};    // the right-hand side, since the last relaxation, by lane
   const GhostWords          *words_      = nullptr;
   double                     alpha_ = 0.0, largest_ = 0.0;
-  std::string                problem_;
   RecordedRuns               graphs_;
 };
 

@@ -70,17 +70,15 @@ void NumericSetup::prepare(BlockRows &source)
   for (int p = 0; p < 2; ++p) place_[p].upload(place[p]);
 }
 
-int NumericSetup::refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status, std::string &problem, cudaStream_t stream)
+int NumericSetup::refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status, cudaStream_t stream)
 {
   const auto pass = [&](ScaleKeeper::Pass kind) {
     try {
       prepare(source);
       convert(source, kind == ScaleKeeper::Pass::store, status, stream);
-    } catch (const std::exception &e) { // the other ranks wait in the reduction
-      problem = e.what();
+    } catch (...) {
       feed_.reset(); // it may be half prepared
-      status = {Defect::backend, 0};
-      keeper_.maxima().assign(square_, std::numeric_limits<double>::infinity());
+      throw;
     }
   };
   return keeper_.refresh(pass, reduce, status);

@@ -16,8 +16,8 @@ public:
   // row_of: the plan's, plan_row: its inverse, on the device
   NumericSetup(const BackendConfig &config, Operator &target, const Row *row_of, const Row *plan_row);
 
-  // See StoredMatrix::refresh(). If the device fails, problem says why.
-  int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status, std::string &problem, cudaStream_t stream);
+  // See StoredMatrix::refresh().
+  int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status, cudaStream_t stream);
 
   const NumericConfig &config() const { return config_; }
   const Scales        &scales() const { return keeper_.scales(); }

@@ -21,9 +21,8 @@ public:
 
   int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status) override
   {
-    problem_.clear();
     const double alpha = setup_.scales().alpha;
-    const int    error = setup_.refresh(space_, source, reduce, status, problem_);
+    const int    error = setup_.refresh(space_, source, reduce, status);
     if (setup_.scales().alpha != alpha) runs_.clear(); // their kernels hold it; everything else is where it was
     return error;
   }
@@ -173,7 +172,6 @@ public:
     round(application, begin, end);
   }
 
-  std::string   problem() const override { return problem_; }
   const Scales &scales() const override { return setup_.scales(); }
   std::size_t   memory_bytes() const override
   {
@@ -280,7 +278,6 @@ private:
   Array<Space, std::byte>                 received_;
   typename Traits::Runs                   runs_;
   int                                     room_ = 0;
-  std::string                             problem_;
 };
 
 template <class Space, class Style> std::unique_ptr<Backend> make_backend(const ColorPlan &plan, const BackendConfig &config)

@@ -22,19 +22,11 @@ public:
     bad_.resize(space, 1);
   }
 
-  // Collective through reduce. A device that fails keeps step with the other ranks and says so in status and problem.
-  int refresh(const Space &space, BlockRows &source, const MaxReduce &reduce, NumericStatus &status, std::string &problem)
+  // Collective through reduce
+  int refresh(const Space &space, BlockRows &source, const MaxReduce &reduce, NumericStatus &status)
   {
-    const auto pass = [&](ScaleKeeper::Pass kind) {
-      try {
-        convert(space, source, kind == ScaleKeeper::Pass::store, status);
-      } catch (const std::exception &e) { // the other ranks wait in the reduction
-        problem = e.what();
-        status  = {Defect::backend, 0};
-        keeper_.maxima().assign(square_, std::numeric_limits<double>::infinity());
-      }
-    };
-    return keeper_.refresh(pass, reduce, status);
+    return keeper_.refresh([&](ScaleKeeper::Pass kind) { convert(space, source, kind == ScaleKeeper::Pass::store, status); }, reduce,
+                           status);
   }
 
   const Scales &scales() const { return keeper_.scales(); }
