@@ -109,7 +109,7 @@ public:
   // Does what record does, which launches all its exchanges if it has any: by calling it, or by replaying what an earlier call with this key launched.
   virtual int replay(const RunKey &, const std::function<int()> &record) { return record(); }
 
-  virtual std::size_t   memory_bytes() const = 0;      // where the sweeps run
+  virtual std::size_t   memory_bytes() const = 0; // where the sweeps run
   virtual const Scales &scales() const       = 0;
 };
 

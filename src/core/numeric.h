@@ -50,8 +50,8 @@ enum class Defect : int { none, unrepresentable, nonfinite_offdiagonal, nonfinit
 
 // The first (smallest local block row) bad row of this rank.
 struct NumericStatus {
-  Defect      defect = Defect::none;
-  Row         row    = -1;
+  Defect      defect  = Defect::none;
+  Row         row     = -1;
   std::string problem = {}; // what Defect::backend was
 };
 

@@ -49,7 +49,10 @@ int ScaleKeeper::refresh(const std::function<void(Pass)> &convert, const MaxRedu
   pass(first ? Pass::maxima_only : Pass::store);
   if (!scaled) return 0;
   if (const int error = reduce_maxima(reduce, status)) return error;
-  if (!finite(global_maxima_)) return 0; // some rank reports the bad row
+  if (!finite(global_maxima_)) { // some rank reports the bad row, and not what had merely outgrown the scales
+    if (!first && status.defect == Defect::unrepresentable) pass(Pass::maxima_only);
+    return 0;
+  }
   compute_scales(config_.form, config_.scaling, config_.storage, bs_, global_maxima_, candidate_);
   const bool other = scales_.left != candidate_.left || scales_.right != candidate_.right;
   // one factor for all fills fp16's range to the end: no slack

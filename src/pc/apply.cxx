@@ -12,8 +12,8 @@ constexpr PetscInt kMaxRightHandSides = 8; // at once: what the caches hold besi
 PetscErrorCode require_ready(PC pc)
 {
   PetscFunctionBegin;
-  PetscCheck(Data(pc).solver.ready(), PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
-             "PCMCPI: the last set-up did not finish. Call PCSetUp() again");
+  PetscCheck(Data(pc).solver.usable(), PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
+             "PCMCPI: the last set-up did not finish, or Kokkos has ended since. Call PCSetUp() again, and Kokkos::finalize() later");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -71,6 +71,7 @@ public:
 
   ConstColumns   b() const { return {in_, 0, b_device_}; }
   MutableColumns x() const { return {out_, 0, x_device_}; }
+  bool           on_device() const { return b_device_ || x_device_; }
   bool           mixed() const { return b_device_ != x_device_; }
 
 private:
@@ -92,9 +93,13 @@ PetscErrorCode apply_vec(PC pc, Vec b, Vec x, bool transposed, PetscInt total, b
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(arrays.get(b, x, nonzero_guess, mcpi.solver.on_device()));
-  if (arrays.mixed() && (nonzero_guess || mcpi.settings.restart > 0)) { // residuals are formed in one kind of memory
-    PetscCall(arrays.restore(b, x));
-    PetscCall(arrays.get(b, x, nonzero_guess, false));
+  if (arrays.on_device() && (nonzero_guess || mcpi.settings.restart > 0)) { // residuals are formed in one kind of memory
+    ArrayKind kind;
+    PetscCall(DeviceArrayKind(pc->pmat, &kind));
+    if (arrays.mixed() || kind == ArrayKind::host) {
+      PetscCall(arrays.restore(b, x));
+      PetscCall(arrays.get(b, x, nonzero_guess, false));
+    }
   }
   PetscCall(Guarded([&]() -> PetscErrorCode {
     return mcpi.solver.apply(pc->pmat, mcpi.settings, transposed, 1, arrays.b(), arrays.x(), total, nonzero_guess);

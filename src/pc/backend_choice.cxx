@@ -1,6 +1,7 @@
 #include "pc/backend_choice.h"
 
 #include <exception>
+#include <utility>
 
 #include "pc/compat.h"
 
@@ -22,12 +23,12 @@ namespace {
 // Does anything of this solve live on a CUDA device?
 PetscErrorCode device_in_use(Mat pmat, bool *in_use)
 {
-  PetscBool on_device = PETSC_FALSE;
+  PetscBool on_device = PETSC_FALSE, vectors;
 
   PetscFunctionBegin;
   PetscCall(PetscObjectTypeCompareAny((PetscObject)pmat, &on_device, MATSEQAIJCUSPARSE, MATMPIAIJCUSPARSE, ""));
-  PetscCall(HasCudaVectors(pmat, in_use));
-  *in_use = *in_use || on_device;
+  PetscCall(HasCudaVectors(pmat, &vectors));
+  *in_use = vectors || on_device;
 #if defined(PETSC_HAVE_CUDA)
   *in_use = *in_use || PetscDeviceInitialized(PETSC_DEVICE_CUDA);
 #endif
@@ -88,10 +89,12 @@ PetscErrorCode start_kokkos(MPI_Comm comm, std::string *why)
   if (why->empty()) PetscCall(PetscKokkosInitializeCheck());
 #else
   static bool registered = false;
+  bool        chosen     = false;
 #if defined(PETSC_HAVE_CUDA)
-  if (kokkos::is_cuda()) PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA)); // which chooses the device
+  chosen                 = kokkos::is_cuda();
+  if (chosen) PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA)); // which chooses the device
 #endif
-  *why = kokkos::start();
+  *why = kokkos::start(chosen);
   if (why->empty() && !registered) {
     int keyval;
     PetscCallMPI(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finish_kokkos, &keyval, nullptr));
@@ -196,6 +199,19 @@ PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorP
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+void ReleaseWithKokkos(const void *owner, std::function<void()> release)
+{
+#if defined(MCPI_HAVE_KOKKOS)
+  if (release)
+    kokkos::release_at_end(owner, std::move(release));
+  else
+    kokkos::forget(owner);
+#else
+  (void)owner;
+  (void)release;
+#endif
+}
+
 PetscErrorCode RunAgreed(MPI_Comm comm, const std::function<void()> &work, std::string *problem)
 {
   PetscMPIInt failed = 0;
@@ -223,15 +239,23 @@ PetscErrorCode RunTogether(MPI_Comm comm, const std::function<void()> &work)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HasCudaVectors(Mat mat, bool *cuda)
+PetscErrorCode HasCudaVectors(Mat mat, PetscBool *cuda)
 {
-  VecType   type;
-  PetscBool match;
+  VecType type;
 
   PetscFunctionBegin;
   PetscCall(MatGetVecType(mat, &type));
-  PetscCall(PetscStrInList(type, VECSEQCUDA ":" VECMPICUDA ":" VECCUDA, ':', &match));
-  *cuda = match;
+  PetscCall(PetscStrInList(type, VECSEQCUDA ":" VECMPICUDA ":" VECCUDA, ':', cuda));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HasKokkosVectors(Mat mat, PetscBool *kokkos)
+{
+  VecType type;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetVecType(mat, &type));
+  PetscCall(PetscStrInList(type, VECSEQKOKKOS ":" VECMPIKOKKOS ":" VECKOKKOS, ':', kokkos));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

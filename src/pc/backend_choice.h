@@ -26,13 +26,17 @@ PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *
 PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorPlan &plan, const BackendConfig &config,
                              std::unique_ptr<Backend> *backend);
 
+// Where a program ends Kokkos before PETSc, what a backend holds of it must go first: release is called then. An empty one takes it back.
+void ReleaseWithKokkos(const void *owner, std::function<void()> release);
+
 // Collective. Work that may fail on one rank only (memory, a device): then it is an error on all of them.
 PetscErrorCode RunTogether(MPI_Comm comm, const std::function<void()> &work);
 // The same, but what went wrong comes back on all ranks; empty if nothing did
 PetscErrorCode RunAgreed(MPI_Comm comm, const std::function<void()> &work, std::string *problem);
 
-// Whether a matrix's own vectors, and so its products, are on a CUDA device
-PetscErrorCode HasCudaVectors(Mat mat, bool *cuda);
+// Whether a matrix's own vectors, and so its products, are on a CUDA device, and whether they are those of Kokkos
+PetscErrorCode HasCudaVectors(Mat mat, PetscBool *cuda);
+PetscErrorCode HasKokkosVectors(Mat mat, PetscBool *kokkos);
 
 // The stream on which PETSc's objects on a device work now, as Application::stream; null without a device
 PetscErrorCode UserStream(void **stream);

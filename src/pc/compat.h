@@ -23,6 +23,10 @@ using CompatOptionItems = PetscOptionItems *;
 using CompatOptionItems = PetscOptionItems;
 #endif
 
+#if PETSC_VERSION_GE(3, 23, 0) && defined(PETSC_HAVE_KOKKOS_KERNELS)
+#define COMPAT_HAVE_VECKOKKOSPLACEARRAY 1
+#endif
+
 #if PETSC_VERSION_GE(3, 24, 0)
 #define COMPAT_HAVE_MATAPPLY_VARIANTS 1
 #endif

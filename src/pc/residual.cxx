@@ -7,49 +7,72 @@ namespace mcpi {
 namespace {
 
 // While it lives, the Vec is the array.
-PetscErrorCode place(Vec vec, const double *array, bool device)
+PetscErrorCode place(Vec vec, const double *array, ArrayKind kind)
 {
   PetscFunctionBegin;
+  switch (kind) {
 #if defined(PETSC_HAVE_CUDA)
-  if (device) {
+  case ArrayKind::cuda:
     PetscCall(VecCUDAPlaceArray(vec, array));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
+    break;
 #endif
-  PetscCheck(!device, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Device arrays need a PETSc with CUDA");
-  PetscCall(VecPlaceArray(vec, array));
+#if defined(COMPAT_HAVE_VECKOKKOSPLACEARRAY)
+  case ArrayKind::kokkos:
+    PetscCall(VecKokkosPlaceArray(vec, const_cast<double *>(array)));
+    break;
+#endif
+  default:
+    PetscCall(VecPlaceArray(vec, array));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode reset(Vec vec, bool device)
+PetscErrorCode reset(Vec vec, ArrayKind kind)
 {
   PetscFunctionBegin;
+  switch (kind) {
 #if defined(PETSC_HAVE_CUDA)
-  if (device) {
+  case ArrayKind::cuda:
     PetscCall(VecCUDAResetArray(vec));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
+    break;
 #endif
-  (void)device;
-  PetscCall(VecResetArray(vec));
+#if defined(COMPAT_HAVE_VECKOKKOSPLACEARRAY)
+  case ArrayKind::kokkos:
+    PetscCall(VecKokkosResetArray(vec));
+    break;
+#endif
+  default:
+    PetscCall(VecResetArray(vec));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode create_vec(MPI_Comm comm, PetscInt local, bool cuda, Vec *vec)
+PetscErrorCode create_vec(MPI_Comm comm, PetscInt local, ArrayKind kind, Vec *vec)
 {
   PetscFunctionBegin;
   PetscCall(VecCreate(comm, vec));
   PetscCall(VecSetSizes(*vec, local, PETSC_DETERMINE));
-#if defined(PETSC_HAVE_CUDA)
-  PetscCall(VecSetType(*vec, cuda ? VECCUDA : VECSTANDARD));
-#else
-  (void)cuda;
-  PetscCall(VecSetType(*vec, VECSTANDARD));
-#endif
+  PetscCall(VecSetType(*vec, kind == ArrayKind::cuda ? VECCUDA : kind == ArrayKind::kokkos ? VECKOKKOS : VECSTANDARD));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 } // namespace
+
+PetscErrorCode DeviceArrayKind(Mat pmat, ArrayKind *kind)
+{
+  PetscBool kokkos;
+
+  PetscFunctionBegin;
+  *kind = ArrayKind::host;
+  PetscCall(HasKokkosVectors(pmat, &kokkos));
+#if defined(COMPAT_HAVE_VECKOKKOSPLACEARRAY)
+  *kind = ArrayKind::kokkos;
+#endif
+#if defined(PETSC_HAVE_CUDA)
+  if (!kokkos) *kind = ArrayKind::cuda;
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 PetscErrorCode ResidualWork::create_memory(int nrhs, Vec *memory, double **array) const
 {
@@ -58,7 +81,7 @@ PetscErrorCode ResidualWork::create_memory(int nrhs, Vec *memory, double **array
 
   PetscFunctionBegin;
   PetscCall(VecDestroy(memory));
-  PetscCall(create_vec(PETSC_COMM_SELF, static_cast<PetscInt>(ld_ * nrhs), device_, memory));
+  PetscCall(create_vec(PETSC_COMM_SELF, static_cast<PetscInt>(ld_ * nrhs), kind_, memory));
   PetscCall(VecGetArrayWriteAndMemType(*memory, array, &type));
   restored = *array;
   PetscCall(VecRestoreArrayWriteAndMemType(*memory, &restored));
@@ -75,17 +98,23 @@ PetscErrorCode ResidualWork::destroy()
 
 PetscErrorCode ResidualWork::prepare(Mat pmat, int nrhs, bool device)
 {
-  PetscInt local;
+  ArrayKind kind = ArrayKind::host;
+  PetscInt  local;
 
   PetscFunctionBegin;
-  if (device != device_) PetscCall(destroy());
-  device_ = device;
+  if (device) {
+    PetscCall(DeviceArrayKind(pmat, &kind));
+    PetscCheck(kind != ArrayKind::host, PetscObjectComm((PetscObject)pmat), PETSC_ERR_PLIB, "No Vec takes these arrays on a device");
+  }
+  if (kind != kind_) PetscCall(destroy());
+  kind_ = kind;
   PetscCall(MatGetLocalSize(pmat, &local, nullptr));
   ld_ = local;
-  if (!x_) {
-    bool cuda; // products with a matrix on a CUDA device take every Vec for a CUDA Vec, and do not wait for it
-    PetscCall(HasCudaVectors(pmat, &cuda));
-    for (Vec *vec : {&x_, &b_, &product_}) PetscCall(create_vec(PetscObjectComm((PetscObject)pmat), local, device || cuda, vec));
+  if (!x_ && device) {
+    for (Vec *vec : {&x_, &b_, &product_}) PetscCall(create_vec(PetscObjectComm((PetscObject)pmat), local, kind_, vec));
+  } else if (!x_) {
+    PetscCall(MatCreateVecs(pmat, &x_, &product_)); // products take every Vec for one of these, and do not ask
+    PetscCall(VecDuplicate(product_, &b_));
   }
   if (nrhs > nrhs_) {
     PetscCall(create_memory(nrhs, &residuals_, &residual_));
@@ -99,15 +128,15 @@ PetscErrorCode ResidualWork::compute(Mat pmat, bool transposed, int nrhs, const 
 {
   PetscFunctionBegin;
   for (int r = 0; r < nrhs; ++r) {
-    PetscCall(place(x_, x.data + r * x.ld, device_));
-    PetscCall(place(b_, b.data + r * b.ld, device_));
-    PetscCall(place(product_, residual_ + r * ld_, device_));
+    PetscCall(place(x_, x.data + r * x.ld, kind_));
+    PetscCall(place(b_, b.data + r * b.ld, kind_));
+    PetscCall(place(product_, residual_ + r * ld_, kind_));
     if (transposed)
       PetscCall(MatMultTranspose(pmat, x_, product_));
     else
       PetscCall(MatMult(pmat, x_, product_));
     PetscCall(VecAYPX(product_, -1.0, b_));
-    for (Vec vec : {x_, b_, product_}) PetscCall(reset(vec, device_));
+    for (Vec vec : {x_, b_, product_}) PetscCall(reset(vec, kind_));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -116,10 +145,10 @@ PetscErrorCode ResidualWork::add_correction(int nrhs, const MutableColumns &x)
 {
   PetscFunctionBegin;
   for (int r = 0; r < nrhs; ++r) {
-    PetscCall(place(x_, x.data + r * x.ld, device_));
-    PetscCall(place(product_, correction_ + r * ld_, device_));
+    PetscCall(place(x_, x.data + r * x.ld, kind_));
+    PetscCall(place(product_, correction_ + r * ld_, kind_));
     PetscCall(VecAXPY(x_, 1.0, product_));
-    for (Vec vec : {x_, product_}) PetscCall(reset(vec, device_));
+    for (Vec vec : {x_, product_}) PetscCall(reset(vec, kind_));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

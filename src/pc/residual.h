@@ -7,6 +7,11 @@
 
 namespace mcpi {
 
+// Whose arrays Vecs take the place of
+enum class ArrayKind { host, cuda, kokkos };
+// How arrays in device memory are taken for products with this matrix; host if they are not, and must be brought there
+PetscErrorCode DeviceArrayKind(Mat pmat, ArrayKind *kind);
+
 class ResidualWork {
 public:
   ResidualWork()                                = default;
@@ -22,14 +27,14 @@ public:
   PetscErrorCode compute(Mat pmat, bool transposed, int nrhs, const ConstColumns &b, const MutableColumns &x);
   PetscErrorCode add_correction(int nrhs, const MutableColumns &x);
 
-  ConstColumns   residual() const { return {residual_, ld_, device_}; }
-  MutableColumns correction() const { return {correction_, ld_, device_}; }
+  ConstColumns   residual() const { return {residual_, ld_, kind_ != ArrayKind::host}; }
+  MutableColumns correction() const { return {correction_, ld_, kind_ != ArrayKind::host}; }
   double         memory_bytes() const { return 2.0 * static_cast<double>(ld_) * nrhs_ * sizeof(PetscScalar); }
 
 private:
   PetscErrorCode create_memory(int nrhs, Vec *memory, double **array) const;
 
-  bool           device_    = false;
+  ArrayKind      kind_      = ArrayKind::host;
   int            nrhs_      = 0;
   std::ptrdiff_t ld_        = 0;
   Vec            residuals_ = nullptr, corrections_ = nullptr; // of this process, all columns; the arrays stay where they are

@@ -45,6 +45,7 @@ void Solver::drop_backend()
   if (backend_) (void)backend_->launch_exchanges(false);
   if (halo_ && halo_->on_device()) halo_.reset();
   backend_.reset();
+  ReleaseWithKokkos(this, nullptr);
 }
 
 PetscErrorCode Solver::destroy()
@@ -129,6 +130,7 @@ PetscErrorCode Solver::create_backend(const Settings &settings)
   PetscCheck(!config.bfp16_gather || !config.double_vectors, graph_.comm, PETSC_ERR_ARG_INCOMP,
              "-pc_mcpi_gather_precision bfp16 needs -pc_mcpi_vector_precision fp32, which needs -pc_mcpi_offdiag_precision below fp64");
   PetscCall(BackendCreate(graph_.comm, choice_.type, plan(), config, &backend_));
+  if (choice_.type == PC_MCPI_BACKEND_KOKKOS) ReleaseWithKokkos(this, [this] { drop_backend(); });
   void *stream = backend_->launch_exchanges(halo_->on_device());
   halo_->use_stream(stream, backend_->not_a_number());
   // Applications to one right-hand side find their room: they wait for no rank but neighbors, and for these not for ever.

@@ -69,7 +69,7 @@ public:
   PetscErrorCode destroy();
   void           forget_plan() { identity_ = MatrixIdentity(); }
   void           forget_values() { drop_backend(); }
-  bool           viewable() const { return ready_ && backend_; } // not between a setter and the set-up that it asks for
+  bool           usable() const { return ready_ && backend_; } // not between a setter and the set-up that it asks for, or after Kokkos' end
 
   // total sweeps on nrhs columns, with the settings' restart. Collective.
   PetscErrorCode apply(Mat pmat, const Settings &settings, bool transposed, int nrhs, const ConstColumns &b, const MutableColumns &x,

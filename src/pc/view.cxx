@@ -58,7 +58,7 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(viewer, "  halo: %s%s%s%s%s, exchanged every %s, overlap %s\n", HaloNames[halo.type],
                                    inside ? " inside the relaxations" : "", why.empty() ? "" : " (", why.c_str(), why.empty() ? "" : ")",
                                    FrequencyNames[s.frequency], s.overlap ? "true" : "false"));
-  if (Data(pc).solver.viewable())
+  if (Data(pc).solver.usable())
     PetscCall(Guarded([&]() -> PetscErrorCode { return view_plan(pc, viewer); }));
   else
     PetscCall(PetscViewerASCIIPrintf(viewer, "  not set up; backend %s, coloring %s, ordering %s\n", BackendNames[s.backend],

@@ -40,7 +40,17 @@ PetscErrorCode check_all_operations(const BlockMatrix &matrix, MatType type, Lay
   PetscCall(check_formula(pc, matrix, PC_MCPI_SWEEP_SYMMETRIC, 2, b, x));
   PetscCall(apply_transpose(pc, b, &x));
   CHECK_EQ(x.size(), b.size());
-  PetscCall(apply_richardson(pc, b, false, 1, &x));
+  const Values guess = noise(matrix.rows(), 2);
+  Values       exact = guess;
+  PetscCall(apply_richardson(pc, b, false, 2, &exact));
+  PetscCall(PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_FP32));
+  for (const PetscInt restart : {0, 1}) { // sweeps on residuals: products of the matrix and its own kind of vectors
+    PetscCall(PCMCPISetRestart(pc, restart));
+    x = guess;
+    PetscCall(apply_richardson(pc, b, false, 2, &x));
+    CHECK_LE(difference(x, exact), 1e-5);
+  }
+  PetscCall(PCMCPISetRestart(pc, 0));
   for (const PCMCPIPrecision precision : {PC_MCPI_PRECISION_FP16, PC_MCPI_PRECISION_INT8, PC_MCPI_PRECISION_INT4}) {
     Values low;
     PetscCall(PCMCPISetOffdiagPrecision(pc, precision));

@@ -108,7 +108,7 @@ private:
   {
     const Offset lower = items(plan_.lower, begin, end), upper = items(plan_.upper, begin, end);
     if (lower > static_cast<Offset>(kLowerMask) || upper > static_cast<Offset>(kLowerMask) || layout_.bytes / kPiece > 0xffffffffU)
-      throw std::length_error("the matrix is too large for the CUDA backend: use more ranks");
+      throw std::length_error("the matrix is too large for one device: use more ranks");
     Tile tile{};
     tile.offset     = static_cast<std::uint32_t>(layout_.bytes / kPiece);
     tile.row        = static_cast<std::uint32_t>(begin);

@@ -47,15 +47,20 @@ public:
 
   void build_transposed(const ColorPlan &plan, const std::byte *received) override
   {
-    if (!transposed_) {
-      runs_.clear();
-      transposed_ = std::make_unique<Operator<Space, Style>>(space_, plan, config_);
-      std::vector<Offset> sources(plan.lower.source);
+    if (!transposed_) { // all of it, or none if there is no memory
+      auto                    transposed = std::make_unique<Operator<Space, Style>>(space_, plan, config_);
+      Array<Space, Offset>    places;
+      Array<Space, std::byte> room;
+      std::vector<Offset>     sources(plan.lower.source);
       sources.insert(sources.end(), plan.upper.source.begin(), plan.upper.source.end());
       Offset most = plan_.blocks();
       for (const Offset source : sources) most = std::max(most, source + 1);
-      sources_.upload(space_, sources);
-      received_.resize(space_, static_cast<std::size_t>(most - plan_.blocks()) * record_size());
+      places.upload(space_, sources);
+      room.resize(space_, static_cast<std::size_t>(most - plan_.blocks()) * record_size());
+      runs_.clear();
+      transposed_ = std::move(transposed);
+      sources_    = std::move(places);
+      received_   = std::move(room);
     }
     received_.copy_in(space_, received, received_.size());
     RecordsArgs args = records_args();

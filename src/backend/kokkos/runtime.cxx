@@ -1,6 +1,8 @@
 #include "backend/kokkos/runtime.h"
 
+#include <map>
 #include <type_traits>
+#include <utility>
 
 #include "backend/kokkos/memory.h"
 #include "backend/kokkos/spaces.h"
@@ -12,6 +14,13 @@ using Space = Kokkos::DefaultExecutionSpace;
 
 bool ours = false; // Kokkos was started here
 
+std::map<const void *, std::function<void()>> holders;
+
+void release_all()
+{
+  for (const auto &holder : std::exchange(holders, {})) holder.second();
+}
+
 } // namespace
 
 std::string has_ended()
@@ -19,7 +28,7 @@ std::string has_ended()
   return Kokkos::is_finalized() ? "Kokkos has been finalized in this process, and cannot start again" : "";
 }
 
-std::string start()
+std::string start(bool chosen)
 {
   if (std::string ended = has_ended(); !ended.empty()) return ended;
   if (Kokkos::is_initialized()) return {};
@@ -27,8 +36,8 @@ std::string start()
     if (on_device() && Kokkos::num_devices() == 0) return std::string("Kokkos finds no device for ") + space_name();
     Kokkos::InitializationSettings settings;
     settings.set_disable_warnings(true);
-    if (const int device = SpaceTraits<Space>::current_device(); device >= 0)
-      settings.set_device_id(device); // that of the rest of the program
+    // 0 is what a process has that has not chosen
+    if (const int device = SpaceTraits<Space>::current_device(); device > 0 || (chosen && device == 0)) settings.set_device_id(device);
     Kokkos::initialize(settings);
   } catch (const std::exception &e) {
     return std::string("Kokkos does not start: ") + e.what();
@@ -41,6 +50,19 @@ void finish()
 {
   if (ours && Kokkos::is_initialized() && !Kokkos::is_finalized()) Kokkos::finalize();
   ours = false;
+}
+
+void release_at_end(const void *owner, std::function<void()> release)
+{
+  static bool hooked = false; // Kokkos starts once
+  if (!hooked) Kokkos::push_finalize_hook(release_all);
+  hooked         = true;
+  holders[owner] = std::move(release);
+}
+
+void forget(const void *owner)
+{
+  holders.erase(owner);
 }
 
 bool on_device()
