@@ -1,5 +1,6 @@
 // A program that ends Kokkos while preconditioners live: they can be asked, set up for the host, and destroyed, but not applied.
 #include <Kokkos_Core.hpp>
+#include <petsc/private/petscimpl.h>
 
 #include "../petsc/support.h"
 
