@@ -17,11 +17,11 @@ bool finite(const std::vector<double> &values)
 
 ScaleKeeper::ScaleKeeper(const NumericConfig &config, int bs, bool limited)
     : config_(config), bs_(bs), limited_(limited), scales_(unit_scales(bs)), candidate_(scales_),
-      maxima_(static_cast<std::size_t>(bs) * bs), global_maxima_(maxima_.size() + 1)
+      maxima_(static_cast<std::size_t>(bs) * bs), global_maxima_(maxima_.size() + 2)
 {
 }
 
-// Maxima of the true values over all ranks, and behind them whether any rank met a value that the storage cannot hold
+// Maxima of the true values over all ranks, and behind them whether any rank met a value that the storage cannot hold, and any other defect
 int ScaleKeeper::reduce_maxima(const MaxReduce &reduce, const NumericStatus &status)
 {
   for (int q = 0; q < bs_; ++q)
@@ -29,7 +29,9 @@ int ScaleKeeper::reduce_maxima(const MaxReduce &reduce, const NumericStatus &sta
       const double value          = maxima_[p + q * bs_] / (scales_.left[p] * scales_.right[q]);
       global_maxima_[p + q * bs_] = std::isnan(value) ? std::numeric_limits<double>::infinity() : value; // MPI_MAX of a NaN is anything
     }
-  global_maxima_.back() = status.defect == Defect::unrepresentable ? 1.0 : 0.0;
+  const bool unrepresentable         = status.defect == Defect::unrepresentable;
+  global_maxima_[maxima_.size()]     = unrepresentable ? 1.0 : 0.0;
+  global_maxima_[maxima_.size() + 1] = status.defect != Defect::none && !unrepresentable ? 1.0 : 0.0;
   return reduce(global_maxima_.data(), static_cast<int>(global_maxima_.size()));
 }
 
@@ -49,14 +51,15 @@ int ScaleKeeper::refresh(const std::function<void(Pass)> &convert, const MaxRedu
   pass(first ? Pass::maxima_only : Pass::store);
   if (!scaled) return 0;
   if (const int error = reduce_maxima(reduce, status)) return error;
-  if (!finite(global_maxima_)) { // some rank reports the bad row, and not what had merely outgrown the scales
-    if (!first && status.defect == Defect::unrepresentable) pass(Pass::maxima_only);
+  const bool unrepresentable = global_maxima_[maxima_.size()] != 0.0, worse = global_maxima_[maxima_.size() + 1] != 0.0;
+  if (!finite(global_maxima_)) { // some rank reports the bad row: that, and not what had merely outgrown the scales
+    if (!first && worse && status.defect == Defect::unrepresentable) pass(Pass::maxima_only);
     return 0;
   }
   compute_scales(config_.form, config_.scaling, config_.storage, bs_, global_maxima_, candidate_);
   const bool other = scales_.left != candidate_.left || scales_.right != candidate_.right;
   // one factor for all fills fp16's range to the end: no slack
-  const bool   slack    = config_.scaling == PC_MCPI_SCALING_BALANCED && global_maxima_.back() == 0.0;
+  const bool   slack    = config_.scaling == PC_MCPI_SCALING_BALANCED && !unrepresentable;
   const double largest  = largest_scaled(bs_, global_maxima_, scales_);
   const bool   outgrown = limited_ && (largest > kGrowth * largest_ || largest < kShrinkage * largest_);
   if (first || outgrown || (slack ? scales_moved(scales_, candidate_) : other)) {

@@ -93,6 +93,9 @@ PetscErrorCode start_kokkos(MPI_Comm comm, std::string *why)
 #if defined(PETSC_HAVE_CUDA)
   chosen                 = kokkos::is_cuda();
   if (chosen) PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA)); // which chooses the device
+#elif defined(PETSC_HAVE_HIP)
+  chosen = kokkos::on_device();
+  if (chosen) PetscCall(PetscDeviceInitialize(PETSC_DEVICE_HIP));
 #endif
   *why = kokkos::start(chosen);
   if (why->empty() && !registered) {
@@ -246,16 +249,6 @@ PetscErrorCode HasCudaVectors(Mat mat, PetscBool *cuda)
   PetscFunctionBegin;
   PetscCall(MatGetVecType(mat, &type));
   PetscCall(PetscStrInList(type, VECSEQCUDA ":" VECMPICUDA ":" VECCUDA, ':', cuda));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HasKokkosVectors(Mat mat, PetscBool *kokkos)
-{
-  VecType type;
-
-  PetscFunctionBegin;
-  PetscCall(MatGetVecType(mat, &type));
-  PetscCall(PetscStrInList(type, VECSEQKOKKOS ":" VECMPIKOKKOS ":" VECKOKKOS, ':', kokkos));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -34,9 +34,8 @@ PetscErrorCode RunTogether(MPI_Comm comm, const std::function<void()> &work);
 // The same, but what went wrong comes back on all ranks; empty if nothing did
 PetscErrorCode RunAgreed(MPI_Comm comm, const std::function<void()> &work, std::string *problem);
 
-// Whether a matrix's own vectors, and so its products, are on a CUDA device, and whether they are those of Kokkos
+// Whether a matrix's own vectors, and so its products, are on a CUDA device
 PetscErrorCode HasCudaVectors(Mat mat, PetscBool *cuda);
-PetscErrorCode HasKokkosVectors(Mat mat, PetscBool *kokkos);
 
 // The stream on which PETSc's objects on a device work now, as Application::stream; null without a device
 PetscErrorCode UserStream(void **stream);

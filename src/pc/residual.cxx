@@ -1,6 +1,5 @@
 #include "pc/residual.h"
 
-#include "pc/backend_choice.h"
 #include "pc/compat.h"
 
 namespace mcpi {
@@ -47,6 +46,18 @@ PetscErrorCode reset(Vec vec, ArrayKind kind)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// y = b - op(mat) x
+PetscErrorCode subtract_product(Mat mat, bool transposed, Vec x, Vec b, Vec y)
+{
+  PetscFunctionBegin;
+  if (transposed)
+    PetscCall(MatMultTranspose(mat, x, y));
+  else
+    PetscCall(MatMult(mat, x, y));
+  PetscCall(VecAYPX(y, -1.0, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode create_vec(MPI_Comm comm, PetscInt local, ArrayKind kind, Vec *vec)
 {
   PetscFunctionBegin;
@@ -60,13 +71,16 @@ PetscErrorCode create_vec(MPI_Comm comm, PetscInt local, ArrayKind kind, Vec *ve
 
 PetscErrorCode DeviceArrayKind(Mat pmat, ArrayKind *kind)
 {
-  PetscBool kokkos;
+  VecType   type;
+  PetscBool kokkos, host;
 
   PetscFunctionBegin;
   *kind = ArrayKind::host;
-  PetscCall(HasKokkosVectors(pmat, &kokkos));
+  PetscCall(MatGetVecType(pmat, &type));
+  PetscCall(PetscStrInList(type, VECSEQKOKKOS ":" VECMPIKOKKOS ":" VECKOKKOS, ':', &kokkos));
+  PetscCall(PetscStrInList(type, VECSEQ ":" VECMPI ":" VECSTANDARD, ':', &host));
 #if defined(COMPAT_HAVE_VECKOKKOSPLACEARRAY)
-  *kind = ArrayKind::kokkos;
+  if (kokkos || host) *kind = ArrayKind::kokkos;
 #endif
 #if defined(PETSC_HAVE_CUDA)
   if (!kokkos) *kind = ArrayKind::cuda;
@@ -131,12 +145,9 @@ PetscErrorCode ResidualWork::compute(Mat pmat, bool transposed, int nrhs, const 
     PetscCall(place(x_, x.data + r * x.ld, kind_));
     PetscCall(place(b_, b.data + r * b.ld, kind_));
     PetscCall(place(product_, residual_ + r * ld_, kind_));
-    if (transposed)
-      PetscCall(MatMultTranspose(pmat, x_, product_));
-    else
-      PetscCall(MatMult(pmat, x_, product_));
-    PetscCall(VecAYPX(product_, -1.0, b_));
-    for (Vec vec : {x_, b_, product_}) PetscCall(reset(vec, kind_));
+    const PetscErrorCode error = subtract_product(pmat, transposed, x_, b_, product_);
+    for (Vec vec : {x_, b_, product_}) PetscCall(reset(vec, kind_)); // whatever happened, for the next one
+    PetscCall(error);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

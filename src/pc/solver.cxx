@@ -65,7 +65,9 @@ PetscErrorCode Solver::destroy()
 
 PetscErrorCode Solver::setup(Mat pmat, const Settings &settings, const Coordinates &coordinates, PetscObject options)
 {
-  MatrixParts    parts;
+  struct Parts : MatrixParts {
+    ~Parts() { (void)MatrixPartsDestroy(this); } // on errors, too
+  } parts;
   MatrixIdentity identity;
   PetscMPIInt    changed;
 
@@ -98,7 +100,6 @@ PetscErrorCode Solver::setup(Mat pmat, const Settings &settings, const Coordinat
   PetscCall(PetscLogEventBegin(Events().numeric, pmat, 0, 0, 0));
   PetscCall(numeric(parts));
   PetscCall(PetscLogEventEnd(Events().numeric, pmat, 0, 0, 0));
-  PetscCall(MatrixPartsDestroy(&parts));
   identity_ = identity;
   ready_    = true;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -129,8 +130,8 @@ PetscErrorCode Solver::create_backend(const Settings &settings)
              "-pc_mcpi_offdiag_precision fp64 needs -pc_mcpi_vector_precision fp64");
   PetscCheck(!config.bfp16_gather || !config.double_vectors, graph_.comm, PETSC_ERR_ARG_INCOMP,
              "-pc_mcpi_gather_precision bfp16 needs -pc_mcpi_vector_precision fp32, which needs -pc_mcpi_offdiag_precision below fp64");
-  PetscCall(BackendCreate(graph_.comm, choice_.type, plan(), config, &backend_));
   if (choice_.type == PC_MCPI_BACKEND_KOKKOS) ReleaseWithKokkos(this, [this] { drop_backend(); });
+  PetscCall(BackendCreate(graph_.comm, choice_.type, plan(), config, &backend_));
   void *stream = backend_->launch_exchanges(halo_->on_device());
   halo_->use_stream(stream, backend_->not_a_number());
   // Applications to one right-hand side find their room: they wait for no rank but neighbors, and for these not for ever.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "support.h"
@@ -66,6 +67,29 @@ TEST(ScaleKeeper, KeepsStepWithOtherRanksWhenValuesCannotBeRead)
   EXPECT_EQ(status.defect, Defect::backend);
   EXPECT_EQ(status.problem, "unreadable");
   EXPECT_EQ(passes(keeper, kMaxima), 2); // as if nothing had been
+}
+
+// A row that outgrew the scales is looked at again where another rank has a worse one, and is the one to name where none has.
+TEST(ScaleKeeper, TellsWhatOutgrewItsScalesFromWhatIsBad)
+{
+  for (const bool worse : {false, true}) {
+    ScaleKeeper   keeper(kInt4, 2);
+    NumericStatus status;
+    int           count = 0;
+    EXPECT_EQ(passes(keeper, kMaxima), 2);
+    const auto convert = [&](ScaleKeeper::Pass pass) {
+      ++count;
+      keeper.maxima()[1] = std::numeric_limits<double>::infinity();
+      if (pass == ScaleKeeper::Pass::store) status = {Defect::unrepresentable, 3};
+    };
+    const auto reduce = [&](double *values, int size) {
+      if (worse) values[size - 1] = 1.0;
+      return 0;
+    };
+    EXPECT_EQ(keeper.refresh(convert, reduce, status), 0);
+    EXPECT_EQ(count, worse ? 2 : 1);
+    EXPECT_EQ(status.defect, worse ? Defect::none : Defect::unrepresentable);
+  }
 }
 
 TEST(ScaleKeeper, StoresAgainWhatOutgrowsALimitedStorage)

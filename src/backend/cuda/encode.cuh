@@ -38,6 +38,11 @@ template <PCMCPIPrecision storage> constexpr std::uint32_t overflow_from()
   }
   return 0;
 }
+// Numbers that are not stored need only be finite.
+template <PCMCPIPrecision storage> constexpr std::uint32_t overflow_from(bool store)
+{
+  return store ? overflow_from<storage>() : overflow_from<PC_MCPI_PRECISION_FP64>();
+}
 
 // Bits of a number below that, as many as value_bits() says. e: of the integers; what is beyond their range gets any bits
 template <PCMCPIPrecision storage> __device__ __forceinline__ std::uint64_t number_bits(double value, int e)

@@ -236,7 +236,7 @@ __device__ __forceinline__ void convert_group(const SetupArgs &args, const Setup
     largest                   = max(largest, upper);
     if (upper > memory.most[at]) atomicMax(memory.most + at, upper); // rare
   }
-  const bool all_in = __syncthreads_and(good_in), fits = __syncthreads_and(largest < overflow_from<storage>());
+  const bool all_in = __syncthreads_and(good_in), fits = __syncthreads_and(largest < overflow_from<storage>(args.store));
   if (!fits) {
     if (t == 0) report(args, row, all_in ? Defect::unrepresentable : Defect::nonfinite_offdiagonal);
     return;

@@ -330,7 +330,7 @@ __global__ void __launch_bounds__(kSetupThreads, setup_blocks(bs, packed)) setup
         const std::uint32_t head = *head_word<Setup>(tile, tile_items, place);
         item.scale(first, shared.left + r * SetupRows<bs>::stride, scales + bs);
         const std::uint32_t largest = item.maxima(first, most);
-        if (largest >= overflow_from<storage>()) {
+        if (largest >= overflow_from<storage>(args.store)) {
           item.load(args, block, first);
           report(args, shared.row[r], item.finite() ? Defect::unrepresentable : Defect::nonfinite_offdiagonal);
         } else if (args.store) {

@@ -14,11 +14,16 @@ using Space = Kokkos::DefaultExecutionSpace;
 
 bool ours = false; // Kokkos was started here
 
-std::map<const void *, std::function<void()>> holders;
+// A program may end Kokkos after this library's statics: it is never destroyed.
+std::map<const void *, std::function<void()>> &holders()
+{
+  static auto *all = new std::map<const void *, std::function<void()>>;
+  return *all;
+}
 
 void release_all()
 {
-  for (const auto &holder : std::exchange(holders, {})) holder.second();
+  for (const auto &holder : std::exchange(holders(), {})) holder.second();
 }
 
 } // namespace
@@ -56,13 +61,13 @@ void release_at_end(const void *owner, std::function<void()> release)
 {
   static bool hooked = false; // Kokkos starts once
   if (!hooked) Kokkos::push_finalize_hook(release_all);
-  hooked         = true;
-  holders[owner] = std::move(release);
+  hooked           = true;
+  holders()[owner] = std::move(release);
 }
 
 void forget(const void *owner)
 {
-  holders.erase(owner);
+  holders().erase(owner);
 }
 
 bool on_device()
