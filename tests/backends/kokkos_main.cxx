@@ -14,7 +14,7 @@ template void mcpi::kokkos::invert_diagonals<Kokkos::Serial>(const Kokkos::Seria
 int main(int argc, char **argv)
 {
   using namespace mcpi;
-  if (const std::string problem = kokkos::start(); !problem.empty()) {
+  if (const std::string problem = kokkos::start(false); !problem.empty()) {
     std::puts(problem.c_str());
     return EXIT_FAILURE;
   }
