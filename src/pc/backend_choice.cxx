@@ -1,7 +1,6 @@
 #include "pc/backend_choice.h"
 
 #include <exception>
-#include <utility>
 
 #include "pc/compat.h"
 
@@ -202,11 +201,11 @@ PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorP
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-void ReleaseWithKokkos(const void *owner, std::function<void()> release)
+void ReleaseWithKokkos(const void *owner, const std::function<void()> &release)
 {
 #if defined(MCPI_HAVE_KOKKOS)
   if (release)
-    kokkos::release_at_end(owner, std::move(release));
+    kokkos::release_at_end(owner, release);
   else
     kokkos::forget(owner);
 #else

@@ -27,7 +27,7 @@ PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorP
                              std::unique_ptr<Backend> *backend);
 
 // Where a program ends Kokkos before PETSc, what a backend holds of it must go first: release is called then. An empty one takes it back.
-void ReleaseWithKokkos(const void *owner, std::function<void()> release);
+void ReleaseWithKokkos(const void *owner, const std::function<void()> &release);
 
 // Collective. Work that may fail on one rank only (memory, a device): then it is an error on all of them.
 PetscErrorCode RunTogether(MPI_Comm comm, const std::function<void()> &work);
