@@ -66,7 +66,7 @@ PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixParts &parts, MatrixIdenti
 
   PetscFunctionBegin;
   *identity = MatrixIdentity();
-  PetscCall(marks_of(mat, &identity->matrix));
+  PetscCall(PetscObjectGetId((PetscObject)mat, &identity->id));
   PetscCall(MatGetLocalSize(mat, &identity->local_rows, &identity->local_columns));
   PetscCall(MatGetType(mat, &type));
   PetscCall(MatBoundToCPU(mat, &bound));
@@ -79,7 +79,7 @@ PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixParts &parts, MatrixIdenti
       identity->nonzeros += info.nz_used;
       if (parts.blocked)
         PetscCall(add_columns(piece, &identity->columns));
-      else if (info.nz_used > 0) // MatShift() marks an empty piece every time
+      else if (info.nz_used > 0) // MatShift() prepares an empty piece anew every time
         PetscCall(marks_of(piece, piece == parts.diag ? &identity->diag : &identity->offdiag));
     }
   if (parts.blocked && parts.offdiag) {

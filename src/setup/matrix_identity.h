@@ -11,7 +11,8 @@
 namespace mcpi {
 
 struct MatrixIdentity {
-  // PETSc's own marks. A matrix that is preallocated again gets other pieces and keeps its id, and at times its state.
+  // PETSc's own marks of a piece. Those of a whole matrix do not tell: preallocated again it gets other pieces and keeps its id, and at times its
+  // state, the sum of theirs, which rises where empty pieces are prepared anew.
   struct Marks {
     PetscObjectId    id            = 0;
     PetscObjectState nonzero_state = -1;
@@ -19,8 +20,9 @@ struct MatrixIdentity {
     bool operator==(const Marks &) const = default;
   };
 
-  Marks         matrix, diag, offdiag; // of pieces of AIJ: BAIJ leaves its marks as they are, or is a copy made anew
-  std::uint64_t columns = 0;           // hash of the block rows and columns of BAIJ
+  PetscObjectId id = 0;        // of the matrix
+  Marks         diag, offdiag; // of AIJ: BAIJ leaves its marks as they are, or is a copy made anew
+  std::uint64_t columns = 0;   // hash of the block rows and columns of BAIJ
   PetscInt      bs = 0, local_rows = 0, local_columns = 0;
   double        nonzeros = -1;
   std::string   type;
