@@ -1,9 +1,12 @@
 #include "setup/matrix_identity.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <vector>
 
+#include "core/threads.h"
 #include "pc/compat.h"
 
 namespace mcpi {
@@ -18,8 +21,9 @@ std::uint64_t stirred(std::uint64_t hash, std::uint64_t value)
 }
 
 // As fast as memory, since every numeric set-up asks: independent lanes of words of two indices
-std::uint64_t hash_of(const PetscInt *values, std::size_t count, std::uint64_t hash)
+std::uint64_t hash_of_part(const PetscInt *values, std::size_t count)
 {
+  std::uint64_t                     hash   = 0;
   constexpr std::size_t             kLanes = 8, kIndices = sizeof(std::uint64_t) / sizeof(PetscInt), kStep = kLanes * kIndices;
   std::array<std::uint64_t, kLanes> lanes, words;
   for (std::size_t lane = 0; lane < kLanes; ++lane) lanes[lane] = lane;
@@ -30,7 +34,7 @@ std::uint64_t hash_of(const PetscInt *values, std::size_t count, std::uint64_t h
   }
   for (; k < count; ++k) hash = stirred(hash, static_cast<std::uint64_t>(values[k]));
   for (const std::uint64_t lane : lanes) hash = stirred(hash, lane);
-  return stirred(hash, count);
+  return hash;
 }
 
 PetscErrorCode marks_of(Mat mat, MatrixIdentity::Marks *marks)
@@ -49,14 +53,27 @@ PetscErrorCode add_columns(Mat piece, std::uint64_t *hash)
   PetscCall(structure.open(piece, true));
   const auto rows = static_cast<std::size_t>(structure.rows);
   if (rows > 0) {
-    *hash = hash_of(structure.i, rows + 1, *hash);
-    *hash = hash_of(structure.j, static_cast<std::size_t>(structure.i[rows]), *hash);
+    *hash = HashOfIndices(structure.i, rows + 1, *hash);
+    *hash = HashOfIndices(structure.j, static_cast<std::size_t>(structure.i[rows]), *hash);
   }
   PetscCall(structure.close());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 } // namespace
+
+std::uint64_t HashOfIndices(const PetscInt *values, std::size_t count, std::uint64_t hash)
+{
+  constexpr std::size_t      kPart = 1UL << 20U; // a millisecond of a core's
+  constexpr int              kMost = 8;          // threads: more are no faster
+  std::vector<std::uint64_t> hashes((count + kPart - 1) / kPart);
+  share_among_threads(hashes.size(), hashes.size() > 1 ? std::min(usable_cores(), kMost) : 1, [&](std::size_t part) {
+    const std::size_t begin = part * kPart;
+    hashes[part]            = hash_of_part(values + begin, std::min(kPart, count - begin));
+  });
+  for (const std::uint64_t part : hashes) hash = stirred(hash, part);
+  return stirred(hash, count);
+}
 
 PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixParts &parts, MatrixIdentity *identity)
 {
@@ -85,7 +102,7 @@ PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixParts &parts, MatrixIdenti
   if (parts.blocked && parts.offdiag) {
     PetscInt columns;
     PetscCall(MatGetLocalSize(parts.offdiag, nullptr, &columns));
-    identity->columns = hash_of(parts.garray, static_cast<std::size_t>(columns / parts.bs), identity->columns);
+    identity->columns = HashOfIndices(parts.garray, static_cast<std::size_t>(columns / parts.bs), identity->columns);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -3,6 +3,7 @@
 
 #include <petscmat.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -30,6 +31,8 @@ struct MatrixIdentity {
   bool operator==(const MatrixIdentity &) const = default;
 };
 
+// The same for any number of threads. hash: of what comes before
+std::uint64_t HashOfIndices(const PetscInt *values, std::size_t count, std::uint64_t hash);
 // Not collective: pieces may change on some ranks only.
 PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixParts &parts, MatrixIdentity *identity);
 

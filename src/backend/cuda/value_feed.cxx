@@ -1,27 +1,18 @@
 #include "backend/cuda/value_feed.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <barrier>
 #include <cstring>
 #include <system_error>
 #include <thread>
 
+#include "core/threads.h"
+
 namespace mcpi::cuda {
 namespace {
 
 constexpr std::size_t kChunkBytes = 32UL << 20U; // amortises a launch, leaves memory to the matrix
 constexpr int         kMaxCopiers = 12;          // threads that fill a buffer
-
-// Cores that this process may use
-int usable_cores()
-{
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  return std::max(1, CPU_COUNT(&set));
-}
 
 } // namespace
 

@@ -1,0 +1,44 @@
+// Work that a set-up shares among threads.
+#include "core/threads.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "setup/matrix_identity.h"
+
+namespace mcpi::test {
+namespace {
+
+TEST(Threads, DoEveryPartOnce)
+{
+  for (const int threads : {0, 1, 3, 50})
+    for (const std::size_t parts : {0U, 1U, 2U, 1000U}) {
+      std::vector<int> done(parts, 0);
+      share_among_threads(parts, threads, [&](std::size_t part) { ++done[part]; });
+      EXPECT_EQ(done, std::vector<int>(parts, 1)) << threads << " threads";
+    }
+}
+
+// More columns than one thread takes: a matrix that was filled again elsewhere differs in few of them.
+TEST(Threads, HashesTellColumnsApartWhereverTheyDiffer)
+{
+  constexpr std::size_t kMillion = 1UL << 20U;
+  std::vector<PetscInt> columns(3 * kMillion + 5);
+  for (std::size_t k = 0; k < columns.size(); ++k) columns[k] = static_cast<PetscInt>(k / 7);
+  const std::uint64_t hash = HashOfIndices(columns.data(), columns.size(), 1);
+  EXPECT_EQ(HashOfIndices(columns.data(), columns.size(), 1), hash);
+  EXPECT_NE(HashOfIndices(columns.data(), columns.size(), 2), hash);
+  EXPECT_NE(HashOfIndices(columns.data(), columns.size() - 1, 1), hash);
+  for (const std::size_t at : {std::size_t{0}, kMillion - 1, kMillion, 2 * kMillion + 17, columns.size() - 6, columns.size() - 1}) {
+    ++columns[at];
+    EXPECT_NE(HashOfIndices(columns.data(), columns.size(), 1), hash) << at;
+    --columns[at];
+  }
+  std::swap_ranges(columns.begin(), columns.begin() + kMillion, columns.begin() + kMillion);
+  EXPECT_NE(HashOfIndices(columns.data(), columns.size(), 1), hash) << "parts change places";
+}
+
+} // namespace
+} // namespace mcpi::test
