@@ -92,7 +92,7 @@ typedef enum { PC_MCPI_SCALING_NONE, PC_MCPI_SCALING_GLOBAL, PC_MCPI_SCALING_BAL
    PCMCPIBackendType - what runs the sweeps
 
    Values:
-+  `PC_MCPI_BACKEND_AUTO`      - the best one that is built and usable
++  `PC_MCPI_BACKEND_AUTO`      - the device, if one that can be used is in use, else the CPU
 .  `PC_MCPI_BACKEND_HOST`      - the CPU, with SIMD
 .  `PC_MCPI_BACKEND_CUDA`      - an NVIDIA GPU
 .  `PC_MCPI_BACKEND_KOKKOS`    - Kokkos' default execution space

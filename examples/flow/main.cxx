@@ -53,6 +53,8 @@ PetscErrorCode read_options(Options *options)
   PetscCall(PetscOptionsInt("-flow_restart_steps", "Steps between its writings", nullptr, options->restart_steps, &options->restart_steps,
                             nullptr));
   PetscOptionsEnd();
+  PetscCheck(options->cfl > 0.0 && options->cfl_max > 0.0, PETSC_COMM_WORLD, PETSC_ERR_ARG_OUTOFRANGE,
+             "-flow_cfl and -flow_cfl_max must be positive numbers");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

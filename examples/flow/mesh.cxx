@@ -151,7 +151,8 @@ PetscErrorCode MeshCreate(DM *dm, Mesh *mesh)
 
   PetscFunctionBeginUser;
   PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-flow_threads", &threads, nullptr));
-  mesh->threads = std::max(1, static_cast<int>(threads));
+  PetscCheck(threads >= 1, PETSC_COMM_WORLD, PETSC_ERR_ARG_OUTOFRANGE, "-flow_threads must be 1 or more");
+  mesh->threads = static_cast<int>(threads);
   PetscCall(DMGetDimension(*dm, &dim));
   PetscCheck(dim == 2 || dim == 3, PetscObjectComm((PetscObject)*dm), PETSC_ERR_USER_INPUT,
              "the mesh has dimension %" PetscInt_FMT ": 2 or 3 are solved on", dim);

@@ -18,6 +18,27 @@ PetscErrorCode ForgetEvents()
 
 } // namespace
 
+std::string Explain(const Failure &failure, const Settings &settings)
+{
+  switch (failure.defect) {
+  case Defect::singular:
+    return "its diagonal block is singular";
+  case Defect::nonfinite_diagonal:
+    return "its diagonal block holds a NaN or an Inf";
+  case Defect::nonfinite_offdiagonal:
+    return "an off-diagonal block holds a NaN or an Inf";
+  case Defect::unrepresentable: {
+    const std::string what = "an off-diagonal block does not fit the storage precision. ";
+    if (settings.scaling != PC_MCPI_SCALING_BALANCED) return what + "Use -pc_mcpi_scaling balanced, or a wider -pc_mcpi_offdiag_precision";
+    if (settings.offdiag != PC_MCPI_PRECISION_FP64)
+      return what + "Look for values here or in other rows that are far too large, or use a wider -pc_mcpi_offdiag_precision";
+    return what + "Look for values here or in other rows that are far too large";
+  }
+  default:
+    return "";
+  }
+}
+
 const LogEvents &Events()
 {
   return events;
@@ -50,22 +71,6 @@ PCFailedReason reason_of(Defect defect)
   }
 }
 
-const char *explain(Defect defect)
-{
-  switch (defect) {
-  case Defect::singular:
-    return "its diagonal block is singular";
-  case Defect::nonfinite_diagonal:
-    return "its diagonal block holds a NaN or an Inf";
-  case Defect::nonfinite_offdiagonal:
-    return "an off-diagonal block holds a NaN or an Inf";
-  case Defect::unrepresentable:
-    return "an off-diagonal block does not fit the storage precision. Use -pc_mcpi_scaling balanced, or a wider -pc_mcpi_offdiag_precision";
-  default:
-    return "";
-  }
-}
-
 PetscErrorCode PCSetUp_MCPI(PC pc)
 {
   PC_MCPI &mcpi = Data(pc);
@@ -77,8 +82,8 @@ PetscErrorCode PCSetUp_MCPI(PC pc)
   if (failure.defect != Defect::none) {
     PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc),
                failure.defect == Defect::singular ? PETSC_ERR_MAT_LU_ZRPVT : PETSC_ERR_FP, "PCMCPI: block row %" PetscInt_FMT ": %s",
-               failure.row, explain(failure.defect));
-    PetscCall(PetscInfo(pc, "block row %" PetscInt_FMT ": %s\n", failure.row, explain(failure.defect)));
+               failure.row, Explain(failure, mcpi.settings).c_str());
+    PetscCall(PetscInfo(pc, "block row %" PetscInt_FMT ": %s\n", failure.row, Explain(failure, mcpi.settings).c_str()));
     pc->failedreason = pc->failedreasonrank = reason_of(failure.defect);
   }
   PetscFunctionReturn(PETSC_SUCCESS);

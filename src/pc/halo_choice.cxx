@@ -11,6 +11,12 @@
 namespace mcpi {
 namespace {
 
+#if defined(MCPI_HAVE_CUDA)
+constexpr bool kBuiltWithCuda = true;
+#else
+constexpr bool kBuiltWithCuda = false;
+#endif
+
 // *halo stays empty where the exchange cannot be used.
 PetscErrorCode try_device_halo(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, const HaloWish &wish,
                                PCMCPIHaloType type, std::unique_ptr<Halo> *halo, std::string *why)
@@ -39,6 +45,8 @@ PetscErrorCode HaloCreate(MPI_Comm comm, const ColorPlan &plan, const std::vecto
   for (const PCMCPIHaloType type : {PC_MCPI_HALO_PEER, PC_MCPI_HALO_NCCL}) {
     if (wish.type != type && (wish.type != PC_MCPI_HALO_AUTO || !wish.on_device || !wish.exchanges)) continue;
     std::string why;
+    PetscCheck(wish.type != type || kBuiltWithCuda, comm, PETSC_ERR_SUP_SYS,
+               "-pc_mcpi_halo %s needs CUDA, and this libpetscmcpi was built without. Use -pc_mcpi_halo sf", HaloNames[type]);
     PetscCheck(wish.on_device, comm, PETSC_ERR_SUP_SYS,
                "-pc_mcpi_halo %s needs the sweeps on a device: use -pc_mcpi_backend cuda, or -pc_mcpi_halo sf", HaloNames[type]);
     if (!wish.exchanges) continue;

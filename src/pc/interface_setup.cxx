@@ -190,7 +190,8 @@ PetscErrorCode PCMCPISetMatColoringType(PC pc, MatColoringType type)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  CompatAssertPointer(type, 2);
+  PetscCheck(type, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_NULL,
+             "No MatColoringType: -pc_mcpi_mat_coloring_type jplf is the default");
   PetscTryMethod(pc, "PCMCPISetMatColoringType_C", (PC, MatColoringType), (pc, type));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

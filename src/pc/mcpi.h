@@ -5,6 +5,7 @@
 
 #include <exception>
 #include <new>
+#include <string>
 
 #include "pc/compat.h"
 #include "pc/solver.h"
@@ -33,6 +34,9 @@ template <class Body> PetscErrorCode Guarded(const Body &body)
     SETERRQ(PETSC_COMM_SELF, PETSC_ERR_LIB, "PCMCPI: %s", e.what());
   }
 }
+
+// What is wrong with a block row, and what mends it
+std::string Explain(const Failure &failure, const Settings &settings);
 
 PetscErrorCode PCCreate_MCPI(PC pc);
 PetscErrorCode ComposeAccess(PC pc); // setters and getters on the object

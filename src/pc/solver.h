@@ -10,6 +10,7 @@
 #include "pc/backend_choice.h"
 #include "pc/halo_choice.h"
 #include "pc/residual.h"
+#include "pc/settings.h"
 #include "setup/block_values.h"
 #include "setup/matrix_identity.h"
 #include "setup/ordering.h"
@@ -17,33 +18,6 @@
 #include "sweep/driver.h"
 
 namespace mcpi {
-
-constexpr PetscInt kMostSweeps = 1 << 29; // in one application: passes are counted in int
-
-struct Settings {
-  PetscInt              its          = 1;
-  PetscReal             omega        = 1.0;
-  PetscInt              restart      = 0;
-  PCMCPISweepType       sweep        = PC_MCPI_SWEEP_FORWARD;
-  PCMCPIPrecision       offdiag      = PC_MCPI_PRECISION_FP32;
-  PCMCPIPrecision       vector       = PC_MCPI_PRECISION_FP32;
-  bool                  vector_given = false; // else it follows offdiag
-  PCMCPIGatherPrecision gather       = PC_MCPI_GATHER_PRECISION_FP32;
-  PCMCPIForm            form         = PC_MCPI_FORM_PRESCALED;
-  PCMCPIScaling         scaling      = PC_MCPI_SCALING_BALANCED;
-  PCMCPIBackendType     backend      = PC_MCPI_BACKEND_AUTO;
-  PCMCPIHaloType        halo         = PC_MCPI_HALO_AUTO;
-  PetscReal             halo_timeout = 1800.0; // seconds
-  PCMCPIHaloFrequency   frequency    = PC_MCPI_HALO_FREQUENCY_COLOR;
-  bool                  overlap      = true;
-  PCMCPIOrderingType    ordering     = PC_MCPI_ORDERING_AUTO;
-  std::string           coloring     = "jplf";
-
-  PCMCPIPrecision vector_precision() const
-  {
-    return vector_given ? vector : offdiag == PC_MCPI_PRECISION_FP64 ? PC_MCPI_PRECISION_FP64 : PC_MCPI_PRECISION_FP32;
-  }
-};
 
 // The first bad block row of the whole matrix
 struct Failure {
@@ -75,18 +49,18 @@ public:
   PetscErrorCode apply(Mat pmat, const Settings &settings, bool transposed, int nrhs, const ConstColumns &b, const MutableColumns &x,
                        PetscInt total, bool nonzero_guess);
 
-  bool               ready() const { return ready_; }
-  const Failure     &failure() const { return failure_; }
-  const ColorPlan   &plan() const { return built_.plan; }
-  ISColoring         iscoloring() const { return coloring_.iscoloring; }
-  PCMCPIOrderingType ordering_used() const { return ordering_used_; }
-  PCMCPIBackendType  backend_used() const { return choice_.type; }
-  const std::string &backend_space() const { return choice_.space; }
-  const std::string &backend_why() const { return choice_.why; }
-  bool               on_device() const { return on_cuda() || choice_.kokkos_on_device; }
-  bool               exchanges() const { return exchanges_; }
-  const HaloChoice  &halo_choice() const { return halo_choice_; }
-  const Scales      &scales() const { return backend_->scales(); }
+  bool                ready() const { return ready_; }
+  const Failure      &failure() const { return failure_; }
+  const ColorPlan    &plan() const { return built_.plan; }
+  ISColoring          iscoloring() const { return coloring_.iscoloring; }
+  const OrderingUsed &ordering_used() const { return ordering_used_; }
+  PCMCPIBackendType   backend_used() const { return choice_.type; }
+  const std::string  &backend_space() const { return choice_.space; }
+  const std::string  &backend_why() const { return choice_.why; }
+  bool                on_device() const { return on_cuda() || choice_.kokkos_on_device; }
+  bool                exchanges() const { return exchanges_; }
+  const HaloChoice   &halo_choice() const { return halo_choice_; }
+  const Scales       &scales() const { return backend_->scales(); }
   // Local bytes: held, and moved by its sweeps from zero
   double host_bytes() const;
   double device_bytes() const;
@@ -109,7 +83,7 @@ private:
   BlockGraph                    graph_;
   Coloring                      coloring_;
   BuiltPlan                     built_;
-  PCMCPIOrderingType            ordering_used_ = PC_MCPI_ORDERING_NATURAL;
+  OrderingUsed                  ordering_used_;
   BackendChoice                 choice_;
   std::unique_ptr<MatrixValues> values_;
   std::unique_ptr<Backend>      backend_;

@@ -22,14 +22,17 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
       viewer, "  colors: %d by %s, block rows of the largest %" PetscInt_FMT ", of the smallest %" PetscInt_FMT "\n", plan.colors,
       Data(pc).settings.coloring.c_str(), *std::max_element(sizes.begin(), sizes.end()), *std::min_element(sizes.begin(), sizes.end())));
   const std::string space = solver.backend_space().empty() ? "" : " on " + solver.backend_space();
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  backend: %s%s, block size %d, rows of a color in %s order\n",
-                                   BackendNames[solver.backend_used()], space.c_str(), plan.bs, OrderingNames[solver.ordering_used()]));
+  PetscCall(PetscViewerASCIIPrintf(
+      viewer, "  backend: %s%s, block size %d, rows of a color in %s order%s\n", BackendNames[solver.backend_used()], space.c_str(),
+      plan.bs, OrderingNames[solver.ordering_used().type],
+      solver.ordering_used().misfit ? " (the points of PCSetCoordinates() are not one for each local block row)" : ""));
   if (!solver.backend_why().empty()) PetscCall(PetscViewerASCIIPrintf(viewer, "  no device is used: %s\n", solver.backend_why().c_str()));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  host memory held: %.4g MB, moved by one sweep: %.4g MB (all ranks)\n", bytes[0] / 1e6,
                                    bytes[1] / 1e6));
   if (solver.on_device()) PetscCall(PetscViewerASCIIPrintf(viewer, "  device memory held: %.4g MB (all ranks)\n", bytes[2] / 1e6));
   if (solver.failure().defect != Defect::none)
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  FAILED at block row %" PetscInt_FMT "\n", solver.failure().row));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  FAILED at block row %" PetscInt_FMT ": %s\n", solver.failure().row,
+                                     Explain(solver.failure(), Data(pc).settings).c_str()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

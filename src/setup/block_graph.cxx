@@ -184,7 +184,7 @@ PetscErrorCode BlockGraphCreate(Mat mat, const MatrixParts &parts, BlockGraph *g
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &missing, 1, MPIU_INT, MPI_MIN, graph->comm));
   PetscCheck(missing == std::numeric_limits<PetscInt>::max(), graph->comm, PETSC_ERR_ARG_WRONGSTATE,
              "PCMCPI: block row %" PetscInt_FMT
-             " has no diagonal block. Insert it, zeros included, with MatSetValuesBlocked() or MatShift(A, 0.0)",
+             " has no diagonal block. Insert it, zeros included, with MatSetValuesBlocked() or MatSetValues()",
              missing);
   PetscCall(exchange_edges(graph, &incoming));
   merge_ghosts(incoming, graph);

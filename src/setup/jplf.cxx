@@ -68,6 +68,12 @@ PetscErrorCode color_graph(const Graph &graph, const Settings &settings, Colors 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+const char *prefix_of(MatColoring mc)
+{
+  const char *prefix = ((PetscObject)mc)->prefix;
+  return prefix ? prefix : "";
+}
+
 PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
 {
   const MPI_Comm   comm = PetscObjectComm((PetscObject)mc);
@@ -88,7 +94,8 @@ PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
                       colors, outcome.sizes.front(), outcome.sizes.back(), outcome.largest_first, outcome.natural, outcome.grown,
                       outcome.recolored));
   PetscCheck(colors <= mc->maxcolors, comm, PETSC_ERR_ARG_OUTOFRANGE,
-             "The coloring has %" PetscInt_FMT " colors, -mat_coloring_maxcolors allows %" PetscInt_FMT, colors, mc->maxcolors);
+             "The coloring has %" PetscInt_FMT " colors, -%smat_coloring_maxcolors allows %" PetscInt_FMT, colors, prefix_of(mc),
+             mc->maxcolors);
   PetscCheck(colors <= IS_COLORING_MAX, comm, PETSC_ERR_SUP, "The coloring has %" PetscInt_FMT " colors, an ISColoring holds %d", colors,
              static_cast<int>(IS_COLORING_MAX));
   PetscCall(MatGetLocalSize(mc->mat, &n, nullptr));
@@ -103,8 +110,8 @@ PetscErrorCode apply(MatColoring mc, ISColoring *iscoloring)
 {
   PetscFunctionBegin;
   PetscCheck(mc->dist == 1, PetscObjectComm((PetscObject)mc), PETSC_ERR_SUP,
-             "MatColoring type jplf is for distance 1, not %" PetscInt_FMT ". Use -mat_coloring_distance 1 or MatColoringSetDistance()",
-             mc->dist);
+             "MatColoring type jplf is for distance 1, not %" PetscInt_FMT ". Use -%smat_coloring_distance 1 or MatColoringSetDistance()",
+             mc->dist, prefix_of(mc));
   try {
     PetscCall(color_matrix(mc, iscoloring));
   } catch (const std::bad_alloc &) {
@@ -129,7 +136,7 @@ PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsOb
   PetscCall(PetscOptionsBool("-mat_coloring_jplf_balance", "Move rows from large colors to small ones", "", settings.balanced,
                              &settings.balanced, nullptr));
   PetscCheck(settings.effort >= 0, PetscObjectComm((PetscObject)mc), PETSC_ERR_ARG_OUTOFRANGE,
-             "-mat_coloring_jplf_effort must not be negative");
+             "-%smat_coloring_jplf_effort must not be negative", prefix_of(mc));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -158,24 +158,27 @@ Offset touched_lines(const BlockGraph &graph, const Coloring &coloring, const st
 } // namespace
 
 PetscErrorCode OrderingCreate(const BlockGraph &graph, const Coloring &coloring, PCMCPIOrderingType type, const Coordinates &coordinates,
-                              std::vector<Row> *order, PCMCPIOrderingType *used)
+                              std::vector<Row> *order, OrderingUsed *used)
 {
   PatternMatrix pattern;
   Mat           mat = nullptr;
 
-  PetscMPIInt usable = coordinates.dim > 0 && coordinates.points.size() == static_cast<std::size_t>(coordinates.dim) * graph.rows;
+  PetscMPIInt given  = coordinates.dim > 0;
+  PetscMPIInt usable = given && coordinates.points.size() == static_cast<std::size_t>(coordinates.dim) * graph.rows;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &usable, 1, MPI_INT, MPI_MIN, graph.comm));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &given, 1, MPI_INT, MPI_MAX, graph.comm));
+  used->misfit = given && !usable;
   PetscCheck(usable || type != PC_MCPI_ORDERING_COORDINATES, graph.comm, PETSC_ERR_ORDER,
              "-pc_mcpi_ordering coordinates needs PCSetCoordinates() with one point for each local block row before the set-up");
   order->resize(static_cast<std::size_t>(graph.rows));
   std::iota(order->begin(), order->end(), 0);
   if (type == PC_MCPI_ORDERING_AUTO && usable) type = PC_MCPI_ORDERING_COORDINATES;
-  *used = type;
+  used->type = type;
   if (type == PC_MCPI_ORDERING_COORDINATES) order_along_curve(graph, coordinates, order);
   if (type == PC_MCPI_ORDERING_COORDINATES || type == PC_MCPI_ORDERING_NATURAL) PetscFunctionReturn(PETSC_SUCCESS);
-  if (type == PC_MCPI_ORDERING_AUTO) *used = PC_MCPI_ORDERING_NATURAL;
+  if (type == PC_MCPI_ORDERING_AUTO) used->type = PC_MCPI_ORDERING_NATURAL;
   if (graph.rows == 0) PetscFunctionReturn(PETSC_SUCCESS);
 
   struct Candidate {
@@ -190,9 +193,9 @@ PetscErrorCode OrderingCreate(const BlockGraph &graph, const Coloring &coloring,
     PetscCall(petsc_order(mat, c.name, &candidate));
     const Offset lines = touched_lines(graph, coloring, candidate);
     if (lines >= least) continue;
-    least  = lines;
-    *used  = c.type;
-    *order = candidate;
+    least      = lines;
+    used->type = c.type;
+    *order     = candidate;
   }
   PetscCall(MatDestroy(&mat));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -11,8 +11,13 @@ struct Coordinates {
   std::vector<double> points;  // dim numbers a local block row
 };
 
-// order: local rows in the order in which each color takes them. used: the type that auto chose on this rank. Collective.
+struct OrderingUsed {
+  PCMCPIOrderingType type   = PC_MCPI_ORDERING_NATURAL; // what auto chose on this rank
+  bool               misfit = false;                    // points were given, but on some rank not one for each block row
+};
+
+// order: local rows in the order in which each color takes them. Collective.
 PetscErrorCode OrderingCreate(const BlockGraph &graph, const Coloring &coloring, PCMCPIOrderingType type, const Coordinates &coordinates,
-                              std::vector<Row> *order, PCMCPIOrderingType *used);
+                              std::vector<Row> *order, OrderingUsed *used);
 
 } // namespace mcpi

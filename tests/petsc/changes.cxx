@@ -228,6 +228,7 @@ TEST(coordinates_of_something_else_do_no_harm)
         OwnedPC                pc;
         std::vector<PetscReal> points;
         Values                 x;
+        std::string            text;
         describe(std::to_string(count) + " points " + (one_rank ? "on one rank " : "") + (before ? "before" : "after") + " the matrix");
         PetscCall(points_of_rank(mat, 3, &points));
         if (!one_rank || world_rank() == world_size() - 1) points.assign(3 * count, 0.5);
@@ -243,6 +244,8 @@ TEST(coordinates_of_something_else_do_no_harm)
         }
         PetscCall(apply(pc, b, &x));
         CHECK(x == expected);
+        PetscCall(view(pc, &text));
+        CHECK_CONTAINS(text, "PCSetCoordinates");
       }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -15,6 +15,7 @@ struct Damage {
   const char    *name;
   const char    *options;
   PCFailedReason reason;
+  const char    *says;
   void (*apply)(BlockMatrix &);
 };
 
@@ -28,17 +29,22 @@ double *neighbor_block(BlockMatrix &matrix, PetscInt row)
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
 
 const Damage damages[] = {
-    {"zero diagonal block", "", PC_FACTOR_NUMERIC_ZEROPIVOT, [](BlockMatrix &m) { std::fill_n(m.block(bad_row, bad_row), bs * bs, 0.0); }},
-    {"singular diagonal block", "", PC_FACTOR_NUMERIC_ZEROPIVOT,
+    {"zero diagonal block", "", PC_FACTOR_NUMERIC_ZEROPIVOT, "diagonal block is singular",
+     [](BlockMatrix &m) { std::fill_n(m.block(bad_row, bad_row), bs * bs, 0.0); }},
+    {"singular diagonal block", "", PC_FACTOR_NUMERIC_ZEROPIVOT, "diagonal block is singular",
      [](BlockMatrix &m) {
        double *block = m.block(bad_row, bad_row);
        for (PetscInt p = 0; p < bs; ++p) block[2 * bs + p] = block[p] + block[bs + p];
      }},
-    {"NaN in a diagonal block", "", PC_SUBPC_ERROR, [](BlockMatrix &m) { m.block(bad_row, bad_row)[4] = not_a_number; }},
-    {"Inf in a diagonal block", "", PC_SUBPC_ERROR, [](BlockMatrix &m) { m.block(bad_row, bad_row)[0] = infinity; }},
-    {"NaN in an off-diagonal block", "", PC_SUBPC_ERROR, [](BlockMatrix &m) { neighbor_block(m, bad_row)[4] = not_a_number; }},
-    {"Inf in an off-diagonal block", "", PC_SUBPC_ERROR, [](BlockMatrix &m) { neighbor_block(m, bad_row)[4] = infinity; }},
-    {"too large for unscaled fp16", "-pc_mcpi_offdiag_precision fp16 -pc_mcpi_scaling none", PC_SUBPC_ERROR,
+    {"NaN in a diagonal block", "", PC_SUBPC_ERROR, "its diagonal block holds",
+     [](BlockMatrix &m) { m.block(bad_row, bad_row)[4] = not_a_number; }},
+    {"Inf in a diagonal block", "", PC_SUBPC_ERROR, "its diagonal block holds",
+     [](BlockMatrix &m) { m.block(bad_row, bad_row)[0] = infinity; }},
+    {"NaN in an off-diagonal block", "", PC_SUBPC_ERROR, "off-diagonal block holds",
+     [](BlockMatrix &m) { neighbor_block(m, bad_row)[4] = not_a_number; }},
+    {"Inf in an off-diagonal block", "", PC_SUBPC_ERROR, "off-diagonal block holds",
+     [](BlockMatrix &m) { neighbor_block(m, bad_row)[4] = infinity; }},
+    {"too large for unscaled fp16", "-pc_mcpi_offdiag_precision fp16 -pc_mcpi_scaling none", PC_SUBPC_ERROR, "-pc_mcpi_scaling balanced",
      [](BlockMatrix &m) { neighbor_block(m, bad_row)[4] = 1e9; }},
 };
 
@@ -62,6 +68,7 @@ PetscErrorCode check_failed(KSP ksp, const Damage &damage)
   PCFailedReason     reason;
   PetscInt           row;
   PC                 pc;
+  std::string        text;
 
   PetscFunctionBeginUser;
   PetscCall(solve(ksp, noise(n * bs, 1), nullptr, &ended, nullptr));
@@ -71,6 +78,9 @@ PetscErrorCode check_failed(KSP ksp, const Damage &damage)
   CHECK_EQ(static_cast<int>(reason), static_cast<int>(damage.reason));
   PetscCall(PCMCPIGetFailedBlock(pc, &row));
   CHECK_EQ(row, bad_row);
+  PetscCall(view(pc, &text));
+  CHECK_CONTAINS(text, "FAILED at block row " + std::to_string(bad_row) + ": ");
+  CHECK_CONTAINS(text, damage.says);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -76,13 +76,13 @@ bool is_permutation_of_rows(std::vector<Row> order, std::size_t rows)
 
 std::vector<Row> ordered(const Pattern &pattern, PCMCPIOrderingType type, const Coordinates &coordinates, PCMCPIOrderingType expected)
 {
-  std::vector<Row>   order = {-1, -1};
-  PCMCPIOrderingType used  = PC_MCPI_ORDERING_AUTO;
+  std::vector<Row> order = {-1, -1};
+  OrderingUsed     used{PC_MCPI_ORDERING_AUTO, true};
   EXPECT_EQ(OrderingCreate(make_graph(pattern), make_coloring(pattern), type, coordinates, &order, &used), 0);
   if (expected != PC_MCPI_ORDERING_AUTO) {
-    EXPECT_EQ(used, expected);
+    EXPECT_EQ(used.type, expected);
   }
-  EXPECT_NE(used, PC_MCPI_ORDERING_AUTO);
+  EXPECT_NE(used.type, PC_MCPI_ORDERING_AUTO);
   EXPECT_TRUE(is_permutation_of_rows(order, pattern.size()));
   return order;
 }
@@ -131,8 +131,8 @@ TEST(Ordering, IgnoresGhosts)
   coloring.color       = {0, 1, 0};
   coloring.ghost_color = {0, 1};
   for (const PCMCPIOrderingType type : kGraphTypes) {
-    std::vector<Row>   order;
-    PCMCPIOrderingType used;
+    std::vector<Row> order;
+    OrderingUsed     used;
     EXPECT_EQ(OrderingCreate(graph, coloring, type, {}, &order, &used), 0);
     EXPECT_TRUE(is_permutation_of_rows(order, 3));
   }
@@ -197,9 +197,9 @@ TEST(Ordering, DegenerateCoordinatesKeepTheNaturalOrder)
 
 TEST(Ordering, CoordinatesWithoutCoordinatesIsAnError)
 {
-  std::vector<Row>   order;
-  PCMCPIOrderingType used;
-  const Pattern      pattern = random_pattern(5, 1, 1);
+  std::vector<Row> order;
+  OrderingUsed     used;
+  const Pattern    pattern = random_pattern(5, 1, 1);
   ASSERT_EQ(PetscPushErrorHandler(PetscReturnErrorHandler, nullptr), 0);
   EXPECT_EQ(OrderingCreate(make_graph(pattern), make_coloring(pattern), PC_MCPI_ORDERING_COORDINATES, {}, &order, &used), PETSC_ERR_ORDER);
   ASSERT_EQ(PetscPopErrorHandler(), 0);

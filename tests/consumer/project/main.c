@@ -31,6 +31,7 @@ int main(int argc, char **argv)
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PCMCPIRegister());
+  PetscCall(MatColoringRegisterJPLF()); /* for programs that color without PCMCPI; it does so, too */
   PetscCall(Assemble(50, 3, &A));
   PetscCall(MatCreateVecs(A, &x, &b));
   PetscCall(VecSet(x, 1.0));
@@ -49,7 +50,8 @@ int main(int argc, char **argv)
   PetscCall(KSPGetIterationNumber(ksp, &iterations));
   PetscCall(VecShift(x, -1.0));
   PetscCall(VecNorm(x, NORM_INFINITY, &error));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s after %d iterations, error %.1e\n", KSPConvergedReasons[reason], (int)iterations, (double)error));
+  PetscCall(
+      PetscPrintf(PETSC_COMM_WORLD, "%s after %d iterations, error %.1e\n", KSPConvergedReasons[reason], (int)iterations, (double)error));
   PetscCheck(reason > 0 && error < 1e-6, PETSC_COMM_WORLD, PETSC_ERR_PLIB, "Wrong solution");
 
   PetscCall(KSPDestroy(&ksp));

@@ -1,0 +1,42 @@
+// What a user chooses.
+#pragma once
+
+#include <petscsys.h>
+
+#include <string>
+
+#include "petscmcpitypes.h"
+
+namespace mcpi {
+
+constexpr PetscInt kMostSweeps = 1 << 29; // in one application: passes are counted in int
+
+struct Settings {
+  PetscInt              its          = 1;
+  PetscReal             omega        = 1.0;
+  PetscInt              restart      = 0;
+  PCMCPISweepType       sweep        = PC_MCPI_SWEEP_FORWARD;
+  PCMCPIPrecision       offdiag      = PC_MCPI_PRECISION_FP32;
+  PCMCPIPrecision       vector       = PC_MCPI_PRECISION_FP32;
+  bool                  vector_given = false; // else it follows offdiag
+  PCMCPIGatherPrecision gather       = PC_MCPI_GATHER_PRECISION_FP32;
+  PCMCPIForm            form         = PC_MCPI_FORM_PRESCALED;
+  PCMCPIScaling         scaling      = PC_MCPI_SCALING_BALANCED;
+  PCMCPIBackendType     backend      = PC_MCPI_BACKEND_AUTO;
+  PCMCPIHaloType        halo         = PC_MCPI_HALO_AUTO;
+  PetscReal             halo_timeout = 1800.0; // seconds
+  PCMCPIHaloFrequency   frequency    = PC_MCPI_HALO_FREQUENCY_COLOR;
+  bool                  overlap      = true;
+  PCMCPIOrderingType    ordering     = PC_MCPI_ORDERING_AUTO;
+  std::string           coloring     = "jplf";
+
+  PCMCPIPrecision vector_precision() const
+  {
+    return vector_given ? vector : offdiag == PC_MCPI_PRECISION_FP64 ? PC_MCPI_PRECISION_FP64 : PC_MCPI_PRECISION_FP32;
+  }
+};
+
+// Collective. Ranks with different settings would wait for exchanges that others never begin.
+PetscErrorCode SettingsCheckAgreement(MPI_Comm comm, const Settings &settings);
+
+} // namespace mcpi
