@@ -1,7 +1,7 @@
 #include "pc/settings.h"
 
 #include <functional>
-#include <limits>
+#include <iterator>
 #include <vector>
 
 #include "pc/compat.h"
