@@ -1,12 +1,10 @@
 #include "core/threads.h"
 
-#ifdef __linux__
 #include <sched.h>
-#endif
 
 #include <algorithm>
 #include <atomic>
-#include <system_error>
+#include <exception>
 #include <thread>
 #include <vector>
 
@@ -14,14 +12,10 @@ namespace mcpi {
 
 int usable_cores()
 {
-#ifdef __linux__
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
   return std::max(1, CPU_COUNT(&set));
-#else
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-#endif
 }
 
 void share_among_threads(std::size_t parts, int threads, const std::function<void(std::size_t)> &work)
@@ -35,7 +29,7 @@ void share_among_threads(std::size_t parts, int threads, const std::function<voi
   others.reserve(count);
   try {
     for (std::size_t t = 1; t < count; ++t) others.emplace_back(take);
-  } catch (const std::system_error &) { // fewer will do
+  } catch (const std::exception &) { // of the system, or no memory: fewer will do
   }
   take();
   for (std::thread &thread : others) thread.join();

@@ -28,11 +28,10 @@ std::string Explain(const Failure &failure, const Settings &settings)
   case Defect::nonfinite_offdiagonal:
     return "an off-diagonal block holds a NaN or an Inf";
   case Defect::unrepresentable: {
-    const std::string what = "an off-diagonal block does not fit the storage precision. ";
-    if (settings.scaling != PC_MCPI_SCALING_BALANCED) return what + "Use -pc_mcpi_scaling balanced, or a wider -pc_mcpi_offdiag_precision";
-    if (settings.offdiag != PC_MCPI_PRECISION_FP64)
-      return what + "Look for values here or in other rows that are far too large, or use a wider -pc_mcpi_offdiag_precision";
-    return what + "Look for values here or in other rows that are far too large";
+    const std::string what  = "an off-diagonal block does not fit the storage precision. ";
+    const std::string first = settings.scaling == PC_MCPI_SCALING_BALANCED ? "Look for values here or in other rows that are far too large"
+                                                                           : "Use -pc_mcpi_scaling balanced";
+    return what + first + (settings.offdiag == PC_MCPI_PRECISION_FP64 ? "" : ", or use a wider -pc_mcpi_offdiag_precision");
   }
   default:
     return "";
@@ -76,6 +75,7 @@ PetscErrorCode PCSetUp_MCPI(PC pc)
   PC_MCPI &mcpi = Data(pc);
 
   PetscFunctionBegin;
+  pc->setupcalled  = {};                                // until this one succeeds: PETSc remembers the matrix's state before it calls
   pc->failedreason = pc->failedreasonrank = PC_NOERROR; // PETSc never clears it
   PetscCall(Guarded([&]() -> PetscErrorCode { return mcpi.solver.setup(pc->pmat, mcpi.settings, mcpi.coordinates, (PetscObject)pc); }));
   const Failure &failure = mcpi.solver.failure();

@@ -72,9 +72,9 @@ PetscErrorCode Solver::setup(Mat pmat, const Settings &settings, const Coordinat
   PetscMPIInt    changed;
 
   PetscFunctionBegin;
-  PetscCall(SettingsCheckAgreement(PetscObjectComm((PetscObject)pmat), settings));
   if (!ready_) drop_backend(); // the set-up before may have failed half-way, on some ranks only
-  ready_   = false;
+  ready_ = false;
+  PetscCall(SettingsCheckAgreement(PetscObjectComm((PetscObject)pmat), settings));
   failure_ = Failure();
   PetscCall(MatrixPartsGet(pmat, &parts));
   PetscCall(MatrixIdentityGet(pmat, parts, &identity));

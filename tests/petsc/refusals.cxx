@@ -127,6 +127,15 @@ TEST(settings_that_differ_from_rank_to_rank_are_refused)
   PetscCall(PCMCPISetMatColoringType(pc, MATCOLORINGJPLF));
   PetscCall(apply(pc, b, &x));
   CHECK(x == expected);
+  // of new values, too, which are not forgotten after the refusal
+  PetscCall(MatShift(mat, 1.0));
+  PetscCall(apply(good, b, &expected));
+  CHECK(x != expected);
+  PetscCall(PCMCPISetIts(pc, world_rank() == 0 ? 1 : 3));
+  for (int attempt = 0; attempt < 2; ++attempt) CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_its", PCSetUp(pc));
+  PetscCall(PCMCPISetIts(pc, 1));
+  PetscCall(apply(pc, b, &x));
+  CHECK(x == expected);
   CHECK_ERROR(PETSC_ERR_ARG_NULL, "-pc_mcpi_mat_coloring_type", PCMCPISetMatColoringType(pc, nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

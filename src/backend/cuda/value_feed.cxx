@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <barrier>
 #include <cstring>
-#include <system_error>
+#include <exception>
 #include <thread>
 
 #include "core/threads.h"
@@ -23,7 +23,7 @@ public:
   {
     try {
       for (int t = 1; t < count_; ++t) threads_.emplace_back([this, t] { work(t); });
-    } catch (const std::system_error &) { // fewer will do
+    } catch (const std::exception &) { // of the system, or no memory: fewer will do
       for (std::size_t t = threads_.size() + 1; t < static_cast<std::size_t>(count_); ++t) {
         start_.arrive_and_drop();
         end_.arrive_and_drop();
