@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "engines.h"
@@ -102,18 +103,32 @@ TEST_P(OfEngineAndSize, AgreesWithTheReferenceWhereProductsReadRoundedVectors)
   compare_gathered(engine(), pattern_for(bs), bs, bs <= 8 ? 7 : bs <= 17 ? 29 : bs < 100 ? 61 : 199, 3);
 }
 
+// Few neighbors, but one row reads all the others.
+Pattern pattern_with_long_row(Row rows)
+{
+  constexpr Row kLong   = 17;
+  Pattern       pattern = random_pattern(rows, 1, 7);
+  auto         &columns = pattern[kLong];
+  columns.resize(static_cast<std::size_t>(rows));
+  std::iota(columns.begin(), columns.end(), 0);
+  columns.erase(columns.begin() + kLong);
+  return pattern;
+}
+
 // Rows with more blocks than a thread block takes at a time, and tiles of many rows
 TEST_P(OfEngine, RowsOfAnyLengthAgreeWithTheReference)
 {
   for (const int bs : {1, 2, 5, 8, 9}) {
-    Pattern pattern = random_pattern(1200, 1, 7);
-    for (Row column = 0; column < 1200; ++column)
-      if (column != 17) pattern[17].push_back(column);
-    std::sort(pattern[17].begin(), pattern[17].end());
-    pattern[17].erase(std::unique(pattern[17].begin(), pattern[17].end()), pattern[17].end());
+    const Pattern pattern = pattern_with_long_row(1200);
     compare(GetParam(), pattern, bs, 97, 2);
     compare_gathered(GetParam(), pattern, bs, 97, 2);
   }
+}
+
+// Blocks that pass through stages in shared memory, more of them than there is room for
+TEST_P(OfEngine, LongRowsOfLargeBlocksAgreeWithTheReference)
+{
+  for (const int bs : {12, 17, 33, 40, 64, 65}) compare(GetParam(), pattern_with_long_row(40), bs, bs < 30 ? 197 : 797, 2);
 }
 
 // A few plain launches of each family, for compute-sanitizer
