@@ -12,9 +12,9 @@ namespace mcpi {
 namespace {
 
 #if defined(MCPI_HAVE_CUDA)
-constexpr bool kBuiltWithCuda = true;
+constexpr char kDeviceRemedy[] = "use -pc_mcpi_backend cuda, or -pc_mcpi_halo sf";
 #else
-constexpr bool kBuiltWithCuda = false;
+constexpr char kDeviceRemedy[] = "this libpetscmcpi was built without CUDA, use -pc_mcpi_halo sf";
 #endif
 
 // *halo stays empty where the exchange cannot be used.
@@ -45,10 +45,8 @@ PetscErrorCode HaloCreate(MPI_Comm comm, const ColorPlan &plan, const std::vecto
   for (const PCMCPIHaloType type : {PC_MCPI_HALO_PEER, PC_MCPI_HALO_NCCL}) {
     if (wish.type != type && (wish.type != PC_MCPI_HALO_AUTO || !wish.on_device || !wish.exchanges)) continue;
     std::string why;
-    PetscCheck(wish.type != type || kBuiltWithCuda, comm, PETSC_ERR_SUP_SYS,
-               "-pc_mcpi_halo %s needs CUDA, and this libpetscmcpi was built without. Use -pc_mcpi_halo sf", HaloNames[type]);
-    PetscCheck(wish.on_device, comm, PETSC_ERR_SUP_SYS,
-               "-pc_mcpi_halo %s needs the sweeps on a device: use -pc_mcpi_backend cuda, or -pc_mcpi_halo sf", HaloNames[type]);
+    PetscCheck(wish.on_device, comm, PETSC_ERR_SUP_SYS, "-pc_mcpi_halo %s needs the sweeps on a device: %s", HaloNames[type],
+               kDeviceRemedy);
     if (!wish.exchanges) continue;
     PetscCall(try_device_halo(comm, plan, remote, wish, type, halo, &why));
     if (*halo) {

@@ -15,8 +15,6 @@ const char *const OrderingNames[]  = {"auto", "natural", "rcm", "nd", "coordinat
 
 namespace {
 
-const char *const VectorPrecisionNames[] = {"fp64", "fp32", "PCMCPIPrecision", "PC_MCPI_PRECISION_", nullptr}; // the first of all
-
 // Only a value that was given goes through the setter: its checks and effects are one place for options and calls.
 template <class Value>
 PetscErrorCode enumeration(PC pc, CompatOptionItems PetscOptionsObject, const char *option, const char *text, const char *function,
@@ -81,7 +79,7 @@ PetscErrorCode PCSetFromOptions_MCPI(PC pc, CompatOptionItems PetscOptionsObject
   PetscCall(enumeration(pc, PetscOptionsObject, "-pc_mcpi_offdiag_precision", "Storage of the off-diagonal blocks",
                         "PCMCPISetOffdiagPrecision", PrecisionNames, PCMCPIGetOffdiagPrecision, PCMCPISetOffdiagPrecision));
   PetscCall(enumeration(pc, PetscOptionsObject, "-pc_mcpi_vector_precision", "Vectors inside the sweeps: fp64 or fp32",
-                        "PCMCPISetVectorPrecision", VectorPrecisionNames, PCMCPIGetVectorPrecision, PCMCPISetVectorPrecision));
+                        "PCMCPISetVectorPrecision", PrecisionNames, PCMCPIGetVectorPrecision, PCMCPISetVectorPrecision));
   PetscCall(enumeration(pc, PetscOptionsObject, "-pc_mcpi_gather_precision", "What off-diagonal products read of x",
                         "PCMCPISetGatherPrecision", GatherNames, PCMCPIGetGatherPrecision, PCMCPISetGatherPrecision));
   PetscCall(enumeration(pc, PetscOptionsObject, "-pc_mcpi_form", "Store D^{-1}O, or O and apply D^{-1} in every sweep", "PCMCPISetForm",

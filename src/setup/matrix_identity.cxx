@@ -67,7 +67,7 @@ std::uint64_t HashOfIndices(const PetscInt *values, std::size_t count, std::uint
   constexpr std::size_t      kPart = 1UL << 20U; // a millisecond of a core's
   constexpr int              kMost = 8;          // threads: more are no faster
   std::vector<std::uint64_t> hashes((count + kPart - 1) / kPart);
-  share_among_threads(hashes.size(), hashes.size() > 1 ? std::min(usable_cores(), kMost) : 1, [&](std::size_t part) {
+  share_among_threads(hashes.size(), std::min(usable_cores(), kMost), [&](std::size_t part) {
     const std::size_t begin = part * kPart;
     hashes[part]            = hash_of_part(values + begin, std::min(kPart, count - begin));
   });

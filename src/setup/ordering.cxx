@@ -163,13 +163,14 @@ PetscErrorCode OrderingCreate(const BlockGraph &graph, const Coloring &coloring,
   PatternMatrix pattern;
   Mat           mat = nullptr;
 
-  PetscMPIInt given  = coordinates.dim > 0;
-  PetscMPIInt usable = given && coordinates.points.size() == static_cast<std::size_t>(coordinates.dim) * graph.rows;
+  // of all ranks: whether points fit everywhere, whether there are none
+  PetscMPIInt all[2] = {coordinates.dim > 0 && coordinates.points.size() == static_cast<std::size_t>(coordinates.dim) * graph.rows,
+                        coordinates.dim == 0};
 
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &usable, 1, MPI_INT, MPI_MIN, graph.comm));
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &given, 1, MPI_INT, MPI_MAX, graph.comm));
-  used->misfit = given && !usable;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, all, 2, MPI_INT, MPI_MIN, graph.comm));
+  const bool usable = all[0] != 0;
+  used->misfit      = !usable && all[1] == 0;
   PetscCheck(usable || type != PC_MCPI_ORDERING_COORDINATES, graph.comm, PETSC_ERR_ORDER,
              "-pc_mcpi_ordering coordinates needs PCSetCoordinates() with one point for each local block row before the set-up");
   order->resize(static_cast<std::size_t>(graph.rows));
