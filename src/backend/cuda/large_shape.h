@@ -40,7 +40,7 @@ struct StreamShape {
 // number: bytes of one in the vectors
 constexpr StreamShape stream_shape(PCMCPIPrecision storage, int bs, int number)
 {
-  constexpr int kMostStage = 32768;
+  constexpr int kMostStage = 32768, kSegment = 24;
   StreamShape   s;
   s.bs     = bs;
   s.ld     = leading_dimension(storage, bs);
@@ -48,17 +48,18 @@ constexpr StreamShape stream_shape(PCMCPIPrecision storage, int bs, int number)
   s.column = column_bytes(storage, bs);
   // Measured on an H200 with 15 to 17 blocks a row
   const int vectors = s.ld / large_vector(storage, bs);
-  s.team            = s.record >= 8192 || vectors > 32 ? 128 : s.record >= 1024 || vectors > 16 ? 64 : 32;
+  s.team            = s.record >= 1024 || vectors > 32 ? 128 : vectors > 16 ? 64 : 32;
   s.rows            = s.team == 32 ? 2 : 1;
-  s.chunk           = s.record >= 1024 ? 1 : s.record >= 512 ? 6 : 12;
-  s.stages          = s.record >= 16384 ? 3 : s.record >= 512 ? 4 : 2;
+  s.chunk           = s.record >= 1024 ? std::max(1, 8192 / s.record) : s.record >= 512 ? 6 : 12;
+  s.stages          = (s.record >= 1024 && s.record < 8192) || s.record >= 16384 ? 3 : s.record >= 512 ? 4 : 2;
+  while (kSegment % s.chunk != 0) --s.chunk;
 
   s.lanes       = std::min(vectors, s.team);
   s.parts       = (vectors + s.lanes - 1) / s.lanes;
   s.slots       = s.team / s.lanes;
   s.width       = (bs + (s.record - 1) / kMostStage) / ((s.record - 1) / kMostStage + 1);
   s.slices      = (bs + s.width - 1) / s.width;
-  s.segment     = bs <= 128 ? 24 : bs <= 512 ? 4 : 1;
+  s.segment     = bs <= 128 ? kSegment : bs <= 512 ? 4 : 1;
   s.inverse     = static_cast<std::uint32_t>((std::uint64_t{1} << 32) / static_cast<unsigned>(bs) + 1);
   s.stage_bytes = s.slices == 1 ? s.chunk * s.record : round_up(s.width * s.column, kPiece) + kPiece;
   s.x_at        = s.stages * s.stage_bytes;
@@ -80,7 +81,11 @@ struct ResidentShape {
 };
 
 // Two thread blocks of this many bytes of shared memory fit a multiprocessor of an H100 or H200.
-constexpr int kMostResident  = 113 * 1024;
-constexpr int kLargestRecord = 4096; // for relax_resident
+constexpr int kMostResident = 113 * 1024;
+// For relax_resident. Integers take more instructions: with two thread blocks a multiprocessor these are not hidden behind the copies.
+constexpr int largest_record(PCMCPIPrecision storage)
+{
+  return has_exponent(storage) ? 2560 : 4096;
+}
 
 } // namespace mcpi::cuda

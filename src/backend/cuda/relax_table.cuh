@@ -71,7 +71,7 @@ template <PCMCPIPrecision storage, class T, int bs> RelaxKernel small_kernel(con
 
 template <PCMCPIPrecision storage, class T, int bs> void set_resident(RelaxKernel &kernel)
 {
-  if constexpr (record_pieces(storage, bs) * kPiece <= kLargestRecord) {
+  if constexpr (record_pieces(storage, bs) * kPiece <= largest_record(storage)) {
     kernel.simple   = reinterpret_cast<const void *>(relax_resident<storage, T, bs>);
     kernel.resident = Resident<storage, T, bs>::shape;
   }
