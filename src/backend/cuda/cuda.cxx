@@ -115,7 +115,7 @@ public:
     const cudaStream_t stream = ahead ? lanes_.ahead() : stream_;
     if (launched_) lanes_.order(ahead);
     const bool early = relax.begin == relax.end || may_begin_early(ahead);
-    (application.transposed ? *transposed_ : forward_).relax(relax.begin, relax.end, args, passing(application), early, stream);
+    (application.transposed ? *transposed_ : forward_).relax(relax.begin, relax.end, args, cache(application), early, stream);
     if (!forward_.small()) round(application, relax.begin, relax.end, stream); // small blocks' kernels do
     if (launched_) lanes_.mark(ahead);
   }
@@ -150,7 +150,7 @@ public:
     inside.turn_begin   = static_cast<std::uint32_t>(epochs.turn_begin);
     inside.turn_end     = static_cast<std::uint32_t>(epochs.turn_end);
     const bool early    = relax.begin == relax.end || may_begin_early(false);
-    forward_.relax(relax.begin, relax.end, args, passing(application), early, stream_);
+    forward_.relax(relax.begin, relax.end, args, cache(application), early, stream_);
   }
   void finish_inside(const Application &application, unsigned epochs) override { finish_words(words_args(application), epochs, stream_); }
 
@@ -284,12 +284,10 @@ private:
     return args;
   }
 
-  // Bytes of a row's right-hand side if it will not be found in the second-level cache by the next sweep, which shall rather keep what products read.
-  // Each half of the device has half of that cache for what it reads.
-  std::size_t passing(const Application &application) const
+  CacheUse cache(const Application &application) const
   {
     const std::size_t row = x_bytes(application), read = rounded() ? gathered_bytes(application) : row;
-    return static_cast<std::size_t>(plan_.rows) * (row + read) > cache_ / 2 ? row : 0;
+    return cache_use(cache_bytes_, static_cast<std::size_t>(plan_.rows) * (row + read), row);
   }
 
   std::size_t x_bytes(const Application &application) const { return number_ * plan_.bs * application.nrhs; } // of a block row
@@ -379,7 +377,7 @@ private:
   const ColorPlan           &plan_;
   const BackendConfig        config_;
   const std::size_t          number_; // bytes of one in the vectors
-  const std::size_t          cache_ = static_cast<std::size_t>(device_attribute(cudaDevAttrL2CacheSize));
+  const std::size_t          cache_bytes_ = static_cast<std::size_t>(device_attribute(cudaDevAttrL2CacheSize));
   Stream                     stream_;
   Lanes                      lanes_{stream_};
   Event                      ready_, done_;

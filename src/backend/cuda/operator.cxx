@@ -162,7 +162,7 @@ bool Operator::has_items(Row begin, Row end, unsigned flags) const
   return (flags & kLower && any(plan_.lower)) || (flags & kUpper && any(plan_.upper));
 }
 
-void Operator::relax(Row begin, Row end, RelaxArgs args, std::size_t passing, bool early, cudaStream_t stream) const
+void Operator::relax(Row begin, Row end, RelaxArgs args, const CacheUse &cache, bool early, cudaStream_t stream) const
 {
   if (begin == end) return;
   args.bs     = plan_.bs;
@@ -215,13 +215,11 @@ void Operator::relax(Row begin, Row end, RelaxArgs args, std::size_t passing, bo
   config.stream                                            = stream;
   config.attrs                                             = attributes;
   config.numAttrs                                          = 1;
-  if (const std::size_t window = std::min(static_cast<std::size_t>(end - begin) * passing, largest_window_); window > 0) {
-    attributes[1].id                     = cudaLaunchAttributeAccessPolicyWindow;
-    attributes[1].val.accessPolicyWindow = {static_cast<std::byte *>(const_cast<void *>(args.rhs)) +
-                                                static_cast<std::size_t>(begin) * passing,
-                                            window, 1.0F, cudaAccessPropertyStreaming, cudaAccessPropertyNormal};
-    config.numAttrs                      = 2;
-  }
+  const Bytes rhs{static_cast<const std::byte *>(args.rhs) + static_cast<std::size_t>(begin) * cache.passing,
+                  static_cast<std::size_t>(end - begin) * cache.passing};
+  attributes[1].id                     = cudaLaunchAttributeAccessPolicyWindow;
+  attributes[1].val.accessPolicyWindow = cache_window(cache, rhs, {blocks_.data(), blocks_.bytes()}, largest_window_);
+  if (attributes[1].val.accessPolicyWindow.num_bytes > 0) config.numAttrs = 2;
   void *arguments[] = {&args};
   MCPI_CUDA(cudaLaunchKernelExC(&config, function, arguments));
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/backend.h"
+#include "backend/cuda/cache_window.h"
 #include "backend/cuda/memory.h"
 #include "backend/cuda/relax.h"
 #include "backend/cuda/stored_numbers.h"
@@ -13,10 +14,9 @@ public:
   // Numbers are zero, columns are there.
   Operator(const ColorPlan &plan, const BackendConfig &config);
 
-  // Launches for the plan rows [begin, end), one color's boundary or interior rows; the operator's part of args is filled in here. passing: bytes of a row
-  // of the right-hand side if the second-level cache shall rather keep other things, else 0. early: it may begin before what was launched before has ended,
-  // which must not be what loads the right-hand side
-  void relax(Row begin, Row end, RelaxArgs args, std::size_t passing, bool early, cudaStream_t stream) const;
+  // Launches for the plan rows [begin, end), one color's boundary or interior rows; the operator's part of args is filled in here.
+  // early: it may begin before what was launched before has ended, which must not be what loads the right-hand side
+  void relax(Row begin, Row end, RelaxArgs args, const CacheUse &cache, bool early, cudaStream_t stream) const;
 
   const ColorPlan &plan() const { return plan_; }
   bool             small() const { return kernel_.capacity > 0; }
