@@ -12,8 +12,8 @@ struct CacheUse {
   std::size_t kept;    // bytes of blocks that the next sweep shall find there
 };
 
-// Loads of blocks pass by the first-level cache and leave the second first. Each half of the device has half of that cache for what it reads; what the
-// vectors leave of four fifths of it holds some of the blocks from sweep to sweep.
+// Small blocks' loads pass by the first-level cache and leave the second first. Each half of the device has half of that cache for what it reads; what the
+// vectors leave of four fifths of it holds some of the blocks from sweep to sweep. The last fifth is for all else: ghosts, sums kept, rows' ends.
 constexpr CacheUse cache_use(std::size_t cache, std::size_t vectors, std::size_t row_rhs)
 {
   const std::size_t half = cache / 2, most = half / 5 * 4;
