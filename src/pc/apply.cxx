@@ -22,6 +22,20 @@ bool failed(PC pc)
   return Data(pc).solver.failure().defect != Defect::none;
 }
 
+// PCApply() itself looks, before it calls; its relatives do not.
+PetscErrorCode check_size(PC pc, Vec v)
+{
+  const ColorPlan &plan = Data(pc).solver.plan();
+  PetscInt         n;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetLocalSize(v, &n));
+  PetscCheck(n == static_cast<PetscInt>(plan.rows) * plan.bs, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ,
+             "A Vec has %" PetscInt_FMT " local entries, Pmat %" PetscInt_FMT " local rows. Make it with MatCreateVecs()", n,
+             static_cast<PetscInt>(plan.rows) * plan.bs);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Where the sweeps run on a device its arrays are used in place, else the host's. All ranks decide alike, as Vecs have one type.
 class Arrays {
 public:
@@ -88,6 +102,8 @@ PetscErrorCode apply_vec(PC pc, Vec b, Vec x, bool transposed, PetscInt total, b
 
   PetscFunctionBegin;
   PetscCall(require_ready(pc));
+  PetscCall(check_size(pc, b));
+  PetscCall(check_size(pc, x));
   if (failed(pc)) {
     PetscCall(CompatVecFlag(x));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -172,11 +188,10 @@ PCRichardsonConvergedReason richardson_reason(PC pc)
   return failed(pc) ? static_cast<PCRichardsonConvergedReason>(KSP_DIVERGED_PC_FAILED) : PCRICHARDSON_CONVERGED_ITS;
 }
 
-// Of max_it iterations, as far as they are counted
-PetscInt sweeps_of(PC pc, PetscInt max_it)
+// Of max_it, as far as their sweeps are counted
+PetscInt iterations_of(PC pc, PetscInt max_it)
 {
-  const PetscInt its = Data(pc).settings.its;
-  return max_it > kMostSweeps / its ? kMostSweeps : max_it * its;
+  return std::min<PetscInt>(max_it, kMostSweeps / Data(pc).settings.its);
 }
 
 // Like PCSOR: relaxes Pmat, its sweeps for each of max_it iterations, and no tests of convergence.
@@ -184,8 +199,8 @@ PetscErrorCode PCApplyRichardson_MCPI(PC pc, Vec b, Vec x, Vec, PetscReal, Petsc
                                       PetscInt *outits, PCRichardsonConvergedReason *reason)
 {
   PetscFunctionBegin;
-  PetscCall(apply_vec(pc, b, x, false, sweeps_of(pc, max_it), !guess_zero));
-  *outits = max_it;
+  *outits = iterations_of(pc, max_it);
+  PetscCall(apply_vec(pc, b, x, false, *outits * Data(pc).settings.its, !guess_zero));
   *reason = richardson_reason(pc);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -202,8 +217,8 @@ PetscErrorCode PCMatApplyRichardson_MCPI(PC pc, Mat b, Mat x, Mat, PetscReal, Pe
                                          PetscInt *outits, PCRichardsonConvergedReason *reason)
 {
   PetscFunctionBegin;
-  PetscCall(apply_mat(pc, b, x, false, sweeps_of(pc, max_it), !guess_zero));
-  *outits = max_it;
+  *outits = iterations_of(pc, max_it);
+  PetscCall(apply_mat(pc, b, x, false, *outits * Data(pc).settings.its, !guess_zero));
   *reason = richardson_reason(pc);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

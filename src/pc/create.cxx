@@ -89,9 +89,18 @@ PetscErrorCode PCSetUp_MCPI(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// KSPSolve() looks at the failure after this call, but not at a matrix that has changed since its first set-up: values repaired in place count here.
+PetscErrorCode PCSetUpOnBlocks_MCPI(PC pc)
+{
+  PetscFunctionBegin;
+  if (Data(pc).solver.failure().defect != Defect::none) PetscCall(PCSetUp(pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode PCReset_MCPI(PC pc)
 {
   PetscFunctionBegin;
+  pc->failedreason = pc->failedreasonrank = PC_NOERROR;
   PetscCall(Data(pc).solver.destroy());
   Data(pc).coordinates = Coordinates();
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -153,6 +162,7 @@ PetscErrorCode PCCreate_MCPI(PC pc)
     return PETSC_SUCCESS;
   }));
   pc->ops->setup          = PCSetUp_MCPI;
+  pc->ops->setuponblocks  = PCSetUpOnBlocks_MCPI;
   pc->ops->reset          = PCReset_MCPI;
   pc->ops->destroy        = PCDestroy_MCPI;
   pc->ops->setfromoptions = PCSetFromOptions_MCPI;

@@ -54,6 +54,8 @@ PetscErrorCode Solver::destroy()
   ready_           = false;
   have_transposed_ = false;
   identity_        = MatrixIdentity();
+  failure_         = Failure();
+  halo_choice_     = HaloChoice();
   drop_backend();
   halo_.reset();
   values_.reset();

@@ -111,8 +111,9 @@ PetscErrorCode ColoringCreate(const BlockGraph &graph, const std::string &type, 
   PetscFunctionBegin;
   *coloring = Coloring();
   PetscCall(create_graph_matrix(graph, &pattern, &mat));
-  PetscCall(apply_matcoloring(mat, type, options, &coloring->iscoloring));
+  const PetscErrorCode applied = apply_matcoloring(mat, type, options, &coloring->iscoloring);
   PetscCall(MatDestroy(&mat));
+  PetscCall(applied);
   PetscCall(ISColoringGetColors(coloring->iscoloring, &n, &colors, &values));
   PetscInt wrong = n != graph.rows, most = colors;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPIU_INT, MPI_MAX, graph.comm));

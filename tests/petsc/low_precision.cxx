@@ -1,4 +1,5 @@
 // Storage in few bits: SI units, outer Krylov methods, restarts.
+#include <cfenv>
 #include <cmath>
 
 #include "support.h"
@@ -255,5 +256,30 @@ TEST(rounded_gather_converges_with_fgmres_and_with_restarts)
       CHECK_LE(2 * expected, its);
     }
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Programs run with -fp_trap.
+TEST(storing_large_values_raises_no_floating_point_exception)
+{
+  constexpr int  trapped = FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW;
+  OwnedMat       mat;
+  PCFailedReason reason;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, plain_matrix(1e-4), Layout::even, MATBAIJ, &mat));
+  for (const char *precision : {"fp64", "fp32", "fp16", "bf16", "int8", "int4"})
+    for (const char *form : {"prescaled", "factored"})
+      for (const char *scaling : {"none", "balanced"}) {
+        Preconditioner pc;
+        describe(std::string(precision) + ", " + form + ", " + scaling);
+        PetscCall(create_pc(
+            mat, std::string("-pc_mcpi_offdiag_precision ") + precision + " -pc_mcpi_form " + form + " -pc_mcpi_scaling " + scaling, &pc));
+        std::feclearexcept(FE_ALL_EXCEPT);
+        PetscCall(PCSetUp(pc));
+        CHECK_EQ(std::fetestexcept(trapped), 0);
+        PetscCall(PCGetFailedReason(pc, &reason));
+        CHECK_EQ(static_cast<int>(reason), static_cast<int>(PC_NOERROR));
+      }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

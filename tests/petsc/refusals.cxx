@@ -188,3 +188,30 @@ TEST(coloring_distance_other_than_one_is_refused_by_jplf)
   PetscCall(check_coloring_refused("-pc_mcpi_mat_coloring_distance 2", "-pc_mcpi_mat_coloring_distance 1"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+TEST(vectors_of_another_size_are_refused)
+{
+  const auto                  small = static_cast<PetscInt>(10);
+  OwnedMat                    mat;
+  Preconditioner              pc;
+  Vec                         good, wrong;
+  PetscInt                    its;
+  PCRichardsonConvergedReason reason;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
+  PetscCall(create_pc(mat, "", &pc));
+  PetscCall(PCSetUp(pc));
+  PetscCall(MatCreateVecs(mat, &good, nullptr));
+  PetscCall(VecCreateMPI(PETSC_COMM_WORLD, small, PETSC_DETERMINE, &wrong));
+  for (const bool wrong_b : {false, true}) {
+    const Vec b = wrong_b ? wrong : good, x = wrong_b ? good : wrong;
+    describe(wrong_b ? "right-hand side" : "solution");
+    CHECK_ERROR(PETSC_ERR_ARG_SIZ, "", PCApply(pc, b, x));
+    CHECK_ERROR(PETSC_ERR_ARG_SIZ, "MatCreateVecs()", PCApplyTranspose(pc, b, x));
+    CHECK_ERROR(PETSC_ERR_ARG_SIZ, "MatCreateVecs()", PCApplyRichardson(pc, b, x, nullptr, 0.0, 0.0, 0.0, 1, PETSC_TRUE, &its, &reason));
+  }
+  PetscCall(VecDestroy(&good));
+  PetscCall(VecDestroy(&wrong));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -33,9 +33,10 @@ template <class D> HWY_INLINE hn::VFromD<hn::Rebind<std::uint16_t, D>> round_fp1
   const auto                         magnitude = hn::And(bits, hn::Set(words, 0x7fffffffu));
   const auto                         odd       = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(words, 1u));
   const auto                         rounded   = hn::Add(hn::Add(magnitude, odd), hn::Set(words, 0xfffu - ((127u - 15u) << 23)));
-  const auto                         quanta    = hn::NearestInt(hn::Mul(hn::BitCast(floats, magnitude), hn::Set(floats, 0x1p24f)));
-  const auto                         denormal  = hn::Lt(hn::BitCast(ints, magnitude), hn::Set(ints, 0x38800000));
-  const auto                         half      = hn::IfThenElse(denormal, quanta, hn::BitCast(ints, hn::ShiftRight<13>(rounded)));
+  const auto                         least     = hn::Set(words, 0x38800000u); // 2^-14: of larger ones NearestInt() could raise an exception
+  const auto quanta   = hn::NearestInt(hn::Mul(hn::BitCast(floats, hn::Min(magnitude, least)), hn::Set(floats, 0x1p24f)));
+  const auto denormal = hn::Lt(hn::BitCast(ints, magnitude), hn::BitCast(ints, least));
+  const auto half     = hn::IfThenElse(denormal, quanta, hn::BitCast(ints, hn::ShiftRight<13>(rounded)));
   return hn::DemoteTo(halves, hn::Or(half, hn::BitCast(ints, sign)));
 }
 
