@@ -43,13 +43,16 @@ void block_columns(const RowStructure &s, bool blocked, PetscInt bs, PetscInt i,
 }
 
 // Ghosts are first those of our own rows; those of rows that only read us join later. Columns without entries, which MatZeroRows() leaves,
-// are none.
-void own_ghosts(const MatrixParts &parts, const RowStructure &offdiag, PetscInt columns, std::vector<PetscInt> &ghosts,
+// are none. False: the rows refer to columns that are not there.
+bool own_ghosts(const MatrixParts &parts, const RowStructure &offdiag, PetscInt columns, std::vector<PetscInt> &ghosts,
                 std::vector<Row> &ghost_of_column)
 {
   std::vector<bool> used(static_cast<std::size_t>(columns));
   if (offdiag.rows > 0)
-    for (PetscInt k = offdiag.i[0]; k < offdiag.i[offdiag.rows]; ++k) used[static_cast<std::size_t>(offdiag.j[k])] = true;
+    for (PetscInt k = offdiag.i[0]; k < offdiag.i[offdiag.rows]; ++k) {
+      if (offdiag.j[k] >= columns) return false;
+      used[static_cast<std::size_t>(offdiag.j[k])] = true;
+    }
   ghost_of_column.assign(used.size(), -1);
   for (PetscInt c = 0; c < columns; ++c) {
     if (!used[static_cast<std::size_t>(c)]) continue;
@@ -57,6 +60,7 @@ void own_ghosts(const MatrixParts &parts, const RowStructure &offdiag, PetscInt 
     if (ghosts.empty() || ghosts.back() != global) ghosts.push_back(global);
     ghost_of_column[static_cast<std::size_t>(c)] = static_cast<Row>(ghosts.size() - 1);
   }
+  return true;
 }
 
 // Of full blocks; scalar rows may have more, which are not full
@@ -64,6 +68,9 @@ std::size_t blocks_in(const RowStructure &s, const MatrixParts &parts)
 {
   return s.rows == 0 ? 0 : static_cast<std::size_t>(s.i[s.rows] / (parts.blocked ? 1 : parts.bs * parts.bs));
 }
+
+// Instead of a block row without diagonal block
+constexpr PetscInt kLostColumns = -1;
 
 PetscErrorCode build_rows(const MatrixParts &parts, BlockGraph *graph, PetscInt *missing)
 {
@@ -74,7 +81,11 @@ PetscErrorCode build_rows(const MatrixParts &parts, BlockGraph *graph, PetscInt 
   if (parts.offdiag) {
     PetscCall(MatGetLocalSize(parts.offdiag, nullptr, &columns));
     PetscCall(offdiag.open(parts.offdiag, parts.blocked));
-    own_ghosts(parts, offdiag, parts.blocked ? columns / parts.bs : columns, graph->ghosts, graph->ghost_of_column);
+    if (!own_ghosts(parts, offdiag, parts.blocked ? columns / parts.bs : columns, graph->ghosts, graph->ghost_of_column)) {
+      *missing = kLostColumns;
+      PetscCall(offdiag.close());
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
   }
   PetscCall(diag.open(parts.diag, parts.blocked));
   *missing = std::numeric_limits<PetscInt>::max();
@@ -182,6 +193,10 @@ PetscErrorCode BlockGraphCreate(Mat mat, const MatrixParts &parts, BlockGraph *g
   graph->rows = static_cast<Row>(local / parts.bs);
   PetscCall(build_rows(parts, graph, &missing));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &missing, 1, MPIU_INT, MPI_MIN, graph->comm));
+  PetscCheck(
+      missing != kLostColumns, graph->comm, PETSC_ERR_ARG_WRONGSTATE,
+      "PCMCPI: PETSc has lost off-process columns of Pmat, as that of version 3.18 does for MATMPIBAIJ where a rank without off-process "
+      "blocks gets its first after an assembly. Make the matrix anew, or insert these blocks, zeros included, before that assembly");
   PetscCheck(missing == std::numeric_limits<PetscInt>::max(), graph->comm, PETSC_ERR_ARG_WRONGSTATE,
              "PCMCPI: block row %" PetscInt_FMT
              " has no diagonal block. Insert it, zeros included, with MatSetValuesBlocked() or MatSetValues()",

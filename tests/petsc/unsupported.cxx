@@ -246,3 +246,35 @@ TEST(diagonal_block_inserted_after_the_refusal_helps)
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+// PETSc 3.18 does where a rank without such blocks gets its first after an assembly; MatMult() crashes then.
+TEST(off_process_blocks_that_petsc_has_lost_are_named)
+{
+  constexpr PetscInt    bs = 2, n = 24;
+  constexpr PetscScalar block[] = {2.0, 0.5, 0.5, 2.0};
+  Patient               patient;
+  OwnedMat              mat;
+
+  PetscFunctionBeginUser;
+  PetscCall(patient.create());
+  const std::vector<PetscInt> rows = block_rows_of_ranks(Layout::even, n, world_size()), two(n, 2);
+  PetscCall(MatCreate(PETSC_COMM_WORLD, mat.out()));
+  PetscCall(MatSetSizes(mat, rows[world_rank()] * bs, rows[world_rank()] * bs, n * bs, n * bs));
+  PetscCall(MatSetType(mat, MATBAIJ));
+  PetscCall(MatXAIJSetPreallocation(mat, bs, two.data(), two.data(), nullptr, nullptr));
+  PetscCall(MatSetOption(mat, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  for (const bool later : {false, true}) {
+    PetscInt first, end;
+    PetscCall(MatGetOwnershipRange(mat, &first, &end));
+    for (PetscInt row = first / bs; row < end / bs; ++row) {
+      const PetscInt column = later ? n - 1 - row : row;
+      if (!later || world_rank() == 0) PetscCall(MatSetValuesBlocked(mat, 1, &row, 1, &column, block, INSERT_VALUES));
+    }
+    PetscCall(assemble(mat));
+  }
+  const Caught caught = patient.attempt(mat);
+  if (caught.code != PETSC_SUCCESS) check_error(__FILE__, __LINE__, caught, PETSC_ERR_ARG_WRONGSTATE, "before that assembly");
+  CHECK(caught.code == PETSC_SUCCESS || world_size() > 1);
+  PetscCall(patient.check_recovery());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
