@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace mcpi {
 namespace {
@@ -9,15 +10,11 @@ namespace {
 constexpr int    kPasses    = 50;
 constexpr double kFp16Limit = 65504.0;
 constexpr double kExponents = 1020.0; // factors and their inverses stay normal numbers
+constexpr int    kSpread    = 100;    // exponents of a side's factors keep this close to their median
 
 double power_of_two(double exponent)
 {
   return std::exp2(std::clamp(exponent, -kExponents, kExponents));
-}
-
-double nearest_power_of_two(double value)
-{
-  return power_of_two(std::round(std::log2(value)));
 }
 
 // Largest power of two that keeps factor*largest within fp16. By mantissa and exponent: a quotient could overflow.
@@ -28,49 +25,62 @@ double fp16_factor(double largest)
   return largest > 0.0 ? power_of_two(limit_exponent - exponent - (mantissa > limit ? 1 : 0)) : 1.0;
 }
 
-bool coupled(int bs, const std::vector<double> &maxima, int side, int p)
+// The power of two next to factor with which all products are normal numbers
+double keep_normal(const std::vector<double> &factors, double factor)
 {
-  for (int q = 0; q < bs; ++q)
-    if (maxima[side == 0 ? p + q * bs : q + p * bs] != 0.0) return true;
-  return false;
+  double least = 0.0, largest = 0.0;
+  for (const double f : factors) {
+    least   = std::min(least, std::log2(f));
+    largest = std::max(largest, std::log2(f));
+  }
+  return std::exp2(std::clamp(std::log2(factor), -kExponents - least, kExponents - largest));
 }
 
-// What the maxima say nothing about takes the others' mean, as if in their units: a factor of 1 beside theirs could carry the right-hand side out of
-// single precision. If they say nothing at all, factors stay 1.
-void follow_others(int bs, const std::vector<double> &maxima, int side, std::vector<double> &factors)
+// Components without couplings take the others' median, as if in their units: a factor of 1 beside theirs could carry the right-hand side out of single
+// precision. So could a factor that a coupling at rounding level asks for.
+void keep_together(std::vector<int> &exponents, const std::vector<bool> &coupled)
 {
-  double sum   = 0.0;
-  int    count = 0;
-  for (int p = 0; p < bs; ++p)
-    if (coupled(bs, maxima, side, p)) {
-      sum += std::log2(factors[p]);
-      ++count;
-    }
-  for (int p = 0; p < bs && count > 0; ++p)
-    if (!coupled(bs, maxima, side, p)) factors[p] = power_of_two(std::round(sum / count));
+  std::vector<int> known;
+  for (std::size_t p = 0; p < exponents.size(); ++p)
+    if (coupled[p]) known.push_back(exponents[p]);
+  if (known.empty()) return;
+  const auto middle = known.begin() + static_cast<std::ptrdiff_t>(known.size() / 2);
+  std::nth_element(known.begin(), middle, known.end());
+  for (std::size_t p = 0; p < exponents.size(); ++p)
+    exponents[p] = coupled[p] ? std::clamp(exponents[p], *middle - kSpread, *middle + kSpread) : *middle;
 }
 
 // Ruiz-like row and column equilibration of the maxima, for blocks that are not similar to anything (factored form).
 void equilibrate(int bs, const std::vector<double> &maxima, Scales &scales)
 {
-  for (int pass = 0; pass < kPasses; ++pass) {
+  const auto        size = static_cast<std::size_t>(bs);
+  std::vector<int>  left(size), right(size);
+  std::vector<bool> reads(size), is_read(size);
+  const auto        step = [&](std::vector<int> &exponent, std::vector<bool> &coupled, std::size_t by_component, std::size_t by_other) {
     bool changed = false;
-    for (int side = 0; side < 2; ++side)
-      for (int p = 0; p < bs; ++p) {
-        double largest = 0.0;
-        for (int q = 0; q < bs; ++q) {
-          const int i = side == 0 ? p : q, j = side == 0 ? q : p;
-          largest = std::max(largest, scales.left[i] * maxima[i + j * bs] * scales.right[j]);
-        }
-        if (largest == 0.0) continue;
-        const double factor = nearest_power_of_two(1.0 / std::sqrt(largest));
-        (side == 0 ? scales.left : scales.right)[p] *= factor;
-        changed = changed || factor != 1.0;
+    for (std::size_t p = 0; p < size; ++p) {
+      double largest = -std::numeric_limits<double>::infinity();
+      for (std::size_t q = 0; q < size; ++q) {
+        const std::size_t i = by_component == 1 ? p : q, j = by_component == 1 ? q : p;
+        largest = std::max(largest, std::log2(maxima[p * by_component + q * by_other]) + left[i] + right[j]);
       }
-    if (!changed) break;
+      coupled[p]   = std::isfinite(largest);
+      const int by = coupled[p] ? static_cast<int>(std::round(-largest / 2.0)) : 0;
+      exponent[p] += by;
+      changed = changed || by != 0;
+    }
+    return changed;
+  };
+  for (int pass = 0; pass < kPasses; ++pass) {
+    const bool rows = step(left, reads, 1, size), columns = step(right, is_read, size, 1);
+    if (!rows && !columns) break;
   }
-  follow_others(bs, maxima, 0, scales.left);
-  follow_others(bs, maxima, 1, scales.right);
+  keep_together(left, reads);
+  keep_together(right, is_read);
+  for (std::size_t p = 0; p < size; ++p) {
+    scales.left[p]  = power_of_two(left[p]);
+    scales.right[p] = power_of_two(right[p]);
+  }
 }
 
 } // namespace
@@ -83,33 +93,8 @@ Scales unit_scales(int bs)
   return scales;
 }
 
-// A component that only reads, or is only read, would slide away for ever: its couplings are brought to the size of the diagonal's.
-void osborne(int bs, const std::vector<double> &maxima, std::vector<double> &s)
-{
-  double diagonal = 0.0;
-  for (int p = 0; p < bs; ++p) diagonal = std::max(diagonal, maxima[p + p * bs]);
-  if (diagonal == 0.0) diagonal = 1.0;
-  std::fill(s.begin(), s.end(), 1.0);
-  for (int pass = 0; pass < kPasses; ++pass) {
-    bool changed = false;
-    for (int p = 0; p < bs; ++p) {
-      double row = 0.0, column = 0.0;
-      for (int q = 0; q < bs; ++q) {
-        if (q == p) continue;
-        row    = std::max(row, maxima[p + q * bs] * s[q] / s[p]);
-        column = std::max(column, maxima[q + p * bs] * s[p] / s[q]);
-      }
-      if (row == 0.0 && column == 0.0) continue;
-      const double factor = nearest_power_of_two(column == 0.0 ? row / diagonal : row == 0.0 ? diagonal / column : std::sqrt(row / column));
-      s[p] *= factor;
-      changed = changed || factor != 1.0;
-    }
-    if (!changed) break;
-  }
-}
-
 void compute_scales(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision storage, int bs, const std::vector<double> &maxima,
-                    Scales &scales)
+                    Balancing &balancing, Scales &scales)
 {
   std::fill(scales.left.begin(), scales.left.end(), 1.0);
   std::fill(scales.right.begin(), scales.right.end(), 1.0);
@@ -119,7 +104,7 @@ void compute_scales(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision stor
     if (form == PC_MCPI_FORM_FACTORED) {
       equilibrate(bs, maxima, scales);
     } else {
-      osborne(bs, maxima, scales.right);
+      balancing.compute(maxima, scales.right);
       for (int p = 0; p < bs; ++p) scales.left[p] = 1.0 / scales.right[p];
     }
   }
@@ -129,6 +114,7 @@ void compute_scales(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision stor
     factor = fp16_factor(largest);
   else if (storage == PC_MCPI_PRECISION_FP16 && largest > 0.0 && (largest > kFp16Limit / 4 || largest < 1.0 / 16))
     factor = fp16_factor(largest) / 16;
+  factor = keep_normal(scales.left, factor);
   for (double &left : scales.left) left *= factor;
   if (form == PC_MCPI_FORM_PRESCALED) scales.alpha = 1.0 / factor;
 }
@@ -138,7 +124,7 @@ double largest_scaled(int bs, const std::vector<double> &maxima, const Scales &s
   double largest = 0.0;
   for (int q = 0; q < bs; ++q)
     for (int p = 0; p < bs; ++p) largest = std::max(largest, scales.left[p] * maxima[p + q * bs] * scales.right[q]);
-  return largest;
+  return std::min(largest, std::numeric_limits<double>::max());
 }
 
 bool scales_moved(const Scales &before, const Scales &after)

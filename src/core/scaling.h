@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "core/balancing.h"
 #include "petscmcpitypes.h"
 
 namespace mcpi {
@@ -17,17 +18,14 @@ struct Scales {
 Scales unit_scales(int bs);
 
 // maxima[p + q*bs] = max over all blocks of the whole matrix of |P(p,q)|. Only maxima enter, so the result does not depend on the partition.
-// scales has its size, so nothing is allocated.
+// scales and balancing are made for bs.
 void compute_scales(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision storage, int bs, const std::vector<double> &maxima,
-                    Scales &scales);
+                    Balancing &balancing, Scales &scales);
 
 // The largest absolute value that is stored
 double largest_scaled(int bs, const std::vector<double> &maxima, const Scales &scales);
 
 // Has a factor moved by more than 4x? Then blocks stored with the old scales are worth storing again.
 bool scales_moved(const Scales &before, const Scales &after);
-
-// Osborne's balancing (1960) in powers of two: s minimises the off-diagonal maxima of diag(1/s) * maxima * diag(s).
-void osborne(int bs, const std::vector<double> &maxima, std::vector<double> &s);
 
 } // namespace mcpi

@@ -85,14 +85,15 @@ std::pair<double, double> scaled_range(int bs, const Scales &scales, const Vecto
 Vector balanced(int bs, const Vector &maxima)
 {
   Vector s(bs);
-  osborne(bs, maxima, s);
+  Balancing(bs).compute(maxima, s);
   return s;
 }
 
 Scales scales_for(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision storage, int bs, const Vector &maxima)
 {
-  Scales scales = unit_scales(bs);
-  compute_scales(form, scaling, storage, bs, maxima, scales);
+  Scales    scales = unit_scales(bs);
+  Balancing balancing(bs);
+  compute_scales(form, scaling, storage, bs, maxima, balancing, scales);
   return scales;
 }
 
