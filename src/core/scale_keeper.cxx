@@ -16,7 +16,7 @@ bool finite(const std::vector<double> &values)
 } // namespace
 
 ScaleKeeper::ScaleKeeper(const NumericConfig &config, int bs, bool limited)
-    : config_(config), bs_(bs), limited_(limited), balancing_(bs), scales_(unit_scales(bs)), candidate_(scales_),
+    : config_(config), bs_(bs), limited_(limited), methods_(bs), scales_(unit_scales(bs)), candidate_(scales_),
       maxima_(static_cast<std::size_t>(bs) * bs), global_maxima_(maxima_.size() + 2)
 {
 }
@@ -56,7 +56,7 @@ int ScaleKeeper::refresh(const std::function<void(Pass)> &convert, const MaxRedu
     if (!first && worse && status.defect == Defect::unrepresentable) pass(Pass::maxima_only);
     return 0;
   }
-  compute_scales(config_.form, config_.scaling, config_.storage, bs_, global_maxima_, balancing_, candidate_);
+  compute_scales(config_.form, config_.scaling, config_.storage, bs_, global_maxima_, methods_, candidate_);
   const bool other = scales_.left != candidate_.left || scales_.right != candidate_.right;
   // one factor for all fills fp16's range to the end: no slack
   const bool   slack    = config_.scaling == PC_MCPI_SCALING_BALANCED && !unrepresentable;

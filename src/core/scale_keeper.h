@@ -34,7 +34,7 @@ private:
   const NumericConfig config_;
   const int           bs_;
   const bool          limited_;
-  Balancing           balancing_;
+  ScaleMethods        methods_;
   Scales              scales_, candidate_;
   bool                have_scales_ = false;
   double              largest_     = 0.0;

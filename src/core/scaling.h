@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/balancing.h"
+#include "core/equilibration.h"
 #include "petscmcpitypes.h"
 
 namespace mcpi {
@@ -17,10 +18,18 @@ struct Scales {
 
 Scales unit_scales(int bs);
 
+// How scales are computed, with the memory that it takes
+struct ScaleMethods {
+  explicit ScaleMethods(int bs) : balancing(bs), equilibration(bs) {}
+
+  Balancing     balancing;
+  Equilibration equilibration;
+};
+
 // maxima[p + q*bs] = max over all blocks of the whole matrix of |P(p,q)|. Only maxima enter, so the result does not depend on the partition.
-// scales and balancing are made for bs.
+// scales and methods are made for bs. Nothing is allocated.
 void compute_scales(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision storage, int bs, const std::vector<double> &maxima,
-                    Balancing &balancing, Scales &scales);
+                    ScaleMethods &methods, Scales &scales);
 
 // The largest absolute value that is stored
 double largest_scaled(int bs, const std::vector<double> &maxima, const Scales &scales);

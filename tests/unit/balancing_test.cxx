@@ -113,9 +113,9 @@ TEST_P(AnyPattern, IsScaledByFinitePowersOfTwoInBothForms)
     for (unsigned seed = 1; seed <= 50; ++seed)
       for (const PCMCPIForm form : kForms)
         for (const PCMCPIPrecision storage : {PC_MCPI_PRECISION_FP32, PC_MCPI_PRECISION_FP16}) {
-          Balancing balancing(bs);
-          Scales    scales = unit_scales(bs);
-          compute_scales(form, PC_MCPI_SCALING_BALANCED, storage, bs, random_sparse(bs, seed, decades), balancing, scales);
+          ScaleMethods methods(bs);
+          Scales       scales = unit_scales(bs);
+          compute_scales(form, PC_MCPI_SCALING_BALANCED, storage, bs, random_sparse(bs, seed, decades), methods, scales);
           for (const Vector &factors : {scales.left, scales.right, Vector{scales.alpha}})
             for (const double factor : factors) {
               int exponent = 0;

@@ -91,9 +91,9 @@ Vector balanced(int bs, const Vector &maxima)
 
 Scales scales_for(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision storage, int bs, const Vector &maxima)
 {
-  Scales    scales = unit_scales(bs);
-  Balancing balancing(bs);
-  compute_scales(form, scaling, storage, bs, maxima, balancing, scales);
+  Scales       scales = unit_scales(bs);
+  ScaleMethods methods(bs);
+  compute_scales(form, scaling, storage, bs, maxima, methods, scales);
   return scales;
 }
 
