@@ -17,6 +17,9 @@ struct Application {
   int    nrhs       = 1;
   double omega      = 1.0;
   void  *stream     = nullptr; // on which a device's user works with the arrays
+  // Power of two by which right-hand side and guess are multiplied when they are loaded, and the solution is divided: single precision holds
+  // systems in any units.
+  double scale = 1.0;
 };
 
 // Columns of a user's array in the matrix's row order, column r at data + r*ld. device: in the memory of the backend's device.
@@ -109,8 +112,10 @@ public:
   // Does what record does, which launches all its exchanges if it has any: by calling it, or by replaying what an earlier call with this key launched.
   virtual int replay(const RunKey &, const std::function<int()> &record) { return record(); }
 
-  virtual std::size_t   memory_bytes() const = 0; // where the sweeps run
-  virtual const Scales &scales() const       = 0;
+  // The largest magnitude in this rank's inverse diagonal blocks, as they are scaled; known after refresh()
+  virtual double        largest_inverse() const = 0;
+  virtual std::size_t   memory_bytes() const    = 0; // where the sweeps run
+  virtual const Scales &scales() const          = 0;
 };
 
 struct BackendConfig {

@@ -71,6 +71,7 @@ Defect StoredMatrix::convert_row(Row plan_row, BlockRows &source, Pass pass)
     for (int i = 0; i < bs; ++i) {
       const double d    = inverse_[j * bs + i];
       dmap[j * bs + i]  = d / scales().right[i] / (prescaled ? 1.0 : scales().left[j]);
+      largest_inverse_  = std::max(largest_inverse_, std::fabs(dmap[j * bs + i]));
       left_[j * bs + i] = prescaled ? scales().left[i] * d : (i == j ? scales().left[i] : 0.0);
     }
   const Defect lower = convert_triangle(plan_.lower, plan_row, offdiag, pass, lower_.data());
@@ -80,7 +81,8 @@ Defect StoredMatrix::convert_row(Row plan_row, BlockRows &source, Pass pass)
 
 void StoredMatrix::convert(BlockRows &source, Pass pass, NumericStatus &status)
 {
-  status = NumericStatus();
+  status           = NumericStatus();
+  largest_inverse_ = 0.0;
   for (Row row = 0; row < plan_.rows; ++row) {
     const Defect defect = convert_row(row, source, pass);
     if (defect == Defect::none || (status.row >= 0 && status.row < plan_.row_of[row])) continue;

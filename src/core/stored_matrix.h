@@ -28,6 +28,7 @@ public:
   const double  *diagonal_map(Row plan_row) const { return dmap_.data() + static_cast<std::size_t>(plan_row) * block_size_squared_; }
 
   const ColorPlan     &plan() const { return plan_; }
+  double               largest_inverse() const { return largest_inverse_; }
   const Scales        &scales() const { return keeper_.scales(); }
   const NumericConfig &config() const { return config_; }
   std::size_t          record_size() const { return record_size_; }
@@ -46,6 +47,7 @@ private:
   const CpuKernels           &kernels_;
   std::size_t                 block_size_squared_, record_size_;
   ScaleKeeper                 keeper_;
+  double                      largest_inverse_ = 0.0; // magnitude in dmap_
   std::vector<double>         dmap_, left_, scaled_, inverse_, work_;
   std::vector<std::int64_t>   pivot_;
   std::vector<const double *> pointers_;

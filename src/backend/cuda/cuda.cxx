@@ -157,6 +157,7 @@ public:
   void store(const Application &application, const MutableColumns &x) override
   {
     VectorArgs args = vector_args(application, x.ld);
+    args.factor     = 1.0 / application.scale;
     if (prescaled() && application.transposed) {
       args.diagonal   = setup_.diagonal_map();
       args.transposed = true;
@@ -249,6 +250,7 @@ public:
            x_.bytes() + rhs_.bytes() + kept_.bytes() + gathered_.bytes() + row_of_.bytes() + plan_row_.bytes() + patches_.bytes() +
            staging_.bytes();
   }
+  double        largest_inverse() const override { return setup_.largest_inverse(); }
   const Scales &scales() const override { return setup_.scales(); }
 
 private:
@@ -330,6 +332,7 @@ private:
     args.bs       = plan_.bs;
     args.nrhs     = application.nrhs;
     args.ld       = ld;
+    args.factor   = application.scale;
     return args;
   }
 

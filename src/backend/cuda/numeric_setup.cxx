@@ -30,7 +30,7 @@ NumericSetup::NumericSetup(const BackendConfig &config, Operator &target, const 
   scratch_.resize(kernel_.scratch / sizeof(double) * most_blocks_);
   diagonal_map_.resize(static_cast<std::size_t>(plan_.rows) * diagonal_bytes(bs_, narrow_diagonal_) + kPiece); // read in pieces
   scales_.resize(2 * static_cast<std::size_t>(bs_));
-  maxima_.resize(square_);
+  maxima_.resize(square_ + 1);
   bad_.resize(1);
 }
 
@@ -114,18 +114,20 @@ void NumericSetup::convert(BlockRows &source, bool store, NumericStatus &status,
 
   args.narrow_diagonal = narrow_diagonal_;
   upload_scales(stream);
-  MCPI_CUDA(cudaMemsetAsync(maxima_.data(), 0, square_ * sizeof(std::uint32_t), stream));
+  MCPI_CUDA(cudaMemsetAsync(maxima_.data(), 0, (square_ + 1) * sizeof(std::uint32_t), stream));
   MCPI_CUDA(cudaMemsetAsync(bad_.data(), 0xff, sizeof(unsigned long long), stream));
   feed_->run(source, stream, [&](const Chunk &chunk) { launch(chunk, args, stream); });
 
   unsigned long long         bad = 0;
-  std::vector<std::uint32_t> maxima(square_);
+  std::vector<std::uint32_t> maxima(square_ + 1);
   MCPI_CUDA(cudaMemcpyAsync(&bad, bad_.data(), sizeof(bad), cudaMemcpyDeviceToHost, stream));
-  MCPI_CUDA(cudaMemcpyAsync(maxima.data(), maxima_.data(), square_ * sizeof(std::uint32_t), cudaMemcpyDeviceToHost, stream));
+  MCPI_CUDA(cudaMemcpyAsync(maxima.data(), maxima_.data(), maxima.size() * sizeof(std::uint32_t), cudaMemcpyDeviceToHost, stream));
   MCPI_CUDA(cudaStreamSynchronize(stream));
   if (bad != ~0ULL) status = {bad_defect(bad), bad_row(bad)};
-  std::transform(maxima.begin(), maxima.end(), keeper_.maxima().begin(),
-                 [](std::uint32_t upper) { return std::bit_cast<double>(static_cast<std::uint64_t>(upper) << 32U); });
+  const auto number = [](std::uint32_t upper) { return std::bit_cast<double>(static_cast<std::uint64_t>(upper) << 32U); };
+  largest_inverse_  = number(maxima.back());
+  maxima.pop_back();
+  std::transform(maxima.begin(), maxima.end(), keeper_.maxima().begin(), number);
 }
 
 void NumericSetup::launch(const Chunk &chunk, SetupArgs args, cudaStream_t stream)

@@ -22,6 +22,7 @@ public:
   const NumericConfig &config() const { return config_; }
   const Scales        &scales() const { return keeper_.scales(); }
   double               largest() const { return keeper_.largest(); }
+  double               largest_inverse() const { return largest_inverse_; }
   const void          *diagonal_map() const { return diagonal_map_.data(); } // plan order
   const double        *left() const { return scales_.data(); }
   const double        *right() const { return scales_.data() + bs_; }
@@ -44,6 +45,7 @@ private:
   const SetupKernel               kernel_;
   unsigned                        most_blocks_ = 1; // that run at a time
   ScaleKeeper                     keeper_;
+  double                          largest_inverse_ = 0.0;
   std::unique_ptr<ValueFeed>      feed_;
   DeviceArray<std::uint32_t>      tile_of_, place_[2], maxima_;
   DeviceArray<double>             scales_, scratch_;

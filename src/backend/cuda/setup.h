@@ -26,14 +26,15 @@ struct SetupArgs {
   BlockHead           *heads;
   void                *diagonal_map; // see diagonal.cuh
   const double        *scales;       // left, then right
-  std::uint32_t       *maxima;       // upper words of the largest stored numbers: their order is that of the numbers
-  unsigned long long  *bad;          // the least bad_key()
-  double              *scratch;      // large blocks that shared memory cannot hold
-  Row                  begin, end;
-  int                  rows; // that a thread block takes at a time; small blocks
-  int                  bs;
-  HeadBits             head; // small blocks
-  bool                 prescaled, store, scalar_rows, narrow_diagonal;
+  std::uint32_t       *maxima; // upper words of the largest stored numbers, and behind them of the largest in the diagonal map: their order
+                               // is that of the numbers
+  unsigned long long *bad;     // the least bad_key()
+  double             *scratch; // large blocks that shared memory cannot hold
+  Row                 begin, end;
+  int                 rows; // that a thread block takes at a time; small blocks
+  int                 bs;
+  HeadBits            head; // small blocks
+  bool                prescaled, store, scalar_rows, narrow_diagonal;
 };
 
 // Smaller for smaller rows, then for later defects

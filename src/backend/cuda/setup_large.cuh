@@ -23,7 +23,7 @@ struct LargeShape {
   __host__ __device__ constexpr std::size_t vectors() const { return out() + blocks * square; }                       // each row's scales
   __host__ __device__ constexpr std::size_t pivots() const { return vectors() + 2UL * rows * bs; }                    // ints
   __host__ __device__ constexpr std::size_t maxima() const { return pivots() + static_cast<std::size_t>(rows) * bs; } // 4 bytes each
-  __host__ __device__ constexpr std::size_t size() const { return maxima() + square; }
+  __host__ __device__ constexpr std::size_t size() const { return maxima() + square + 1; }
 };
 constexpr LargeShape large_shape(int bs)
 {
@@ -174,7 +174,7 @@ __device__ __forceinline__ Inversion block_invert(const Team &team, double *a, i
 
 // As prepare_row(); left[j*bs + i] multiplies entry j for row i
 __device__ __forceinline__ bool prepare_large_row(const SetupArgs &args, const Team &team, Row row, double *left, double *vectors,
-                                                  int *pivot)
+                                                  int *pivot, std::uint32_t *most)
 {
   const int           bs    = args.bs;
   const std::uint32_t begin = args.piece[0].ptr[row], end = args.piece[0].ptr[row + 1];
@@ -187,12 +187,15 @@ __device__ __forceinline__ bool prepare_large_row(const SetupArgs &args, const T
   if (team.rank == 0 && verdict != Inversion::done)
     report(args, row, verdict == Inversion::singular ? Defect::singular : Defect::nonfinite_diagonal);
   const double *left_scale = args.scales, *right_scale = args.scales + bs;
-  double       *map = static_cast<double *>(args.diagonal_map) + static_cast<std::size_t>(args.plan_row[row]) * bs * bs;
+  double       *map     = static_cast<double *>(args.diagonal_map) + static_cast<std::size_t>(args.plan_row[row]) * bs * bs;
+  double        largest = 0.0;
   for_entries(team, bs, [&](int i, int j) {
     const double d   = left[j * bs + i];
     map[j * bs + i]  = d / right_scale[i] / (args.prescaled ? 1.0 : left_scale[j]);
+    largest          = fmax(largest, fabs(map[j * bs + i]));
     left[j * bs + i] = args.prescaled ? left_scale[i] * d : (i == j ? left_scale[i] : 0.0);
   });
+  atomicMax(most, static_cast<std::uint32_t>(__double2hiint(largest)));
   return verdict == Inversion::done;
 }
 
@@ -283,14 +286,14 @@ template <PCMCPIPrecision storage> __global__ void __launch_bounds__(kLargeThrea
   std::uint32_t           *most   = reinterpret_cast<std::uint32_t *>(memory + shape.maxima());
   const Team               team   = shape.rows > 1 ? Team{t % kWarpSize, kWarpSize} : Team{t, kLargeThreads};
   const int                mine   = shape.rows > 1 ? t / kWarpSize : 0;
-  for (int n = t; n < square; n += kLargeThreads) most[n] = 0;
+  for (int n = t; n <= square; n += kLargeThreads) most[n] = 0;
   for (Row row0 = args.begin + static_cast<Row>(blockIdx.x) * shape.rows; row0 < args.end;
        row0 += static_cast<Row>(gridDim.x) * shape.rows) {
     const int rows = min(shape.rows, args.end - row0);
     __syncthreads();
     if (mine < rows) {
       const bool good = prepare_large_row(args, team, matrix_row(args, row0 + mine), memory + mine * shape.square,
-                                          memory + shape.vectors() + 2 * mine * bs, pivots + mine * bs);
+                                          memory + shape.vectors() + 2 * mine * bs, pivots + mine * bs, most + square);
       if (team.rank == 0) inverted[mine] = good;
     }
     __syncthreads();
@@ -316,7 +319,7 @@ template <PCMCPIPrecision storage> __global__ void __launch_bounds__(kLargeThrea
     }
   }
   __syncthreads();
-  for (int n = t; n < square; n += kLargeThreads) atomicMax(args.maxima + n, most[n]);
+  for (int n = t; n <= square; n += kLargeThreads) atomicMax(args.maxima + n, most[n]);
 }
 
 } // namespace mcpi::cuda

@@ -47,19 +47,21 @@ __device__ __forceinline__ BlockView block_view(const SetupArgs &args, const Set
   return {piece.values + (row_begin - piece.first) * bs * bs + (block - row_begin) * bs, (row_end - row_begin) * bs, 1};
 }
 
-// Stores an inverse block, a[j] its column j
-template <int bs> __device__ __forceinline__ void store_diagonal(const SetupArgs &args, std::size_t row, const double (&a)[bs][bs])
+// Stores an inverse block, a[j] its column j, and raises the thread block's maximum to its largest number
+template <int bs>
+__device__ __forceinline__ void store_diagonal(const SetupArgs &args, std::size_t row, const double (&a)[bs][bs], std::uint32_t *most)
 {
+  constexpr int kMost   = 1000; // its inverse is a normal number, too
+  double        largest = 0.0;
+#pragma unroll
+  for (int n = 0; n < bs * bs; ++n) largest = fmax(largest, fabs(a[n / bs][n % bs]));
+  atomicMax(most, static_cast<std::uint32_t>(__double2hiint(largest)));
   if (!args.narrow_diagonal) {
     double *map = static_cast<double *>(args.diagonal_map) + row * bs * bs;
 #pragma unroll
     for (int n = 0; n < bs * bs; ++n) map[n] = a[n / bs][n % bs];
     return;
   }
-  constexpr int kMost   = 1000; // its inverse is a normal number, too
-  double        largest = 0.0;
-#pragma unroll
-  for (int n = 0; n < bs * bs; ++n) largest = fmax(largest, fabs(a[n / bs][n % bs]));
   const int    e     = min(max(ilogb(largest), -kMost), kMost);
   const double scale = power_of_two<double>(-e);
   float       *map   = static_cast<float *>(args.diagonal_map) + row * (bs * bs + 1);
@@ -113,7 +115,8 @@ template <int bs> struct SetupRows {
 // A thread's row: inverts its diagonal block, stores that in the diagonal map, and returns whether there is an inverse. scales: left, then right, powers
 // of two
 template <int bs>
-__device__ __forceinline__ bool prepare_row(const SetupArgs &args, SetupRows<bs> &shared, int t, Row row, const double *scales)
+__device__ __forceinline__ bool prepare_row(const SetupArgs &args, SetupRows<bs> &shared, int t, Row row, const double *scales,
+                                            std::uint32_t *most)
 {
   const std::uint32_t begin = args.piece[0].ptr[row], end = args.piece[0].ptr[row + 1],
                       number = static_cast<std::uint32_t>(args.diagonal[row]);
@@ -147,7 +150,7 @@ __device__ __forceinline__ bool prepare_row(const SetupArgs &args, SetupRows<bs>
 #pragma unroll
       for (int i = 0; i < bs; ++i) a[j][i] *= back;
     }
-  store_diagonal(args, static_cast<std::size_t>(args.plan_row[row]), a);
+  store_diagonal(args, static_cast<std::size_t>(args.plan_row[row]), a, most + bs * bs);
   return verdict == Inversion::done;
 }
 
@@ -292,16 +295,16 @@ __global__ void __launch_bounds__(kSetupThreads, setup_blocks(bs, packed)) setup
   using Setup         = ItemSetup<storage, bs, packed>;
   constexpr int items = Setup::shape.items, lanes = kSetupThreads / items * items; // a thread keeps to its columns
   __shared__ SetupRows<bs> shared;
-  __shared__ std::uint32_t most[bs * bs];
+  __shared__ std::uint32_t most[bs * bs + 1];
   __shared__ double        scales[2 * bs]; // left, then right
 
   const int t = static_cast<int>(threadIdx.x), slice = t % items, first = slice * Setup::columns;
-  if (t < bs * bs) most[t] = 0;
+  if (t <= bs * bs) most[t] = 0;
   if (t < 2 * bs) scales[t] = args.scales[t];
   for (Row row0 = args.begin + static_cast<Row>(blockIdx.x) * args.rows; row0 < args.end; row0 += static_cast<Row>(gridDim.x) * args.rows) {
     const int rows = min(args.rows, args.end - row0);
     __syncthreads(); // the rows before are done
-    const bool good = t < rows && prepare_row<bs>(args, shared, t, matrix_row(args, row0 + t), scales);
+    const bool good = t < rows && prepare_row<bs>(args, shared, t, matrix_row(args, row0 + t), scales, most);
 #pragma unroll 1
     for (int p = 0; p < 2; ++p) {
       const SetupPiece &piece = args.piece[p];
@@ -342,7 +345,7 @@ __global__ void __launch_bounds__(kSetupThreads, setup_blocks(bs, packed)) setup
     }
   }
   __syncthreads();
-  if (t < bs * bs) atomicMax(args.maxima + t, most[t]);
+  if (t <= bs * bs) atomicMax(args.maxima + t, most[t]);
 }
 
 } // namespace mcpi::cuda

@@ -56,12 +56,13 @@ template <int size, bool single, class T> __global__ void load_kernel(VectorArgs
       [&](std::size_t row, std::size_t matrix_row, unsigned r, int i) {
         const double *in      = array + r * args.ld + matrix_row * bs;
         const auto    product = [&] {
-          return static_cast<T>(
-              diagonal_product<size, narrow<size, T>>(args.diagonal, row, bs, i, args.transposed, [&](int j) { return in[j]; }));
+          return static_cast<T>(args.factor * diagonal_product<size, narrow<size, T>>(args.diagonal, row, bs, i, args.transposed,
+                                                                                      [&](int j) { return in[j]; }));
         };
-        if (!args.diagonal) return static_cast<T>(scaled(args, i, in[i]));
+        if (!args.diagonal) return static_cast<T>(scaled(args, i, args.factor * in[i]));
         if constexpr (narrow<size, T>) {
-          const float sum = narrow_product<size>(args.diagonal, row, i, [&](int j) { return counted<size>(args.diagonal, row, in[j]); });
+          const float sum =
+              narrow_product<size>(args.diagonal, row, i, [&](int j) { return counted<size>(args.diagonal, row, args.factor * in[j]); });
           return isfinite(sum) ? sum : product();
         } else {
           return product();
@@ -107,7 +108,7 @@ template <int size> __global__ void __launch_bounds__(kThreads) load_product(Vec
   barrier_wait(&barrier, 0);
 #pragma unroll
   for (unsigned u = 0; u < kEach; ++u)
-    if (row[u] >= 0) in[place[u]] = counted<size>(blocks, place[u] / size, value[u]);
+    if (row[u] >= 0) in[place[u]] = counted<size>(blocks, place[u] / size, args.factor * value[u]);
   __syncthreads();
   const auto plan_row = [&](unsigned k) { return static_cast<std::size_t>(unit[k / size / kUnit]) * kUnit + k / size % kUnit; };
   unsigned   beyond   = 0;
@@ -123,7 +124,7 @@ template <int size> __global__ void __launch_bounds__(kThreads) load_product(Vec
     const unsigned k                      = number(static_cast<unsigned>(__ffs(static_cast<int>(beyond))) - 1);
     const double  *b                      = array + static_cast<std::size_t>(args.row_of[plan_row(k)]) * size;
     vector[plan_row(k) * size + k % size] = static_cast<float>(
-        diagonal_product<size, true>(blocks, k / size, size, static_cast<int>(k % size), false, [&](int j) { return b[j]; }));
+        args.factor * diagonal_product<size, true>(blocks, k / size, size, static_cast<int>(k % size), false, [&](int j) { return b[j]; }));
   }
 }
 
@@ -137,9 +138,10 @@ __global__ void __launch_bounds__(kThreads, kStoreBlocks) store_kernel(VectorArg
       [&](std::size_t, std::size_t row, unsigned r, int i) {
         const T *in = vector + (row * nrhs + r) * bs;
         if constexpr (product)
-          return diagonal_product<size, narrow<size, T>>(args.diagonal, row, bs, i, args.transposed, [&](int j) { return in[j]; });
+          return args.factor *
+                 diagonal_product<size, narrow<size, T>>(args.diagonal, row, bs, i, args.transposed, [&](int j) { return in[j]; });
         else
-          return scaled(args, i, static_cast<double>(in[i]));
+          return scaled(args, i, args.factor * static_cast<double>(in[i]));
       },
       [&](std::size_t row, unsigned r, int i, double value) { array[r * args.ld + row * bs + i] = value; });
 }

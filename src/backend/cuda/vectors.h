@@ -16,6 +16,7 @@ struct VectorArgs {
   const void   *diagonal;           // inverse diagonal blocks (diagonal.cuh), applied if not null
   const double *scale;              // by component, multiplies what is read (load) or written (store) if diagonal is null
   bool          transposed, divide; // of diagonal; by the scale
+  double        factor;             // of all that is read or written
   Row           rows;
   int           bs, nrhs;
   long long     ld;

@@ -12,8 +12,8 @@ namespace {
 constexpr std::size_t kNearBytes  = std::size_t(6) << 20; // of x: up to here caches bring it sooner than fetching it ahead pays, measured
 constexpr int         kTileValues = 2048; // of one vector: a tile's sums fit the first-level cache beside the blocks that stream by
 
-// y = m x or m' x in double, converted to and from the vectors' precision. Unrolled: the sums stay in registers.
-template <int BS, class In, class Out> void apply_small(int, bool transposed, const double *m, const In *x, Out *y)
+// y = factor m x or factor m' x in double, converted to and from the vectors' precision. Unrolled: the sums stay in registers.
+template <int BS, class In, class Out> void apply_small(int, bool transposed, const double *m, const In *x, double factor, Out *y)
 {
   double sum[BS] = {};
   if (transposed) {
@@ -28,19 +28,19 @@ template <int BS, class In, class Out> void apply_small(int, bool transposed, co
       for (int i = 0; i < BS; ++i) sum[i] += m[j * BS + i] * x[j];
   }
 #pragma GCC unroll 8
-  for (int i = 0; i < BS; ++i) y[i] = static_cast<Out>(sum[i]);
+  for (int i = 0; i < BS; ++i) y[i] = static_cast<Out>(factor * sum[i]);
 }
 
-template <class In, class Out> void apply_any(int bs, bool transposed, const double *m, const In *x, Out *y)
+template <class In, class Out> void apply_any(int bs, bool transposed, const double *m, const In *x, double factor, Out *y)
 {
   for (int i = 0; i < bs; ++i) {
     double sum = 0.0;
     for (int j = 0; j < bs; ++j) sum += (transposed ? m[i * bs + j] : m[j * bs + i]) * x[j];
-    y[i] = static_cast<Out>(sum);
+    y[i] = static_cast<Out>(factor * sum);
   }
 }
 
-template <class In, class Out> using ApplyFn = void (*)(int, bool, const double *, const In *, Out *);
+template <class In, class Out> using ApplyFn = void (*)(int, bool, const double *, const In *, double, Out *);
 
 template <class In, class Out> ApplyFn<In, Out> select_apply(int bs)
 {
@@ -89,9 +89,9 @@ public:
     for_entries(application, rhs_, [&](Row row, int r, X *rhs) {
       const double *in = column(b, r) + offset(row);
       if (map) {
-        to_rhs_(bs_, false, matrix_.diagonal_map(row), in, rhs);
+        to_rhs_(bs_, false, matrix_.diagonal_map(row), in, application.scale, rhs);
       } else {
-        for (int i = 0; i < bs_; ++i) rhs[i] = static_cast<X>(in[i] * scale[i]);
+        for (int i = 0; i < bs_; ++i) rhs[i] = static_cast<X>(in[i] * application.scale * scale[i]);
       }
     });
   }
@@ -101,7 +101,7 @@ public:
     reserve(application.nrhs);
     for_entries(application, x_, [&](Row row, int r, X *guess) {
       const double *in = column(x, r) + offset(row);
-      for (int i = 0; i < bs_; ++i) guess[i] = static_cast<X>(in[i] / matrix_.scales().right[i]);
+      for (int i = 0; i < bs_; ++i) guess[i] = static_cast<X>(in[i] * application.scale / matrix_.scales().right[i]);
     });
     round_rows(application, 0, plan_.rows);
   }
@@ -129,9 +129,9 @@ public:
     for_entries(application, x_, [&](Row row, int r, const X *solution) {
       double *out = column(x, r) + offset(row);
       if (map) {
-        to_solution_(bs_, true, matrix_.diagonal_map(row), solution, out);
+        to_solution_(bs_, true, matrix_.diagonal_map(row), solution, 1.0 / application.scale, out);
       } else {
-        for (int i = 0; i < bs_; ++i) out[i] = static_cast<double>(solution[i]) * scale[i];
+        for (int i = 0; i < bs_; ++i) out[i] = static_cast<double>(solution[i]) / application.scale * scale[i];
       }
     });
   }
@@ -143,6 +143,7 @@ public:
   {
     return matrix_.memory_bytes() + sizeof(X) * (x_.size() + gathered_.size() + rhs_.size() + kept_.size() + sums_.size() + far_.size());
   }
+  double        largest_inverse() const override { return matrix_.largest_inverse(); }
   const Scales &scales() const override { return matrix_.scales(); }
 
 private:
@@ -213,7 +214,7 @@ private:
       X *residual = sums;
       for (Row row = begin; row < end; ++row)
         for (int r = 0; r < application.nrhs; ++r, residual += bs_) {
-          in_sweep_(bs_, application.transposed, matrix_.diagonal_map(row), residual, scratch_.data());
+          in_sweep_(bs_, application.transposed, matrix_.diagonal_map(row), residual, 1.0, scratch_.data());
           std::copy(scratch_.begin(), scratch_.end(), residual);
         }
     }

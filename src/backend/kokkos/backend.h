@@ -137,6 +137,7 @@ public:
   void store(const Application &application, const MutableColumns &x) override
   {
     VectorArgs args = vector_args(application, x.ld);
+    args.factor     = 1.0 / application.scale;
     if (prescaled() && application.transposed) {
       args.diagonal   = setup_.diagonal();
       args.transposed = true;
@@ -177,6 +178,7 @@ public:
     round(application, begin, end);
   }
 
+  double        largest_inverse() const override { return setup_.largest_inverse(); }
   const Scales &scales() const override { return setup_.scales(); }
   std::size_t   memory_bytes() const override
   {
@@ -227,6 +229,7 @@ private:
     args.bs     = plan_.bs;
     args.nrhs   = application.nrhs;
     args.ld     = ld;
+    args.factor = application.scale;
     return args;
   }
 

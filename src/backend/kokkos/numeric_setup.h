@@ -18,7 +18,7 @@ public:
   {
     diagonal_.resize(space, static_cast<std::size_t>(plan.rows) * square_);
     scales_.resize(space, 2 * static_cast<std::size_t>(plan.bs));
-    maxima_.resize(space, square_);
+    maxima_.resize(space, square_ + 1);
     bad_.resize(space, 1);
   }
 
@@ -30,6 +30,7 @@ public:
   }
 
   const Scales &scales() const { return keeper_.scales(); }
+  double        largest_inverse() const { return largest_inverse_; }
   const double *diagonal() const { return diagonal_.data(); }
   const double *left() const { return scales_.data(); }
   const double *right() const { return scales_.data() + plan_.bs; }
@@ -73,11 +74,13 @@ private:
       begin = end;
     }
     unsigned long long              bad = 0;
-    std::vector<unsigned long long> maxima(square_);
+    std::vector<unsigned long long> maxima(square_ + 1);
     bad_.copy_out(space, &bad, 1);
-    maxima_.copy_out(space, maxima.data(), square_);
+    maxima_.copy_out(space, maxima.data(), maxima.size());
     if (bad != ~0ULL)
       status = {static_cast<Defect>(SetupArgs::kDefects - 1 - bad % SetupArgs::kDefects), static_cast<Row>(bad / SetupArgs::kDefects)};
+    largest_inverse_ = std::bit_cast<double>(maxima.back());
+    maxima.pop_back();
     std::transform(maxima.begin(), maxima.end(), keeper_.maxima().begin(),
                    [](unsigned long long bits) { return std::bit_cast<double>(bits); });
   }
@@ -122,6 +125,7 @@ private:
   const Row                       *row_of_;
   const std::size_t                square_;
   ScaleKeeper                      keeper_;
+  double                           largest_inverse_ = 0.0;
   std::vector<double>              host_;
   Array<Space, double>             diagonal_, scales_, values_;
   Array<Space, unsigned long long> maxima_, bad_;

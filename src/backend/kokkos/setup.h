@@ -18,7 +18,7 @@ struct SetupArgs {
   std::byte          *blocks;
   double             *diagonal; // inverse blocks: of D scaled (factored), or what makes the right-hand side (prescaled)
   const double       *left, *right;
-  unsigned long long *maxima; // bits of the largest magnitude of each component of a block
+  unsigned long long *maxima; // bits of the largest magnitude of each component of a block; behind them that of the inverse diagonal blocks
   unsigned long long *bad;    // the first bad row and its defect
   Shape               shape;
   bool                prescaled, store;
@@ -37,6 +37,22 @@ struct SetupArgs {
     return static_cast<unsigned long long>(matrix_row) * kDefects + (kDefects - 1 - static_cast<unsigned>(defect));
   }
 };
+
+// What is there or was before. An atomic load of a device is a loop of compare and swap: all threads would wait for each other.
+KOKKOS_FORCEINLINE_FUNCTION unsigned long long glance(const unsigned long long *at)
+{
+  KOKKOS_IF_ON_DEVICE((return *static_cast<const volatile unsigned long long *>(at);))
+  KOKKOS_IF_ON_HOST((return Kokkos::atomic_load(at);))
+}
+
+// Raises *maximum to the magnitude, whose bits are returned
+KOKKOS_FORCEINLINE_FUNCTION unsigned long long raise_to(unsigned long long *maximum, double value)
+{
+  constexpr unsigned long long kMagnitude = ~0ULL >> 1;
+  const unsigned long long     bits       = Kokkos::bit_cast<unsigned long long>(value) & kMagnitude;
+  if (bits > glance(maximum)) Kokkos::atomic_max(maximum, bits); // rare
+  return bits;
+}
 
 // Inverts the diagonal blocks; converts the others
 template <class Space> using ConvertFn = void (*)(const Space &, const SetupArgs &);

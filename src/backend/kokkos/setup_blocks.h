@@ -24,12 +24,6 @@ template <class Space, class Style, PCMCPIPrecision storage> struct ConvertBlock
   }
 
 private:
-  // What is there or was before. An atomic load of a device is a loop of compare and swap: all threads would wait for each other.
-  static KOKKOS_FORCEINLINE_FUNCTION unsigned long long glance(const unsigned long long *at)
-  {
-    KOKKOS_IF_ON_DEVICE((return *static_cast<const volatile unsigned long long *>(at);))
-    KOKKOS_IF_ON_HOST((return Kokkos::atomic_load(at);))
-  }
   // Number (p, q) of what is stored
   KOKKOS_FORCEINLINE_FUNCTION double scaled(Row row, const double *in, int p, int q) const
   {
@@ -49,11 +43,8 @@ private:
     unsigned long long largest = 0;
     for (int q = 0; q < bs; ++q)
       for (int p = 0; p < bs; ++p) {
-        constexpr unsigned long long kMagnitude = ~0ULL >> 1;
-        const unsigned long long     bits       = Kokkos::bit_cast<unsigned long long>(scaled(row, in, p, q)) & kMagnitude;
-        unsigned long long          *maximum    = args.maxima + p + q * bs;
-        if (bits > glance(maximum)) Kokkos::atomic_max(maximum, bits); // rare
-        largest = bits > largest ? bits : largest;
+        const unsigned long long bits = raise_to(args.maxima + p + q * bs, scaled(row, in, p, q));
+        largest                       = bits > largest ? bits : largest;
       }
     const double max_abs = Kokkos::bit_cast<double>(largest);
     if (!is_finite(max_abs)) {

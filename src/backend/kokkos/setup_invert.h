@@ -36,10 +36,13 @@ template <class Space> struct InvertDiagonals {
     const Defect defect = invert(team, block, inverse, scale, scale + bs, reinterpret_cast<int *>(scale + 2 * bs));
     team.team_barrier();
     // prescaled: d = diag(1/right) D^{-1} b; factored: the inverse of diag(left) D diag(right)
+    double largest = 0.0;
     for (int n = team.team_rank(); n < bs * bs; n += team.team_size()) {
       const double value = inverse[n] / args.right[n % bs];
       inverse[n]         = defect != Defect::none ? 0.0 : args.prescaled ? value : value / args.left[n / bs];
+      largest            = Kokkos::fmax(largest, Kokkos::fabs(inverse[n]));
     }
+    (void)raise_to(args.maxima + bs * bs, largest);
     if (defect != Defect::none && team.team_rank() == 0) args.report(row, defect);
   }
 

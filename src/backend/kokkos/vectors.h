@@ -15,6 +15,7 @@ struct VectorArgs {
   bool          transposed;
   const double *scale;
   bool          divide;
+  double        factor; // of all that is loaded or stored
 };
 
 // A row and right-hand side at a time
@@ -38,8 +39,8 @@ template <class Space, class T> void load_vector(const Space &space, const Vecto
         const double *in  = array + static_cast<long long>(k % nrhs) * args.ld + static_cast<long long>(args.row_of[row]) * args.bs;
         T            *out = vector + k * bs;
         for (int i = 0; i < args.bs; ++i)
-          out[i] =
-              static_cast<T>(args.diagonal ? apply_diagonal(args.diagonal, row, args.bs, i, args.transposed, in) : scaled(args, i, in[i]));
+          out[i] = static_cast<T>(args.diagonal ? args.factor * apply_diagonal(args.diagonal, row, args.bs, i, args.transposed, in)
+                                                : scaled(args, i, args.factor * in[i]));
       });
 }
 
@@ -52,8 +53,8 @@ template <class Space, class T> void store_vector(const Space &space, const Vect
         const T   *in  = vector + k * bs;
         double    *out = array + static_cast<long long>(k % nrhs) * args.ld + static_cast<long long>(args.row_of[row]) * args.bs;
         for (int i = 0; i < args.bs; ++i)
-          out[i] = args.diagonal ? apply_diagonal(args.diagonal, row, args.bs, i, args.transposed, in)
-                                 : scaled(args, i, static_cast<double>(in[i]));
+          out[i] = args.diagonal ? args.factor * apply_diagonal(args.diagonal, row, args.bs, i, args.transposed, in)
+                                 : scaled(args, i, args.factor * static_cast<double>(in[i]));
       });
 }
 

@@ -43,7 +43,8 @@ public:
     for (Row row = 0; row < plan_.rows; ++row)
       for (int r = 0; r < application.nrhs; ++r) {
         const double *in = b.data + r * b.ld + static_cast<std::ptrdiff_t>(plan_.row_of[row]) * plan_.bs;
-        for (int i = 0; i < plan_.bs; ++i) scaled[i] = in[i] * (application.transposed ? right[i] : prescaled() ? 1.0 : left[i]);
+        for (int i = 0; i < plan_.bs; ++i)
+          scaled[i] = in[i] * application.scale * (application.transposed ? right[i] : prescaled() ? 1.0 : left[i]);
         if (prescaled() && !application.transposed)
           multiply(plan_.bs, matrix_.diagonal_map(row), scaled.data(), entry(rhs_, application, row, r));
         else
@@ -57,7 +58,7 @@ public:
     for (Row row = 0; row < plan_.rows; ++row)
       for (int r = 0; r < application.nrhs; ++r) {
         const double *in = x.data + r * x.ld + static_cast<std::ptrdiff_t>(plan_.row_of[row]) * plan_.bs;
-        for (int i = 0; i < plan_.bs; ++i) entry(x_, application, row, r)[i] = in[i] / matrix_.scales().right[i];
+        for (int i = 0; i < plan_.bs; ++i) entry(x_, application, row, r)[i] = in[i] * application.scale / matrix_.scales().right[i];
       }
     round_rows(application, 0, plan_.rows);
   }
@@ -107,10 +108,10 @@ public:
         double       *out = x.data + r * x.ld + static_cast<std::ptrdiff_t>(plan_.row_of[row]) * plan_.bs;
         if (application.transposed && prescaled()) {
           multiply_transposed(plan_.bs, matrix_.diagonal_map(row), in, solution.data());
-          std::copy(solution.begin(), solution.end(), out);
         } else {
-          for (int i = 0; i < plan_.bs; ++i) out[i] = in[i] * (application.transposed ? left[i] : right[i]);
+          for (int i = 0; i < plan_.bs; ++i) solution[i] = in[i] * (application.transposed ? left[i] : right[i]);
         }
+        for (int i = 0; i < plan_.bs; ++i) out[i] = solution[i] / application.scale;
       }
   }
 
@@ -121,6 +122,7 @@ public:
   {
     return matrix_.memory_bytes() + sizeof(double) * (x_.size() + gathered_.size() + rhs_.size() + kept_.size());
   }
+  double        largest_inverse() const override { return matrix_.largest_inverse(); }
   const Scales &scales() const override { return matrix_.scales(); }
 
 private:
