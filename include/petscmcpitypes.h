@@ -10,7 +10,7 @@
    Values:
 +  `PC_MCPI_SWEEP_FORWARD`   - colors ascending
 .  `PC_MCPI_SWEEP_BACKWARD`  - colors descending
--  `PC_MCPI_SWEEP_SYMMETRIC` - forward, then backward; needed by `KSPCG` and `KSPCHEBYSHEV`
+-  `PC_MCPI_SWEEP_SYMMETRIC` - forward, then backward; the default, which `KSPCG`, `KSPMINRES` and `KSPCHEBYSHEV` need
 
    Level: intermediate
 
@@ -19,7 +19,7 @@ E*/
 typedef enum { PC_MCPI_SWEEP_FORWARD, PC_MCPI_SWEEP_BACKWARD, PC_MCPI_SWEEP_SYMMETRIC } PCMCPISweepType;
 
 /*E
-   PCMCPIPrecision - how numbers are stored: the off-diagonal blocks (all values), the vectors of a sweep (the first two)
+   PCMCPIPrecision - how the numbers of the off-diagonal blocks are stored
 
    Values:
 +  `PC_MCPI_PRECISION_FP64` - IEEE binary64
@@ -44,6 +44,25 @@ typedef enum {
   PC_MCPI_PRECISION_INT8,
   PC_MCPI_PRECISION_INT4
 } PCMCPIPrecision;
+
+/*E
+   PCMCPIVectorPrecision - precision of the vectors inside the sweeps
+
+   Values:
++  `PC_MCPI_VECTOR_PRECISION_AUTO` - `PC_MCPI_VECTOR_PRECISION_FP32` if the `KSP` that applies the preconditioner is known to be flexible
+                                     and the blocks are not fp64, else `PC_MCPI_VECTOR_PRECISION_FP64`
+.  `PC_MCPI_VECTOR_PRECISION_FP64` - IEEE binary64
+-  `PC_MCPI_VECTOR_PRECISION_FP32` - IEEE binary32
+
+   Level: advanced
+
+   Note:
+   With single precision the preconditioner is linear to about 1e-7 only. A Krylov method that takes it for a linear map then reports
+   residuals below the true ones.
+
+.seealso: `PCMCPISetVectorPrecision()`
+E*/
+typedef enum { PC_MCPI_VECTOR_PRECISION_AUTO, PC_MCPI_VECTOR_PRECISION_FP64, PC_MCPI_VECTOR_PRECISION_FP32 } PCMCPIVectorPrecision;
 
 /*E
    PCMCPIGatherPrecision - what the products of off-diagonal blocks read of the vector that is relaxed

@@ -35,24 +35,6 @@ template <auto Field, class Value> PetscErrorCode Get(PC pc, Value *value)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode SetVectorPrecision(PC pc, PCMCPIPrecision precision)
-{
-  const PCMCPIPrecision before = Data(pc).settings.vector_precision();
-
-  PetscFunctionBegin;
-  Data(pc).settings.vector       = precision;
-  Data(pc).settings.vector_given = true;
-  if (precision != before) forget(pc, Effect::values);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode GetVectorPrecision(PC pc, PCMCPIPrecision *precision)
-{
-  PetscFunctionBegin;
-  *precision = Data(pc).settings.vector_precision();
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode SetMatColoringType(PC pc, MatColoringType type)
 {
   PetscFunctionBegin;
@@ -134,6 +116,7 @@ const Access table[] = {
     ACCESS(HaloFrequency, frequency, PCMCPIHaloFrequency, next_application),
     ACCESS(Overlap, overlap, PetscBool, next_application),
     ACCESS(OffdiagPrecision, offdiag, PCMCPIPrecision, values),
+    ACCESS(VectorPrecision, vector, PCMCPIVectorPrecision, values),
     ACCESS(GatherPrecision, gather, PCMCPIGatherPrecision, values),
     ACCESS(Form, form, PCMCPIForm, values),
     ACCESS(Scaling, scaling, PCMCPIScaling, values),
@@ -141,8 +124,6 @@ const Access table[] = {
     ACCESS(Halo, halo, PCMCPIHaloType, plan),
     ACCESS(HaloTimeout, halo_timeout, PetscReal, plan),
     ACCESS(Ordering, ordering, PCMCPIOrderingType, plan),
-    {"PCMCPISetVectorPrecision_C", erase(SetVectorPrecision)},
-    {"PCMCPIGetVectorPrecision_C", erase(GetVectorPrecision)},
     {"PCMCPISetMatColoringType_C", erase(SetMatColoringType)},
     {"PCMCPIGetMatColoringType_C", erase(GetMatColoringType)},
     {"PCMCPIGetColoring_C", erase(GetColoring)},

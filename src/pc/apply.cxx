@@ -1,5 +1,8 @@
 // PCApply and its relatives: Vecs and dense Mats in, host arrays down to the solver.
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
 
 #include "pc/mcpi.h"
 #include "petscmcpi.h"
@@ -94,13 +97,42 @@ private:
   bool               on_device_ = false, read_x_ = false, b_device_ = false, x_device_ = false;
 };
 
-// total sweeps on x with right-hand side b
-PetscErrorCode apply_vec(PC pc, Vec b, Vec x, bool transposed, PetscInt total, bool nonzero_guess)
+// About the largest magnitude in b. Its norm is known to many methods, and so to the Vec; otherwise this is a reduction.
+PetscErrorCode size_of(Vec b, PetscReal *size)
+{
+  PetscBool known;
+
+  PetscFunctionBegin;
+  for (const NormType norm : {NORM_2, NORM_INFINITY}) {
+    PetscCall(VecNormAvailable(b, norm, &known, size));
+    if (known && *size > 0.0 && std::isfinite(*size)) PetscFunctionReturn(PETSC_SUCCESS); // else squares may be out of range
+  }
+  PetscCall(VecNorm(b, NORM_INFINITY, size));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Nobody has chosen the rounding that the method does not tolerate.
+PetscErrorCode check_rounding(PC pc)
+{
+  const PC_MCPI &mcpi = Data(pc);
+
+  PetscFunctionBegin;
+  PetscCheck(!mcpi.rounds_unasked(), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+             "-pc_mcpi_gather_precision bfp16 makes the preconditioner nonlinear, and %s. Use -ksp_type fgmres, or "
+             "-pc_mcpi_gather_precision fp32; "
+             "-pc_mcpi_vector_precision fp32 forces it",
+             mcpi.caller.type.empty() ? "the method that applies it is not known"
+                                      : ("-ksp_type " + mcpi.caller.type + " takes it for a linear map").c_str());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode apply_vec(PC pc, Vec b, Vec x, Request request)
 {
   PC_MCPI &mcpi = Data(pc);
   Arrays   arrays;
 
   PetscFunctionBegin;
+  PetscCall(check_rounding(pc));
   PetscCall(require_ready(pc));
   PetscCall(check_size(pc, b));
   PetscCall(check_size(pc, x));
@@ -108,33 +140,83 @@ PetscErrorCode apply_vec(PC pc, Vec b, Vec x, bool transposed, PetscInt total, b
     PetscCall(CompatVecFlag(x));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(arrays.get(b, x, nonzero_guess, mcpi.solver.on_device()));
-  if (arrays.on_device() && (nonzero_guess || mcpi.settings.restart > 0)) { // residuals are formed in one kind of memory
+  if (!mcpi.solver.double_vectors()) PetscCall(size_of(b, &request.size));
+  PetscCall(arrays.get(b, x, request.nonzero_guess, mcpi.solver.on_device()));
+  if (arrays.on_device() && (request.nonzero_guess || request.restart > 0)) { // residuals are formed in one kind of memory
     ArrayKind kind;
     PetscCall(DeviceArrayKind(pc->pmat, &kind));
     if (arrays.mixed() || kind == ArrayKind::host) {
       PetscCall(arrays.restore(b, x));
-      PetscCall(arrays.get(b, x, nonzero_guess, false));
+      PetscCall(arrays.get(b, x, request.nonzero_guess, false));
     }
   }
-  PetscCall(Guarded([&]() -> PetscErrorCode {
-    return mcpi.solver.apply(pc->pmat, mcpi.settings, transposed, 1, arrays.b(), arrays.x(), total, nonzero_guess);
-  }));
+  PetscCall(Guarded([&]() -> PetscErrorCode { return mcpi.solver.apply(pc->pmat, mcpi.settings, request, arrays.b(), arrays.x()); }));
   PetscCall(arrays.restore(b, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The same on the columns of dense matrices, a batch of columns at a time
-PetscErrorCode apply_mat(PC pc, Mat b, Mat x, bool transposed, PetscInt total, bool nonzero_guess)
+// Of each of these columns of all ranks: the largest magnitude
+PetscErrorCode sizes_of(MPI_Comm comm, const ConstColumns &b, PetscInt rows, int count, std::vector<double> *sizes)
 {
-  PC_MCPI           &mcpi = Data(pc);
-  const PetscScalar *in;
-  PetscScalar       *out;
-  PetscInt           columns, ldb, ldx;
+  PetscFunctionBegin;
+  sizes->assign(static_cast<std::size_t>(count), 0.0);
+  for (int c = 0; c < count; ++c)
+    for (PetscInt i = 0; i < rows; ++i)
+      (*sizes)[static_cast<std::size_t>(c)] = std::max((*sizes)[static_cast<std::size_t>(c)], std::fabs(b.data[c * b.ld + i]));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sizes->data(), count, MPI_DOUBLE, MPI_MAX, comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Columns that share a scale must be of like size; a column of zeros is of every size.
+bool of_like_size(const std::vector<double> &sizes, double *largest)
+{
+  constexpr double kLike = 0x1p40;
+  double           least = std::numeric_limits<double>::infinity();
+  *largest               = 0.0;
+  for (const double size : sizes) {
+    *largest = std::max(*largest, size);
+    if (size > 0.0) least = std::min(least, size);
+  }
+  return *largest <= kLike * least;
+}
+
+// All columns of a batch together where they are of like size, else one by one
+PetscErrorCode apply_batch(PC pc, Request request, const ConstColumns &b, const MutableColumns &x, PetscInt rows)
+{
+  PC_MCPI            &mcpi = Data(pc);
+  std::vector<double> sizes;
 
   PetscFunctionBegin;
+  if (mcpi.solver.double_vectors()) {
+    PetscCall(mcpi.solver.apply(pc->pmat, mcpi.settings, request, b, x));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(sizes_of(PetscObjectComm((PetscObject)pc), b, rows, request.nrhs, &sizes));
+  if (of_like_size(sizes, &request.size)) {
+    PetscCall(mcpi.solver.apply(pc->pmat, mcpi.settings, request, b, x));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  request.nrhs = 1;
+  for (std::size_t c = 0; c < sizes.size(); ++c) {
+    const auto column = static_cast<std::ptrdiff_t>(c);
+    request.size      = sizes[c];
+    PetscCall(mcpi.solver.apply(pc->pmat, mcpi.settings, request, {b.data + column * b.ld, b.ld}, {x.data + column * x.ld, x.ld}));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The same on the columns of dense matrices, a batch of columns at a time
+PetscErrorCode apply_mat(PC pc, Mat b, Mat x, Request request)
+{
+  const PetscScalar *in;
+  PetscScalar       *out;
+  PetscInt           rows, columns, ldb, ldx;
+
+  PetscFunctionBegin;
+  PetscCall(check_rounding(pc));
   PetscCall(require_ready(pc));
   PetscCall(MatGetSize(b, nullptr, &columns));
+  PetscCall(MatGetLocalSize(b, &rows, nullptr));
   if (failed(pc)) {
     for (PetscInt c = 0; c < columns; ++c) {
       Vec column;
@@ -147,19 +229,19 @@ PetscErrorCode apply_mat(PC pc, Mat b, Mat x, bool transposed, PetscInt total, b
   PetscCall(MatDenseGetLDA(b, &ldb));
   PetscCall(MatDenseGetLDA(x, &ldx));
   PetscCall(MatDenseGetArrayRead(b, &in));
-  if (nonzero_guess)
+  if (request.nonzero_guess)
     PetscCall(MatDenseGetArray(x, &out));
   else
     PetscCall(MatDenseGetArrayWrite(x, &out));
   PetscCall(Guarded([&]() -> PetscErrorCode {
     for (PetscInt c = 0; c < columns; c += kMaxRightHandSides) {
-      const int count = static_cast<int>(std::min(kMaxRightHandSides, columns - c));
-      PetscCall(mcpi.solver.apply(pc->pmat, mcpi.settings, transposed, count, {in + static_cast<std::ptrdiff_t>(c) * ldb, ldb},
-                                  {out + static_cast<std::ptrdiff_t>(c) * ldx, ldx}, total, nonzero_guess));
+      request.nrhs = static_cast<int>(std::min(kMaxRightHandSides, columns - c));
+      PetscCall(apply_batch(pc, request, {in + static_cast<std::ptrdiff_t>(c) * ldb, ldb},
+                            {out + static_cast<std::ptrdiff_t>(c) * ldx, ldx}, rows));
     }
     return PETSC_SUCCESS;
   }));
-  if (nonzero_guess)
+  if (request.nonzero_guess)
     PetscCall(MatDenseRestoreArray(x, &out));
   else
     PetscCall(MatDenseRestoreArrayWrite(x, &out));
@@ -167,48 +249,91 @@ PetscErrorCode apply_mat(PC pc, Mat b, Mat x, bool transposed, PetscInt total, b
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+Request application_of(PC pc, bool transposed)
+{
+  const Settings &settings = Data(pc).settings;
+  return {transposed, 1, settings.its, std::max<PetscInt>(0, settings.restart)};
+}
+
 PetscErrorCode PCApply_MCPI(PC pc, Vec b, Vec x)
 {
-  return apply_vec(pc, b, x, false, Data(pc).settings.its, false);
+  return apply_vec(pc, b, x, application_of(pc, false));
 }
 
 PetscErrorCode PCApplyTranspose_MCPI(PC pc, Vec b, Vec x)
 {
-  return apply_vec(pc, b, x, true, Data(pc).settings.its, false);
+  return apply_vec(pc, b, x, application_of(pc, true));
 }
 
 PetscErrorCode PCMatApply_MCPI(PC pc, Mat b, Mat x)
 {
-  return apply_mat(pc, b, x, false, Data(pc).settings.its, false);
+  return apply_mat(pc, b, x, application_of(pc, false));
 }
 
-// KSPRICHARDSON reads its own reason out of this one: without it a failed set-up would look converged.
-PCRichardsonConvergedReason richardson_reason(PC pc)
+// Sweeps after which a stationary iteration has used up the digits of the stored blocks
+PetscInt sweeps_of_storage(PCMCPIPrecision storage)
 {
-  return failed(pc) ? static_cast<PCRichardsonConvergedReason>(KSP_DIVERGED_PC_FAILED) : PCRICHARDSON_CONVERGED_ITS;
+  switch (storage) {
+  case PC_MCPI_PRECISION_FP64:
+    return 0;
+  case PC_MCPI_PRECISION_FP32:
+    return 24;
+  case PC_MCPI_PRECISION_FP16:
+    return 11;
+  case PC_MCPI_PRECISION_BF16:
+    return 8;
+  case PC_MCPI_PRECISION_INT8:
+    return 5;
+  default:
+    return 3;
+  }
 }
 
-// Of max_it, as far as their sweeps are counted
-PetscInt iterations_of(PC pc, PetscInt max_it)
+// max_it iterations, as far as their sweeps are counted. A smoother does no more than its sweeps; a solver restarts.
+Request richardson_of(PC pc, PetscInt max_it, PetscBool guess_zero, PetscInt *outits)
 {
-  return std::min<PetscInt>(max_it, kMostSweeps / Data(pc).settings.its);
+  const PC_MCPI  &mcpi     = Data(pc);
+  const Settings &settings = mcpi.settings;
+  *outits                  = std::min<PetscInt>(std::max<PetscInt>(max_it, 0), kMostSweeps / settings.its);
+  Request request{false, 1, *outits * settings.its, settings.restart, !guess_zero};
+  if (settings.restart < 0) request.restart = mcpi.caller.tests_residuals ? sweeps_of_storage(settings.offdiag) : 0;
+  return request;
+}
+
+// KSPRICHARDSON reads its own reason out of this one: without it a failed set-up, or what has grown beyond all numbers, would look converged. A
+// smoother's caller looks itself, and wants no reduction.
+PetscErrorCode richardson_reason(PC pc, PetscReal norm, PCRichardsonConvergedReason *reason)
+{
+  PetscFunctionBegin;
+  *reason = PCRICHARDSON_CONVERGED_ITS;
+  if (failed(pc))
+    *reason = static_cast<PCRichardsonConvergedReason>(KSP_DIVERGED_PC_FAILED);
+  else if (!std::isfinite(norm))
+    *reason = static_cast<PCRichardsonConvergedReason>(KSP_DIVERGED_NANORINF);
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // Like PCSOR: relaxes Pmat, its sweeps for each of max_it iterations, and no tests of convergence.
 PetscErrorCode PCApplyRichardson_MCPI(PC pc, Vec b, Vec x, Vec, PetscReal, PetscReal, PetscReal, PetscInt max_it, PetscBool guess_zero,
                                       PetscInt *outits, PCRichardsonConvergedReason *reason)
 {
+  const Request request = richardson_of(pc, max_it, guess_zero, outits);
+  PetscReal     norm    = 0.0;
+
   PetscFunctionBegin;
-  *outits = iterations_of(pc, max_it);
-  PetscCall(apply_vec(pc, b, x, false, *outits * Data(pc).settings.its, !guess_zero));
-  *reason = richardson_reason(pc);
+  if (request.sweeps > 0)
+    PetscCall(apply_vec(pc, b, x, request));
+  else if (guess_zero)
+    PetscCall(VecSet(x, 0.0)); // what it holds is no guess
+  if (Data(pc).caller.tests_residuals) PetscCall(VecNorm(x, NORM_INFINITY, &norm));
+  PetscCall(richardson_reason(pc, norm, reason));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 #if defined(COMPAT_HAVE_MATAPPLY_VARIANTS)
 PetscErrorCode PCMatApplyTranspose_MCPI(PC pc, Mat b, Mat x)
 {
-  return apply_mat(pc, b, x, true, Data(pc).settings.its, false);
+  return apply_mat(pc, b, x, application_of(pc, true));
 }
 #endif
 
@@ -216,19 +341,44 @@ PetscErrorCode PCMatApplyTranspose_MCPI(PC pc, Mat b, Mat x)
 PetscErrorCode PCMatApplyRichardson_MCPI(PC pc, Mat b, Mat x, Mat, PetscReal, PetscReal, PetscReal, PetscInt max_it, PetscBool guess_zero,
                                          PetscInt *outits, PCRichardsonConvergedReason *reason)
 {
+  const Request request = richardson_of(pc, max_it, guess_zero, outits);
+  PetscReal     norm    = 0.0;
+
   PetscFunctionBegin;
-  *outits = iterations_of(pc, max_it);
-  PetscCall(apply_mat(pc, b, x, false, *outits * Data(pc).settings.its, !guess_zero));
-  *reason = richardson_reason(pc);
+  if (request.sweeps > 0)
+    PetscCall(apply_mat(pc, b, x, request));
+  else if (guess_zero)
+    PetscCall(MatZeroEntries(x));
+  if (Data(pc).caller.tests_residuals) PetscCall(MatNorm(x, NORM_INFINITY, &norm));
+  PetscCall(richardson_reason(pc, norm, reason));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
+
+// The KSP that is about to apply the preconditioner, before its first application
+PetscErrorCode PCPreSolve_MCPI(PC pc, KSP ksp, Vec, Vec)
+{
+  PC_MCPI &mcpi = Data(pc);
+
+  PetscFunctionBegin;
+  PetscCall(Guarded([&]() -> PetscErrorCode { return CallerOf(ksp, &mcpi.caller); }));
+  PetscCall(check_rounding(pc));
+  if (mcpi.lacks_symmetry())
+    PetscCall(PetscInfo(pc, "-ksp_type %s needs a symmetric preconditioner: use -pc_mcpi_sweep symmetric\n", mcpi.caller.type.c_str()));
+  if (mcpi.solver.ready() && mcpi.solver.double_vectors() != mcpi.double_vectors()) {
+    PetscCall(PetscInfo(pc, "Values are set up again for vectors in %s precision\n", mcpi.double_vectors() ? "double" : "single"));
+    pc->setupcalled = {}; // an integer or a PetscBool
+    PetscCall(PCSetUp(pc));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 } // namespace
 
 PetscErrorCode SetApplyOperations(PC pc)
 {
   PetscFunctionBegin;
+  pc->ops->presolve        = PCPreSolve_MCPI;
   pc->ops->apply           = PCApply_MCPI;
   pc->ops->applytranspose  = PCApplyTranspose_MCPI;
   pc->ops->applyrichardson = PCApplyRichardson_MCPI;

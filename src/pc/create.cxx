@@ -77,7 +77,9 @@ PetscErrorCode PCSetUp_MCPI(PC pc)
   PetscFunctionBegin;
   pc->setupcalled  = {};                                // until this one succeeds: PETSc remembers the matrix's state before it calls
   pc->failedreason = pc->failedreasonrank = PC_NOERROR; // PETSc never clears it
-  PetscCall(Guarded([&]() -> PetscErrorCode { return mcpi.solver.setup(pc->pmat, mcpi.settings, mcpi.coordinates, (PetscObject)pc); }));
+  PetscCall(Guarded([&]() -> PetscErrorCode {
+    return mcpi.solver.setup(pc->pmat, mcpi.settings, mcpi.double_vectors(), mcpi.coordinates, (PetscObject)pc);
+  }));
   const Failure &failure = mcpi.solver.failure();
   if (failure.defect != Defect::none) {
     PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc),

@@ -60,37 +60,50 @@ PetscErrorCode PCMCPIGetOffdiagPrecision(PC pc, PCMCPIPrecision *precision)
 }
 
 /*@
-   PCMCPISetVectorPrecision - Sets the fp64 or fp32, of the vectors inside the sweeps
+   PCMCPISetVectorPrecision - Sets the precision of the vectors inside the sweeps
 
    Logically Collective
 
    Input Parameters:
 +  pc - the preconditioner context, of type `PCMCPI`; for other types nothing happens
--  precision - the value
+-  precision - `PC_MCPI_VECTOR_PRECISION_AUTO`, `PC_MCPI_VECTOR_PRECISION_FP64` or `PC_MCPI_VECTOR_PRECISION_FP32`
 
    Options Database Key:
-.  -pc_mcpi_vector_precision <fp32, with fp64 blocks fp64> - fp64 or fp32, of the vectors inside the sweeps
+.  -pc_mcpi_vector_precision <auto,fp64,fp32> - precision of the vectors inside the sweeps, default auto
 
    Level: advanced
 
-   Note:
-   The residuals of -pc_mcpi_restart and of a nonzero guess are computed in `PetscScalar` whatever this says.
+   Notes:
+   It acts at the next set-up. With fp64 off-diagonal blocks the vectors are fp64; to ask for fp32 is an error at the set-up.
 
-.seealso: `PCMCPI`, `PCMCPIGetVectorPrecision()`
+   With auto the vectors are fp32 if `KSPSolve()` has been called for a flexible method: `KSPFGMRES`, `KSPGCR`, `KSPFCG`, their pipelined forms, or
+   `KSPRICHARDSON` with a test of convergence. With every other method, and where the method is not known, they are fp64. A method that is not
+   known before the first set-up costs a second numeric set-up in the first `KSPSolve()` if it turns out to be flexible. The choice stays until
+   another kind of method solves with this preconditioner.
+
+   Vectors in single precision make the preconditioner linear to about 1e-7 only. A method that is not flexible then reports a residual that
+   goes on falling where the true one does not.
+
+   Single precision serves right-hand sides in any units: they are scaled by a power of two. The power follows from the norm of the right-hand side, which
+   `KSPFGMRES` and `KSPGCR` have computed before; otherwise it costs one reduction an application.
+
+   The residuals of -pc_mcpi_restart and of a nonzero guess are computed in `PetscScalar` in any case.
+
+.seealso: `PCMCPI`, `PCMCPIGetVectorPrecision()`, `PCMCPIVectorPrecision`
 @*/
-PetscErrorCode PCMCPISetVectorPrecision(PC pc, PCMCPIPrecision precision)
+PetscErrorCode PCMCPISetVectorPrecision(PC pc, PCMCPIVectorPrecision precision)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscValidLogicalCollectiveEnum(pc, precision, 2);
-  PetscCheck(precision == PC_MCPI_PRECISION_FP64 || precision == PC_MCPI_PRECISION_FP32, PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_vector_precision must be fp64 or fp32");
-  PetscTryMethod(pc, "PCMCPISetVectorPrecision_C", (PC, PCMCPIPrecision), (pc, precision));
+  PetscCheck(precision >= PC_MCPI_VECTOR_PRECISION_AUTO && precision <= PC_MCPI_VECTOR_PRECISION_FP32, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE, "Unknown value %d, use one that -help lists for -pc_mcpi_vector_precision", (int)precision);
+  PetscTryMethod(pc, "PCMCPISetVectorPrecision_C", (PC, PCMCPIVectorPrecision), (pc, precision));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /*@
-   PCMCPIGetVectorPrecision - Gets the fp64 or fp32, of the vectors inside the sweeps
+   PCMCPIGetVectorPrecision - Gets the precision of the vectors inside the sweeps
 
    Not Collective
 
@@ -98,18 +111,18 @@ PetscErrorCode PCMCPISetVectorPrecision(PC pc, PCMCPIPrecision precision)
 .  pc - the preconditioner context, of type `PCMCPI`
 
    Output Parameter:
-.  precision - the value in force
+.  precision - the value that was set; -ksp_view tells what auto comes to
 
    Level: advanced
 
-.seealso: `PCMCPI`, `PCMCPISetVectorPrecision()`
+.seealso: `PCMCPI`, `PCMCPISetVectorPrecision()`, `PCMCPIVectorPrecision`
 @*/
-PetscErrorCode PCMCPIGetVectorPrecision(PC pc, PCMCPIPrecision *precision)
+PetscErrorCode PCMCPIGetVectorPrecision(PC pc, PCMCPIVectorPrecision *precision)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   CompatAssertPointer(precision, 2);
-  PetscUseMethod(pc, "PCMCPIGetVectorPrecision_C", (PC, PCMCPIPrecision *), (pc, precision));
+  PetscUseMethod(pc, "PCMCPIGetVectorPrecision_C", (PC, PCMCPIVectorPrecision *), (pc, precision));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

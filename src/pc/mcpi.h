@@ -7,6 +7,7 @@
 #include <new>
 #include <string>
 
+#include "pc/caller.h"
 #include "pc/compat.h"
 #include "pc/solver.h"
 
@@ -16,6 +17,17 @@ struct PC_MCPI {
   Settings    settings;
   Coordinates coordinates;
   Solver      solver;
+  Caller      caller; // of the last PCPreSolve()
+
+  bool double_vectors() const { return DoubleVectors(settings.vector, settings.offdiag, settings.gather, caller); }
+  // Does the method need what a forward or a backward sweep is not?
+  bool lacks_symmetry() const { return caller.needs_symmetric && settings.sweep != PC_MCPI_SWEEP_SYMMETRIC; }
+  // Is the gathered copy of x rounded under a method that does not tolerate it, though nobody chose that?
+  bool rounds_unasked() const
+  {
+    return settings.gather == PC_MCPI_GATHER_PRECISION_BFP16 && settings.vector == PC_MCPI_VECTOR_PRECISION_AUTO &&
+           caller.method != Caller::Method::flexible;
+  }
 };
 
 inline PC_MCPI &Data(PC pc)
@@ -48,6 +60,7 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer);
 // Names of the enumerations for options and views, PETSc's layout: values, type name, prefix, nullptr
 extern const char *const SweepNames[];
 extern const char *const PrecisionNames[];
+extern const char *const VectorNames[];
 extern const char *const GatherNames[];
 extern const char *const FormNames[];
 extern const char *const ScalingNames[];

@@ -5,6 +5,7 @@ namespace mcpi {
 
 const char *const SweepNames[]     = {"forward", "backward", "symmetric", "PCMCPISweepType", "PC_MCPI_SWEEP_", nullptr};
 const char *const PrecisionNames[] = {"fp64", "fp32", "fp16", "bf16", "int8", "int4", "PCMCPIPrecision", "PC_MCPI_PRECISION_", nullptr};
+const char *const VectorNames[]    = {"auto", "fp64", "fp32", "PCMCPIVectorPrecision", "PC_MCPI_VECTOR_PRECISION_", nullptr};
 const char *const GatherNames[]    = {"fp32", "bfp16", "PCMCPIGatherPrecision", "PC_MCPI_GATHER_PRECISION_", nullptr};
 const char *const FormNames[]      = {"prescaled", "factored", "PCMCPIForm", "PC_MCPI_FORM_", nullptr};
 const char *const ScalingNames[]   = {"none", "global", "balanced", "PCMCPIScaling", "PC_MCPI_SCALING_", nullptr};
@@ -42,8 +43,8 @@ PetscErrorCode numbers(PC pc, CompatOptionItems PetscOptionsObject)
   if (given) PetscCall(PCMCPISetIts(pc, integer));
   PetscCall(PetscOptionsReal("-pc_mcpi_omega", "Relaxation factor, 0 < omega < 2", "PCMCPISetOmega", settings.omega, &real, &given));
   if (given) PetscCall(PCMCPISetOmega(pc, real));
-  PetscCall(PetscOptionsInt("-pc_mcpi_restart", "Sweeps between two residuals, 0: never", "PCMCPISetRestart", settings.restart, &integer,
-                            &given));
+  PetscCall(PetscOptionsInt("-pc_mcpi_restart", "Sweeps between two residuals, 0: never, -1: decide", "PCMCPISetRestart", settings.restart,
+                            &integer, &given));
   if (given) PetscCall(PCMCPISetRestart(pc, integer));
   PetscCall(PetscOptionsReal("-pc_mcpi_halo_timeout", "Seconds that a device waits for another rank", "PCMCPISetHaloTimeout",
                              settings.halo_timeout, &real, &given));
@@ -78,8 +79,8 @@ PetscErrorCode PCSetFromOptions_MCPI(PC pc, CompatOptionItems PetscOptionsObject
                         PCMCPISetSweep));
   PetscCall(enumeration(pc, PetscOptionsObject, "-pc_mcpi_offdiag_precision", "Storage of the off-diagonal blocks",
                         "PCMCPISetOffdiagPrecision", PrecisionNames, PCMCPIGetOffdiagPrecision, PCMCPISetOffdiagPrecision));
-  PetscCall(enumeration(pc, PetscOptionsObject, "-pc_mcpi_vector_precision", "Vectors inside the sweeps: fp64 or fp32",
-                        "PCMCPISetVectorPrecision", PrecisionNames, PCMCPIGetVectorPrecision, PCMCPISetVectorPrecision));
+  PetscCall(enumeration(pc, PetscOptionsObject, "-pc_mcpi_vector_precision", "Vectors inside the sweeps", "PCMCPISetVectorPrecision",
+                        VectorNames, PCMCPIGetVectorPrecision, PCMCPISetVectorPrecision));
   PetscCall(enumeration(pc, PetscOptionsObject, "-pc_mcpi_gather_precision", "What off-diagonal products read of x",
                         "PCMCPISetGatherPrecision", GatherNames, PCMCPIGetGatherPrecision, PCMCPISetGatherPrecision));
   PetscCall(enumeration(pc, PetscOptionsObject, "-pc_mcpi_form", "Store D^{-1}O, or O and apply D^{-1} in every sweep", "PCMCPISetForm",

@@ -1,5 +1,7 @@
 #include "pc/residual.h"
 
+#include <algorithm>
+
 #include "pc/compat.h"
 
 namespace mcpi {
@@ -148,6 +150,21 @@ PetscErrorCode ResidualWork::compute(Mat pmat, bool transposed, int nrhs, const 
     const PetscErrorCode error = subtract_product(pmat, transposed, x_, b_, product_);
     for (Vec vec : {x_, b_, product_}) PetscCall(reset(vec, kind_)); // whatever happened, for the next one
     PetscCall(error);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ResidualWork::largest(int nrhs, double *size)
+{
+  PetscFunctionBegin;
+  *size = 0.0;
+  for (int r = 0; r < nrhs; ++r) {
+    PetscReal norm = 0.0;
+    PetscCall(place(product_, residual_ + r * ld_, kind_));
+    const PetscErrorCode error = VecNorm(product_, NORM_INFINITY, &norm);
+    PetscCall(reset(product_, kind_));
+    PetscCall(error);
+    *size = std::max(*size, norm);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -26,6 +26,8 @@ public:
   // The residual is left in residual(). Collective.
   PetscErrorCode compute(Mat pmat, bool transposed, int nrhs, const ConstColumns &b, const MutableColumns &x);
   PetscErrorCode add_correction(int nrhs, const MutableColumns &x);
+  // The largest magnitude in the residuals of all ranks. Collective.
+  PetscErrorCode largest(int nrhs, double *size);
 
   ConstColumns   residual() const { return {residual_, ld_, kind_ != ArrayKind::host}; }
   MutableColumns correction() const { return {correction_, ld_, kind_ != ArrayKind::host}; }

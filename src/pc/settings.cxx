@@ -19,7 +19,7 @@ PetscErrorCode SettingsCheckAgreement(MPI_Comm comm, const Settings &s)
                                    {"restart", static_cast<double>(s.restart)},
                                    {"sweep", static_cast<double>(s.sweep)},
                                    {"offdiag_precision", static_cast<double>(s.offdiag)},
-                                   {"vector_precision", static_cast<double>(s.vector_precision())},
+                                   {"vector_precision", static_cast<double>(s.vector)},
                                    {"gather_precision", static_cast<double>(s.gather)},
                                    {"form", static_cast<double>(s.form)},
                                    {"scaling", static_cast<double>(s.scaling)},

@@ -14,11 +14,10 @@ constexpr PetscInt kMostSweeps = 1 << 29; // in one application: passes are coun
 struct Settings {
   PetscInt              its          = 1;
   PetscReal             omega        = 1.0;
-  PetscInt              restart      = 0;
-  PCMCPISweepType       sweep        = PC_MCPI_SWEEP_FORWARD;
+  PetscInt              restart      = PETSC_DECIDE; // sweeps between two residuals, 0: never
+  PCMCPISweepType       sweep        = PC_MCPI_SWEEP_SYMMETRIC;
   PCMCPIPrecision       offdiag      = PC_MCPI_PRECISION_FP32;
-  PCMCPIPrecision       vector       = PC_MCPI_PRECISION_FP32;
-  bool                  vector_given = false; // else it follows offdiag
+  PCMCPIVectorPrecision vector       = PC_MCPI_VECTOR_PRECISION_AUTO;
   PCMCPIGatherPrecision gather       = PC_MCPI_GATHER_PRECISION_FP32;
   PCMCPIForm            form         = PC_MCPI_FORM_PRESCALED;
   PCMCPIScaling         scaling      = PC_MCPI_SCALING_BALANCED;
@@ -29,11 +28,6 @@ struct Settings {
   bool                  overlap      = true;
   PCMCPIOrderingType    ordering     = PC_MCPI_ORDERING_AUTO;
   std::string           coloring     = "jplf";
-
-  PCMCPIPrecision vector_precision() const
-  {
-    return vector_given ? vector : offdiag == PC_MCPI_PRECISION_FP64 ? PC_MCPI_PRECISION_FP64 : PC_MCPI_PRECISION_FP32;
-  }
 };
 
 // Collective. Ranks with different settings would wait for exchanges that others never begin.

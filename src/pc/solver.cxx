@@ -1,6 +1,7 @@
 #include "pc/solver.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -65,7 +66,7 @@ PetscErrorCode Solver::destroy()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Solver::setup(Mat pmat, const Settings &settings, const Coordinates &coordinates, PetscObject options)
+PetscErrorCode Solver::setup(Mat pmat, const Settings &settings, bool double_vectors, const Coordinates &coordinates, PetscObject options)
 {
   struct Parts : MatrixParts {
     ~Parts() { (void)MatrixPartsDestroy(this); } // on errors, too
@@ -76,6 +77,8 @@ PetscErrorCode Solver::setup(Mat pmat, const Settings &settings, const Coordinat
   PetscFunctionBegin;
   if (!ready_) drop_backend(); // the set-up before may have failed half-way, on some ranks only
   ready_ = false;
+  if (double_vectors != double_vectors_) drop_backend();
+  double_vectors_ = double_vectors;
   PetscCall(SettingsCheckAgreement(PetscObjectComm((PetscObject)pmat), settings));
   failure_ = Failure();
   PetscCall(MatrixPartsGet(pmat, &parts));
@@ -124,15 +127,14 @@ PetscErrorCode Solver::symbolic(Mat pmat, const MatrixParts &parts, const Settin
 
 PetscErrorCode Solver::create_backend(const Settings &settings)
 {
-  const BackendConfig config{{settings.offdiag, settings.form, settings.scaling},
-                             settings.vector_precision() == PC_MCPI_PRECISION_FP64,
-                             settings.gather == PC_MCPI_GATHER_PRECISION_BFP16};
+  const BackendConfig config{
+      {settings.offdiag, settings.form, settings.scaling}, double_vectors_, settings.gather == PC_MCPI_GATHER_PRECISION_BFP16};
 
   PetscFunctionBegin;
   PetscCheck(settings.offdiag != PC_MCPI_PRECISION_FP64 || config.double_vectors, graph_.comm, PETSC_ERR_ARG_INCOMP,
-             "-pc_mcpi_offdiag_precision fp64 needs -pc_mcpi_vector_precision fp64");
+             "-pc_mcpi_offdiag_precision fp64 needs -pc_mcpi_vector_precision fp64 or auto");
   PetscCheck(!config.bfp16_gather || !config.double_vectors, graph_.comm, PETSC_ERR_ARG_INCOMP,
-             "-pc_mcpi_gather_precision bfp16 needs -pc_mcpi_vector_precision fp32, which needs -pc_mcpi_offdiag_precision below fp64");
+             "-pc_mcpi_gather_precision bfp16 needs -pc_mcpi_vector_precision fp32 or auto, and -pc_mcpi_offdiag_precision below fp64");
   if (choice_.type == PC_MCPI_BACKEND_KOKKOS) ReleaseWithKokkos(this, [this] { drop_backend(); });
   PetscCall(BackendCreate(graph_.comm, choice_.type, plan(), config, &backend_));
   void *stream = backend_->launch_exchanges(halo_->on_device());
@@ -181,14 +183,16 @@ PetscErrorCode Solver::numeric(const MatrixParts &parts)
   const int error = backend_->refresh(*values_, reduce, status);
   PetscCall(values_->close());
   PetscCallMPI(error);
-  // the smallest bad block row of all ranks, its defect in the last digit; a failed device goes first
+  // the smallest bad block row of all ranks, its defect in the last digit; a failed device goes first. Beside it the largest exponent, as a minimum
   constexpr PetscInt64 kDigit = 8, kNone = std::numeric_limits<PetscInt64>::max(), kDevice = -1;
-  PetscInt64           first = kNone;
+  const double         inverse  = backend_->largest_inverse();
+  PetscInt64           least[2] = {kNone, std::isfinite(inverse) && inverse > 0.0 ? -std::ilogb(inverse) : kNone}, &first = least[0];
   if (status.defect == Defect::backend)
     first = kDevice;
   else if (status.defect != Defect::none)
     first = static_cast<PetscInt64>(graph_.row_start + status.row) * kDigit + static_cast<int>(status.defect);
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPIU_INT64, MPI_MIN, graph_.comm));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, least, 2, MPIU_INT64, MPI_MIN, graph_.comm));
+  inverse_exponent_ = least[1] == kNone ? 0 : -static_cast<int>(least[1]);
   PetscCheck(first != kDevice, graph_.comm, PETSC_ERR_LIB, "PCMCPI: %s",
              status.problem.empty() ? "the numeric set-up failed on another rank" : status.problem.c_str());
   if (first != kNone) failure_ = {static_cast<Defect>(first % kDigit), static_cast<PetscInt>(first / kDigit)};
@@ -232,12 +236,28 @@ PetscErrorCode Solver::make_room(const Application &application)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Solver::sweep(const Settings &settings, bool transposed, int nrhs, const ConstColumns &b, const MutableColumns &x,
+// With it the scaled right-hand side and solution are about as far from overflow as from underflow in single precision. size: about the largest
+// magnitude of the right-hand side
+double Solver::scale_for(double size, bool transposed, PCMCPIForm form) const
+{
+  constexpr int kMost = 1000; // it and its inverse are normal numbers
+  if (double_vectors_ || !(size > 0.0) || !std::isfinite(size)) return 1.0;
+  const auto exponent = [](const std::vector<double> &factors) { return std::ilogb(*std::max_element(factors.begin(), factors.end())); };
+  int        loaded   = std::ilogb(size); // of the right-hand side as it is loaded
+  if (transposed)
+    loaded += exponent(scales().right);
+  else
+    loaded += form == PC_MCPI_FORM_PRESCALED ? inverse_exponent_ : exponent(scales().left);
+  if (form == PC_MCPI_FORM_FACTORED) loaded += inverse_exponent_ / 2; // half-way to the solution
+  return std::ldexp(1.0, std::clamp(-loaded, -kMost, kMost));
+}
+
+PetscErrorCode Solver::sweep(const Settings &settings, const Application &kind, const ConstColumns &b, const MutableColumns &x,
                              PetscInt its, bool from_zero)
 {
   const SweepConfig config{settings.sweep, exchanges_ ? settings.frequency : PC_MCPI_HALO_FREQUENCY_COLOR, settings.overlap, true};
-  Application       application{transposed, nrhs, settings.omega};
-  Driver            driver(transposed ? transposed_ : plan(), *backend_, *halo_, config);
+  Application       application = kind;
+  Driver            driver(kind.transposed ? transposed_ : plan(), *backend_, *halo_, config);
 
   PetscFunctionBegin;
   PetscCall(make_room(application));
@@ -254,7 +274,7 @@ PetscErrorCode Solver::sweep(const Settings &settings, bool transposed, int nrhs
   PetscCall(timing.end());
   const double block = static_cast<double>(plan().bs) * plan().bs;
   const double flops =
-      2.0 * nrhs * block * (static_cast<double>(driver.blocks_read(application, static_cast<int>(its), from_zero)) + plan().rows);
+      2.0 * kind.nrhs * block * (static_cast<double>(driver.blocks_read(application, static_cast<int>(its), from_zero)) + plan().rows);
   if (on_device())
     PetscCall(PetscLogGpuFlops(flops));
   else
@@ -264,27 +284,33 @@ PetscErrorCode Solver::sweep(const Settings &settings, bool transposed, int nrhs
 }
 
 // Sweeping a good x with rounded blocks spoils it: below fp64 storage, a guess and restarts sweep on the correction from zero.
-PetscErrorCode Solver::apply(Mat pmat, const Settings &settings, bool transposed, int nrhs, const ConstColumns &b, const MutableColumns &x,
-                             PetscInt total, bool nonzero_guess)
+PetscErrorCode Solver::apply(Mat pmat, const Settings &settings, const Request &request, const ConstColumns &b, const MutableColumns &x)
 {
-  bool zero = !nonzero_guess;
+  const int   nrhs = request.nrhs;
+  Application application{request.transposed, nrhs, settings.omega};
+  bool        zero  = !request.nonzero_guess;
+  PetscInt    total = request.sweeps;
 
   PetscFunctionBegin;
-  if (transposed) PetscCall(prepare_transposed());
-  if (nonzero_guess && settings.offdiag == PC_MCPI_PRECISION_FP64 && settings.restart == 0 && !transposed) {
-    PetscCall(sweep(settings, transposed, nrhs, b, x, total, false));
+  if (request.transposed) PetscCall(prepare_transposed());
+  if (request.nonzero_guess && settings.offdiag == PC_MCPI_PRECISION_FP64 && request.restart == 0 && !request.transposed) {
+    PetscCall(sweep(settings, application, b, x, total, false));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   while (total > 0) {
     // the adjoint of a run of cycles is the run of their adjoints in the opposite order: there the short cycle comes first
-    const PetscInt cycle = settings.restart > 0 ? settings.restart : total, rest = total % cycle;
-    const PetscInt its = transposed && rest > 0 ? rest : std::min(cycle, total);
+    const PetscInt cycle = request.restart > 0 ? request.restart : total, rest = total % cycle;
+    const PetscInt its = request.transposed && rest > 0 ? rest : std::min(cycle, total);
     if (zero) {
-      PetscCall(sweep(settings, transposed, nrhs, b, x, its, true));
+      application.scale = scale_for(request.size, request.transposed, settings.form);
+      PetscCall(sweep(settings, application, b, x, its, true));
     } else {
+      double size = 0.0;
       PetscCall(residual_.prepare(pmat, nrhs, x.device));
-      PetscCall(residual_.compute(pmat, transposed, nrhs, b, x));
-      PetscCall(sweep(settings, transposed, nrhs, residual_.residual(), residual_.correction(), its, true));
+      PetscCall(residual_.compute(pmat, request.transposed, nrhs, b, x));
+      if (!double_vectors_) PetscCall(residual_.largest(nrhs, &size));
+      application.scale = scale_for(size, request.transposed, settings.form);
+      PetscCall(sweep(settings, application, residual_.residual(), residual_.correction(), its, true));
       PetscCall(residual_.add_correction(nrhs, x));
     }
     zero = false;
@@ -317,7 +343,7 @@ double Solver::sweep_bytes(const Settings &settings, PetscInt its) const
   const Application application{false, 1, settings.omega};
   const Driver      driver(plan(), *backend_, *halo_, config);
   const double      passes = static_cast<double>(its) * (settings.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1);
-  const double      number = settings.vector_precision() == PC_MCPI_PRECISION_FP64 ? sizeof(double) : sizeof(float);
+  const double      number = double_vectors_ ? sizeof(double) : sizeof(float);
   const double      entry  = number * plan().bs * application.nrhs;
   // per block: record and column; per row and pass: two row pointers, right-hand side and x read, x written. Of a rounded copy what is read
   // and written comes to that, and x itself is read for omega only.

@@ -31,6 +31,16 @@ struct LogEvents {
 const LogEvents &Events();
 PetscErrorCode   RegisterEvents();
 
+// What an application does, beside the settings
+struct Request {
+  bool     transposed    = false;
+  int      nrhs          = 1;
+  PetscInt sweeps        = 1;
+  PetscInt restart       = 0; // sweeps between two residuals, 0: never
+  bool     nonzero_guess = false;
+  double   size          = 0.0; // about the largest magnitude in b; 0: not known, and not needed by vectors in double precision
+};
+
 class Solver {
 public:
   Solver()                          = default;
@@ -39,15 +49,14 @@ public:
   ~Solver() { (void)destroy(); }
 
   // Collective. Symbolic set-up if the pattern is new, numeric set-up always.
-  PetscErrorCode setup(Mat pmat, const Settings &settings, const Coordinates &coordinates, PetscObject options);
+  PetscErrorCode setup(Mat pmat, const Settings &settings, bool double_vectors, const Coordinates &coordinates, PetscObject options);
   PetscErrorCode destroy();
   void           forget_plan() { identity_ = MatrixIdentity(); }
   void           forget_values() { drop_backend(); }
   bool           usable() const { return ready_ && backend_; } // not between a setter and the set-up that it asks for, or after Kokkos' end
 
-  // total sweeps on nrhs columns, with the settings' restart. Collective.
-  PetscErrorCode apply(Mat pmat, const Settings &settings, bool transposed, int nrhs, const ConstColumns &b, const MutableColumns &x,
-                       PetscInt total, bool nonzero_guess);
+  // Collective.
+  PetscErrorCode apply(Mat pmat, const Settings &settings, const Request &request, const ConstColumns &b, const MutableColumns &x);
 
   bool                ready() const { return ready_; }
   const Failure      &failure() const { return failure_; }
@@ -59,6 +68,7 @@ public:
   const std::string  &backend_why() const { return choice_.why; }
   bool                on_device() const { return on_cuda() || choice_.kokkos_on_device; }
   bool                exchanges() const { return exchanges_; }
+  bool                double_vectors() const { return double_vectors_; }
   const HaloChoice   &halo_choice() const { return halo_choice_; }
   const Scales       &scales() const { return backend_->scales(); }
   // Local bytes: held, and moved by its sweeps from zero
@@ -76,8 +86,9 @@ private:
   void           drop_backend();
   PetscErrorCode make_room(const Application &application);
   PetscErrorCode prepare_transposed();
-  PetscErrorCode sweep(const Settings &settings, bool transposed, int nrhs, const ConstColumns &b, const MutableColumns &x, PetscInt its,
-                       bool from_zero);
+  PetscErrorCode sweep(const Settings &settings, const Application &application, const ConstColumns &b, const MutableColumns &x,
+                       PetscInt its, bool from_zero);
+  double         scale_for(double size, bool transposed, PCMCPIForm form) const;
 
   MatrixIdentity                identity_;
   BlockGraph                    graph_;
@@ -91,7 +102,9 @@ private:
   int                           room_      = 1;     // right-hand sides that the backend is known to have room for
   bool                          exchanges_ = false; // some rank has a ghost
   HaloChoice                    halo_choice_;
-  bool                          ready_ = false; // between a finished set-up and the next one's start
+  bool                          double_vectors_   = true;
+  int                           inverse_exponent_ = 0;     // of the largest magnitude in the scaled inverse diagonal blocks of all ranks
+  bool                          ready_            = false; // between a finished set-up and the next one's start
   Failure                       failure_;
 
   bool                   have_transposed_ = false, transposed_current_ = false;

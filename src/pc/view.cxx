@@ -40,16 +40,22 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
 
 PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
 {
-  const Settings &s = Data(pc).settings;
+  const PC_MCPI  &mcpi = Data(pc);
+  const Settings &s    = mcpi.settings;
   PetscBool       ascii;
 
   PetscFunctionBegin;
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
   if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscViewerASCIIPrintf(viewer, "  sweeps: %" PetscInt_FMT " %s, omega = %g\n", s.its, SweepNames[s.sweep], (double)s.omega));
-  if (s.restart) PetscCall(PetscViewerASCIIPrintf(viewer, "  residual recomputed every %" PetscInt_FMT " sweeps\n", s.restart));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  off-diagonal blocks: %s, %s form, scaling %s; vectors: %s\n", PrecisionNames[s.offdiag],
-                                   FormNames[s.form], ScalingNames[s.scaling], PrecisionNames[s.vector_precision()]));
+  if (s.restart > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  residual recomputed every %" PetscInt_FMT " sweeps\n", s.restart));
+  if (mcpi.lacks_symmetry())
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  NOT SYMMETRIC, as %s needs it: use -pc_mcpi_sweep symmetric\n", mcpi.caller.type.c_str()));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  off-diagonal blocks: %s, %s form, scaling %s\n", PrecisionNames[s.offdiag], FormNames[s.form],
+                                   ScalingNames[s.scaling]));
+  const std::string reason =
+      s.vector == PC_MCPI_VECTOR_PRECISION_AUTO ? " (auto: " + WhyVectors(s.offdiag, s.gather, mcpi.caller) + ")" : "";
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  vectors: %s%s\n", mcpi.double_vectors() ? "fp64" : "fp32", reason.c_str()));
   if (s.gather == PC_MCPI_GATHER_PRECISION_BFP16)
     PetscCall(PetscViewerASCIIPrintf(
         viewer, "  products read x as %s: safe with KSPFGMRES, and with KSPRICHARDSON and -pc_mcpi_restart%s\n", GatherNames[s.gather],

@@ -323,7 +323,7 @@ TEST(richardson_from_a_guess_below_fp64_adds_a_correction_of_the_exact_residual)
     describe(precision);
     for (std::size_t i = 0; i < b.size(); ++i) residual[i] -= product[i];
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
-    PetscCall(create_pc(mat, std::string("-pc_mcpi_its 6 -pc_mcpi_offdiag_precision ") + precision, &pc));
+    PetscCall(create_pc(mat, std::string("-pc_mcpi_its 6 -pc_mcpi_restart 0 -pc_mcpi_offdiag_precision ") + precision, &pc));
     PetscCall(apply(pc, residual, &correction));
     PetscCall(PCMCPISetIts(pc, 3));
     PetscCall(apply_richardson(pc, b, false, 2, &x));

@@ -197,7 +197,7 @@ TEST(restarts_let_few_bits_follow_fp64)
     }
     // and without restarts they stop at their floor
     PetscCall(residual_history(mat, matrix, b, "-pc_mcpi_its 45 -pc_mcpi_offdiag_precision fp64", 1, &fp64));
-    PetscCall(residual_history(mat, matrix, b, "-pc_mcpi_its 45 -pc_mcpi_offdiag_precision int4", 1, &history));
+    PetscCall(residual_history(mat, matrix, b, "-pc_mcpi_its 45 -pc_mcpi_restart 0 -pc_mcpi_offdiag_precision int4", 1, &history));
     CHECK_LE(1e3 * fp64[0], history[0]);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -214,7 +214,8 @@ TEST(rounded_gather_converges_with_fgmres_and_with_restarts)
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
     for (const char *precision : {"fp16", "int8"}) {
       const std::string blocks = std::string("-pc_mcpi_offdiag_precision ") + precision + " ", rounded = "-pc_mcpi_gather_precision bfp16 ",
-                        gmres = "-pc_mcpi_its 2 -ksp_pc_side right -ksp_type gmres ", fgmres = "-pc_mcpi_its 2 -ksp_type fgmres ",
+                        forced = "-pc_mcpi_vector_precision fp32 ", gmres = "-pc_mcpi_its 2 -ksp_pc_side right -ksp_type gmres ",
+                        fgmres     = "-pc_mcpi_its 2 -ksp_type fgmres ",
                         richardson = "-ksp_type richardson -ksp_max_it 30 -pc_mcpi_its 5 -pc_mcpi_restart 5 ";
       Preconditioner with, without;
       Values         x, y;
@@ -229,12 +230,12 @@ TEST(rounded_gather_converges_with_fgmres_and_with_restarts)
       CHECK_LE(residual, 1e-12);
       // and this is what the option does
       PetscCall(solve_to_1e_10(mat, matrix, b, gmres + blocks, &residual, &its));
-      CHECK_LE(residual, 1e-6);
-      PetscCall(solve_to_1e_10(mat, matrix, b, gmres + blocks + rounded, &residual, &its));
+      CHECK_LE(residual, 1.1e-10);
+      PetscCall(solve_to_1e_10(mat, matrix, b, gmres + blocks + rounded + forced, &residual, &its));
       CHECK_LE(1e-6, residual);
       CHECK_LE(residual, 2e-4);
-      PetscCall(create_pc(mat, blocks, &without));
-      PetscCall(create_pc(mat, blocks + rounded, &with));
+      PetscCall(create_pc(mat, blocks + forced, &without));
+      PetscCall(create_pc(mat, blocks + rounded + forced, &with));
       PetscCall(apply(without, b, &x));
       PetscCall(apply(with, b, &y));
       CHECK_LE(1e-6, difference(y, x));

@@ -138,7 +138,8 @@ TEST(iterate_on_ranks_is_the_iterate_on_one)
         const bool        fp64    = precision == precisions[0];
         const std::string options = std::string("-pc_mcpi_offdiag_precision ") + precision + " -pc_mcpi_form " + form +
                                     " -pc_mcpi_scaling " + scalings[turn % 3] + " -pc_mcpi_ordering " + orderings[turn % 4] +
-                                    " -pc_mcpi_overlap " + (turn / 2 % 2 ? "true" : "false");
+                                    " -pc_mcpi_overlap " + (turn / 2 % 2 ? "true" : "false") + " -pc_mcpi_vector_precision " +
+                                    (fp64 || turn / 3 % 2 ? "fp64" : "fp32");
         ++turn;
         PetscCall(compare_all(problem, options, fp64, &tally));
       }
@@ -165,8 +166,9 @@ TEST(rounded_gather_is_the_same_on_any_number_of_ranks)
   PetscFunctionBeginUser;
   for (const Problem &problem : problems())
     for (const char *precision : {"fp32", "int8"})
-      PetscCall(
-          compare_all(problem, std::string("-pc_mcpi_gather_precision bfp16 -pc_mcpi_offdiag_precision ") + precision, false, &tally));
+      PetscCall(compare_all(
+          problem, std::string("-pc_mcpi_gather_precision bfp16 -pc_mcpi_vector_precision fp32 -pc_mcpi_offdiag_precision ") + precision,
+          false, &tally));
   tally.print();
   PetscFunctionReturn(PETSC_SUCCESS);
 }

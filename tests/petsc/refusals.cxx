@@ -90,7 +90,7 @@ TEST(options_refuse_bad_values_and_name_the_option)
     CHECK_CONTAINS(caught.message, name);
     CHECK_CONTAINS(caught.message, "nonsense");
   }
-  for (const std::string option : {"its 0", "its -1", "omega 0", "omega 2", "restart -1", "vector_precision int8"}) {
+  for (const std::string option : {"its 0", "its -1", "omega 0", "omega 2", "restart -2"}) {
     Preconditioner pc;
     const auto     name = option.substr(0, option.find(' '));
     describe(option);

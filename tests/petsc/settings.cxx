@@ -100,16 +100,17 @@ TEST(setters_and_getters_agree)
   PetscFunctionBeginUser;
   PetscCall(create_sample("", &mat, &pc));
   PetscCall(check_round_trip<PetscInt>(pc, PCMCPISetIts, PCMCPIGetIts, 7, 1));
-  PetscCall(check_round_trip(pc, PCMCPISetSweep, PCMCPIGetSweep, PC_MCPI_SWEEP_SYMMETRIC, PC_MCPI_SWEEP_BACKWARD));
+  PetscCall(check_round_trip(pc, PCMCPISetSweep, PCMCPIGetSweep, PC_MCPI_SWEEP_FORWARD, PC_MCPI_SWEEP_BACKWARD));
   PetscCall(check_round_trip<PetscReal>(pc, PCMCPISetOmega, PCMCPIGetOmega, 1.9, 0.1));
   PetscCall(check_round_trip<PetscReal>(pc, PCMCPISetHaloTimeout, PCMCPIGetHaloTimeout, 20.0, 1.5));
   PetscCall(check_round_trip(pc, PCMCPISetOffdiagPrecision, PCMCPIGetOffdiagPrecision, PC_MCPI_PRECISION_INT4, PC_MCPI_PRECISION_BF16));
-  PetscCall(check_round_trip(pc, PCMCPISetVectorPrecision, PCMCPIGetVectorPrecision, PC_MCPI_PRECISION_FP64, PC_MCPI_PRECISION_FP32));
+  PetscCall(check_round_trip(pc, PCMCPISetVectorPrecision, PCMCPIGetVectorPrecision, PC_MCPI_VECTOR_PRECISION_FP64,
+                             PC_MCPI_VECTOR_PRECISION_FP32));
   PetscCall(check_round_trip(pc, PCMCPISetGatherPrecision, PCMCPIGetGatherPrecision, PC_MCPI_GATHER_PRECISION_BFP16,
                              PC_MCPI_GATHER_PRECISION_FP32));
   PetscCall(check_round_trip(pc, PCMCPISetForm, PCMCPIGetForm, PC_MCPI_FORM_FACTORED, PC_MCPI_FORM_PRESCALED));
   PetscCall(check_round_trip(pc, PCMCPISetScaling, PCMCPIGetScaling, PC_MCPI_SCALING_NONE, PC_MCPI_SCALING_GLOBAL));
-  PetscCall(check_round_trip<PetscInt>(pc, PCMCPISetRestart, PCMCPIGetRestart, 5, 0));
+  PetscCall(check_round_trip<PetscInt>(pc, PCMCPISetRestart, PCMCPIGetRestart, 5, PETSC_DECIDE));
   PetscCall(check_round_trip(pc, PCMCPISetBackend, PCMCPIGetBackend, PC_MCPI_BACKEND_REFERENCE, PC_MCPI_BACKEND_HOST));
   PetscCall(check_round_trip(pc, PCMCPISetHalo, PCMCPIGetHalo, PC_MCPI_HALO_SF, PC_MCPI_HALO_AUTO));
   PetscCall(
@@ -124,19 +125,20 @@ TEST(setters_and_getters_agree)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(vectors_follow_the_blocks_unless_told)
+TEST(vectors_are_fp64_where_the_method_is_not_known)
 {
-  OwnedMat        mat;
-  Preconditioner  pc;
-  PCMCPIPrecision precision;
+  OwnedMat              mat;
+  Preconditioner        pc;
+  PCMCPIVectorPrecision precision;
+  std::string           text;
 
   PetscFunctionBeginUser;
   PetscCall(create_sample("", &mat, &pc));
   PetscCall(PCMCPIGetVectorPrecision(pc, &precision));
-  CHECK_EQ(precision, PC_MCPI_PRECISION_FP32);
-  PetscCall(PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_FP64));
-  PetscCall(PCMCPIGetVectorPrecision(pc, &precision));
-  CHECK_EQ(precision, PC_MCPI_PRECISION_FP64);
+  CHECK_EQ(precision, PC_MCPI_VECTOR_PRECISION_AUTO);
+  PetscCall(PCSetUp(pc));
+  PetscCall(view(pc, &text));
+  CHECK_CONTAINS(text, "vectors: fp64 (auto: the method that applies the preconditioner is not known)");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -148,13 +150,13 @@ TEST(fp64_blocks_with_fp32_vectors_are_refused)
 
   PetscFunctionBeginUser;
   PetscCall(create_sample("", &mat, &pc));
-  PetscCall(PCMCPISetVectorPrecision(pc, PC_MCPI_PRECISION_FP32));
+  PetscCall(PCMCPISetVectorPrecision(pc, PC_MCPI_VECTOR_PRECISION_FP32));
   PetscCall(PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_FP64));
   const Caught caught = catch_error([&] { return PCSetUp(pc); });
   CHECK(caught.code != PETSC_SUCCESS);
   CHECK_CONTAINS(caught.message, "-pc_mcpi_vector_precision");
   if (caught.code == PETSC_SUCCESS) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PCMCPISetVectorPrecision(pc, PC_MCPI_PRECISION_FP64));
+  PetscCall(PCMCPISetVectorPrecision(pc, PC_MCPI_VECTOR_PRECISION_FP64));
   PetscCall(apply(pc, noise(sample().rows(), 1), &x));
   CHECK(std::isfinite(norm(x)));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -177,7 +179,7 @@ TEST(rounded_gather_with_fp64_vectors_is_refused)
     CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_gather_precision", PCSetUp(pc));
     CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_vector_precision", PCSetUp(pc));
     PetscCall(PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_INT8));
-    PetscCall(PCMCPISetVectorPrecision(pc, PC_MCPI_PRECISION_FP32));
+    PetscCall(PCMCPISetVectorPrecision(pc, PC_MCPI_VECTOR_PRECISION_FP32));
     PetscCall(apply(pc, b, &x));
     CHECK(std::isfinite(norm(x)));
   }
@@ -191,7 +193,7 @@ TEST(view_says_when_rounded_gather_is_safe_and_counts_its_memory)
   std::string    text, before;
 
   PetscFunctionBeginUser;
-  PetscCall(create_sample("-pc_mcpi_scaling none", &mat, &pc));
+  PetscCall(create_sample("-pc_mcpi_sweep forward -pc_mcpi_scaling none -pc_mcpi_vector_precision fp32", &mat, &pc));
   PetscCall(PCSetUp(pc));
   PetscCall(view(pc, &before));
   CHECK(before.find("bfp16") == std::string::npos);
@@ -218,8 +220,7 @@ TEST(setters_refuse_bad_values_and_name_the_option)
   PetscCall(PCMCPIGetOmega(pc, &omega));
   CHECK_EQ(omega, 0.5);
   for (const PetscInt value : {0, -3, (1 << 29) + 1}) CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_its", PCMCPISetIts(pc, value));
-  CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_restart", PCMCPISetRestart(pc, -1));
-  CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_vector_precision", PCMCPISetVectorPrecision(pc, PC_MCPI_PRECISION_FP16));
+  CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_restart", PCMCPISetRestart(pc, -2));
   PetscCall(check_enumeration_refused(pc, PCMCPISetSweep, "-pc_mcpi_sweep"));
   PetscCall(check_enumeration_refused(pc, PCMCPISetOffdiagPrecision, "-pc_mcpi_offdiag_precision"));
   PetscCall(check_enumeration_refused(pc, PCMCPISetVectorPrecision, "-pc_mcpi_vector_precision"));
@@ -336,17 +337,17 @@ TEST(view_prints_every_setting_in_force)
   std::string    text;
 
   PetscFunctionBeginUser;
-  PetscCall(create_sample("-pc_mcpi_its 3 -pc_mcpi_sweep symmetric -pc_mcpi_omega 0.875 -pc_mcpi_restart 6 -pc_mcpi_offdiag_precision bf16 "
+  PetscCall(create_sample("-pc_mcpi_its 3 -pc_mcpi_sweep backward -pc_mcpi_omega 0.875 -pc_mcpi_restart 6 -pc_mcpi_offdiag_precision bf16 "
                           "-pc_mcpi_vector_precision fp64 -pc_mcpi_form factored -pc_mcpi_scaling global -pc_mcpi_halo_frequency sweep "
                           "-pc_mcpi_overlap false -pc_mcpi_backend reference -pc_mcpi_ordering rcm -pc_mcpi_mat_coloring_type greedy",
                           &mat, &pc));
   PetscCall(view(pc, &text));
-  for (const char *part : {"type: mcpi", "3 symmetric", "0.875", "6 sweeps", "bf16", "factored", "global", "fp64", "every sweep",
+  for (const char *part : {"type: mcpi", "3 backward", "0.875", "6 sweeps", "bf16", "factored", "global", "fp64", "every sweep",
                            "overlap false", "reference", "rcm", "greedy", "not set up"})
     CHECK_CONTAINS(text, part);
   PetscCall(PCSetUp(pc));
   PetscCall(view(pc, &text));
-  for (const char *part : {"3 symmetric", "0.875", "6 sweeps", "bf16", "factored", "global", "fp64", "every sweep", "overlap false",
+  for (const char *part : {"3 backward", "0.875", "6 sweeps", "bf16", "factored", "global", "fp64", "every sweep", "overlap false",
                            "reference", "rcm", "greedy", "block size 3", "colors: ", "largest", "smallest", "memory"})
     CHECK_CONTAINS(text, part);
   PetscCall(PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_FP16)); // what there was to view is gone
@@ -355,7 +356,8 @@ TEST(view_prints_every_setting_in_force)
   PetscCall(create_pc(mat, "", &plain));
   PetscCall(PCSetUp(plain));
   PetscCall(view(plain, &text));
-  for (const char *part : {"1 forward", "omega = 1", "fp32", "prescaled", "balanced", "every color", "overlap true", "host", "jplf"})
+  for (const char *part : {"1 symmetric", "omega = 1", "off-diagonal blocks: fp32", "vectors: fp64 (auto", "prescaled", "balanced",
+                           "every color", "overlap true", "host", "jplf"})
     CHECK_CONTAINS(text, part);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

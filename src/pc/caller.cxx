@@ -1,0 +1,60 @@
+#include "pc/caller.h"
+
+#include "pc/compat.h"
+
+namespace mcpi {
+namespace {
+
+// Methods that keep every preconditioned vector, or correct the residual that was really left
+constexpr char kFlexible[] = KSPFGMRES ":" KSPGCR ":" KSPFCG ":" KSPPIPEFGMRES ":" KSPPIPEGCR ":" KSPPIPEFCG ":" KSPRICHARDSON;
+constexpr char kSymmetric[] =
+    KSPCG ":" KSPGROPPCG ":" KSPPIPECG ":" KSPPIPECGRR ":" KSPPIPELCG ":" KSPPIPEPRCG ":" KSPPIPECG2 ":" KSPFCG ":" KSPPIPEFCG ":" KSPNASH
+          ":" KSPSTCG ":" KSPGLTR ":" KSPQCG ":" KSPMINRES ":" KSPSYMMLQ ":" KSPCR ":" KSPPIPECR ":" KSPCHEBYSHEV;
+
+} // namespace
+
+PetscErrorCode CallerOf(KSP ksp, Caller *caller)
+{
+  KSPType     type;
+  KSPNormType norm;
+  PetscBool   flexible, symmetric;
+
+  PetscFunctionBegin;
+  *caller = Caller();
+  if (!ksp) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPGetType(ksp, &type));
+  if (!type) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPGetNormType(ksp, &norm));
+  PetscCall(PetscStrInList(type, kFlexible, ':', &flexible));
+  PetscCall(PetscStrInList(type, kSymmetric, ':', &symmetric));
+  caller->type            = type;
+  caller->tests_residuals = norm != KSP_NORM_NONE;
+  caller->needs_symmetric = symmetric;
+  // without tests Richardson is a smoother, whose errors an outer method may take for part of a linear map
+  if (caller->type == KSPRICHARDSON && !caller->tests_residuals) flexible = PETSC_FALSE;
+  caller->method = flexible ? Caller::Method::flexible : Caller::Method::needs_linear;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+bool DoubleVectors(PCMCPIVectorPrecision chosen, PCMCPIPrecision offdiag, PCMCPIGatherPrecision gather, const Caller &caller)
+{
+  if (chosen != PC_MCPI_VECTOR_PRECISION_AUTO) return chosen == PC_MCPI_VECTOR_PRECISION_FP64;
+  if (offdiag == PC_MCPI_PRECISION_FP64) return true;
+  return gather != PC_MCPI_GATHER_PRECISION_BFP16 && caller.method != Caller::Method::flexible;
+}
+
+std::string WhyVectors(PCMCPIPrecision offdiag, PCMCPIGatherPrecision gather, const Caller &caller)
+{
+  if (offdiag == PC_MCPI_PRECISION_FP64) return "blocks are fp64";
+  if (gather == PC_MCPI_GATHER_PRECISION_BFP16) return "products read x as bfp16";
+  switch (caller.method) {
+  case Caller::Method::flexible:
+    return caller.type + " is flexible";
+  case Caller::Method::needs_linear:
+    return caller.type + " takes the preconditioner for a linear map";
+  default:
+    return "the method that applies the preconditioner is not known";
+  }
+}
+
+} // namespace mcpi
