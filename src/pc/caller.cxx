@@ -6,7 +6,7 @@ namespace mcpi {
 namespace {
 
 // Methods that keep every preconditioned vector, or correct the residual that was really left
-constexpr char kFlexible[] = KSPFGMRES ":" KSPGCR ":" KSPFCG ":" KSPPIPEFGMRES ":" KSPPIPEGCR ":" KSPPIPEFCG ":" KSPRICHARDSON;
+constexpr char kFlexible[] = KSPFGMRES ":" KSPGCR ":" KSPFCG ":" KSPPIPEFGMRES ":" KSPPIPEFCG ":" KSPRICHARDSON;
 constexpr char kSymmetric[] =
     KSPCG ":" KSPGROPPCG ":" KSPPIPECG ":" KSPPIPECGRR ":" KSPPIPELCG ":" KSPPIPEPRCG ":" KSPPIPECG2 ":" KSPFCG ":" KSPPIPEFCG ":" KSPNASH
           ":" KSPSTCG ":" KSPGLTR ":" KSPQCG ":" KSPMINRES ":" KSPSYMMLQ ":" KSPCR ":" KSPPIPECR ":" KSPCHEBYSHEV;

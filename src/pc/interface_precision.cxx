@@ -76,8 +76,9 @@ PetscErrorCode PCMCPIGetOffdiagPrecision(PC pc, PCMCPIPrecision *precision)
    Notes:
    It acts at the next set-up. With fp64 off-diagonal blocks the vectors are fp64; to ask for fp32 is an error at the set-up.
 
-   With auto the vectors are fp32 if `KSPSolve()` has been called for a flexible method: `KSPFGMRES`, `KSPGCR`, `KSPFCG`, their pipelined forms, or
-   `KSPRICHARDSON` with a test of convergence. With every other method, and where the method is not known, they are fp64. A method that is not
+   With auto the vectors are fp32 if `KSPSolve()` has been called for a flexible method: `KSPFGMRES`,
+   `KSPGCR`, `KSPFCG`, `KSPPIPEFGMRES`, `KSPPIPEFCG`, or `KSPRICHARDSON` with a test of convergence.
+   With every other method, and where the method is not known, they are fp64. A method that is not
    known before the first set-up costs a second numeric set-up in the first `KSPSolve()` if it turns out to be flexible. The choice stays until
    another kind of method solves with this preconditioner.
 

@@ -32,9 +32,10 @@ struct Precision {
 constexpr Precision precisions[] = {
     {"-pc_mcpi_offdiag_precision fp64", 1e-11},
     {"-pc_mcpi_offdiag_precision fp32", 2e-6},
-    {"-pc_mcpi_offdiag_precision fp16 -pc_mcpi_gather_precision bfp16", 1e-3},
-    {"-pc_mcpi_offdiag_precision int8", 2e-2},
-    {"-pc_mcpi_offdiag_precision int4 -pc_mcpi_gather_precision bfp16", 0.2},
+    {"-pc_mcpi_offdiag_precision fp32 -pc_mcpi_vector_precision fp32", 2e-6},
+    {"-pc_mcpi_offdiag_precision fp16 -pc_mcpi_vector_precision fp32 -pc_mcpi_gather_precision bfp16", 1e-3},
+    {"-pc_mcpi_offdiag_precision int8 -pc_mcpi_vector_precision fp32", 2e-2},
+    {"-pc_mcpi_offdiag_precision int4 -pc_mcpi_vector_precision fp32 -pc_mcpi_gather_precision bfp16", 0.2},
 };
 
 PetscErrorCode create_pair(Mat mat, const std::string &options, Preconditioner *device, Preconditioner *host)

@@ -49,30 +49,6 @@ constexpr Nest nests[] = {
      true, false},
 };
 
-// Sums of four neighboring block rows, component by component
-PetscErrorCode create_interpolation(Mat mat, OwnedMat *interpolation)
-{
-  PetscInt fine, coarse, begin, end;
-
-  PetscFunctionBeginUser;
-  PetscCall(MatGetLocalSize(mat, &fine, nullptr));
-  PetscCall(MatGetOwnershipRange(mat, &begin, &end));
-  coarse         = (fine / bs + 3) / 4 * bs;
-  PetscInt first = 0;
-  PetscCallMPI(MPI_Exscan(&coarse, &first, 1, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
-  if (world_rank() == 0) first = 0;
-  PetscCall(MatCreate(PETSC_COMM_WORLD, interpolation->out()));
-  PetscCall(MatSetSizes(*interpolation, fine, coarse, PETSC_DETERMINE, PETSC_DETERMINE));
-  PetscCall(MatSetBlockSize(*interpolation, bs));
-  PetscCall(MatSetType(*interpolation, MATAIJ));
-  PetscCall(MatSetUp(*interpolation));
-  for (PetscInt i = 0; i < fine; ++i)
-    PetscCall(MatSetValue(*interpolation, begin + i, first + i / bs / 4 * bs + i % bs, 1.0, INSERT_VALUES));
-  PetscCall(MatAssemblyBegin(*interpolation, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*interpolation, MAT_FINAL_ASSEMBLY));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode create_nested(Mat mat, const Nest &nest, OwnedSolver *solver)
 {
   PC pc;
@@ -88,7 +64,7 @@ PetscErrorCode create_nested(Mat mat, const Nest &nest, OwnedSolver *solver)
     PetscCall(KSPGetPC(*solver, &pc));
     PetscCall(PCSetType(pc, PCMG));
     PetscCall(PCMGSetLevels(pc, 2, nullptr));
-    PetscCall(create_interpolation(mat, &interpolation));
+    PetscCall(create_interpolation(mat, bs, &interpolation));
     PetscCall(PCMGSetInterpolation(pc, 1, interpolation));
   }
   PetscCall(KSPSetFromOptions(*solver));

@@ -165,6 +165,9 @@ PetscErrorCode gather(Vec vec, Values *whole);
 // Colors of all block rows
 PetscErrorCode gather_colors(PC pc, std::vector<int> *color);
 
+// These options, and before them the backend that the program is run with: -test_backend
+PetscErrorCode insert_options(PetscOptions all, const std::string &options);
+
 // A PC of type mcpi, or its like, with an options database of its own
 struct Preconditioner {
   OwnedOptions options;
@@ -189,6 +192,9 @@ struct OwnedSolver {
 PetscErrorCode create_ksp(Mat amat, Mat pmat, const std::string &options, OwnedSolver *solver);
 // Solves for b from zero; x may be null
 PetscErrorCode solve(KSP ksp, const Values &b, Values *x, KSPConvergedReason *reason, PetscInt *its);
+
+// For PCMG: adds four neighboring block rows of a rank, component by component
+PetscErrorCode create_interpolation(Mat mat, PetscInt bs, OwnedMat *interpolation);
 
 // ---- the sweeps, written from their formula in plain double arithmetic
 

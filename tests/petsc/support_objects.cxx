@@ -142,9 +142,6 @@ PetscErrorCode gather_colors(PC pc, std::vector<int> *color)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-namespace {
-
-// These options, which go first, and the backend that the program is run with: -test_backend
 PetscErrorCode insert_options(PetscOptions all, const std::string &options)
 {
   char      backend[32];
@@ -152,12 +149,11 @@ PetscErrorCode insert_options(PetscOptions all, const std::string &options)
 
   PetscFunctionBeginUser;
   PetscCall(PetscOptionsGetString(nullptr, nullptr, "-test_backend", backend, sizeof(backend), &given));
-  if (given) PetscCall(PetscOptionsSetValue(all, "-pc_mcpi_backend", backend));
+  for (const char *prefix : {"", "mg_levels_", "mg_coarse_", "sub_", "fieldsplit_"})
+    if (given) PetscCall(PetscOptionsSetValue(all, (std::string("-") + prefix + "pc_mcpi_backend").c_str(), backend));
   PetscCall(PetscOptionsInsertString(all, options.c_str()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-
-} // namespace
 
 PetscErrorCode create_pc(Mat mat, const std::string &options, Preconditioner *pc)
 {
@@ -274,6 +270,29 @@ PetscErrorCode solve(KSP ksp, const Values &b, Values *x, KSPConvergedReason *re
   PetscCall(KSPGetConvergedReason(ksp, reason));
   if (its) PetscCall(KSPGetIterationNumber(ksp, its));
   if (x) PetscCall(gather(out, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode create_interpolation(Mat mat, PetscInt bs, OwnedMat *interpolation)
+{
+  PetscInt fine, coarse, begin, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetLocalSize(mat, &fine, nullptr));
+  PetscCall(MatGetOwnershipRange(mat, &begin, &end));
+  coarse         = (fine / bs + 3) / 4 * bs;
+  PetscInt first = 0;
+  PetscCallMPI(MPI_Exscan(&coarse, &first, 1, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
+  if (world_rank() == 0) first = 0;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, interpolation->out()));
+  PetscCall(MatSetSizes(*interpolation, fine, coarse, PETSC_DETERMINE, PETSC_DETERMINE));
+  PetscCall(MatSetBlockSize(*interpolation, bs));
+  PetscCall(MatSetType(*interpolation, MATAIJ));
+  PetscCall(MatSetUp(*interpolation));
+  for (PetscInt i = 0; i < fine; ++i)
+    PetscCall(MatSetValue(*interpolation, begin + i, first + i / bs / 4 * bs + i % bs, 1.0, INSERT_VALUES));
+  PetscCall(MatAssemblyBegin(*interpolation, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*interpolation, MAT_FINAL_ASSEMBLY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
