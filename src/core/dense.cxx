@@ -7,13 +7,7 @@
 #include <limits>
 #include <utility>
 
-// LAPACK's integers have 32 or 64 bits. 64-bit ones serve both: their lower half comes first.
-static_assert(std::endian::native == std::endian::little);
-extern "C" {
-void dgetrf_(const std::int64_t *m, const std::int64_t *n, double *a, const std::int64_t *lda, std::int64_t *ipiv, std::int64_t *info);
-void dgetri_(const std::int64_t *n, double *a, const std::int64_t *lda, const std::int64_t *ipiv, double *work, const std::int64_t *lwork,
-             std::int64_t *info);
-}
+#include "core/lapack.h"
 
 namespace mcpi {
 namespace {
@@ -31,7 +25,7 @@ double inverse_power_of_two(double value)
 
 // Gauss-Jordan in place. Written for rows; run on a column-major block it inverts the transpose in place, which is the inverse transposed.
 // N 0 takes the size at run time.
-template <int N> bool gauss_jordan(int size, double *a, double tolerance, std::int64_t *pivot)
+template <int N> bool gauss_jordan(int size, double *a, double tolerance, PetscBLASInt *pivot)
 {
   const int n = N > 0 ? N : size;
   for (int k = 0; k < n; ++k) {
@@ -57,19 +51,18 @@ template <int N> bool gauss_jordan(int size, double *a, double tolerance, std::i
   return true;
 }
 
-bool (*const small_inverse[])(int, double *, double, std::int64_t *) = {gauss_jordan<0>, gauss_jordan<1>, gauss_jordan<2>,
+bool (*const small_inverse[])(int, double *, double, PetscBLASInt *) = {gauss_jordan<0>, gauss_jordan<1>, gauss_jordan<2>,
                                                                         gauss_jordan<3>, gauss_jordan<4>, gauss_jordan<5>,
                                                                         gauss_jordan<6>, gauss_jordan<7>, gauss_jordan<8>};
 
-bool lapack_inverse(int n, double *a, double tolerance, double *work, std::int64_t *pivot)
+bool lapack_inverse(int n, double *a, double tolerance, double *work, PetscBLASInt *pivot)
 {
-  const std::int64_t size = n;
-  std::int64_t       info = 0;
-  dgetrf_(&size, &size, a, &size, pivot, &info);
+  PetscBLASInt size = n, info = 0;
+  LAPACKgetrf_(&size, &size, a, &size, pivot, &info);
   if (info != 0) return false;
   for (int k = 0; k < n; ++k)
     if (!(std::fabs(a[k * n + k]) > tolerance)) return false;
-  dgetri_(&size, a, &size, pivot, work, &size, &info);
+  LAPACKgetri_(&size, a, &size, pivot, work, &size, &info);
   return info == 0;
 }
 
@@ -87,7 +80,7 @@ double norm(int n, const double *a)
 
 } // namespace
 
-Inversion invert(int bs, const double *block, double *inverse, double *work, std::int64_t *pivot)
+Inversion invert(int bs, const double *block, double *inverse, double *work, PetscBLASInt *pivot)
 {
   double *row = work, *column = work + bs, *rest = work + 2 * bs;
   std::fill(row, row + bs, 0.0);

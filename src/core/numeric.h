@@ -22,6 +22,7 @@ struct ValueArrays {
   ValueLayout   layout   = ValueLayout::none;
   bool          device   = false;   // in the memory of the backend's device
   void         *stream   = nullptr; // on which a device's values were made
+  int           threads  = 1;       // that may read them together
   const double *piece[2] = {};      // null: there is no such piece
 };
 
@@ -59,6 +60,7 @@ struct NumericConfig {
   PCMCPIPrecision storage;
   PCMCPIForm      form;
   PCMCPIScaling   scaling;
+  bool            keep_scales = true; // while values change little; else scales depend on the values alone
 };
 
 // Elementwise maximum over all ranks, in place; 0 or an error code.

@@ -47,7 +47,7 @@ int ScaleKeeper::refresh(const std::function<void(Pass)> &convert, const MaxRedu
       std::fill(maxima_.begin(), maxima_.end(), std::numeric_limits<double>::infinity());
     }
   };
-  const bool scaled = config_.scaling != PC_MCPI_SCALING_NONE, first = scaled && !have_scales_;
+  const bool scaled = config_.scaling != PC_MCPI_SCALING_NONE, first = scaled && !(have_scales_ && config_.keep_scales);
   pass(first ? Pass::maxima_only : Pass::store);
   if (!scaled) return 0;
   if (const int error = reduce_maxima(reduce, status)) return error;

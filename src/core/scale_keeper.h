@@ -19,7 +19,7 @@ public:
 
   // convert reads all values, stores them with scales() unless only maxima are wanted, raises maxima() to the stored numbers' absolute values
   // and sets status. It is called once, or twice where the scales are new. Collective through reduce: if it throws, this rank keeps step with the
-  // others and says so in status.
+  // others and says so in status. Without keep_scales in the configuration every call makes new scales.
   int refresh(const std::function<void(Pass)> &convert, const MaxReduce &reduce, NumericStatus &status);
 
   const Scales           &scales() const { return scales_; }

@@ -6,7 +6,7 @@
 
 namespace mcpi {
 
-// Cores that this process may use: one where ranks are bound to cores
+// Cores that this process may use: one where ranks are bound to cores. Other processes may use them, too.
 int usable_cores();
 
 // work(part) for every part, on up to that many threads, the caller's among them. It must not throw.

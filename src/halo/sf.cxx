@@ -29,6 +29,7 @@ public:
       PetscSF sf;
       PetscCall(PetscSFCreate(comm, &sf));
       sf_.push_back(sf);
+      PetscCall(PetscSFSetFromOptions(sf));
       PetscCall(PetscSFSetGraph(sf, plan.rows, end - begin, leaves.data(), PETSC_COPY_VALUES,
                                 const_cast<PetscSFNode *>(remote.data()) + begin, PETSC_COPY_VALUES));
       PetscCall(PetscSFSetUp(sf));

@@ -74,9 +74,12 @@ PetscErrorCode SetCoordinates(PC pc, PetscInt dim, PetscInt count, PetscReal *po
   Coordinates &coordinates = Data(pc).coordinates;
 
   PetscFunctionBegin;
+  PetscCheck(dim >= 1 && count >= 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PCSetCoordinates() needs at least one dimension and no negative number of points, not %" PetscInt_FMT " and %" PetscInt_FMT,
+             dim, count);
   PetscCall(Guarded([&]() -> PetscErrorCode {
     coordinates.dim = static_cast<int>(dim);
-    coordinates.points.assign(points, points + dim * count);
+    coordinates.points.assign(points, points + static_cast<std::ptrdiff_t>(dim) * count);
     return PETSC_SUCCESS;
   }));
   if (Data(pc).settings.ordering == PC_MCPI_ORDERING_AUTO || Data(pc).settings.ordering == PC_MCPI_ORDERING_COORDINATES)
@@ -120,6 +123,8 @@ const Access table[] = {
     ACCESS(GatherPrecision, gather, PCMCPIGatherPrecision, values),
     ACCESS(Form, form, PCMCPIForm, values),
     ACCESS(Scaling, scaling, PCMCPIScaling, values),
+    ACCESS(ScalingKeep, keep_scaling, PetscBool, values),
+    ACCESS(SetUpThreads, setup_threads, PetscInt, next_application),
     ACCESS(Backend, backend, PCMCPIBackendType, values),
     ACCESS(Halo, halo, PCMCPIHaloType, plan),
     ACCESS(HaloTimeout, halo_timeout, PetscReal, plan),

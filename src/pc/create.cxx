@@ -112,6 +112,7 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
 {
   PetscFunctionBegin;
   PetscCall(ForgetAccess(pc));
+  pc->failedreason = pc->failedreasonrank = PC_NOERROR; // another type would start with it
   delete static_cast<PC_MCPI *>(pc->data);
   pc->data = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -175,25 +176,3 @@ PetscErrorCode PCCreate_MCPI(PC pc)
 }
 
 } // namespace mcpi
-
-/*@C
-   PCMCPIRegister - Adds `PCMCPI` and the coloring type jplf to PETSc's registers, for programs that link the library
-
-   Not Collective
-
-   Level: intermediate
-
-   Note:
-   Programs that do not link the library load it with -dll_append /path/to/libpetscmcpi.so, which calls this. Calling it again does nothing.
-
-.seealso: `PCMCPI`, `PCRegister()`, `MatColoringRegister()`
-@*/
-PetscErrorCode PCMCPIRegister(void)
-{
-  PetscFunctionBegin;
-  PetscCall(PCInitializePackage());
-  PetscCall(PCRegister(PCMCPI, mcpi::PCCreate_MCPI));
-  PetscCall(MatColoringRegisterJPLF());
-  PetscCall(mcpi::RegisterEvents());
-  PetscFunctionReturn(PETSC_SUCCESS);
-}

@@ -114,6 +114,122 @@ PetscErrorCode PCMCPIGetScaling(PC pc, PCMCPIScaling *scaling)
 }
 
 /*@
+   PCMCPISetScalingKeep - Sets whether the scaling is kept while the values of the matrix change little
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context, of type `PCMCPI`; for other types nothing happens
+-  keep - `PETSC_TRUE` keeps it
+
+   Options Database Key:
+.  -pc_mcpi_scaling_keep <true> - keep the scaling while values change little
+
+   Level: advanced
+
+   Notes:
+   The scaling of -pc_mcpi_scaling follows from the largest values of the whole matrix. To find them first, and to
+   store the blocks then, reads the matrix twice. With `PETSC_TRUE`, the default, a set-up with new values keeps the
+   factors of the set-up before while the best factors are within 4 times of them, and reads the matrix once.
+
+   The preconditioner then depends slightly on the matrices that it was set up for before: blocks in int8 or int4 may
+   be rounded differently. A run that was restarted from a file need not repeat the first run bit for bit. With
+   `PETSC_FALSE` a set-up depends on the values of its own matrix alone.
+
+.seealso: `PCMCPI`, `PCMCPIGetScalingKeep()`, `PCMCPISetScaling()`
+@*/
+PetscErrorCode PCMCPISetScalingKeep(PC pc, PetscBool keep)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveBool(pc, keep, 2);
+  PetscTryMethod(pc, "PCMCPISetScalingKeep_C", (PC, PetscBool), (pc, keep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetScalingKeep - Gets whether the scaling is kept while the values of the matrix change little
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context, of type `PCMCPI`
+
+   Output Parameter:
+.  keep - the value in force
+
+   Level: advanced
+
+.seealso: `PCMCPI`, `PCMCPISetScalingKeep()`
+@*/
+PetscErrorCode PCMCPIGetScalingKeep(PC pc, PetscBool *keep)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  CompatAssertPointer(keep, 2);
+  PetscUseMethod(pc, "PCMCPIGetScalingKeep_C", (PC, PetscBool *), (pc, keep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetSetUpThreads - Sets the largest number of threads that a set-up starts on a rank
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context, of type `PCMCPI`; for other types nothing happens
+-  threads - the number, 1 for none beside the calling thread, or `PETSC_DECIDE`
+
+   Options Database Key:
+.  -pc_mcpi_setup_threads <decide> - largest number of threads that a set-up starts on a rank
+
+   Level: advanced
+
+   Notes:
+   Threads look for changes in the pattern of large matrices and copy values from the host to a device. Sweeps on the
+   host start no threads.
+
+   With `PETSC_DECIDE`, the default, the number is that of the cores that the rank may use, divided by the ranks of the
+   matrix's communicator on the node. It is 1 where that communicator is smaller than `PETSC_COMM_WORLD`.
+
+.seealso: `PCMCPI`, `PCMCPIGetSetUpThreads()`
+@*/
+PetscErrorCode PCMCPISetSetUpThreads(PC pc, PetscInt threads)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, threads, 2);
+  PetscCheck(threads >= 1 || threads == PETSC_DECIDE, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "-pc_mcpi_setup_threads must be at least 1, or PETSC_DECIDE, not %" PetscInt_FMT, threads);
+  PetscTryMethod(pc, "PCMCPISetSetUpThreads_C", (PC, PetscInt), (pc, threads));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetSetUpThreads - Gets the largest number of threads that a set-up starts on a rank
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context, of type `PCMCPI`
+
+   Output Parameter:
+.  threads - the value in force, `PETSC_DECIDE` if none was set
+
+   Level: advanced
+
+.seealso: `PCMCPI`, `PCMCPISetSetUpThreads()`
+@*/
+PetscErrorCode PCMCPIGetSetUpThreads(PC pc, PetscInt *threads)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  CompatAssertPointer(threads, 2);
+  PetscUseMethod(pc, "PCMCPIGetSetUpThreads_C", (PC, PetscInt *), (pc, threads));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
    PCMCPISetBackend - Sets the what runs the sweeps
 
    Logically Collective

@@ -49,6 +49,12 @@ PetscErrorCode numbers(PC pc, CompatOptionItems PetscOptionsObject)
   PetscCall(PetscOptionsReal("-pc_mcpi_halo_timeout", "Seconds that a device waits for another rank", "PCMCPISetHaloTimeout",
                              settings.halo_timeout, &real, &given));
   if (given) PetscCall(PCMCPISetHaloTimeout(pc, real));
+  PetscCall(PetscOptionsInt("-pc_mcpi_setup_threads", "Threads of a rank in a set-up, -1: its share of the node's cores",
+                            "PCMCPISetSetUpThreads", settings.setup_threads, &integer, &given));
+  if (given) PetscCall(PCMCPISetSetUpThreads(pc, integer));
+  PetscCall(PetscOptionsBool("-pc_mcpi_scaling_keep", "Keep the scaling while values change little", "PCMCPISetScalingKeep",
+                             settings.keep_scaling ? PETSC_TRUE : PETSC_FALSE, &flag, &given));
+  if (given) PetscCall(PCMCPISetScalingKeep(pc, flag));
   PetscCall(PetscOptionsBool("-pc_mcpi_overlap", "Hide the exchange behind interior rows", "PCMCPISetOverlap",
                              settings.overlap ? PETSC_TRUE : PETSC_FALSE, &flag, &given));
   if (given) PetscCall(PCMCPISetOverlap(pc, flag));

@@ -23,6 +23,8 @@ PetscErrorCode SettingsCheckAgreement(MPI_Comm comm, const Settings &s)
                                    {"gather_precision", static_cast<double>(s.gather)},
                                    {"form", static_cast<double>(s.form)},
                                    {"scaling", static_cast<double>(s.scaling)},
+                                   {"scaling_keep", s.keep_scaling ? 1.0 : 0.0},
+                                   {"setup_threads", static_cast<double>(s.setup_threads)},
                                    {"backend", static_cast<double>(s.backend)},
                                    {"halo", static_cast<double>(s.halo)},
                                    {"halo_timeout", s.halo_timeout},

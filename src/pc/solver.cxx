@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "core/memory.h"
+#include "core/threads.h"
 #include "pc/compat.h"
 
 namespace mcpi {
@@ -82,7 +84,8 @@ PetscErrorCode Solver::setup(Mat pmat, const Settings &settings, bool double_vec
   PetscCall(SettingsCheckAgreement(PetscObjectComm((PetscObject)pmat), settings));
   failure_ = Failure();
   PetscCall(MatrixPartsGet(pmat, &parts));
-  PetscCall(MatrixIdentityGet(pmat, parts, &identity));
+  PetscCall(count_threads(PetscObjectComm((PetscObject)pmat), settings.setup_threads));
+  PetscCall(MatrixIdentityGet(pmat, parts, threads_, &identity));
   changed = !(identity == identity_);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)pmat)));
   if (changed || !backend_) {
@@ -111,6 +114,29 @@ PetscErrorCode Solver::setup(Mat pmat, const Settings &settings, bool double_vec
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// A process of its own may use all cores that it is bound to. Ranks of a node share them, and of ranks outside the matrix's communicator nothing is
+// known.
+PetscErrorCode Solver::count_threads(MPI_Comm comm, PetscInt chosen)
+{
+  PetscMPIInt size, world, on_node = 1;
+  MPI_Comm    node;
+
+  PetscFunctionBegin;
+  threads_ = static_cast<int>(std::max<PetscInt>(chosen, 1));
+  if (chosen > 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &world));
+  if (size != world) PetscFunctionReturn(PETSC_SUCCESS);
+  if (size > 1 && ranks_on_node_ == 0) {
+    PetscCallMPI(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+    PetscCallMPI(MPI_Comm_size(node, &on_node));
+    PetscCallMPI(MPI_Comm_free(&node));
+    ranks_on_node_ = on_node;
+  }
+  threads_ = std::max(1, usable_cores() / std::max(1, ranks_on_node_));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode Solver::symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings, const Coordinates &coordinates,
                                 PetscObject options)
 {
@@ -127,8 +153,9 @@ PetscErrorCode Solver::symbolic(Mat pmat, const MatrixParts &parts, const Settin
 
 PetscErrorCode Solver::create_backend(const Settings &settings)
 {
-  const BackendConfig config{
-      {settings.offdiag, settings.form, settings.scaling}, double_vectors_, settings.gather == PC_MCPI_GATHER_PRECISION_BFP16};
+  const BackendConfig config{{settings.offdiag, settings.form, settings.scaling, settings.keep_scaling},
+                             double_vectors_,
+                             settings.gather == PC_MCPI_GATHER_PRECISION_BFP16};
 
   PetscFunctionBegin;
   PetscCheck(settings.offdiag != PC_MCPI_PRECISION_FP64 || config.double_vectors, graph_.comm, PETSC_ERR_ARG_INCOMP,
@@ -175,7 +202,7 @@ PetscErrorCode Solver::numeric(const MatrixParts &parts)
   PetscFunctionBegin;
   transposed_current_ = false;
   if (on_device()) PetscCall(UserStream(&stream));
-  const PetscErrorCode opened = values_->open(parts, stream); // a device may have no memory for PETSc's own copy of them
+  const PetscErrorCode opened = values_->open(parts, threads_, stream); // a device may have no memory for PETSc's own copy of them
   PetscMPIInt          closed = opened != PETSC_SUCCESS;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &closed, 1, MPI_INT, MPI_MAX, graph_.comm));
   PetscCall(opened);
@@ -207,12 +234,14 @@ PetscErrorCode Solver::prepare_transposed()
   PetscFunctionBegin;
   if (have_transposed_ && transposed_current_) PetscFunctionReturn(PETSC_SUCCESS);
   const std::size_t size = backend_->record_size();
-  if (!have_transposed_) {
-    PlanBuildTransposed(graph_, built_, &transposed_, &outgoing_);
-    sent_.resize(outgoing_.size() * size);
-    received_.resize(graph_.in_col.size() * size);
-  }
-  PetscCall(RunTogether(graph_.comm, [&] { backend_->pack_records(outgoing_, sent_.data()); }));
+  PetscCall(RunTogether(graph_.comm, [&] {
+    if (!have_transposed_) {
+      PlanBuildTransposed(graph_, built_, &transposed_, &outgoing_);
+      sent_.resize(outgoing_.size() * size);
+      received_.resize(graph_.in_col.size() * size);
+    }
+    backend_->pack_records(outgoing_, sent_.data());
+  }));
   PetscCallMPI(MPI_Type_contiguous(static_cast<int>(size), MPI_CHAR, &unit));
   PetscCallMPI(MPI_Type_commit(&unit));
   PetscCall(PetscSFGatherBegin(graph_.edges, unit, sent_.data(), received_.data()));
@@ -321,15 +350,16 @@ PetscErrorCode Solver::apply(Mat pmat, const Settings &settings, const Request &
 
 double Solver::host_bytes() const
 {
-  const auto plan_bytes = [](const ColorPlan &p) {
-    double bytes = static_cast<double>(p.row_of.size()) * sizeof(Row);
-    for (const Triangle *t : {&p.lower, &p.upper})
-      bytes += static_cast<double>(t->ptr.size()) * sizeof(Offset) + static_cast<double>(t->col.size()) * (sizeof(Row) + sizeof(Offset));
-    return bytes;
+  const auto of_triangle = [](const Triangle &t) { return bytes_of(t.ptr, t.col, t.source); };
+  const auto of_plan     = [&](const ColorPlan &p) {
+    return bytes_of(p.color_begin, p.boundary_end, p.ghost_begin, p.row_of) + of_triangle(p.lower) + of_triangle(p.upper);
   };
-  return (on_device() ? 0.0 : static_cast<double>(backend_->memory_bytes())) + plan_bytes(built_.plan) +
-         (have_transposed_ ? plan_bytes(transposed_) : 0.0) + static_cast<double>(graph_.col.size()) * sizeof(Row) +
-         (on_device() ? 0.0 : residual_.memory_bytes());
+  const double symbolic =
+      of_plan(built_.plan) + bytes_of(built_.ghost_owner, built_.ghost_place) +
+      bytes_of(graph_.ptr, graph_.col, graph_.ghosts, graph_.ghost_of_column, graph_.in_ptr, graph_.in_col, graph_.in_slot) +
+      bytes_of(coloring_.color, coloring_.ghost_color) + static_cast<double>(graph_.rows) * sizeof(ISColoringValue);
+  const double transposed = of_plan(transposed_) + bytes_of(outgoing_, sent_, received_);
+  return symbolic + transposed + (on_device() ? 0.0 : static_cast<double>(backend_->memory_bytes()) + residual_.memory_bytes());
 }
 
 double Solver::device_bytes() const

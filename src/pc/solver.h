@@ -80,6 +80,7 @@ private:
   bool           on_cuda() const { return choice_.type == PC_MCPI_BACKEND_CUDA; } // values in place, exchanges on the device
   PetscErrorCode symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings, const Coordinates &coordinates,
                           PetscObject options);
+  PetscErrorCode count_threads(MPI_Comm comm, PetscInt chosen);
   PetscErrorCode numeric(const MatrixParts &parts);
   PetscErrorCode create_backend(const Settings &settings);
   PetscErrorCode create_halo(const Settings &settings);
@@ -99,8 +100,9 @@ private:
   std::unique_ptr<MatrixValues> values_;
   std::unique_ptr<Backend>      backend_;
   std::unique_ptr<Halo>         halo_;
-  int                           room_      = 1;     // right-hand sides that the backend is known to have room for
-  bool                          exchanges_ = false; // some rank has a ghost
+  int                           room_    = 1;                     // right-hand sides that the backend is known to have room for
+  int                           threads_ = 1, ranks_on_node_ = 0; // of a set-up; 0: not known
+  bool                          exchanges_ = false;               // some rank has a ghost
   HaloChoice                    halo_choice_;
   bool                          double_vectors_   = true;
   int                           inverse_exponent_ = 0;     // of the largest magnitude in the scaled inverse diagonal blocks of all ranks

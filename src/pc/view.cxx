@@ -26,6 +26,9 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
       viewer, "  backend: %s%s, block size %d, rows of a color in %s order%s\n", BackendNames[solver.backend_used()], space.c_str(),
       plan.bs, OrderingNames[solver.ordering_used().type],
       solver.ordering_used().misfit ? " (the points of PCSetCoordinates() are not one for each local block row)" : ""));
+  if (plan.bs == 1)
+    PetscCall(PetscViewerASCIIPrintf(
+        viewer, "  block size 1 is point relaxation: MatSetBlockSize() before the set-up makes it block relaxation\n"));
   if (!solver.backend_why().empty()) PetscCall(PetscViewerASCIIPrintf(viewer, "  no device is used: %s\n", solver.backend_why().c_str()));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  host memory held: %.4g MB, moved by one sweep: %.4g MB (all ranks)\n", bytes[0] / 1e6,
                                    bytes[1] / 1e6));
@@ -64,9 +67,14 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
   const bool        inside = halo.inside && s.overlap && s.frequency == PC_MCPI_HALO_FREQUENCY_COLOR;
   const std::string why =
       halo.why.empty() && !inside && !halo.why_not_inside.empty() ? "not inside the relaxations: " + halo.why_not_inside : halo.why;
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  halo: %s%s%s%s%s, exchanged every %s, overlap %s\n", HaloNames[halo.type],
-                                   inside ? " inside the relaxations" : "", why.empty() ? "" : " (", why.c_str(), why.empty() ? "" : ")",
-                                   FrequencyNames[s.frequency], s.overlap ? "true" : "false"));
+  PetscMPIInt ranks;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &ranks));
+  if (ranks == 1)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  halo: none on one rank\n"));
+  else
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  halo: %s%s%s%s%s, exchanged every %s, overlap %s\n", HaloNames[halo.type],
+                                     inside ? " inside the relaxations" : "", why.empty() ? "" : " (", why.c_str(), why.empty() ? "" : ")",
+                                     FrequencyNames[s.frequency], s.overlap ? "true" : "false"));
   if (Data(pc).solver.usable())
     PetscCall(Guarded([&]() -> PetscErrorCode { return view_plan(pc, viewer); }));
   else

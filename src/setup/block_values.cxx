@@ -28,9 +28,10 @@ class BaijValues final : public MatrixValues {
 public:
   explicit BaijValues(const BlockGraph &graph) : graph_(graph), blocks_(longest_row(graph)) {}
 
-  PetscErrorCode open(const MatrixParts &parts, void *) override
+  PetscErrorCode open(const MatrixParts &parts, int threads, void *) override
   {
     PetscFunctionBegin;
+    threads_ = threads;
     PetscCall(open_piece(parts.diag, diag_));
     if (parts.offdiag) PetscCall(open_piece(parts.offdiag, offdiag_));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -65,6 +66,7 @@ public:
   {
     ValueArrays arrays;
     arrays.layout   = ValueLayout::blocks;
+    arrays.threads  = threads_;
     arrays.piece[0] = diag_.values;
     arrays.piece[1] = offdiag_.values;
     return arrays;
@@ -97,6 +99,7 @@ private:
   const BlockGraph           &graph_;
   Piece                       diag_, offdiag_;
   std::vector<const double *> blocks_;
+  int                         threads_ = 1;
 };
 
 // Where the entries of an AIJ matrix's scalar rows belong: visit(block, column, entry) with the block's number among the row's off-diagonal
@@ -206,7 +209,7 @@ public:
     for (std::size_t k = 0; k < blocks_.size(); ++k) blocks_[k] = dense_.data() + (k + 1) * size_;
   }
 
-  PetscErrorCode open(const MatrixParts &parts, void *) override
+  PetscErrorCode open(const MatrixParts &parts, int, void *) override
   {
     PetscFunctionBegin;
     PetscCall(pieces_.open(parts, MatSeqAIJGetArrayRead));
@@ -273,7 +276,7 @@ public:
   {
   }
 
-  PetscErrorCode open(const MatrixParts &parts, void *stream) override
+  PetscErrorCode open(const MatrixParts &parts, int, void *stream) override
   {
     PetscFunctionBegin;
     stream_ = stream;

@@ -10,9 +10,9 @@ namespace mcpi {
 
 class MatrixValues : public BlockRows {
 public:
-  // Arrays are held between open and close only. stream: on which a device's values are made
-  virtual PetscErrorCode open(const MatrixParts &parts, void *stream) = 0;
-  virtual PetscErrorCode close()                                      = 0;
+  // Arrays are held between open and close only. threads: that may read them; stream: on which a device's values are made
+  virtual PetscErrorCode open(const MatrixParts &parts, int threads, void *stream) = 0;
+  virtual PetscErrorCode close()                                                   = 0;
 };
 
 // Which values on a device a backend reads there

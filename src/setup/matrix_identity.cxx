@@ -45,7 +45,7 @@ PetscErrorCode marks_of(Mat mat, MatrixIdentity::Marks *marks)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode add_columns(Mat piece, std::uint64_t *hash)
+PetscErrorCode add_columns(Mat piece, int threads, std::uint64_t *hash)
 {
   RowStructure structure;
 
@@ -53,8 +53,8 @@ PetscErrorCode add_columns(Mat piece, std::uint64_t *hash)
   PetscCall(structure.open(piece, true));
   const auto rows = static_cast<std::size_t>(structure.rows);
   if (rows > 0) {
-    *hash = HashOfIndices(structure.i, rows + 1, *hash);
-    *hash = HashOfIndices(structure.j, static_cast<std::size_t>(structure.i[rows]), *hash);
+    *hash = HashOfIndices(structure.i, rows + 1, *hash, threads);
+    *hash = HashOfIndices(structure.j, static_cast<std::size_t>(structure.i[rows]), *hash, threads);
   }
   PetscCall(structure.close());
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -62,12 +62,12 @@ PetscErrorCode add_columns(Mat piece, std::uint64_t *hash)
 
 } // namespace
 
-std::uint64_t HashOfIndices(const PetscInt *values, std::size_t count, std::uint64_t hash)
+std::uint64_t HashOfIndices(const PetscInt *values, std::size_t count, std::uint64_t hash, int threads)
 {
   constexpr std::size_t      kPart = 1UL << 20U; // a millisecond of a core's
   constexpr int              kMost = 8;          // threads: more are no faster
   std::vector<std::uint64_t> hashes((count + kPart - 1) / kPart);
-  share_among_threads(hashes.size(), std::min(usable_cores(), kMost), [&](std::size_t part) {
+  share_among_threads(hashes.size(), std::min(threads, kMost), [&](std::size_t part) {
     const std::size_t begin = part * kPart;
     hashes[part]            = hash_of_part(values + begin, std::min(kPart, count - begin));
   });
@@ -75,7 +75,7 @@ std::uint64_t HashOfIndices(const PetscInt *values, std::size_t count, std::uint
   return stirred(hash, count);
 }
 
-PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixParts &parts, MatrixIdentity *identity)
+PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixParts &parts, int threads, MatrixIdentity *identity)
 {
   MatType   type;
   MatInfo   info;
@@ -95,14 +95,14 @@ PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixParts &parts, MatrixIdenti
       PetscCall(MatGetInfo(piece, MAT_LOCAL, &info));
       identity->nonzeros += info.nz_used;
       if (parts.blocked)
-        PetscCall(add_columns(piece, &identity->columns));
+        PetscCall(add_columns(piece, threads, &identity->columns));
       else if (info.nz_used > 0) // MatShift() prepares an empty piece anew every time
         PetscCall(marks_of(piece, piece == parts.diag ? &identity->diag : &identity->offdiag));
     }
   if (parts.blocked && parts.offdiag) {
     PetscInt columns;
     PetscCall(MatGetLocalSize(parts.offdiag, nullptr, &columns));
-    identity->columns = HashOfIndices(parts.garray, static_cast<std::size_t>(columns / parts.bs), identity->columns);
+    identity->columns = HashOfIndices(parts.garray, static_cast<std::size_t>(columns / parts.bs), identity->columns, threads);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -32,8 +32,8 @@ struct MatrixIdentity {
 };
 
 // The same for any number of threads. hash: of what comes before
-std::uint64_t HashOfIndices(const PetscInt *values, std::size_t count, std::uint64_t hash);
+std::uint64_t HashOfIndices(const PetscInt *values, std::size_t count, std::uint64_t hash, int threads);
 // Not collective: pieces may change on some ranks only.
-PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixParts &parts, MatrixIdentity *identity);
+PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixParts &parts, int threads, MatrixIdentity *identity);
 
 } // namespace mcpi

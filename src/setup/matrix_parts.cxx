@@ -28,6 +28,8 @@ PetscErrorCode MatrixPartsGet(Mat mat, MatrixParts *parts)
   PetscFunctionBegin;
   *parts = MatrixParts();
   PetscCall(MatGetType(mat, &name));
+  PetscCheck(name, PetscObjectComm((PetscObject)mat), PETSC_ERR_ARG_WRONGSTATE,
+             "PCMCPI has no matrix: give KSPSetOperators() or PCSetOperators() one that is set up");
   for (const SupportedType &candidate : supported_types) {
     PetscBool same;
     PetscCall(PetscObjectBaseTypeCompare((PetscObject)mat, candidate.name, &same));

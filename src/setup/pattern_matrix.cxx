@@ -1,6 +1,7 @@
 #include "setup/pattern_matrix.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "pc/compat.h"
 
@@ -11,6 +12,11 @@ PetscErrorCode PatternMatrix::create(MPI_Comm comm, PetscInt rows, PetscInt glob
   PetscMPIInt size;
 
   PetscFunctionBegin;
+  PetscMPIInt too_many = !std::in_range<PetscInt>(j.size());
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &too_many, 1, MPI_INT, MPI_MAX, comm));
+  PetscCheck(!too_many, comm, PETSC_ERR_ARG_OUTOFRANGE,
+             "The graph of the matrix has more entries on a rank than PetscInt counts. Use more ranks, or a PETSc configured with "
+             "--with-64-bit-indices");
   PetscCallMPI(MPI_Comm_size(comm, &size));
   if (size == 1) {
     // nobody reads them: of these zeros no page is ever touched

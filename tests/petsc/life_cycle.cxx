@@ -1,5 +1,8 @@
 // What is set up again when the matrix changes, and that the answer is always that of a preconditioner made afresh.
+#include <malloc.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "support.h"
 
@@ -397,3 +400,37 @@ TEST(many_preconditioners_live_side_by_side)
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) // whose allocator tells nothing
+TEST(view_tells_the_memory_that_is_held)
+{
+  const BlockMatrix matrix = make_matrix(1, tetrahedral_pattern(40, 30, 20));
+  const auto        held   = [] {
+    const auto info = mallinfo2();
+    return static_cast<double>(info.uordblks + info.hblkhd);
+  };
+
+  PetscFunctionBeginUser;
+  if (world_size() > 1) PetscFunctionReturn(PETSC_SUCCESS); // of the exchange PETSc holds the most
+  for (const char *options : {"-pc_mcpi_offdiag_precision int8", "-pc_mcpi_offdiag_precision fp32"}) {
+    OwnedMat       mat;
+    Preconditioner pc;
+    OwnedVec       b, x;
+    std::string    text;
+    describe(options);
+    PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+    PetscCall(create_pc(mat, options, &pc));
+    PetscCall(MatCreateVecs(mat, x.out(), b.out()));
+    PetscCall(VecSet(b, 1.0));
+    const double before = held();
+    PetscCall(PCSetUp(pc));
+    PetscCall(PCApply(pc, b, x));
+    const double taken = held() - before;
+    if (before == 0.0) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(view(pc, &text));
+    const double told = std::stod(text.substr(text.find("host memory held: ") + 18)) * 1e6;
+    CHECK_LE(std::abs(told - taken), 0.03 * taken);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif

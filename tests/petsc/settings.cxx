@@ -111,6 +111,8 @@ TEST(setters_and_getters_agree)
   PetscCall(check_round_trip(pc, PCMCPISetForm, PCMCPIGetForm, PC_MCPI_FORM_FACTORED, PC_MCPI_FORM_PRESCALED));
   PetscCall(check_round_trip(pc, PCMCPISetScaling, PCMCPIGetScaling, PC_MCPI_SCALING_NONE, PC_MCPI_SCALING_GLOBAL));
   PetscCall(check_round_trip<PetscInt>(pc, PCMCPISetRestart, PCMCPIGetRestart, 5, PETSC_DECIDE));
+  PetscCall(check_round_trip(pc, PCMCPISetScalingKeep, PCMCPIGetScalingKeep, PETSC_FALSE, PETSC_TRUE));
+  PetscCall(check_round_trip<PetscInt>(pc, PCMCPISetSetUpThreads, PCMCPIGetSetUpThreads, 3, PETSC_DECIDE));
   PetscCall(check_round_trip(pc, PCMCPISetBackend, PCMCPIGetBackend, PC_MCPI_BACKEND_REFERENCE, PC_MCPI_BACKEND_HOST));
   PetscCall(check_round_trip(pc, PCMCPISetHalo, PCMCPIGetHalo, PC_MCPI_HALO_SF, PC_MCPI_HALO_AUTO));
   PetscCall(
@@ -221,6 +223,7 @@ TEST(setters_refuse_bad_values_and_name_the_option)
   CHECK_EQ(omega, 0.5);
   for (const PetscInt value : {0, -3, (1 << 29) + 1}) CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_its", PCMCPISetIts(pc, value));
   CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_restart", PCMCPISetRestart(pc, -2));
+  for (const PetscInt value : {0, -2}) CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_setup_threads", PCMCPISetSetUpThreads(pc, value));
   PetscCall(check_enumeration_refused(pc, PCMCPISetSweep, "-pc_mcpi_sweep"));
   PetscCall(check_enumeration_refused(pc, PCMCPISetOffdiagPrecision, "-pc_mcpi_offdiag_precision"));
   PetscCall(check_enumeration_refused(pc, PCMCPISetVectorPrecision, "-pc_mcpi_vector_precision"));
@@ -330,6 +333,11 @@ TEST(options_obey_the_prefix)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static void check_view_of_halo(const std::string &text, const char *on_ranks)
+{
+  CHECK_CONTAINS(text, world_size() > 1 ? on_ranks : "halo: none on one rank");
+}
+
 TEST(view_prints_every_setting_in_force)
 {
   OwnedMat       mat;
@@ -342,13 +350,14 @@ TEST(view_prints_every_setting_in_force)
                           "-pc_mcpi_overlap false -pc_mcpi_backend reference -pc_mcpi_ordering rcm -pc_mcpi_mat_coloring_type greedy",
                           &mat, &pc));
   PetscCall(view(pc, &text));
-  for (const char *part : {"type: mcpi", "3 backward", "0.875", "6 sweeps", "bf16", "factored", "global", "fp64", "every sweep",
-                           "overlap false", "reference", "rcm", "greedy", "not set up"})
+  check_view_of_halo(text, "exchanged every sweep, overlap false");
+  for (const char *part :
+       {"type: mcpi", "3 backward", "0.875", "6 sweeps", "bf16", "factored", "global", "fp64", "reference", "rcm", "greedy", "not set up"})
     CHECK_CONTAINS(text, part);
   PetscCall(PCSetUp(pc));
   PetscCall(view(pc, &text));
-  for (const char *part : {"3 backward", "0.875", "6 sweeps", "bf16", "factored", "global", "fp64", "every sweep", "overlap false",
-                           "reference", "rcm", "greedy", "block size 3", "colors: ", "largest", "smallest", "memory"})
+  for (const char *part : {"3 backward", "0.875", "6 sweeps", "bf16", "factored", "global", "fp64", "reference", "rcm", "greedy",
+                           "block size 3", "colors: ", "largest", "smallest", "memory"})
     CHECK_CONTAINS(text, part);
   PetscCall(PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_FP16)); // what there was to view is gone
   PetscCall(view(pc, &text));
@@ -356,8 +365,9 @@ TEST(view_prints_every_setting_in_force)
   PetscCall(create_pc(mat, "", &plain));
   PetscCall(PCSetUp(plain));
   PetscCall(view(plain, &text));
-  for (const char *part : {"1 symmetric", "omega = 1", "off-diagonal blocks: fp32", "vectors: fp64 (auto", "prescaled", "balanced",
-                           "every color", "overlap true", "host", "jplf"})
+  check_view_of_halo(text, "exchanged every color, overlap true");
+  for (const char *part :
+       {"1 symmetric", "omega = 1", "off-diagonal blocks: fp32", "vectors: fp64 (auto", "prescaled", "balanced", "host", "jplf"})
     CHECK_CONTAINS(text, part);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

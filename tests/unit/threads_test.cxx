@@ -27,17 +27,19 @@ TEST(Threads, HashesTellColumnsApartWhereverTheyDiffer)
   constexpr std::size_t kMillion = 1UL << 20U;
   std::vector<PetscInt> columns(3 * kMillion + 5);
   for (std::size_t k = 0; k < columns.size(); ++k) columns[k] = static_cast<PetscInt>(k / 7);
-  const std::uint64_t hash = HashOfIndices(columns.data(), columns.size(), 1);
-  EXPECT_EQ(HashOfIndices(columns.data(), columns.size(), 1), hash);
-  EXPECT_NE(HashOfIndices(columns.data(), columns.size(), 2), hash);
-  EXPECT_NE(HashOfIndices(columns.data(), columns.size() - 1, 1), hash);
+  constexpr int       kThreads = 4;
+  const std::uint64_t hash     = HashOfIndices(columns.data(), columns.size(), 1, kThreads);
+  EXPECT_EQ(HashOfIndices(columns.data(), columns.size(), 1, kThreads), hash);
+  EXPECT_EQ(HashOfIndices(columns.data(), columns.size(), 1, 1), hash);
+  EXPECT_NE(HashOfIndices(columns.data(), columns.size(), 2, kThreads), hash);
+  EXPECT_NE(HashOfIndices(columns.data(), columns.size() - 1, 1, kThreads), hash);
   for (const std::size_t at : {std::size_t{0}, kMillion - 1, kMillion, 2 * kMillion + 17, columns.size() - 6, columns.size() - 1}) {
     ++columns[at];
-    EXPECT_NE(HashOfIndices(columns.data(), columns.size(), 1), hash) << at;
+    EXPECT_NE(HashOfIndices(columns.data(), columns.size(), 1, kThreads), hash) << at;
     --columns[at];
   }
   std::swap_ranges(columns.begin(), columns.begin() + kMillion, columns.begin() + kMillion);
-  EXPECT_NE(HashOfIndices(columns.data(), columns.size(), 1), hash) << "parts change places";
+  EXPECT_NE(HashOfIndices(columns.data(), columns.size(), 1, kThreads), hash) << "parts change places";
 }
 
 } // namespace

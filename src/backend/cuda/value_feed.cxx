@@ -19,7 +19,7 @@ constexpr int         kMaxCopiers = 12;          // threads that fill a buffer
 // One thread does not copy as fast as the bus takes the bytes: some share the work, all through one set-up.
 class Copiers {
 public:
-  Copiers() : count_(std::min(usable_cores(), kMaxCopiers)), start_(count_), end_(count_)
+  explicit Copiers(int threads) : count_(std::clamp(threads, 1, kMaxCopiers)), start_(count_), end_(count_)
   {
     try {
       for (int t = 1; t < count_; ++t) threads_.emplace_back([this, t] { work(t); });
@@ -198,7 +198,7 @@ void ValueFeed::run(BlockRows &source, cudaStream_t stream, const std::function<
     }
   }
   std::unique_ptr<Copiers> copiers;
-  if (!device_ && layout_ == ValueLayout::blocks) copiers = std::make_unique<Copiers>();
+  if (!device_ && layout_ == ValueLayout::blocks) copiers = std::make_unique<Copiers>(arrays.threads);
   int turn = 0;
   for (Row begin = 0; begin < rows_; turn = 1 - turn) {
     Buffer           &buffer = buffer_[turn];

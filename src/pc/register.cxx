@@ -1,0 +1,79 @@
+// Registration with the PETSc that runs, which must be the one that was compiled against.
+#include "pc/mcpi.h"
+#include "petscmcpi.h"
+
+#if defined(PETSC_USE_COMPLEX)
+#error "petsc-mcpi works with real scalars: use a PETSc configured with --with-scalar-type=real"
+#endif
+#if !defined(PETSC_USE_REAL_DOUBLE)
+#error "petsc-mcpi works with double precision: use a PETSc configured with --with-precision=double"
+#endif
+
+namespace {
+
+struct Facts {
+  PetscInt      major, minor;
+  size_t        index_bytes;
+  PetscDataType scalar, real;
+};
+
+// Asked of the PETSc that runs, not of the one whose headers were compiled: symbols bind to the program's.
+PetscErrorCode running(Facts *facts)
+{
+  PetscInt  subminor, release;
+  PetscBool found;
+
+  PetscFunctionBegin;
+  PetscCall(PetscGetVersionNumber(&facts->major, &facts->minor, &subminor, &release));
+  PetscCall(PetscDataTypeGetSize(PETSC_INT, &facts->index_bytes));
+  PetscCall(PetscDataTypeFromString("scalar", &facts->scalar, &found));
+  PetscCall(PetscDataTypeFromString("real", &facts->real, &found));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode check_running()
+{
+  Facts facts{};
+
+  PetscFunctionBegin;
+  PetscCall(running(&facts));
+  PetscCheck(facts.major == PETSC_VERSION_MAJOR && facts.minor == PETSC_VERSION_MINOR, PETSC_COMM_SELF, PETSC_ERR_LIB,
+             "libpetscmcpi.so was built for PETSc %d.%d, this program runs %d.%d. Build petsc-mcpi again with this program's PETSC_DIR",
+             PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, (int)facts.major, (int)facts.minor);
+  PetscCheck(facts.scalar == PETSC_DOUBLE && facts.real == PETSC_DOUBLE, PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "petsc-mcpi supports real scalars in double precision only. Use a PETSc configured with --with-scalar-type=real and "
+             "--with-precision=double");
+  PetscCheck(facts.index_bytes == sizeof(PetscInt), PETSC_COMM_SELF, PETSC_ERR_LIB,
+             "libpetscmcpi.so was built for a PETSc with %d-bit indices, this program's PETSc has %d-bit ones. Build petsc-mcpi again with "
+             "this program's PETSC_DIR and PETSC_ARCH",
+             (int)(8 * sizeof(PetscInt)), (int)(8 * facts.index_bytes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+/*@C
+   PCMCPIRegister - Adds `PCMCPI` and the coloring type jplf to PETSc's registers, for programs that link the library
+
+   Not Collective
+
+   Level: intermediate
+
+   Note:
+   Programs that do not link the library load it with -dll_append /path/to/libpetscmcpi.so, which calls this. Calling it again does nothing.
+
+   It is an error if the PETSc of the running program has another version, another size of indices or other scalars than
+   the one that the library was built for.
+
+.seealso: `PCMCPI`, `PCRegister()`, `MatColoringRegister()`
+@*/
+PetscErrorCode PCMCPIRegister(void)
+{
+  PetscFunctionBegin;
+  PetscCall(check_running());
+  PetscCall(PCInitializePackage());
+  PetscCall(PCRegister(PCMCPI, mcpi::PCCreate_MCPI));
+  PetscCall(MatColoringRegisterJPLF());
+  PetscCall(mcpi::RegisterEvents());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
