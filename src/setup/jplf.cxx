@@ -20,12 +20,29 @@ struct Settings {
   PetscReal effort   = 3;
   PetscBool grown    = PETSC_TRUE;
   PetscBool balanced = PETSC_TRUE;
+  PetscInt  gather   = 1 << 18; // rows and entries of a graph that one rank colors
 };
 
 struct Outcome {
   int                     largest_first = 0, natural = 0, grown = 0, recolored = 0; // colors after each step, 0: not done
   std::vector<PetscInt64> sizes;
 };
+
+// Of one rank to all
+PetscErrorCode broadcast(MPI_Comm comm, Outcome &outcome)
+{
+  int steps[] = {outcome.largest_first, outcome.natural, outcome.grown, outcome.recolored, static_cast<int>(outcome.sizes.size())};
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Bcast(steps, 5, MPI_INT, 0, comm));
+  outcome.largest_first = steps[0];
+  outcome.natural       = steps[1];
+  outcome.grown         = steps[2];
+  outcome.recolored     = steps[3];
+  outcome.sizes.resize(static_cast<std::size_t>(steps[4]));
+  PetscCallMPI(MPI_Bcast(outcome.sizes.data(), steps[4], MPIU_INT64, 0, comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 PetscErrorCode color_graph(const Graph &graph, const Settings &settings, Colors &color, Outcome &outcome)
 {
@@ -68,6 +85,20 @@ PetscErrorCode color_graph(const Graph &graph, const Settings &settings, Colors 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// The same colors either way: no step looks at the partition.
+PetscErrorCode color_where_it_is_quicker(const Graph &graph, const Settings &settings, Colors &color, Outcome &outcome)
+{
+  PetscFunctionBegin;
+  if (graph.ranks == 1 || graph.global_rows + graph.global_entries > settings.gather) {
+    PetscCall(color_graph(graph, settings, color, outcome));
+  } else {
+    PetscCall(run_on_one_rank(
+        graph, [&](const Graph &whole, Colors &colors) { return color_graph(whole, settings, colors, outcome); }, color));
+    PetscCall(broadcast(graph.comm, outcome));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 const char *prefix_of(MatColoring mc)
 {
   const char *prefix = ((PetscObject)mc)->prefix;
@@ -85,7 +116,7 @@ PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
 
   PetscFunctionBegin;
   PetscCall(graph_create(mc->mat, graph));
-  PetscCall(color_graph(graph, *static_cast<const Settings *>(mc->data), color, outcome));
+  PetscCall(color_where_it_is_quicker(graph, *static_cast<const Settings *>(mc->data), color, outcome));
   PetscCall(graph_destroy(graph));
   const auto colors = static_cast<PetscInt>(outcome.sizes.size());
   PetscCall(PetscInfo(mc,
@@ -135,6 +166,8 @@ PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsOb
       PetscOptionsBool("-mat_coloring_jplf_grow", "Let a coloring grow from one row, too", "", settings.grown, &settings.grown, nullptr));
   PetscCall(PetscOptionsBool("-mat_coloring_jplf_balance", "Move rows from large colors to small ones", "", settings.balanced,
                              &settings.balanced, nullptr));
+  PetscCall(PetscOptionsBoundedInt("-mat_coloring_jplf_gather", "Rows and entries of a graph that one rank colors, 0: none", "",
+                                   settings.gather, &settings.gather, nullptr, 0));
   PetscCheck(settings.effort >= 0, PetscObjectComm((PetscObject)mc), PETSC_ERR_ARG_OUTOFRANGE,
              "-%smat_coloring_jplf_effort must not be negative", prefix_of(mc));
   PetscOptionsHeadEnd();
@@ -156,7 +189,8 @@ PetscErrorCode destroy(MatColoring mc)
 + -mat_coloring_jplf_grow <true> - let a coloring grow from one row, too
 . -mat_coloring_jplf_passes <0> - passes of iterated greedy over the first coloring
 . -mat_coloring_jplf_effort <3> - work of one attempt to do with one color fewer, in passes over the graph; 0 makes no attempts
-- -mat_coloring_jplf_balance <true> - move rows from large colors to small ones
+. -mat_coloring_jplf_balance <true> - move rows from large colors to small ones
+- -mat_coloring_jplf_gather <262144> - most rows and entries of a graph that one rank colors
 
   Level: intermediate
 
@@ -172,6 +206,9 @@ PetscErrorCode destroy(MatColoring mc)
   color class by a local search in partial colorings, until one fails. Last, rows move from colors with many entries to colors with few that
   none of their neighbors has, so that sweeps do not end in small colors, which take the time of large ones: until no color exceeds the average by
   more than one part in 64, or little more is gained. Color 0 has the most rows, and sizes decrease.
+
+  The steps take many rounds, each of which waits for all ranks. A graph with few rows and entries is therefore
+  colored by the first rank alone, which gives the same colors.
 
   Works with `MATAIJ`, its GPU types and, more slowly, every type with `MatGetRow()`, whose scalar rows are colored. `-info` shows how many
   colors each step left.

@@ -11,8 +11,8 @@ namespace mcpi::jplf {
 namespace {
 
 constexpr int        tabu_rounds  = 10;   // how long a row that lost a color does not take it again from others
-constexpr int        max_rounds   = 1000; // each costs two exchanges and a reduction
-constexpr int        stall_rounds = 300;
+constexpr PetscInt64 max_rounds   = 1000; // each costs two exchanges and a reduction; a round for each row is enough for small graphs
+constexpr PetscInt64 stall_rounds = 300;
 constexpr PetscReal  stall_effort = 1;       // passes over the graph without progress
 constexpr PetscInt64 least_pass   = 1 << 18; // work that counts as a pass over a small graph
 
@@ -145,8 +145,9 @@ PetscErrorCode dissolve_last(const Graph &graph, PetscReal effort, Colors &color
       fewest_work  = work;
       fewest_round = round;
     }
-    const bool hopeless = round - fewest_round > stall_rounds || static_cast<PetscReal>(work - fewest_work) > stall_effort * pass;
-    if (hopeless || round == max_rounds || static_cast<PetscReal>(work) > effort * pass) break;
+    const bool hopeless = round - fewest_round > std::min(stall_rounds, graph.global_rows) ||
+                          static_cast<PetscReal>(work - fewest_work) > stall_effort * pass;
+    if (hopeless || round == std::min(max_rounds, 4 * graph.global_rows) || static_cast<PetscReal>(work) > effort * pass) break;
     work += totals[1];
     PetscCall(partial.play(round, noise(round - fewest_round)));
   }

@@ -11,9 +11,15 @@
 namespace mcpi::jplf {
 namespace {
 
-constexpr int max_rounds = 20000; // each costs two exchanges and two reductions
-constexpr int max_seeds  = 64;    // each costs a look at all rows; one for each component of the graph
-constexpr int alone      = 64;    // rows of a component that come one by one
+// Each costs two exchanges and two reductions. A coloring that grows from all sides takes few rows a round at first only.
+int max_rounds(const Graph &graph)
+{
+  constexpr PetscInt64 most = 20000, least = 1000, rows_of_round = 8;
+  return static_cast<int>(std::min(most, least + graph.global_rows / rows_of_round));
+}
+
+constexpr int max_seeds = 64; // each costs a look at all rows; one for each component of the graph
+constexpr int alone     = 64; // rows of a component that come one by one
 
 // Looks at rows of the front, for each row of the graph: meshes take 8 to 15
 constexpr PetscInt64 most_looks = 64, least_rows = 1 << 12;
@@ -144,7 +150,7 @@ PetscErrorCode color_by_growth(const Graph &graph, int half, int most, Colors &c
 
   PetscFunctionBegin;
   *colors = 0;
-  for (int round = 0, largest = 0; round < max_rounds; ++round) {
+  for (int round = 0, largest = 0, rounds = max_rounds(graph); round < rounds; ++round) {
     int maxima[] = {growth.saturation(), largest};
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, maxima, 2, MPI_INT, MPI_MAX, graph.comm));
     PetscInt64 sums[] = {growth.left(), growth.front()};

@@ -1,6 +1,8 @@
 // The steps of jplf. Every decision rests on global integers (rows, degrees, counts), never on the partition.
 #pragma once
 
+#include <functional>
+
 #include "setup/jplf_graph.h"
 
 namespace mcpi::jplf {
@@ -35,5 +37,9 @@ PetscErrorCode dissolve_last(const Graph &graph, PetscReal effort, Colors &color
 
 // Moves rows until no color has many more entries than the average, as far as that goes. Never adds colors.
 PetscErrorCode balance(const Graph &graph, int colors, Colors &color);
+
+// Lets the first rank color the whole graph by color_whole, which is not collective. Collective. Ghosts get no colors.
+PetscErrorCode run_on_one_rank(const Graph &graph, const std::function<PetscErrorCode(const Graph &, Colors &)> &color_whole,
+                               Colors &color);
 
 } // namespace mcpi::jplf

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "pc/compat.h"
@@ -156,6 +157,7 @@ PetscErrorCode fail(const char *why, int *failures)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Once by all ranks together, once by the first one for all
 PetscErrorCode check_against_one_rank(const Case &c, PetscInt expected_colors, int *failures)
 {
   const Problem problem(c);
@@ -166,7 +168,8 @@ PetscErrorCode check_against_one_rank(const Case &c, PetscInt expected_colors, i
   PetscCall(create_matrix(PETSC_COMM_SELF, c, problem, false, &mat));
   PetscCall(color_matrix(mat, problem, MATCOLORINGJPLF, 1, &serial));
   PetscCall(MatDestroy(&mat));
-  for (const bool empty_ranks : {false, true}) {
+  for (const auto &[empty_ranks, gather] : {std::pair(false, "0"), {true, "0"}, {false, "1000000"}, {true, "1000000"}}) {
+    PetscCall(PetscOptionsSetValue(nullptr, "-mat_coloring_jplf_gather", gather));
     PetscCall(name_case(c, problem, empty_ranks));
     PetscCall(create_matrix(PETSC_COMM_WORLD, c, problem, empty_ranks, &mat));
     PetscCall(color_matrix(mat, problem, MATCOLORINGJPLF, 1, &parallel));
@@ -177,6 +180,7 @@ PetscErrorCode check_against_one_rank(const Case &c, PetscInt expected_colors, i
     if (!std::is_sorted(parallel.sizes.rbegin(), parallel.sizes.rend())) PetscCall(fail("classes do not decrease in size", failures));
     if (static_cast<PetscInt>(parallel.sizes.size()) > expected_colors) PetscCall(fail("too many colors", failures));
   }
+  PetscCall(PetscOptionsClearValue(nullptr, "-mat_coloring_jplf_gather"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
