@@ -128,6 +128,8 @@ std::unique_ptr<Backend> make_reference_backend(const ColorPlan &plan, const Bac
 // Let a reference backend sweep with what another backend has stored; see StoredMatrix::adopt_records().
 void                     adopt_records(Backend &reference, const std::byte *records);
 std::unique_ptr<Backend> make_cuda_backend(const ColorPlan &plan, const BackendConfig &config); // if built with it
+// Whether the library has code for the CUDA device in use
+bool                     has_code_for_cuda_device();
 std::unique_ptr<Backend> make_kokkos_backend(const ColorPlan     &plan,
                                              const BackendConfig &config); // if built with it, between Kokkos' start and end
 std::unique_ptr<Backend> make_host_backend(const ColorPlan &plan, const BackendConfig &config, const CpuKernels &kernels);

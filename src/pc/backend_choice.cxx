@@ -1,6 +1,7 @@
 #include "pc/backend_choice.h"
 
 #include <exception>
+#include <new>
 
 #include "pc/compat.h"
 
@@ -34,33 +35,94 @@ PetscErrorCode device_in_use(Mat pmat, bool *in_use)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// A device for each rank, the one that PETSc takes if it knows CUDA; why: what is in the way on some rank
-PetscErrorCode take_device(MPI_Comm comm, std::string *why)
+#if defined(PETSC_HAVE_CUDA)
+
+PetscErrorCode choose_device(MPI_Comm, int, int *device)
 {
-  int         count    = 0;
-  PetscMPIInt unusable = 0;
+  PetscDeviceContext context;
+  PetscDevice        chosen;
+  PetscInt           id;
+
+  PetscFunctionBegin;
+  PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA));
+  PetscCall(PetscDeviceContextGetCurrentContext(&context));
+  PetscCall(PetscDeviceContextGetDevice(context, &chosen));
+  PetscCall(PetscDeviceGetDeviceId(chosen, &id));
+  *device = static_cast<int>(id);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#else
+
+// Has the program used this device? The runtime knows only which one is current, and begins with 0.
+bool is_active(int device)
+{
+  using GetState                          = int (*)(int device, unsigned *flags, int *active);
+  void                           *address = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  unsigned                        flags  = 0;
+  int                             active = 0;
+#if CUDART_VERSION >= 12050
+  const cudaError_t error = cudaGetDriverEntryPointByVersion("cuDevicePrimaryCtxGetState", &address, 7000, cudaEnableDefault, &found);
+#else
+  const cudaError_t error = cudaGetDriverEntryPoint("cuDevicePrimaryCtxGetState", &address, cudaEnableDefault, &found);
+#endif
+  if (error != cudaSuccess || !address) return false;
+  return reinterpret_cast<GetState>(address)(device, &flags, &active) == 0 && active;
+}
+
+// The program's choice, or one device after the other for the ranks of a node
+PetscErrorCode choose_device(MPI_Comm comm, int count, int *device)
+{
+  MPI_Comm    node;
+  PetscMPIInt rank;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+  PetscCallMPI(MPI_Comm_rank(node, &rank));
+  PetscCallMPI(MPI_Comm_free(&node));
+  if (cudaGetDevice(device) != cudaSuccess) *device = 0;
+  if (*device == 0 && !is_active(0)) *device = rank % count;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#endif
+
+// Compute capability of the device times 10, if the library has no code for it; 0 if it has
+int lacking_code(int device)
+{
+  const DeviceGuard guard(device);
+  int               major = 0, minor = 0;
+  if (has_code_for_cuda_device()) return 0;
+  (void)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  (void)cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+  return 10 * major + minor;
+}
+
+// A device for each rank, the one that PETSc takes if it knows CUDA; why: what is in the way on some rank
+PetscErrorCode take_device(MPI_Comm comm, int *device, std::string *why)
+{
+  constexpr PetscMPIInt kNone = 1, kDriver = 2;
+  int                   count    = 0;
+  PetscMPIInt           unusable = 0, lacking = 0;
 
   PetscFunctionBegin;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error != cudaSuccess || count == 0) {
     (void)cudaGetLastError();
-    unusable = error == cudaErrorInsufficientDriver ? 2 : 1;
+    unusable = error == cudaErrorInsufficientDriver ? kDriver : kNone;
   }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &unusable, 1, MPI_INT, MPI_MAX, comm));
   if (unusable) {
-    *why = unusable == 2 ? "the CUDA driver of some rank is missing or too old" : "some rank has no CUDA device";
+    *why = unusable == kDriver ? "the CUDA driver of some rank is missing or too old" : "some rank has no CUDA device";
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-#if defined(PETSC_HAVE_CUDA)
-  PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA));
-#else
-  MPI_Comm    node;
-  PetscMPIInt rank;
-  PetscCallMPI(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
-  PetscCallMPI(MPI_Comm_rank(node, &rank));
-  PetscCallMPI(MPI_Comm_free(&node));
-  (void)cudaSetDevice(rank % count);
-#endif
+  PetscCall(choose_device(comm, count, device));
+  PetscCall(RunAgreed(
+      comm, [&] { lacking = lacking_code(*device); }, why));
+  if (!why->empty()) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &lacking, 1, MPI_INT, MPI_MAX, comm));
+  *why = BackendLacksCode(lacking);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -93,7 +155,7 @@ PetscErrorCode start_kokkos(MPI_Comm comm, std::string *why)
   chosen                 = kokkos::is_cuda();
   if (chosen) PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA)); // which chooses the device
 #elif defined(PETSC_HAVE_HIP)
-  chosen = kokkos::on_device();
+  chosen                  = kokkos::on_device();
   if (chosen) PetscCall(PetscDeviceInitialize(PETSC_DEVICE_HIP));
 #endif
   *why = kokkos::start(chosen);
@@ -135,6 +197,7 @@ PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *
   choice->type = wanted;
   choice->why.clear();
   choice->space.clear();
+  choice->device           = kNoDevice;
   choice->kokkos_on_device = choice->kokkos_on_cuda = false;
 #if defined(MCPI_HAVE_CUDA)
   bool in_use = wanted == PC_MCPI_BACKEND_CUDA;
@@ -145,10 +208,11 @@ PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *
     in_use = any != 0;
   }
   if (in_use) {
-    PetscCall(take_device(comm, &choice->why));
+    PetscCall(take_device(comm, &choice->device, &choice->why));
     PetscCheck(choice->why.empty() || wanted == PC_MCPI_BACKEND_AUTO, comm, PETSC_ERR_SUP_SYS,
                "-pc_mcpi_backend cuda: %s. Use -pc_mcpi_backend auto or host", choice->why.c_str());
     choice->type = choice->why.empty() ? PC_MCPI_BACKEND_CUDA : PC_MCPI_BACKEND_HOST;
+    if (!choice->why.empty()) choice->device = kNoDevice;
   }
 #else
   PetscCheck(wanted != PC_MCPI_BACKEND_CUDA, comm, PETSC_ERR_SUP_SYS,
@@ -214,31 +278,60 @@ void ReleaseWithKokkos(const void *owner, const std::function<void()> &release)
 #endif
 }
 
-PetscErrorCode RunAgreed(MPI_Comm comm, const std::function<void()> &work, std::string *problem)
-{
-  PetscMPIInt failed = 0;
+namespace {
 
+enum Outcome : PetscMPIInt { fine, failed_otherwise, out_of_memory };
+
+PetscErrorCode run_agreed(MPI_Comm comm, const std::function<void()> &work, std::string *problem, PetscMPIInt *outcome)
+{
   PetscFunctionBegin;
   problem->clear();
+  *outcome = fine;
   try {
     work();
+  } catch (const std::bad_alloc &e) {
+    *problem = e.what();
+    *outcome = out_of_memory;
   } catch (const std::exception &e) {
     *problem = e.what();
-    failed   = 1;
+    *outcome = failed_otherwise;
   }
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, comm));
-  if (failed && problem->empty()) *problem = "another rank ran out of memory, or its device failed";
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, outcome, 1, MPI_INT, MPI_MAX, comm));
+  if (*outcome != fine && problem->empty()) *problem = *outcome == out_of_memory ? "another rank ran out of memory" : "another rank failed";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PetscErrorCode RunAgreed(MPI_Comm comm, const std::function<void()> &work, std::string *problem)
+{
+  PetscMPIInt outcome;
+
+  PetscFunctionBegin;
+  PetscCall(run_agreed(comm, work, problem, &outcome));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode RunTogether(MPI_Comm comm, const std::function<void()> &work)
 {
   std::string problem;
+  PetscMPIInt outcome;
 
   PetscFunctionBegin;
-  PetscCall(RunAgreed(comm, work, &problem));
-  PetscCheck(problem.empty(), comm, PETSC_ERR_MEM, "PCMCPI: %s", problem.c_str());
+  PetscCall(run_agreed(comm, work, &problem, &outcome));
+  PetscCheck(outcome != out_of_memory, comm, PETSC_ERR_MEM, "PCMCPI: %s", problem.c_str());
+  PetscCheck(outcome == fine, comm, PETSC_ERR_LIB, "PCMCPI: %s", problem.c_str());
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+std::string BackendLacksCode(int capability)
+{
+  if (capability == 0) return {};
+  constexpr int     kOldest = 90;
+  const std::string cure =
+      capability < kOldest ? "it needs 9.0 (H100) or newer" : "build it with -DCMAKE_CUDA_ARCHITECTURES=" + std::to_string(capability);
+  return "libpetscmcpi has no code for a GPU of compute capability " + std::to_string(capability / 10) + "." +
+         std::to_string(capability % 10) + ": " + cure;
 }
 
 PetscErrorCode HasCudaVectors(Mat mat, PetscBool *cuda)

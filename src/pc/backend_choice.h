@@ -8,15 +8,17 @@
 #include <string>
 
 #include "backend/backend.h"
+#include "pc/device_guard.h"
 
 namespace mcpi {
 
 struct BackendChoice {
-  PCMCPIBackendType type = PC_MCPI_BACKEND_HOST; // never auto
-  std::string       why;                         // auto did not take a device that is in use
-  std::string       space;                       // Kokkos' execution space
-  bool              kokkos_on_device = false;    // which has memory of its own,
-  bool              kokkos_on_cuda   = false;    // that of a CUDA device
+  PCMCPIBackendType type = PC_MCPI_BACKEND_HOST;  // never auto
+  std::string       why;                          // auto did not take a device that is in use
+  std::string       space;                        // Kokkos' execution space
+  bool              kokkos_on_device = false;     // which has memory of its own,
+  bool              kokkos_on_cuda   = false;     // that of a CUDA device
+  int               device           = kNoDevice; // of CUDA
 };
 
 // Collective. wanted may be auto: CUDA if the matrix or its vectors live on a CUDA device or PETSc uses one, and every rank has a device;
@@ -25,6 +27,9 @@ PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *
 // Collective.
 PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorPlan &plan, const BackendConfig &config,
                              std::unique_ptr<Backend> *backend);
+
+// What is in the way of CUDA where some rank's GPU has this compute capability (times 10) and the library no code for it. 0: nothing
+std::string BackendLacksCode(int capability);
 
 // Where a program ends Kokkos before PETSc, what a backend holds of it must go first: release is called then. An empty one takes it back.
 void ReleaseWithKokkos(const void *owner, const std::function<void()> &release);

@@ -45,6 +45,7 @@ private:
 // What was recorded ends first, then an exchange on the device, which knows the backend's stream and vectors, then these.
 void Solver::drop_backend()
 {
+  const DeviceGuard guard(choice_.device);
   if (backend_) (void)backend_->launch_exchanges(false);
   if (halo_ && halo_->on_device()) halo_.reset();
   backend_.reset();
@@ -53,6 +54,8 @@ void Solver::drop_backend()
 
 PetscErrorCode Solver::destroy()
 {
+  const DeviceGuard guard(choice_.device);
+
   PetscFunctionBegin;
   ready_           = false;
   have_transposed_ = false;
@@ -96,6 +99,7 @@ PetscErrorCode Solver::setup(Mat pmat, const Settings &settings, bool double_vec
     changed =
         changed || on_device() != was_on_device || on_cuda() != was_on_cuda; // plan, values and exchange are made for one or the other
   }
+  const DeviceGuard guard(choice_.device);
   if (changed) {
     PetscCall(PetscLogEventBegin(Events().symbolic, pmat, 0, 0, 0));
     PetscCall(destroy());
@@ -319,6 +323,8 @@ PetscErrorCode Solver::apply(Mat pmat, const Settings &settings, const Request &
   Application application{request.transposed, nrhs, settings.omega};
   bool        zero  = !request.nonzero_guess;
   PetscInt    total = request.sweeps;
+
+  const DeviceGuard guard(choice_.device);
 
   PetscFunctionBegin;
   if (request.transposed) PetscCall(prepare_transposed());

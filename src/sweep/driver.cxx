@@ -1,10 +1,27 @@
 #include "sweep/driver.h"
 
+#include <algorithm>
+
 #include "halo/epochs.h"
 
 namespace mcpi {
 
+// A backend may keep what a run launches, so a run must not grow without bound. All backends take the same pieces.
+int Driver::sweeps_of_piece() const
+{
+  const int passes = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1;
+  return std::max(1, config_.most_relaxations / (passes * std::max(1, plan_.colors)));
+}
+
 int Driver::run(const Application &application, int its, bool from_zero)
+{
+  const int piece = sweeps_of_piece();
+  for (; its > 0; its -= piece, from_zero = false)
+    if (const int error = run_piece(application, std::min(its, piece), from_zero)) return error;
+  return 0;
+}
+
+int Driver::run_piece(const Application &application, int its, bool from_zero)
 {
   const Schedule schedule(plan_, config_, application, its, from_zero);
   const bool     inside = schedule.by_color() && config_.overlap && backend_.exchanges_inside(application);
@@ -84,6 +101,14 @@ int Driver::exchange_all(const Application &application)
 }
 
 Offset Driver::blocks_read(const Application &application, int its, bool from_zero) const
+{
+  const int piece  = sweeps_of_piece();
+  Offset    blocks = 0;
+  for (; its > 0; its -= piece, from_zero = false) blocks += blocks_of_piece(application, std::min(its, piece), from_zero);
+  return blocks;
+}
+
+Offset Driver::blocks_of_piece(const Application &application, int its, bool from_zero) const
 {
   const Schedule schedule(plan_, config_, application, its, from_zero);
   Offset         blocks = 0;

@@ -20,12 +20,15 @@ public:
   Offset blocks_read(const Application &application, int its, bool from_zero) const;
 
 private:
-  int passes_inside(const Application &application, const Schedule &schedule);
-  int passes_over_colors(const Application &application, const Schedule &schedule);
-  int relax_color(const Application &application, const Step &step);
-  int begin_exchange(const Application &application, const Step &step);
-  int end_exchange(const Application &application, const Step &step);
-  int exchange_all(const Application &application);
+  int    sweeps_of_piece() const;
+  Offset blocks_of_piece(const Application &application, int its, bool from_zero) const;
+  int    run_piece(const Application &application, int its, bool from_zero);
+  int    passes_inside(const Application &application, const Schedule &schedule);
+  int    passes_over_colors(const Application &application, const Schedule &schedule);
+  int    relax_color(const Application &application, const Step &step);
+  int    begin_exchange(const Application &application, const Step &step);
+  int    end_exchange(const Application &application, const Step &step);
+  int    exchange_all(const Application &application);
 
   const ColorPlan   &plan_;
   Backend           &backend_;

@@ -23,7 +23,12 @@ std::vector<const char *> exchanges()
   return names;
 }
 
-const std::string device = "-pc_mcpi_backend cuda -pc_mcpi_halo ";
+// The precision in which exchanges may be inside the relaxations, where the blocks allow it
+std::string on_device(const std::string &options, const std::string &halo)
+{
+  const char *const vectors = options.find("offdiag_precision fp64") == std::string::npos ? "fp32" : "fp64";
+  return options + " -pc_mcpi_vector_precision " + vectors + " -pc_mcpi_backend cuda -pc_mcpi_halo " + halo;
+}
 
 PetscErrorCode create_case(const BlockMatrix &matrix, Layout layout, MatType type, OwnedMat *mat)
 {
@@ -117,7 +122,7 @@ TEST(all_give_the_same_bits)
         for (const char *halo : exchanges()) {
           Preconditioner pc;
           if (std::string(halo) == "nccl" && (bs != 5 || layout != Layout::uneven)) continue; // which starts slowly
-          PetscCall(create_pc(mat, std::string(options) + " " + device + halo, &pc));
+          PetscCall(create_pc(mat, on_device(options, halo), &pc));
           PetscCall(use(pc, mat, matrix, &x));
           if (expected.empty()) expected = x;
           CHECK(x == expected);
@@ -143,7 +148,7 @@ TEST(every_block_size_and_storage_gives_the_same_bits)
         for (const char *halo : {"sf", "peer"}) {
           Preconditioner pc;
           std::string    text;
-          PetscCall(create_pc(mat, options + device + halo, &pc));
+          PetscCall(create_pc(mat, on_device(options, halo), &pc));
           for (int again = 0; again < 20; ++again) { // words that come apart do so once in some hundred applications
             PetscCall(apply(pc, noise(matrix.rows(), 5), &x));
             if (expected.empty()) expected = x;
@@ -176,7 +181,7 @@ TEST(what_relaxations_cannot_exchange_is_exchanged_beside_them)
     for (const char *halo : {"sf", "peer"}) {
       Preconditioner pc;
       std::string    text;
-      PetscCall(create_pc(mat, "-pc_mcpi_its 2 " + device + halo, &pc));
+      PetscCall(create_pc(mat, on_device("-pc_mcpi_its 2", halo), &pc));
       PetscCall(apply(pc, noise(matrix.rows(), 5), &x));
       if (expected.empty()) expected = x;
       CHECK(x == expected);
@@ -204,7 +209,7 @@ TEST(rows_cleared_by_boundary_conditions_are_not_waited_for)
   PetscCall(MatZeroRows(mat, static_cast<PetscInt>(cleared.size()), cleared.data(), 1.0, nullptr, nullptr));
   for (const char *halo : exchanges()) {
     Preconditioner pc;
-    PetscCall(create_pc(mat, "-pc_mcpi_its 3 -pc_mcpi_halo_timeout 20 " + device + halo, &pc));
+    PetscCall(create_pc(mat, on_device("-pc_mcpi_its 3 -pc_mcpi_halo_timeout 20", halo), &pc));
     PetscCall(apply(pc, noise(matrix.rows(), 5), &x));
     if (expected.empty()) expected = x;
     CHECK(x == expected);
@@ -225,7 +230,7 @@ TEST(many_rows_give_the_same_bits)
     PetscCall(create_case(matrix, Layout::uneven, MATBAIJ, &mat));
     for (const char *halo : {"sf", "peer"}) {
       Preconditioner pc;
-      PetscCall(create_pc(mat, std::string(options) + " " + device + halo, &pc));
+      PetscCall(create_pc(mat, on_device(options, halo), &pc));
       for (int round = 0; round < 3; ++round) PetscCall(apply(pc, noise(matrix.rows(), 5), &x));
       if (expected.empty()) expected = x;
       CHECK(x == expected);
@@ -251,7 +256,7 @@ TEST(late_ranks_change_nothing)
       if (std::string(halo) == "sf") continue;
       describe(std::string(halo) + (one_way ? " one way" : ""));
       PetscCall(create_case(matrix, Layout::uneven, MATAIJCUSPARSE, &mat));
-      PetscCall(create_pc(mat, device + halo, &pc));
+      PetscCall(create_pc(mat, on_device("", halo), &pc));
       PetscCall(create_vec(mat, noise(matrix.rows(), 5), &b));
       PetscCall(VecDuplicate(b, x.out()));
       for (int round = 0; round < rounds; ++round) {
@@ -285,7 +290,7 @@ TEST(another_storage_or_exchange_changes_nothing_else)
 
   PetscFunctionBeginUser;
   PetscCall(create_case(matrix, Layout::uneven, MATAIJCUSPARSE, &mat));
-  PetscCall(create_pc(mat, "-pc_mcpi_backend cuda -pc_mcpi_its 2", &pc));
+  PetscCall(create_pc(mat, "-pc_mcpi_backend cuda -pc_mcpi_vector_precision fp32 -pc_mcpi_its 2", &pc));
   for (const PCMCPIHaloType halo :
        {PC_MCPI_HALO_PEER, own_devices() ? PC_MCPI_HALO_NCCL : PC_MCPI_HALO_PEER, PC_MCPI_HALO_SF, PC_MCPI_HALO_PEER}) {
     PetscCall(PCMCPISetHalo(pc, halo));
@@ -308,7 +313,7 @@ TEST(automatic_choice_and_its_reason_are_printed)
 
   PetscFunctionBeginUser;
   PetscCall(create_case(matrix, Layout::even, MATAIJCUSPARSE, &mat));
-  PetscCall(create_pc(mat, "-pc_mcpi_backend cuda", &pc));
+  PetscCall(create_pc(mat, "-pc_mcpi_backend cuda -pc_mcpi_vector_precision fp32", &pc));
   PetscCall(PCSetUp(pc));
   PetscCall(view(pc, &text));
   CHECK_CONTAINS(text, own_devices() ? "halo: peer inside the relaxations," : "halo: sf (not peer: ranks share a device");
@@ -327,7 +332,7 @@ TEST(several_preconditioners_live_side_by_side)
     for (int k = 0; k < kMany; ++k) {
       const BlockMatrix matrix = make_matrix(2 + k, random_pattern(40 + 10 * k, 3, k != 1, static_cast<std::uint64_t>(k) + 1));
       PetscCall(create_case(matrix, Layout::uneven, MATAIJCUSPARSE, &mat[k]));
-      PetscCall(create_pc(mat[k], device + "peer -pc_mcpi_its 2", &pc[k]));
+      PetscCall(create_pc(mat[k], on_device("-pc_mcpi_its 2", "peer"), &pc[k]));
       PetscCall(apply(pc[k], noise(matrix.rows(), 3), &x));
       if (!together) alone[k] = x;
       CHECK(x == alone[k]);
@@ -356,7 +361,7 @@ static PetscErrorCode leave_rank_0_behind(PetscInt bs, const std::string &option
   PetscFunctionBeginUser;
   describe(options + " bs " + std::to_string(bs));
   PetscCall(create_case(matrix, Layout::even, MATAIJCUSPARSE, &mat));
-  PetscCall(create_pc(mat, device + "peer -pc_mcpi_halo_timeout 0.5 " + options, &pc));
+  PetscCall(create_pc(mat, on_device("-pc_mcpi_halo_timeout 0.5 " + options, "peer"), &pc));
   PetscCall(create_vec(mat, noise(matrix.rows(), 5), &b));
   PetscCall(VecDuplicate(b, x.out()));
   PetscCall(PCSetUp(pc));

@@ -55,6 +55,37 @@ TEST_P(Distributed, SweepsGiveTheBitsOfOneRank)
   }
 }
 
+// Backends may keep what a run launches, so long runs are made in pieces.
+TEST_P(Distributed, RunsInPiecesGiveTheBitsOfTheWhole)
+{
+  const int           bs     = 3;
+  const BlockMatrix   matrix = random_matrix(pattern, bs, 15);
+  const Vector        b = random_vector(matrix.size(), 16), guess = random_vector(matrix.size(), 17);
+  const NumericConfig int8{PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED};
+  std::vector<Kind>   kinds = {reference_kind()};
+  for (const CpuKernels *kernels : all_kernels()) kinds.push_back({{int8, false}, kernels});
+  for (const std::vector<Row> &start : {std::vector<Row>{0, 30}, partition.start})
+    for (const Kind &kind : kinds) {
+      const Ranks ranks = build_ranks(pattern, color, bs, start);
+      System      system(ranks, kind);
+      ASSERT_EQ(system.refresh(matrix).defect, Defect::none);
+      for_runs(5, [&](Smoothing run) {
+        for (const bool transposed : {false, true})
+          for (const PCMCPIHaloFrequency frequency : {PC_MCPI_HALO_FREQUENCY_COLOR, PC_MCPI_HALO_FREQUENCY_SWEEP})
+            for (const int sweeps : {1, 2}) {
+              if (transposed && !run.from_zero) continue;
+              run.application.transposed    = transposed;
+              run.sweep.frequency           = frequency;
+              Smoothing pieces              = run;
+              const int passes              = run.sweep.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1;
+              pieces.sweep.most_relaxations = sweeps * passes * (1 + *std::max_element(color.begin(), color.end()));
+              EXPECT_TRUE(same_bits(system.apply(pieces, b, guess), system.apply(run, b, guess)))
+                  << name(kind) << " " << name(run) << " in pieces of " << sweeps;
+            }
+      });
+    }
+}
+
 TEST_P(Distributed, OneExchangeASweepIsBlockJacobiAcrossRanks)
 {
   const int         bs     = 2;

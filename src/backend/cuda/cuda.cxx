@@ -168,6 +168,7 @@ public:
       store_vector(args, config_.double_vectors, x_.data(), x.data, stream_);
       MCPI_CUDA(cudaEventRecord(done_, stream_));
       MCPI_CUDA(cudaStreamWaitEvent(static_cast<cudaStream_t>(application.stream), done_, 0));
+      if (std::exchange(copying_, false)) MCPI_CUDA(cudaEventSynchronize(copied_)); // the caller may now free what was copied
       return;
     }
     const std::size_t local = static_cast<std::size_t>(plan_.rows) * plan_.bs;
@@ -348,13 +349,17 @@ private:
                  static_cast<std::size_t>(end - begin) * nrhs, plan_.bs, forward_.small(), gathered_.data() + first * copy_words(), stream);
   }
 
-  // Relaxations read the right-hand side before they wait for what was launched before them: that must not be its load. In a graph it never is.
+  // Relaxations read the right-hand side before they wait for what was launched before them: that must not be its load. In a graph it never is,
+  // but a recording may be lost: what is recorded leaves the mark for the launches that then take its place.
   bool may_begin_early(bool ahead)
   {
     cudaStreamCaptureStatus status{};
-    if (!std::exchange(loading_[ahead ? 1 : 0], false)) return true;
+    bool                   &loading = loading_[ahead ? 1 : 0];
+    if (!loading) return true;
     MCPI_CUDA(cudaStreamIsCapturing(stream_, &status));
-    return status != cudaStreamCaptureStatusNone;
+    if (status != cudaStreamCaptureStatusNone) return true;
+    loading = false;
+    return false;
   }
 
   // What the user's stream has done to the arrays comes first.
@@ -374,6 +379,8 @@ private:
     for (int r = 0; r < application.nrhs; ++r)
       MCPI_CUDA(cudaMemcpyAsync(staging_.data() + r * local, columns.data + r * columns.ld, local * sizeof(double), cudaMemcpyHostToDevice,
                                 stream_));
+    MCPI_CUDA(cudaEventRecord(copied_, stream_));
+    copying_ = true;
     return staging_.data();
   }
 
@@ -383,7 +390,7 @@ private:
   const std::size_t          cache_bytes_ = static_cast<std::size_t>(device_attribute(cudaDevAttrL2CacheSize));
   Stream                     stream_;
   Lanes                      lanes_{stream_};
-  Event                      ready_, done_;
+  Event                      ready_, done_, copied_;
   Operator                   forward_;
   DeviceArray<Row>           row_of_, plan_row_;
   DevicePatches              patches_;
@@ -397,6 +404,7 @@ private:
   DeviceArray<std::byte>     x_, rhs_, kept_;
   DeviceArray<std::uint32_t> gathered_;
   PinnedBytes                mirror_;
+  bool                       copying_    = false; // arrays of the host, until copied_
   bool                       launched_   = false; // exchanges are
   bool                       loading_[2] = {};    // the right-hand side, since the last relaxation, by lane
   const GhostWords          *words_      = nullptr;
@@ -406,6 +414,11 @@ private:
 
 } // namespace
 } // namespace cuda
+
+bool has_code_for_cuda_device()
+{
+  return cuda::runs_on_device();
+}
 
 std::unique_ptr<Backend> make_cuda_backend(const ColorPlan &plan, const BackendConfig &config)
 {

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -14,14 +15,21 @@ namespace mcpi::cuda {
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+struct OutOfMemory : Error, std::bad_alloc {
+  using Error::Error;
+  const char *what() const noexcept override { return Error::what(); }
+};
 
 inline void check(cudaError_t error, const char *what)
 {
   if (error == cudaSuccess) return;
   (void)cudaGetLastError(); // so that nobody else trips over it
-  throw Error(
-      std::string("CUDA: ") + what + ": " + cudaGetErrorString(error) +
-      (error == cudaErrorMemoryAllocation ? ". Use a smaller -pc_mcpi_offdiag_precision, more GPUs, or -pc_mcpi_backend host" : ""));
+  const std::string text = std::string("CUDA: ") + what + ": " + cudaGetErrorString(error);
+  if (error == cudaErrorMemoryAllocation)
+    throw OutOfMemory(text + ". Use a smaller -pc_mcpi_offdiag_precision, more GPUs, or -pc_mcpi_backend host");
+  if (error == cudaErrorNoKernelImageForDevice)
+    throw Error(text + ". Build petsc-mcpi with -DCMAKE_CUDA_ARCHITECTURES for this GPU, 90 or newer, or use -pc_mcpi_backend host");
+  throw Error(text);
 }
 #define MCPI_CUDA(call) ::mcpi::cuda::check(call, #call)
 
@@ -32,6 +40,14 @@ inline int device_attribute(cudaDeviceAttr attribute)
   MCPI_CUDA(cudaGetDevice(&device));
   MCPI_CUDA(cudaDeviceGetAttribute(&value, attribute, device));
   return value;
+}
+
+// Dynamic shared memory that a thread block of this kernel may have on the device in use
+inline int most_shared(const void *function)
+{
+  cudaFuncAttributes now{};
+  MCPI_CUDA(cudaFuncGetAttributes(&now, function));
+  return device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) - static_cast<int>(now.sharedSizeBytes);
 }
 
 // Lets a kernel have so much dynamic shared memory. The limit is the function's, which backends with other block sizes use, too: it never falls.

@@ -86,9 +86,10 @@ int NumericSetup::refresh(BlockRows &source, const MaxReduce &reduce, NumericSta
 
 void NumericSetup::upload_scales(cudaStream_t stream)
 {
-  std::vector<double> both(scales().left);
-  both.insert(both.end(), scales().right.begin(), scales().right.end());
-  MCPI_CUDA(cudaMemcpyAsync(scales_.data(), both.data(), both.size() * sizeof(double), cudaMemcpyHostToDevice, stream));
+  MCPI_CUDA(cudaStreamSynchronize(stream)); // it may still read what was sent before
+  sent_scales_ = scales().left;
+  sent_scales_.insert(sent_scales_.end(), scales().right.begin(), scales().right.end());
+  MCPI_CUDA(cudaMemcpyAsync(scales_.data(), sent_scales_.data(), sent_scales_.size() * sizeof(double), cudaMemcpyHostToDevice, stream));
 }
 
 void NumericSetup::convert(BlockRows &source, bool store, NumericStatus &status, cudaStream_t stream)

@@ -49,6 +49,7 @@ private:
   std::unique_ptr<ValueFeed>      feed_;
   DeviceArray<std::uint32_t>      tile_of_, place_[2], maxima_;
   DeviceArray<double>             scales_, scratch_;
+  std::vector<double>             sent_scales_; // lives as long as their copy may take
   DeviceArray<std::byte>          diagonal_map_;
   DeviceArray<unsigned long long> bad_;
 };

@@ -1,6 +1,7 @@
 // The set-up kernels of one storage precision by block size. Included once per storage.
 #pragma once
 
+#include "backend/cuda/memory.h"
 #include "backend/cuda/setup_large.cuh"
 #include "backend/cuda/setup_small.cuh"
 
@@ -18,10 +19,9 @@ template <PCMCPIPrecision storage> SetupKernel setup_kernel(int bs, bool packed)
   if constexpr (has_exponent(storage))
     if (packed) return small_setup_kernel<storage, true>(bs);
   if (bs <= kMaxSmallBlock) return small_setup_kernel<storage, false>(bs);
-  constexpr std::size_t kMaxShared = 200 * 1024; // of a thread block on the devices that we build for, less what is static
-  const LargeShape      shape      = large_shape(bs);
-  const std::size_t     bytes      = shape.size() * sizeof(double);
-  const bool            fits       = bytes <= kMaxShared;
+  const LargeShape  shape = large_shape(bs);
+  const std::size_t bytes = shape.size() * sizeof(double);
+  const bool        fits  = bytes <= static_cast<std::size_t>(most_shared(reinterpret_cast<const void *>(setup_large<storage>)));
   return {reinterpret_cast<const void *>(setup_large<storage>), kLargeThreads, shape.rows, fits ? bytes : 0, fits ? 0 : bytes};
 }
 

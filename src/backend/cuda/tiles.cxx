@@ -108,7 +108,8 @@ private:
   {
     const Offset lower = items(plan_.lower, begin, end), upper = items(plan_.upper, begin, end);
     if (lower > static_cast<Offset>(kLowerMask) || upper > static_cast<Offset>(kLowerMask) || layout_.bytes / kPiece > 0xffffffffU)
-      throw std::length_error("the matrix is too large for one device: use more ranks");
+      throw std::length_error(
+          "a device holds at most 64 GiB of off-diagonal blocks: use more GPUs or a smaller -pc_mcpi_offdiag_precision");
     Tile tile{};
     tile.offset     = static_cast<std::uint32_t>(layout_.bytes / kPiece);
     tile.row        = static_cast<std::uint32_t>(begin);

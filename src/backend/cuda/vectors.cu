@@ -215,6 +215,18 @@ void store_vector(VectorArgs args, bool double_vectors, const void *vector, doub
   });
 }
 
+bool runs_on_device()
+{
+  cudaFuncAttributes attributes{};
+  const cudaError_t  error = cudaFuncGetAttributes(&attributes, reinterpret_cast<const void *>(round_kernel));
+  if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction) {
+    (void)cudaGetLastError();
+    return false;
+  }
+  check(error, "cudaFuncGetAttributes");
+  return true;
+}
+
 void round_vector(const float *x, std::size_t entries, int bs, bool packed, void *copy, cudaStream_t stream)
 {
   if (packed)

@@ -24,6 +24,9 @@ struct VectorArgs {
   PatchArgs     patches;
 };
 
+// Whether this file's kernels, and so all that are compiled with it, have code for the device in use
+bool runs_on_device();
+
 void load_vector(VectorArgs args, bool double_vectors, const double *array, void *vector, cudaStream_t stream);
 // The bfp16 copy of entries (block rows and right-hand sides) of x: packed for small blocks, the rounded values as floats for large ones
 void round_vector(const float *x, std::size_t entries, int bs, bool packed, void *copy, cudaStream_t stream);

@@ -57,13 +57,21 @@ bool any_shared(const std::vector<RankDevice> &devices)
   return false;
 }
 
-bool reaches(const RankDevice &device)
+std::vector<RankDevice> VisibleDevices()
 {
-  int mine = 0, count = 0;
-  MCPI_CUDA(cudaGetDevice(&mine));
+  int count = 0;
   MCPI_CUDA(cudaGetDeviceCount(&count));
-  for (int other = 0; other < count; ++other) {
-    if (!same(describe(other), device)) continue;
+  std::vector<RankDevice> devices;
+  for (int number = 0; number < count; ++number) devices.push_back(describe(number));
+  return devices;
+}
+
+bool reaches(const std::vector<RankDevice> &visible, const RankDevice &device)
+{
+  int mine = 0;
+  MCPI_CUDA(cudaGetDevice(&mine));
+  for (int other = 0; other < static_cast<int>(visible.size()); ++other) {
+    if (!same(visible[static_cast<std::size_t>(other)], device)) continue;
     if (other == mine) return true;
     int access = 0, atomics = 0;
     MCPI_CUDA(cudaDeviceCanAccessPeer(&access, mine, other));

@@ -17,7 +17,9 @@ struct RankDevice {
 PetscErrorCode DevicesOfRanks(MPI_Comm comm, std::vector<RankDevice> *devices, std::string *problem);
 // Whether two ranks have the same one
 bool any_shared(const std::vector<RankDevice> &devices);
+// Those that this process sees, by their numbers. The call is slow.
+std::vector<RankDevice> VisibleDevices();
 // Whether this rank's device reaches another's memory, with atomic access of 16 bytes; itself too
-bool reaches(const RankDevice &device);
+bool reaches(const std::vector<RankDevice> &visible, const RankDevice &device);
 
 } // namespace mcpi

@@ -35,9 +35,9 @@ __device__ __forceinline__ std::uint32_t load_acquire(const unsigned *from)
 // Whether ready() has come true before the patience for a neighbor ended. Once it has ended nobody waits any more.
 template <class Ready> __device__ __forceinline__ bool wait_for(const WordsArgs &args, int neighbor, const Ready &ready)
 {
-  constexpr int      kPollsPerLook = 256;
+  constexpr unsigned kPollsPerLook = 256; // divides 2^32: the count may overflow
   unsigned long long begin = 0, now = 0;
-  for (int poll = 1; !ready(); ++poll) {
+  for (unsigned poll = 1; !ready(); ++poll) {
     if (poll % kPollsPerLook != 0) continue;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
     if (begin == 0) begin = now;

@@ -36,8 +36,17 @@ public:
 
   int prepare(std::size_t entry_bytes) override
   {
-    entry_ = entry_bytes;
-    packed_.resize(lists_.rows.size() * entry_);
+    if (entry_bytes <= reserved_) {
+      entry_ = entry_bytes;
+      return 0;
+    }
+    reserved_ = 0; // until all ranks have the memory: the others would wait in NCCL
+    std::string problem;
+    if (const PetscErrorCode error = RunAgreed(
+            mpi_, [&] { packed_.resize(lists_.rows.size() * entry_bytes); }, &problem))
+      return static_cast<int>(error);
+    if (!problem.empty()) throw cuda::Error(problem);
+    entry_ = reserved_ = entry_bytes;
     return 0;
   }
   int begin(int color, void *x) override
@@ -78,7 +87,8 @@ private:
   const HaloLists              lists_;
   cuda::DeviceArray<Row>       rows_; // of the lists
   cuda::DeviceArray<std::byte> packed_;
-  std::size_t                  entry_  = 0;
+  MPI_Comm                     mpi_   = MPI_COMM_NULL;
+  std::size_t                  entry_ = 0, reserved_ = 0; // bytes of a block row, and those that there is memory for
   ncclComm_t                   comm_   = nullptr;
   cudaStream_t                 stream_ = nullptr;
 };
@@ -89,6 +99,7 @@ PetscErrorCode NcclHalo::connect(MPI_Comm comm, std::string *why)
   ncclUniqueId id{};
 
   PetscFunctionBegin;
+  mpi_ = comm;
   PetscCallMPI(MPI_Comm_rank(comm, &rank));
   PetscCallMPI(MPI_Comm_size(comm, &size));
   const auto name = [&] {

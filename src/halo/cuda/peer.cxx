@@ -307,8 +307,9 @@ PetscErrorCode find_obstacle(MPI_Comm comm, const HaloLists &lists, bool shared_
   enum Obstacle { none, unreachable, old, nodes };
   int        obstacle = none;
   const auto look     = [&] {
+    const std::vector<RankDevice> visible = VisibleDevices();
     for (const int rank : lists.neighbors)
-      if (!reaches(devices[static_cast<std::size_t>(rank)])) obstacle = unreachable;
+      if (!reaches(visible, devices[static_cast<std::size_t>(rank)])) obstacle = unreachable;
   };
   PetscCall(RunAgreed(comm, look, why));
   if (!why->empty()) PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,0 +1,27 @@
+// What users read where the library cannot use a GPU.
+#include "pc/backend_choice.h"
+
+#include <gtest/gtest.h>
+
+namespace mcpi::test {
+namespace {
+
+TEST(BackendChoice, NamesTheOldestGpuWhereOneIsTooOld)
+{
+  const std::string why = BackendLacksCode(80);
+  EXPECT_NE(why.find("compute capability 8.0"), std::string::npos) << why;
+  EXPECT_NE(why.find("9.0 (H100) or newer"), std::string::npos) << why;
+}
+
+TEST(BackendChoice, NamesTheBuildOptionWhereAGpuIsNewer)
+{
+  EXPECT_NE(BackendLacksCode(120).find("12.0: build it with -DCMAKE_CUDA_ARCHITECTURES=120"), std::string::npos);
+}
+
+TEST(BackendChoice, HasNothingToSayWhereThereIsCode)
+{
+  EXPECT_EQ(BackendLacksCode(0), "");
+}
+
+} // namespace
+} // namespace mcpi::test
