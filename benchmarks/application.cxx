@@ -44,6 +44,7 @@ PetscErrorCode CreateDevicePC(const VertexGraph &graph, Mat mat, PetscBool coord
     PetscCall(PCSetCoordinates(*pc, 3, static_cast<PetscInt>(points.size() / 3), points.data()));
   }
   PetscCall(PCMCPISetBackend(*pc, PC_MCPI_BACKEND_CUDA));
+  PetscCall(UseMeasuredSweeps(*pc));
   PetscCall(PCSetFromOptions(*pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

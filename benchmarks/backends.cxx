@@ -119,6 +119,7 @@ PetscErrorCode create_backend(const bench::VertexGraph &graph, Mat mat, const st
   std::vector<PetscReal> points = bench::Coordinates(graph, mat);
   PetscCall(PCSetCoordinates(backend->pc, 3, static_cast<PetscInt>(points.size() / 3), points.data()));
   PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_backend", name.c_str()));
+  PetscCall(bench::UseMeasuredSweeps(backend->pc));
   PetscCall(PCSetFromOptions(backend->pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -128,6 +129,7 @@ PetscErrorCode set_precision(Backend *backend, const std::string &precision)
   PetscFunctionBegin;
   PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_backend", backend->name.c_str()));
   PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_offdiag_precision", precision.c_str()));
+  PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_vector_precision", precision == "fp64" ? "fp64" : "fp32"));
   PetscCall(PCSetFromOptions(backend->pc));
   PetscCall(PCSetUp(backend->pc));
   backend->times.clear();

@@ -68,6 +68,27 @@ PetscErrorCode CreateSolver(Mat mat, const std::string &chosen, PetscOptions *mi
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode UseMeasuredSweeps(PC pc)
+{
+  PetscFunctionBegin;
+  PetscCall(PCMCPISetSweep(pc, PC_MCPI_SWEEP_FORWARD));
+  PetscCall(SetBlocks(pc, PC_MCPI_PRECISION_FP32));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode SetBlocks(PC pc, PCMCPIPrecision blocks)
+{
+  std::string vectors = "fp32";
+
+  PetscFunctionBegin;
+  PetscCall(ReadText("-vectors", &vectors));
+  PetscCheck(vectors == "fp32" || vectors == "fp64", PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-vectors: there is no %s", vectors.c_str());
+  const bool wide = blocks == PC_MCPI_PRECISION_FP64 || vectors == "fp64";
+  PetscCall(PCMCPISetVectorPrecision(pc, wide ? PC_MCPI_VECTOR_PRECISION_FP64 : PC_MCPI_VECTOR_PRECISION_FP32));
+  PetscCall(PCMCPISetOffdiagPrecision(pc, blocks));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 double Median(std::vector<double> values)
 {
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());

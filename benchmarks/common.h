@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "petscmcpi.h"
+
 namespace bench {
 
 // -n, -mesh, -bs, -sweeps, -repeat, -json, -commit; what is not given stays
@@ -21,6 +23,11 @@ PetscErrorCode ReadList(const char *option, std::vector<std::string> *list); // 
 
 // A solver that takes these options and no others; mine must outlive it. Collective
 PetscErrorCode CreateSolver(Mat mat, const std::string &chosen, PetscOptions *mine, KSP *ksp);
+
+// What the records measure, where options do not say otherwise: forward sweeps, and vectors in single precision unless the blocks are double.
+// -vectors <fp32,fp64>. Before PCSetFromOptions(), which may change either
+PetscErrorCode UseMeasuredSweeps(PC pc);
+PetscErrorCode SetBlocks(PC pc, PCMCPIPrecision blocks);
 
 double Median(std::vector<double> values);
 

@@ -31,8 +31,8 @@ struct Options : bench::CommonOptions {
 struct Method {
   const char *name, *options;
 };
-constexpr Method kMethods[] = {{"mcpi, exchange by color", "-pc_type mcpi"},
-                               {"mcpi, exchange by sweep", "-pc_type mcpi -pc_mcpi_halo_frequency sweep"},
+constexpr Method kMethods[] = {{"mcpi, exchange by color", "-pc_type mcpi -pc_mcpi_sweep forward"},
+                               {"mcpi, exchange by sweep", "-pc_type mcpi -pc_mcpi_sweep forward -pc_mcpi_halo_frequency sweep"},
                                {"sor", "-pc_type sor -pc_sor_local_forward"}};
 
 // Convection and diffusion of bs coupled unknowns: a block couples vertices by 1/length^2 and upwind by 1/length; values depend on global rows only.

@@ -177,8 +177,8 @@ PetscErrorCode run_solver(const Options &options, const System &system, const st
 
 std::string mcpi(const Options &options, const std::string &precision)
 {
-  return "-pc_type mcpi -pc_mcpi_offdiag_precision " + precision +
-         (precision == "fp64" ? "" : " -pc_mcpi_gather_precision " + options.gather);
+  return "-pc_type mcpi -pc_mcpi_sweep forward -pc_mcpi_offdiag_precision " + precision +
+         (precision == "fp64" ? "" : " -pc_mcpi_vector_precision fp32 -pc_mcpi_gather_precision " + options.gather);
 }
 
 PetscErrorCode run_solvers(const Options &options, const System &system, Json *results)

@@ -19,7 +19,7 @@ MESHES = {"triangles": "-2", "layers": "-2 -setnumber layers 30", "layers, 3-D":
 CFLS = [10, 100, 1000, 10000]
 PCS = {f"mcpi {precision}": f"{MCPI} -pc_mcpi_offdiag_precision {precision}" for precision in ("fp64", "fp32", "int8", "int4")} | {
     "mcpi int4, omega 0.8": f"{MCPI} -pc_mcpi_offdiag_precision int4 -pc_mcpi_omega 0.8",
-    "mcpi fp32, 16 sweeps": "-pc_type mcpi -pc_mcpi_its 16",
+    "mcpi fp32, 16 sweeps": "-pc_type mcpi -pc_mcpi_sweep forward -pc_mcpi_its 16",
     "SOR, 4 sweeps": "-pc_type sor -pc_sor_local_forward -pc_sor_its 4",
     "PBJACOBI": "-pc_type pbjacobi",
     "BJACOBI/ILU(0)": "-pc_type bjacobi",

@@ -131,7 +131,8 @@ PetscErrorCode run_precision(const Problem &problem, const Options &options, PC 
   PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
   PetscCall(PCSetType(pc, PCMCPI));
   PetscCall(PCSetOperators(pc, problem.mat, problem.mat));
-  PetscCall(PCMCPISetOffdiagPrecision(pc, precision));
+  PetscCall(bench::UseMeasuredSweeps(pc));
+  PetscCall(bench::SetBlocks(pc, precision));
   PetscCall(PCSetFromOptions(pc));
   PetscCall(timed([&]() -> PetscErrorCode { return PCSetUp(pc); }, &first));
   PetscCall(PCMCPIGetColoring(pc, &coloring));

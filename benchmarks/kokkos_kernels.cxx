@@ -150,7 +150,8 @@ PetscErrorCode run_block_size(const bench::VertexGraph &graph, PetscInt bs, cons
     PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
     PetscCall(PCSetType(pc, PCMCPI));
     PetscCall(PCSetOperators(pc, mat, mat));
-    PetscCall(PCMCPISetOffdiagPrecision(pc, precision));
+    PetscCall(bench::UseMeasuredSweeps(pc));
+    PetscCall(bench::SetBlocks(pc, precision));
     PetscCall(PCSetFromOptions(pc));
     PetscCall(PCSetUp(pc));
     methods.push_back({wide ? "mcpi, fp64" : "mcpi, fp32", [&pc](PetscInt its, Vec b, Vec x) -> PetscErrorCode {

@@ -41,7 +41,7 @@ PetscErrorCode time_solver(const Options &options, KSP ksp, Vec b, Vec x, const 
   PetscCall(KSPGetOperators(ksp, &mat, nullptr));
   PetscCall(MatGetSize(mat, &rows, nullptr));
   PetscCall(MatGetBlockSize(mat, &bs));
-  PetscCall(PCMCPISetOffdiagPrecision(pc, precision.type));
+  PetscCall(bench::SetBlocks(pc, precision.type));
   PetscCall(PCMCPISetIts(pc, its));
   PetscCall(KSPSetUp(ksp));
   PetscCall(bench::TimeMedian(

@@ -53,7 +53,7 @@ PetscErrorCode time_variants(const Options &options, PetscInt rows, Mat mat, PC 
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
-  PetscCall(PCMCPISetOffdiagPrecision(pc, precision.type));
+  PetscCall(bench::SetBlocks(pc, precision.type));
   PetscCall(PCMCPISetGatherPrecision(pc, bench::GatherPrecision(options.gather)));
   PetscCall(PCSetUp(pc));
   PetscCall(PCMCPIGetColoring(pc, &coloring));

@@ -151,6 +151,7 @@ PetscErrorCode run_case(const Options &options, const bench::VertexGraph &graph,
 
   PetscFunctionBegin;
   PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_offdiag_precision", precision.c_str()));
+  PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_vector_precision", precision == "fp64" ? "fp64" : "fp32"));
   PetscCall(bench::CreateDevicePC(graph, mat, PETSC_TRUE, &pc));
   PetscCall(MatMult(mat, b, x)); // a device matrix is on its device
   PetscCall(event_seconds("MatColoringApply", &coloring[0]));

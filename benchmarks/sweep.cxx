@@ -55,6 +55,7 @@ PetscErrorCode difference_to_host(PC device, Mat mat, Vec b, Vec x, const char *
   PetscCall(PCSetType(host, PCMCPI));
   PetscCall(PCSetOperators(host, mat, mat));
   PetscCall(PetscOptionsSetValue(nullptr, "-host_pc_mcpi_offdiag_precision", precision));
+  PetscCall(bench::UseMeasuredSweeps(host));
   PetscCall(PCSetOptionsPrefix(host, "host_"));
   PetscCall(PCSetFromOptions(host));
   PetscCall(PCMCPISetBackend(host, PC_MCPI_BACKEND_HOST));
@@ -82,7 +83,7 @@ PetscErrorCode time_precision(const Options &options, PC pc, Vec b, Vec x, const
   PetscFunctionBegin;
   PetscCall(PCMCPISetGatherPrecision(pc, PC_MCPI_GATHER_PRECISION_FP32)); // fp64 vectors would refuse the other
   PetscCall(PCMCPISetOffdiagPrecision(pc, other));                        // so that the next line is a change
-  PetscCall(PCMCPISetOffdiagPrecision(pc, precision.type));
+  PetscCall(bench::SetBlocks(pc, precision.type));
   PetscCall(PCMCPISetGatherPrecision(pc, bench::GatherPrecision(gather)));
   if (attempt > 0) PetscCallCUDA(cudaMalloc(&taken, static_cast<std::size_t>(attempt) * kShift));
   PetscCall(PCSetUp(pc));

@@ -9,7 +9,7 @@ LINE = re.compile(r"\s*(\d+)\s+(\S+)\s+(\S+)\s+(\d+)\s+(\S+)\s+(\S+)\s+(\S+)(?:\
 PARTS = re.compile(r"seconds: residuals (\S+), Jacobians (\S+), set-up (\S+), linear solves (\S+), the rest (\S+)")
 WING = "-flow_mach 0.84 -flow_angle 3.06 -flow_area 0.7532"
 DEVICE = "-dm_mat_type aijcusparse -dm_vec_type cuda -use_gpu_aware_mpi 0"
-MCPI = "-pc_type mcpi -pc_mcpi_its 4"
+MCPI = "-pc_type mcpi -pc_mcpi_sweep forward -pc_mcpi_its 4"
 THEIRS = {name: f"-ksp_type gmres -ksp_pc_side right -pc_type {pc}"
           for name, pc in (("sor", "sor"), ("pbjacobi", "pbjacobi"), ("bjacobi, ilu(0)", "bjacobi"), ("asm, ilu(0)", "asm"))}
 ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMP_NUM_THREADS": "1",

@@ -9,8 +9,8 @@ struct SweepConfig {
   PCMCPISweepType     sweep            = PC_MCPI_SWEEP_FORWARD;
   PCMCPIHaloFrequency frequency        = PC_MCPI_HALO_FREQUENCY_COLOR;
   bool                overlap          = true;
-  int                 most_relaxations = 4096; // of colors, that are recorded as one: more are recorded in pieces
   bool                shortcuts        = true; // off: read every block in every pass, for tests of the shortcuts
+  int                 most_relaxations = 4096; // of colors, that are recorded as one: more are recorded in pieces
 };
 
 // One color of one pass

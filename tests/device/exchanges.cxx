@@ -365,6 +365,7 @@ static PetscErrorCode leave_rank_0_behind(PetscInt bs, const std::string &option
   PetscCall(create_vec(mat, noise(matrix.rows(), 5), &b));
   PetscCall(VecDuplicate(b, x.out()));
   PetscCall(PCSetUp(pc));
+  PetscCall(VecNorm(b, NORM_INFINITY, &size)); // single precision asks for it, and would wait for all ranks
   if (world_rank() > 0) {
     const PetscScalar *values;
     PetscInt           local;
