@@ -25,7 +25,7 @@ double inverse_power_of_two(double value)
 
 // Gauss-Jordan in place. Written for rows; run on a column-major block it inverts the transpose in place, which is the inverse transposed.
 // N 0 takes the size at run time.
-template <int N> bool gauss_jordan(int size, double *a, double tolerance, PetscBLASInt *pivot)
+template <int N> bool gauss_jordan(int size, double *a, double tolerance, std::int64_t *pivot)
 {
   const int n = N > 0 ? N : size;
   for (int k = 0; k < n; ++k) {
@@ -51,18 +51,20 @@ template <int N> bool gauss_jordan(int size, double *a, double tolerance, PetscB
   return true;
 }
 
-bool (*const small_inverse[])(int, double *, double, PetscBLASInt *) = {gauss_jordan<0>, gauss_jordan<1>, gauss_jordan<2>,
+bool (*const small_inverse[])(int, double *, double, std::int64_t *) = {gauss_jordan<0>, gauss_jordan<1>, gauss_jordan<2>,
                                                                         gauss_jordan<3>, gauss_jordan<4>, gauss_jordan<5>,
                                                                         gauss_jordan<6>, gauss_jordan<7>, gauss_jordan<8>};
 
-bool lapack_inverse(int n, double *a, double tolerance, double *work, PetscBLASInt *pivot)
+bool lapack_inverse(int n, double *a, double tolerance, double *work, std::int64_t *pivot)
 {
   PetscBLASInt size = n, info = 0;
-  LAPACKgetrf_(&size, &size, a, &size, pivot, &info);
+  auto        *swapped = reinterpret_cast<PetscBLASInt *>(pivot); // of 32 or 64 bits: there is room for either
+  static_assert(sizeof(PetscBLASInt) <= sizeof(*pivot));
+  LAPACKgetrf_(&size, &size, a, &size, swapped, &info);
   if (info != 0) return false;
   for (int k = 0; k < n; ++k)
     if (!(std::fabs(a[k * n + k]) > tolerance)) return false;
-  LAPACKgetri_(&size, a, &size, pivot, work, &size, &info);
+  LAPACKgetri_(&size, a, &size, swapped, work, &size, &info);
   return info == 0;
 }
 
@@ -80,7 +82,7 @@ double norm(int n, const double *a)
 
 } // namespace
 
-Inversion invert(int bs, const double *block, double *inverse, double *work, PetscBLASInt *pivot)
+Inversion invert(int bs, const double *block, double *inverse, double *work, std::int64_t *pivot)
 {
   double *row = work, *column = work + bs, *rest = work + 2 * bs;
   std::fill(row, row + bs, 0.0);

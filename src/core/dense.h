@@ -1,7 +1,7 @@
 // Inverses of diagonal blocks.
 #pragma once
 
-#include <petscsystypes.h>
+#include <cstdint>
 
 namespace mcpi {
 
@@ -11,7 +11,7 @@ enum class Inversion { done, singular, nonfinite };
 // so that the units of the unknowns do not choose the pivots. Singular means that the inverse of the
 // equilibrated block has no digit: its condition times epsilon is above 0.1.
 // work holds 3*bs doubles, pivot bs numbers.
-Inversion invert(int bs, const double *block, double *inverse, double *work, PetscBLASInt *pivot);
+Inversion invert(int bs, const double *block, double *inverse, double *work, std::int64_t *pivot);
 
 // y = m x and y = m' x for a column-major bs x bs block
 void multiply(int bs, const double *m, const double *x, double *y);

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
-
-#include <petscsystypes.h>
 
 #include "core/kernels.h"
 #include "core/scale_keeper.h"
@@ -51,7 +50,7 @@ private:
   ScaleKeeper                 keeper_;
   double                      largest_inverse_ = 0.0; // magnitude in dmap_
   std::vector<double>         dmap_, left_, scaled_, inverse_, work_;
-  std::vector<PetscBLASInt>   pivot_;
+  std::vector<std::int64_t>   pivot_;
   std::vector<const double *> pointers_;
   std::vector<std::byte>      lower_, upper_, transposed_lower_, transposed_upper_;
 };

@@ -29,6 +29,8 @@ PetscErrorCode gather(const Graph &graph, Graph *whole, Parts *rows)
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_rank(graph.comm, &rank));
+  degree.reserve(static_cast<std::size_t>(graph.nlocal));
+  neighbor.reserve(static_cast<std::size_t>(local));
   for (int v = 0; v < graph.nlocal; ++v) degree.push_back(graph.degree(v));
   for (PetscMPIInt k = 0; k < local; ++k) neighbor.push_back(graph.row[graph.adj[k]]);
   std::vector<PetscMPIInt> all(rank == 0 ? 2 * static_cast<std::size_t>(graph.ranks) : 0);
@@ -51,9 +53,12 @@ PetscErrorCode gather(const Graph &graph, Graph *whole, Parts *rows)
   whole->global_rows       = graph.global_rows;
   whole->global_entries    = graph.global_entries;
   whole->global_max_degree = graph.global_max_degree;
+  whole->ptr.reserve(degrees.size() + 1);
   whole->ptr.assign(1, 0);
   for (const int d : degrees) whole->ptr.push_back(whole->ptr.back() + static_cast<std::size_t>(d));
   whole->adj.assign(neighbors.begin(), neighbors.end());
+  whole->row.reserve(degrees.size());
+  whole->hash.reserve(degrees.size());
   for (int v = 0; v < whole->nlocal; ++v) {
     whole->row.push_back(v);
     whole->hash.push_back(mix(static_cast<std::uint64_t>(v)));

@@ -11,6 +11,7 @@ set(low_precision_RANKS 1 3)
 set(true_residuals_RANKS 1 3)
 set(units_RANKS 1 3)
 set(registration_RANKS 1)
+set(couplings_RANKS 1 3)
 set(messages_RANKS 8)
 set(unsupported_RANKS 1 2 4)
 set(settings_RANKS 1 3)
@@ -31,4 +32,4 @@ endfunction()
 cmake_language(DEFER CALL mcpi_no_leak_check refusals)
 
 # Programs that also run with the Kokkos backend (one rank: with two threads), and their ranks
-set(kokkos_PROGRAMS rank_equality:1 rank_equality:3 failure:1 failure:3 low_precision:1 low_precision:3 true_residuals:1 true_residuals:3 units:1 units:3 matrix_types:1 matrix_types:2 life_cycle:1 life_cycle:3 new_pattern:3 applications:1 applications:2 nested:2 reinitialize:2)
+set(kokkos_PROGRAMS rank_equality:1 rank_equality:3 failure:1 failure:3 low_precision:1 low_precision:3 true_residuals:1 true_residuals:3 units:1 units:3 couplings:1 matrix_types:1 matrix_types:2 life_cycle:1 life_cycle:3 new_pattern:3 applications:1 applications:2 nested:2 reinitialize:2)

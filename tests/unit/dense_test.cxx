@@ -18,7 +18,7 @@ Inversion inverted(int bs, const Vector &block, Vector &inverse)
 {
   inverse.assign(block.size(), kNaN);
   Vector                    work(3 * static_cast<std::size_t>(bs), kNaN);
-  std::vector<PetscBLASInt> pivot(bs, -1);
+  std::vector<std::int64_t> pivot(bs, -1);
   const Vector              before  = block;
   const Inversion           outcome = invert(bs, block.data(), inverse.data(), work.data(), pivot.data());
   EXPECT_TRUE(same_bits(block, before)) << "the block itself was changed";

@@ -62,6 +62,7 @@ std::vector<RankDevice> VisibleDevices()
   int count = 0;
   MCPI_CUDA(cudaGetDeviceCount(&count));
   std::vector<RankDevice> devices;
+  devices.reserve(static_cast<std::size_t>(count));
   for (int number = 0; number < count; ++number) devices.push_back(describe(number));
   return devices;
 }
