@@ -1,7 +1,7 @@
 // Entry point of -dll_append.
 #include <petscsys.h>
 
-#include "pc/compat.h"
+#include "petsc/compat.h"
 #include "petscmcpi.h"
 
 // Called by PETSc after it opened the library; the name follows from the file's.

@@ -43,6 +43,5 @@ struct CpuKernels {
 };
 
 const CpuKernels &plain_kernels(); // loops that define what is meant
-const CpuKernels &simd_kernels();  // Google Highway, best instruction set of this CPU
 
 } // namespace mcpi

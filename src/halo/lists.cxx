@@ -4,7 +4,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "pc/compat.h"
+#include "petsc/compat.h"
 
 namespace mcpi {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "pc/compat.h"
+#include "petsc/compat.h"
 
 namespace mcpi {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "core/plan.h"
-#include "halo/halo.h"
+#include "sweep/halo.h"
 
 namespace mcpi {
 

@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "backend/backend.h"
-#include "pc/device_guard.h"
+#include "cuda/device_guard.h"
+#include "sweep/backend.h"
 
 namespace mcpi {
 
@@ -33,11 +33,6 @@ std::string BackendLacksCode(int capability);
 
 // Where a program ends Kokkos before PETSc, what a backend holds of it must go first: release is called then. An empty one takes it back.
 void ReleaseWithKokkos(const void *owner, const std::function<void()> &release);
-
-// Collective. Work that may fail on one rank only (memory, a device): then it is an error on all of them.
-PetscErrorCode RunTogether(MPI_Comm comm, const std::function<void()> &work);
-// The same, but what went wrong comes back on all ranks; empty if nothing did
-PetscErrorCode RunAgreed(MPI_Comm comm, const std::function<void()> &work, std::string *problem);
 
 // Whether a matrix's own vectors, and so its products, are on a CUDA device
 PetscErrorCode HasCudaVectors(Mat mat, PetscBool *cuda);

@@ -1,6 +1,6 @@
 #include "pc/caller.h"
 
-#include "pc/compat.h"
+#include "petsc/compat.h"
 
 namespace mcpi {
 namespace {

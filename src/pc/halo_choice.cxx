@@ -1,8 +1,8 @@
 #include "pc/halo_choice.h"
 
 #include "halo/sf.h"
-#include "pc/compat.h"
 #include "pc/mcpi.h"
+#include "petsc/compat.h"
 #if defined(MCPI_HAVE_CUDA)
 #include "halo/cuda/nccl.h"
 #include "halo/cuda/peer.h"

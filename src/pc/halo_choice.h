@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/plan.h"
-#include "halo/halo.h"
 #include "petscmcpitypes.h"
+#include "sweep/halo.h"
 
 namespace mcpi {
 

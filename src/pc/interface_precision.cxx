@@ -3,7 +3,7 @@
 
 #include <petsc/private/pcimpl.h>
 
-#include "pc/compat.h"
+#include "petsc/compat.h"
 
 /*@
    PCMCPISetOffdiagPrecision - Sets the storage of the off-diagonal blocks

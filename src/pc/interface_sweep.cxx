@@ -3,8 +3,8 @@
 
 #include <petsc/private/pcimpl.h>
 
-#include "pc/compat.h"
 #include "pc/solver.h"
+#include "petsc/compat.h"
 
 /*@
    PCMCPISetIts - Sets the sweeps of one application, from 1 to 2^29

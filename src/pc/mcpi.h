@@ -8,8 +8,8 @@
 #include <string>
 
 #include "pc/caller.h"
-#include "pc/compat.h"
 #include "pc/solver.h"
+#include "petsc/compat.h"
 
 namespace mcpi {
 

@@ -3,7 +3,7 @@
 
 #include <petscmat.h>
 
-#include "backend/backend.h"
+#include "sweep/backend.h"
 
 namespace mcpi {
 

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <vector>
 
-#include "pc/compat.h"
+#include "petsc/compat.h"
 
 namespace mcpi {
 

@@ -7,7 +7,8 @@
 
 #include "core/memory.h"
 #include "core/threads.h"
-#include "pc/compat.h"
+#include "petsc/collective.h"
+#include "petsc/compat.h"
 
 namespace mcpi {
 namespace {

@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 
-#include "backend/backend.h"
 #include "pc/backend_choice.h"
 #include "pc/halo_choice.h"
 #include "pc/residual.h"
@@ -15,6 +14,7 @@
 #include "setup/matrix_identity.h"
 #include "setup/ordering.h"
 #include "setup/plan_build.h"
+#include "sweep/backend.h"
 #include "sweep/driver.h"
 
 namespace mcpi {

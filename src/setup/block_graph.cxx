@@ -4,7 +4,7 @@
 #include <iterator>
 #include <limits>
 
-#include "pc/compat.h"
+#include "petsc/compat.h"
 
 namespace mcpi {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pc/compat.h"
+#include "petsc/compat.h"
 #include "petscmcpi.h"
 #include "setup/pattern_matrix.h"
 

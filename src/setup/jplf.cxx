@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <new>
 
-#include "pc/compat.h"
+#include "petsc/compat.h"
 #include "setup/jplf_steps.h"
 
 namespace mcpi::jplf {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "pc/compat.h"
+#include "petsc/compat.h"
 #include "setup/jplf_steps.h"
 
 // Rows of colors with many entries move to colors with few that none of their neighbors has (the unscheduled moves of Lu et al. 2015), in rounds

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "pc/compat.h"
+#include "petsc/compat.h"
 #include "setup/jplf_steps.h"
 
 // A local search in partial colorings (as PartialCol, Blöchliger & Zufferey 2008), in rounds that all vertices take together. The rows of

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "pc/compat.h"
+#include "petsc/compat.h"
 #include "setup/jplf_steps.h"
 
 namespace mcpi::jplf {

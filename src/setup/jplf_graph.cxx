@@ -5,7 +5,7 @@
 #include <iterator>
 #include <string_view>
 
-#include "pc/compat.h"
+#include "petsc/compat.h"
 
 namespace mcpi::jplf {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "pc/compat.h"
+#include "petsc/compat.h"
 #include "setup/jplf_steps.h"
 
 // Brélaz's DSATUR from one seed. The first rows are colored one after the other; then come rounds that all rows take together: of the uncolored rows

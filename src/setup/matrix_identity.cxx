@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/threads.h"
-#include "pc/compat.h"
+#include "petsc/compat.h"
 
 namespace mcpi {
 namespace {

@@ -1,6 +1,6 @@
 #include "setup/block_graph.h"
 
-#include "pc/compat.h"
+#include "petsc/compat.h"
 
 namespace mcpi {
 namespace {

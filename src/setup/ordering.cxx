@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "pc/compat.h"
+#include "petsc/compat.h"
 #include "setup/pattern_matrix.h"
 
 namespace mcpi {

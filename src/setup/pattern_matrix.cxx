@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "pc/compat.h"
+#include "petsc/compat.h"
 
 namespace mcpi {
 

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "pc/compat.h"
+#include "petsc/compat.h"
 
 namespace mcpi {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "halo/epochs.h"
+#include "sweep/epochs.h"
 
 namespace mcpi {
 

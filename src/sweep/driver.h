@@ -1,7 +1,7 @@
 // The algorithm: passes over the colors, the halo of each color behind its interior rows.
 #pragma once
 
-#include "halo/halo.h"
+#include "sweep/halo.h"
 #include "sweep/schedule.h"
 
 namespace mcpi {

@@ -1,7 +1,7 @@
 // What a run of sweeps does, color by color: the same on every rank.
 #pragma once
 
-#include "backend/backend.h"
+#include "sweep/backend.h"
 
 namespace mcpi {
 

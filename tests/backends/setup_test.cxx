@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "backend/host/simd_kernels.h"
 #include "core/codec.h"
 #include "engines.h"
 #include "laid_out_rows.h"

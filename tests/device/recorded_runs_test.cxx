@@ -1,11 +1,11 @@
 // Applications that are recorded as CUDA graphs.
-#include "backend/cuda/recorded_runs.h"
+#include "cuda/recorded_runs.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
-#include "backend/cuda/memory.h"
+#include "cuda/memory.h"
 
 namespace mcpi::test {
 namespace {

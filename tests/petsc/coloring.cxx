@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "pc/compat.h"
+#include "petsc/compat.h"
 #include "petscmcpi.h"
 
 #include "coloring_problem.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "pc/compat.h"
+#include "petsc/compat.h"
 #include "petscmcpi.h"
 
 namespace test {

@@ -1,4 +1,5 @@
 // x rounded for the products: the numbers, and backends that read them.
+#include "backend/host/simd_kernels.h"
 #include "core/gather.h"
 
 #include <gtest/gtest.h>

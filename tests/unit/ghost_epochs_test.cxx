@@ -10,8 +10,8 @@
 #include <set>
 #include <string>
 
-#include "halo/epochs.h"
 #include "random_runs.h"
+#include "sweep/epochs.h"
 
 namespace mcpi::test {
 namespace {

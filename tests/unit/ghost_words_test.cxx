@@ -10,9 +10,9 @@
 #include <set>
 #include <string>
 
-#include "halo/word_steps.h"
 #include "random_runs.h"
 #include "sweep/driver.h"
+#include "sweep/word_steps.h"
 
 namespace mcpi::test {
 namespace {

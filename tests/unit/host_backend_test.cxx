@@ -1,5 +1,6 @@
 // The host backend with every combination of options against the reference on the same stored numbers, and what storage does to a solution.
-#include "backend/backend.h"
+#include "backend/host/simd_kernels.h"
+#include "sweep/backend.h"
 
 #include <gtest/gtest.h>
 

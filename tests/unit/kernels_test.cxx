@@ -12,6 +12,7 @@
 #include "backend/host/simd_targets.h"
 #include "hwy/highway.h"
 
+#include "backend/host/simd_kernels.h"
 #include "core/codec.h"
 #include "core/kernels.h"
 

@@ -1,5 +1,7 @@
 #include "system.h"
 
+#include "backend/host/simd_kernels.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>

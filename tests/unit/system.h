@@ -10,10 +10,10 @@
 #include <string>
 #include <tuple>
 
-#include "backend/backend.h"
-#include "halo/halo.h"
 #include "support.h"
+#include "sweep/backend.h"
 #include "sweep/driver.h"
+#include "sweep/halo.h"
 
 namespace mcpi::test {
 

@@ -1,6 +1,6 @@
 // How small blocks are laid out for the CUDA backend. Needs no device; built where the backend is.
 #if defined(MCPI_HAVE_CUDA)
-#include "backend/cuda/tiles.h"
+#include "backend/device/tiles.h"
 
 #include <gtest/gtest.h>
 

@@ -3,12 +3,12 @@
 #include <memory>
 #include <utility>
 
-#include "backend/backend.h"
 #include "backend/cuda/lanes.h"
 #include "backend/cuda/numeric_setup.h"
-#include "backend/cuda/recorded_runs.h"
 #include "backend/cuda/vectors.h"
-#include "halo/epochs.h"
+#include "cuda/recorded_runs.h"
+#include "sweep/backend.h"
+#include "sweep/epochs.h"
 
 namespace mcpi {
 namespace cuda {

@@ -4,7 +4,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "backend/cuda/shapes.h"
+#include "backend/device/shapes.h"
 
 namespace mcpi::cuda {
 

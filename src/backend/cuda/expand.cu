@@ -1,5 +1,5 @@
-#include "backend/cuda/launch.cuh"
 #include "backend/cuda/setup.h"
+#include "cuda/launch.cuh"
 
 namespace mcpi::cuda {
 namespace {

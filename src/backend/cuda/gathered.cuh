@@ -1,7 +1,7 @@
 // x as bfp16 gathers read it: the numbers of core/gather.h, kept as integers.
 #pragma once
 
-#include "backend/cuda/shapes.h"
+#include "backend/device/shapes.h"
 #include "core/gather.h"
 
 namespace mcpi::cuda {

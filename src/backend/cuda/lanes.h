@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "backend/cuda/memory.h"
+#include "cuda/memory.h"
 
 namespace mcpi::cuda {
 

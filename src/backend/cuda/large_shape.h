@@ -2,7 +2,7 @@
 // `vector` numbers of it, and `slots` columns are multiplied at a time.
 #pragma once
 
-#include "backend/cuda/shapes.h"
+#include "backend/device/shapes.h"
 
 namespace mcpi::cuda {
 

@@ -1,11 +1,11 @@
 // The stored blocks of one plan on the device, and the kernel that relaxes with them.
 #pragma once
 
-#include "backend/backend.h"
 #include "backend/cuda/cache_window.h"
-#include "backend/cuda/memory.h"
 #include "backend/cuda/relax.h"
 #include "backend/cuda/stored_numbers.h"
+#include "cuda/memory.h"
+#include "sweep/backend.h"
 
 namespace mcpi::cuda {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backend/cuda/relax_update.cuh"
-#include "backend/cuda/shapes.h"
+#include "backend/device/shapes.h"
 
 namespace mcpi::cuda {
 

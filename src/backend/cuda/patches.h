@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "backend/cuda/memory.h"
-#include "backend/cuda/shapes.h"
+#include "backend/device/shapes.h"
 #include "core/plan.h"
+#include "cuda/memory.h"
 
 namespace mcpi::cuda {
 

@@ -4,9 +4,9 @@
 #include <cuda_runtime.h>
 
 #include "backend/cuda/large_shape.h"
-#include "backend/cuda/tiles.h"
-#include "backend/relax_terms.h"
-#include "halo/cuda/ghost_words.h"
+#include "backend/device/relax_terms.h"
+#include "backend/device/tiles.h"
+#include "cuda/ghost_words.h"
 
 namespace mcpi::cuda {
 

@@ -5,7 +5,7 @@
 
 #include "backend/cuda/item.cuh"
 #include "backend/cuda/parts.cuh"
-#include "halo/cuda/ghost_words.cuh"
+#include "cuda/ghost_words.cuh"
 
 namespace mcpi::cuda {
 

@@ -3,7 +3,7 @@
 
 #include <cfloat>
 
-#include "backend/cuda/shapes.h"
+#include "backend/device/shapes.h"
 #include "core/dense.h"
 
 namespace mcpi::cuda {

@@ -1,9 +1,9 @@
 // The set-up kernels of one storage precision by block size. Included once per storage.
 #pragma once
 
-#include "backend/cuda/memory.h"
 #include "backend/cuda/setup_large.cuh"
 #include "backend/cuda/setup_small.cuh"
+#include "cuda/memory.h"
 
 namespace mcpi::cuda {
 

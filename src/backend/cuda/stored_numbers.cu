@@ -1,6 +1,6 @@
 #include "backend/cuda/stored_numbers.h"
 
-#include "backend/cuda/launch.cuh"
+#include "cuda/launch.cuh"
 
 namespace mcpi::cuda {
 namespace {

@@ -4,9 +4,9 @@
 #include <functional>
 #include <memory>
 
-#include "backend/cuda/memory.h"
 #include "backend/cuda/setup.h"
 #include "core/numeric.h"
+#include "cuda/memory.h"
 
 namespace mcpi::cuda {
 

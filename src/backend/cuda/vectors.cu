@@ -6,7 +6,7 @@
 #include "backend/cuda/bulk_copy.cuh"
 #include "backend/cuda/diagonal.cuh"
 #include "backend/cuda/gathered.cuh"
-#include "backend/cuda/launch.cuh"
+#include "cuda/launch.cuh"
 
 namespace mcpi::cuda {
 namespace {

@@ -1,5 +1,5 @@
 // Sweeps on one CPU core: tiles of rows of one color. A tile's block products stay in cache until its rows are updated.
-#include "backend/backend.h"
+#include "sweep/backend.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// What the translation units of the SIMD kernels offer each other; users take simd_kernels() of core/kernels.h.
+// What the translation units of the SIMD kernels offer each other; users take simd_kernels.h.
 #pragma once
 
 #include <array>

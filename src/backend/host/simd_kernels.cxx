@@ -1,3 +1,5 @@
+#include "backend/host/simd_kernels.h"
+
 #include "backend/host/simd.h"
 
 namespace mcpi {

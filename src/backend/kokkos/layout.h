@@ -1,6 +1,6 @@
 // How blocks lie in the memory of an execution space.
 //
-// items    devices: as for the CUDA backend (backend/cuda/shapes.h), whose tiles of whole rows these are
+// items    devices: as for the CUDA backend (backend/device/shapes.h), whose tiles of whole rows these are
 // lanes    CPUs: tiles of as many rows as a SIMD vector has numbers. Step k holds the k-th block of each of them, lower triangle first: columns, exponents if
 //          there are any, then number after number, each for all rows. Rows that end earlier are filled up with zeros.
 // records  blocks above 8: as core/codec.h writes them
@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "backend/cuda/tiles.h"
+#include "backend/device/tiles.h"
 #include "core/codec.h"
 #include "core/plan.h"
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "backend/backend.h"
 #include "backend/kokkos/kernels.h"
 #include "backend/kokkos/memory.h"
+#include "sweep/backend.h"
 
 namespace mcpi::kokkos {
 

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
+#include "backend/device/relax_terms.h"
 #include "backend/kokkos/numbers.h"
-#include "backend/relax_terms.h"
 
 namespace mcpi::kokkos {
 

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <functional>
 
-#include "backend/backend.h"
 #include "backend/kokkos/layout.h"
+#include "sweep/backend.h"
 #if defined(KOKKOS_ENABLE_CUDA)
-#include "backend/cuda/recorded_runs.h"
+#include "cuda/recorded_runs.h"
 #endif
 
 // Before loops whose indices must be constants, so that arrays of a device's thread are registers. A host's are memory anyway.

@@ -1,5 +1,5 @@
 // The oracle: the sweeps in double precision on the decoded stored blocks, in plain loops.
-#include "backend/backend.h"
+#include "sweep/backend.h"
 
 #include <algorithm>
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backend/cuda/memory.h"
-#include "pc/backend_choice.h"
-#include "pc/compat.h"
+#include "cuda/memory.h"
+#include "petsc/collective.h"
+#include "petsc/compat.h"
 
 namespace mcpi {
 namespace {

@@ -1,15 +1,15 @@
 #include "halo/cuda/nccl.h"
 
-#include "pc/compat.h"
+#include "petsc/compat.h"
 
 #if !defined(MCPI_WITHOUT_NCCL) && __has_include(<nccl.h>)
 #include <cuda_runtime.h>
 
-#include "backend/cuda/memory.h"
+#include "cuda/memory.h"
 #include "halo/cuda/devices.h"
 #include "halo/cuda/nccl_library.h"
 #include "halo/cuda/pack.h"
-#include "pc/backend_choice.h"
+#include "petsc/collective.h"
 
 namespace mcpi {
 namespace {

@@ -1,6 +1,6 @@
 #include "halo/cuda/pack.h"
 
-#include "backend/cuda/launch.cuh"
+#include "cuda/launch.cuh"
 
 namespace mcpi::cuda {
 namespace {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <tuple>
 
-#include "backend/cuda/memory.h"
+#include "cuda/ghost_words.h"
+#include "cuda/memory.h"
 #include "halo/cuda/devices.h"
-#include "halo/cuda/ghost_words.h"
-#include "halo/word_steps.h"
-#include "pc/backend_choice.h"
-#include "pc/compat.h"
+#include "petsc/collective.h"
+#include "petsc/compat.h"
+#include "sweep/word_steps.h"
 
 namespace mcpi {
 namespace {

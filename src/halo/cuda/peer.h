@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "halo/halo.h"
 #include "halo/lists.h"
+#include "sweep/halo.h"
 
 namespace mcpi {
 

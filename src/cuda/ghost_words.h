@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/plan.h"
-#include "halo/word_steps.h"
+#include "sweep/word_steps.h"
 
 namespace mcpi::cuda {
 
@@ -40,7 +40,7 @@ struct RowSending {
 };
 static_assert(sizeof(RowSending) == sizeof(uint4)); // read at once
 
-// What the kernels of an application share. Epochs count exchanges, or passes (halo/epochs.h); an application's are counted from *base.
+// What the kernels of an application share. Epochs count exchanges, or passes (sweep/epochs.h); an application's are counted from *base.
 struct WordsArgs {
   const Mailbox     *mailboxes;
   int                neighbors;
@@ -56,7 +56,7 @@ struct WordsArgs {
 };
 
 // For relaxations that exchange by themselves: their boundary tiles, which come first, read ghosts where they arrive, and send their rows.
-// Epochs of passes (halo/epochs.h), counted from *base.
+// Epochs of passes (sweep/epochs.h), counted from *base.
 struct WordsInside {
   WordsArgs         words{};
   const RowSending *sending        = nullptr; // of the color's boundary rows

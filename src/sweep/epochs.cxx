@@ -1,4 +1,4 @@
-#include "halo/epochs.h"
+#include "sweep/epochs.h"
 
 #include <algorithm>
 

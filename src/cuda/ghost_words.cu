@@ -1,5 +1,5 @@
-#include "backend/cuda/launch.cuh"
-#include "halo/cuda/ghost_words.cuh"
+#include "cuda/ghost_words.cuh"
+#include "cuda/launch.cuh"
 
 namespace mcpi::cuda {
 namespace {

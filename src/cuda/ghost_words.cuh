@@ -1,7 +1,7 @@
 // Ghost words, for kernels.
 #pragma once
 
-#include "halo/cuda/ghost_words.h"
+#include "cuda/ghost_words.h"
 
 namespace mcpi::cuda {
 

@@ -1,7 +1,7 @@
 // Launches of kernels, checked.
 #pragma once
 
-#include "backend/cuda/memory.h"
+#include "cuda/memory.h"
 
 namespace mcpi::cuda {
 

@@ -1,6 +1,6 @@
-#include "backend/relax_terms.h"
+#include "backend/device/relax_terms.h"
 
-#include "backend/backend.h"
+#include "sweep/backend.h"
 
 namespace mcpi {
 

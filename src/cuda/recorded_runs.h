@@ -6,8 +6,8 @@
 #include <functional>
 #include <list>
 
-#include "backend/backend.h"
-#include "backend/cuda/memory.h"
+#include "cuda/memory.h"
+#include "sweep/backend.h"
 
 namespace mcpi::cuda {
 

@@ -1,4 +1,4 @@
-// The exchanges of an application, counted: their numbers are the epochs of ghost words (halo/cuda/ghost_words.h), the same on all ranks.
+// The exchanges of an application, counted: their numbers are the epochs of ghost words (cuda/ghost_words.h), the same on all ranks.
 #pragma once
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "backend/cuda/shapes.h"
+#include "backend/device/shapes.h"
 #include "core/kernels.h"
 #include "core/plan.h"
 

@@ -1,4 +1,4 @@
-#include "backend/cuda/tiles.h"
+#include "backend/device/tiles.h"
 
 #include <algorithm>
 #include <stdexcept>

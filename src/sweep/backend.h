@@ -101,7 +101,7 @@ public:
   virtual void          start_exchanges() {}
   virtual void          finish_exchanges() {}
 
-  // Exchanges inside the relaxation of a color, boundary rows first: ghosts of an epoch (halo/epochs.h) are awaited where they are read, and rows sent
+  // Exchanges inside the relaxation of a color, boundary rows first: ghosts of an epoch (sweep/epochs.h) are awaited where they are read, and rows sent
   // where they are made. words: where to, or null.
   virtual bool use_words(const GhostWords * /*words*/) { return false; } // whether it can, on this rank
   virtual bool exchanges_inside(const Application &) const { return false; }
