@@ -7,6 +7,7 @@
 #include "backend/device/shapes.h"
 
 namespace mcpi::cuda {
+using namespace device;
 
 template <PCMCPIPrecision storage, class T> __device__ __forceinline__ T number(const std::uint32_t *words, int k)
 {

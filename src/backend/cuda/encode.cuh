@@ -7,6 +7,7 @@
 #include "backend/device/shapes.h"
 
 namespace mcpi::cuda {
+using namespace device;
 
 template <PCMCPIPrecision storage> constexpr int integer_limit()
 {

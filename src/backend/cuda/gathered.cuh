@@ -5,6 +5,7 @@
 #include "core/gather.h"
 
 namespace mcpi::cuda {
+using namespace device;
 
 __device__ __forceinline__ std::uint32_t magnitude(float value)
 {

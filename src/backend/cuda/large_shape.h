@@ -5,6 +5,7 @@
 #include "backend/device/shapes.h"
 
 namespace mcpi::cuda {
+using namespace device;
 
 // Numbers that a thread takes at a time from shared memory: they divide a column.
 constexpr int large_vector(PCMCPIPrecision storage, int bs)

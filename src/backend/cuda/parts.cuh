@@ -5,6 +5,7 @@
 #include "backend/device/shapes.h"
 
 namespace mcpi::cuda {
+using namespace device;
 
 struct Span {
   std::uint32_t first, size;

@@ -10,6 +10,7 @@
 #include "cuda/memory.h"
 
 namespace mcpi::cuda {
+using namespace device;
 
 constexpr unsigned kUnit = 16; // plan rows side by side, of which patches are made; their narrow diagonal blocks are whole pieces
 

@@ -9,6 +9,7 @@
 #include "cuda/ghost_words.h"
 
 namespace mcpi::cuda {
+using namespace device;
 
 struct alignas(16) LargeRow {
   std::uint32_t block = 0, lower = 0, upper = 0; // first block, and how many of each triangle

@@ -7,6 +7,7 @@
 #include "core/dense.h"
 
 namespace mcpi::cuda {
+using namespace device;
 
 constexpr double kEpsilon  = DBL_EPSILON;
 constexpr double kNoDigits = 0.1; // condition times epsilon of a block that counts as singular

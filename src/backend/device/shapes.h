@@ -11,7 +11,7 @@
 
 #include "core/codec.h"
 
-namespace mcpi::cuda {
+namespace mcpi::device {
 
 constexpr int kMaxSmallBlock = 8;
 constexpr int kPiece         = 16; // bytes
@@ -154,4 +154,4 @@ constexpr int record_pieces(PCMCPIPrecision storage, int bs)
   return static_cast<int>((bits + 8 * kPiece - 1) / (8 * kPiece));
 }
 
-} // namespace mcpi::cuda
+} // namespace mcpi::device

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-namespace mcpi::cuda {
+namespace mcpi::device {
 namespace {
 
 constexpr Offset kTilesEach = 3; // of a color, for a multiprocessor, at least
@@ -147,4 +147,4 @@ TileLayout make_tiles(const ColorPlan &plan, const ItemShape &shape, const TileL
   return layout;
 }
 
-} // namespace mcpi::cuda
+} // namespace mcpi::device

@@ -9,7 +9,7 @@
 #include "core/kernels.h"
 #include "core/plan.h"
 
-namespace mcpi::cuda {
+namespace mcpi::device {
 
 struct alignas(16) Tile {   // read at once
   std::uint32_t offset;     // of its items, in pieces
@@ -64,4 +64,4 @@ struct TileLimits {
 
 TileLayout make_tiles(const ColorPlan &plan, const ItemShape &shape, const TileLimits &limits);
 
-} // namespace mcpi::cuda
+} // namespace mcpi::device

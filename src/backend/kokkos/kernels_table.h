@@ -26,7 +26,7 @@ template <class Space, class Style, PCMCPIPrecision storage, class T> RelaxFn<Sp
       small_relax<Space, Style, storage, T, 3>(), small_relax<Space, Style, storage, T, 4>(), small_relax<Space, Style, storage, T, 5>(),
       small_relax<Space, Style, storage, T, 6>(), small_relax<Space, Style, storage, T, 7>(), small_relax<Space, Style, storage, T, 8>(),
   };
-  return table[bs <= cuda::kMaxSmallBlock ? bs : 0];
+  return table[bs <= device::kMaxSmallBlock ? bs : 0];
 }
 
 template <class Space, class Style, PCMCPIPrecision storage> Kernels<Space> kernels(bool double_vectors, int bs)

@@ -11,7 +11,7 @@ Shape make_shape(LayoutKind kind, const ColorPlan &plan, PCMCPIPrecision storage
   shape.kind    = kind;
   shape.storage = storage;
   shape.bs      = plan.bs;
-  shape.bits    = cuda::value_bits(storage);
+  shape.bits    = device::value_bits(storage);
   shape.record  = record_bytes(storage, plan.bs);
   return shape;
 }
@@ -71,23 +71,23 @@ Placement place_lanes(const ColorPlan &plan, PCMCPIPrecision storage, int lanes)
   return placement;
 }
 
-Placement place_items(const ColorPlan &plan, PCMCPIPrecision storage, const cuda::TileLimits &limits)
+Placement place_items(const ColorPlan &plan, PCMCPIPrecision storage, const device::TileLimits &limits)
 {
   Placement placement;
   placement.shape      = make_shape(LayoutKind::items, plan, storage);
-  placement.shape.item = cuda::item_shape(storage, plan.bs);
-  placement.items      = cuda::make_tiles(plan, placement.shape.item, limits);
+  placement.shape.item = device::item_shape(storage, plan.bs);
+  placement.items      = device::make_tiles(plan, placement.shape.item, limits);
   placement.bytes      = placement.items.bytes;
   placement.part_begin = placement.items.part_begin;
   placement.slots.resize(static_cast<std::size_t>(plan.blocks()));
   const std::size_t lowers = plan.lower.col.size();
-  for (const cuda::Tile &tile : placement.items.tiles) {
-    const Row     begin = static_cast<Row>(tile.row), end = begin + static_cast<Row>(cuda::rows_of(tile));
+  for (const device::Tile &tile : placement.items.tiles) {
+    const Row     begin = static_cast<Row>(tile.row), end = begin + static_cast<Row>(device::rows_of(tile));
     std::uint32_t item = 0;
     for (const Triangle *triangle : {&plan.lower, &plan.upper})
       for (Offset k = triangle->ptr[begin]; k < triangle->ptr[end]; ++k, item += static_cast<std::uint32_t>(placement.shape.item.items))
         placement.slots[static_cast<std::size_t>(k) + (triangle == &plan.lower ? 0 : lowers)] = {
-            static_cast<std::uint64_t>(tile.offset) * cuda::kPiece, cuda::stored_items(tile), item};
+            static_cast<std::uint64_t>(tile.offset) * device::kPiece, device::stored_items(tile), item};
   }
   return placement;
 }

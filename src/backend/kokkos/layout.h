@@ -19,13 +19,13 @@ namespace mcpi::kokkos {
 enum class LayoutKind { items, lanes, records };
 
 struct Shape {
-  LayoutKind      kind    = LayoutKind::records;
-  PCMCPIPrecision storage = PC_MCPI_PRECISION_FP64;
-  int             bs = 0, bits = 0, lanes = 0;
-  std::size_t     record = 0;
-  cuda::ItemShape item;
+  LayoutKind        kind    = LayoutKind::records;
+  PCMCPIPrecision   storage = PC_MCPI_PRECISION_FP64;
+  int               bs = 0, bits = 0, lanes = 0;
+  std::size_t       record = 0;
+  device::ItemShape item;
 
-  constexpr bool        exponents() const { return cuda::has_exponent(storage); }
+  constexpr bool        exponents() const { return device::has_exponent(storage); }
   constexpr std::size_t step_numbers() const // bytes before them in a step of lanes
   {
     return static_cast<std::size_t>(lanes) * (sizeof(Row) + (exponents() ? 1 : 0));
@@ -70,12 +70,12 @@ struct Placement {
   std::vector<Row>           columns; // lanes: of all steps
   std::vector<LaneTile>      lane_tiles;
   std::vector<LaneRow>       lane_rows;
-  cuda::TileLayout           items;
+  device::TileLayout         items;
   std::vector<std::uint32_t> part_begin; // 2*colors + 1: tiles of each color's boundary rows, then of its interior rows
 };
 
 Placement place_lanes(const ColorPlan &plan, PCMCPIPrecision storage, int lanes);
-Placement place_items(const ColorPlan &plan, PCMCPIPrecision storage, const cuda::TileLimits &limits);
+Placement place_items(const ColorPlan &plan, PCMCPIPrecision storage, const device::TileLimits &limits);
 Placement place_records(const ColorPlan &plan, PCMCPIPrecision storage);
 
 } // namespace mcpi::kokkos

@@ -169,7 +169,7 @@ KOKKOS_INLINE_FUNCTION std::byte *number_at(const Shape &shape, std::byte *block
   const int         columns = shape.item.columns;
   const std::size_t n       = static_cast<std::size_t>(j % columns * shape.bs + i) * bits;
   high                      = n % 8 != 0;
-  return base + cuda::item_byte(shape.item, slot.count, slot.place + static_cast<std::size_t>(j / columns), static_cast<int>(n / 8));
+  return base + device::item_byte(shape.item, slot.count, slot.place + static_cast<std::size_t>(j / columns), static_cast<int>(n / 8));
 }
 
 // part: of a block in several items
@@ -178,7 +178,7 @@ KOKKOS_INLINE_FUNCTION std::byte *exponent_at(const Shape &shape, std::byte *blo
   std::byte *base = blocks + slot.base;
   if (shape.kind == LayoutKind::records) return base;
   if (shape.kind == LayoutKind::lanes) return base + static_cast<std::size_t>(shape.lanes) * sizeof(Row) + slot.place;
-  return base + cuda::item_byte(shape.item, slot.count, slot.place + static_cast<std::size_t>(part), shape.item.numbers);
+  return base + device::item_byte(shape.item, slot.count, slot.place + static_cast<std::size_t>(part), shape.item.numbers);
 }
 KOKKOS_INLINE_FUNCTION int exponent_copies(const Shape &shape)
 {

@@ -23,8 +23,8 @@ void write_columns(const Space &space, const Shape &shape, const Row *columns, s
         }
         for (int part = 0; part < shape.item.items; ++part)
           *reinterpret_cast<Row *>(blocks + slots[k].base +
-                                   cuda::item_byte(shape.item, slots[k].count, slots[k].place + static_cast<std::size_t>(part),
-                                                   shape.item.head_at())) = columns[k];
+                                   device::item_byte(shape.item, slots[k].count, slots[k].place + static_cast<std::size_t>(part),
+                                                     shape.item.head_at())) = columns[k];
       });
 }
 
@@ -102,11 +102,11 @@ private:
   static Placement place(const Space &space, const ColorPlan &plan, const BackendConfig &config)
   {
     const PCMCPIPrecision storage = config.numeric.storage;
-    if (plan.bs > cuda::kMaxSmallBlock) return place_records(plan, storage);
+    if (plan.bs > device::kMaxSmallBlock) return place_records(plan, storage);
     if (Style::small == LayoutKind::lanes) return place_lanes(plan, storage, config.double_vectors ? kLanes<double> : kLanes<float>);
     const ItemLaunch launch = item_launch(storage, config.double_vectors, plan.bs);
     return place_items(plan, storage,
-                       {launch.by_row ? launch.threads : cuda::tile_rows(launch.threads, plan.bs), launch.threads, launch.capacity(),
+                       {launch.by_row ? launch.threads : device::tile_rows(launch.threads, plan.bs), launch.threads, launch.capacity(),
                         launch.capacity(), launch.resident, SpaceTraits<Space>::processors(space)});
   }
 
@@ -140,18 +140,18 @@ private:
     return static_cast<std::size_t>(2 * color + (interior ? 1 : 0));
   }
 
-  const ColorPlan            &plan_;
-  Placement                   placement_;
-  bool                        long_rows_ = false;
-  const Kernels<Space>        kernels_;
-  Array<Space, std::byte>     blocks_;
-  Array<Space, Slot>          slots_;
-  Array<Space, cuda::Tile>    tiles_;
-  Array<Space, cuda::RowEnds> ends_;
-  Array<Space, LaneTile>      lane_tiles_;
-  Array<Space, LaneRow>       lane_rows_;
-  Array<Space, Offset>        ptr_[2];
-  Array<Space, Row>           col_[2];
+  const ColorPlan              &plan_;
+  Placement                     placement_;
+  bool                          long_rows_ = false;
+  const Kernels<Space>          kernels_;
+  Array<Space, std::byte>       blocks_;
+  Array<Space, Slot>            slots_;
+  Array<Space, device::Tile>    tiles_;
+  Array<Space, device::RowEnds> ends_;
+  Array<Space, LaneTile>        lane_tiles_;
+  Array<Space, LaneRow>         lane_rows_;
+  Array<Space, Offset>          ptr_[2];
+  Array<Space, Row>             col_[2];
 };
 
 } // namespace mcpi::kokkos

@@ -10,26 +10,26 @@ namespace mcpi::kokkos {
 
 // Below 512 bytes: larger ones make Kokkos' launches wait for each other on CUDA.
 struct RelaxArgs {
-  void                *x;
-  const void          *read; // what products read: x, or its rounded copy
-  const void          *rhs;
-  void                *kept;
-  const double        *diagonal; // inverse blocks, column-major, in plan order
-  const std::byte     *blocks;
-  const LaneTile      *lane_tiles;
-  const LaneRow       *lane_rows;
-  const cuda::Tile    *tiles;
-  const cuda::RowEnds *ends;
-  const Offset        *ptr[2]; // records: lower and upper triangle
-  const Row           *col[2];
-  Offset               lowers; // blocks of the lower triangle
-  Scalar               alpha = 1.0, omega = 1.0;
-  Shape                shape;
-  Row                  begin, end;
-  std::uint32_t        first_tile, last_tile;
-  int                  nrhs;
-  bool                 long_rows; // items: some row has more than a team takes at a time
-  unsigned             flags;
+  void                  *x;
+  const void            *read; // what products read: x, or its rounded copy
+  const void            *rhs;
+  void                  *kept;
+  const double          *diagonal; // inverse blocks, column-major, in plan order
+  const std::byte       *blocks;
+  const LaneTile        *lane_tiles;
+  const LaneRow         *lane_rows;
+  const device::Tile    *tiles;
+  const device::RowEnds *ends;
+  const Offset          *ptr[2]; // records: lower and upper triangle
+  const Row             *col[2];
+  Offset                 lowers; // blocks of the lower triangle
+  Scalar                 alpha = 1.0, omega = 1.0;
+  Shape                  shape;
+  Row                    begin, end;
+  std::uint32_t          first_tile, last_tile;
+  int                    nrhs;
+  bool                   long_rows; // items: some row has more than a team takes at a time
+  unsigned               flags;
 };
 static_assert(sizeof(RelaxArgs) < 400);
 

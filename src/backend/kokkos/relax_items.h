@@ -21,9 +21,9 @@ KOKKOS_FORCEINLINE_FUNCTION Span span_in(int begin, int end, int from, int count
 }
 
 template <class Space, PCMCPIPrecision storage, int bs> struct Item {
-  static constexpr cuda::ItemShape shape = cuda::item_shape(storage, bs);
-  static constexpr int             words = shape.bytes / 4;
-  std::uint32_t                    word[words];
+  static constexpr device::ItemShape shape = device::item_shape(storage, bs);
+  static constexpr int               words = shape.bytes / 4;
+  std::uint32_t                      word[words];
 
   // Item k of a tile of count stored items. The column comes first: what it leads to is loaded while the numbers are still on their way.
   KOKKOS_FORCEINLINE_FUNCTION void load(const std::byte *tile, std::uint32_t count, std::uint32_t k)
@@ -31,7 +31,7 @@ template <class Space, PCMCPIPrecision storage, int bs> struct Item {
     using Traits            = SpaceTraits<Space>;
     constexpr int    pieces = shape.pieces();
     const Words4    *piece  = reinterpret_cast<const Words4 *>(tile) + k;
-    const std::byte *rest   = tile + static_cast<std::size_t>(pieces) * cuda::kPiece * count;
+    const std::byte *rest   = tile + static_cast<std::size_t>(pieces) * device::kPiece * count;
     if constexpr ((shape.bytes & 4) != 0) {
       const std::byte *last = rest + ((shape.bytes & 8) != 0 ? static_cast<std::size_t>(8) * count : 0);
       word[words - 1]       = Traits::load_once(reinterpret_cast<const std::uint32_t *>(last) + k);
@@ -64,7 +64,7 @@ template <class Space, PCMCPIPrecision storage, int bs> struct Item {
       MCPI_UNROLL
       for (int i = 0; i < bs; ++i) sum[i] += number<storage, T>(word, j * bs + i) * x[j];
     }
-    if constexpr (cuda::has_exponent(storage)) {
+    if constexpr (device::has_exponent(storage)) {
       const T scale = power_of_two<T>(exponent());
       MCPI_UNROLL
       for (int i = 0; i < bs; ++i) sum[i] *= scale;
@@ -200,14 +200,14 @@ template <class Space, PCMCPIPrecision storage, class T, int bs, bool simple> st
   KOKKOS_FUNCTION void operator()(const Member &team) const
   {
     SpaceTraits<Space>::let_next_begin();
-    const cuda::Tile head = args.tiles[args.first_tile + static_cast<std::uint32_t>(team.league_rank())];
-    Tile             tile;
-    tile.blocks           = args.blocks + static_cast<std::size_t>(head.offset) * cuda::kPiece;
+    const device::Tile head = args.tiles[args.first_tile + static_cast<std::uint32_t>(team.league_rank())];
+    Tile               tile;
+    tile.blocks           = args.blocks + static_cast<std::size_t>(head.offset) * device::kPiece;
     tile.row              = static_cast<Row>(head.row);
-    tile.rows             = static_cast<int>(cuda::rows_of(head));
-    tile.lower            = static_cast<int>(head.rows_lower & cuda::kLowerMask);
+    tile.rows             = static_cast<int>(device::rows_of(head));
+    tile.lower            = static_cast<int>(head.rows_lower & device::kLowerMask);
     tile.upper            = static_cast<int>(head.upper);
-    tile.stored           = static_cast<int>(cuda::stored_items(head));
+    tile.stored           = static_cast<int>(device::stored_items(head));
     tile.begin            = args.flags & kLower ? 0 : tile.lower;
     tile.end              = args.flags & kUpper ? tile.lower + tile.upper : tile.lower;
     T            *scratch = static_cast<T *>(team.team_scratch(0).get_shmem_aligned(scratch_bytes(args.flags) - 16, 16));
@@ -260,14 +260,14 @@ private:
 
   // Where a row's items of both triangles begin and end in its tile
   struct Ends {
-    cuda::RowEnds from{0, 0}, to{0, 0};
+    device::RowEnds from{0, 0}, to{0, 0};
   };
   KOKKOS_FORCEINLINE_FUNCTION Ends load_ends(const Tile &tile, int my_row) const
   {
     Ends ends;
     if (tile.rows > 1) { // else there may be more items than they can count
-      const cuda::RowEnds *of_row = args.ends + tile.row + my_row;
-      ends.to                     = of_row[0];
+      const device::RowEnds *of_row = args.ends + tile.row + my_row;
+      ends.to                       = of_row[0];
       if (my_row > 0) ends.from = of_row[-1];
     }
     return ends;

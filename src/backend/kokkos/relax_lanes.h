@@ -60,7 +60,7 @@ private:
         const Lanes<T> xj = gathered<T>([&](int l) {
           T v = at[l][j];
           if constexpr (masked) v = k >= first[l] && k < last[l] ? v : T(0);
-          if constexpr (cuda::has_exponent(storage)) v *= power_of_two<T>(power[l]);
+          if constexpr (device::has_exponent(storage)) v *= power_of_two<T>(power[l]);
           return v;
         });
 #pragma GCC unroll 8

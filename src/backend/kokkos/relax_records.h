@@ -73,7 +73,7 @@ private:
                      (static_cast<std::size_t>(args.col[triangle][k]) * static_cast<std::size_t>(args.nrhs) + static_cast<std::size_t>(r)) *
                          static_cast<std::size_t>(bs);
         T factor = 1;
-        if constexpr (cuda::has_exponent(storage)) factor = power_of_two<T>(static_cast<std::int8_t>(*record++));
+        if constexpr (device::has_exponent(storage)) factor = power_of_two<T>(static_cast<std::int8_t>(*record++));
         for (int j = group; j < bs; j += step) {
           const T           xj = factor * x[j];
           const std::size_t at = args.shape.in_record(first, j);

@@ -61,7 +61,7 @@ private:
     const int bs      = args.shape.bs;
     double    inverse = 1.0;
     bool      good    = true;
-    if constexpr (cuda::has_exponent(storage)) {
+    if constexpr (device::has_exponent(storage)) {
       constexpr int limit = storage == PC_MCPI_PRECISION_INT8 ? kInt8Limit : kInt4Limit;
       const int     e     = shared_exponent(max_abs, limit);
       good                = max_abs <= limit * power_of_two<double>(e);
@@ -93,7 +93,7 @@ template <class Space, PCMCPIPrecision storage> void read_records(const Space &s
         const Slot   slot =
             from.kind == LayoutKind::records ? Slot{static_cast<std::uint64_t>(stored) * from.record, 0, 0} : args.slots[stored];
         const Slot to{k * args.to.record, 0, 0};
-        if constexpr (cuda::has_exponent(storage))
+        if constexpr (device::has_exponent(storage))
           *exponent_at(args.to, args.records, to, 0) = *exponent_at(from, const_cast<std::byte *>(args.blocks), slot, 0);
         for (int j = 0; j < from.bs; ++j)
           for (int i = 0; i < from.bs; ++i)
@@ -114,7 +114,7 @@ template <class Space, PCMCPIPrecision storage> void write_transposed(const Spac
                                       ? Slot{static_cast<std::uint64_t>(remote >= 0 ? remote : source) * from.record, 0, 0}
                                       : args.slots[source];
         const Slot       to     = args.to.kind == LayoutKind::records ? Slot{k * args.to.record, 0, 0} : args.to_slots[k];
-        if constexpr (cuda::has_exponent(storage))
+        if constexpr (device::has_exponent(storage))
           for (int part = 0; part < exponent_copies(args.to); ++part)
             *exponent_at(args.to, args.records, to, part) = *exponent_at(from, const_cast<std::byte *>(blocks), slot, 0);
         for (int j = 0; j < from.bs; ++j)

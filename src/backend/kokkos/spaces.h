@@ -39,7 +39,7 @@ struct ItemLaunch {
 // Measured on an H200; kernels of the CUDA backend hold the same bytes, but need fewer registers
 constexpr ItemLaunch item_launch(PCMCPIPrecision storage, bool double_vectors, int bs)
 {
-  const int  bytes    = cuda::item_shape(storage, bs).bytes;
+  const int  bytes    = device::item_shape(storage, bs).bytes;
   const bool by_row   = !double_vectors && (storage != PC_MCPI_PRECISION_FP32 || bs <= 3);
   const int  few      = bytes > 60 ? 1 : bytes > 32 ? 2 : 3;
   const int  each     = by_row ? (bytes <= 16 ? 4 : few) : bytes <= 12 ? 3 : bytes > 72 ? 1 : 2;
