@@ -76,15 +76,15 @@ PetscErrorCode TimeApplication(PC pc, Vec b, Vec x, PetscInt its, PetscInt repea
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode TimeSweep(PC pc, Vec b, Vec x, PetscInt its, PetscInt repeat, double *sweep, double *application)
+PetscErrorCode TimeSweep(PC pc, Vec b, Vec x, PetscInt its, PetscInt repeat, double *sweep, double *apply)
 {
   constexpr PetscInt kMany = 4;
   double             many;
 
   PetscFunctionBegin;
-  PetscCall(TimeApplication(pc, b, x, its, repeat, application));
+  PetscCall(TimeApplication(pc, b, x, its, repeat, apply));
   PetscCall(TimeApplication(pc, b, x, kMany * its, repeat, &many));
-  *sweep = (many - *application) / static_cast<double>((kMany - 1) * its);
+  *sweep = (many - *apply) / static_cast<double>((kMany - 1) * its);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -32,7 +32,7 @@ PetscErrorCode CreateDevicePC(const VertexGraph &graph, Mat mat, PetscBool coord
 PetscErrorCode TimeApplication(PC pc, Vec b, Vec x, PetscInt its, PetscInt repeat, double *milliseconds);
 
 // Milliseconds of a sweep, by the difference to an application with more of them, and of an application. Collective.
-PetscErrorCode TimeSweep(PC pc, Vec b, Vec x, PetscInt its, PetscInt repeat, double *sweep, double *application);
+PetscErrorCode TimeSweep(PC pc, Vec b, Vec x, PetscInt its, PetscInt repeat, double *sweep, double *apply);
 // CUDA Vecs of a square matrix's layout, b random. Collective.
 PetscErrorCode CreateDeviceVecs(Mat mat, Vec *b, Vec *x);
 

@@ -99,7 +99,7 @@ PetscErrorCode measure(const Options &options, const System &system, KSP ksp, co
   PetscInt            iterations, products, applications;
   KSPConvergedReason  reason;
   PetscReal           residual;
-  double              setup = 0, solve = 0, product = 0, application = 0;
+  double              setup = 0, solve = 0, product = 0, apply = 0;
   std::vector<double> setups;
 
   PetscFunctionBegin;
@@ -127,10 +127,10 @@ PetscErrorCode measure(const Options &options, const System &system, KSP ksp, co
       1, options.repeat, [&] { return KSPSolve(ksp, system.b, x); }, &solve));
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(bench::TimeMedian(1, 1, bench::Many(kMany, [&] { return MatMult(system.J, system.b, y); }), &product));
-  PetscCall(bench::TimeMedian(1, 1, bench::Many(kMany, [&] { return PCApply(pc, system.b, y); }), &application));
+  PetscCall(bench::TimeMedian(1, 1, bench::Many(kMany, [&] { return PCApply(pc, system.b, y); }), &apply));
   setup = bench::Median(setups);
   product *= static_cast<double>(products) / kMany;
-  application *= static_cast<double>(applications) / kMany;
+  apply *= static_cast<double>(applications) / kMany;
   Json record = system.about;
   record.update({{"rtol", options.rtol},
                  {"options", chosen},
@@ -141,12 +141,12 @@ PetscErrorCode measure(const Options &options, const System &system, KSP ksp, co
                  {"ms_setup", setup},
                  {"ms_solve", solve},
                  {"ms_matmult", product},
-                 {"ms_pc", application},
-                 {"ms_rest", solve - product - application}});
+                 {"ms_pc", apply},
+                 {"ms_rest", solve - product - apply}});
   results->push_back(record);
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%4d%s %8.1e  set-up %8.2f  solve %9.2f ms: MatMult %8.2f  PC %8.2f  rest %8.2f  %s\n",
-                        (int)iterations, reason > 0 ? " " : "*", residual, setup, solve, product, application,
-                        solve - product - application, chosen.c_str()));
+                        (int)iterations, reason > 0 ? " " : "*", residual, setup, solve, product, apply,
+                        solve - product - apply, chosen.c_str()));
   PetscCall(VecDestroy(&y));
   PetscCall(VecDestroy(&x));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -29,7 +29,7 @@ struct Options : bench::CommonOptions {
 
 PetscErrorCode time_solver(const Options &options, KSP ksp, Vec b, Vec x, const bench::Precision &precision, PetscInt its, Json *results)
 {
-  double      solve, product, application;
+  double      solve, product, apply;
   PetscMPIInt ranks;
   PetscInt    rows, bs;
   Mat         mat;
@@ -47,8 +47,8 @@ PetscErrorCode time_solver(const Options &options, KSP ksp, Vec b, Vec x, const 
   PetscCall(bench::TimeMedian(
       kUncounted, options.repeat, [&] { return KSPSolve(ksp, b, x); }, &solve));
   PetscCall(bench::TimeMedian(kUncounted, options.repeat, bench::Many(kIterations, [&] { return MatMult(mat, b, x); }), &product));
-  PetscCall(bench::TimeMedian(kUncounted, options.repeat, bench::Many(kIterations, [&] { return PCApply(pc, b, x); }), &application));
-  for (double *time : {&solve, &product, &application}) *time /= static_cast<double>(kIterations);
+  PetscCall(bench::TimeMedian(kUncounted, options.repeat, bench::Many(kIterations, [&] { return PCApply(pc, b, x); }), &apply));
+  for (double *time : {&solve, &product, &apply}) *time /= static_cast<double>(kIterations);
   results->push_back({{"ranks", ranks},
                       {"mesh", options.mesh},
                       {"rows", rows / bs},
@@ -58,12 +58,12 @@ PetscErrorCode time_solver(const Options &options, KSP ksp, Vec b, Vec x, const 
                       {"its", its},
                       {"ms_iteration", solve},
                       {"ms_matmult", product},
-                      {"ms_pcapply", application},
-                      {"ms_rest", solve - product - application}});
+                      {"ms_pcapply", apply},
+                      {"ms_rest", solve - product - apply}});
   PetscCall(PetscPrintf(PETSC_COMM_WORLD,
                         "%d ranks %8d rows %s %s its %2d  an iteration %7.3f ms: MatMult %6.3f  PCApply %6.3f  the rest %6.3f\n",
-                        (int)ranks, (int)(rows / bs), options.mesh.c_str(), precision.name, (int)its, solve, product, application,
-                        solve - product - application));
+                        (int)ranks, (int)(rows / bs), options.mesh.c_str(), precision.name, (int)its, solve, product, apply,
+                        solve - product - apply));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -74,7 +74,7 @@ PetscErrorCode difference_to_host(PC device, Mat mat, Vec b, Vec x, const char *
 
 // Milliseconds of a sweep and of an application, from blocks that lie elsewhere at each attempt: times depend on that.
 PetscErrorCode time_precision(const Options &options, PC pc, Vec b, Vec x, const bench::Precision &precision, const std::string &gather,
-                              PetscInt attempt, double *sweep, double *application)
+                              PetscInt attempt, double *sweep, double *apply)
 {
   constexpr std::size_t kShift = 37 << 20;
   const PCMCPIPrecision other  = precision.type == PC_MCPI_PRECISION_BF16 ? PC_MCPI_PRECISION_FP16 : PC_MCPI_PRECISION_BF16;
@@ -87,7 +87,7 @@ PetscErrorCode time_precision(const Options &options, PC pc, Vec b, Vec x, const
   PetscCall(PCMCPISetGatherPrecision(pc, bench::GatherPrecision(gather)));
   if (attempt > 0) PetscCallCUDA(cudaMalloc(&taken, static_cast<std::size_t>(attempt) * kShift));
   PetscCall(PCSetUp(pc));
-  PetscCall(bench::TimeSweep(pc, b, x, options.sweeps, options.repeat, sweep, application));
+  PetscCall(bench::TimeSweep(pc, b, x, options.sweeps, options.repeat, sweep, apply));
   PetscCallCUDA(cudaFree(taken));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -101,10 +101,10 @@ PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &g
 
   PetscFunctionBegin;
   for (PetscInt attempt = 0; attempt < options.allocations; ++attempt) {
-    double one = 0.0, application = 0.0;
-    PetscCall(time_precision(options, pc, b, x, precision, gather, attempt, &one, &application));
+    double one = 0.0, apply = 0.0;
+    PetscCall(time_precision(options, pc, b, x, precision, gather, attempt, &one, &apply));
     sweeps.push_back(one);
-    applications.push_back(application);
+    applications.push_back(apply);
   }
   PetscCall(PCMCPIGetColoring(pc, &coloring));
   PetscCall(ISColoringGetColors(coloring, nullptr, &colors, nullptr));

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/kernels.h"
-#include "core/scale_keeper.h"
+#include "core/scale_updater.h"
 
 namespace mcpi {
 
@@ -36,7 +36,7 @@ public:
   std::size_t          memory_bytes() const;
 
 private:
-  using Pass = ScaleKeeper::Pass;
+  using Pass = ScaleUpdater::Pass;
   void             convert(BlockRows &source, Pass pass, NumericStatus &status);
   Defect           convert_row(Row plan_row, BlockRows &source, Pass pass);
   Defect           convert_triangle(const Triangle &triangle, Row plan_row, const double *const *offdiag, Pass pass, std::byte *records);
@@ -47,7 +47,7 @@ private:
   NumericConfig               config_;
   const CpuKernels           &kernels_;
   std::size_t                 block_size_squared_, record_size_;
-  ScaleKeeper                 keeper_;
+  ScaleUpdater                 keeper_;
   double                      largest_inverse_ = 0.0; // magnitude in dmap_
   std::vector<double>         dmap_, left_, scaled_, inverse_, work_;
   std::vector<std::int64_t>   pivot_;

@@ -30,10 +30,10 @@ void launch(void (*kernel)(P...), std::size_t grid, unsigned threads, cudaStream
   launch_kernel<false>(kernel, grid, threads, stream, std::forward<A>(arguments)...);
 }
 
-// Thread blocks of so many threads that give each item one
-inline std::size_t grid_of(std::size_t items, unsigned threads)
+// Thread blocks of so many threads that give each slice one
+inline std::size_t grid_of(std::size_t slices, unsigned threads)
 {
-  return (items + threads - 1) / threads;
+  return (slices + threads - 1) / threads;
 }
 
 } // namespace mcpi::cuda

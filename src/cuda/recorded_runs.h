@@ -13,7 +13,7 @@ namespace mcpi::cuda {
 
 // What a stream that is recorded launches next may begin before the kernel before it has ended, if there is just that: it waits by itself. For kernels that somebody
 // else launches, without the attribute that says so. Before CUDA 13: does nothing.
-inline void relax_last_edge(cudaStream_t stream)
+inline void make_edge_programmatic(cudaStream_t stream)
 {
 #if CUDART_VERSION >= 13000
   cudaStreamCaptureStatus  status = cudaStreamCaptureStatusNone;
@@ -49,7 +49,7 @@ public:
     if (found == runs_.end()) {
       GraphExec graph = capture(recorded, on_recorded);
       if (!graph) return record(); // and try to record it again the next time
-      if (runs_.size() == kMost) runs_.pop_back();
+      if (runs_.size() == kMax) runs_.pop_back();
       runs_.push_front({key, std::move(graph)});
     } else {
       runs_.splice(runs_.begin(), runs_, found);
@@ -63,7 +63,7 @@ private:
     RunKey    key;
     GraphExec graph;
   };
-  static constexpr std::size_t kMost = 8;
+  static constexpr std::size_t kMax = 8;
 
   // Nothing where somebody else has ended the capture: a cudaDeviceSynchronize() in any thread does, whatever the mode. The relaxed one lets what
   // our launches bring about, such as loading their kernels, do what it needs.

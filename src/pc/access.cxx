@@ -6,13 +6,13 @@
 namespace mcpi {
 namespace {
 
-enum class Effect { next_application, values, plan };
+enum class Effect { next_apply, values, plan };
 
-void forget(PC pc, Effect effect)
+void invalidate(PC pc, Effect effect)
 {
-  if (effect == Effect::next_application) return;
-  if (effect == Effect::plan) Data(pc).solver.forget_plan();
-  Data(pc).solver.forget_values();
+  if (effect == Effect::next_apply) return;
+  if (effect == Effect::plan) Data(pc).smoother.invalidate_plan();
+  Data(pc).smoother.invalidate_values();
   pc->setupcalled = {}; // an integer or a PetscBool
 }
 
@@ -23,7 +23,7 @@ template <auto Field, Effect effect, class Value> PetscErrorCode Set(PC pc, Valu
   PetscFunctionBegin;
   if (field != static_cast<std::decay_t<decltype(field)>>(value)) {
     field = static_cast<std::decay_t<decltype(field)>>(value);
-    forget(pc, effect);
+    invalidate(pc, effect);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -40,7 +40,7 @@ PetscErrorCode SetMatColoringType(PC pc, MatColoringType type)
   PetscFunctionBegin;
   if (Data(pc).settings.coloring != type) {
     Data(pc).settings.coloring = type;
-    forget(pc, Effect::plan);
+    invalidate(pc, Effect::plan);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -55,16 +55,16 @@ PetscErrorCode GetMatColoringType(PC pc, MatColoringType *type)
 PetscErrorCode GetColoring(PC pc, ISColoring *coloring)
 {
   PetscFunctionBegin;
-  PetscCheck(Data(pc).solver.ready(), PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
+  PetscCheck(Data(pc).smoother.ready(), PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
              "There is no coloring before the set-up. Call PCSetUp() first");
-  *coloring = Data(pc).solver.iscoloring();
+  *coloring = Data(pc).smoother.iscoloring();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode GetFailedBlock(PC pc, PetscInt *row)
 {
   PetscFunctionBegin;
-  *row = Data(pc).solver.failure().row;
+  *row = Data(pc).smoother.failure().row;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -83,7 +83,7 @@ PetscErrorCode SetCoordinates(PC pc, PetscInt dim, PetscInt count, PetscReal *po
     return PETSC_SUCCESS;
   }));
   if (Data(pc).settings.ordering == PC_MCPI_ORDERING_AUTO || Data(pc).settings.ordering == PC_MCPI_ORDERING_COORDINATES)
-    forget(pc, Effect::plan);
+    invalidate(pc, Effect::plan);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -112,19 +112,19 @@ template <auto Field, class Value> Access getter(const char *name)
   setter<&Settings::field, Effect::effect, Value>("PCMCPISet" #Name "_C"), getter<&Settings::field, Value>("PCMCPIGet" #Name "_C")
 
 const Access table[] = {
-    ACCESS(Its, its, PetscInt, next_application),
-    ACCESS(Sweep, sweep, PCMCPISweepType, next_application),
-    ACCESS(Omega, omega, PetscReal, next_application),
-    ACCESS(Restart, restart, PetscInt, next_application),
-    ACCESS(HaloFrequency, frequency, PCMCPIHaloFrequency, next_application),
-    ACCESS(Overlap, overlap, PetscBool, next_application),
+    ACCESS(Its, its, PetscInt, next_apply),
+    ACCESS(Sweep, sweep, PCMCPISweepType, next_apply),
+    ACCESS(Omega, omega, PetscReal, next_apply),
+    ACCESS(Restart, restart, PetscInt, next_apply),
+    ACCESS(HaloFrequency, frequency, PCMCPIHaloFrequency, next_apply),
+    ACCESS(Overlap, overlap, PetscBool, next_apply),
     ACCESS(OffdiagPrecision, offdiag, PCMCPIPrecision, values),
     ACCESS(VectorPrecision, vector, PCMCPIVectorPrecision, values),
     ACCESS(GatherPrecision, gather, PCMCPIGatherPrecision, values),
     ACCESS(Form, form, PCMCPIForm, values),
     ACCESS(Scaling, scaling, PCMCPIScaling, values),
     ACCESS(ScalingKeep, keep_scaling, PetscBool, values),
-    ACCESS(SetUpThreads, setup_threads, PetscInt, next_application),
+    ACCESS(SetUpThreads, setup_threads, PetscInt, next_apply),
     ACCESS(Backend, backend, PCMCPIBackendType, values),
     ACCESS(Halo, halo, PCMCPIHaloType, plan),
     ACCESS(HaloTimeout, halo_timeout, PetscReal, plan),
@@ -147,7 +147,7 @@ PetscErrorCode ComposeAccess(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode ForgetAccess(PC pc)
+PetscErrorCode DecomposeAccess(PC pc)
 {
   PetscFunctionBegin;
   for (const Access &access : table) PetscCall(PetscObjectComposeFunction((PetscObject)pc, access.name, nullptr));

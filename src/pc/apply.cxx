@@ -15,20 +15,20 @@ constexpr PetscInt kMaxRightHandSides = 8; // at once: what the caches hold besi
 PetscErrorCode require_ready(PC pc)
 {
   PetscFunctionBegin;
-  PetscCheck(Data(pc).solver.usable(), PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
+  PetscCheck(Data(pc).smoother.usable(), PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
              "PCMCPI: the last set-up did not finish, or Kokkos has ended since. Call PCSetUp() again, and Kokkos::finalize() later");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 bool failed(PC pc)
 {
-  return Data(pc).solver.failure().defect != Defect::none;
+  return Data(pc).smoother.failure().defect != Defect::none;
 }
 
 // PCApply() itself looks, before it calls; its relatives do not.
 PetscErrorCode check_size(PC pc, Vec v)
 {
-  const ColorPlan &plan = Data(pc).solver.plan();
+  const ColorPlan &plan = Data(pc).smoother.plan();
   PetscInt         n;
 
   PetscFunctionBegin;
@@ -140,8 +140,8 @@ PetscErrorCode apply_vec(PC pc, Vec b, Vec x, Request request)
     PetscCall(CompatVecFlag(x));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (!mcpi.solver.double_vectors()) PetscCall(size_of(b, &request.size));
-  PetscCall(arrays.get(b, x, request.nonzero_guess, mcpi.solver.on_device()));
+  if (!mcpi.smoother.double_vectors()) PetscCall(size_of(b, &request.size));
+  PetscCall(arrays.get(b, x, request.nonzero_guess, mcpi.smoother.on_device()));
   if (arrays.on_device() && (request.nonzero_guess || request.restart > 0)) { // residuals are formed in one kind of memory
     ArrayKind kind;
     PetscCall(DeviceArrayKind(pc->pmat, &kind));
@@ -150,7 +150,7 @@ PetscErrorCode apply_vec(PC pc, Vec b, Vec x, Request request)
       PetscCall(arrays.get(b, x, request.nonzero_guess, false));
     }
   }
-  PetscCall(Guarded([&]() -> PetscErrorCode { return mcpi.solver.apply(pc->pmat, mcpi.settings, request, arrays.b(), arrays.x()); }));
+  PetscCall(Guarded([&]() -> PetscErrorCode { return mcpi.smoother.apply(pc->pmat, mcpi.settings, request, arrays.b(), arrays.x()); }));
   PetscCall(arrays.restore(b, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -187,20 +187,20 @@ PetscErrorCode apply_batch(PC pc, Request request, const ConstColumns &b, const 
   std::vector<double> sizes;
 
   PetscFunctionBegin;
-  if (mcpi.solver.double_vectors()) {
-    PetscCall(mcpi.solver.apply(pc->pmat, mcpi.settings, request, b, x));
+  if (mcpi.smoother.double_vectors()) {
+    PetscCall(mcpi.smoother.apply(pc->pmat, mcpi.settings, request, b, x));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(sizes_of(PetscObjectComm((PetscObject)pc), b, rows, request.nrhs, &sizes));
   if (of_like_size(sizes, &request.size)) {
-    PetscCall(mcpi.solver.apply(pc->pmat, mcpi.settings, request, b, x));
+    PetscCall(mcpi.smoother.apply(pc->pmat, mcpi.settings, request, b, x));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   request.nrhs = 1;
   for (std::size_t c = 0; c < sizes.size(); ++c) {
     const auto column = static_cast<std::ptrdiff_t>(c);
     request.size      = sizes[c];
-    PetscCall(mcpi.solver.apply(pc->pmat, mcpi.settings, request, {b.data + column * b.ld, b.ld}, {x.data + column * x.ld, x.ld}));
+    PetscCall(mcpi.smoother.apply(pc->pmat, mcpi.settings, request, {b.data + column * b.ld, b.ld}, {x.data + column * x.ld, x.ld}));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -294,7 +294,7 @@ Request richardson_of(PC pc, PetscInt max_it, PetscBool guess_zero, PetscInt *ou
 {
   const PC_MCPI  &mcpi     = Data(pc);
   const Settings &settings = mcpi.settings;
-  *outits                  = std::min<PetscInt>(std::max<PetscInt>(max_it, 0), kMostSweeps / settings.its);
+  *outits                  = std::min<PetscInt>(std::max<PetscInt>(max_it, 0), kMaxSweeps / settings.its);
   Request request{false, 1, *outits * settings.its, settings.restart, !guess_zero};
   if (settings.restart < 0) request.restart = mcpi.caller.tests_residuals ? sweeps_of_storage(settings.offdiag) : 0;
   return request;
@@ -365,7 +365,7 @@ PetscErrorCode PCPreSolve_MCPI(PC pc, KSP ksp, Vec, Vec)
   PetscCall(check_rounding(pc));
   if (mcpi.lacks_symmetry())
     PetscCall(PetscInfo(pc, "-ksp_type %s needs a symmetric preconditioner: use -pc_mcpi_sweep symmetric\n", mcpi.caller.type.c_str()));
-  if (mcpi.solver.ready() && mcpi.solver.double_vectors() != mcpi.double_vectors()) {
+  if (mcpi.smoother.ready() && mcpi.smoother.double_vectors() != mcpi.double_vectors()) {
     PetscCall(PetscInfo(pc, "Values are set up again for vectors in %s precision\n", mcpi.double_vectors() ? "double" : "single"));
     pc->setupcalled = {}; // an integer or a PetscBool
     PetscCall(PCSetUp(pc));

@@ -102,7 +102,7 @@ int lacking_code(int device)
 }
 
 // A device for each rank, the one that PETSc takes if it knows CUDA; why: what is in the way on some rank
-PetscErrorCode take_device(MPI_Comm comm, int *device, std::string *why)
+PetscErrorCode take_device(MPI_Comm comm, int *device, std::string *reason)
 {
   constexpr PetscMPIInt kNone = 1, kDriver = 2;
   int                   count    = 0;
@@ -116,15 +116,15 @@ PetscErrorCode take_device(MPI_Comm comm, int *device, std::string *why)
   }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &unusable, 1, MPI_INT, MPI_MAX, comm));
   if (unusable) {
-    *why = unusable == kDriver ? "the CUDA driver of some rank is missing or too old" : "some rank has no CUDA device";
+    *reason = unusable == kDriver ? "the CUDA driver of some rank is missing or too old" : "some rank has no CUDA device";
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(choose_device(comm, count, device));
   PetscCall(RunAgreed(
-      comm, [&] { lacking = lacking_code(*device); }, why));
-  if (!why->empty()) PetscFunctionReturn(PETSC_SUCCESS);
+      comm, [&] { lacking = lacking_code(*device); }, reason));
+  if (!reason->empty()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &lacking, 1, MPI_INT, MPI_MAX, comm));
-  *why = BackendLacksCode(lacking);
+  *reason = BackendLacksCode(lacking);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -142,14 +142,14 @@ int finish_kokkos(MPI_Comm, int, void *, void *)
 #endif
 
 // Kokkos runs: started by PETSc, by the application or here. why: what is in the way on some rank
-PetscErrorCode start_kokkos(MPI_Comm comm, std::string *why)
+PetscErrorCode start_kokkos(MPI_Comm comm, std::string *reason)
 {
   PetscMPIInt failed = 0;
 
   PetscFunctionBegin;
 #if defined(PETSC_HAVE_KOKKOS)
-  *why = kokkos::has_ended();
-  if (why->empty()) PetscCall(PetscKokkosInitializeCheck());
+  *reason = kokkos::has_ended();
+  if (reason->empty()) PetscCall(PetscKokkosInitializeCheck());
 #else
   static bool registered = false;
   bool        chosen     = false;
@@ -160,8 +160,8 @@ PetscErrorCode start_kokkos(MPI_Comm comm, std::string *why)
   chosen                  = kokkos::on_device();
   if (chosen) PetscCall(PetscDeviceInitialize(PETSC_DEVICE_HIP));
 #endif
-  *why = kokkos::start(chosen);
-  if (why->empty() && !registered) {
+  *reason = kokkos::start(chosen);
+  if (reason->empty() && !registered) {
     int keyval;
     PetscCallMPI(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finish_kokkos, &keyval, nullptr));
     PetscCallMPI(MPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr));
@@ -169,9 +169,9 @@ PetscErrorCode start_kokkos(MPI_Comm comm, std::string *why)
     registered = true;
   }
 #endif
-  failed = !why->empty();
+  failed = !reason->empty();
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, comm));
-  if (failed && why->empty()) *why = "Kokkos does not start on another rank";
+  if (failed && reason->empty()) *reason = "Kokkos does not start on another rank";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -197,7 +197,7 @@ PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *
 
   PetscFunctionBegin;
   choice->type = wanted;
-  choice->why.clear();
+  choice->reason.clear();
   choice->space.clear();
   choice->device           = kNoDevice;
   choice->kokkos_on_device = choice->kokkos_on_cuda = false;
@@ -210,11 +210,11 @@ PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *
     in_use = any != 0;
   }
   if (in_use) {
-    PetscCall(take_device(comm, &choice->device, &choice->why));
-    PetscCheck(choice->why.empty() || wanted == PC_MCPI_BACKEND_AUTO, comm, PETSC_ERR_SUP_SYS,
-               "-pc_mcpi_backend cuda: %s. Use -pc_mcpi_backend auto or host", choice->why.c_str());
-    choice->type = choice->why.empty() ? PC_MCPI_BACKEND_CUDA : PC_MCPI_BACKEND_HOST;
-    if (!choice->why.empty()) choice->device = kNoDevice;
+    PetscCall(take_device(comm, &choice->device, &choice->reason));
+    PetscCheck(choice->reason.empty() || wanted == PC_MCPI_BACKEND_AUTO, comm, PETSC_ERR_SUP_SYS,
+               "-pc_mcpi_backend cuda: %s. Use -pc_mcpi_backend auto or host", choice->reason.c_str());
+    choice->type = choice->reason.empty() ? PC_MCPI_BACKEND_CUDA : PC_MCPI_BACKEND_HOST;
+    if (!choice->reason.empty()) choice->device = kNoDevice;
   }
 #else
   PetscCheck(wanted != PC_MCPI_BACKEND_CUDA, comm, PETSC_ERR_SUP_SYS,
@@ -224,10 +224,10 @@ PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *
   PetscMPIInt takes_kokkos = wanted == PC_MCPI_BACKEND_KOKKOS || (choice->type == PC_MCPI_BACKEND_AUTO && kokkos_device_in_use());
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &takes_kokkos, 1, MPI_INT, MPI_MAX, comm));
   if (takes_kokkos) {
-    PetscCall(start_kokkos(comm, &choice->why));
-    PetscCheck(choice->why.empty() || wanted == PC_MCPI_BACKEND_AUTO, comm, PETSC_ERR_SUP_SYS,
-               "-pc_mcpi_backend kokkos: %s. Use -pc_mcpi_backend auto or host, or initialize Kokkos in the program", choice->why.c_str());
-    choice->type = choice->why.empty() ? PC_MCPI_BACKEND_KOKKOS : PC_MCPI_BACKEND_HOST;
+    PetscCall(start_kokkos(comm, &choice->reason));
+    PetscCheck(choice->reason.empty() || wanted == PC_MCPI_BACKEND_AUTO, comm, PETSC_ERR_SUP_SYS,
+               "-pc_mcpi_backend kokkos: %s. Use -pc_mcpi_backend auto or host, or initialize Kokkos in the program", choice->reason.c_str());
+    choice->type = choice->reason.empty() ? PC_MCPI_BACKEND_KOKKOS : PC_MCPI_BACKEND_HOST;
   }
   if (choice->type == PC_MCPI_BACKEND_KOKKOS) {
     choice->space            = kokkos::space_name();
@@ -273,7 +273,7 @@ void ReleaseWithKokkos(const void *owner, const std::function<void()> &release)
   if (release)
     kokkos::release_at_end(owner, release);
   else
-    kokkos::forget(owner);
+    kokkos::drop_release(owner);
 #else
   (void)owner;
   (void)release;

@@ -14,7 +14,7 @@ namespace mcpi {
 
 struct BackendChoice {
   PCMCPIBackendType type = PC_MCPI_BACKEND_HOST;  // never auto
-  std::string       why;                          // auto did not take a device that is in use
+  std::string       reason;                          // auto did not take a device that is in use
   std::string       space;                        // Kokkos' execution space
   bool              kokkos_on_device = false;     // which has memory of its own,
   bool              kokkos_on_cuda   = false;     // that of a CUDA device
@@ -37,7 +37,7 @@ void ReleaseWithKokkos(const void *owner, const std::function<void()> &release);
 // Whether a matrix's own vectors, and so its products, are on a CUDA device
 PetscErrorCode HasCudaVectors(Mat mat, PetscBool *cuda);
 
-// The stream on which PETSc's objects on a device work now, as Application::stream; null without a device
+// The stream on which PETSc's objects on a device work now, as ApplyArgs::stream; null without a device
 PetscErrorCode UserStream(void **stream);
 
 } // namespace mcpi

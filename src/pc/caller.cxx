@@ -43,7 +43,7 @@ bool DoubleVectors(PCMCPIVectorPrecision chosen, PCMCPIPrecision offdiag, PCMCPI
   return gather != PC_MCPI_GATHER_PRECISION_BFP16 && caller.method != Caller::Method::flexible;
 }
 
-std::string WhyVectors(PCMCPIPrecision offdiag, PCMCPIGatherPrecision gather, const Caller &caller)
+std::string ReasonForVectors(PCMCPIPrecision offdiag, PCMCPIGatherPrecision gather, const Caller &caller)
 {
   if (offdiag == PC_MCPI_PRECISION_FP64) return "blocks are fp64";
   if (gather == PC_MCPI_GATHER_PRECISION_BFP16) return "products read x as bfp16";

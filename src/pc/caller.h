@@ -25,6 +25,6 @@ PetscErrorCode CallerOf(KSP ksp, Caller *caller);
 
 // The precision of the vectors that a choice comes to
 bool        DoubleVectors(PCMCPIVectorPrecision chosen, PCMCPIPrecision offdiag, PCMCPIGatherPrecision gather, const Caller &caller);
-std::string WhyVectors(PCMCPIPrecision offdiag, PCMCPIGatherPrecision gather, const Caller &caller); // by PC_MCPI_VECTOR_PRECISION_AUTO
+std::string ReasonForVectors(PCMCPIPrecision offdiag, PCMCPIGatherPrecision gather, const Caller &caller); // by PC_MCPI_VECTOR_PRECISION_AUTO
 
 } // namespace mcpi

@@ -18,7 +18,7 @@ PetscErrorCode ForgetEvents()
 
 } // namespace
 
-std::string Explain(const Failure &failure, const Settings &settings)
+std::string FailureMessage(const Failure &failure, const Settings &settings)
 {
   switch (failure.defect) {
   case Defect::singular:
@@ -78,14 +78,14 @@ PetscErrorCode PCSetUp_MCPI(PC pc)
   pc->setupcalled  = {};                                // until this one succeeds: PETSc remembers the matrix's state before it calls
   pc->failedreason = pc->failedreasonrank = PC_NOERROR; // PETSc never clears it
   PetscCall(Guarded([&]() -> PetscErrorCode {
-    return mcpi.solver.setup(pc->pmat, mcpi.settings, mcpi.double_vectors(), mcpi.coordinates, (PetscObject)pc);
+    return mcpi.smoother.setup(pc->pmat, mcpi.settings, mcpi.double_vectors(), mcpi.coordinates, (PetscObject)pc);
   }));
-  const Failure &failure = mcpi.solver.failure();
+  const Failure &failure = mcpi.smoother.failure();
   if (failure.defect != Defect::none) {
     PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc),
                failure.defect == Defect::singular ? PETSC_ERR_MAT_LU_ZRPVT : PETSC_ERR_FP, "PCMCPI: block row %" PetscInt_FMT ": %s",
-               failure.row, Explain(failure, mcpi.settings).c_str());
-    PetscCall(PetscInfo(pc, "block row %" PetscInt_FMT ": %s\n", failure.row, Explain(failure, mcpi.settings).c_str()));
+               failure.row, FailureMessage(failure, mcpi.settings).c_str());
+    PetscCall(PetscInfo(pc, "block row %" PetscInt_FMT ": %s\n", failure.row, FailureMessage(failure, mcpi.settings).c_str()));
     pc->failedreason = pc->failedreasonrank = reason_of(failure.defect);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -95,7 +95,7 @@ PetscErrorCode PCSetUp_MCPI(PC pc)
 PetscErrorCode PCSetUpOnBlocks_MCPI(PC pc)
 {
   PetscFunctionBegin;
-  if (Data(pc).solver.failure().defect != Defect::none) PetscCall(PCSetUp(pc));
+  if (Data(pc).smoother.failure().defect != Defect::none) PetscCall(PCSetUp(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -103,7 +103,7 @@ PetscErrorCode PCReset_MCPI(PC pc)
 {
   PetscFunctionBegin;
   pc->failedreason = pc->failedreasonrank = PC_NOERROR;
-  PetscCall(Data(pc).solver.destroy());
+  PetscCall(Data(pc).smoother.destroy());
   Data(pc).coordinates = Coordinates();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -111,7 +111,7 @@ PetscErrorCode PCReset_MCPI(PC pc)
 PetscErrorCode PCDestroy_MCPI(PC pc)
 {
   PetscFunctionBegin;
-  PetscCall(ForgetAccess(pc));
+  PetscCall(DecomposeAccess(pc));
   pc->failedreason = pc->failedreasonrank = PC_NOERROR; // another type would start with it
   delete static_cast<PC_MCPI *>(pc->data);
   pc->data = nullptr;

@@ -18,49 +18,49 @@ constexpr char kDeviceRemedy[] = "this libpetscmcpi was built without CUDA, use 
 #endif
 
 // *halo stays empty where the exchange cannot be used.
-PetscErrorCode try_device_halo(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, const HaloWish &wish,
-                               PCMCPIHaloType type, std::unique_ptr<Halo> *halo, std::string *why)
+PetscErrorCode try_device_halo(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, const HaloRequest &request,
+                               PCMCPIHaloType type, std::unique_ptr<Halo> *halo, std::string *reason)
 {
   PetscFunctionBegin;
 #if defined(MCPI_HAVE_CUDA)
   if (type == PC_MCPI_HALO_PEER)
-    PetscCall(CreatePeerHalo(comm, plan, remote, {wish.type == type, wish.symmetric, wish.timeout}, halo, why));
+    PetscCall(CreatePeerHalo(comm, plan, remote, {request.type == type, request.symmetric, request.timeout}, halo, reason));
   else
-    PetscCall(CreateNcclHalo(comm, plan, remote, halo, why));
+    PetscCall(CreateNcclHalo(comm, plan, remote, halo, reason));
 #else
-  (void)comm, (void)plan, (void)remote, (void)wish, (void)type, (void)halo;
-  *why = "this libpetscmcpi was built without CUDA";
+  (void)comm, (void)plan, (void)remote, (void)request, (void)type, (void)halo;
+  *reason = "this libpetscmcpi was built without CUDA";
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 } // namespace
 
-PetscErrorCode HaloCreate(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, const HaloWish &wish,
+PetscErrorCode HaloCreate(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, const HaloRequest &request,
                           std::unique_ptr<Halo> *halo, HaloChoice *choice)
 {
   PetscFunctionBegin;
   *choice = {PC_MCPI_HALO_SF, "", false, ""};
   halo->reset();
   for (const PCMCPIHaloType type : {PC_MCPI_HALO_PEER, PC_MCPI_HALO_NCCL}) {
-    if (wish.type != type && (wish.type != PC_MCPI_HALO_AUTO || !wish.on_device || !wish.exchanges)) continue;
-    std::string why;
-    PetscCheck(wish.on_device, comm, PETSC_ERR_SUP_SYS, "-pc_mcpi_halo %s needs the sweeps on a device: %s", HaloNames[type],
+    if (request.type != type && (request.type != PC_MCPI_HALO_AUTO || !request.on_device || !request.exchanges)) continue;
+    std::string reason;
+    PetscCheck(request.on_device, comm, PETSC_ERR_SUP_SYS, "-pc_mcpi_halo %s needs the sweeps on a device: %s", HaloNames[type],
                kDeviceRemedy);
-    if (!wish.exchanges) continue;
-    PetscCall(try_device_halo(comm, plan, remote, wish, type, halo, &why));
+    if (!request.exchanges) continue;
+    PetscCall(try_device_halo(comm, plan, remote, request, type, halo, &reason));
     if (*halo) {
       choice->type = type;
-      if (type == PC_MCPI_HALO_PEER && !(*halo)->words())
-        choice->why_not_inside = wish.symmetric ? "ranks share a device" : "the pattern is not symmetric between ranks";
+      if (type == PC_MCPI_HALO_PEER && !(*halo)->packets())
+        choice->reason_not_inside = request.symmetric ? "ranks share a device" : "the pattern is not symmetric between ranks";
       PetscFunctionReturn(PETSC_SUCCESS);
     }
-    PetscCheck(wish.type != type, comm, PETSC_ERR_SUP_SYS, "-pc_mcpi_halo %s cannot be used: %s. Use -pc_mcpi_halo auto or sf",
-               HaloNames[type], why.c_str());
-    choice->why += (choice->why.empty() ? "not " : "; not ") + std::string(HaloNames[type]) + ": " + why;
+    PetscCheck(request.type != type, comm, PETSC_ERR_SUP_SYS, "-pc_mcpi_halo %s cannot be used: %s. Use -pc_mcpi_halo auto or sf",
+               HaloNames[type], reason.c_str());
+    choice->reason += (choice->reason.empty() ? "not " : "; not ") + std::string(HaloNames[type]) + ": " + reason;
   }
-  if (wish.exchanges)
-    PetscCall(CreateSFHalo(comm, plan, remote, wish.event, halo));
+  if (request.exchanges)
+    PetscCall(CreateSFHalo(comm, plan, remote, request.event, halo));
   else
     *halo = std::make_unique<NoHalo>();
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -13,7 +13,7 @@
 
 namespace mcpi {
 
-struct HaloWish {
+struct HaloRequest {
   PCMCPIHaloType type;
   double         timeout; // seconds
   bool           on_device, exchanges;
@@ -23,13 +23,13 @@ struct HaloWish {
 
 struct HaloChoice {
   PCMCPIHaloType type = PC_MCPI_HALO_AUTO;
-  std::string    why;            // not a faster one
+  std::string    reason;            // not a faster one
   bool           inside = false; // the relaxations: no kernels of its own
-  std::string    why_not_inside; // with peer
+  std::string    reason_not_inside; // with peer
 };
 
 // remote: for every ghost in plan order, the owner and its plan row. Collective.
-PetscErrorCode HaloCreate(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, const HaloWish &wish,
+PetscErrorCode HaloCreate(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, const HaloRequest &request,
                           std::unique_ptr<Halo> *halo, HaloChoice *choice);
 
 } // namespace mcpi

@@ -3,7 +3,7 @@
 
 #include <petsc/private/pcimpl.h>
 
-#include "pc/solver.h"
+#include "pc/smoother.h"
 #include "petsc/compat.h"
 
 /*@
@@ -30,8 +30,8 @@ PetscErrorCode PCMCPISetIts(PC pc, PetscInt its)
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscValidLogicalCollectiveInt(pc, its, 2);
-  PetscCheck(its >= 1 && its <= mcpi::kMostSweeps, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "-pc_mcpi_its must be from 1 to %" PetscInt_FMT ", not %" PetscInt_FMT, mcpi::kMostSweeps, its);
+  PetscCheck(its >= 1 && its <= mcpi::kMaxSweeps, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "-pc_mcpi_its must be from 1 to %" PetscInt_FMT ", not %" PetscInt_FMT, mcpi::kMaxSweeps, its);
   PetscTryMethod(pc, "PCMCPISetIts_C", (PC, PetscInt), (pc, its));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

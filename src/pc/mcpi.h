@@ -8,7 +8,7 @@
 #include <string>
 
 #include "pc/caller.h"
-#include "pc/solver.h"
+#include "pc/smoother.h"
 #include "petsc/compat.h"
 
 namespace mcpi {
@@ -16,7 +16,7 @@ namespace mcpi {
 struct PC_MCPI {
   Settings    settings;
   Coordinates coordinates;
-  Solver      solver;
+  Smoother      smoother;
   Caller      caller; // of the last PCPreSolve()
 
   bool double_vectors() const { return DoubleVectors(settings.vector, settings.offdiag, settings.gather, caller); }
@@ -48,11 +48,11 @@ template <class Body> PetscErrorCode Guarded(const Body &body)
 }
 
 // What is wrong with a block row, and what mends it
-std::string Explain(const Failure &failure, const Settings &settings);
+std::string FailureMessage(const Failure &failure, const Settings &settings);
 
 PetscErrorCode PCCreate_MCPI(PC pc);
 PetscErrorCode ComposeAccess(PC pc); // setters and getters on the object
-PetscErrorCode ForgetAccess(PC pc);
+PetscErrorCode DecomposeAccess(PC pc);
 PetscErrorCode SetApplyOperations(PC pc);
 PetscErrorCode PCSetFromOptions_MCPI(PC pc, CompatOptionItems items);
 PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer);

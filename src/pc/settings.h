@@ -9,7 +9,7 @@
 
 namespace mcpi {
 
-constexpr PetscInt kMostSweeps = 1 << 29; // in one application: passes are counted in int
+constexpr PetscInt kMaxSweeps = 1 << 29; // in one application: passes are counted in int
 
 struct Settings {
   PetscInt              its           = 1;

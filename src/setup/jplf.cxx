@@ -65,7 +65,7 @@ PetscErrorCode color_graph(const Graph &graph, const Settings &settings, Colors 
       // With a few colors fewer, the attempts below seldom end lower than from the others.
       const int half = colors / 2, most = settings.effort > 0 ? half + 1 : colors - 1;
       Colors    grown;
-      PetscCall(color_by_growth(graph, half, most, grown, &outcome.grown));
+      PetscCall(color_by_dsatur(graph, half, most, grown, &outcome.grown));
       if (outcome.grown > 0) {
         color.swap(grown);
         colors = outcome.grown;
@@ -76,7 +76,7 @@ PetscErrorCode color_graph(const Graph &graph, const Settings &settings, Colors 
     for (int before = colors + 1; colors < before && colors > 3 && settings.effort > 0;) { // it takes 3: it is not bipartite
       before = colors;
       PetscCall(sort_by_size(graph, color, colors, &outcome.sizes));
-      PetscCall(dissolve_last(graph, settings.effort, color, &colors));
+      PetscCall(reduce_colors(graph, settings.effort, color, &colors));
     }
     if (settings.balanced) PetscCall(balance(graph, colors, color));
   }

@@ -28,7 +28,7 @@ public:
   PetscInt64     excess() const { return *std::max_element(entries_.begin(), entries_.end()) - average(); }
 
   // Moves rows of colors with more entries than the level to those with fewer.
-  PetscErrorCode play(int round, PetscInt64 level);
+  PetscErrorCode run_round(int round, PetscInt64 level);
 
 private:
   enum Purpose : std::uint64_t { looking, choosing, moving, yielding };
@@ -85,7 +85,7 @@ bool Balancing::yields(int v, int round) const
                      [&](int u) { return want_[u] == want_[v] && draw(u, round, yielding) > mine; });
 }
 
-PetscErrorCode Balancing::play(int round, PetscInt64 level)
+PetscErrorCode Balancing::run_round(int round, PetscInt64 level)
 {
   std::vector<PetscInt64> movable(2 * entries_.size(), 0); // entries of the rows that found another color: by their color, by the other one
   PetscInt64             *leaving = movable.data(), *coming = leaving + entries_.size();
@@ -134,7 +134,7 @@ PetscErrorCode balance(const Graph &graph, int colors, Colors &color)
   for (int pair = 0; pair < max_pairs && least > balancing.average() / close_enough; ++pair) {
     const PetscInt64 before = least;
     for (const int half : {0, 1}) { // a color whose rows find no smaller one than the average gives some to those between
-      PetscCall(balancing.play(2 * pair + half, balancing.average() + half * balancing.excess() / 2));
+      PetscCall(balancing.run_round(2 * pair + half, balancing.average() + half * balancing.excess() / 2));
       if (balancing.excess() >= least) continue;
       least = balancing.excess();
       best  = color;

@@ -24,7 +24,7 @@ PetscErrorCode color_greedily(const Graph &graph, Order order, Colors &color, in
 
 // DSATUR from one seed, for about half as many colors as first fit needs. *colors = 0, and color unusable, if that would take more than most, or far too
 // long.
-PetscErrorCode color_by_growth(const Graph &graph, int half, int most, Colors &color, int *colors);
+PetscErrorCode color_by_dsatur(const Graph &graph, int half, int most, Colors &color, int *colors);
 
 // One pass of iterated greedy: first fit again, class by class, in an order of the classes that depends on pass. Never adds colors.
 PetscErrorCode recolor(const Graph &graph, int pass, Colors &color, int *colors);
@@ -33,7 +33,7 @@ PetscErrorCode recolor(const Graph &graph, int pass, Colors &color, int *colors)
 PetscErrorCode sort_by_size(const Graph &graph, Colors &color, int colors, std::vector<PetscInt64> *sizes);
 
 // Tries to do without the last color. effort bounds the work, in passes over the graph. Leaves the coloring as it was if it fails.
-PetscErrorCode dissolve_last(const Graph &graph, PetscReal effort, Colors &color, int *colors);
+PetscErrorCode reduce_colors(const Graph &graph, PetscReal effort, Colors &color, int *colors);
 
 // Moves rows until no color has many more entries than the average, as far as that goes. Never adds colors.
 PetscErrorCode balance(const Graph &graph, int colors, Colors &color);

@@ -65,9 +65,9 @@ PetscErrorCode add_columns(Mat piece, int threads, std::uint64_t *hash)
 std::uint64_t HashOfIndices(const PetscInt *values, std::size_t count, std::uint64_t hash, int threads)
 {
   constexpr std::size_t      kPart = 1UL << 20U; // a millisecond of a core's
-  constexpr int              kMost = 8;          // threads: more are no faster
+  constexpr int              kMax = 8;          // threads: more are no faster
   std::vector<std::uint64_t> hashes((count + kPart - 1) / kPart);
-  share_among_threads(hashes.size(), std::min(threads, kMost), [&](std::size_t part) {
+  share_among_threads(hashes.size(), std::min(threads, kMax), [&](std::size_t part) {
     const std::size_t begin = part * kPart;
     hashes[part]            = hash_of_part(values + begin, std::min(kPart, count - begin));
   });

@@ -12,7 +12,7 @@
 namespace mcpi {
 
 // One application of the smoother, as far as a backend sees it.
-struct Application {
+struct ApplyArgs {
   bool   transposed = false;
   int    nrhs       = 1;
   double omega      = 1.0;
@@ -44,18 +44,18 @@ struct RunKey {
 enum class Keep { no, sum, zero };
 
 // Relaxation of the plan rows [begin, end) of one color.
-struct Relax {
+struct RelaxStep {
   Row  begin = 0, end = 0;
   bool lower = true, upper = true; // triangles to read
   bool from_zero  = false;         // x of these rows is zero, whatever memory holds
   bool use_kept   = false;         // add the partial sum kept by the half-sweep before
   Keep keep       = Keep::no;      // and what to keep: the sum over keep_lower's triangle, or zero
   bool keep_lower = false;
-  bool ahead      = false; // its exchange goes on beside the relaxation of other rows of the color, in which it has no part
+  bool overlapped = false; // boundary rows: the exchange runs while interior rows are relaxed
   bool read_later = true;  // x itself, not only by off-diagonal products: it is updated from, exchanged or handed out
 };
 
-struct GhostWords;
+struct GhostPackets;
 
 // What a relaxation with its exchange inside reads and sends, counted from the last epoch of the application before
 struct GhostEpochs {
@@ -79,21 +79,21 @@ public:
 
   // Room for so many right-hand sides; loading makes it otherwise
   virtual void reserve(int nrhs)                                                 = 0;
-  virtual void load_rhs(const Application &application, const ConstColumns &b)   = 0;
-  virtual void load_guess(const Application &application, const ConstColumns &x) = 0;
-  virtual void zero_ghosts(const Application &application)                       = 0;
-  virtual void relax(const Application &application, const Relax &relax)         = 0;
-  virtual void store(const Application &application, const MutableColumns &x)    = 0;
+  virtual void load_rhs(const ApplyArgs &apply, const ConstColumns &b)   = 0;
+  virtual void load_guess(const ApplyArgs &apply, const ConstColumns &x) = 0;
+  virtual void zero_ghosts(const ApplyArgs &apply)                       = 0;
+  virtual void relax(const ApplyArgs &apply, const RelaxStep &step)         = 0;
+  virtual void store(const ApplyArgs &apply, const MutableColumns &x)    = 0;
 
   // x in plan order, ghosts behind the local rows; entry_bytes() bytes a block row (all right-hand sides). Host memory: a device copies
   // what it relaxed there in publish(), and takes from there what an exchange wrote in accept(). Rows are plan columns.
   virtual void       *vector()                                          = 0;
-  virtual std::size_t entry_bytes(const Application &application) const = 0;
+  virtual std::size_t entry_bytes(const ApplyArgs &apply) const = 0;
   // Of the rounded copy of x that products read (core/gather.h), a block row; 0: they read x itself
-  virtual std::size_t gathered_bytes(const Application &) const { return 0; }
+  virtual std::size_t gathered_bytes(const ApplyArgs &) const { return 0; }
   // ahead: the exchange is of rows that were relaxed ahead, and goes on beside the others
-  virtual void publish(const Application &, Row /*begin*/, Row /*end*/, bool /*ahead*/) {}
-  virtual void accept(const Application &, Row /*begin*/, Row /*end*/, bool /*ahead*/) {}
+  virtual void publish(const ApplyArgs &, Row /*begin*/, Row /*end*/, bool /*ahead*/) {}
+  virtual void accept(const ApplyArgs &, Row /*begin*/, Row /*end*/, bool /*ahead*/) {}
 
   // Exchanges that are launched to a device's stream, which is returned: then x is device memory. An application's come between the two others.
   virtual void         *launch_exchanges(bool) { return nullptr; }
@@ -103,11 +103,11 @@ public:
 
   // Exchanges inside the relaxation of a color, boundary rows first: ghosts of an epoch (sweep/epochs.h) are awaited where they are read, and rows sent
   // where they are made. words: where to, or null.
-  virtual bool use_words(const GhostWords * /*words*/) { return false; } // whether it can, on this rank
-  virtual bool exchanges_inside(const Application &) const { return false; }
-  virtual void start_inside(const Application &, bool /*from_zero*/) {} // a guess is sent
-  virtual void relax_inside(const Application &, const Relax &, const GhostEpochs &) {}
-  virtual void finish_inside(const Application &, unsigned /*epochs*/) {}
+  virtual bool use_packets(const GhostPackets * /*words*/) { return false; } // whether it can, on this rank
+  virtual bool exchanges_inside(const ApplyArgs &) const { return false; }
+  virtual void start_inside(const ApplyArgs &, bool /*from_zero*/) {} // a guess is sent
+  virtual void relax_inside(const ApplyArgs &, const RelaxStep &, const GhostEpochs &) {}
+  virtual void finish_inside(const ApplyArgs &, unsigned /*epochs*/) {}
 
   // Does what record does, which launches all its exchanges if it has any: by calling it, or by replaying what an earlier call with this key launched.
   virtual int replay(const RunKey &, const std::function<int()> &record) { return record(); }

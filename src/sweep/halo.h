@@ -7,7 +7,7 @@
 
 namespace mcpi {
 
-struct GhostWords;
+struct GhostPackets;
 
 // Functions return 0 or an error code of the library that did the exchange. x is Backend::vector().
 class Halo {
@@ -30,8 +30,8 @@ public:
   {
     if (abandoned_) throw std::runtime_error("an application has failed on this rank: PCReset() on all ranks begins anew");
   }
-  // For exchanges inside the relaxations, see Backend::use_words(); null: not with this exchange
-  virtual const GhostWords *words() const { return nullptr; }
+  // For exchanges inside the relaxations, see Backend::use_packets(); null: not with this exchange
+  virtual const GhostPackets *packets() const { return nullptr; }
   // Nothing is exchanged, on any rank
   virtual bool idle() const { return false; }
 
@@ -40,12 +40,12 @@ private:
 };
 
 // An application between its beginning and the end of its exchanges; whatever leaves earlier, an error or an exception, abandons it.
-class Underway {
+class ApplyGuard {
 public:
-  explicit Underway(Halo &halo) : halo_(halo) { halo.require_usable(); }
-  Underway(const Underway &)            = delete;
-  Underway &operator=(const Underway &) = delete;
-  ~Underway()
+  explicit ApplyGuard(Halo &halo) : halo_(halo) { halo.require_usable(); }
+  ApplyGuard(const ApplyGuard &)            = delete;
+  ApplyGuard &operator=(const ApplyGuard &) = delete;
+  ~ApplyGuard()
   {
     if (!ended_) halo_.abandon();
   }

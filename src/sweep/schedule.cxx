@@ -5,7 +5,7 @@ namespace mcpi {
 // A transposed sweep visits the colors in the opposite order; the adjoint of forward-then-backward is again forward-then-backward.
 bool Schedule::forward(int pass) const
 {
-  return config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? pass % 2 == 0 : (config_.sweep == PC_MCPI_SWEEP_FORWARD) != application_.transposed;
+  return config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? pass % 2 == 0 : (config_.sweep == PC_MCPI_SWEEP_FORWARD) != apply_.transposed;
 }
 
 Step Schedule::step(int pass, int k) const
@@ -31,27 +31,27 @@ bool Schedule::keeps_sums(bool boundary) const
 // Where a symmetric sweep turns, the same color comes twice in a row: at omega = 1 the second time changes nothing.
 bool Schedule::skips(int pass, int k, bool boundary) const
 {
-  return k == 0 && pass > 0 && application_.omega == 1.0 && keeps_sums(boundary);
+  return k == 0 && pass > 0 && apply_.omega == 1.0 && keeps_sums(boundary);
 }
 
-Relax Schedule::relax_rows(int pass, int k, int color, bool boundary) const
+RelaxStep Schedule::relax_rows(int pass, int k, int color, bool boundary) const
 {
   const bool keeps = keeps_sums(boundary);
   const bool both  = !starts_from_zero(pass) && (pass == 0 || !keeps); // else only the triangle of the colors that this pass has visited
-  const bool skipped_next = k == plan_.colors - 1 && application_.omega == 1.0;
+  const bool skipped_next = k == plan_.colors - 1 && apply_.omega == 1.0;
   const int  finals       = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1; // passes with the last update of some rows
-  Relax      relax;
-  relax.begin      = boundary ? plan_.color_begin[color] : plan_.boundary_end[color];
-  relax.end        = boundary ? plan_.boundary_end[color] : plan_.color_begin[color + 1];
-  relax.lower      = both || forward(pass);
-  relax.upper      = both || !forward(pass);
-  relax.from_zero  = starts_from_zero(pass);
-  relax.use_kept   = keeps && pass > 0;
-  relax.keep       = !keeps || last(pass) ? Keep::no : skipped_next ? Keep::zero : Keep::sum;
-  relax.keep_lower = forward(pass);
-  relax.ahead      = boundary && config_.overlap;
-  relax.read_later = application_.omega != 1.0 || boundary || pass >= passes_ - finals;
-  return relax;
+  RelaxStep      rows;
+  rows.begin      = boundary ? plan_.color_begin[color] : plan_.boundary_end[color];
+  rows.end        = boundary ? plan_.boundary_end[color] : plan_.color_begin[color + 1];
+  rows.lower      = both || forward(pass);
+  rows.upper      = both || !forward(pass);
+  rows.from_zero  = starts_from_zero(pass);
+  rows.use_kept   = keeps && pass > 0;
+  rows.keep       = !keeps || last(pass) ? Keep::no : skipped_next ? Keep::zero : Keep::sum;
+  rows.keep_lower = forward(pass);
+  rows.overlapped      = boundary && config_.overlap;
+  rows.read_later = apply_.omega != 1.0 || boundary || pass >= passes_ - finals;
+  return rows;
 }
 
 } // namespace mcpi

@@ -10,22 +10,22 @@ struct SweepConfig {
   PCMCPIHaloFrequency frequency        = PC_MCPI_HALO_FREQUENCY_COLOR;
   bool                overlap          = true;
   bool                shortcuts        = true; // off: read every block in every pass, for tests of the shortcuts
-  int                 most_relaxations = 4096; // of colors, that are recorded as one: more are recorded in pieces
+  int                 max_relaxations = 4096; // of colors, that are recorded as one: more are recorded in pieces
 };
 
 // One color of one pass
 struct Step {
   int   pass = 0, color = 0;
   bool  skips_boundary = false, skips_interior = false; // where a symmetric sweep turns, some rows would not change
-  Relax boundary, interior;
+  RelaxStep boundary, interior;
   bool  sends = false; // the boundary rows' values to the ranks that read them
 };
 
 // its sweeps from x = 0 or from a guess
 class Schedule {
 public:
-  Schedule(const ColorPlan &plan, const SweepConfig &config, const Application &application, int its, bool from_zero)
-      : plan_(plan), config_(config), application_(application), from_zero_(from_zero),
+  Schedule(const ColorPlan &plan, const SweepConfig &config, const ApplyArgs &apply, int its, bool from_zero)
+      : plan_(plan), config_(config), apply_(apply), from_zero_(from_zero),
         passes_(config.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 * its : its)
   {
   }
@@ -43,11 +43,11 @@ private:
   bool  last(int pass) const { return pass == passes_ - 1; }
   bool  keeps_sums(bool boundary) const;
   bool  skips(int pass, int k, bool boundary) const;
-  Relax relax_rows(int pass, int k, int color, bool boundary) const;
+  RelaxStep relax_rows(int pass, int k, int color, bool boundary) const;
 
   const ColorPlan  &plan_;
   const SweepConfig config_;
-  const Application application_;
+  const ApplyArgs apply_;
   const bool        from_zero_;
   const int         passes_;
 };

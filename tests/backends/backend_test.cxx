@@ -36,10 +36,10 @@ void compare(Engine engine, const Pattern &pattern, int bs, std::size_t stride, 
     reference.adopt(other);
     for (std::size_t k = turn++ % stride; k < runs.size(); k += stride) {
       Smoothing run         = runs[k];
-      run.application.nrhs  = most_nrhs;
+      run.apply.nrhs  = most_nrhs;
       const Vector expected = reference.apply(run, b, guess);
       for (const int nrhs : {most_nrhs, 1}) {
-        run.application.nrhs = nrhs;
+        run.apply.nrhs = nrhs;
         const Vector x       = other.apply(run, first_columns(b, matrix.size(), nrhs), first_columns(guess, matrix.size(), nrhs));
         EXPECT_LT(difference(x, first_columns(expected, matrix.size(), nrhs)), tolerance(config))
             << "bs " << bs << " " << name(Kind{config, nullptr, engine}) << " " << name(run);
@@ -67,7 +67,7 @@ void compare_gathered(Engine engine, const Pattern &pattern, int bs, std::size_t
     reference.adopt(other);
     for (std::size_t k = turn++ % stride; k < runs.size(); k += stride) {
       Smoothing run        = runs[k];
-      run.application.nrhs = most_nrhs;
+      run.apply.nrhs = most_nrhs;
       const Vector x       = other.apply(run, b, guess);
       EXPECT_LT(difference(x, reference.apply(run, b, guess)), kGatherTolerance)
           << "bs " << bs << " " << name(Kind{config, nullptr, engine}) << " " << name(run);
@@ -143,7 +143,7 @@ TEST_P(OfEngine, KernelsOfEachFamilyAgreeWithTheReference)
   for (const Family &family : {Family{5, PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, false}, // small
                                Family{5, PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, true},  // in integers
                                Family{4, PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_FACTORED, true},   // with the diagonal in the sweep
-                               Family{8, PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, false}, // blocks in items
+                               Family{8, PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, false}, // blocks in slices
                                Family{12, PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_FACTORED, true},  // resident, a warp a row
                                Family{40, PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_PRESCALED, false},
                                Family{33, PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_PRESCALED, false}}) { // streamed
@@ -156,7 +156,7 @@ TEST_P(OfEngine, KernelsOfEachFamilyAgreeWithTheReference)
     for (const int nrhs : {1, 2}) {
       Smoothing run;
       run.replayed         = false;
-      run.application.nrhs = nrhs;
+      run.apply.nrhs = nrhs;
       run.sweep.sweep      = PC_MCPI_SWEEP_SYMMETRIC;
       run.its              = 1;
       const Vector rhs = first_columns(b, matrix.size(), nrhs), x = first_columns(guess, matrix.size(), nrhs);
@@ -166,7 +166,7 @@ TEST_P(OfEngine, KernelsOfEachFamilyAgreeWithTheReference)
   }
 }
 
-// Full tiles, several items a thread: two colors of so many blocks that tiles are as large as they get. Smaller ones have kernels for few rows (cuda).
+// Full tiles, several slices a thread: two colors of so many blocks that tiles are as large as they get. Smaller ones have kernels for few rows (cuda).
 TEST_P(OfEngine, TilesAsLargeAsTheyGetAgreeWithTheReference)
 {
   constexpr Row kRows = 16000, kReach = 19;
@@ -229,7 +229,7 @@ TEST_P(OfEngine, BitsAreTheSameEveryTime)
       serial.refresh(matrix);
       distributed.refresh(matrix);
       for_runs(2, [&](Smoothing run) {
-        run.application.nrhs = 2;
+        run.apply.nrhs = 2;
         const Vector x       = serial.apply(run, b, guess);
         EXPECT_TRUE(same_bits(x, serial.apply(run, b, guess))) << name(run);
         EXPECT_LT(difference(distributed.apply(run, b, guess), x), tolerance(config)) << name(run);

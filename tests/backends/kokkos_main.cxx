@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "backend/kokkos/backend.h"
+#include "backend/kokkos/kokkos_backend.h"
 #include "backend/kokkos/runtime.h"
 #include "backend/kokkos/setup_invert.h"
 #include "engines.h"

@@ -287,7 +287,7 @@ TEST_P(SetupOfEngine, TakesRightHandSidesInUnitsThatAreFarApart)
       for (System *system : {&other, &reference}) ASSERT_EQ(system->refresh(problem.matrix).defect, Defect::none);
       reference.adopt(other);
       Smoothing run        = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true);
-      run.application.nrhs = nrhs;
+      run.apply.nrhs = nrhs;
       Vector x = other.apply(run, b), y = reference.apply(run, b);
       for (std::size_t k = 0; k < x.size(); ++k)
         for (Vector *vector : {&x, &y}) (*vector)[k] *= beyond(k % n) ? 1e-28 : 1.0;

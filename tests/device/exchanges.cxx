@@ -167,7 +167,7 @@ TEST(what_relaxations_cannot_exchange_is_exchanged_beside_them)
 {
   struct Case {
     Pattern     pattern;
-    const char *why;
+    const char *reason;
   };
 
   PetscFunctionBeginUser;
@@ -176,7 +176,7 @@ TEST(what_relaxations_cannot_exchange_is_exchanged_beside_them)
     const BlockMatrix matrix = make_matrix(5, one.pattern);
     OwnedMat          mat;
     Values            expected, x;
-    describe(one.why);
+    describe(one.reason);
     PetscCall(create_case(matrix, Layout::uneven, MATBAIJ, &mat));
     for (const char *halo : {"sf", "peer"}) {
       Preconditioner pc;
@@ -186,7 +186,7 @@ TEST(what_relaxations_cannot_exchange_is_exchanged_beside_them)
       if (expected.empty()) expected = x;
       CHECK(x == expected);
       PetscCall(view(pc, &text));
-      if (std::string(halo) == "peer" && own_devices()) CHECK_CONTAINS(text, one.why);
+      if (std::string(halo) == "peer" && own_devices()) CHECK_CONTAINS(text, one.reason);
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -40,7 +40,7 @@ TEST(CudaApplication, WhoseRecordingIsLostReadsItsOwnRightHandSide)
   DisturbedHalo       halo;
   ASSERT_EQ(system.refresh(matrix).defect, Defect::none);
   Backend &backend = system.backend();
-  Driver   driver(ranks.forward[0], backend, halo, run.sweep);
+  MulticolorSweep   sweep(ranks.forward[0], backend, halo, run.sweep);
   Vector   x(matrix.size());
   for (int time = 0; time < kTimes; ++time) {
     const Vector b = random_vector(matrix.size(), 100 + static_cast<unsigned>(time));
@@ -48,10 +48,10 @@ TEST(CudaApplication, WhoseRecordingIsLostReadsItsOwnRightHandSide)
     for (Vector *result : {&disturbed, &quiet}) {
       (void)backend.launch_exchanges(false); // forgets what was recorded
       halo.disturb = result == &disturbed;
-      backend.load_rhs(run.application, {b.data(), size});
-      ASSERT_EQ(driver.run(run.application, run.its, run.from_zero), 0);
+      backend.load_rhs(run.apply, {b.data(), size});
+      ASSERT_EQ(sweep.run(run.apply, run.its, run.from_zero), 0);
       EXPECT_FALSE(halo.disturb) << "nothing was recorded";
-      backend.store(run.application, {result->data(), size});
+      backend.store(run.apply, {result->data(), size});
     }
     ASSERT_TRUE(same_bits(disturbed, quiet)) << "application " << time << " differs by " << difference(disturbed, quiet);
   }

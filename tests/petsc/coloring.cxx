@@ -149,10 +149,10 @@ PetscErrorCode name_case(const Case &c, const Problem &problem, bool empty_ranks
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode fail(const char *why, int *failures)
+PetscErrorCode fail(const char *reason, int *failures)
 {
   PetscFunctionBegin;
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  FAILED: %s\n", why));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  FAILED: %s\n", reason));
   ++*failures;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -8,9 +8,9 @@ namespace {
 
 TEST(BackendChoice, NamesTheOldestGpuWhereOneIsTooOld)
 {
-  const std::string why = BackendLacksCode(80);
-  EXPECT_NE(why.find("compute capability 8.0"), std::string::npos) << why;
-  EXPECT_NE(why.find("9.0 (H100) or newer"), std::string::npos) << why;
+  const std::string reason = BackendLacksCode(80);
+  EXPECT_NE(reason.find("compute capability 8.0"), std::string::npos) << reason;
+  EXPECT_NE(reason.find("9.0 (H100) or newer"), std::string::npos) << reason;
 }
 
 TEST(BackendChoice, NamesTheBuildOptionWhereAGpuIsNewer)

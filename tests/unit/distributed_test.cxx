@@ -44,7 +44,7 @@ TEST_P(Distributed, SweepsGiveTheBitsOfOneRank)
         for (const bool overlap : {true, false})
           for (const bool shortcuts : {true, false}) {
             if (transposed && !run.from_zero) continue;
-            run.application     = {transposed, 2, run.application.omega};
+            run.apply     = {transposed, 2, run.apply.omega};
             run.sweep.overlap   = overlap;
             run.sweep.shortcuts = shortcuts;
             const Vector x = serial.apply(run, b, guess), y = distributed.apply(run, b, guess);
@@ -74,11 +74,11 @@ TEST_P(Distributed, RunsInPiecesGiveTheBitsOfTheWhole)
           for (const PCMCPIHaloFrequency frequency : {PC_MCPI_HALO_FREQUENCY_COLOR, PC_MCPI_HALO_FREQUENCY_SWEEP})
             for (const int sweeps : {1, 2}) {
               if (transposed && !run.from_zero) continue;
-              run.application.transposed    = transposed;
+              run.apply.transposed    = transposed;
               run.sweep.frequency           = frequency;
               Smoothing pieces              = run;
               const int passes              = run.sweep.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1;
-              pieces.sweep.most_relaxations = sweeps * passes * (1 + *std::max_element(color.begin(), color.end()));
+              pieces.sweep.max_relaxations = sweeps * passes * (1 + *std::max_element(color.begin(), color.end()));
               EXPECT_TRUE(same_bits(system.apply(pieces, b, guess), system.apply(run, b, guess)))
                   << name(kind) << " " << name(run) << " in pieces of " << sweeps;
             }
@@ -118,7 +118,7 @@ TEST_P(Distributed, TransposedWithOneExchangeASweepIsTheTransposedMatrix)
     if (!run.from_zero) return;
     run.sweep.frequency        = PC_MCPI_HALO_FREQUENCY_SWEEP;
     const Vector mb            = system.apply(run, b);
-    run.application.transposed = true;
+    run.apply.transposed = true;
     const Vector tc            = system.apply(run, c);
     EXPECT_NEAR(std::inner_product(mb.begin(), mb.end(), c.begin(), 0.0), std::inner_product(b.begin(), b.end(), tc.begin(), 0.0), 1e-12)
         << name(run);

@@ -161,12 +161,12 @@ TEST_P(GatherBackends, AgreeInEveryCombination)
     for (System *system : {&reference, &plain, &simd, &unrounded}) ASSERT_EQ(system->refresh(p.matrix).defect, Defect::none);
     for (std::size_t k = turn++ % stride; k < runs.size(); k += stride) {
       Smoothing run         = runs[k];
-      run.application.nrhs  = 3;
+      run.apply.nrhs  = 3;
       const Vector expected = reference.apply(run, p.b, p.guess);
       const double effect   = difference(unrounded.apply(run, p.b, p.guess), expected);
       EXPECT_TRUE(effect > kLeastEffect && effect < kLargestEffect) << effect << " " << name(run);
       for (const int nrhs : {3, 1}) {
-        run.application.nrhs = nrhs;
+        run.apply.nrhs = nrhs;
         const Vector columns = first_columns(expected, p.matrix.size(), nrhs);
         for (System *system : {&plain, &simd}) {
           const Vector x = system->apply(run, first_columns(p.b, p.matrix.size(), nrhs), first_columns(p.guess, p.matrix.size(), nrhs));
@@ -191,7 +191,7 @@ TEST_P(GatherBackends, GiveTheBitsOfOneRankOnSeveral)
       ASSERT_EQ(distributed.refresh(p.matrix).defect, Defect::none);
       for (Smoothing run : all_runs()) {
         if ((p.bs > 5 || kSanitized) && run.its != 2) continue;
-        run.application.nrhs = 3;
+        run.apply.nrhs = 3;
         const Vector x       = serial.apply(run, p.b, p.guess);
         for (const bool overlap : {true, false}) {
           run.sweep.overlap = overlap;
@@ -213,7 +213,7 @@ TEST_P(GatherBackends, AgreeWithOneExchangeASweep)
     for (System *system : {&reference, &host}) ASSERT_EQ(system->refresh(p.matrix).defect, Defect::none);
     for (Smoothing run : all_runs()) {
       if ((p.bs > 5 || kSanitized) && run.its != 2) continue;
-      run.application.nrhs = 3;
+      run.apply.nrhs = 3;
       run.sweep.frequency  = PC_MCPI_HALO_FREQUENCY_SWEEP;
       EXPECT_LT(difference(host.apply(run, p.b, p.guess), reference.apply(run, p.b, p.guess)), 1e-12) << kernels->name << " " << name(run);
     }
@@ -230,7 +230,7 @@ TEST(Gather, ColumnsAreRoundedEachForItself)
   for (std::size_t i = p.matrix.size(); i < b.size(); ++i) b[i] *= 1e6; // an exponent in common would cost the first column its digits
   Smoothing    run     = make_run(PC_MCPI_SWEEP_SYMMETRIC, 1.0, 2, true);
   const Vector alone   = system.apply(run, first_columns(b, p.matrix.size(), 1));
-  run.application.nrhs = 3;
+  run.apply.nrhs = 3;
   EXPECT_TRUE(same_bits(first_columns(system.apply(run, b), p.matrix.size(), 1), alone));
 }
 
@@ -281,8 +281,8 @@ TEST(Gather, HoldsACopyOnlyIfAsked)
     }
     const std::size_t number = kernels ? sizeof(float) : sizeof(double), padding = kernels ? kReadPadding : 0;
     EXPECT_EQ(on.backend().memory_bytes() - off.backend().memory_bytes(), number * p.matrix.size() + padding);
-    EXPECT_EQ(off.backend().gathered_bytes(run.application), 0u);
-    EXPECT_EQ(on.backend().gathered_bytes(run.application), number * p.bs);
+    EXPECT_EQ(off.backend().gathered_bytes(run.apply), 0u);
+    EXPECT_EQ(on.backend().gathered_bytes(run.apply), number * p.bs);
   }
 }
 

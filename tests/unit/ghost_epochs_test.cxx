@@ -24,7 +24,7 @@ struct Mutation {
 
 // A version of a row's values
 struct Version {
-  int      application = -1;
+  int      apply = -1;
   unsigned epoch       = Epochs::kNone;
 
   bool operator==(const Version &) const = default;
@@ -54,7 +54,7 @@ public:
     slow_rank_    = static_cast<int>(random_() % (ranks_.size() + 1)); // or none
     unsigned base = 0;
     for (std::size_t n = 0; n < runs.size(); ++n) {
-      schedules_.emplace_back(plan_, runs[n].config, runs[n].application, runs[n].its, runs[n].from_zero);
+      schedules_.emplace_back(plan_, runs[n].config, runs[n].apply, runs[n].its, runs[n].from_zero);
       add_phases(static_cast<int>(n), base);
       base += Epochs(schedules_.back()).count();
     }
@@ -99,7 +99,7 @@ private:
     std::size_t       left = 0;
   };
   struct Phase {
-    int                   application, color; // -1: the guess is sent, -2: the application is done
+    int                   apply, color; // -1: the guess is sent, -2: the application is done
     bool                  first, lower = false, upper = false, sends = false, skipped = false;
     unsigned              epoch    = 0;  // of what it sends
     std::vector<unsigned> expected = {}; // by color, absolute; 0: not sent yet
@@ -139,12 +139,12 @@ private:
     return plan;
   }
 
-  void add_phases(int application, unsigned base)
+  void add_phases(int apply, unsigned base)
   {
     const Schedule &schedule = schedules_.back();
     const Epochs    epochs(schedule);
     if (!schedule.from_zero()) {
-      Phase guess{application, -1, true};
+      Phase guess{apply, -1, true};
       guess.sends = true;
       guess.epoch = Epochs::kGuess;
       guess.base  = base;
@@ -153,7 +153,7 @@ private:
     for (int pass = 0; pass < schedule.passes(); ++pass)
       for (int k = 0; k < schedule.colors(); ++k) {
         const Step step = schedule.step(pass, k);
-        Phase      phase{application, step.color, pass == 0};
+        Phase      phase{apply, step.color, pass == 0};
         phase.skipped = step.skips_boundary;
         phase.lower   = step.boundary.lower;
         phase.upper   = step.boundary.upper;
@@ -163,7 +163,7 @@ private:
         for (int c = 0; c < schedule.colors(); ++c) phase.expected.push_back(epochs.expected(pass, k, c));
         phases_.push_back(phase);
       }
-    phases_.push_back({application, -2, false});
+    phases_.push_back({apply, -2, false});
   }
 
   // A phase begins when all tasks of the one before are over, as kernels of a stream do.
@@ -178,7 +178,7 @@ private:
       }
       if (std::any_of(rank.tasks.begin(), rank.tasks.end(), [](const Task &task) { return task.left > 0; })) return;
       if (phase.color == -2)
-        for (const int neighbor : neighbors_[number]) flying_[{neighbor, number, -1}].push_back({{}, phase.application + 1});
+        for (const int neighbor : neighbors_[number]) flying_[{neighbor, number, -1}].push_back({{}, phase.apply + 1});
       rank.tasks.clear();
       rank.entered = false;
       ++rank.phase;
@@ -194,14 +194,14 @@ private:
       if (owner(row) != number || !boundary || (phase.color >= 0 && color(row) != phase.color)) continue;
       Task task{row, {}};
       if (phase.first && !mutation_.no_done_words)
-        for (const int neighbor : neighbors_[number]) task.waits.push_back({neighbor, -1, static_cast<unsigned>(phase.application), {}});
+        for (const int neighbor : neighbors_[number]) task.waits.push_back({neighbor, -1, static_cast<unsigned>(phase.apply), {}});
       if (phase.color >= 0)
         for (const Row ghost : reads_[static_cast<std::size_t>(row)]) {
           if (!(color(ghost) < color(row) ? phase.lower : phase.upper)) continue;
           const unsigned epoch = phase.expected[static_cast<std::size_t>(color(ghost))];
           if (epoch == Epochs::kNone) wrong_ = "reads what nobody has sent";
           for (int piece = 0; piece < kPieces; ++piece)
-            task.waits.push_back({static_cast<int>(ghost), piece, phase.base + epoch, {phase.application, epoch}});
+            task.waits.push_back({static_cast<int>(ghost), piece, phase.base + epoch, {phase.apply, epoch}});
         }
       task.left = task.waits.size();
       rank.tasks.push_back(task);
@@ -231,7 +231,7 @@ private:
     if (!phase.sends) return;
     for (const int reader : readers_[static_cast<std::size_t>(task.row)])
       for (int piece = 0; piece < kPieces; ++piece)
-        flying_[{reader, task.row, piece}].push_back({{phase.base + phase.epoch, {phase.application, phase.epoch}}, 0});
+        flying_[{reader, task.row, piece}].push_back({{phase.base + phase.epoch, {phase.apply, phase.epoch}}, 0});
   }
 
   // Stores to one address land in order.
@@ -287,7 +287,7 @@ TEST(GhostEpochs, OfAStepAreThoseOfEveryColorThatItReads)
     plan.boundary_end.assign(static_cast<std::size_t>(colors), 0);
     for (Row c = 0; c <= colors; ++c) ghost_begin.push_back(10 * c);
     const auto     run = some_run(random, false);
-    const Schedule schedule(plan, run.config, run.application, run.its, run.from_zero);
+    const Schedule schedule(plan, run.config, run.apply, run.its, run.from_zero);
     const Epochs   epochs(schedule);
     for (int pass = 0; pass < schedule.passes(); ++pass)
       for (int k = 0; k < colors; ++k) {

@@ -38,10 +38,10 @@ TEST_P(HostBackend, AgreesWithTheReferenceInEveryCombination)
     for (System *system : {&reference, &plain, &simd}) ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
     for (std::size_t k = turn++ % stride; k < runs.size(); k += stride) {
       Smoothing run         = runs[k];
-      run.application.nrhs  = 8;
+      run.apply.nrhs  = 8;
       const Vector expected = reference.apply(run, b, guess);
       for (const int nrhs : {8, 1, 3, 2}) {
-        run.application.nrhs = nrhs;
+        run.apply.nrhs = nrhs;
         const Vector columns = first_columns(expected, matrix.size(), nrhs);
         for (System *system : {&plain, &simd}) {
           const Vector x = system->apply(run, first_columns(b, matrix.size(), nrhs), first_columns(guess, matrix.size(), nrhs));
@@ -70,7 +70,7 @@ TEST(HostBackendTiles, GiveTheReference)
         host.refresh(matrix);
         for (const bool from_zero : {true, false}) {
           Smoothing run        = make_run(PC_MCPI_SWEEP_SYMMETRIC, 1.3, 2, from_zero);
-          run.application.nrhs = 3;
+          run.apply.nrhs = 3;
           EXPECT_LT(difference(host.apply(run, b, guess), reference.apply(run, b, guess)), 1e-5) << kernels->name << " bs " << bs;
         }
       }
@@ -94,7 +94,7 @@ TEST_P(HostKernels, TransposedApplicationIsTheAdjoint)
       for_runs(2, [&](Smoothing run) {
         if (!run.from_zero) return;
         const Vector mb            = system.apply(run, b);
-        run.application.transposed = true;
+        run.apply.transposed = true;
         const Vector tc            = system.apply(run, c);
         const double left          = std::inner_product(mb.begin(), mb.end(), c.begin(), 0.0);
         const double right         = std::inner_product(b.begin(), b.end(), tc.begin(), 0.0);
@@ -119,11 +119,11 @@ TEST_P(HostKernels, SameRunGivesTheSameBits)
     system.refresh(matrix);
     other.refresh(matrix);
     for_runs(2, [&](Smoothing run) {
-      run.application.nrhs = 3;
+      run.apply.nrhs = 3;
       const Vector x       = system.apply(run, b, guess);
       Smoothing    spoil   = make_run(PC_MCPI_SWEEP_SYMMETRIC, 0.7, 2, false);
       for (const int nrhs : {8, 1}) {
-        spoil.application.nrhs = nrhs;
+        spoil.apply.nrhs = nrhs;
         system.apply(spoil, first_columns(nans, matrix.size(), nrhs), nans);
       }
       EXPECT_TRUE(same_bits(system.apply(run, b, guess), x)) << name(Kind{config, GetParam()}) << " " << name(run);
@@ -156,7 +156,7 @@ TEST_P(HostKernels, ScalingAndOrderInsideColorsKeepTheBits)
       for_runs(2, [&](Smoothing run) {
         for (const bool transposed : {false, true}) {
           if (transposed && !run.from_zero) continue;
-          run.application.transposed = transposed;
+          run.apply.transposed = transposed;
           const Vector x             = plain.apply(run, b, guess);
           EXPECT_TRUE(same_bits(scaled.apply(run, b, guess), x)) << name(Kind{config, GetParam()}) << " " << name(run);
           EXPECT_TRUE(same_bits(other.apply(run, b, guess), x)) << name(Kind{config, GetParam()}) << " " << name(run);

@@ -13,7 +13,7 @@ namespace mcpi::test {
 
 struct Run {
   SweepConfig config;
-  Application application;
+  ApplyArgs apply;
   int         its;
   bool        from_zero;
 };
@@ -24,8 +24,8 @@ inline Run some_run(std::mt19937 &random, bool by_sweep_too)
   run.config.sweep = kSweeps[random() % 3];
   if (by_sweep_too && random() % 4 == 0) run.config.frequency = PC_MCPI_HALO_FREQUENCY_SWEEP;
   run.config.shortcuts       = random() % 4 != 0;
-  run.application.omega      = random() % 2 ? 1.0 : 1.3;
-  run.application.transposed = random() % 4 == 0;
+  run.apply.omega      = random() % 2 ? 1.0 : 1.3;
+  run.apply.transposed = random() % 4 == 0;
   run.its                    = 1 + static_cast<int>(random() % 3);
   run.from_zero              = random() % 3 != 0;
   return run;

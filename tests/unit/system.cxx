@@ -212,31 +212,31 @@ void System::adopt(System &other)
 
 int System::apply_rank(const Smoothing &run, const Vector &b, const Vector &guess, Peer &peer, Vector &x)
 {
-  const ColorPlan  &plan    = (run.application.transposed ? ranks_.transposed : ranks_.forward)[peer.rank];
+  const ColorPlan  &plan    = (run.apply.transposed ? ranks_.transposed : ranks_.forward)[peer.rank];
   Backend          &backend = *backends_[peer.rank];
   const std::size_t n = static_cast<std::size_t>(ranks_.start.back()) * plan.bs, local = static_cast<std::size_t>(plan.rows) * plan.bs,
                     first = static_cast<std::size_t>(ranks_.start[peer.rank]) * plan.bs, ld = local + kGap;
   const auto columns = [&](const Vector &whole) {
-    Vector mine(ld * run.application.nrhs, kNaN);
-    for (int r = 0; r < run.application.nrhs; ++r) std::copy_n(whole.begin() + r * n + first, local, mine.begin() + r * ld);
+    Vector mine(ld * run.apply.nrhs, kNaN);
+    for (int r = 0; r < run.apply.nrhs; ++r) std::copy_n(whole.begin() + r * n + first, local, mine.begin() + r * ld);
     return mine;
   };
   const Vector in = columns(b);
-  backend.load_rhs(run.application, {in.data(), static_cast<std::ptrdiff_t>(ld)});
-  std::fill_n(static_cast<unsigned char *>(backend.vector()), (plan.rows + plan.ghosts) * backend.entry_bytes(run.application),
+  backend.load_rhs(run.apply, {in.data(), static_cast<std::ptrdiff_t>(ld)});
+  std::fill_n(static_cast<unsigned char *>(backend.vector()), (plan.rows + plan.ghosts) * backend.entry_bytes(run.apply),
               static_cast<unsigned char>(0xff)); // NaN in both precisions
-  backend.accept(run.application, 0, plan.rows + plan.ghosts, false);
-  if (!run.from_zero) backend.load_guess(run.application, {columns(guess).data(), static_cast<std::ptrdiff_t>(ld)});
+  backend.accept(run.apply, 0, plan.rows + plan.ghosts, false);
+  if (!run.from_zero) backend.load_guess(run.apply, {columns(guess).data(), static_cast<std::ptrdiff_t>(ld)});
   ThreadHalo threads(ranks_, peer);
   NoHalo     none;
   SilentHalo silent;
   Halo      &halo = ranks_.count() > 1 ? static_cast<Halo &>(threads) : run.replayed ? static_cast<Halo &>(none) : silent;
-  Driver     driver(plan, backend, halo, run.sweep);
-  if (const int error = halo.prepare(backend.entry_bytes(run.application))) return error;
-  if (const int error = driver.run(run.application, run.its, run.from_zero)) return error;
-  Vector solution(ld * run.application.nrhs, kNaN);
-  backend.store(run.application, {solution.data(), static_cast<std::ptrdiff_t>(ld)});
-  for (int r = 0; r < run.application.nrhs; ++r) {
+  MulticolorSweep     sweep(plan, backend, halo, run.sweep);
+  if (const int error = halo.prepare(backend.entry_bytes(run.apply))) return error;
+  if (const int error = sweep.run(run.apply, run.its, run.from_zero)) return error;
+  Vector solution(ld * run.apply.nrhs, kNaN);
+  backend.store(run.apply, {solution.data(), static_cast<std::ptrdiff_t>(ld)});
+  for (int r = 0; r < run.apply.nrhs; ++r) {
     std::copy_n(solution.begin() + r * ld, local, x.begin() + r * n + first);
     for (std::size_t i = local; i < ld; ++i)
       if (solution[r * ld + i] == solution[r * ld + i]) return kOutOfStep; // written between the columns
@@ -257,8 +257,8 @@ Offset System::blocks_read(const Smoothing &run) const
   Offset blocks = 0;
   NoHalo halo;
   for (int rank = 0; rank < ranks_.count(); ++rank) {
-    const ColorPlan &plan = (run.application.transposed ? ranks_.transposed : ranks_.forward)[rank];
-    blocks += Driver(plan, *backends_[rank], halo, run.sweep).blocks_read(run.application, run.its, run.from_zero);
+    const ColorPlan &plan = (run.apply.transposed ? ranks_.transposed : ranks_.forward)[rank];
+    blocks += MulticolorSweep(plan, *backends_[rank], halo, run.sweep).blocks_read(run.apply, run.its, run.from_zero);
   }
   return blocks;
 }
@@ -268,7 +268,7 @@ Dense System::matrix(Smoothing run)
   const std::size_t n = static_cast<std::size_t>(ranks_.start.back()) * ranks_.forward[0].bs;
   Dense             result(n), identity(n);
   for (std::size_t i = 0; i < n; ++i) identity(i, i) = 1.0;
-  run.application.nrhs = static_cast<int>(n);
+  run.apply.nrhs = static_cast<int>(n);
   result.a             = apply(run, identity.a);
   return result;
 }
@@ -290,7 +290,7 @@ Vector DenseIteration::run(const Smoothing &run, const Vector &b, Vector x)
 
 void DenseIteration::pass(const Smoothing &run, bool forward, const Vector &b, Vector &x)
 {
-  const double omega    = run.application.omega;
+  const double omega    = run.apply.omega;
   const bool   by_color = run.sweep.frequency == PC_MCPI_HALO_FREQUENCY_COLOR;
   const auto   key      = std::make_tuple(omega, forward, by_color);
   if (!solvers_.count(key))
@@ -309,7 +309,7 @@ void DenseIteration::pass(const Smoothing &run, bool forward, const Vector &b, V
 Smoothing make_run(PCMCPISweepType sweep, double omega, int its, bool from_zero, bool shortcuts)
 {
   Smoothing run;
-  run.application.omega = omega;
+  run.apply.omega = omega;
   run.sweep.sweep       = sweep;
   run.sweep.shortcuts   = shortcuts;
   run.its               = its;
@@ -330,7 +330,7 @@ std::vector<Smoothing> all_runs()
   std::vector<Smoothing> runs;
   for_runs(3, [&](Smoothing run) {
     runs.push_back(run);
-    run.application.transposed = true;
+    run.apply.transposed = true;
     if (run.from_zero) runs.push_back(run);
   });
   return runs;
@@ -381,9 +381,9 @@ std::string name(const Kind &kind)
 std::string name(const Smoothing &run)
 {
   static const char *const sweeps[] = {"forward", "backward", "symmetric"};
-  return std::string(sweeps[run.sweep.sweep]) + " omega " + std::to_string(run.application.omega) + " its " + std::to_string(run.its) +
-         (run.from_zero ? " from zero" : " from guess") + (run.application.transposed ? " transposed" : "") + " nrhs " +
-         std::to_string(run.application.nrhs);
+  return std::string(sweeps[run.sweep.sweep]) + " omega " + std::to_string(run.apply.omega) + " its " + std::to_string(run.its) +
+         (run.from_zero ? " from zero" : " from guess") + (run.apply.transposed ? " transposed" : "") + " nrhs " +
+         std::to_string(run.apply.nrhs);
 }
 
 } // namespace mcpi::test

@@ -12,7 +12,7 @@
 
 #include "support.h"
 #include "sweep/backend.h"
-#include "sweep/driver.h"
+#include "sweep/multicolor_sweep.h"
 #include "sweep/halo.h"
 
 namespace mcpi::test {
@@ -78,7 +78,7 @@ Kind                     reference_kind(PCMCPIPrecision storage = PC_MCPI_PRECIS
                                         PCMCPIScaling scaling = PC_MCPI_SCALING_NONE);
 
 struct Smoothing {
-  Application application;
+  ApplyArgs apply;
   SweepConfig sweep;
   int         its       = 1;
   bool        from_zero = true;

@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "backend/cuda/patches.h"
+#include "backend/cuda/gather_groups.h"
 
 #include "system.h"
 
@@ -38,7 +38,7 @@ TEST(Tiles, HoldEveryRowOfAColorOnceAndNoMoreThanAThreadBlockTakes)
       const ColorPlan &plan = problem.plan();
       const int        rows = tile_rows(128, bs);
       const TileLayout layout =
-          make_tiles(plan, item_shape(PC_MCPI_PRECISION_FP32, bs), {rows, std::min(128, capacity), capacity, capacity / 2, resident, 2});
+          make_tiles(plan, slice_shape(PC_MCPI_PRECISION_FP32, bs), {rows, std::min(128, capacity), capacity, capacity / 2, resident, 2});
       ASSERT_EQ(layout.part_begin.size(), 2 * static_cast<std::size_t>(plan.colors) + 1);
       Row next = 0;
       for (int part = 0; part < 2 * plan.colors; ++part) {
@@ -47,7 +47,7 @@ TEST(Tiles, HoldEveryRowOfAColorOnceAndNoMoreThanAThreadBlockTakes)
           EXPECT_EQ(static_cast<Row>(tile.row), next);
           EXPECT_LE(rows_of(tile), static_cast<std::uint32_t>(rows));
           if (rows_of(tile) > 1) {
-            EXPECT_LE(items_of(tile), static_cast<std::uint32_t>(capacity));
+            EXPECT_LE(slices_of(tile), static_cast<std::uint32_t>(capacity));
           }
           next += static_cast<Row>(rows_of(tile));
         }
@@ -56,13 +56,13 @@ TEST(Tiles, HoldEveryRowOfAColorOnceAndNoMoreThanAThreadBlockTakes)
     }
 }
 
-TEST(Items, GiveEveryNumberItsOwnBits)
+TEST(Slices, GiveEveryNumberItsOwnBits)
 {
   for (const PCMCPIPrecision storage : kStorages)
     for (int bs = 1; bs <= kMaxSmallBlock; ++bs)
       for (const bool packed : {false, true}) {
         if (packed && !has_exponent(storage)) continue;
-        const ItemShape shape = item_shape(storage, bs, packed);
+        const SliceShape shape = slice_shape(storage, bs, packed);
         std::set<int>   slots;
         const int       bits = value_bits(storage), end = 8 * shape.numbers + shape.shift;
         for (int j = 0; j < shape.columns; ++j)
@@ -76,7 +76,7 @@ TEST(Items, GiveEveryNumberItsOwnBits)
       }
 }
 
-TEST(Items, OfIntegersHoldFourColumnsOfARowInOneWord)
+TEST(Slices, OfIntegersHoldFourColumnsOfARowInOneWord)
 {
   for (int bs = 4; bs <= kMaxSmallBlock; ++bs)
     for (int i = 0; i < bs; ++i)
@@ -90,40 +90,40 @@ TEST(Items, OfIntegersHoldFourColumnsOfARowInOneWord)
 }
 
 // Their threads wait for ghosts, which takes registers.
-TEST(Tiles, OfBoundaryRowsHaveFewerItems)
+TEST(Tiles, OfBoundaryRowsHaveFewerSlices)
 {
   const Pattern pattern = random_pattern(600, 2, 3);
   const Ranks   ranks   = build_ranks(pattern, greedy_coloring(pattern), 5, {0, 300, 600});
   for (const ColorPlan &plan : ranks.forward)
-    for (const auto &[items, boundary_items] : {std::pair{96, 48}, {48, 48}, {96, 3}, {4, 3}}) {
-      const TileLayout layout = make_tiles(plan, item_shape(PC_MCPI_PRECISION_INT4, 5), {32, 32, items, boundary_items, 1, 1});
+    for (const auto &[slices, boundary_slices] : {std::pair{96, 48}, {48, 48}, {96, 3}, {4, 3}}) {
+      const TileLayout layout = make_tiles(plan, slice_shape(PC_MCPI_PRECISION_INT4, 5), {32, 32, slices, boundary_slices, 1, 1});
       std::uint32_t    most[2]{};
       for (std::size_t part = 0; part + 1 < layout.part_begin.size(); ++part)
         for (std::uint32_t t = layout.part_begin[part]; t < layout.part_begin[part + 1]; ++t)
-          most[part % 2] = std::max(most[part % 2], items_of(layout.tiles[t]));
+          most[part % 2] = std::max(most[part % 2], slices_of(layout.tiles[t]));
       EXPECT_GT(most[0], 0U);
-      EXPECT_EQ(layout.long_rows, std::max(most[0], most[1]) > static_cast<unsigned>(items));
-      EXPECT_EQ(layout.long_boundary_rows, most[0] > static_cast<unsigned>(boundary_items));
-      EXPECT_EQ(layout.long_boundary_rows, boundary_items == 3);
+      EXPECT_EQ(layout.long_rows, std::max(most[0], most[1]) > static_cast<unsigned>(slices));
+      EXPECT_EQ(layout.long_boundary_rows, most[0] > static_cast<unsigned>(boundary_slices));
+      EXPECT_EQ(layout.long_boundary_rows, boundary_slices == 3);
     }
 }
 
 TEST(Tiles, OfFewRowsAreSmall)
 {
   const Problem    problem(400, 5);
-  const TileLayout layout = make_tiles(problem.plan(), item_shape(PC_MCPI_PRECISION_FP32, 5), {tile_rows(128, 5), 128, 128, 128, 10, 132});
+  const TileLayout layout = make_tiles(problem.plan(), slice_shape(PC_MCPI_PRECISION_FP32, 5), {tile_rows(128, 5), 128, 128, 128, 10, 132});
   for (const Tile &tile : layout.tiles) EXPECT_EQ(rows_of(tile), 1U);
 }
 
-TEST(Tiles, GiveAThreadAsFewItemsAsLetTheDeviceTakeAllAtOnce)
+TEST(Tiles, GiveAThreadAsFewSlicesAsLetTheDeviceTakeAllAtOnce)
 {
   const Problem    problem(4000, 5);
   const ColorPlan &plan = problem.plan();
   const auto       most = [&](int multiprocessors) {
-    std::uint32_t    items  = 0;
-    const TileLayout layout = make_tiles(plan, item_shape(PC_MCPI_PRECISION_INT4, 5), {32, 32, 128, 128, 2, multiprocessors});
-    for (const Tile &tile : layout.tiles) items = std::max(items, items_of(tile));
-    return items;
+    std::uint32_t    slices  = 0;
+    const TileLayout layout = make_tiles(plan, slice_shape(PC_MCPI_PRECISION_INT4, 5), {32, 32, 128, 128, 2, multiprocessors});
+    for (const Tile &tile : layout.tiles) slices = std::max(slices, slices_of(tile));
+    return slices;
   };
   EXPECT_GT(most(1), 64U);
   EXPECT_LE(most(1000), 32U);
@@ -134,7 +134,7 @@ TEST(Tiles, AreTakenAtOnceWhereLargerOnesWouldBe)
 {
   constexpr int    kThreads = 32, kBlocks = 2;
   const Problem    problem(4000, 8);
-  const ItemShape  shape = item_shape(PC_MCPI_PRECISION_FP64, 8);
+  const SliceShape  shape = slice_shape(PC_MCPI_PRECISION_FP64, 8);
   const ColorPlan &plan  = problem.plan();
   const auto       tiles = [&](int multiprocessors) {
     return make_tiles(plan, shape, {kThreads, kThreads, 160, 160, kBlocks, multiprocessors}).part_begin;
@@ -147,7 +147,7 @@ TEST(Tiles, AreTakenAtOnceWhereLargerOnesWouldBe)
     for (std::size_t color = 0; 2 * color + 2 < part.size(); ++color) {
       const Row    begin = plan.color_begin[color], end = plan.color_begin[color + 1];
       const Offset blocks = plan.lower.ptr[end] - plan.lower.ptr[begin] + plan.upper.ptr[end] - plan.upper.ptr[begin];
-      if (blocks * shape.items <= Offset{kThreads} * most || largest[2 * color + 2] - largest[2 * color] > most) continue;
+      if (blocks * shape.slices <= Offset{kThreads} * most || largest[2 * color + 2] - largest[2 * color] > most) continue;
       EXPECT_LE(part[2 * color + 2] - part[2 * color], most) << color << " with " << multiprocessors;
       ++fitted;
     }
@@ -162,7 +162,7 @@ TEST(Tiles, OfColorsThatTheDeviceTakesAtOnceFitKernelsForFewRows)
   const ColorPlan &plan = problem.plan();
   for (const auto &[multiprocessors, any, all] : {std::tuple{1, false, false}, {20, true, false}, {1000, true, true}}) {
     const TileLayout layout =
-        make_tiles(plan, item_shape(PC_MCPI_PRECISION_INT4, 5), {kThreads, kThreads, 480, 288, 2, multiprocessors, kFewRows, kFewBlocks});
+        make_tiles(plan, slice_shape(PC_MCPI_PRECISION_INT4, 5), {kThreads, kThreads, 480, 288, 2, multiprocessors, kFewRows, kFewBlocks});
     ASSERT_EQ(layout.launch.size(), layout.part_begin.size() - 1);
     bool some = false, every = true;
     for (std::size_t part = 0; part < layout.launch.size(); ++part) {
@@ -174,7 +174,7 @@ TEST(Tiles, OfColorsThatTheDeviceTakesAtOnceFitKernelsForFewRows)
       EXPECT_LE(end - begin, static_cast<std::uint32_t>(kFewBlocks * multiprocessors));
       for (std::uint32_t t = begin; t < end; ++t) {
         EXPECT_LE(rows_of(layout.tiles[t]), static_cast<std::uint32_t>(kFewRows));
-        EXPECT_LE(items_of(layout.tiles[t]), static_cast<std::uint32_t>(kThreads));
+        EXPECT_LE(slices_of(layout.tiles[t]), static_cast<std::uint32_t>(kThreads));
       }
     }
     EXPECT_TRUE(some || !any) << multiprocessors;
@@ -186,7 +186,7 @@ TEST(Tiles, OfColorsThatTheDeviceTakesAtOnceFitKernelsForFewRows)
 TEST(Tiles, OfFewRowsHaveTheRowsOfAWarpWhereThoseAreTakenAtOnce)
 {
   const Problem    problem(4000, 5);
-  const TileLayout layout = make_tiles(problem.plan(), item_shape(PC_MCPI_PRECISION_INT4, 5), {96, 96, 480, 288, 2, 1000, 18, 3});
+  const TileLayout layout = make_tiles(problem.plan(), slice_shape(PC_MCPI_PRECISION_INT4, 5), {96, 96, 480, 288, 2, 1000, 18, 3});
   std::uint32_t    most   = 0;
   for (const Tile &tile : layout.tiles) most = std::max(most, rows_of(tile));
   EXPECT_EQ(most, static_cast<std::uint32_t>(kWarpSize / 5));
@@ -204,11 +204,11 @@ TEST(Tiles, OfAColorWithALongRowAreSmallButNotForKernelsOfFewRows)
     pattern[0].erase(std::unique(pattern[0].begin(), pattern[0].end()), pattern[0].end());
     const Problem    problem(pattern, 5);
     const TileLayout layout =
-        make_tiles(problem.plan(), item_shape(PC_MCPI_PRECISION_INT8, 5), {kThreads, kThreads, 96, 96, 10, kMultiprocessors, 6, 16});
+        make_tiles(problem.plan(), slice_shape(PC_MCPI_PRECISION_INT8, 5), {kThreads, kThreads, 96, 96, 10, kMultiprocessors, 6, 16});
     bool long_row = false;
     for (std::size_t part = 0; part < layout.launch.size(); ++part) {
       const auto begin = layout.tiles.begin() + layout.part_begin[part], end = layout.tiles.begin() + layout.part_begin[part + 1];
-      const bool has = std::any_of(begin, end, [](const Tile &tile) { return items_of(tile) > static_cast<std::uint32_t>(kThreads); });
+      const bool has = std::any_of(begin, end, [](const Tile &tile) { return slices_of(tile) > static_cast<std::uint32_t>(kThreads); });
       if (begin == end) continue;
       EXPECT_EQ(layout.launch[part].few, !has) << part;
       if (has) {
@@ -220,14 +220,14 @@ TEST(Tiles, OfAColorWithALongRowAreSmallButNotForKernelsOfFewRows)
   }
 }
 
-// What thread blocks of several waiting colors would load is little where items are small, or few.
+// What thread blocks of several waiting colors would load is little where slices are small, or few.
 TEST(Tiles, OfSmallColorsLetOneColorWait)
 {
   const Problem    problem(4000, 8);
   const ColorPlan &plan = problem.plan();
   for (const auto &[storage, multiprocessors, one_waits] :
        {std::tuple{PC_MCPI_PRECISION_INT4, 10, true}, {PC_MCPI_PRECISION_FP16, 10, false}, {PC_MCPI_PRECISION_FP16, 2000, true}}) {
-    const TileLayout layout = make_tiles(plan, item_shape(storage, 8), {96, 96, 192, 192, 10, multiprocessors, 12, 1000});
+    const TileLayout layout = make_tiles(plan, slice_shape(storage, 8), {96, 96, 192, 192, 10, multiprocessors, 12, 1000});
     for (int color = 0; color < plan.colors; ++color) {
       const TileLaunch &launch = layout.launch[2 * static_cast<std::size_t>(color) + 1];
       EXPECT_TRUE(launch.few);
@@ -238,43 +238,43 @@ TEST(Tiles, OfSmallColorsLetOneColorWait)
   }
 }
 
-TEST(Patches, TakeEachRowOnceInTheOrderOfTheArray)
+TEST(GatherGroups, TakeEachRowOnceInTheOrderOfTheArray)
 {
   for (const int bs : {1, 5, 8}) {
     const Problem     problem(4001, bs);
     const ColorPlan  &plan    = problem.plan();
-    const Patches     patches = make_patches(plan);
-    const std::size_t rows = patch_rows(bs), units = rows / kUnit, count = (static_cast<std::size_t>(plan.rows) + rows - 1) / rows;
-    ASSERT_EQ(patches.rows.size(), count * rows);
-    ASSERT_EQ(patches.slots.size(), count * rows);
-    ASSERT_EQ(patches.units.size(), count * units);
+    const GatherGroups     groups = make_gather_groups(plan);
+    const std::size_t rows = group_rows(bs), units = rows / kUnit, count = (static_cast<std::size_t>(plan.rows) + rows - 1) / rows;
+    ASSERT_EQ(groups.rows.size(), count * rows);
+    ASSERT_EQ(groups.slots.size(), count * rows);
+    ASSERT_EQ(groups.units.size(), count * units);
     std::set<Row>           matrix_rows;
     std::set<std::uint32_t> all;
-    for (std::size_t k = 0; k < patches.rows.size(); ++k) {
-      const Row row = patches.rows[k];
+    for (std::size_t k = 0; k < groups.rows.size(); ++k) {
+      const Row row = groups.rows[k];
       if (row < 0) continue;
       if (k % rows > 0) {
-        EXPECT_LT(patches.rows[k - 1], row);
-        EXPECT_GE(patches.rows[k - 1], 0);
+        EXPECT_LT(groups.rows[k - 1], row);
+        EXPECT_GE(groups.rows[k - 1], 0);
       }
-      const std::uint32_t unit = patches.units[k / rows * units + patches.slots[k] / kUnit];
-      ASSERT_EQ(plan.row_of[unit * kUnit + patches.slots[k] % kUnit], row);
+      const std::uint32_t unit = groups.units[k / rows * units + groups.slots[k] / kUnit];
+      ASSERT_EQ(plan.row_of[unit * kUnit + groups.slots[k] % kUnit], row);
       matrix_rows.insert(row);
       all.insert(unit);
     }
     EXPECT_EQ(matrix_rows.size(), static_cast<std::size_t>(plan.rows));
     EXPECT_EQ(all.size(), (static_cast<std::size_t>(plan.rows) + kUnit - 1) / kUnit);
-    EXPECT_TRUE(std::all_of(patches.units.begin() + static_cast<std::ptrdiff_t>(all.size()), patches.units.end(),
+    EXPECT_TRUE(std::all_of(groups.units.begin() + static_cast<std::ptrdiff_t>(all.size()), groups.units.end(),
                             [&](std::uint32_t unit) { return unit * kUnit >= static_cast<std::uint32_t>(plan.rows); }));
   }
 }
 
-TEST(Patches, FollowTheirRowsPlacesInTheColors)
+TEST(GatherGroups, FollowTheirRowsPlacesInTheColors)
 {
   const Problem    problem(4000, 5);
   const ColorPlan &plan = problem.plan();
   double           last = 0;
-  for (const std::uint32_t unit : make_patches(plan).units) {
+  for (const std::uint32_t unit : make_gather_groups(plan).units) {
     const Row row = static_cast<Row>(unit * kUnit);
     if (row >= plan.rows) continue;
     const auto   color = std::upper_bound(plan.color_begin.begin(), plan.color_begin.end(), row) - plan.color_begin.begin() - 1;
@@ -289,7 +289,7 @@ TEST(Tiles, OfFewRowsAreAsManyForEachMultiprocessor)
 {
   const Problem    problem(4000, 5);
   const ColorPlan &plan   = problem.plan();
-  const TileLayout layout = make_tiles(plan, item_shape(PC_MCPI_PRECISION_INT4, 5), {96, 96, 480, 288, 12, 20});
+  const TileLayout layout = make_tiles(plan, slice_shape(PC_MCPI_PRECISION_INT4, 5), {96, 96, 480, 288, 12, 20});
   for (int c = 0; c < plan.colors; ++c) {
     const std::uint32_t tiles = layout.part_begin[2 * c + 2] - layout.part_begin[2 * c + 1];
     const Row           rows  = plan.color_begin[c + 1] - plan.boundary_end[c];

@@ -51,7 +51,7 @@ void NumericSetup::prepare(BlockRows &source)
     for (const Triangle *triangle : {&plan_.lower, &plan_.upper})
       count[at] += static_cast<Row>(triangle->ptr[row + 1] - triangle->ptr[row]);
   }
-  feed_ = std::make_unique<ValueFeed>(source, plan_.rows, bs_, [&](Row row) { return count[static_cast<std::size_t>(row)]; });
+  feed_ = std::make_unique<ValueUpload>(source, plan_.rows, bs_, [&](Row row) { return count[static_cast<std::size_t>(row)]; });
 
   std::vector<std::uint32_t> tile_of(size), place[2];
   for (int p = 0; p < 2; ++p)
@@ -72,10 +72,10 @@ void NumericSetup::prepare(BlockRows &source)
 
 int NumericSetup::refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status, cudaStream_t stream)
 {
-  const auto pass = [&](ScaleKeeper::Pass kind) {
+  const auto pass = [&](ScaleUpdater::Pass kind) {
     try {
       prepare(source);
-      convert(source, kind == ScaleKeeper::Pass::store, status, stream);
+      convert(source, kind == ScaleUpdater::Pass::store, status, stream);
     } catch (...) {
       feed_.reset(); // it may be half prepared
       throw;

@@ -6,8 +6,8 @@
 
 #include "backend/cuda/operator.h"
 #include "backend/cuda/setup.h"
-#include "backend/cuda/value_feed.h"
-#include "core/scale_keeper.h"
+#include "backend/cuda/value_upload.h"
+#include "core/scale_updater.h"
 
 namespace mcpi::cuda {
 
@@ -44,9 +44,9 @@ private:
   const bool                      narrow_diagonal_;
   const SetupKernel               kernel_;
   unsigned                        most_blocks_ = 1; // that run at a time
-  ScaleKeeper                     keeper_;
+  ScaleUpdater                     keeper_;
   double                          largest_inverse_ = 0.0;
-  std::unique_ptr<ValueFeed>      feed_;
+  std::unique_ptr<ValueUpload>      feed_;
   DeviceArray<std::uint32_t>      tile_of_, place_[2], maxima_;
   DeviceArray<double>             scales_, scratch_;
   std::vector<double>             sent_scales_; // lives as long as their copy may take

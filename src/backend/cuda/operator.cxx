@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "backend/cuda/by_storage.h"
-#include "core/scale_keeper.h"
+#include "core/scale_updater.h"
 
 namespace mcpi::cuda {
 
@@ -53,16 +53,16 @@ void Operator::init_small()
     blocks     = std::min(blocks, kernel_.exchanging_blocks);
     few_blocks = std::min(few_blocks, blocks);
   }
-  layout_ = make_tiles(plan_, item_shape(storage_, plan_.bs, packed_),
+  layout_ = make_tiles(plan_, slice_shape(storage_, plan_.bs, packed_),
                        {kernel_.tile_rows, kernel_.threads, kernel_.capacity, kernel_.boundary, blocks,
                         device_attribute(cudaDevAttrMultiProcessorCount), kernel_.few_rows, few_blocks});
   tiles_.upload(layout_.tiles);
   ends_.upload(layout_.ends);
   blocks_.resize(layout_.bytes);
   if (layout_.bytes == 0) return;
-  std::vector<Row> columns(item_count());
+  std::vector<Row> columns(slice_count());
   for_blocks([&](Row, const Triangle &triangle, Offset k, std::uint32_t tile, std::uint32_t place) {
-    std::fill_n(columns.begin() + static_cast<std::ptrdiff_t>(item_number(tile, place)), layout_.shape.items,
+    std::fill_n(columns.begin() + static_cast<std::ptrdiff_t>(slice_number(tile, place)), layout_.shape.slices,
                 triangle.col[static_cast<std::size_t>(k)]);
   });
   DeviceArray<Row> on_device;
@@ -127,11 +127,11 @@ StoredNumbers Operator::numbers()
   return {storage_, plan_.bs, small(), layout_.shape, head_, tiles_.data(), blocks_.data(), heads_.data()};
 }
 
-// The exponents end above those of the largest number that ScaleKeeper lets pass.
+// The exponents end above those of the largest number that ScaleUpdater lets pass.
 void Operator::set_largest(double largest)
 {
   if (!packed_) return;
-  constexpr int room  = std::bit_width(static_cast<unsigned>(ScaleKeeper::kGrowth));
+  constexpr int room  = std::bit_width(static_cast<unsigned>(ScaleUpdater::kGrowth));
   const int     limit = storage_ == PC_MCPI_PRECISION_INT8 ? kInt8Limit : kInt4Limit, bits = 32 - layout_.shape.shift - head_.column_bits;
   head_.exponent_base = std::max(kMinSharedExponent, shared_exponent(largest, limit) + room - (1 << bits) + 1);
 }
@@ -156,7 +156,7 @@ bool Operator::resident(Row begin, RelaxArgs &args) const
 }
 
 // In the triangles that are read
-bool Operator::has_items(Row begin, Row end, unsigned flags) const
+bool Operator::has_slices(Row begin, Row end, unsigned flags) const
 {
   const auto any = [&](const Triangle &triangle) { return triangle.ptr[end] > triangle.ptr[begin]; };
   return (flags & kLower && any(plan_.lower)) || (flags & kUpper && any(plan_.upper));
@@ -172,7 +172,7 @@ void Operator::relax(Row begin, Row end, RelaxArgs args, const CacheUse &cache, 
   args.rows   = rows_.data();
   cudaLaunchConfig_t config{};
   const void        *function = kernel_.function;
-  if (small() && !args.inside.words.base && !has_items(begin, end, args.flags)) {
+  if (small() && !args.inside.packets.base && !has_slices(begin, end, args.flags)) {
     args.first_row = static_cast<std::uint32_t>(begin);
     args.row_count = static_cast<std::uint32_t>(end - begin);
     config.gridDim =
@@ -190,7 +190,7 @@ void Operator::relax(Row begin, Row end, RelaxArgs args, const CacheUse &cache, 
       function                = launch.few ? kernel_.few : kernel_.simple;
       if (launch.one_waits) args.flags |= kOneWaits;
     }
-    if (args.inside.words.base) {
+    if (args.inside.packets.base) {
       const std::size_t color    = part(begin) / 2;
       function                   = kernel_.exchanging;
       config.gridDim             = dim3(layout_.part_begin[2 * color + 2] - static_cast<unsigned>(first));

@@ -30,7 +30,7 @@ public:
   bool        may_exchange() const { return small() && kernel_.exchanging && !layout_.long_rows && !layout_.long_boundary_rows; }
   std::size_t bytes() const { return tiles_.bytes() + ends_.bytes() + rows_.bytes() + heads_.bytes() + blocks_.bytes(); }
 
-  // Where each block lies: visit(plan row, triangle, block in the triangle, tile, place). place: its first item in the tile; of large blocks,
+  // Where each block lies: visit(plan row, triangle, block in the triangle, tile, place). place: its first slice in the tile; of large blocks,
   // whose tile is 0, its number.
   template <class Visit> void for_blocks(const Visit &visit) const
   {
@@ -38,11 +38,11 @@ public:
       for (std::size_t t = 0; t < layout_.tiles.size(); ++t) {
         const Tile &tile  = layout_.tiles[t];
         const Row   begin = static_cast<Row>(tile.row), end = begin + static_cast<Row>(rows_of(tile));
-        Offset      item = 0;
+        Offset      slice = 0;
         for (const Triangle *triangle : {&plan_.lower, &plan_.upper})
           for (Row row = begin; row < end; ++row)
-            for (Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1]; ++k, item += layout_.shape.items)
-              visit(row, *triangle, k, static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(item));
+            for (Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1]; ++k, slice += layout_.shape.slices)
+              visit(row, *triangle, k, static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(slice));
       }
       return;
     }
@@ -51,15 +51,15 @@ public:
       for (const Triangle *triangle : {&plan_.lower, &plan_.upper})
         for (Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1]; ++k) visit(row, *triangle, k, 0U, place++);
   }
-  // The number of an item over all tiles, of a large block over all blocks
-  std::size_t item_number(std::uint32_t tile, std::uint32_t place) const
+  // The number of an slice over all tiles, of a large block over all blocks
+  std::size_t slice_number(std::uint32_t tile, std::uint32_t place) const
   {
     if (!small()) return place;
     return static_cast<std::size_t>(layout_.tiles[tile].offset) * kPiece / static_cast<std::size_t>(layout_.shape.bytes) + place;
   }
-  std::size_t   items() const { return static_cast<std::size_t>(small() ? layout_.shape.items : 1); } // of a block
+  std::size_t   slices() const { return static_cast<std::size_t>(small() ? layout_.shape.slices : 1); } // of a block
   std::uint32_t tile_count() const { return static_cast<std::uint32_t>(layout_.tiles.size()); }
-  std::size_t   item_count() const
+  std::size_t   slice_count() const
   {
     return small() ? layout_.bytes / static_cast<std::size_t>(layout_.shape.bytes) : static_cast<std::size_t>(plan_.blocks());
   }
@@ -75,7 +75,7 @@ private:
   void        add_rows();
   std::size_t part(Row begin) const;
   bool        resident(Row begin, RelaxArgs &args) const;
-  bool        has_items(Row begin, Row end, unsigned flags) const;
+  bool        has_slices(Row begin, Row end, unsigned flags) const;
 
   const ColorPlan       &plan_;
   const PCMCPIPrecision  storage_;

@@ -6,7 +6,7 @@
 #include "backend/cuda/large_shape.h"
 #include "backend/device/relax_terms.h"
 #include "backend/device/tiles.h"
-#include "cuda/ghost_words.h"
+#include "cuda/ghost_packets.h"
 
 namespace mcpi::cuda {
 using namespace device;
@@ -37,13 +37,13 @@ struct RelaxArgs {
   const void      *read;     // large blocks: what products read, x or its rounded values
   const void      *diagonal; // inverse blocks, see diagonal.cuh
   Scalar           alpha = 1.0, omega = 1.0;
-  std::uint32_t    first_row, row_count; // large blocks, and rows without items
+  std::uint32_t    first_row, row_count; // large blocks, and rows without slices
   std::uint32_t    capacity;             // large blocks: how many a thread block of relax_resident has room for
   int              bs, nrhs;
   unsigned         flags;
   HeadBits         head;   // small blocks
   StreamShape      stream; // large blocks
-  WordsInside      inside; // small blocks: if the relaxation exchanges by itself
+  InlineExchange      inside; // small blocks: if the relaxation exchanges by itself
 };
 
 // A kernel with how it wants to be launched. Small blocks: capacity, boundary (capacity of boundary tiles), tile_rows, few_rows and blocks (of threads, a multiprocessor takes) are for make_tiles(), simple is for one right-hand side and no long rows, exchanging for the same
@@ -62,7 +62,7 @@ struct RelaxKind {
 };
 template <PCMCPIPrecision storage> RelaxKernel relax_kernel(const RelaxKind &kind, int bs);
 
-// For rows of small blocks without items in the triangles that are read; nullptr for large blocks. A thread takes one of the row_count rows and one
+// For rows of small blocks without slices in the triangles that are read; nullptr for large blocks. A thread takes one of the row_count rows and one
 // right-hand side.
 constexpr unsigned kRowsThreads = 128;
 const void        *rows_kernel(const RelaxKind &kind, int bs);

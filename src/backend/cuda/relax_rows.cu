@@ -1,4 +1,4 @@
-// Relaxation of rows without items in the triangles that are read: those of the first color that a sweep from zero takes.
+// Relaxation of rows without slices in the triangles that are read: those of the first color that a sweep from zero takes.
 #include <utility>
 
 #include "backend/cuda/gathered.cuh"

@@ -1,40 +1,40 @@
-// Relaxation with small blocks: a thread block takes a tile of whole rows, each thread some items, then each thread a row or one component of one.
+// Relaxation with small blocks: a thread block takes a tile of whole rows, each thread some slices, then each thread a row or one component of one.
 #pragma once
 
 #include <type_traits>
 
-#include "backend/cuda/item.cuh"
-#include "backend/cuda/parts.cuh"
-#include "cuda/ghost_words.cuh"
+#include "backend/cuda/block_slice.cuh"
+#include "backend/cuda/partial_products.cuh"
+#include "cuda/ghost_packets.cuh"
 
 namespace mcpi::cuda {
 
-// What a kernel takes. simple: one right-hand side, and no tile with more items than the threads take at a time; exchanging: the same with ghosts exchanged
+// What a kernel takes. simple: one right-hand side, and no tile with more slices than the threads take at a time; exchanging: the same with ghosts exchanged
 // inside; few: the same for colors of few rows, whose time is the longest chain of dependent instructions
 enum class Role { general, simple, exchanging, few };
 
-// Bytes from which on a thread takes one item at a time
-constexpr int kWideItem = 64;
+// Bytes from which on a thread takes one slice at a time
+constexpr int kWideSlice = 64;
 
 // What a kernel is compiled for. rounded: products read the bfp16 copy of x
 template <PCMCPIPrecision storage_, class T_, int bs_, bool packed_, bool rounded_, Role role> struct SmallKind {
   static constexpr PCMCPIPrecision storage = storage_;
   static constexpr int             bs      = bs_;
   static constexpr bool            packed = packed_, rounded = rounded_, simple = role != Role::general, few = role == Role::few;
-  static constexpr ItemShape       shape    = item_shape(storage, bs, packed);
+  static constexpr SliceShape       shape    = slice_shape(storage, bs, packed);
   static constexpr bool            integers = rounded && has_exponent(storage);
   // A thread sums all components of a row, and not one: fewer instructions. Not where that leaves too few loads in flight, or most threads idle because
   // a tile has few rows; but a rounded row is sent by one thread.
   static constexpr bool loads_suffice = rounded || storage != PC_MCPI_PRECISION_FP32 || bs <= 3,
-                        rows_suffice  = shape.bytes < kWideItem || bs <= 5,
+                        rows_suffice  = shape.bytes < kWideSlice || bs <= 5,
                         by_row        = !few && sizeof(T_) == sizeof(float) &&
                                  ((rounded && role == Role::exchanging) || (loads_suffice && rows_suffice));
   using T = T_;
   using X = std::conditional_t<rounded, RoundedX<shape.columns>, PlainX<T, shape.columns>>;
 };
 
-template <class Kind, int capacity> struct SmallParts {
-  using Type = std::conditional_t<Kind::by_row, PartsByRow<Kind::bs, capacity>, PartsByComponent<typename Kind::T, Kind::bs, capacity>>;
+template <class Kind, int capacity> struct SmallPartials {
+  using Type = std::conditional_t<Kind::by_row, PartialsByRow<Kind::bs, capacity>, PartialsByComponent<typename Kind::T, Kind::bs, capacity>>;
 };
 
 // 32-bit numbers of a row on its way to a neighbor
@@ -43,37 +43,37 @@ template <class Kind> constexpr int sent_numbers()
   return Kind::rounded ? gather_words(Kind::bs) : Kind::bs;
 }
 
-// x of a tile's items, ghosts from where they arrive: all are looked at before one is waited for
-template <class Kind, int threads, class MyItem, int per_thread>
-__device__ __forceinline__ void load_with_ghosts(const RelaxArgs &args, const MyItem (&item)[per_thread], std::uint32_t begin,
+// x of a tile's slices, ghosts from where they arrive: all are looked at before one is waited for
+template <class Kind, int threads, class MySlice, int per_thread>
+__device__ __forceinline__ void load_with_ghosts(const RelaxArgs &args, const MySlice (&slice)[per_thread], std::uint32_t begin,
                                                  std::uint32_t end, std::uint32_t lower, std::uint32_t base,
                                                  typename Kind::X (&x)[per_thread])
 {
-  constexpr int               bs = Kind::bs, items = MyItem::shape.items, columns = MyItem::shape.columns;
-  const WordsArgs            &words = args.inside.words;
+  constexpr int               bs = Kind::bs, slices = MySlice::shape.slices, columns = MySlice::shape.columns;
+  const PacketArgs            &packets = args.inside.packets;
   Ghost<sent_numbers<Kind>()> ghost[per_thread];
   std::uint32_t               column[per_thread];
 #pragma unroll
   for (int u = 0; u < per_thread; ++u) {
     const std::uint32_t k = begin + threadIdx.x + u * threads;
-    column[u]             = k < end ? static_cast<std::uint32_t>(item[u].column(args.head)) : 0;
-    if (column[u] >= words.rows)
-      ghost[u].look(words, column[u] - words.rows);
+    column[u]             = k < end ? static_cast<std::uint32_t>(slice[u].column(args.head)) : 0;
+    if (column[u] >= packets.rows)
+      ghost[u].look(packets, column[u] - packets.rows);
     else if (k < end)
-      x[u].template load<items * columns == bs, bs>(args, column[u], items > 1 ? static_cast<int>(k % items) * columns : 0);
+      x[u].template load<slices * columns == bs, bs>(args, column[u], slices > 1 ? static_cast<int>(k % slices) * columns : 0);
   }
 #pragma unroll
   for (int u = 0; u < per_thread; ++u)
-    if (column[u] >= words.rows) {
-      const std::uint32_t k = begin + threadIdx.x + u * threads, number = column[u] - words.rows;
-      ghost[u].await(words, number, base + args.inside.epoch(number, k < lower));
-      x[u].template take<bs, items>(ghost[u], static_cast<int>(k % items));
+    if (column[u] >= packets.rows) {
+      const std::uint32_t k = begin + threadIdx.x + u * threads, number = column[u] - packets.rows;
+      ghost[u].await(packets, number, base + args.inside.epoch(number, k < lower));
+      x[u].template take<bs, slices>(ghost[u], static_cast<int>(k % slices));
     }
 }
 
 // i: the first of a thread's components, whose new x is update. Called by all threads of a warp
 template <class Kind, class T, int own>
-__device__ __forceinline__ void send_row(const WordsInside &inside, const Sending<sent_numbers<Kind>()> &sending, std::uint32_t epoch,
+__device__ __forceinline__ void send_row(const InlineExchange &inside, const Sending<sent_numbers<Kind>()> &sending, std::uint32_t epoch,
                                          std::uint32_t i, const T (&update)[own])
 {
   constexpr int bs = Kind::bs, numbers = sent_numbers<Kind>();
@@ -85,26 +85,26 @@ __device__ __forceinline__ void send_row(const WordsInside &inside, const Sendin
         return k < numbers ? __float_as_uint(update[k < bs ? k : 0]) : 0U;
     };
 #pragma unroll
-    for (int w = 0; w < static_cast<int>(ghost_words(numbers)); ++w)
-      sending.store(inside, w, number(kWordPayload * w), number(kWordPayload * w + 1), number(kWordPayload * w + 2), epoch);
+    for (int w = 0; w < static_cast<int>(packets_of(numbers)); ++w)
+      sending.store(inside, w, number(kPacketPayload * w), number(kPacketPayload * w + 1), number(kPacketPayload * w + 2), epoch);
   } else {
     static_assert(!Kind::rounded);
     const std::uint32_t mine = __float_as_uint(update[0]), next = __shfl_down_sync(~0U, mine, 1), last = __shfl_down_sync(~0U, mine, 2);
-    if (i % kWordPayload == 0)
-      sending.store(inside, static_cast<int>(i / kWordPayload), mine, i + 1 < bs ? next : 0U, i + 2 < bs ? last : 0U, epoch);
+    if (i % kPacketPayload == 0)
+      sending.store(inside, static_cast<int>(i / kPacketPayload), mine, i + 1 < bs ? next : 0U, i + 2 < bs ? last : 0U, epoch);
   }
 }
 
 // What a thread block does with its tile. exchanging: it has boundary rows, whose ghosts are read where they arrive, and which are sent
 template <class Kind, int threads, int per_thread, bool exchanging>
-__device__ __forceinline__ void relax_tile(const RelaxArgs &args, typename SmallParts<Kind, threads * per_thread>::Type &parts)
+__device__ __forceinline__ void relax_tile(const RelaxArgs &args, typename SmallPartials<Kind, threads * per_thread>::Type &partials)
 {
   using T                 = typename Kind::T;
-  using MyItem            = Item<Kind::storage, Kind::bs, Kind::packed>;
+  using MySlice            = BlockSlice<Kind::storage, Kind::bs, Kind::packed>;
   constexpr int  bs       = Kind::bs;
   constexpr bool simple   = Kind::simple;
   constexpr int  capacity = threads * per_thread;
-  constexpr int  items    = MyItem::shape.items;
+  constexpr int  slices    = MySlice::shape.slices;
   constexpr bool by_row   = Kind::by_row;
   constexpr int  own      = by_row ? bs : 1; // components that a thread sums
 
@@ -118,11 +118,11 @@ __device__ __forceinline__ void relax_tile(const RelaxArgs &args, typename Small
   const std::uint32_t begin = args.flags & kLower ? 0U : lower, end = args.flags & kUpper ? lower + upper : lower;
   const std::byte    *tile = static_cast<const std::byte *>(args.blocks) + static_cast<std::size_t>(head.x) * kPiece;
   const int           nrhs = simple ? 1 : args.nrhs;
-  MyItem              item[per_thread];
+  MySlice              slice[per_thread];
   const auto          load = [&](std::uint32_t from) {
 #pragma unroll
     for (int u = 0; u < per_thread; ++u)
-      if (const std::uint32_t k = from + t + u * threads; k < end) item[u].load(tile, count, k);
+      if (const std::uint32_t k = from + t + u * threads; k < end) slice[u].load(tile, count, k);
   };
   load(begin);
   const std::uint32_t lane = t % kWarpSize, i = by_row ? 0 : lane % bs, // the first of a thread's components
@@ -147,7 +147,7 @@ __device__ __forceinline__ void relax_tile(const RelaxArgs &args, typename Small
   if constexpr (Kind::few)
     if (args.flags & kOneWaits) cudaTriggerProgrammaticLaunchCompletion();
   [[maybe_unused]] std::uint32_t base = 0;
-  if constexpr (exchanging) base = *args.inside.words.base;
+  if constexpr (exchanging) base = *args.inside.packets.base;
 
   const bool many = !simple && end - begin > static_cast<std::uint32_t>(capacity);
   for (int r = 0; r < nrhs; ++r) {
@@ -160,33 +160,33 @@ __device__ __forceinline__ void relax_tile(const RelaxArgs &args, typename Small
       }
       typename Kind::X x[per_thread];
       if constexpr (exchanging)
-        load_with_ghosts<Kind, threads>(args, item, begin, end, lower, base, x);
+        load_with_ghosts<Kind, threads>(args, slice, begin, end, lower, base, x);
       else
 #pragma unroll
         for (int u = 0; u < per_thread; ++u)
           if (const std::uint32_t k = chunk + t + u * threads; k < end)
-            x[u].template load<items * MyItem::shape.columns == bs, bs>(
-                args, static_cast<std::size_t>(item[u].column(args.head)) * nrhs + r,
-                items > 1 ? static_cast<int>(k % items) * MyItem::shape.columns : 0);
+            x[u].template load<slices * MySlice::shape.columns == bs, bs>(
+                args, static_cast<std::size_t>(slice[u].column(args.head)) * nrhs + r,
+                slices > 1 ? static_cast<int>(k % slices) * MySlice::shape.columns : 0);
 #pragma unroll
       for (int u = 0; u < per_thread; ++u)
         if (chunk + t + u * threads < end) {
           T product[bs];
           if constexpr (Kind::integers)
-            item[u].multiply_integers(x[u], args.head, product);
+            slice[u].multiply_integers(x[u], args.head, product);
           else
-            item[u].multiply(x[u], args.head, product);
-          parts.store(t + u * threads, product);
+            slice[u].multiply(x[u], args.head, product);
+          partials.store(t + u * threads, product);
         }
       __syncthreads();
       if (mine) {
-        // a triangle that is not read has no items here
+        // a triangle that is not read has no slices here
         const std::uint32_t last_lower = rows > 1 ? lower_end(to) : lower, last_upper = rows > 1 ? upper_end(to) : upper;
         Span                low = span_in<simple>(lower_end(from), last_lower, chunk, capacity);
         Span                up  = span_in<simple>(lower + upper_end(from), lower + last_upper, chunk, capacity);
         if (!(args.flags & kLower)) low.size = 0;
         if (!(args.flags & kUpper)) up.size = 0;
-        parts.add(low, up, i, sums);
+        partials.add(low, up, i, sums);
       }
       chunk += capacity;
     } while (!simple && chunk < end);
@@ -222,22 +222,22 @@ __device__ __forceinline__ void relax_tile(const RelaxArgs &args, typename Small
 template <class Kind, int threads, int per_thread, int blocks>
 __global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
 {
-  __shared__ typename SmallParts<Kind, threads * per_thread>::Type parts;
-  relax_tile<Kind, threads, per_thread, false>(args, parts);
+  __shared__ typename SmallPartials<Kind, threads * per_thread>::Type partials;
+  relax_tile<Kind, threads, per_thread, false>(args, partials);
 }
 
-// Boundary tiles exchange. They have fewer items a thread, and a body of their own, so that the others keep their registers.
+// Boundary tiles exchange. They have fewer slices a thread, and a body of their own, so that the others keep their registers.
 template <class Kind, int threads, int per_thread, int boundary_per_thread, int blocks>
 __global__ void __launch_bounds__(threads, blocks) relax_exchanging(RelaxArgs args)
 {
   __shared__ union {
-    typename SmallParts<Kind, threads * per_thread>::Type          interior;
-    typename SmallParts<Kind, threads * boundary_per_thread>::Type boundary;
-  } parts;
+    typename SmallPartials<Kind, threads * per_thread>::Type          interior;
+    typename SmallPartials<Kind, threads * boundary_per_thread>::Type boundary;
+  } partials;
   if (blockIdx.x < args.inside.boundary_tiles)
-    relax_tile<Kind, threads, boundary_per_thread, true>(args, parts.boundary);
+    relax_tile<Kind, threads, boundary_per_thread, true>(args, partials.boundary);
   else
-    relax_tile<Kind, threads, per_thread, false>(args, parts.interior);
+    relax_tile<Kind, threads, per_thread, false>(args, partials.interior);
 }
 
 } // namespace mcpi::cuda

@@ -10,18 +10,18 @@
 
 namespace mcpi::cuda {
 
-// Measured on an H200: what keeps most bytes in flight without spilling registers, by the bytes of an item
+// Measured on an H200: what keeps most bytes in flight without spilling registers, by the bytes of an slice
 template <class Kind> struct SmallLaunch {
   static constexpr int  bytes = Kind::shape.bytes, bs = Kind::bs;
   static constexpr bool by_row     = Kind::by_row;
-  static constexpr int  few        = bytes >= kWideItem ? 1 : bytes > 32 ? 2 : 3; // items a thread
+  static constexpr int  few        = bytes >= kWideSlice ? 1 : bytes > 32 ? 2 : 3; // slices a thread
   static constexpr int  many       = Kind::integers || bs < 5 ? 5 : 4;
   static constexpr int  per_thread = by_row ? (bytes <= 16 ? many : few) : bytes <= 12 ? 3 : std::min(few, 2);
-  static constexpr int  boundary   = std::min(per_thread, 3); // items a thread of tiles with boundary rows
-  static constexpr int  threads    = bytes >= kWideItem || !by_row ? 128 : 96;
+  static constexpr int  boundary   = std::min(per_thread, 3); // slices a thread of tiles with boundary rows
+  static constexpr int  threads    = bytes >= kWideSlice || !by_row ? 128 : 96;
   // registers in which a thread block keeps a row's products, and how many thread blocks a multiprocessor then takes
   static constexpr int row       = bytes > 104 ? 6 : bytes > 32 ? std::min(15 - bs, 10) : bs > 5 ? 10 : 12;
-  static constexpr int component = bytes > 104 ? 6 : bytes >= kWideItem ? 10 : bytes > 32 ? 9 : 8;
+  static constexpr int component = bytes > 104 ? 6 : bytes >= kWideSlice ? 10 : bytes > 32 ? 9 : 8;
   static constexpr int resident  = by_row ? row : component;
   static constexpr int blocks    = sizeof(typename Kind::T) == sizeof(double) ? 1 : resident;
 };

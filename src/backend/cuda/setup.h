@@ -11,7 +11,7 @@ namespace mcpi::cuda {
 struct SetupPiece {
   const double        *values; // of block `first` on
   const std::uint32_t *ptr;    // blocks before a matrix row
-  const std::uint32_t *place;  // of an off-diagonal block: its first item in its row's tile, or its number among large blocks
+  const std::uint32_t *place;  // of an off-diagonal block: its first slice in its row's tile, or its number among large blocks
   std::uint32_t        first;
 };
 

@@ -1,5 +1,5 @@
 // Numeric set-up of small blocks: a thread block takes some matrix rows, each thread inverts the diagonal block of one, then each multiplies and
-// rounds one item at a time.
+// rounds one slice at a time.
 #pragma once
 
 #include "backend/cuda/diagonal.cuh"
@@ -51,7 +51,7 @@ __device__ __forceinline__ BlockView block_view(const SetupArgs &args, const Set
 template <int bs>
 __device__ __forceinline__ void store_diagonal(const SetupArgs &args, std::size_t row, const double (&a)[bs][bs], std::uint32_t *most)
 {
-  constexpr int kMost   = 1000; // its inverse is a normal number, too
+  constexpr int kMax   = 1000; // its inverse is a normal number, too
   double        largest = 0.0;
 #pragma unroll
   for (int n = 0; n < bs * bs; ++n) largest = fmax(largest, fabs(a[n / bs][n % bs]));
@@ -62,7 +62,7 @@ __device__ __forceinline__ void store_diagonal(const SetupArgs &args, std::size_
     for (int n = 0; n < bs * bs; ++n) map[n] = a[n / bs][n % bs];
     return;
   }
-  const int    e     = min(max(ilogb(largest), -kMost), kMost);
+  const int    e     = min(max(ilogb(largest), -kMax), kMax);
   const double scale = power_of_two<double>(-e);
   float       *map   = static_cast<float *>(args.diagonal_map) + row * (bs * bs + 1);
   const auto   entry = [&](int n) { return n < bs * bs ? static_cast<float>(a[n / bs][n % bs] * scale) : __int_as_float(e); };
@@ -84,7 +84,7 @@ template <int bs> struct SetupRows {
   std::uint32_t        before[most + 1];     // blocks of the rows before it in a piece
   std::uint32_t        diagonal[most];       // place of its diagonal block among those in the first piece
   Row                  row[most];
-  std::uint32_t        tile_offset[most], tile_items[most]; // of the tile that takes it
+  std::uint32_t        tile_offset[most], tile_slices[most]; // of the tile that takes it
   std::uint32_t        in_warp[kSetupThreads / kWarpSize];
 
   // Sums of a count for each row
@@ -125,7 +125,7 @@ __device__ __forceinline__ bool prepare_row(const SetupArgs &args, SetupRows<bs>
   shared.row[t]              = row;
   shared.diagonal[t]         = number;
   shared.tile_offset[t]      = tile.offset;
-  shared.tile_items[t]       = stored_items(tile);
+  shared.tile_slices[t]       = stored_slices(tile);
   double a[bs][bs];
 #pragma unroll
   for (int i = 0; i < bs; ++i)
@@ -156,16 +156,16 @@ __device__ __forceinline__ bool prepare_row(const SetupArgs &args, SetupRows<bs>
 
 template <class Setup> __device__ __forceinline__ std::uint32_t *head_word(std::byte *tile, std::uint32_t count, std::uint32_t k)
 {
-  constexpr ItemShape shape = Setup::shape;
-  return reinterpret_cast<std::uint32_t *>(tile + item_byte(shape, count, k, shape.head_at()));
+  constexpr SliceShape shape = Setup::shape;
+  return reinterpret_cast<std::uint32_t *>(tile + slice_byte(shape, count, k, shape.head_at()));
 }
 
-// Item k of a tile of count stored items: replaces its numbers and exponent; its column stays. head: its head word until now
+// BlockSlice k of a tile of count stored slices: replaces its numbers and exponent; its column stays. head: its head word until now
 template <class Setup>
-__device__ __forceinline__ void store_item(const HeadBits &bits, std::byte *tile, std::uint32_t count, std::uint32_t k, std::uint32_t head,
+__device__ __forceinline__ void store_slice(const HeadBits &bits, std::byte *tile, std::uint32_t count, std::uint32_t k, std::uint32_t head,
                                            int e, std::uint32_t *word)
 {
-  constexpr ItemShape shape  = Setup::shape;
+  constexpr SliceShape shape  = Setup::shape;
   constexpr int       pieces = shape.pieces(), words = shape.bytes / 4;
   if constexpr (shape.packed) {
     const std::uint32_t column = head >> shape.shift & ((1U << bits.column_bits) - 1U);
@@ -177,19 +177,19 @@ __device__ __forceinline__ void store_item(const HeadBits &bits, std::byte *tile
   }
 #pragma unroll
   for (int q = 0; q < pieces; ++q)
-    *reinterpret_cast<uint4 *>(tile + item_byte(shape, count, k, q * kPiece)) =
+    *reinterpret_cast<uint4 *>(tile + slice_byte(shape, count, k, q * kPiece)) =
         make_uint4(word[4 * q], word[4 * q + 1], word[4 * q + 2], word[4 * q + 3]);
   if constexpr ((shape.bytes & 8) != 0)
-    *reinterpret_cast<uint2 *>(tile + item_byte(shape, count, k, pieces * kPiece)) = make_uint2(word[4 * pieces], word[4 * pieces + 1]);
+    *reinterpret_cast<uint2 *>(tile + slice_byte(shape, count, k, pieces * kPiece)) = make_uint2(word[4 * pieces], word[4 * pieces + 1]);
   if constexpr ((shape.bytes & 4) != 0) *head_word<Setup>(tile, count, k) = word[words - 1];
 }
 
-// What one thread does with one item: left * block * diag(right), its maxima, its numbers
-template <PCMCPIPrecision storage_, int bs, bool packed> struct ItemSetup {
+// What one thread does with one slice: left * block * diag(right), its maxima, its numbers
+template <PCMCPIPrecision storage_, int bs, bool packed> struct SliceSetup {
   static constexpr PCMCPIPrecision storage = storage_;
-  static constexpr ItemShape       shape   = item_shape(storage, bs, packed);
+  static constexpr SliceShape       shape   = slice_shape(storage, bs, packed);
   static constexpr int             columns = shape.columns, words = shape.bytes / 4;
-  static constexpr bool            whole = shape.items * columns == bs;
+  static constexpr bool            whole = shape.slices * columns == bs;
 
   double number[columns][bs]; // column by column
 
@@ -217,7 +217,7 @@ template <PCMCPIPrecision storage_, int bs, bool packed> struct ItemSetup {
     return all;
   }
 
-  // left: row by row, right: of the item's columns
+  // left: row by row, right: of the slice's columns
   __device__ __forceinline__ void scale(int first, const double *left, const double *right)
   {
     constexpr int kTogether = 2; // columns for which left is read once
@@ -247,7 +247,7 @@ template <PCMCPIPrecision storage_, int bs, bool packed> struct ItemSetup {
     }
   }
 
-  // Raises the thread block's maxima, by the block's columns, and returns the largest of the item; upper words
+  // Raises the thread block's maxima, by the block's columns, and returns the largest of the slice; upper words
   __device__ __forceinline__ std::uint32_t maxima(int first, std::uint32_t *most) const
   {
     std::uint32_t largest = 0;
@@ -271,7 +271,7 @@ template <PCMCPIPrecision storage_, int bs, bool packed> struct ItemSetup {
     int e = 0;
     if constexpr (has_exponent(storage)) {
       e = shared_exponent(__hiloint2double(static_cast<int>(largest), 0), integer_limit<storage>());
-      // what outgrows the exponents' bits will be stored again, see ScaleKeeper
+      // what outgrows the exponents' bits will be stored again, see ScaleUpdater
       if constexpr (packed) e = min(max(e, head.exponent_base), head.exponent_base + (1 << (32 - shape.shift - head.column_bits)) - 1);
     }
 #pragma unroll
@@ -292,13 +292,13 @@ private:
 template <PCMCPIPrecision storage, int bs, bool packed>
 __global__ void __launch_bounds__(kSetupThreads, setup_blocks(bs, packed)) setup_small(SetupArgs args)
 {
-  using Setup         = ItemSetup<storage, bs, packed>;
-  constexpr int items = Setup::shape.items, lanes = kSetupThreads / items * items; // a thread keeps to its columns
+  using Setup         = SliceSetup<storage, bs, packed>;
+  constexpr int slices = Setup::shape.slices, lanes = kSetupThreads / slices * slices; // a thread keeps to its columns
   __shared__ SetupRows<bs> shared;
   __shared__ std::uint32_t most[bs * bs + 1];
   __shared__ double        scales[2 * bs]; // left, then right
 
-  const int t = static_cast<int>(threadIdx.x), slice = t % items, first = slice * Setup::columns;
+  const int t = static_cast<int>(threadIdx.x), slice = t % slices, first = slice * Setup::columns;
   if (t <= bs * bs) most[t] = 0;
   if (t < 2 * bs) scales[t] = args.scales[t];
   for (Row row0 = args.begin + static_cast<Row>(blockIdx.x) * args.rows; row0 < args.end; row0 += static_cast<Row>(gridDim.x) * args.rows) {
@@ -319,27 +319,27 @@ __global__ void __launch_bounds__(kSetupThreads, setup_blocks(bs, packed)) setup
       shared.sum(count);
       __syncthreads();
       if (t >= lanes) continue;
-      for (std::uint32_t m = static_cast<std::uint32_t>(t); m < shared.before[rows] * items; m += lanes) {
-        const std::uint32_t in_group = m / items;
+      for (std::uint32_t m = static_cast<std::uint32_t>(t); m < shared.before[rows] * slices; m += lanes) {
+        const std::uint32_t in_group = m / slices;
         const int           r        = shared.row_of(in_group, rows);
         const std::uint32_t from = shared.from[r], in_row = in_group - shared.before[r], k = from + in_row;
         if (p == 0 && in_row == shared.diagonal[r]) continue;
         // all loads but the head's, which needs the place, fly at once
-        const std::uint32_t place = piece.place[k] + static_cast<std::uint32_t>(slice), tile_items = shared.tile_items[r];
+        const std::uint32_t place = piece.place[k] + static_cast<std::uint32_t>(slice), tile_slices = shared.tile_slices[r];
         const BlockView     block = block_view(args, piece, k, from, from + shared.before[r + 1] - shared.before[r]);
         std::byte          *tile  = args.blocks + static_cast<std::size_t>(shared.tile_offset[r]) * kPiece;
-        Setup               item;
-        item.load(args, block, first);
-        const std::uint32_t head = *head_word<Setup>(tile, tile_items, place);
-        item.scale(first, shared.left + r * SetupRows<bs>::stride, scales + bs);
-        const std::uint32_t largest = item.maxima(first, most);
+        Setup               slice;
+        slice.load(args, block, first);
+        const std::uint32_t head = *head_word<Setup>(tile, tile_slices, place);
+        slice.scale(first, shared.left + r * SetupRows<bs>::stride, scales + bs);
+        const std::uint32_t largest = slice.maxima(first, most);
         if (largest >= overflow_from<storage>(args.store)) {
-          item.load(args, block, first);
-          report(args, shared.row[r], item.finite() ? Defect::unrepresentable : Defect::nonfinite_offdiagonal);
+          slice.load(args, block, first);
+          report(args, shared.row[r], slice.finite() ? Defect::unrepresentable : Defect::nonfinite_offdiagonal);
         } else if (args.store) {
           std::uint32_t word[Setup::words];
-          const int     e = item.encode(args.head, largest, word);
-          store_item<Setup>(args.head, tile, tile_items, place, head, e, word);
+          const int     e = slice.encode(args.head, largest, word);
+          store_slice<Setup>(args.head, tile, tile_slices, place, head, e, word);
         }
       }
     }

@@ -7,13 +7,13 @@ namespace {
 
 constexpr int kThreads = 128;
 
-// A word of the numbers of a block: of item place + slice of its tile, or of a large record
+// A word of the numbers of a block: of slice place + slice of its tile, or of a large record
 __device__ std::uint32_t *word_at(const StoredNumbers &matrix, Location at, int slice, int word)
 {
   if (matrix.small) {
     const Tile tile = matrix.tiles[at >> 32U];
     return reinterpret_cast<std::uint32_t *>(matrix.blocks + static_cast<std::size_t>(tile.offset) * kPiece +
-                                             item_byte(matrix.shape, stored_items(tile), static_cast<std::uint32_t>(at) + slice, 4 * word));
+                                             slice_byte(matrix.shape, stored_slices(tile), static_cast<std::uint32_t>(at) + slice, 4 * word));
   }
   return reinterpret_cast<std::uint32_t *>(matrix.blocks) + at * (static_cast<std::size_t>(record_pieces(matrix.storage, matrix.bs)) * 4) +
          word;
@@ -70,7 +70,7 @@ __device__ std::uint64_t record_number(PCMCPIPrecision storage, int bs, const st
 __global__ void columns_kernel(StoredNumbers to, const Row *columns)
 {
   const Tile          tile  = to.tiles[blockIdx.x];
-  const std::uint32_t count = stored_items(tile);
+  const std::uint32_t count = stored_slices(tile);
   const std::size_t   first = static_cast<std::size_t>(tile.offset) * kPiece / static_cast<std::size_t>(to.shape.bytes);
   for (std::uint32_t k = threadIdx.x; k < count; k += kThreads)
     *word_at(to, location(blockIdx.x, k), 0, to.shape.head_at() / 4) = static_cast<std::uint32_t>(columns[first + k]) << to.shape.shift;
@@ -111,17 +111,17 @@ struct Source {
   __device__ const std::byte *record() const { return received + (at & ~kReceived) * record_bytes(from.storage, from.bs); }
 };
 
-// Numbers of one item or of one word of a large record; what else is in their words stays.
+// Numbers of one slice or of one word of a large record; what else is in their words stays.
 __global__ void transposed_small(StoredNumbers to, StoredNumbers from, const Location *sources, const std::byte *received)
 {
   const Tile          tile  = to.tiles[blockIdx.x];
-  const std::uint32_t count = items_of(tile);
-  const std::size_t   item  = static_cast<std::size_t>(tile.offset) * kPiece / static_cast<std::size_t>(to.shape.bytes);
+  const std::uint32_t count = slices_of(tile);
+  const std::size_t   slice  = static_cast<std::size_t>(tile.offset) * kPiece / static_cast<std::size_t>(to.shape.bytes);
   const int           bits = value_bits(to.storage), last = to.shape.head_at() / 4;
   for (std::uint32_t k = threadIdx.x; k < count; k += kThreads) {
-    const Source        source{from, received, sources[item + k]};
+    const Source        source{from, received, sources[slice + k]};
     const Location      at          = location(blockIdx.x, k);
-    const int           first       = static_cast<int>(k % static_cast<unsigned>(to.shape.items)) * to.shape.columns;
+    const int           first       = static_cast<int>(k % static_cast<unsigned>(to.shape.slices)) * to.shape.columns;
     std::uint32_t      &head        = *word_at(to, at, 0, last);
     const int           column_bits = to.shape.packed ? to.head.column_bits : 32;
     const std::uint32_t column      = head & static_cast<std::uint32_t>(((std::uint64_t{1} << column_bits) - 1) << to.shape.shift);

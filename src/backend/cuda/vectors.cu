@@ -74,7 +74,7 @@ template <int size, bool single, class T> __global__ void load_kernel(VectorArgs
 // D^{-1} b of small blocks in single precision, what most applications begin with: each number is read once, and the inverse blocks side by side.
 template <int size> __global__ void __launch_bounds__(kThreads) load_product(VectorArgs args, const double *array, float *vector)
 {
-  constexpr unsigned rows = patch_rows(size), units = rows / kUnit, record = size * size + 1;
+  constexpr unsigned rows = group_rows(size), units = rows / kUnit, record = size * size + 1;
   static_assert(rows * size <= kEach * kThreads);
   __shared__ alignas(16) float blocks[rows * record];
   __shared__ float             in[rows * size];
@@ -86,11 +86,11 @@ template <int size> __global__ void __launch_bounds__(kThreads) load_product(Vec
   unsigned                 place[kEach];
   double                   value[kEach];
 #pragma unroll
-  for (unsigned u = 0; u < kEach; ++u) row[u] = number(u) < rows * size ? args.patches.rows[first + number(u) / size] : -1;
+  for (unsigned u = 0; u < kEach; ++u) row[u] = number(u) < rows * size ? args.groups.rows[first + number(u) / size] : -1;
 #pragma unroll
   for (unsigned u = 0; u < kEach; ++u)
-    place[u] = number(u) < rows * size ? args.patches.slots[first + number(u) / size] * size + number(u) % size : 0U;
-  if (threadIdx.x < units) unit[threadIdx.x] = args.patches.units[blockIdx.x * units + threadIdx.x];
+    place[u] = number(u) < rows * size ? args.groups.slots[first + number(u) / size] * size + number(u) % size : 0U;
+  if (threadIdx.x < units) unit[threadIdx.x] = args.groups.units[blockIdx.x * units + threadIdx.x];
   const auto          all    = static_cast<std::uint32_t>(args.rows);
   const std::uint32_t copies = min(units, (all + kUnit - 1) / kUnit - blockIdx.x * units);
   if (threadIdx.x == 0) {
@@ -194,7 +194,7 @@ void load_vector(VectorArgs args, bool double_vectors, const double *array, void
   launch_by_size(args, [&]<int size, bool single>(std::size_t grid) {
     if constexpr (size > 0 && single)
       if (!double_vectors && args.diagonal && !args.transposed) {
-        launch(load_product<size>, grid_of(static_cast<std::size_t>(args.rows), patch_rows(size)), kThreads, stream, args, array,
+        launch(load_product<size>, grid_of(static_cast<std::size_t>(args.rows), group_rows(size)), kThreads, stream, args, array,
                static_cast<float *>(vector));
         return;
       }

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "backend/cuda/patches.h"
+#include "backend/cuda/gather_groups.h"
 #include "core/plan.h"
 
 namespace mcpi::cuda {
@@ -21,7 +21,7 @@ struct VectorArgs {
   int           bs, nrhs;
   long long     ld;
   unsigned      rows_per_block; // set at the launch
-  PatchArgs     patches;
+  GatherGroupArgs     groups;
 };
 
 // Whether this file's kernels, and so all that are compiled with it, have code for the device in use

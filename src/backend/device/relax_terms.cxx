@@ -4,19 +4,19 @@
 
 namespace mcpi {
 
-unsigned relax_flags(const Application &application, const Relax &relax, bool prescaled)
+unsigned relax_flags(const ApplyArgs &apply, const RelaxStep &step, bool prescaled)
 {
   unsigned   flags = 0;
   const auto flag  = [&](bool on, RelaxFlag bit) { flags |= on ? bit : 0U; };
-  flag(relax.lower, kLower);
-  flag(relax.upper, kUpper);
-  flag(relax.from_zero, kFromZero);
-  flag(relax.use_kept, kUseKept);
-  flag(relax.keep == Keep::sum, kKeepSum);
-  flag(relax.keep == Keep::zero, kKeepZero);
-  flag(relax.keep_lower, kLowerIsNear);
+  flag(step.lower, kLower);
+  flag(step.upper, kUpper);
+  flag(step.from_zero, kFromZero);
+  flag(step.use_kept, kUseKept);
+  flag(step.keep == Keep::sum, kKeepSum);
+  flag(step.keep == Keep::zero, kKeepZero);
+  flag(step.keep_lower, kLowerIsNear);
   flag(!prescaled, kFactored);
-  flag(application.transposed, kTransposed);
+  flag(apply.transposed, kTransposed);
   return flags;
 }
 

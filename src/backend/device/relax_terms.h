@@ -3,8 +3,8 @@
 
 namespace mcpi {
 
-struct Application;
-struct Relax;
+struct ApplyArgs;
+struct RelaxStep;
 
 enum RelaxFlag : unsigned {
   kLower       = 1, // triangles to read
@@ -34,6 +34,6 @@ struct Scalar {
 };
 
 // All but kReadLater, which depends on what products read
-unsigned relax_flags(const Application &application, const Relax &relax, bool prescaled);
+unsigned relax_flags(const ApplyArgs &apply, const RelaxStep &step, bool prescaled);
 
 } // namespace mcpi

@@ -1,7 +1,7 @@
 // How blocks lie in device memory, for host and device code.
 //
-// Small blocks: an item is what one thread multiplies, some whole columns of one block, their exponent, and the column index in the last word. Items are cut in pieces of 16 bytes and one each of 8 and 4 where they do not divide; a tile stores piece after piece, each for all
-// of its items, so that threads read 16 bytes side by side without padding.
+// Small blocks: an slice is what one thread multiplies, some whole columns of one block, their exponent, and the column index in the last word. Slices are cut in pieces of 16 bytes and one each of 8 and 4 where they do not divide; a tile stores piece after piece, each for all
+// of its slices, so that threads read 16 bytes side by side without padding.
 // Large blocks: records of pieces of 16 bytes; a piece's numbers lie in at most two columns for each kRun of them.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace mcpi::device {
 
 constexpr int kMaxSmallBlock = 8;
 constexpr int kPiece         = 16; // bytes
-constexpr int kMaxItemBytes  = 208;
+constexpr int kMaxSliceBytes  = 208;
 
 constexpr int round_up(int value, int multiple)
 {
@@ -54,9 +54,9 @@ constexpr std::size_t diagonal_bytes(int bs, bool narrow)
   return narrow ? (square + 1) * sizeof(float) : square * sizeof(double);
 }
 
-struct ItemShape {
-  int  columns = 1; // of the block; the last item of a block may have fewer
-  int  items   = 1; // per block
+struct SliceShape {
+  int  columns = 1; // of the block; the last slice of a block may have fewer
+  int  slices   = 1; // per block
   int  numbers = 0; // bytes of numbers in whole words, from 0
   int  bytes   = 0; // multiple of 4; the head word ends them
   bool packed  = false;
@@ -73,7 +73,7 @@ constexpr int tile_rows(int threads, int bs)
   return threads / kWarpSize * (kWarpSize / bs);
 }
 
-// The head word of an item: its block's column. Unpacked, integers have their exponent in a byte behind the numbers; packed, it is above the column's
+// The head word of an slice: its block's column. Unpacked, integers have their exponent in a byte behind the numbers; packed, it is above the column's
 // bits, relative to a base that the whole operator shares.
 struct HeadBits {
   int column_bits = 32, exponent_base = 0;
@@ -85,17 +85,17 @@ constexpr int packed_shift(PCMCPIPrecision storage, int bs)
   return bs * bs * value_bits(storage) % 32 == 4 ? 4 : 0;
 }
 
-constexpr ItemShape item_shape(PCMCPIPrecision storage, int bs, bool packed = false)
+constexpr SliceShape slice_shape(PCMCPIPrecision storage, int bs, bool packed = false)
 {
-  ItemShape shape;
-  shape.items   = 1;
+  SliceShape shape;
+  shape.slices   = 1;
   shape.columns = bs;
-  // an item's numbers must fit the registers of a thread
-  while ((shape.columns * bs * value_bits(storage) + 7) / 8 > kMaxItemBytes) {
-    ++shape.items;
-    shape.columns = (bs + shape.items - 1) / shape.items;
+  // an slice's numbers must fit the registers of a thread
+  while ((shape.columns * bs * value_bits(storage) + 7) / 8 > kMaxSliceBytes) {
+    ++shape.slices;
+    shape.columns = (bs + shape.slices - 1) / shape.slices;
   }
-  shape.items = (bs + shape.columns - 1) / shape.columns;
+  shape.slices = (bs + shape.columns - 1) / shape.columns;
   if (packed) {
     shape.packed  = true;
     shape.shift   = packed_shift(storage, bs);
@@ -108,7 +108,7 @@ constexpr ItemShape item_shape(PCMCPIPrecision storage, int bs, bool packed = fa
   return shape;
 }
 
-// Where number (i, j) stands in an item, counted in numbers. Integers: four columns of a row to the four bytes of a word (of a plane of nibbles:
+// Where number (i, j) stands in an slice, counted in numbers. Integers: four columns of a row to the four bytes of a word (of a plane of nibbles:
 // the low ones, then the high ones), as products with packed integers take them; then the columns left over, one after the other.
 constexpr int number_slot(PCMCPIPrecision storage, int bs, int i, int j)
 {
@@ -127,8 +127,8 @@ constexpr int gather_words(int bs)
 }
 constexpr int kGatherExponentNaN = 143; // its power of two is Inf, times a mantissa of 0
 
-// Where byte `at` of item k lies in a tile of count items (a multiple of 4), from the tile's start
-constexpr std::size_t item_byte(const ItemShape &shape, std::size_t count, std::size_t k, int at)
+// Where byte `at` of slice k lies in a tile of count slices (a multiple of 4), from the tile's start
+constexpr std::size_t slice_byte(const SliceShape &shape, std::size_t count, std::size_t k, int at)
 {
   const int whole = shape.pieces() * kPiece, rest = shape.bytes - whole;
   if (at < whole) return (static_cast<std::size_t>(at / kPiece) * count + k) * kPiece + static_cast<std::size_t>(at % kPiece);

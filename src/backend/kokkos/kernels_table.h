@@ -2,21 +2,21 @@
 #pragma once
 
 #include "backend/kokkos/kernels.h"
-#include "backend/kokkos/relax_items.h"
+#include "backend/kokkos/relax_slices.h"
 #include "backend/kokkos/relax_records.h"
 #include "backend/kokkos/setup_blocks.h"
 #if !defined(__CUDACC__)
-#include "backend/kokkos/relax_lanes.h"
+#include "backend/kokkos/relax_sell.h"
 #endif
 
 namespace mcpi::kokkos {
 
 template <class Space, class Style, PCMCPIPrecision storage, class T, int bs> constexpr RelaxFn<Space> small_relax()
 {
-  if constexpr (Style::small == LayoutKind::lanes)
-    return relax_lanes<Space, storage, T, bs>;
+  if constexpr (Style::small == LayoutKind::sell)
+    return relax_sell<Space, storage, T, bs>;
   else
-    return relax_items<Space, storage, T, bs>;
+    return relax_slices<Space, storage, T, bs>;
 }
 
 template <class Space, class Style, PCMCPIPrecision storage, class T> RelaxFn<Space> relax_of(int bs)

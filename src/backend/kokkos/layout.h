@@ -1,7 +1,7 @@
 // How blocks lie in the memory of an execution space.
 //
-// items    devices: as for the CUDA backend (backend/device/shapes.h), whose tiles of whole rows these are
-// lanes    CPUs: tiles of as many rows as a SIMD vector has numbers. Step k holds the k-th block of each of them, lower triangle first: columns, exponents if
+// slices    devices: as for the CUDA backend (backend/device/shapes.h), whose tiles of whole rows these are
+// sell     CPUs, sliced ELLPACK (SELL-C): tiles of as many rows as a SIMD vector has numbers. Step k holds the k-th block of each of them, lower triangle first: columns, exponents if
 //          there are any, then number after number, each for all rows. Rows that end earlier are filled up with zeros.
 // records  blocks above 8: as core/codec.h writes them
 #pragma once
@@ -16,17 +16,17 @@
 
 namespace mcpi::kokkos {
 
-enum class LayoutKind { items, lanes, records };
+enum class LayoutKind { slices, sell, records };
 
 struct Shape {
   LayoutKind        kind    = LayoutKind::records;
   PCMCPIPrecision   storage = PC_MCPI_PRECISION_FP64;
   int               bs = 0, bits = 0, lanes = 0;
   std::size_t       record = 0;
-  device::ItemShape item;
+  device::SliceShape slice;
 
   constexpr bool        exponents() const { return device::has_exponent(storage); }
-  constexpr std::size_t step_numbers() const // bytes before them in a step of lanes
+  constexpr std::size_t step_numbers() const // bytes before them in a step of sell
   {
     return static_cast<std::size_t>(lanes) * (sizeof(Row) + (exponents() ? 1 : 0));
   }
@@ -43,13 +43,13 @@ struct Shape {
   }
 };
 
-// Where a block lies. items: its tile's bytes, the tile's stored items, and its first; lanes: its step, and its lane
+// Where a block lies. slices: its tile's bytes, the tile's stored slices, and its first; sell: its step, and its lane
 struct Slot {
   std::uint64_t base;
   std::uint32_t count, place;
 };
 
-struct LaneTile {
+struct SellTile {
   std::uint64_t base; // bytes of its first step
   Row           row;
   std::int32_t  rows, steps;
@@ -58,7 +58,7 @@ struct LaneTile {
 };
 
 // Lower blocks and all blocks of a row
-struct LaneRow {
+struct SellRow {
   std::int32_t lower, all;
 };
 
@@ -67,15 +67,15 @@ struct Placement {
   Shape                      shape;
   std::size_t                bytes = 0;
   std::vector<Slot>          slots;   // lower, then upper triangle; none for records
-  std::vector<Row>           columns; // lanes: of all steps
-  std::vector<LaneTile>      lane_tiles;
-  std::vector<LaneRow>       lane_rows;
-  device::TileLayout         items;
+  std::vector<Row>           columns; // sell: of all steps
+  std::vector<SellTile>      sell_tiles;
+  std::vector<SellRow>       sell_rows;
+  device::TileLayout         slices;
   std::vector<std::uint32_t> part_begin; // 2*colors + 1: tiles of each color's boundary rows, then of its interior rows
 };
 
-Placement place_lanes(const ColorPlan &plan, PCMCPIPrecision storage, int lanes);
-Placement place_items(const ColorPlan &plan, PCMCPIPrecision storage, const device::TileLimits &limits);
+Placement place_sell(const ColorPlan &plan, PCMCPIPrecision storage, int lanes);
+Placement place_slices(const ColorPlan &plan, PCMCPIPrecision storage, const device::TileLimits &limits);
 Placement place_records(const ColorPlan &plan, PCMCPIPrecision storage);
 
 } // namespace mcpi::kokkos

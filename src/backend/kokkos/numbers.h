@@ -161,28 +161,28 @@ KOKKOS_INLINE_FUNCTION std::byte *number_at(const Shape &shape, std::byte *block
     high                = n % 8 != 0;
     return base + (shape.exponents() ? 1 : 0) + n / 8;
   }
-  if (shape.kind == LayoutKind::lanes) {
+  if (shape.kind == LayoutKind::sell) {
     const std::size_t n = (static_cast<std::size_t>(j) * static_cast<std::size_t>(shape.bs) + static_cast<std::size_t>(i)) * bits;
     high                = n % 8 != 0;
     return base + shape.step_numbers() + n / 8 * lanes + slot.place * (bits < 8 ? 1 : bits / 8);
   }
-  const int         columns = shape.item.columns;
+  const int         columns = shape.slice.columns;
   const std::size_t n       = static_cast<std::size_t>(j % columns * shape.bs + i) * bits;
   high                      = n % 8 != 0;
-  return base + device::item_byte(shape.item, slot.count, slot.place + static_cast<std::size_t>(j / columns), static_cast<int>(n / 8));
+  return base + device::slice_byte(shape.slice, slot.count, slot.place + static_cast<std::size_t>(j / columns), static_cast<int>(n / 8));
 }
 
-// part: of a block in several items
+// part: of a block in several slices
 KOKKOS_INLINE_FUNCTION std::byte *exponent_at(const Shape &shape, std::byte *blocks, const Slot &slot, int part)
 {
   std::byte *base = blocks + slot.base;
   if (shape.kind == LayoutKind::records) return base;
-  if (shape.kind == LayoutKind::lanes) return base + static_cast<std::size_t>(shape.lanes) * sizeof(Row) + slot.place;
-  return base + device::item_byte(shape.item, slot.count, slot.place + static_cast<std::size_t>(part), shape.item.numbers);
+  if (shape.kind == LayoutKind::sell) return base + static_cast<std::size_t>(shape.lanes) * sizeof(Row) + slot.place;
+  return base + device::slice_byte(shape.slice, slot.count, slot.place + static_cast<std::size_t>(part), shape.slice.numbers);
 }
 KOKKOS_INLINE_FUNCTION int exponent_copies(const Shape &shape)
 {
-  return shape.kind == LayoutKind::items ? shape.item.items : 1;
+  return shape.kind == LayoutKind::slices ? shape.slice.slices : 1;
 }
 
 // Nibbles: into what was zero or the same

@@ -6,7 +6,7 @@
 
 #include "backend/kokkos/operator.h"
 #include "backend/kokkos/values_in_place.h"
-#include "core/scale_keeper.h"
+#include "core/scale_updater.h"
 
 namespace mcpi::kokkos {
 
@@ -25,7 +25,7 @@ public:
   // Collective through reduce
   int refresh(const Space &space, BlockRows &source, const MaxReduce &reduce, NumericStatus &status)
   {
-    return keeper_.refresh([&](ScaleKeeper::Pass kind) { convert(space, source, kind == ScaleKeeper::Pass::store, status); }, reduce,
+    return keeper_.refresh([&](ScaleUpdater::Pass kind) { convert(space, source, kind == ScaleUpdater::Pass::store, status); }, reduce,
                            status);
   }
 
@@ -124,7 +124,7 @@ private:
   const ColorPlan                 &plan_;
   const Row                       *row_of_;
   const std::size_t                square_;
-  ScaleKeeper                      keeper_;
+  ScaleUpdater                      keeper_;
   double                           largest_inverse_ = 0.0;
   std::vector<double>              host_;
   Array<Space, double>             diagonal_, scales_, values_;

@@ -10,21 +10,21 @@
 
 namespace mcpi::kokkos {
 
-// items: a column for each block; lanes: for each lane of each step
+// slices: a column for each block; sell: for each lane of each step
 template <class Space>
 void write_columns(const Space &space, const Shape &shape, const Row *columns, std::size_t count, const Slot *slots, std::byte *blocks)
 {
   Kokkos::parallel_for(
       "mcpi columns", Kokkos::RangePolicy<Space>(space, 0, count), KOKKOS_LAMBDA(const std::size_t k) {
-        if (shape.kind == LayoutKind::lanes) {
+        if (shape.kind == LayoutKind::sell) {
           const auto lanes                                                            = static_cast<std::size_t>(shape.lanes);
           reinterpret_cast<Row *>(blocks + k / lanes * shape.step_bytes())[k % lanes] = columns[k];
           return;
         }
-        for (int part = 0; part < shape.item.items; ++part)
+        for (int part = 0; part < shape.slice.slices; ++part)
           *reinterpret_cast<Row *>(blocks + slots[k].base +
-                                   device::item_byte(shape.item, slots[k].count, slots[k].place + static_cast<std::size_t>(part),
-                                                     shape.item.head_at())) = columns[k];
+                                   device::slice_byte(shape.slice, slots[k].count, slots[k].place + static_cast<std::size_t>(part),
+                                                     shape.slice.head_at())) = columns[k];
       });
 }
 
@@ -40,16 +40,16 @@ public:
       if (shape().kind == LayoutKind::records) col_[t].upload(space, triangle.col);
     }
     slots_.upload(space, placement_.slots);
-    tiles_.upload(space, placement_.items.tiles);
-    ends_.upload(space, placement_.items.ends);
-    lane_tiles_.upload(space, placement_.lane_tiles);
-    lane_rows_.upload(space, placement_.lane_rows);
+    tiles_.upload(space, placement_.slices.tiles);
+    ends_.upload(space, placement_.slices.ends);
+    lane_tiles_.upload(space, placement_.sell_tiles);
+    lane_rows_.upload(space, placement_.sell_rows);
     blocks_.resize(space, placement_.bytes);
     constexpr int kNoNibbles = kNibbleShift << 4 | kNibbleShift; // what fills lanes up counts as zero
-    if (shape().kind == LayoutKind::lanes && shape().storage == PC_MCPI_PRECISION_INT4) blocks_.fill(space, std::byte{kNoNibbles});
+    if (shape().kind == LayoutKind::sell && shape().storage == PC_MCPI_PRECISION_INT4) blocks_.fill(space, std::byte{kNoNibbles});
     set_columns(space);
     space.fence("mcpi operator");
-    long_rows_ = placement_.items.long_rows;
+    long_rows_ = placement_.slices.long_rows;
     forget_host_arrays();
   }
 
@@ -57,8 +57,8 @@ public:
   {
     if (begin == end) return;
     args.blocks     = blocks_.data();
-    args.lane_tiles = lane_tiles_.data();
-    args.lane_rows  = lane_rows_.data();
+    args.sell_tiles = lane_tiles_.data();
+    args.sell_rows  = lane_rows_.data();
     args.tiles      = tiles_.data();
     args.ends       = ends_.data();
     for (int t = 0; t < 2; ++t) {
@@ -103,18 +103,18 @@ private:
   {
     const PCMCPIPrecision storage = config.numeric.storage;
     if (plan.bs > device::kMaxSmallBlock) return place_records(plan, storage);
-    if (Style::small == LayoutKind::lanes) return place_lanes(plan, storage, config.double_vectors ? kLanes<double> : kLanes<float>);
-    const ItemLaunch launch = item_launch(storage, config.double_vectors, plan.bs);
-    return place_items(plan, storage,
+    if (Style::small == LayoutKind::sell) return place_sell(plan, storage, config.double_vectors ? kLanes<double> : kLanes<float>);
+    const SliceLaunch launch = slice_launch(storage, config.double_vectors, plan.bs);
+    return place_slices(plan, storage,
                        {launch.by_row ? launch.threads : device::tile_rows(launch.threads, plan.bs), launch.threads, launch.capacity(),
                         launch.capacity(), launch.resident, SpaceTraits<Space>::processors(space)});
   }
 
-  // Into the heads of items and the steps of lanes
+  // Into the heads of slices and the steps of sell
   void set_columns(const Space &space)
   {
     std::vector<Row> columns;
-    if (shape().kind == LayoutKind::items) {
+    if (shape().kind == LayoutKind::slices) {
       columns = plan_.lower.col;
       columns.insert(columns.end(), plan_.upper.col.begin(), plan_.upper.col.end());
     } else {
@@ -129,9 +129,9 @@ private:
   void forget_host_arrays()
   {
     std::vector<Slot>().swap(placement_.slots);
-    std::vector<LaneTile>().swap(placement_.lane_tiles);
-    std::vector<LaneRow>().swap(placement_.lane_rows);
-    placement_.items = {};
+    std::vector<SellTile>().swap(placement_.sell_tiles);
+    std::vector<SellRow>().swap(placement_.sell_rows);
+    placement_.slices = {};
   }
   std::size_t part_of(Row begin) const
   {
@@ -148,8 +148,8 @@ private:
   Array<Space, Slot>            slots_;
   Array<Space, device::Tile>    tiles_;
   Array<Space, device::RowEnds> ends_;
-  Array<Space, LaneTile>        lane_tiles_;
-  Array<Space, LaneRow>         lane_rows_;
+  Array<Space, SellTile>        lane_tiles_;
+  Array<Space, SellRow>         lane_rows_;
   Array<Space, Offset>          ptr_[2];
   Array<Space, Row>             col_[2];
 };

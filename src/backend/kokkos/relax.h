@@ -16,8 +16,8 @@ struct RelaxArgs {
   void                  *kept;
   const double          *diagonal; // inverse blocks, column-major, in plan order
   const std::byte       *blocks;
-  const LaneTile        *lane_tiles;
-  const LaneRow         *lane_rows;
+  const SellTile        *sell_tiles;
+  const SellRow         *sell_rows;
   const device::Tile    *tiles;
   const device::RowEnds *ends;
   const Offset          *ptr[2]; // records: lower and upper triangle
@@ -28,7 +28,7 @@ struct RelaxArgs {
   Row                    begin, end;
   std::uint32_t          first_tile, last_tile;
   int                    nrhs;
-  bool                   long_rows; // items: some row has more than a team takes at a time
+  bool                   long_rows; // slices: some row has more than a team takes at a time
   unsigned               flags;
 };
 static_assert(sizeof(RelaxArgs) < 400);
@@ -36,8 +36,8 @@ static_assert(sizeof(RelaxArgs) < 400);
 // Relaxes the tiles, or for records the rows, of args.
 template <class Space> using RelaxFn = void (*)(const Space &, const RelaxArgs &);
 
-template <class Space, PCMCPIPrecision storage, class T, int bs> void      relax_lanes(const Space &space, const RelaxArgs &args);
-template <class Space, PCMCPIPrecision storage, class T, int bs> void      relax_items(const Space &space, const RelaxArgs &args);
+template <class Space, PCMCPIPrecision storage, class T, int bs> void      relax_sell(const Space &space, const RelaxArgs &args);
+template <class Space, PCMCPIPrecision storage, class T, int bs> void      relax_slices(const Space &space, const RelaxArgs &args);
 template <class Space, class Style, PCMCPIPrecision storage, class T> void relax_records(const Space &space, const RelaxArgs &args);
 
 // n numbers side by side, of an array of such runs: devices move as many at once as their alignment allows.

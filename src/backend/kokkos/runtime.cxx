@@ -65,7 +65,7 @@ void release_at_end(const void *owner, std::function<void()> release)
   holders()[owner] = std::move(release);
 }
 
-void forget(const void *owner)
+void drop_release(const void *owner)
 {
   holders().erase(owner);
 }

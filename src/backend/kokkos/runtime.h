@@ -16,7 +16,7 @@ void finish();
 
 // What Kokkos must not outlive, since a program may end it before PETSc: release is called once if Kokkos ends and the owner has not been forgotten.
 void release_at_end(const void *owner, std::function<void()> release);
-void forget(const void *owner);
+void drop_release(const void *owner);
 
 bool        on_device();  // does the default execution space work in memory that the host cannot reach?
 bool        is_cuda();    // is that memory CUDA's?

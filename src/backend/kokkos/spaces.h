@@ -28,18 +28,18 @@ struct alignas(8) Words2 {
   std::uint32_t v[2];
 };
 
-// How relaxation with small blocks in items is launched: a team of threads with so many items each, and how many teams a processor of the device is to
-// hold at once. A team of a host's space is one thread, which takes all of a team's items.
-struct ItemLaunch {
+// How relaxation with small blocks in slices is launched: a team of threads with so many slices each, and how many teams a processor of the device is to
+// hold at once. A team of a host's space is one thread, which takes all of a team's slices.
+struct SliceLaunch {
   int  threads, each, resident;
   bool by_row; // a thread sums all components of a row: fewer instructions, where that leaves enough loads in flight
 
   constexpr int capacity() const { return threads * each; }
 };
 // Measured on an H200; kernels of the CUDA backend hold the same bytes, but need fewer registers
-constexpr ItemLaunch item_launch(PCMCPIPrecision storage, bool double_vectors, int bs)
+constexpr SliceLaunch slice_launch(PCMCPIPrecision storage, bool double_vectors, int bs)
 {
-  const int  bytes    = device::item_shape(storage, bs).bytes;
+  const int  bytes    = device::slice_shape(storage, bs).bytes;
   const bool by_row   = !double_vectors && (storage != PC_MCPI_PRECISION_FP32 || bs <= 3);
   const int  few      = bytes > 60 ? 1 : bytes > 32 ? 2 : 3;
   const int  each     = by_row ? (bytes <= 16 ? 4 : few) : bytes <= 12 ? 3 : bytes > 72 ? 1 : 2;
@@ -51,13 +51,13 @@ constexpr ItemLaunch item_launch(PCMCPIPrecision storage, bool double_vectors, i
 // CPUs: SIMD over the rows of a tile of small blocks, and over components of larger ones
 template <class T> constexpr int kLanes = static_cast<int>(64 / sizeof(T));
 struct CpuStyle {
-  static constexpr LayoutKind small      = LayoutKind::lanes;
+  static constexpr LayoutKind small      = LayoutKind::sell;
   static constexpr int        large_team = 1, large_run = 16; // threads for a row of large blocks, components of each
   static constexpr int        setup_team = 1;
 };
 // Devices: a thread for each block, whose pieces lie side by side. Host spaces can take it, too: slow, but a test of all of it
 struct DeviceStyle {
-  static constexpr LayoutKind small      = LayoutKind::items;
+  static constexpr LayoutKind small      = LayoutKind::slices;
   static constexpr int        large_team = 128, large_run = 1;
   static constexpr int        setup_team = 32;
 };
@@ -149,7 +149,7 @@ template <> struct SpaceTraits<Kokkos::Cuda> : DeviceTraits<Kokkos::Cuda> {
   // Programmatic dependent launch: Kokkos launches without it, so the edge in the graph is changed before the next kernel takes it.
   static void launch_early(const Kokkos::Cuda &space)
   {
-    if (kEarly) cuda::relax_last_edge(space.cuda_stream());
+    if (kEarly) cuda::make_edge_programmatic(space.cuda_stream());
   }
   static KOKKOS_FORCEINLINE_FUNCTION void let_next_begin()
   {

@@ -29,7 +29,7 @@ public:
   }
 
   // Collective; why not, on all ranks, or empty
-  PetscErrorCode connect(MPI_Comm comm, std::string *why);
+  PetscErrorCode connect(MPI_Comm comm, std::string *reason);
 
   bool on_device() const override { return true; }
   void use_stream(void *stream, std::uint32_t) override { stream_ = static_cast<cudaStream_t>(stream); }
@@ -93,7 +93,7 @@ private:
   cudaStream_t                 stream_ = nullptr;
 };
 
-PetscErrorCode NcclHalo::connect(MPI_Comm comm, std::string *why)
+PetscErrorCode NcclHalo::connect(MPI_Comm comm, std::string *reason)
 {
   PetscMPIInt  rank, size;
   ncclUniqueId id{};
@@ -105,20 +105,20 @@ PetscErrorCode NcclHalo::connect(MPI_Comm comm, std::string *why)
   const auto name = [&] {
     if (rank == 0) check(nccl_.get_unique_id(&id));
   };
-  PetscCall(RunAgreed(comm, name, why));
-  if (!why->empty()) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(RunAgreed(comm, name, reason));
+  if (!reason->empty()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Bcast(&id, sizeof(id), MPI_BYTE, 0, comm));
   PetscCall(RunAgreed(
-      comm, [&] { check(nccl_.comm_init_rank(&comm_, size, id, rank)); }, why));
+      comm, [&] { check(nccl_.comm_init_rank(&comm_, size, id, rank)); }, reason));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 } // namespace
 
 PetscErrorCode CreateNcclHalo(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, std::unique_ptr<Halo> *halo,
-                              std::string *why)
+                              std::string *reason)
 {
-  const NcclLibrary        *library = NcclLibrary::open(why);
+  const NcclLibrary        *library = NcclLibrary::open(reason);
   PetscMPIInt               missing = library == nullptr;
   std::vector<RankDevice>   devices;
   HaloLists                 lists;
@@ -127,17 +127,17 @@ PetscErrorCode CreateNcclHalo(MPI_Comm comm, const ColorPlan &plan, const std::v
   PetscFunctionBegin;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &missing, 1, MPI_INT, MPI_MAX, comm));
   if (missing) {
-    if (why->empty()) *why = "another rank has no NCCL";
+    if (reason->empty()) *reason = "another rank has no NCCL";
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(DevicesOfRanks(comm, &devices, why));
-  if (why->empty() && any_shared(devices)) *why = "ranks share a device";
-  if (!why->empty()) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(DevicesOfRanks(comm, &devices, reason));
+  if (reason->empty() && any_shared(devices)) *reason = "ranks share a device";
+  if (!reason->empty()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HaloListsCreate(comm, plan, remote, &lists));
   PetscCall(RunAgreed(
-      comm, [&] { nccl = std::make_unique<NcclHalo>(plan, std::move(lists), *library); }, why));
-  if (why->empty()) PetscCall(nccl->connect(comm, why));
-  if (why->empty()) *halo = std::move(nccl);
+      comm, [&] { nccl = std::make_unique<NcclHalo>(plan, std::move(lists), *library); }, reason));
+  if (reason->empty()) PetscCall(nccl->connect(comm, reason));
+  if (reason->empty()) *halo = std::move(nccl);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -147,10 +147,10 @@ PetscErrorCode CreateNcclHalo(MPI_Comm comm, const ColorPlan &plan, const std::v
 
 namespace mcpi {
 
-PetscErrorCode CreateNcclHalo(MPI_Comm, const ColorPlan &, const std::vector<PetscSFNode> &, std::unique_ptr<Halo> *, std::string *why)
+PetscErrorCode CreateNcclHalo(MPI_Comm, const ColorPlan &, const std::vector<PetscSFNode> &, std::unique_ptr<Halo> *, std::string *reason)
 {
   PetscFunctionBegin;
-  *why = "this libpetscmcpi was built without NCCL";
+  *reason = "this libpetscmcpi was built without NCCL";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

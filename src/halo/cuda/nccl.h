@@ -11,6 +11,6 @@ namespace mcpi {
 
 // remote: as for HaloListsCreate(). Collective. Where NCCL cannot be used, *halo stays empty on all ranks and *why says why.
 PetscErrorCode CreateNcclHalo(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, std::unique_ptr<Halo> *halo,
-                              std::string *why);
+                              std::string *reason);
 
 } // namespace mcpi

@@ -5,14 +5,14 @@
 
 namespace mcpi {
 
-const NcclLibrary *NcclLibrary::open(std::string *why)
+const NcclLibrary *NcclLibrary::open(std::string *reason)
 {
   static NcclLibrary library{};
   static bool        opened = false;
   if (opened) return &library;
   void *handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL); // never closed: its threads may outlive us
   if (!handle) {
-    *why = "libnccl.so.2 is not found";
+    *reason = "libnccl.so.2 is not found";
     return nullptr;
   }
   bool       complete = true;
@@ -29,7 +29,7 @@ const NcclLibrary *NcclLibrary::open(std::string *why)
   take(library.recv, "ncclRecv");
   take(library.get_error_string, "ncclGetErrorString");
   if (!complete) {
-    *why = "libnccl.so.2 is too old";
+    *reason = "libnccl.so.2 is too old";
     return nullptr;
   }
   opened = true;

@@ -18,7 +18,7 @@ struct NcclLibrary {
   decltype(&ncclGetErrorString) get_error_string;
 
   // nullptr, with the reason, if there is none
-  static const NcclLibrary *open(std::string *why);
+  static const NcclLibrary *open(std::string *reason);
 };
 
 } // namespace mcpi

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <tuple>
 
-#include "cuda/ghost_words.h"
+#include "cuda/ghost_packets.h"
 #include "cuda/memory.h"
 #include "halo/cuda/devices.h"
 #include "petsc/collective.h"
 #include "petsc/compat.h"
-#include "sweep/word_steps.h"
+#include "sweep/packet_steps.h"
 
 namespace mcpi {
 namespace {
@@ -66,16 +66,16 @@ public:
   }
 
   // Collective; why not, on all ranks, or empty
-  PetscErrorCode connect(MPI_Comm comm, std::string *why)
+  PetscErrorCode connect(MPI_Comm comm, std::string *reason)
   {
     PetscFunctionBegin;
     PetscCallMPI(MPI_Comm_dup(comm, &comm_));
-    PetscCall(open(1, why));
+    PetscCall(open(1, reason));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
   bool              on_device() const override { return true; }
-  const GhostWords *words() const override { return inside_ ? &words_inside_ : nullptr; }
+  const GhostPackets *packets() const override { return inside_ ? &inline_exchange_ : nullptr; }
   void              use_stream(void *stream, std::uint32_t missing) override
   {
     stream_  = static_cast<cudaStream_t>(stream);
@@ -85,14 +85,14 @@ public:
   int prepare(std::size_t entry_bytes) override
   {
     numbers_                = static_cast<std::uint32_t>(entry_bytes / sizeof(std::uint32_t));
-    const std::size_t words = cuda::ghost_words(numbers_);
-    if (words > words_) {
+    const std::size_t packets = cuda::packets_of(numbers_);
+    if (packets > packets_) {
       std::string problem;
-      if (const PetscErrorCode error = open(words, &problem)) return static_cast<int>(error);
+      if (const PetscErrorCode error = open(packets, &problem)) return static_cast<int>(error);
       if (!problem.empty()) throw cuda::Error(problem);
     }
     check_neighbors();
-    words_inside_.args = args(nullptr);
+    inline_exchange_.args = args(nullptr);
     return 0;
   }
 
@@ -120,7 +120,7 @@ public:
   }
   int finish() override
   {
-    cuda::finish_words(args(nullptr), steps_.count(), stream_);
+    cuda::finish_packets(args(nullptr), steps_.count(), stream_);
     return 0;
   }
 
@@ -152,15 +152,15 @@ private:
     }
     by_row_.upload(sent);
     sending_.upload(sending);
-    words_inside_.sent  = by_row_.data();
-    words_inside_.count = sent.size();
-    for (const std::size_t one : begin) words_inside_.sending.push_back(sending_.data() + one);
+    inline_exchange_.sent  = by_row_.data();
+    inline_exchange_.count = sent.size();
+    for (const std::size_t one : begin) inline_exchange_.sending.push_back(sending_.data() + one);
   }
 
   // Kernels write it.
   volatile int *lost() { return reinterpret_cast<int *>(pinned_.data()); }
 
-  cuda::WordsArgs args(void *x)
+  cuda::PacketArgs args(void *x)
   {
     constexpr double kNanoseconds = 1e9;
     const int        neighbors    = static_cast<int>(lists_.neighbors.size());
@@ -176,13 +176,13 @@ private:
             lost(),
             missing_};
   }
-  void send(void *x, std::size_t first, std::size_t count, const WordStep &step)
+  void send(void *x, std::size_t first, std::size_t count, const PacketStep &step)
   {
-    cuda::send_words(args(x), sent_.data() + first, count, step, stream_);
+    cuda::send_packets(args(x), sent_.data() + first, count, step, stream_);
   }
   void receive(void *x, Row begin, Row end)
   {
-    cuda::receive_words(args(x), static_cast<std::size_t>(begin), static_cast<std::size_t>(end), steps_.count(), stream_);
+    cuda::receive_packets(args(x), static_cast<std::size_t>(begin), static_cast<std::size_t>(end), steps_.count(), stream_);
   }
 
   // Kernels have noticed, some time ago.
@@ -197,31 +197,31 @@ private:
   }
 
   // Memory for ghosts of so many words each, known to the neighbors. Collective; why not, on all ranks, or empty
-  PetscErrorCode open(std::size_t words, std::string *why)
+  PetscErrorCode open(std::size_t packets, std::string *reason)
   {
     const std::size_t    neighbors = lists_.neighbors.size();
     std::vector<Address> mine(neighbors), theirs(neighbors);
 
     PetscFunctionBegin;
-    words_           = 0;    // until all is done on all ranks
+    packets_           = 0;    // until all is done on all ranks
     const auto close = [&] { // nobody writes here any more once all ranks have done so
       check_neighbors();
       MCPI_CUDA(cudaDeviceSynchronize());
       remote_.clear();
     };
-    PetscCall(RunAgreed(comm_, close, why));
-    if (!why->empty()) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(RunAgreed(comm_, close, reason));
+    if (!reason->empty()) PetscFunctionReturn(PETSC_SUCCESS);
     const auto renew = [&] {
       cudaIpcMemHandle_t handle{};
-      memory_->resize(std::max<std::size_t>(neighbors + static_cast<std::size_t>(ghosts_) * words, 1));
+      memory_->resize(std::max<std::size_t>(neighbors + static_cast<std::size_t>(ghosts_) * packets, 1));
       MCPI_CUDA(cudaMemset(memory_->data(), 0, memory_->bytes()));
       base_.upload(std::vector<std::uint32_t>{0});
       MCPI_CUDA(cudaDeviceSynchronize());
       MCPI_CUDA(cudaIpcGetMemHandle(&handle, memory_->data()));
       for (std::size_t k = 0; k < neighbors; ++k) mine[k] = {handle, static_cast<int>(k), static_cast<int>(neighbors)};
     };
-    PetscCall(RunAgreed(comm_, renew, why));
-    if (!why->empty()) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(RunAgreed(comm_, renew, reason));
+    if (!reason->empty()) PetscFunctionReturn(PETSC_SUCCESS);
     PetscCall(swap_addresses(mine, &theirs));
     const auto connect_all = [&] {
       std::vector<cuda::Mailbox> mailboxes;
@@ -232,8 +232,8 @@ private:
       }
       mailboxes_.upload(mailboxes);
     };
-    PetscCall(RunAgreed(comm_, connect_all, why));
-    if (why->empty()) words_ = words;
+    PetscCall(RunAgreed(comm_, connect_all, reason));
+    if (reason->empty()) packets_ = packets;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
@@ -270,16 +270,16 @@ private:
   const Row                                 plan_rows_, ghosts_;
   const std::vector<Row>                    ghost_begin_;
   const HaloLists                           lists_;
-  WordSteps                                 steps_;
+  PacketSteps                                 steps_;
   const double                              patience_;
   std::uint32_t                             numbers_ = 0;
-  std::size_t                               words_   = 0;
+  std::size_t                               packets_   = 0;
   MPI_Comm                                  comm_    = MPI_COMM_NULL;
   cudaStream_t                              stream_  = nullptr;
   std::uint32_t                             missing_ = ~0U;
   cuda::PinnedBytes                         pinned_;
   const bool                                inside_; // relaxations exchange by themselves
-  GhostWords                                words_inside_;
+  GhostPackets                                inline_exchange_;
   cuda::DeviceArray<cuda::SentRow>          sent_, by_row_;
   cuda::DeviceArray<cuda::RowSending>       sending_;
   cuda::DeviceArray<std::uint32_t>          base_;
@@ -290,7 +290,7 @@ private:
 };
 
 // Empty if all ranks can do it
-PetscErrorCode find_obstacle(MPI_Comm comm, const HaloLists &lists, bool shared_devices, bool *shared, std::string *why)
+PetscErrorCode find_obstacle(MPI_Comm comm, const HaloLists &lists, bool shared_devices, bool *shared, std::string *reason)
 {
   constexpr int           kWholeWords = 9; // compute capability
   std::vector<RankDevice> devices;
@@ -302,8 +302,8 @@ PetscErrorCode find_obstacle(MPI_Comm comm, const HaloLists &lists, bool shared_
   PetscCallMPI(MPI_Comm_size(node, &node_size));
   PetscCallMPI(MPI_Comm_free(&node));
   PetscCallMPI(MPI_Comm_size(comm, &size));
-  PetscCall(DevicesOfRanks(comm, &devices, why));
-  if (!why->empty()) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(DevicesOfRanks(comm, &devices, reason));
+  if (!reason->empty()) PetscFunctionReturn(PETSC_SUCCESS);
   enum Obstacle { none, unreachable, old, nodes };
   int        obstacle = none;
   const auto look     = [&] {
@@ -311,24 +311,24 @@ PetscErrorCode find_obstacle(MPI_Comm comm, const HaloLists &lists, bool shared_
     for (const int rank : lists.neighbors)
       if (!reaches(visible, devices[static_cast<std::size_t>(rank)])) obstacle = unreachable;
   };
-  PetscCall(RunAgreed(comm, look, why));
-  if (!why->empty()) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(RunAgreed(comm, look, reason));
+  if (!reason->empty()) PetscFunctionReturn(PETSC_SUCCESS);
   for (const RankDevice &device : devices)
     if (device.capability < kWholeWords) obstacle = old;
   if (node_size < size) obstacle = nodes;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &obstacle, 1, MPI_INT, MPI_MAX, comm));
   const char *const texts[] = {"", "some rank does not see a neighbor's device, or that has no memory access with native atomics",
                                "some device is older than compute capability 9.0", "the ranks are on several nodes"};
-  *why                      = texts[obstacle];
+  *reason                      = texts[obstacle];
   *shared                   = any_shared(devices); // then tiles that wait could leave no room for another rank's
-  if (why->empty() && !shared_devices && *shared) *why = "ranks share a device";
+  if (reason->empty() && !shared_devices && *shared) *reason = "ranks share a device";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 } // namespace
 
 PetscErrorCode CreatePeerHalo(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, const PeerOptions &options,
-                              std::unique_ptr<Halo> *halo, std::string *why)
+                              std::unique_ptr<Halo> *halo, std::string *reason)
 {
   HaloLists                 lists;
   std::unique_ptr<PeerHalo> peer;
@@ -336,12 +336,12 @@ PetscErrorCode CreatePeerHalo(MPI_Comm comm, const ColorPlan &plan, const std::v
 
   PetscFunctionBegin;
   PetscCall(HaloListsCreate(comm, plan, remote, &lists));
-  PetscCall(find_obstacle(comm, lists, options.shared_devices, &shared, why));
-  if (!why->empty()) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(find_obstacle(comm, lists, options.shared_devices, &shared, reason));
+  if (!reason->empty()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(RunAgreed(
-      comm, [&] { peer = std::make_unique<PeerHalo>(plan, std::move(lists), options, options.symmetric && !shared); }, why));
-  if (why->empty()) PetscCall(peer->connect(comm, why));
-  if (why->empty()) *halo = std::move(peer);
+      comm, [&] { peer = std::make_unique<PeerHalo>(plan, std::move(lists), options, options.symmetric && !shared); }, reason));
+  if (reason->empty()) PetscCall(peer->connect(comm, reason));
+  if (reason->empty()) *halo = std::move(peer);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

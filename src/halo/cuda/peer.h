@@ -18,6 +18,6 @@ struct PeerOptions {
 
 // remote: as for HaloListsCreate(). Collective. Where it cannot be used, *halo stays empty on all ranks and *why says why.
 PetscErrorCode CreatePeerHalo(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, const PeerOptions &options,
-                              std::unique_ptr<Halo> *halo, std::string *why);
+                              std::unique_ptr<Halo> *halo, std::string *reason);
 
 } // namespace mcpi

@@ -1,4 +1,4 @@
-#include "core/scale_keeper.h"
+#include "core/scale_updater.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,14 +15,14 @@ bool finite(const std::vector<double> &values)
 
 } // namespace
 
-ScaleKeeper::ScaleKeeper(const NumericConfig &config, int bs, bool limited)
+ScaleUpdater::ScaleUpdater(const NumericConfig &config, int bs, bool limited)
     : config_(config), bs_(bs), limited_(limited), methods_(bs), scales_(unit_scales(bs)), candidate_(scales_),
       maxima_(static_cast<std::size_t>(bs) * bs), global_maxima_(maxima_.size() + 2)
 {
 }
 
 // Maxima of the true values over all ranks, and behind them whether any rank met a value that the storage cannot hold, and any other defect
-int ScaleKeeper::reduce_maxima(const MaxReduce &reduce, const NumericStatus &status)
+int ScaleUpdater::reduce_maxima(const MaxReduce &reduce, const NumericStatus &status)
 {
   for (int q = 0; q < bs_; ++q)
     for (int p = 0; p < bs_; ++p) {
@@ -35,7 +35,7 @@ int ScaleKeeper::reduce_maxima(const MaxReduce &reduce, const NumericStatus &sta
   return reduce(global_maxima_.data(), static_cast<int>(global_maxima_.size()));
 }
 
-int ScaleKeeper::refresh(const std::function<void(Pass)> &convert, const MaxReduce &reduce, NumericStatus &status)
+int ScaleUpdater::refresh(const std::function<void(Pass)> &convert, const MaxReduce &reduce, NumericStatus &status)
 {
   const auto pass = [&](Pass kind) {
     status = NumericStatus();

@@ -1,4 +1,4 @@
-#include "pc/solver.h"
+#include "pc/smoother.h"
 
 #include <algorithm>
 #include <cmath>
@@ -44,7 +44,7 @@ private:
 } // namespace
 
 // What was recorded ends first, then an exchange on the device, which knows the backend's stream and vectors, then these.
-void Solver::drop_backend()
+void Smoother::drop_backend()
 {
   const DeviceGuard guard(choice_.device);
   if (backend_) (void)backend_->launch_exchanges(false);
@@ -53,7 +53,7 @@ void Solver::drop_backend()
   ReleaseWithKokkos(this, nullptr);
 }
 
-PetscErrorCode Solver::destroy()
+PetscErrorCode Smoother::destroy()
 {
   const DeviceGuard guard(choice_.device);
 
@@ -72,7 +72,7 @@ PetscErrorCode Solver::destroy()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Solver::setup(Mat pmat, const Settings &settings, bool double_vectors, const Coordinates &coordinates, PetscObject options)
+PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool double_vectors, const Coordinates &coordinates, PetscObject options)
 {
   struct Parts : MatrixParts {
     ~Parts() { (void)MatrixPartsDestroy(this); } // on errors, too
@@ -121,7 +121,7 @@ PetscErrorCode Solver::setup(Mat pmat, const Settings &settings, bool double_vec
 
 // A process of its own may use all cores that it is bound to. Ranks of a node share them, and of ranks outside the matrix's communicator nothing is
 // known.
-PetscErrorCode Solver::count_threads(MPI_Comm comm, PetscInt chosen)
+PetscErrorCode Smoother::count_threads(MPI_Comm comm, PetscInt chosen)
 {
   PetscMPIInt size, world, on_node = 1;
   MPI_Comm    node;
@@ -142,7 +142,7 @@ PetscErrorCode Solver::count_threads(MPI_Comm comm, PetscInt chosen)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Solver::symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings, const Coordinates &coordinates,
+PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings, const Coordinates &coordinates,
                                 PetscObject options)
 {
   std::vector<Row> order;
@@ -156,7 +156,7 @@ PetscErrorCode Solver::symbolic(Mat pmat, const MatrixParts &parts, const Settin
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Solver::create_backend(const Settings &settings)
+PetscErrorCode Smoother::create_backend(const Settings &settings)
 {
   const BackendConfig config{{settings.offdiag, settings.form, settings.scaling, settings.keep_scaling},
                              double_vectors_,
@@ -173,17 +173,17 @@ PetscErrorCode Solver::create_backend(const Settings &settings)
   halo_->use_stream(stream, backend_->not_a_number());
   // Applications to one right-hand side find their room: they wait for no rank but neighbors, and for these not for ever.
   PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->entry_bytes({}))));
-  PetscMPIInt inside = backend_->use_words(halo_->words());
+  PetscMPIInt inside = backend_->use_packets(halo_->packets());
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &inside, 1, MPI_INT, MPI_MIN, graph_.comm));
-  if (!inside) (void)backend_->use_words(nullptr);
+  if (!inside) (void)backend_->use_packets(nullptr);
   halo_choice_.inside = inside;
-  if (halo_->words() && !inside) halo_choice_.why_not_inside = "blocks, vectors or long rows that relaxations with exchanges do not take";
+  if (halo_->packets() && !inside) halo_choice_.reason_not_inside = "blocks, vectors or long rows that relaxations with exchanges do not take";
   have_transposed_ = false;
   room_            = 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Solver::create_halo(const Settings &settings)
+PetscErrorCode Smoother::create_halo(const Settings &settings)
 {
   PetscInt counts[] = {plan().ghosts, on_cuda() && !BlockGraphIsSymmetric(graph_)};
 
@@ -196,7 +196,7 @@ PetscErrorCode Solver::create_halo(const Settings &settings)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Solver::numeric(const MatrixParts &parts)
+PetscErrorCode Smoother::numeric(const MatrixParts &parts)
 {
   NumericStatus status;
   void         *stream = nullptr;
@@ -232,7 +232,7 @@ PetscErrorCode Solver::numeric(const MatrixParts &parts)
 }
 
 // Once per numeric set-up: the stored records travel to the ranks that own their columns.
-PetscErrorCode Solver::prepare_transposed()
+PetscErrorCode Smoother::prepare_transposed()
 {
   MPI_Datatype unit;
 
@@ -258,23 +258,23 @@ PetscErrorCode Solver::prepare_transposed()
 }
 
 // Collective where there are more right-hand sides than ever before; else no rank but neighbors is waited for.
-PetscErrorCode Solver::make_room(const Application &application)
+PetscErrorCode Smoother::make_room(const ApplyArgs &apply)
 {
   PetscFunctionBegin;
-  if (application.nrhs > room_) {
+  if (apply.nrhs > room_) {
     room_ = 0; // if it fails, what there was may be gone
-    PetscCall(RunTogether(graph_.comm, [&] { backend_->reserve(application.nrhs); }));
-    room_ = application.nrhs;
+    PetscCall(RunTogether(graph_.comm, [&] { backend_->reserve(apply.nrhs); }));
+    room_ = apply.nrhs;
   }
-  PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->entry_bytes(application))));
+  PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->entry_bytes(apply))));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // With it the scaled right-hand side and solution are about as far from overflow as from underflow in single precision. size: about the largest
 // magnitude of the right-hand side
-double Solver::scale_for(double size, bool transposed, PCMCPIForm form) const
+double Smoother::scale_for(double size, bool transposed, PCMCPIForm form) const
 {
-  constexpr int kMost = 1000; // it and its inverse are normal numbers
+  constexpr int kMax = 1000; // it and its inverse are normal numbers
   if (double_vectors_ || !(size > 0.0) || !std::isfinite(size)) return 1.0;
   const auto exponent = [](const std::vector<double> &factors) { return std::ilogb(*std::max_element(factors.begin(), factors.end())); };
   int        loaded   = std::ilogb(size); // of the right-hand side as it is loaded
@@ -283,32 +283,32 @@ double Solver::scale_for(double size, bool transposed, PCMCPIForm form) const
   else
     loaded += form == PC_MCPI_FORM_PRESCALED ? inverse_exponent_ : exponent(scales().left);
   if (form == PC_MCPI_FORM_FACTORED) loaded += inverse_exponent_ / 2; // half-way to the solution
-  return std::ldexp(1.0, std::clamp(-loaded, -kMost, kMost));
+  return std::ldexp(1.0, std::clamp(-loaded, -kMax, kMax));
 }
 
-PetscErrorCode Solver::sweep(const Settings &settings, const Application &kind, const ConstColumns &b, const MutableColumns &x,
+PetscErrorCode Smoother::sweep(const Settings &settings, const ApplyArgs &kind, const ConstColumns &b, const MutableColumns &x,
                              PetscInt its, bool from_zero)
 {
   const SweepConfig config{settings.sweep, exchanges_ ? settings.frequency : PC_MCPI_HALO_FREQUENCY_COLOR, settings.overlap, true};
-  Application       application = kind;
-  Driver            driver(kind.transposed ? transposed_ : plan(), *backend_, *halo_, config);
+  ApplyArgs       apply = kind;
+  MulticolorSweep            sweep(kind.transposed ? transposed_ : plan(), *backend_, *halo_, config);
 
   PetscFunctionBegin;
-  PetscCall(make_room(application));
-  if (on_device()) PetscCall(UserStream(&application.stream));
+  PetscCall(make_room(apply));
+  if (on_device()) PetscCall(UserStream(&apply.stream));
   PetscCall(PetscLogEventBegin(Events().sweep, 0, 0, 0, 0));
   GpuTime timing;
   if (on_device()) PetscCall(timing.begin());
-  Underway underway(*halo_);
-  backend_->load_rhs(application, b);
-  if (!from_zero) backend_->load_guess(application, {x.data, x.ld, x.device});
-  PetscCall(static_cast<PetscErrorCode>(driver.run(application, static_cast<int>(its), from_zero)));
+  ApplyGuard underway(*halo_);
+  backend_->load_rhs(apply, b);
+  if (!from_zero) backend_->load_guess(apply, {x.data, x.ld, x.device});
+  PetscCall(static_cast<PetscErrorCode>(sweep.run(apply, static_cast<int>(its), from_zero)));
   underway.end();
-  backend_->store(application, x);
+  backend_->store(apply, x);
   PetscCall(timing.end());
   const double block = static_cast<double>(plan().bs) * plan().bs;
   const double flops =
-      2.0 * kind.nrhs * block * (static_cast<double>(driver.blocks_read(application, static_cast<int>(its), from_zero)) + plan().rows);
+      2.0 * kind.nrhs * block * (static_cast<double>(sweep.blocks_read(apply, static_cast<int>(its), from_zero)) + plan().rows);
   if (on_device())
     PetscCall(PetscLogGpuFlops(flops));
   else
@@ -318,10 +318,10 @@ PetscErrorCode Solver::sweep(const Settings &settings, const Application &kind, 
 }
 
 // Sweeping a good x with rounded blocks spoils it: below fp64 storage, a guess and restarts sweep on the correction from zero.
-PetscErrorCode Solver::apply(Mat pmat, const Settings &settings, const Request &request, const ConstColumns &b, const MutableColumns &x)
+PetscErrorCode Smoother::apply(Mat pmat, const Settings &settings, const Request &request, const ConstColumns &b, const MutableColumns &x)
 {
   const int   nrhs = request.nrhs;
-  Application application{request.transposed, nrhs, settings.omega};
+  ApplyArgs apply{request.transposed, nrhs, settings.omega};
   bool        zero  = !request.nonzero_guess;
   PetscInt    total = request.sweeps;
 
@@ -330,7 +330,7 @@ PetscErrorCode Solver::apply(Mat pmat, const Settings &settings, const Request &
   PetscFunctionBegin;
   if (request.transposed) PetscCall(prepare_transposed());
   if (request.nonzero_guess && settings.offdiag == PC_MCPI_PRECISION_FP64 && request.restart == 0 && !request.transposed) {
-    PetscCall(sweep(settings, application, b, x, total, false));
+    PetscCall(sweep(settings, apply, b, x, total, false));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   while (total > 0) {
@@ -338,15 +338,15 @@ PetscErrorCode Solver::apply(Mat pmat, const Settings &settings, const Request &
     const PetscInt cycle = request.restart > 0 ? request.restart : total, rest = total % cycle;
     const PetscInt its = request.transposed && rest > 0 ? rest : std::min(cycle, total);
     if (zero) {
-      application.scale = scale_for(request.size, request.transposed, settings.form);
-      PetscCall(sweep(settings, application, b, x, its, true));
+      apply.scale = scale_for(request.size, request.transposed, settings.form);
+      PetscCall(sweep(settings, apply, b, x, its, true));
     } else {
       double size = 0.0;
       PetscCall(residual_.prepare(pmat, nrhs, x.device));
       PetscCall(residual_.compute(pmat, request.transposed, nrhs, b, x));
       if (!double_vectors_) PetscCall(residual_.largest(nrhs, &size));
-      application.scale = scale_for(size, request.transposed, settings.form);
-      PetscCall(sweep(settings, application, residual_.residual(), residual_.correction(), its, true));
+      apply.scale = scale_for(size, request.transposed, settings.form);
+      PetscCall(sweep(settings, apply, residual_.residual(), residual_.correction(), its, true));
       PetscCall(residual_.add_correction(nrhs, x));
     }
     zero = false;
@@ -355,7 +355,7 @@ PetscErrorCode Solver::apply(Mat pmat, const Settings &settings, const Request &
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-double Solver::host_bytes() const
+double Smoother::host_bytes() const
 {
   const auto of_triangle = [](const Triangle &t) { return bytes_of(t.ptr, t.col, t.source); };
   const auto of_plan     = [&](const ColorPlan &p) {
@@ -369,24 +369,24 @@ double Solver::host_bytes() const
   return symbolic + transposed + (on_device() ? 0.0 : static_cast<double>(backend_->memory_bytes()) + residual_.memory_bytes());
 }
 
-double Solver::device_bytes() const
+double Smoother::device_bytes() const
 {
   return on_device() ? static_cast<double>(backend_->memory_bytes()) + residual_.memory_bytes() : 0.0;
 }
 
-double Solver::sweep_bytes(const Settings &settings, PetscInt its) const
+double Smoother::sweep_bytes(const Settings &settings, PetscInt its) const
 {
   const SweepConfig config{settings.sweep, exchanges_ ? settings.frequency : PC_MCPI_HALO_FREQUENCY_COLOR, settings.overlap, true};
-  const Application application{false, 1, settings.omega};
-  const Driver      driver(plan(), *backend_, *halo_, config);
+  const ApplyArgs apply{false, 1, settings.omega};
+  const MulticolorSweep      sweep(plan(), *backend_, *halo_, config);
   const double      passes = static_cast<double>(its) * (settings.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1);
   const double      number = double_vectors_ ? sizeof(double) : sizeof(float);
-  const double      entry  = number * plan().bs * application.nrhs;
+  const double      entry  = number * plan().bs * apply.nrhs;
   // per block: record and column; per row and pass: two row pointers, right-hand side and x read, x written. Of a rounded copy what is read
   // and written comes to that, and x itself is read for omega only.
-  const double gathered = static_cast<double>(backend_->gathered_bytes(application));
+  const double gathered = static_cast<double>(backend_->gathered_bytes(apply));
   const double vectors  = gathered > 0.0 ? (settings.omega == 1.0 ? 2.0 : 3.0) * entry + 2.0 * gathered : 3.0 * entry;
-  double       bytes    = static_cast<double>(driver.blocks_read(application, static_cast<int>(its), true)) *
+  double       bytes    = static_cast<double>(sweep.blocks_read(apply, static_cast<int>(its), true)) *
                      static_cast<double>(backend_->record_size() + sizeof(Row)) +
                  passes * plan().rows * (vectors + 2.0 * sizeof(Offset));
   if (settings.form == PC_MCPI_FORM_FACTORED) bytes += passes * plan().rows * static_cast<double>(plan().bs) * plan().bs * sizeof(double);

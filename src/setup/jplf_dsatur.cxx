@@ -24,9 +24,9 @@ constexpr int alone     = 64; // rows of a component that come one by one
 // Looks at rows of the front, for each row of the graph: meshes take 8 to 15
 constexpr PetscInt64 most_looks = 64, least_rows = 1 << 12;
 
-class Growth {
+class Dsatur {
 public:
-  Growth(const Graph &graph, Colors &color)
+  Dsatur(const Graph &graph, Colors &color)
       : graph_(graph), color_(color), neighbor_colors_(static_cast<std::size_t>(graph.nlocal), 0),
         priority_(static_cast<std::size_t>(graph.size()), 0)
   {
@@ -47,7 +47,7 @@ public:
     return most;
   }
   // Colors one of the rows whose neighbors have so many colors; *largest: as below
-  PetscErrorCode plant(int colors, int *largest);
+  PetscErrorCode seed(int colors, int *largest);
   // The same for rows whose neighbors have `enough` colors, as many as do not touch. *largest is raised to the largest color that was taken.
   PetscErrorCode grow(int enough, int *largest);
 
@@ -89,7 +89,7 @@ private:
   PetscInt64                 left_ = 0;        // uncolored local rows
 };
 
-PetscErrorCode Growth::plant(int colors, int *largest)
+PetscErrorCode Dsatur::seed(int colors, int *largest)
 {
   std::uint64_t    mine = 0, first;
   int              seed = -1;
@@ -116,7 +116,7 @@ PetscErrorCode Growth::plant(int colors, int *largest)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Growth::grow(int enough, int *largest)
+PetscErrorCode Dsatur::grow(int enough, int *largest)
 {
   std::vector<int> candidates, winners;
 
@@ -140,20 +140,20 @@ PetscErrorCode Growth::grow(int enough, int *largest)
 
 } // namespace
 
-PetscErrorCode color_by_growth(const Graph &graph, int half, int most, Colors &color, int *colors)
+PetscErrorCode color_by_dsatur(const Graph &graph, int half, int most, Colors &color, int *colors)
 {
   constexpr int most_colors = 63; // bits
   const int     limit = std::min(most, most_colors), forced = std::max(1, half);
-  Growth        growth(graph, color);
+  Dsatur        dsatur(graph, color);
   int           seeds = 0, planted = 0; // planted: of the latest seed's component
   PetscInt64    work = 0;
 
   PetscFunctionBegin;
   *colors = 0;
   for (int round = 0, largest = 0, rounds = max_rounds(graph); round < rounds; ++round) {
-    int maxima[] = {growth.saturation(), largest};
+    int maxima[] = {dsatur.saturation(), largest};
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, maxima, 2, MPI_INT, MPI_MAX, graph.comm));
-    PetscInt64 sums[] = {growth.left(), growth.front()};
+    PetscInt64 sums[] = {dsatur.left(), dsatur.front()};
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPIU_INT64, MPI_SUM, graph.comm));
     largest = maxima[1];
     work += sums[1];
@@ -167,9 +167,9 @@ PetscErrorCode color_by_growth(const Graph &graph, int half, int most, Colors &c
       planted = 0;
     }
     if (planted++ < alone)
-      PetscCall(growth.plant(maxima[0], &largest));
+      PetscCall(dsatur.seed(maxima[0], &largest));
     else
-      PetscCall(growth.grow(std::min(maxima[0], forced), &largest));
+      PetscCall(dsatur.grow(std::min(maxima[0], forced), &largest));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

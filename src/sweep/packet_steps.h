@@ -1,4 +1,4 @@
-// The exchanges of an application, counted: their numbers are the epochs of ghost words (cuda/ghost_words.h), the same on all ranks.
+// The exchanges of an application, counted: their numbers are the epochs of ghost words (cuda/ghost_packets.h), the same on all ranks.
 #pragma once
 
 #include <algorithm>
@@ -8,26 +8,26 @@
 
 namespace mcpi {
 
-struct WordStep {
+struct PacketStep {
   std::uint32_t step; // from 1
   std::uint32_t used; // the step that used the same words last, 0: none of this application
 };
 
-class WordSteps {
+class PacketSteps {
 public:
-  explicit WordSteps(int colors) : used_(static_cast<std::size_t>(colors)) {}
+  explicit PacketSteps(int colors) : used_(static_cast<std::size_t>(colors)) {}
 
   void start()
   {
     count_ = 0;
     std::fill(used_.begin(), used_.end(), 0U);
   }
-  WordStep of_color(int color)
+  PacketStep of_color(int color)
   {
     const std::uint32_t used = std::exchange(used_[static_cast<std::size_t>(color)], ++count_);
     return {count_, used};
   }
-  WordStep of_all()
+  PacketStep of_all()
   {
     const std::uint32_t used = count_;
     std::fill(used_.begin(), used_.end(), ++count_);

@@ -1,4 +1,4 @@
-// From the products of a tile's items to the sums of its rows, through shared memory.
+// From the products of a tile's slices to the sums of its rows, through shared memory.
 #pragma once
 
 #include "backend/cuda/relax_update.cuh"
@@ -11,7 +11,7 @@ struct Span {
   std::uint32_t first, size;
 };
 
-// What of a row's items [begin, end) lies in the chunk [from, from + count), as places in the chunk; whole: all of them
+// What of a row's slices [begin, end) lies in the chunk [from, from + count), as places in the chunk; whole: all of them
 template <bool whole>
 __device__ __forceinline__ Span span_in(std::uint32_t begin, std::uint32_t end, std::uint32_t from, std::uint32_t count)
 {
@@ -20,7 +20,7 @@ __device__ __forceinline__ Span span_in(std::uint32_t begin, std::uint32_t end, 
   return {first - from, last > first ? last - first : 0};
 }
 
-// Where the items of a row end in its tile, in both triangles: RowEnds as a word
+// Where the slices of a row end in its tile, in both triangles: RowEnds as a word
 __device__ __forceinline__ std::uint32_t lower_end(std::uint32_t ends)
 {
   return ends & 0xffffU;
@@ -30,9 +30,9 @@ __device__ __forceinline__ std::uint32_t upper_end(std::uint32_t ends)
   return ends >> 16;
 }
 
-// The items' products on their way to the rows' sums, of the threads of a block: each component by itself, so that threads with the components of a
+// The slices' products on their way to the rows' sums, of the threads of a block: each component by itself, so that threads with the components of a
 // row read different banks.
-template <class T, int bs, int capacity> struct PartsByComponent {
+template <class T, int bs, int capacity> struct PartialsByComponent {
   static constexpr int stride = capacity + 1;
   T                    value[bs * stride];
 
@@ -55,8 +55,8 @@ template <class T, int bs, int capacity> struct PartsByComponent {
   }
 };
 
-// The same for threads that sum whole rows: up to four components and several items at once
-template <int bs, int capacity> struct alignas(kPiece) PartsByRow {
+// The same for threads that sum whole rows: up to four components and several slices at once
+template <int bs, int capacity> struct alignas(kPiece) PartialsByRow {
   static constexpr int quads = bs / 4, kAtOnce = 4;
   float                value[bs * capacity];
 

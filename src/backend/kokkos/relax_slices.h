@@ -1,4 +1,4 @@
-// Relaxation with small blocks on a device: a team of threads takes a tile of whole rows, each thread some items, then each a row or a component of one.
+// Relaxation with small blocks on a device: a team of threads takes a tile of whole rows, each thread some slices, then each a row or a component of one.
 #pragma once
 
 #include <type_traits>
@@ -8,24 +8,24 @@
 
 namespace mcpi::kokkos {
 
-// Part of a row's items in a chunk of the tile's
+// Part of a row's slices in a chunk of the tile's
 struct Span {
   int first, size;
 };
 
-// Of the items [begin, end) those in [from, from + count), as places in the chunk
+// Of the slices [begin, end) those in [from, from + count), as places in the chunk
 KOKKOS_FORCEINLINE_FUNCTION Span span_in(int begin, int end, int from, int count)
 {
   const int first = begin > from ? begin : from, last = end < from + count ? end : from + count;
   return {first - from, last > first ? last - first : 0};
 }
 
-template <class Space, PCMCPIPrecision storage, int bs> struct Item {
-  static constexpr device::ItemShape shape = device::item_shape(storage, bs);
+template <class Space, PCMCPIPrecision storage, int bs> struct BlockSlice {
+  static constexpr device::SliceShape shape = device::slice_shape(storage, bs);
   static constexpr int               words = shape.bytes / 4;
   std::uint32_t                      word[words];
 
-  // Item k of a tile of count stored items. The column comes first: what it leads to is loaded while the numbers are still on their way.
+  // BlockSlice k of a tile of count stored slices. The column comes first: what it leads to is loaded while the numbers are still on their way.
   KOKKOS_FORCEINLINE_FUNCTION void load(const std::byte *tile, std::uint32_t count, std::uint32_t k)
   {
     using Traits            = SpaceTraits<Space>;
@@ -72,9 +72,9 @@ template <class Space, PCMCPIPrecision storage, int bs> struct Item {
   }
 };
 
-// The items' products on their way to the rows' sums in a team's scratch memory: each component by itself, so that threads with the components of a row
-// read different banks; where threads sum whole rows, up to four components of an item side by side. at_once: items whose parts are loaded together
-template <class T, int bs, int capacity, bool by_row, int at_once> struct Parts {
+// The slices' products on their way to the rows' sums in a team's scratch memory: each component by itself, so that threads with the components of a row
+// read different banks; where threads sum whole rows, up to four components of an slice side by side. at_once: slices whose parts are loaded together
+template <class T, int bs, int capacity, bool by_row, int at_once> struct PartialProducts {
   static constexpr int         fours = by_row ? bs / 4 : 0, pairs = by_row ? bs % 4 / 2 : 0; // how many groups of so many components
   static constexpr int         groups = fours + pairs + (bs - 4 * fours - 2 * pairs);
   static constexpr int         stride = by_row ? capacity : capacity + 1;
@@ -89,7 +89,7 @@ template <class T, int bs, int capacity, bool by_row, int at_once> struct Parts 
     for (int g = 0; g < group; ++g) first += size_of(g);
     return first;
   }
-  // Calls visit(first component, how many, where they are of item k) for all groups.
+  // Calls visit(first component, how many, where they are of slice k) for all groups.
   template <class Visit, int... g>
   KOKKOS_FORCEINLINE_FUNCTION void for_groups(int k, const Visit &visit, std::integer_sequence<int, g...>) const
   {
@@ -128,7 +128,7 @@ template <class T, int bs, int capacity, bool by_row, int at_once> struct Parts 
     add_span(lower, [&](int i) -> T & { return sums[i].lower; });
     add_span(upper, [&](int i) -> T & { return sums[i].upper; });
   }
-  // Component i of item k
+  // Component i of slice k
   KOKKOS_FORCEINLINE_FUNCTION T part(int i, int k) const
   {
     T found = 0;
@@ -139,7 +139,7 @@ template <class T, int bs, int capacity, bool by_row, int at_once> struct Parts 
   }
 
 private:
-  // Several items at a time without a branch: rows of other lengths beside it would take their turns.
+  // Several slices at a time without a branch: rows of other lengths beside it would take their turns.
   template <class Sum> KOKKOS_FORCEINLINE_FUNCTION void add_span(Span span, const Sum &sum) const
   {
     const int last = span.first + span.size;
@@ -170,22 +170,22 @@ private:
   }
 };
 
-// simple: what most sweeps are, in fewer registers: one right-hand side, the prescaled form, no row with more items than a team takes at a time
-template <class Space, PCMCPIPrecision storage, class T, int bs, bool simple> struct RelaxItems {
-  static constexpr ItemLaunch launch   = item_launch(storage, sizeof(T) == sizeof(double), bs);
+// simple: what most sweeps are, in fewer registers: one right-hand side, the prescaled form, no row with more slices than a team takes at a time
+template <class Space, PCMCPIPrecision storage, class T, int bs, bool simple> struct RelaxSlices {
+  static constexpr SliceLaunch launch   = slice_launch(storage, sizeof(T) == sizeof(double), bs);
   static constexpr int        threads  = team_size<Space>(launch.threads);
   static constexpr int        capacity = launch.capacity(), each = capacity / threads;
   static constexpr bool       by_row = launch.by_row;
   static constexpr int        own    = by_row ? bs : 1; // components that a thread sums
-  using MyItem                       = Item<Space, storage, bs>;
-  static constexpr int at_once = SpaceTraits<Space>::teams ? (bs <= 3 ? 4 : bs <= 6 ? 2 : 1) : 1; // items in a sum; as registers allow
-  using MyParts                = Parts<T, bs, capacity, by_row, at_once>;
+  using MySlice                       = BlockSlice<Space, storage, bs>;
+  static constexpr int at_once = SpaceTraits<Space>::teams ? (bs <= 3 ? 4 : bs <= 6 ? 2 : 1) : 1; // slices in a sum; as registers allow
+  using MyPartials                = PartialProducts<T, bs, capacity, by_row, at_once>;
   using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<threads, simple && SpaceTraits<Space>::teams ? launch.resident : 1>>;
   using Member = typename Policy::member_type;
-  // products, sums of a row that has more items than a team takes at a time, and residuals of the factored form
+  // products, sums of a row that has more slices than a team takes at a time, and residuals of the factored form
   static KOKKOS_FUNCTION std::size_t scratch_bytes(unsigned flags)
   {
-    return MyParts::bytes + 2 * bs * sizeof(T) + (flags & kFactored ? static_cast<std::size_t>(capacity) * bs * sizeof(T) : 0) + 16;
+    return MyPartials::bytes + 2 * bs * sizeof(T) + (flags & kFactored ? static_cast<std::size_t>(capacity) * bs * sizeof(T) : 0) + 16;
   }
 
   RelaxArgs args;
@@ -194,7 +194,7 @@ template <class Space, PCMCPIPrecision storage, class T, int bs, bool simple> st
   struct Tile {
     const std::byte *blocks;
     Row              row;
-    int              rows, lower, upper, stored, begin, end; // items, those that are read
+    int              rows, lower, upper, stored, begin, end; // slices, those that are read
   };
 
   KOKKOS_FUNCTION void operator()(const Member &team) const
@@ -207,65 +207,65 @@ template <class Space, PCMCPIPrecision storage, class T, int bs, bool simple> st
     tile.rows             = static_cast<int>(device::rows_of(head));
     tile.lower            = static_cast<int>(head.rows_lower & device::kLowerMask);
     tile.upper            = static_cast<int>(head.upper);
-    tile.stored           = static_cast<int>(device::stored_items(head));
+    tile.stored           = static_cast<int>(device::stored_slices(head));
     tile.begin            = args.flags & kLower ? 0 : tile.lower;
     tile.end              = args.flags & kUpper ? tile.lower + tile.upper : tile.lower;
     T            *scratch = static_cast<T *>(team.team_scratch(0).get_shmem_aligned(scratch_bytes(args.flags) - 16, 16));
-    const MyParts parts{scratch};
-    T            *long_sums = scratch + MyParts::bytes / sizeof(T), *residuals = long_sums + 2 * bs;
+    const MyPartials partials{scratch};
+    T            *long_sums = scratch + MyPartials::bytes / sizeof(T), *residuals = long_sums + 2 * bs;
     if (simple || tile.end - tile.begin <= capacity)
-      relax_tile(team, tile, parts, residuals);
+      relax_tile(team, tile, partials, residuals);
     else if constexpr (!simple)
-      relax_long_row(team, tile, parts, long_sums, residuals);
+      relax_long_row(team, tile, partials, long_sums, residuals);
   }
 
 private:
   KOKKOS_FORCEINLINE_FUNCTION std::size_t nrhs() const { return simple ? 1 : static_cast<std::size_t>(args.nrhs); }
   KOKKOS_FORCEINLINE_FUNCTION bool        factored() const { return !simple && (args.flags & kFactored); }
 
-  KOKKOS_FORCEINLINE_FUNCTION void load(const Member &team, const Tile &tile, int chunk, MyItem (&item)[each]) const
+  KOKKOS_FORCEINLINE_FUNCTION void load(const Member &team, const Tile &tile, int chunk, MySlice (&slice)[each]) const
   {
     MCPI_UNROLL
     for (int u = 0; u < each; ++u)
       if (const int k = chunk + team.team_rank() + u * threads; k < tile.end)
-        item[u].load(tile.blocks, static_cast<std::uint32_t>(tile.stored), static_cast<std::uint32_t>(k));
+        slice[u].load(tile.blocks, static_cast<std::uint32_t>(tile.stored), static_cast<std::uint32_t>(k));
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION void multiply(const Member &team, const Tile &tile, int chunk, int r, const MyItem (&item)[each],
-                                            const MyParts &parts) const
+  KOKKOS_FORCEINLINE_FUNCTION void multiply(const Member &team, const Tile &tile, int chunk, int r, const MySlice (&slice)[each],
+                                            const MyPartials &partials) const
   {
-    constexpr int columns = MyItem::shape.columns, items = MyItem::shape.items;
+    constexpr int columns = MySlice::shape.columns, slices = MySlice::shape.slices;
     T             x[each][columns];
     MCPI_UNROLL
     for (int u = 0; u < each; ++u)
       if (const int k = chunk + team.team_rank() + u * threads; k < tile.end) {
-        const int first = items > 1 ? k % items * columns : 0;
+        const int first = slices > 1 ? k % slices * columns : 0;
         const T  *from  = static_cast<const T *>(args.read) +
-                        (static_cast<std::size_t>(item[u].column()) * nrhs() + static_cast<std::size_t>(r)) * bs + first;
-        if constexpr (items == 1) {
+                        (static_cast<std::size_t>(slice[u].column()) * nrhs() + static_cast<std::size_t>(r)) * bs + first;
+        if constexpr (slices == 1) {
           load_run(from, x[u]);
         } else {
           MCPI_UNROLL
-          for (int j = 0; j < columns; ++j) x[u][j] = items * columns == bs || first + j < bs ? from[j] : T(0);
+          for (int j = 0; j < columns; ++j) x[u][j] = slices * columns == bs || first + j < bs ? from[j] : T(0);
         }
       }
     MCPI_UNROLL
     for (int u = 0; u < each; ++u)
       if (chunk + team.team_rank() + u * threads < tile.end) {
         T product[bs];
-        item[u].multiply(x[u], product);
-        parts.store(team.team_rank() + u * threads, product);
+        slice[u].multiply(x[u], product);
+        partials.store(team.team_rank() + u * threads, product);
       }
   }
 
-  // Where a row's items of both triangles begin and end in its tile
+  // Where a row's slices of both triangles begin and end in its tile
   struct Ends {
     device::RowEnds from{0, 0}, to{0, 0};
   };
   KOKKOS_FORCEINLINE_FUNCTION Ends load_ends(const Tile &tile, int my_row) const
   {
     Ends ends;
-    if (tile.rows > 1) { // else there may be more items than they can count
+    if (tile.rows > 1) { // else there may be more slices than they can count
       const device::RowEnds *of_row = args.ends + tile.row + my_row;
       ends.to                       = of_row[0];
       if (my_row > 0) ends.from = of_row[-1];
@@ -277,7 +277,7 @@ private:
   {
     lower = span_in(ends.from.lower, tile.rows > 1 ? ends.to.lower : tile.lower, chunk, capacity);
     upper = span_in(tile.lower + ends.from.upper, tile.lower + (tile.rows > 1 ? ends.to.upper : tile.upper), chunk, capacity);
-    if (!(args.flags & kLower)) lower.size = 0; // a triangle that is not read has no items here
+    if (!(args.flags & kLower)) lower.size = 0; // a triangle that is not read has no slices here
     if (!(args.flags & kUpper)) upper.size = 0;
   }
 
@@ -286,12 +286,12 @@ private:
     return (static_cast<std::size_t>(row) * nrhs() + static_cast<std::size_t>(r)) * bs;
   }
 
-  // All items of the tile at once, for one right-hand side after the other
-  KOKKOS_FORCEINLINE_FUNCTION void relax_tile(const Member &team, const Tile &tile, const MyParts &parts, T *residuals) const
+  // All slices of the tile at once, for one right-hand side after the other
+  KOKKOS_FORCEINLINE_FUNCTION void relax_tile(const Member &team, const Tile &tile, const MyPartials &partials, T *residuals) const
   {
     constexpr int components = by_row ? 1 : bs;
-    MyItem        item[each];
-    load(team, tile, tile.begin, item);
+    MySlice        slice[each];
+    load(team, tile, tile.begin, slice);
     const int mine = team.team_rank(), tasks = tile.rows * components; // the first of a thread's tasks is prepared while the blocks come
     T         rhs[own] = {};
     Ends      ends;
@@ -302,7 +302,7 @@ private:
     SpaceTraits<Space>::await_launched();
     for (int r = 0; r < static_cast<int>(nrhs()); ++r) {
       if (r > 0) team.team_barrier(); // the parts before have been summed
-      multiply(team, tile, tile.begin, r, item, parts);
+      multiply(team, tile, tile.begin, r, slice, partials);
       team.team_barrier();
       for (int task = mine; task < tasks; task += threads) {
         if (task != mine || (r > 0 && tasks > threads)) ends = load_ends(tile, task / components);
@@ -311,9 +311,9 @@ private:
         spans(tile, ends, tile.begin, lower, upper);
         TriangleSums<T> sums[own];
         if constexpr (by_row)
-          parts.add(lower, upper, sums);
+          partials.add(lower, upper, sums);
         else
-          parts.add(lower, upper, task % bs, sums);
+          partials.add(lower, upper, task % bs, sums);
         finish(tile, task, r, rhs, sums, residuals);
         if constexpr (simple && SpaceTraits<Space>::teams) break; // a tile has no more rows than the team has threads for them
       }
@@ -354,22 +354,22 @@ private:
     }
   }
 
-  // A tile of one row with more items than the team takes at a time
-  KOKKOS_FORCEINLINE_FUNCTION void relax_long_row(const Member &team, const Tile &tile, const MyParts &parts, T *sums, T *residuals) const
+  // A tile of one row with more slices than the team takes at a time
+  KOKKOS_FORCEINLINE_FUNCTION void relax_long_row(const Member &team, const Tile &tile, const MyPartials &partials, T *sums, T *residuals) const
   {
     SpaceTraits<Space>::await_launched();
     for (int r = 0; r < static_cast<int>(nrhs()); ++r) {
       for (int n = team.team_rank(); n < 2 * bs; n += threads) sums[n] = 0;
       for (int chunk = tile.begin; chunk < tile.end; chunk += capacity) {
-        MyItem item[each];
-        load(team, tile, chunk, item);
-        multiply(team, tile, chunk, r, item, parts);
+        MySlice slice[each];
+        load(team, tile, chunk, slice);
+        multiply(team, tile, chunk, r, slice, partials);
         team.team_barrier();
         for (int i = team.team_rank(); i < bs; i += threads) {
           Span lower, upper;
           spans(tile, {}, chunk, lower, upper);
-          for (int k = 0; k < lower.size; ++k) sums[i] += parts.part(i, lower.first + k);
-          for (int k = 0; k < upper.size; ++k) sums[bs + i] += parts.part(i, upper.first + k);
+          for (int k = 0; k < lower.size; ++k) sums[i] += partials.part(i, lower.first + k);
+          for (int k = 0; k < upper.size; ++k) sums[bs + i] += partials.part(i, upper.first + k);
         }
         team.team_barrier();
       }
@@ -391,7 +391,7 @@ private:
   }
 };
 
-template <class Kernel, class Space> void launch_items(const Space &space, const RelaxArgs &args)
+template <class Kernel, class Space> void launch_slices(const Space &space, const RelaxArgs &args)
 {
   if (args.first_tile == args.last_tile) return; // nothing would take what launch_early() does
   typename Kernel::Policy policy(space, static_cast<int>(args.last_tile - args.first_tile), Kernel::threads);
@@ -402,12 +402,12 @@ template <class Kernel, class Space> void launch_items(const Space &space, const
   Kokkos::parallel_for("mcpi relax", Kokkos::Experimental::prefer(policy, Kokkos::Experimental::DesiredOccupancy{100}), Kernel{args});
 }
 
-template <class Space, PCMCPIPrecision storage, class T, int bs> void relax_items(const Space &space, const RelaxArgs &args)
+template <class Space, PCMCPIPrecision storage, class T, int bs> void relax_slices(const Space &space, const RelaxArgs &args)
 {
   if constexpr (sizeof(T) == sizeof(float))
     if (args.nrhs == 1 && !args.long_rows && !(args.flags & kFactored))
-      return launch_items<RelaxItems<Space, storage, T, bs, true>>(space, args);
-  launch_items<RelaxItems<Space, storage, T, bs, false>>(space, args);
+      return launch_slices<RelaxSlices<Space, storage, T, bs, true>>(space, args);
+  launch_slices<RelaxSlices<Space, storage, T, bs, false>>(space, args);
 }
 
 } // namespace mcpi::kokkos

@@ -79,69 +79,69 @@ public:
     if (rhs_.size() < local) rhs_.resize(local);
     if (kept_.size() < local) kept_.resize(local);
     if (sums_.size() < tile) sums_.resize(tile);
-    if (far_.size() < tile) far_.resize(tile);
+    if (other_sums_.size() < tile) other_sums_.resize(tile);
   }
-  void load_rhs(const Application &application, const ConstColumns &b) override
+  void load_rhs(const ApplyArgs &apply, const ConstColumns &b) override
   {
-    reserve(application.nrhs);
-    const bool    map   = prescaled() && !application.transposed;
-    const double *scale = (application.transposed ? matrix_.scales().right : matrix_.scales().left).data();
-    for_entries(application, rhs_, [&](Row row, int r, X *rhs) {
+    reserve(apply.nrhs);
+    const bool    map   = prescaled() && !apply.transposed;
+    const double *scale = (apply.transposed ? matrix_.scales().right : matrix_.scales().left).data();
+    for_entries(apply, rhs_, [&](Row row, int r, X *rhs) {
       const double *in = column(b, r) + offset(row);
       if (map) {
-        to_rhs_(bs_, false, matrix_.diagonal_map(row), in, application.scale, rhs);
+        to_rhs_(bs_, false, matrix_.diagonal_map(row), in, apply.scale, rhs);
       } else {
-        for (int i = 0; i < bs_; ++i) rhs[i] = static_cast<X>(in[i] * application.scale * scale[i]);
+        for (int i = 0; i < bs_; ++i) rhs[i] = static_cast<X>(in[i] * apply.scale * scale[i]);
       }
     });
   }
 
-  void load_guess(const Application &application, const ConstColumns &x) override
+  void load_guess(const ApplyArgs &apply, const ConstColumns &x) override
   {
-    reserve(application.nrhs);
-    for_entries(application, x_, [&](Row row, int r, X *guess) {
+    reserve(apply.nrhs);
+    for_entries(apply, x_, [&](Row row, int r, X *guess) {
       const double *in = column(x, r) + offset(row);
-      for (int i = 0; i < bs_; ++i) guess[i] = static_cast<X>(in[i] * application.scale / matrix_.scales().right[i]);
+      for (int i = 0; i < bs_; ++i) guess[i] = static_cast<X>(in[i] * apply.scale / matrix_.scales().right[i]);
     });
-    round_rows(application, 0, plan_.rows);
+    round_rows(apply, 0, plan_.rows);
   }
 
-  void zero_ghosts(const Application &application) override
+  void zero_ghosts(const ApplyArgs &apply) override
   {
-    const std::size_t entry = static_cast<std::size_t>(bs_) * application.nrhs;
+    const std::size_t entry = static_cast<std::size_t>(bs_) * apply.nrhs;
     std::fill_n(x_.data() + plan_.rows * entry, plan_.ghosts * entry, X(0));
-    accept(application, plan_.rows, plan_.rows + plan_.ghosts, false);
+    accept(apply, plan_.rows, plan_.rows + plan_.ghosts, false);
   }
 
-  void accept(const Application &application, Row begin, Row end, bool) override { round_rows(application, begin, end); }
+  void accept(const ApplyArgs &apply, Row begin, Row end, bool) override { round_rows(apply, begin, end); }
 
-  void relax(const Application &application, const Relax &relax) override
+  void relax(const ApplyArgs &apply, const RelaxStep &step) override
   {
-    const Row tile = std::max(1, kTileValues / (bs_ * application.nrhs));
-    for (Row begin = relax.begin; begin < relax.end; begin += tile)
-      relax_tile(application, relax, begin, std::min(begin + tile, relax.end));
+    const Row tile = std::max(1, kTileValues / (bs_ * apply.nrhs));
+    for (Row begin = step.begin; begin < step.end; begin += tile)
+      relax_tile(apply, step, begin, std::min(begin + tile, step.end));
   }
 
-  void store(const Application &application, const MutableColumns &x) override
+  void store(const ApplyArgs &apply, const MutableColumns &x) override
   {
-    const bool    map   = prescaled() && application.transposed;
-    const double *scale = (application.transposed ? matrix_.scales().left : matrix_.scales().right).data();
-    for_entries(application, x_, [&](Row row, int r, const X *solution) {
+    const bool    map   = prescaled() && apply.transposed;
+    const double *scale = (apply.transposed ? matrix_.scales().left : matrix_.scales().right).data();
+    for_entries(apply, x_, [&](Row row, int r, const X *solution) {
       double *out = column(x, r) + offset(row);
       if (map) {
-        to_solution_(bs_, true, matrix_.diagonal_map(row), solution, 1.0 / application.scale, out);
+        to_solution_(bs_, true, matrix_.diagonal_map(row), solution, 1.0 / apply.scale, out);
       } else {
-        for (int i = 0; i < bs_; ++i) out[i] = static_cast<double>(solution[i]) / application.scale * scale[i];
+        for (int i = 0; i < bs_; ++i) out[i] = static_cast<double>(solution[i]) / apply.scale * scale[i];
       }
     });
   }
 
   void       *vector() override { return x_.data(); }
-  std::size_t entry_bytes(const Application &application) const override { return sizeof(X) * bs_ * application.nrhs; }
-  std::size_t gathered_bytes(const Application &application) const override { return rounds_ ? entry_bytes(application) : 0; }
+  std::size_t entry_bytes(const ApplyArgs &apply) const override { return sizeof(X) * bs_ * apply.nrhs; }
+  std::size_t gathered_bytes(const ApplyArgs &apply) const override { return rounds_ ? entry_bytes(apply) : 0; }
   std::size_t memory_bytes() const override
   {
-    return matrix_.memory_bytes() + sizeof(X) * (x_.size() + gathered_.size() + rhs_.size() + kept_.size() + sums_.size() + far_.size());
+    return matrix_.memory_bytes() + sizeof(X) * (x_.size() + gathered_.size() + rhs_.size() + kept_.size() + sums_.size() + other_sums_.size());
   }
   double        largest_inverse() const override { return matrix_.largest_inverse(); }
   const Scales &scales() const override { return matrix_.scales(); }
@@ -152,28 +152,28 @@ private:
 
   template <class Number> static Number *column(const Columns<Number> &columns, int r) { return columns.data + r * columns.ld; }
 
-  template <class Visit> void for_entries(const Application &application, std::vector<X> &v, const Visit &visit)
+  template <class Visit> void for_entries(const ApplyArgs &apply, std::vector<X> &v, const Visit &visit)
   {
     X *entry = v.data();
     for (Row row = 0; row < plan_.rows; ++row)
-      for (int r = 0; r < application.nrhs; ++r, entry += bs_) visit(row, r, entry);
+      for (int r = 0; r < apply.nrhs; ++r, entry += bs_) visit(row, r, entry);
   }
 
   // What products read follows x.
-  void round_rows(const Application &application, Row begin, Row end)
+  void round_rows(const ApplyArgs &apply, Row begin, Row end)
   {
     if (!rounds_) return;
-    const std::size_t entry = static_cast<std::size_t>(bs_) * application.nrhs;
+    const std::size_t entry = static_cast<std::size_t>(bs_) * apply.nrhs;
     for (std::size_t at = begin * entry; at < end * entry; at += bs_) round_gathered(bs_, x_.data() + at, gathered_.data() + at);
   }
 
-  void multiply_rows(const Application &application, Row begin, Row end, const StoredTriangle *first, const StoredTriangle *second, X *sums)
+  void multiply_rows(const ApplyArgs &apply, Row begin, Row end, const StoredTriangle *first, const StoredTriangle *second, X *sums)
   {
     ProductArgs args;
     if (first) args.triangles[args.count++] = *first;
     if (second) args.triangles[args.count++] = *second;
     args.bs    = bs_;
-    args.nrhs  = application.nrhs;
+    args.nrhs  = apply.nrhs;
     args.begin = begin;
     args.end   = end;
     args.far   = x_.size() * sizeof(X) > kNearBytes;
@@ -182,45 +182,45 @@ private:
     product_(args);
   }
 
-  void relax_tile(const Application &application, const Relax &relax, Row begin, Row end)
+  void relax_tile(const ApplyArgs &apply, const RelaxStep &step, Row begin, Row end)
   {
-    const StoredTriangle lower = matrix_.lower(application.transposed), upper = matrix_.upper(application.transposed);
-    const std::size_t    entry = static_cast<std::size_t>(bs_) * application.nrhs, first = begin * entry, count = (end - begin) * entry;
+    const StoredTriangle lower = matrix_.lower(apply.transposed), upper = matrix_.upper(apply.transposed);
+    const std::size_t    entry = static_cast<std::size_t>(bs_) * apply.nrhs, first = begin * entry, count = (end - begin) * entry;
     X                   *sums = sums_.data(), *kept = kept_.data() + first;
-    if (relax.keep == Keep::sum && relax.lower && relax.upper) {
-      multiply_rows(application, begin, end, relax.keep_lower ? &lower : &upper, nullptr, sums);
-      multiply_rows(application, begin, end, relax.keep_lower ? &upper : &lower, nullptr, far_.data());
+    if (step.keep == Keep::sum && step.lower && step.upper) {
+      multiply_rows(apply, begin, end, step.keep_lower ? &lower : &upper, nullptr, sums);
+      multiply_rows(apply, begin, end, step.keep_lower ? &upper : &lower, nullptr, other_sums_.data());
       for (std::size_t i = 0; i < count; ++i) kept[i] = sums[i];
-      for (std::size_t i = 0; i < count; ++i) sums[i] += far_[i];
+      for (std::size_t i = 0; i < count; ++i) sums[i] += other_sums_[i];
     } else {
-      multiply_rows(application, begin, end, relax.lower ? &lower : nullptr, relax.upper ? &upper : nullptr, sums);
-      for (std::size_t i = 0; i < count && (relax.use_kept || relax.keep != Keep::no); ++i) {
+      multiply_rows(apply, begin, end, step.lower ? &lower : nullptr, step.upper ? &upper : nullptr, sums);
+      for (std::size_t i = 0; i < count && (step.use_kept || step.keep != Keep::no); ++i) {
         const X near = sums[i];
-        if (relax.use_kept) sums[i] += kept[i];
-        if (relax.keep != Keep::no) kept[i] = relax.keep == Keep::sum ? near : X(0);
+        if (step.use_kept) sums[i] += kept[i];
+        if (step.keep != Keep::no) kept[i] = step.keep == Keep::sum ? near : X(0);
       }
     }
-    update_rows(application, relax, begin, end, first, count);
-    round_rows(application, begin, end);
+    update_rows(apply, step, begin, end, first, count);
+    round_rows(apply, begin, end);
   }
 
-  void update_rows(const Application &application, const Relax &relax, Row begin, Row end, std::size_t first, std::size_t count)
+  void update_rows(const ApplyArgs &apply, const RelaxStep &step, Row begin, Row end, std::size_t first, std::size_t count)
   {
-    const X  alpha = static_cast<X>(matrix_.scales().alpha), omega = static_cast<X>(application.omega), old = X(1) - omega;
+    const X  alpha = static_cast<X>(matrix_.scales().alpha), omega = static_cast<X>(apply.omega), old = X(1) - omega;
     const X *rhs  = rhs_.data() + first;
     X       *sums = sums_.data(), *x = x_.data() + first;
     for (std::size_t i = 0; i < count; ++i) sums[i] = rhs[i] - alpha * sums[i];
     if (!prescaled()) {
       X *residual = sums;
       for (Row row = begin; row < end; ++row)
-        for (int r = 0; r < application.nrhs; ++r, residual += bs_) {
-          in_sweep_(bs_, application.transposed, matrix_.diagonal_map(row), residual, 1.0, scratch_.data());
+        for (int r = 0; r < apply.nrhs; ++r, residual += bs_) {
+          in_sweep_(bs_, apply.transposed, matrix_.diagonal_map(row), residual, 1.0, scratch_.data());
           std::copy(scratch_.begin(), scratch_.end(), residual);
         }
     }
-    if (application.omega == 1.0) {
+    if (apply.omega == 1.0) {
       std::copy_n(sums, count, x);
-    } else if (relax.from_zero) {
+    } else if (step.from_zero) {
       for (std::size_t i = 0; i < count; ++i) x[i] = omega * sums[i];
     } else {
       for (std::size_t i = 0; i < count; ++i) x[i] = old * x[i] + omega * sums[i];
@@ -235,7 +235,7 @@ private:
   ApplyFn<double, X> to_rhs_;
   ApplyFn<X, double> to_solution_;
   ApplyFn<X, X>      in_sweep_;
-  std::vector<X>     x_, gathered_, rhs_, kept_, sums_, far_, scratch_;
+  std::vector<X>     x_, gathered_, rhs_, kept_, sums_, other_sums_, scratch_;
 };
 
 } // namespace

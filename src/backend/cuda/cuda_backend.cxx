@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "backend/cuda/lanes.h"
+#include "backend/cuda/overlap_streams.h"
 #include "backend/cuda/numeric_setup.h"
 #include "backend/cuda/vectors.h"
 #include "cuda/recorded_runs.h"
@@ -19,7 +19,7 @@ public:
   CudaBackend(const ColorPlan &plan, const BackendConfig &config)
       : plan_(plan), config_(config), number_(config.double_vectors ? sizeof(double) : sizeof(float)), forward_(plan, config),
         row_of_(plan.row_of), plan_row_(inverse(plan.row_of)),
-        patches_(config.double_vectors || !prescaled() ? Patches() : make_patches(plan)),
+        groups_(config.double_vectors || !prescaled() ? GatherGroups() : make_gather_groups(plan)),
         setup_(config, forward_, row_of_.data(), plan_row_.data())
   {
     reserve(1);
@@ -76,106 +76,106 @@ public:
     if (rounded()) gathered_.resize(static_cast<std::size_t>(plan_.rows + plan_.ghosts) * copy_words() * static_cast<std::size_t>(nrhs));
     room_ = nrhs;
   }
-  void load_rhs(const Application &application, const ConstColumns &b) override
+  void load_rhs(const ApplyArgs &apply, const ConstColumns &b) override
   {
-    reserve(application.nrhs);
-    join(application);
-    VectorArgs args = vector_args(application, b.ld);
-    if (prescaled() && !application.transposed)
+    reserve(apply.nrhs);
+    join(apply);
+    VectorArgs args = vector_args(apply, b.ld);
+    if (prescaled() && !apply.transposed)
       args.diagonal = setup_.diagonal_map();
     else
-      args.scale = application.transposed ? setup_.right() : setup_.left();
-    const double *array = on_device(application, b, args.ld);
+      args.scale = apply.transposed ? setup_.right() : setup_.left();
+    const double *array = on_device(apply, b, args.ld);
     load_vector(args, config_.double_vectors, array, rhs_.data(), stream_);
     loading_[0] = loading_[1] = true;
   }
 
-  void load_guess(const Application &application, const ConstColumns &x) override
+  void load_guess(const ApplyArgs &apply, const ConstColumns &x) override
   {
-    VectorArgs args     = vector_args(application, x.ld);
+    VectorArgs args     = vector_args(apply, x.ld);
     args.scale          = setup_.right();
     args.divide         = true;
-    const double *array = on_device(application, x, args.ld);
+    const double *array = on_device(apply, x, args.ld);
     load_vector(args, config_.double_vectors, array, x_.data(), stream_);
-    round(application, 0, plan_.rows, stream_);
+    round(apply, 0, plan_.rows, stream_);
   }
 
-  void zero_ghosts(const Application &application) override
+  void zero_ghosts(const ApplyArgs &apply) override
   {
-    const std::size_t entry = x_bytes(application);
+    const std::size_t entry = x_bytes(apply);
     if (plan_.ghosts > 0) MCPI_CUDA(cudaMemsetAsync(x_.data() + plan_.rows * entry, 0, plan_.ghosts * entry, stream_));
-    round(application, plan_.rows, plan_.rows + plan_.ghosts, stream_);
-    if (launched_) lanes_.mark(false);
+    round(apply, plan_.rows, plan_.rows + plan_.ghosts, stream_);
+    if (launched_) streams_.mark(false);
   }
 
-  void relax(const Application &application, const Relax &relax) override
+  void relax(const ApplyArgs &apply, const RelaxStep &step) override
   {
-    const RelaxArgs    args   = relax_args(application, relax);
-    const bool         ahead  = launched_ && relax.ahead;
-    const cudaStream_t stream = ahead ? lanes_.ahead() : stream_;
-    if (launched_) lanes_.order(ahead);
-    const bool early = relax.begin == relax.end || may_begin_early(ahead);
-    (application.transposed ? *transposed_ : forward_).relax(relax.begin, relax.end, args, cache(application), early, stream);
-    if (!forward_.small()) round(application, relax.begin, relax.end, stream); // small blocks' kernels do
-    if (launched_) lanes_.mark(ahead);
+    const RelaxArgs    args   = relax_args(apply, step);
+    const bool         ahead  = launched_ && step.overlapped;
+    const cudaStream_t stream = ahead ? streams_.ahead() : stream_;
+    if (launched_) streams_.order(ahead);
+    const bool early = step.begin == step.end || may_begin_early(ahead);
+    (apply.transposed ? *transposed_ : forward_).relax(step.begin, step.end, args, cache(apply), early, stream);
+    if (!forward_.small()) round(apply, step.begin, step.end, stream); // small blocks' kernels do
+    if (launched_) streams_.mark(ahead);
   }
 
-  bool use_words(const GhostWords *words) override
+  bool use_packets(const GhostPackets *packets) override
   {
-    words_ = words;
-    return words && forward_.may_exchange();
+    packets_ = packets;
+    return packets && forward_.may_exchange();
   }
-  bool exchanges_inside(const Application &application) const override
+  bool exchanges_inside(const ApplyArgs &apply) const override
   {
-    return words_ && application.nrhs == 1 && !application.transposed;
+    return packets_ && apply.nrhs == 1 && !apply.transposed;
   }
   // The neighbors have ended the application before; then a guess may go out.
-  void start_inside(const Application &application, bool from_zero) override
+  void start_inside(const ApplyArgs &apply, bool from_zero) override
   {
     const bool guess = !from_zero;
-    send_words(words_args(application), guess ? words_->sent : nullptr, guess ? words_->count : 0, {Epochs::kGuess, 0}, stream_);
+    send_packets(packet_args(apply), guess ? packets_->sent : nullptr, guess ? packets_->count : 0, {Epochs::kGuess, 0}, stream_);
   }
-  void relax_inside(const Application &application, const Relax &relax, const GhostEpochs &epochs) override
+  void relax_inside(const ApplyArgs &apply, const RelaxStep &step, const GhostEpochs &epochs) override
   {
-    RelaxArgs    args   = relax_args(application, relax);
-    WordsInside &inside = args.inside;
-    inside.words        = words_args(application);
-    inside.sent         = words_->sent;
-    inside.sending      = words_->sending[static_cast<std::size_t>(epochs.color)];
-    inside.first_row    = static_cast<std::uint32_t>(relax.begin);
+    RelaxArgs    args   = relax_args(apply, step);
+    InlineExchange &inside = args.inside;
+    inside.packets        = packet_args(apply);
+    inside.sent         = packets_->sent;
+    inside.sending      = packets_->sending[static_cast<std::size_t>(epochs.color)];
+    inside.first_row    = static_cast<std::uint32_t>(step.begin);
     inside.sends        = epochs.sends;
     inside.lower        = epochs.lower;
     inside.upper        = epochs.upper;
     inside.turn         = epochs.turn;
     inside.turn_begin   = static_cast<std::uint32_t>(epochs.turn_begin);
     inside.turn_end     = static_cast<std::uint32_t>(epochs.turn_end);
-    const bool early    = relax.begin == relax.end || may_begin_early(false);
-    forward_.relax(relax.begin, relax.end, args, cache(application), early, stream_);
+    const bool early    = step.begin == step.end || may_begin_early(false);
+    forward_.relax(step.begin, step.end, args, cache(apply), early, stream_);
   }
-  void finish_inside(const Application &application, unsigned epochs) override { finish_words(words_args(application), epochs, stream_); }
+  void finish_inside(const ApplyArgs &apply, unsigned epochs) override { finish_packets(packet_args(apply), epochs, stream_); }
 
-  void store(const Application &application, const MutableColumns &x) override
+  void store(const ApplyArgs &apply, const MutableColumns &x) override
   {
-    VectorArgs args = vector_args(application, x.ld);
-    args.factor     = 1.0 / application.scale;
-    if (prescaled() && application.transposed) {
+    VectorArgs args = vector_args(apply, x.ld);
+    args.factor     = 1.0 / apply.scale;
+    if (prescaled() && apply.transposed) {
       args.diagonal   = setup_.diagonal_map();
       args.transposed = true;
     } else {
-      args.scale = application.transposed ? setup_.left() : setup_.right();
+      args.scale = apply.transposed ? setup_.left() : setup_.right();
     }
     if (x.device) {
       store_vector(args, config_.double_vectors, x_.data(), x.data, stream_);
       MCPI_CUDA(cudaEventRecord(done_, stream_));
-      MCPI_CUDA(cudaStreamWaitEvent(static_cast<cudaStream_t>(application.stream), done_, 0));
+      MCPI_CUDA(cudaStreamWaitEvent(static_cast<cudaStream_t>(apply.stream), done_, 0));
       if (std::exchange(copying_, false)) MCPI_CUDA(cudaEventSynchronize(copied_)); // the caller may now free what was copied
       return;
     }
     const std::size_t local = static_cast<std::size_t>(plan_.rows) * plan_.bs;
     args.ld                 = static_cast<long long>(local);
-    staging_.resize(local * application.nrhs);
+    staging_.resize(local * apply.nrhs);
     store_vector(args, config_.double_vectors, x_.data(), staging_.data(), stream_);
-    for (int r = 0; r < application.nrhs; ++r)
+    for (int r = 0; r < apply.nrhs; ++r)
       MCPI_CUDA(cudaMemcpyAsync(x.data + r * x.ld, staging_.data() + r * local, local * sizeof(double), cudaMemcpyDeviceToHost, stream_));
     MCPI_CUDA(cudaStreamSynchronize(stream_));
   }
@@ -186,22 +186,22 @@ public:
     mirror_.resize(x_.bytes());
     return mirror_.data();
   }
-  std::size_t entry_bytes(const Application &application) const override
+  std::size_t entry_bytes(const ApplyArgs &apply) const override
   {
-    return launched_ && rounded() ? gathered_bytes(application) : x_bytes(application); // products read nothing else of ghosts
+    return launched_ && rounded() ? gathered_bytes(apply) : x_bytes(apply); // products read nothing else of ghosts
   }
-  std::size_t gathered_bytes(const Application &application) const override
+  std::size_t gathered_bytes(const ApplyArgs &apply) const override
   {
-    return rounded() ? sizeof(std::uint32_t) * copy_words() * static_cast<std::size_t>(application.nrhs) : 0;
+    return rounded() ? sizeof(std::uint32_t) * copy_words() * static_cast<std::size_t>(apply.nrhs) : 0;
   }
 
-  void publish(const Application &application, Row begin, Row end, bool ahead) override
+  void publish(const ApplyArgs &apply, Row begin, Row end, bool ahead) override
   {
     if (launched_) {
-      if (!ahead) lanes_.order(true);
+      if (!ahead) streams_.order(true);
       return;
     }
-    const std::size_t entry = entry_bytes(application);
+    const std::size_t entry = entry_bytes(apply);
     mirror_.resize(x_.bytes());
     if (begin < end)
       MCPI_CUDA(cudaMemcpyAsync(mirror_.data() + begin * entry, x_.data() + begin * entry, (end - begin) * entry, cudaMemcpyDeviceToHost,
@@ -209,17 +209,17 @@ public:
     MCPI_CUDA(cudaStreamSynchronize(stream_));
   }
 
-  void accept(const Application &application, Row begin, Row end, bool ahead) override
+  void accept(const ApplyArgs &apply, Row begin, Row end, bool ahead) override
   {
     if (launched_) {
-      if (!ahead) lanes_.join();
+      if (!ahead) streams_.join();
       return;
     }
-    const std::size_t entry = entry_bytes(application);
+    const std::size_t entry = entry_bytes(apply);
     if (begin < end)
       MCPI_CUDA(cudaMemcpyAsync(x_.data() + begin * entry, mirror_.data() + begin * entry, (end - begin) * entry, cudaMemcpyHostToDevice,
                                 stream_));
-    round(application, begin, end, stream_);
+    round(apply, begin, end, stream_);
   }
 
   void *launch_exchanges(bool launched) override
@@ -227,7 +227,7 @@ public:
     (void)cudaStreamSynchronize(stream_); // also on the way out of an error
     graphs_.clear();                      // what they launch may end with the exchange
     launched_ = launched;
-    return static_cast<cudaStream_t>(lanes_.ahead());
+    return static_cast<cudaStream_t>(streams_.ahead());
   }
   std::uint32_t not_a_number() const override
   {
@@ -236,11 +236,11 @@ public:
   }
   void start_exchanges() override
   {
-    if (launched_) lanes_.fork();
+    if (launched_) streams_.fork();
   }
   void finish_exchanges() override
   {
-    if (launched_) lanes_.join();
+    if (launched_) streams_.join();
   }
 
   int replay(const RunKey &key, const std::function<int()> &record) override { return graphs_.run(stream_, key, record); }
@@ -248,7 +248,7 @@ public:
   std::size_t memory_bytes() const override
   {
     return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + setup_.bytes() + sources_.bytes() + received_.bytes() +
-           x_.bytes() + rhs_.bytes() + kept_.bytes() + gathered_.bytes() + row_of_.bytes() + plan_row_.bytes() + patches_.bytes() +
+           x_.bytes() + rhs_.bytes() + kept_.bytes() + gathered_.bytes() + row_of_.bytes() + plan_row_.bytes() + groups_.bytes() +
            staging_.bytes();
   }
   double        largest_inverse() const override { return setup_.largest_inverse(); }
@@ -262,15 +262,15 @@ private:
     return result;
   }
 
-  WordsArgs words_args(const Application &application)
+  PacketArgs packet_args(const ApplyArgs &apply)
   {
-    WordsArgs args = words_->args;
+    PacketArgs args = packets_->args;
     args.x         = reinterpret_cast<std::uint32_t *>(rounded() ? reinterpret_cast<std::byte *>(gathered_.data()) : x_.data());
-    args.numbers   = static_cast<std::uint32_t>(entry_bytes(application) / sizeof(std::uint32_t));
+    args.numbers   = static_cast<std::uint32_t>(entry_bytes(apply) / sizeof(std::uint32_t));
     return args;
   }
 
-  RelaxArgs relax_args(const Application &application, const Relax &relax)
+  RelaxArgs relax_args(const ApplyArgs &apply, const RelaxStep &step)
   {
     RelaxArgs args{};
     args.x        = x_.data();
@@ -280,20 +280,20 @@ private:
     args.read     = rounded() ? static_cast<const void *>(gathered_.data()) : x_.data();
     args.diagonal = setup_.diagonal_map();
     args.alpha    = setup_.scales().alpha;
-    args.omega    = application.omega;
-    args.nrhs     = application.nrhs;
-    args.flags    = relax_flags(application, relax, prescaled());
-    if (relax.read_later || !rounded() || !forward_.small()) args.flags |= kReadLater;
+    args.omega    = apply.omega;
+    args.nrhs     = apply.nrhs;
+    args.flags    = relax_flags(apply, step, prescaled());
+    if (step.read_later || !rounded() || !forward_.small()) args.flags |= kReadLater;
     return args;
   }
 
-  CacheUse cache(const Application &application) const
+  CacheUse cache(const ApplyArgs &apply) const
   {
-    const std::size_t row = x_bytes(application), read = rounded() ? gathered_bytes(application) : row;
+    const std::size_t row = x_bytes(apply), read = rounded() ? gathered_bytes(apply) : row;
     return cache_use(cache_bytes_, static_cast<std::size_t>(plan_.rows) * (row + read), row);
   }
 
-  std::size_t x_bytes(const Application &application) const { return number_ * plan_.bs * application.nrhs; } // of a block row
+  std::size_t x_bytes(const ApplyArgs &apply) const { return number_ * plan_.bs * apply.nrhs; } // of a block row
   bool        rounded() const { return config_.bfp16_gather && !config_.double_vectors; }
   bool        prescaled() const { return config_.numeric.form == PC_MCPI_FORM_PRESCALED; }
 
@@ -311,29 +311,29 @@ private:
   void map_transposed(const Operator &transposed)
   {
     const std::vector<Location> all   = locations();
-    const std::size_t           items = transposed.items();
-    std::vector<Location>       sources(transposed.item_count());
+    const std::size_t           slices = transposed.slices();
+    std::vector<Location>       sources(transposed.slice_count());
     received_blocks_ = 0;
     transposed.for_blocks([&](Row, const Triangle &triangle, Offset k, std::uint32_t tile, std::uint32_t place) {
       const Offset stored = triangle.source[static_cast<std::size_t>(k)], received = stored - plan_.blocks();
       if (received >= 0) received_blocks_ = std::max(received_blocks_, static_cast<std::size_t>(received) + 1);
-      std::fill_n(sources.begin() + static_cast<std::ptrdiff_t>(transposed.item_number(tile, place)), items,
+      std::fill_n(sources.begin() + static_cast<std::ptrdiff_t>(transposed.slice_number(tile, place)), slices,
                   received >= 0 ? kReceived | static_cast<Location>(received) : all[static_cast<std::size_t>(stored)]);
     });
     sources_.upload(sources);
   }
 
-  VectorArgs vector_args(const Application &application, std::ptrdiff_t ld) const
+  VectorArgs vector_args(const ApplyArgs &apply, std::ptrdiff_t ld) const
   {
     VectorArgs args{};
     args.row_of   = row_of_.data();
     args.plan_row = plan_row_.data();
-    args.patches  = patches_.args();
+    args.groups  = groups_.args();
     args.rows     = plan_.rows;
     args.bs       = plan_.bs;
-    args.nrhs     = application.nrhs;
+    args.nrhs     = apply.nrhs;
     args.ld       = ld;
-    args.factor   = application.scale;
+    args.factor   = apply.scale;
     return args;
   }
 
@@ -341,10 +341,10 @@ private:
   std::size_t copy_words() const { return static_cast<std::size_t>(forward_.small() ? gather_words(plan_.bs) : plan_.bs); }
 
   // What products read of the plan columns [begin, end)
-  void round(const Application &application, Row begin, Row end, cudaStream_t stream)
+  void round(const ApplyArgs &apply, Row begin, Row end, cudaStream_t stream)
   {
     if (!rounded() || begin >= end) return;
-    const std::size_t nrhs = static_cast<std::size_t>(application.nrhs), first = static_cast<std::size_t>(begin) * nrhs;
+    const std::size_t nrhs = static_cast<std::size_t>(apply.nrhs), first = static_cast<std::size_t>(begin) * nrhs;
     round_vector(reinterpret_cast<const float *>(x_.data()) + first * static_cast<std::size_t>(plan_.bs),
                  static_cast<std::size_t>(end - begin) * nrhs, plan_.bs, forward_.small(), gathered_.data() + first * copy_words(), stream);
   }
@@ -363,20 +363,20 @@ private:
   }
 
   // What the user's stream has done to the arrays comes first.
-  void join(const Application &application)
+  void join(const ApplyArgs &apply)
   {
-    MCPI_CUDA(cudaEventRecord(ready_, static_cast<cudaStream_t>(application.stream)));
+    MCPI_CUDA(cudaEventRecord(ready_, static_cast<cudaStream_t>(apply.stream)));
     MCPI_CUDA(cudaStreamWaitEvent(stream_, ready_, 0));
   }
 
   // The columns in device memory, with their leading dimension
-  const double *on_device(const Application &application, const ConstColumns &columns, long long &ld)
+  const double *on_device(const ApplyArgs &apply, const ConstColumns &columns, long long &ld)
   {
     if (columns.device) return columns.data;
     const std::size_t local = static_cast<std::size_t>(plan_.rows) * plan_.bs;
     ld                      = static_cast<long long>(local);
-    staging_.resize(local * application.nrhs);
-    for (int r = 0; r < application.nrhs; ++r)
+    staging_.resize(local * apply.nrhs);
+    for (int r = 0; r < apply.nrhs; ++r)
       MCPI_CUDA(cudaMemcpyAsync(staging_.data() + r * local, columns.data + r * columns.ld, local * sizeof(double), cudaMemcpyHostToDevice,
                                 stream_));
     MCPI_CUDA(cudaEventRecord(copied_, stream_));
@@ -389,14 +389,14 @@ private:
   const std::size_t          number_; // bytes of one in the vectors
   const std::size_t          cache_bytes_ = static_cast<std::size_t>(device_attribute(cudaDevAttrL2CacheSize));
   Stream                     stream_;
-  Lanes                      lanes_{stream_};
+  OverlapStreams                      streams_{stream_};
   Event                      ready_, done_, copied_;
   Operator                   forward_;
   DeviceArray<Row>           row_of_, plan_row_;
-  DevicePatches              patches_;
+  DeviceGatherGroups              groups_;
   NumericSetup               setup_;
   std::unique_ptr<Operator>  transposed_;
-  DeviceArray<Location>      sources_;             // of the transposed operator's items
+  DeviceArray<Location>      sources_;             // of the transposed operator's slices
   std::size_t                received_blocks_ = 0; // of other ranks
   DeviceArray<std::byte>     received_;
   int                        room_ = 0; // right-hand sides
@@ -407,7 +407,7 @@ private:
   bool                       copying_    = false; // arrays of the host, until copied_
   bool                       launched_   = false; // exchanges are
   bool                       loading_[2] = {};    // the right-hand side, since the last relaxation, by lane
-  const GhostWords          *words_      = nullptr;
+  const GhostPackets          *packets_      = nullptr;
   double                     alpha_ = 0.0, largest_ = 0.0;
   RecordedRuns               graphs_;
 };

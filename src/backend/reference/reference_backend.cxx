@@ -35,89 +35,89 @@ public:
     if (rhs_.size() < local) rhs_.resize(local);
     if (kept_.size() < local) kept_.resize(local);
   }
-  void load_rhs(const Application &application, const ConstColumns &b) override
+  void load_rhs(const ApplyArgs &apply, const ConstColumns &b) override
   {
-    reserve(application.nrhs);
+    reserve(apply.nrhs);
     const std::vector<double> &left = matrix_.scales().left, &right = matrix_.scales().right;
     std::vector<double>        scaled(plan_.bs);
     for (Row row = 0; row < plan_.rows; ++row)
-      for (int r = 0; r < application.nrhs; ++r) {
+      for (int r = 0; r < apply.nrhs; ++r) {
         const double *in = b.data + r * b.ld + static_cast<std::ptrdiff_t>(plan_.row_of[row]) * plan_.bs;
         for (int i = 0; i < plan_.bs; ++i)
-          scaled[i] = in[i] * application.scale * (application.transposed ? right[i] : prescaled() ? 1.0 : left[i]);
-        if (prescaled() && !application.transposed)
-          multiply(plan_.bs, matrix_.diagonal_map(row), scaled.data(), entry(rhs_, application, row, r));
+          scaled[i] = in[i] * apply.scale * (apply.transposed ? right[i] : prescaled() ? 1.0 : left[i]);
+        if (prescaled() && !apply.transposed)
+          multiply(plan_.bs, matrix_.diagonal_map(row), scaled.data(), entry(rhs_, apply, row, r));
         else
-          std::copy(scaled.begin(), scaled.end(), entry(rhs_, application, row, r));
+          std::copy(scaled.begin(), scaled.end(), entry(rhs_, apply, row, r));
       }
   }
 
-  void load_guess(const Application &application, const ConstColumns &x) override
+  void load_guess(const ApplyArgs &apply, const ConstColumns &x) override
   {
-    reserve(application.nrhs);
+    reserve(apply.nrhs);
     for (Row row = 0; row < plan_.rows; ++row)
-      for (int r = 0; r < application.nrhs; ++r) {
+      for (int r = 0; r < apply.nrhs; ++r) {
         const double *in = x.data + r * x.ld + static_cast<std::ptrdiff_t>(plan_.row_of[row]) * plan_.bs;
-        for (int i = 0; i < plan_.bs; ++i) entry(x_, application, row, r)[i] = in[i] * application.scale / matrix_.scales().right[i];
+        for (int i = 0; i < plan_.bs; ++i) entry(x_, apply, row, r)[i] = in[i] * apply.scale / matrix_.scales().right[i];
       }
-    round_rows(application, 0, plan_.rows);
+    round_rows(apply, 0, plan_.rows);
   }
 
-  void zero_ghosts(const Application &application) override
+  void zero_ghosts(const ApplyArgs &apply) override
   {
-    std::fill(entry(x_, application, plan_.rows, 0), entry(x_, application, plan_.rows + plan_.ghosts, 0), 0.0);
-    accept(application, plan_.rows, plan_.rows + plan_.ghosts, false);
+    std::fill(entry(x_, apply, plan_.rows, 0), entry(x_, apply, plan_.rows + plan_.ghosts, 0), 0.0);
+    accept(apply, plan_.rows, plan_.rows + plan_.ghosts, false);
   }
 
-  void accept(const Application &application, Row begin, Row end, bool) override { round_rows(application, begin, end); }
+  void accept(const ApplyArgs &apply, Row begin, Row end, bool) override { round_rows(apply, begin, end); }
 
-  void relax(const Application &application, const Relax &relax) override
+  void relax(const ApplyArgs &apply, const RelaxStep &step) override
   {
-    const StoredTriangle lower = matrix_.lower(application.transposed), upper = matrix_.upper(application.transposed);
+    const StoredTriangle lower = matrix_.lower(apply.transposed), upper = matrix_.upper(apply.transposed);
     const int            bs = plan_.bs;
     std::vector<double>  near(bs), far(bs), residual(bs), update(bs);
-    for (Row row = relax.begin; row < relax.end; ++row)
-      for (int r = 0; r < application.nrhs; ++r) {
-        std::vector<double> &low = relax.keep_lower ? near : far, &up = relax.keep_lower ? far : near;
+    for (Row row = step.begin; row < step.end; ++row)
+      for (int r = 0; r < apply.nrhs; ++r) {
+        std::vector<double> &low = step.keep_lower ? near : far, &up = step.keep_lower ? far : near;
         std::fill(near.begin(), near.end(), 0.0);
         std::fill(far.begin(), far.end(), 0.0);
-        if (relax.lower) add_product(application, lower, row, r, low);
-        if (relax.upper) add_product(application, upper, row, r, up);
-        double *x = entry(x_, application, row, r), *kept = entry(kept_, application, row, r);
+        if (step.lower) add_product(apply, lower, row, r, low);
+        if (step.upper) add_product(apply, upper, row, r, up);
+        double *x = entry(x_, apply, row, r), *kept = entry(kept_, apply, row, r);
         for (int i = 0; i < bs; ++i)
           residual[i] =
-              entry(rhs_, application, row, r)[i] - matrix_.scales().alpha * (near[i] + far[i] + (relax.use_kept ? kept[i] : 0.0));
-        if (relax.keep == Keep::sum) std::copy(near.begin(), near.end(), kept);
-        if (relax.keep == Keep::zero) std::fill(kept, kept + bs, 0.0);
+              entry(rhs_, apply, row, r)[i] - matrix_.scales().alpha * (near[i] + far[i] + (step.use_kept ? kept[i] : 0.0));
+        if (step.keep == Keep::sum) std::copy(near.begin(), near.end(), kept);
+        if (step.keep == Keep::zero) std::fill(kept, kept + bs, 0.0);
         if (prescaled())
           update = residual;
         else
-          apply_diagonal(application, row, residual.data(), update.data());
-        for (int i = 0; i < bs; ++i) x[i] = (relax.from_zero ? 0.0 : (1.0 - application.omega) * x[i]) + application.omega * update[i];
+          apply_diagonal(apply, row, residual.data(), update.data());
+        for (int i = 0; i < bs; ++i) x[i] = (step.from_zero ? 0.0 : (1.0 - apply.omega) * x[i]) + apply.omega * update[i];
       }
-    round_rows(application, relax.begin, relax.end);
+    round_rows(apply, step.begin, step.end);
   }
 
-  void store(const Application &application, const MutableColumns &x) override
+  void store(const ApplyArgs &apply, const MutableColumns &x) override
   {
     const std::vector<double> &left = matrix_.scales().left, &right = matrix_.scales().right;
     std::vector<double>        solution(plan_.bs);
     for (Row row = 0; row < plan_.rows; ++row)
-      for (int r = 0; r < application.nrhs; ++r) {
-        const double *in  = entry(x_, application, row, r);
+      for (int r = 0; r < apply.nrhs; ++r) {
+        const double *in  = entry(x_, apply, row, r);
         double       *out = x.data + r * x.ld + static_cast<std::ptrdiff_t>(plan_.row_of[row]) * plan_.bs;
-        if (application.transposed && prescaled()) {
+        if (apply.transposed && prescaled()) {
           multiply_transposed(plan_.bs, matrix_.diagonal_map(row), in, solution.data());
         } else {
-          for (int i = 0; i < plan_.bs; ++i) solution[i] = in[i] * (application.transposed ? left[i] : right[i]);
+          for (int i = 0; i < plan_.bs; ++i) solution[i] = in[i] * (apply.transposed ? left[i] : right[i]);
         }
-        for (int i = 0; i < plan_.bs; ++i) out[i] = solution[i] / application.scale;
+        for (int i = 0; i < plan_.bs; ++i) out[i] = solution[i] / apply.scale;
       }
   }
 
   void       *vector() override { return x_.data(); }
-  std::size_t entry_bytes(const Application &application) const override { return sizeof(double) * plan_.bs * application.nrhs; }
-  std::size_t gathered_bytes(const Application &application) const override { return rounds_ ? entry_bytes(application) : 0; }
+  std::size_t entry_bytes(const ApplyArgs &apply) const override { return sizeof(double) * plan_.bs * apply.nrhs; }
+  std::size_t gathered_bytes(const ApplyArgs &apply) const override { return rounds_ ? entry_bytes(apply) : 0; }
   std::size_t memory_bytes() const override
   {
     return matrix_.memory_bytes() + sizeof(double) * (x_.size() + gathered_.size() + rhs_.size() + kept_.size());
@@ -128,31 +128,31 @@ public:
 private:
   bool prescaled() const { return matrix_.config().form == PC_MCPI_FORM_PRESCALED; }
 
-  double *entry(std::vector<double> &v, const Application &application, Row row, int r) const
+  double *entry(std::vector<double> &v, const ApplyArgs &apply, Row row, int r) const
   {
-    return v.data() + (static_cast<std::size_t>(row) * application.nrhs + r) * plan_.bs;
+    return v.data() + (static_cast<std::size_t>(row) * apply.nrhs + r) * plan_.bs;
   }
 
   // What products read follows x.
-  void round_rows(const Application &application, Row begin, Row end)
+  void round_rows(const ApplyArgs &apply, Row begin, Row end)
   {
     for (Row row = begin; row < end && rounds_; ++row)
-      for (int r = 0; r < application.nrhs; ++r)
-        round_gathered(plan_.bs, entry(x_, application, row, r), entry(gathered_, application, row, r));
+      for (int r = 0; r < apply.nrhs; ++r)
+        round_gathered(plan_.bs, entry(x_, apply, row, r), entry(gathered_, apply, row, r));
   }
 
-  void apply_diagonal(const Application &application, Row row, const double *in, double *out) const
+  void apply_diagonal(const ApplyArgs &apply, Row row, const double *in, double *out) const
   {
-    (application.transposed ? multiply_transposed : multiply)(plan_.bs, matrix_.diagonal_map(row), in, out);
+    (apply.transposed ? multiply_transposed : multiply)(plan_.bs, matrix_.diagonal_map(row), in, out);
   }
 
-  void add_product(const Application &application, const StoredTriangle &triangle, Row row, int r, std::vector<double> &sum)
+  void add_product(const ApplyArgs &apply, const StoredTriangle &triangle, Row row, int r, std::vector<double> &sum)
   {
     const int           bs = plan_.bs;
     std::vector<double> block(static_cast<std::size_t>(bs) * bs), product(bs);
     for (Offset k = triangle.ptr[row]; k < triangle.ptr[row + 1]; ++k) {
       decode_block(matrix_.config().storage, bs, triangle.records + static_cast<std::size_t>(k) * matrix_.record_size(), block.data());
-      multiply(bs, block.data(), entry(rounds_ ? gathered_ : x_, application, triangle.col[k], r), product.data());
+      multiply(bs, block.data(), entry(rounds_ ? gathered_ : x_, apply, triangle.col[k], r), product.data());
       for (int i = 0; i < bs; ++i) sum[i] += product[i];
     }
   }

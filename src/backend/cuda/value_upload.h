@@ -21,10 +21,10 @@ struct Chunk {
 
 class Copiers;
 
-class ValueFeed {
+class ValueUpload {
 public:
   // Needs the source's arrays; off-diagonal blocks of a matrix row: what the structure of a source without arrays is made of
-  ValueFeed(BlockRows &source, Row rows, int bs, const std::function<Row(Row)> &offdiagonal_blocks);
+  ValueUpload(BlockRows &source, Row rows, int bs, const std::function<Row(Row)> &offdiagonal_blocks);
 
   // Blocks before a matrix row, and the place of its diagonal block in the first piece
   const PieceStructure &piece(int p) const { return structure_[p]; }

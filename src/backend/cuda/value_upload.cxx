@@ -1,4 +1,4 @@
-#include "backend/cuda/value_feed.h"
+#include "backend/cuda/value_upload.h"
 
 #include <algorithm>
 #include <barrier>
@@ -85,7 +85,7 @@ std::vector<std::uint32_t> narrow(const std::vector<Offset> &wide)
 
 } // namespace
 
-ValueFeed::ValueFeed(BlockRows &source, Row rows, int bs, const std::function<Row(Row)> &offdiagonal_blocks)
+ValueUpload::ValueUpload(BlockRows &source, Row rows, int bs, const std::function<Row(Row)> &offdiagonal_blocks)
     : rows_(rows), bs_(bs), square_(static_cast<std::size_t>(bs) * bs), layout_(source.arrays().layout), device_(source.arrays().device)
 {
   if (layout_ == ValueLayout::none) {
@@ -107,14 +107,14 @@ ValueFeed::ValueFeed(BlockRows &source, Row rows, int bs, const std::function<Ro
   }
 }
 
-std::size_t ValueFeed::bytes() const
+std::size_t ValueUpload::bytes() const
 {
   std::size_t sum = diagonal_.bytes();
   for (int p = 0; p < 2; ++p) sum += ptr_[p].bytes() + slot_[p].bytes() + entry_ptr_[p].bytes() + buffer_[p].device.bytes();
   return sum;
 }
 
-Row ValueFeed::chunk_end(Row begin) const
+Row ValueUpload::chunk_end(Row begin) const
 {
   const Offset most = std::max<Offset>(1, static_cast<Offset>(kChunkBytes / (square_ * sizeof(double))));
   Row          low = begin + 1, high = rows_; // at least one row
@@ -129,7 +129,7 @@ Row ValueFeed::chunk_end(Row begin) const
 }
 
 // values: of the chunk's blocks, those of the first piece before those of the second
-Chunk ValueFeed::describe(Row begin, Row end, const double *values) const
+Chunk ValueUpload::describe(Row begin, Row end, const double *values) const
 {
   Chunk chunk;
   chunk.begin = begin;
@@ -143,7 +143,7 @@ Chunk ValueFeed::describe(Row begin, Row end, const double *values) const
   return chunk;
 }
 
-void ValueFeed::fill(BlockRows &source, const ValueArrays &arrays, const Chunk &chunk, Copiers *copiers, double *out) const
+void ValueUpload::fill(BlockRows &source, const ValueArrays &arrays, const Chunk &chunk, Copiers *copiers, double *out) const
 {
   if (layout_ == ValueLayout::blocks) {
     for (int p = 0; p < 2; ++p) {
@@ -164,7 +164,7 @@ void ValueFeed::fill(BlockRows &source, const ValueArrays &arrays, const Chunk &
 }
 
 // Entries of scalar rows whose blocks are not full
-void ValueFeed::expand(const ValueArrays &arrays, const Chunk &chunk, double *blocks_out, cudaStream_t stream) const
+void ValueUpload::expand(const ValueArrays &arrays, const Chunk &chunk, double *blocks_out, cudaStream_t stream) const
 {
   const std::size_t count = static_cast<std::size_t>(blocks(0, chunk.begin, chunk.end) + blocks(1, chunk.begin, chunk.end)) * square_;
   MCPI_CUDA(cudaMemsetAsync(blocks_out, 0, count * sizeof(double), stream));
@@ -177,7 +177,7 @@ void ValueFeed::expand(const ValueArrays &arrays, const Chunk &chunk, double *bl
   }
 }
 
-void ValueFeed::run(BlockRows &source, cudaStream_t stream, const std::function<void(const Chunk &)> &use)
+void ValueUpload::run(BlockRows &source, cudaStream_t stream, const std::function<void(const Chunk &)> &use)
 {
   const ValueArrays arrays = source.arrays();
   if (rows_ == 0) return;

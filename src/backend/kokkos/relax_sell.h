@@ -1,12 +1,12 @@
 // Relaxation with small blocks on a CPU: SIMD across the rows of a tile.
 #pragma once
 
-#include "backend/kokkos/lanes.h"
+#include "backend/kokkos/simd_vector.h"
 #include "backend/kokkos/relax.h"
 
 namespace mcpi::kokkos {
 
-template <PCMCPIPrecision storage, class T, int bs> struct RelaxLanes {
+template <PCMCPIPrecision storage, class T, int bs> struct RelaxSell {
   static constexpr int lanes = kLanes<T>;
   using Sums                 = T[bs][lanes];
 
@@ -14,7 +14,7 @@ template <PCMCPIPrecision storage, class T, int bs> struct RelaxLanes {
 
   KOKKOS_FUNCTION void operator()(const std::uint32_t t) const
   {
-    const LaneTile &tile  = args.lane_tiles[t];
+    const SellTile &tile  = args.sell_tiles[t];
     const bool      lower = args.flags & kLower, upper = args.flags & kUpper, apart = args.flags & kKeepSum;
     for (int r = 0; r < args.nrhs; ++r) {
       Sums low = {}, up = {};
@@ -36,17 +36,17 @@ private:
     for (std::size_t line = 0; line < bytes; line += kLine) __builtin_prefetch(step + kAhead + line);
   }
   // Sums over the steps [from, to). masked: only the blocks of one triangle count
-  template <bool masked> KOKKOS_FUNCTION void products(const LaneTile &tile, int from, int to, bool lower, int r, Sums &sums) const
+  template <bool masked> KOKKOS_FUNCTION void products(const SellTile &tile, int from, int to, bool lower, int r, Sums &sums) const
   {
     const std::size_t entry = static_cast<std::size_t>(args.nrhs) * bs, step_bytes = args.shape.step_bytes();
     const T          *x = static_cast<const T *>(args.read) + static_cast<std::size_t>(r) * bs;
     int               first[lanes], last[lanes];
     for (int l = 0; masked && l < lanes; ++l) {
-      const LaneRow row = args.lane_rows[tile.row + (l < tile.rows ? l : 0)];
+      const SellRow row = args.sell_rows[tile.row + (l < tile.rows ? l : 0)];
       first[l]          = lower ? 0 : row.lower;
       last[l]           = l < tile.rows ? (lower ? row.lower : row.all) : 0;
     }
-    Lanes<T>         sum[bs];
+    SimdVector<T>         sum[bs];
     const std::byte *step = args.blocks + tile.base + static_cast<std::size_t>(from) * step_bytes;
     for (int k = from; k < to; ++k, step += step_bytes) {
       const Row       *column  = reinterpret_cast<const Row *>(step);
@@ -57,7 +57,7 @@ private:
       for (int l = 0; l < lanes; ++l) at[l] = x + static_cast<std::size_t>(column[l]) * entry;
 #pragma GCC unroll 8
       for (int j = 0; j < bs; ++j) {
-        const Lanes<T> xj = gathered<T>([&](int l) {
+        const SimdVector<T> xj = gathered<T>([&](int l) {
           T v = at[l][j];
           if constexpr (masked) v = k >= first[l] && k < last[l] ? v : T(0);
           if constexpr (device::has_exponent(storage)) v *= power_of_two<T>(power[l]);
@@ -70,7 +70,7 @@ private:
     for (int i = 0; i < bs; ++i) std::memcpy(sums[i], &sum[i], sizeof(sum[i]));
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION void update(const LaneTile &tile, int r, const Sums &low, const Sums &up) const
+  KOKKOS_FORCEINLINE_FUNCTION void update(const SellTile &tile, int r, const Sums &low, const Sums &up) const
   {
     const T *rhs = static_cast<const T *>(args.rhs);
     T        value[lanes * bs]; // by rows
@@ -91,10 +91,10 @@ private:
   }
 };
 
-template <class Space, PCMCPIPrecision storage, class T, int bs> void relax_lanes(const Space &space, const RelaxArgs &args)
+template <class Space, PCMCPIPrecision storage, class T, int bs> void relax_sell(const Space &space, const RelaxArgs &args)
 {
   using Policy = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::uint32_t>>;
-  Kokkos::parallel_for("mcpi relax", Policy(space, args.first_tile, args.last_tile), RelaxLanes<storage, T, bs>{args});
+  Kokkos::parallel_for("mcpi relax", Policy(space, args.first_tile, args.last_tile), RelaxSell<storage, T, bs>{args});
 }
 
 } // namespace mcpi::kokkos

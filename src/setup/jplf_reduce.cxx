@@ -34,7 +34,7 @@ public:
 
   const std::vector<int> &open() const { return open_; }
 
-  PetscErrorCode play(int round, int noisy);
+  PetscErrorCode run_round(int round, int noisy);
 
 private:
   std::uint64_t draw(int v, int round) const { return mix(graph_.hash[v] + static_cast<std::uint64_t>(round) * 0xd1342543de82ef95U); }
@@ -95,7 +95,7 @@ void PartialColoring::evict_neighbors(int v, int round)
   }
 }
 
-PetscErrorCode PartialColoring::play(int round, int noisy)
+PetscErrorCode PartialColoring::run_round(int round, int noisy)
 {
   std::vector<int> winners, chosen, rest;
 
@@ -121,7 +121,7 @@ PetscErrorCode PartialColoring::play(int round, int noisy)
 
 } // namespace
 
-PetscErrorCode dissolve_last(const Graph &graph, PetscReal effort, Colors &color, int *colors)
+PetscErrorCode reduce_colors(const Graph &graph, PetscReal effort, Colors &color, int *colors)
 {
   const int    last = *colors - 1;
   const Colors kept(color);
@@ -149,7 +149,7 @@ PetscErrorCode dissolve_last(const Graph &graph, PetscReal effort, Colors &color
                           static_cast<PetscReal>(work - fewest_work) > stall_effort * pass;
     if (hopeless || round == std::min(max_rounds, 4 * graph.global_rows) || static_cast<PetscReal>(work) > effort * pass) break;
     work += totals[1];
-    PetscCall(partial.play(round, noise(round - fewest_round)));
+    PetscCall(partial.run_round(round, noise(round - fewest_round)));
   }
   color = kept;
   PetscFunctionReturn(PETSC_SUCCESS);

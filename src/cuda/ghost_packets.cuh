@@ -1,19 +1,19 @@
 // Ghost words, for kernels.
 #pragma once
 
-#include "cuda/ghost_words.h"
+#include "cuda/ghost_packets.h"
 
 namespace mcpi::cuda {
 
 // 16 bytes at once; devices before sm_90 cannot, and are refused at set-up.
-__device__ __forceinline__ void store_word(uint4 *to, std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t epoch)
+__device__ __forceinline__ void store_packet(uint4 *to, std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t epoch)
 {
 #if __CUDA_ARCH__ >= 900
   const unsigned long long low = a | static_cast<unsigned long long>(b) << 32U, high = c | static_cast<unsigned long long>(epoch) << 32U;
   asm volatile("{.reg .b128 v; mov.b128 v, {%1, %2}; st.relaxed.sys.global.b128 [%0], v;}" ::"l"(to), "l"(low), "l"(high) : "memory");
 #endif
 }
-__device__ __forceinline__ uint4 load_word(const uint4 *from)
+__device__ __forceinline__ uint4 load_packet(const uint4 *from)
 {
   unsigned long long low = 0, high = 0;
 #if __CUDA_ARCH__ >= 900
@@ -33,7 +33,7 @@ __device__ __forceinline__ std::uint32_t load_acquire(const unsigned *from)
 }
 
 // Whether ready() has come true before the patience for a neighbor ended. Once it has ended nobody waits any more.
-template <class Ready> __device__ __forceinline__ bool wait_for(const WordsArgs &args, int neighbor, const Ready &ready)
+template <class Ready> __device__ __forceinline__ bool wait_for(const PacketArgs &args, int neighbor, const Ready &ready)
 {
   constexpr unsigned kPollsPerLook = 256; // divides 2^32: the count may overflow
   unsigned long long begin = 0, now = 0;
@@ -52,60 +52,60 @@ constexpr std::uint32_t kAhead = 1U << 20;
 
 // Whether a word has come, of which so many numbers are a row's and the others zero. These are asked for, too: of a load whose middle nobody needs ptxas makes
 // two narrow ones, between which the word may change.
-template <int used> __device__ __forceinline__ bool has_come(const uint4 &word, std::uint32_t epoch)
+template <int used> __device__ __forceinline__ bool has_come(const uint4 &packet, std::uint32_t epoch)
 {
-  return ((word.w ^ epoch) | (used < 2 ? word.y : 0U) | (used < 3 ? word.z : 0U)) == 0;
+  return ((packet.w ^ epoch) | (used < 2 ? packet.y : 0U) | (used < 3 ? packet.z : 0U)) == 0;
 }
 
 // Whether a word is there, after a wait if need be; word: what a first look has found. Without patience it is what stands for missing ones.
-template <int used> __device__ __forceinline__ void await_word(const WordsArgs &args, const uint4 *from, std::uint32_t epoch, uint4 &word)
+template <int used> __device__ __forceinline__ void await_packet(const PacketArgs &args, const uint4 *from, std::uint32_t epoch, uint4 &packet)
 {
-  if (has_come<used>(word, epoch)) return;
+  if (has_come<used>(packet, epoch)) return;
   const bool here = wait_for(args, 0, [&] {
-    word = load_word(from);
-    if (word.w - epoch - 1U < kAhead) *args.lost = kOvertaken;
-    return has_come<used>(word, epoch);
+    packet = load_packet(from);
+    if (packet.w - epoch - 1U < kAhead) *args.lost = kOvertaken;
+    return has_come<used>(packet, epoch);
   });
-  if (!here) word = {args.missing, args.missing, args.missing, 0};
+  if (!here) packet = {args.missing, args.missing, args.missing, 0};
 }
 
 // A ghost that a relaxation reads where it lies. numbers: of a row
 template <int numbers> class Ghost {
 public:
-  __device__ __forceinline__ void look(const WordsArgs &args, std::uint32_t ghost)
+  __device__ __forceinline__ void look(const PacketArgs &args, std::uint32_t ghost)
   {
 #pragma unroll
-    for (int w = 0; w < words; ++w) word_[w] = load_word(from(args, ghost) + w);
+    for (int w = 0; w < packets; ++w) packet_[w] = load_packet(from(args, ghost) + w);
   }
-  __device__ __forceinline__ void await(const WordsArgs &args, std::uint32_t ghost, std::uint32_t epoch)
+  __device__ __forceinline__ void await(const PacketArgs &args, std::uint32_t ghost, std::uint32_t epoch)
   {
-    constexpr int last = numbers - kWordPayload * (words - 1); // numbers of the last word
+    constexpr int last = numbers - kPacketPayload * (packets - 1); // numbers of the last word
 #pragma unroll
-    for (int w = 0; w < words - 1; ++w) await_word<kWordPayload>(args, from(args, ghost) + w, epoch, word_[w]);
-    await_word<last>(args, from(args, ghost) + words - 1, epoch, word_[words - 1]);
+    for (int w = 0; w < packets - 1; ++w) await_packet<kPacketPayload>(args, from(args, ghost) + w, epoch, packet_[w]);
+    await_packet<last>(args, from(args, ghost) + packets - 1, epoch, packet_[packets - 1]);
   }
   __device__ __forceinline__ std::uint32_t operator[](int i) const
   {
-    const uint4 &word = word_[i / kWordPayload];
-    return i % kWordPayload == 0 ? word.x : i % kWordPayload == 1 ? word.y : word.z;
+    const uint4 &packet = packet_[i / kPacketPayload];
+    return i % kPacketPayload == 0 ? packet.x : i % kPacketPayload == 1 ? packet.y : packet.z;
   }
 
 private:
-  static constexpr int words = ghost_words(numbers);
+  static constexpr int packets = packets_of(numbers);
 
-  static __device__ __forceinline__ const uint4 *from(const WordsArgs &args, std::uint32_t ghost)
+  static __device__ __forceinline__ const uint4 *from(const PacketArgs &args, std::uint32_t ghost)
   {
-    return args.ghosts + static_cast<std::size_t>(ghost) * words;
+    return args.ghosts + static_cast<std::size_t>(ghost) * packets;
   }
 
-  uint4 word_[words];
+  uint4 packet_[packets];
 };
 
 // A row's way to the neighbors that want it. The first one is known before the color before has ended.
 template <int numbers> class Sending {
 public:
   Sending() = default;
-  __device__ __forceinline__ Sending(const WordsInside &inside, std::size_t row)
+  __device__ __forceinline__ Sending(const InlineExchange &inside, std::size_t row)
   {
     const uint4 sending = __ldg(reinterpret_cast<const uint4 *>(inside.sending) + (row - inside.first_row));
     more_               = sending.z;
@@ -113,19 +113,19 @@ public:
     if (static_cast<Row>(sending.y) >= 0) to_ = place(inside, static_cast<Row>(sending.x), static_cast<Row>(sending.y));
   }
   // The next numbers of the row, from word w on
-  __device__ __forceinline__ void store(const WordsInside &inside, int w, std::uint32_t a, std::uint32_t b, std::uint32_t c,
+  __device__ __forceinline__ void store(const InlineExchange &inside, int w, std::uint32_t a, std::uint32_t b, std::uint32_t c,
                                         std::uint32_t epoch) const
   {
     if (!to_) return;
-    store_word(to_ + w, a, b, c, epoch);
+    store_packet(to_ + w, a, b, c, epoch);
     for (std::uint32_t k = more_; k < end_; ++k)
-      store_word(place(inside, inside.sent[k].ghost, inside.sent[k].mailbox) + w, a, b, c, epoch);
+      store_packet(place(inside, inside.sent[k].ghost, inside.sent[k].mailbox) + w, a, b, c, epoch);
   }
 
 private:
-  static __device__ __forceinline__ uint4 *place(const WordsInside &inside, Row ghost, Row mailbox)
+  static __device__ __forceinline__ uint4 *place(const InlineExchange &inside, Row ghost, Row mailbox)
   {
-    return inside.words.mailboxes[mailbox].ghosts + static_cast<std::size_t>(ghost) * ghost_words(numbers);
+    return inside.packets.mailboxes[mailbox].ghosts + static_cast<std::size_t>(ghost) * packets_of(numbers);
   }
 
   std::uint32_t more_ = 0, end_ = 0;

@@ -1,5 +1,5 @@
 // When scales are made again, and what that costs.
-#include "core/scale_keeper.h"
+#include "core/scale_updater.h"
 
 #include <gtest/gtest.h>
 
@@ -14,12 +14,12 @@ namespace mcpi::test {
 namespace {
 
 // Passes over the values of a matrix whose true maxima are these
-int passes(ScaleKeeper &keeper, const Vector &maxima)
+int passes(ScaleUpdater &keeper, const Vector &maxima)
 {
   const int     bs    = static_cast<int>(std::lround(std::sqrt(static_cast<double>(maxima.size()))));
   int           count = 0;
   NumericStatus status;
-  const auto    convert = [&](ScaleKeeper::Pass) {
+  const auto    convert = [&](ScaleUpdater::Pass) {
     ++count;
     for (int q = 0; q < bs; ++q)
       for (int p = 0; p < bs; ++p) keeper.maxima()[p + q * bs] = keeper.scales().left[p] * maxima[p + q * bs] * keeper.scales().right[q];
@@ -39,9 +39,9 @@ Vector times(double factor, Vector values)
 const NumericConfig kInt4{PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED};
 const Vector        kMaxima = {1.0, 1e-4, 1e4, 2.0};
 
-TEST(ScaleKeeper, ReadsTwiceAtFirstAndThenOnce)
+TEST(ScaleUpdater, ReadsTwiceAtFirstAndThenOnce)
 {
-  ScaleKeeper keeper(kInt4, 2);
+  ScaleUpdater keeper(kInt4, 2);
   EXPECT_EQ(passes(keeper, kMaxima), 2);
   const Scales first = keeper.scales();
   EXPECT_EQ(passes(keeper, times(3.0, kMaxima)), 1);
@@ -50,9 +50,9 @@ TEST(ScaleKeeper, ReadsTwiceAtFirstAndThenOnce)
 }
 
 // Whose other ranks reduce once, too, and are told by what comes out of it.
-TEST(ScaleKeeper, KeepsStepWithOtherRanksWhenValuesCannotBeRead)
+TEST(ScaleUpdater, KeepsStepWithOtherRanksWhenValuesCannotBeRead)
 {
-  ScaleKeeper   keeper(kInt4, 2);
+  ScaleUpdater   keeper(kInt4, 2);
   NumericStatus status;
   int           reductions = 0;
   double        largest    = 0.0;
@@ -61,7 +61,7 @@ TEST(ScaleKeeper, KeepsStepWithOtherRanksWhenValuesCannotBeRead)
     largest = *std::max_element(values, values + count);
     return 0;
   };
-  EXPECT_EQ(keeper.refresh([](ScaleKeeper::Pass) { throw std::runtime_error("unreadable"); }, reduce, status), 0);
+  EXPECT_EQ(keeper.refresh([](ScaleUpdater::Pass) { throw std::runtime_error("unreadable"); }, reduce, status), 0);
   EXPECT_EQ(reductions, 1);
   EXPECT_TRUE(std::isinf(largest));
   EXPECT_EQ(status.defect, Defect::backend);
@@ -70,17 +70,17 @@ TEST(ScaleKeeper, KeepsStepWithOtherRanksWhenValuesCannotBeRead)
 }
 
 // A row that outgrew the scales is looked at again where another rank has a worse one, and is the one to name where none has.
-TEST(ScaleKeeper, TellsWhatOutgrewItsScalesFromWhatIsBad)
+TEST(ScaleUpdater, TellsWhatOutgrewItsScalesFromWhatIsBad)
 {
   for (const bool worse : {false, true}) {
-    ScaleKeeper   keeper(kInt4, 2);
+    ScaleUpdater   keeper(kInt4, 2);
     NumericStatus status;
     int           count = 0;
     EXPECT_EQ(passes(keeper, kMaxima), 2);
-    const auto convert = [&](ScaleKeeper::Pass pass) {
+    const auto convert = [&](ScaleUpdater::Pass pass) {
       ++count;
       keeper.maxima()[1] = std::numeric_limits<double>::infinity();
-      if (pass == ScaleKeeper::Pass::store) status = {Defect::unrepresentable, 3};
+      if (pass == ScaleUpdater::Pass::store) status = {Defect::unrepresentable, 3};
     };
     const auto reduce = [&](double *values, int size) {
       if (worse) values[size - 1] = 1.0;
@@ -92,9 +92,9 @@ TEST(ScaleKeeper, TellsWhatOutgrewItsScalesFromWhatIsBad)
   }
 }
 
-TEST(ScaleKeeper, StoresAgainWhatOutgrowsALimitedStorage)
+TEST(ScaleUpdater, StoresAgainWhatOutgrowsALimitedStorage)
 {
-  ScaleKeeper keeper(kInt4, 2, true);
+  ScaleUpdater keeper(kInt4, 2, true);
   EXPECT_EQ(passes(keeper, kMaxima), 2);
   const double first = keeper.largest();
   EXPECT_GE(first, 2.0);
@@ -106,9 +106,9 @@ TEST(ScaleKeeper, StoresAgainWhatOutgrowsALimitedStorage)
   EXPECT_EQ(passes(keeper, times(1e-6, kMaxima)), 2);
 }
 
-TEST(ScaleKeeper, WithoutScalingReadsOnceAndReducesNothing)
+TEST(ScaleUpdater, WithoutScalingReadsOnceAndReducesNothing)
 {
-  ScaleKeeper keeper({PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, 2, true);
+  ScaleUpdater keeper({PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, 2, true);
   EXPECT_EQ(passes(keeper, kMaxima), 1);
   EXPECT_EQ(passes(keeper, times(100.0, kMaxima)), 1);
 }

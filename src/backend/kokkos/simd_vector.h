@@ -25,7 +25,7 @@ template <class Number, int count> struct VectorOf {
 };
 template <class Number, int count> using Vector = typename VectorOf<Number, count>::Type;
 
-template <class T> struct Lanes {
+template <class T> struct SimdVector {
   static constexpr int each = kVectorBytes / static_cast<int>(sizeof(T)), parts = 64 / kVectorBytes;
   Vector<T, each>      part[parts] = {};
 };
@@ -67,12 +67,12 @@ template <int count> KOKKOS_FORCEINLINE_FUNCTION Vector<float, count> halves(con
 }
 
 // Numbers of stored block entry n, for all lanes
-template <PCMCPIPrecision storage, class T> KOKKOS_FORCEINLINE_FUNCTION Lanes<T> stored_numbers(const std::byte *numbers, int n)
+template <PCMCPIPrecision storage, class T> KOKKOS_FORCEINLINE_FUNCTION SimdVector<T> stored_numbers(const std::byte *numbers, int n)
 {
-  constexpr int lanes = kLanes<T>, each = Lanes<T>::each;
-  Lanes<T>      result;
+  constexpr int lanes = kLanes<T>, each = SimdVector<T>::each;
+  SimdVector<T>      result;
 #pragma GCC unroll 8
-  for (int p = 0; p < Lanes<T>::parts; ++p) {
+  for (int p = 0; p < SimdVector<T>::parts; ++p) {
     const std::byte *at = numbers + p * each * static_cast<int>(sizeof(Raw<storage>)) +
                           (storage == PC_MCPI_PRECISION_INT4 ? n / 2 : n) * lanes * static_cast<int>(sizeof(Raw<storage>));
     const auto *raw = reinterpret_cast<const Raw<storage> *>(at);
@@ -94,12 +94,12 @@ template <PCMCPIPrecision storage, class T> KOKKOS_FORCEINLINE_FUNCTION Lanes<T>
 }
 
 // value(l) in lane l
-template <class T, class Value> KOKKOS_FORCEINLINE_FUNCTION Lanes<T> gathered(const Value &value)
+template <class T, class Value> KOKKOS_FORCEINLINE_FUNCTION SimdVector<T> gathered(const Value &value)
 {
-  constexpr int each = Lanes<T>::each;
-  Lanes<T>      result;
+  constexpr int each = SimdVector<T>::each;
+  SimdVector<T>      result;
 #pragma GCC unroll 8
-  for (int p = 0; p < Lanes<T>::parts; ++p) result.part[p] = [&]<int... e>(std::integer_sequence<int, e...>)
+  for (int p = 0; p < SimdVector<T>::parts; ++p) result.part[p] = [&]<int... e>(std::integer_sequence<int, e...>)
     {
       return Vector<T, each>{value(p * each + e)...};
     }
@@ -107,10 +107,10 @@ template <class T, class Value> KOKKOS_FORCEINLINE_FUNCTION Lanes<T> gathered(co
   return result;
 }
 
-template <class T> KOKKOS_FORCEINLINE_FUNCTION void multiply_add(Lanes<T> &sum, const Lanes<T> &a, const Lanes<T> &b)
+template <class T> KOKKOS_FORCEINLINE_FUNCTION void multiply_add(SimdVector<T> &sum, const SimdVector<T> &a, const SimdVector<T> &b)
 {
 #pragma GCC unroll 8
-  for (int p = 0; p < Lanes<T>::parts; ++p) sum.part[p] += a.part[p] * b.part[p];
+  for (int p = 0; p < SimdVector<T>::parts; ++p) sum.part[p] += a.part[p] * b.part[p];
 }
 
 } // namespace mcpi::kokkos

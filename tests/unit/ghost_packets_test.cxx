@@ -11,8 +11,8 @@
 #include <string>
 
 #include "random_runs.h"
-#include "sweep/driver.h"
-#include "sweep/word_steps.h"
+#include "sweep/multicolor_sweep.h"
+#include "sweep/packet_steps.h"
 
 namespace mcpi::test {
 namespace {
@@ -37,13 +37,13 @@ public:
   void          pack_records(const std::vector<Offset> &, std::byte *) override {}
   void          build_transposed(const ColorPlan &, const std::byte *) override {}
   void          reserve(int) override {}
-  void          load_rhs(const Application &, const ConstColumns &) override {}
-  void          load_guess(const Application &, const ConstColumns &) override {}
-  void          zero_ghosts(const Application &) override {}
-  void          relax(const Application &, const Relax &) override {}
-  void          store(const Application &, const MutableColumns &) override {}
+  void          load_rhs(const ApplyArgs &, const ConstColumns &) override {}
+  void          load_guess(const ApplyArgs &, const ConstColumns &) override {}
+  void          zero_ghosts(const ApplyArgs &) override {}
+  void          relax(const ApplyArgs &, const RelaxStep &) override {}
+  void          store(const ApplyArgs &, const MutableColumns &) override {}
   void         *vector() override { return nullptr; }
-  std::size_t   entry_bytes(const Application &) const override { return 1; }
+  std::size_t   entry_bytes(const ApplyArgs &) const override { return 1; }
   std::size_t   memory_bytes() const override { return 0; }
   double        largest_inverse() const override { return 1.0; }
   const Scales &scales() const override { return scales_; }
@@ -81,13 +81,13 @@ public:
   }
 
 private:
-  int add(Operation::Kind kind, int color, const WordStep &step)
+  int add(Operation::Kind kind, int color, const PacketStep &step)
   {
     operations.push_back({kind, color, base_ + step.step, base_ + step.used});
     return 0;
   }
 
-  WordSteps     steps_;
+  PacketSteps     steps_;
   const bool    same_base_;
   std::uint32_t base_ = 0;
 };
@@ -107,7 +107,7 @@ std::vector<Operation> operations_of(const std::vector<int> &color, const std::v
   const ColorPlan plan = plan_of_colors(color);
   IdleBackend     backend;
   RecordingHalo   halo(plan.colors, same_base);
-  for (const Run &run : runs) EXPECT_EQ(Driver(plan, backend, halo, run.config).run(run.application, run.its, run.from_zero), 0);
+  for (const Run &run : runs) EXPECT_EQ(MulticolorSweep(plan, backend, halo, run.config).run(run.apply, run.its, run.from_zero), 0);
   return halo.operations;
 }
 
@@ -158,7 +158,7 @@ private:
     std::uint32_t epoch     = 0;
     std::size_t   operation = 0; // that sent it: what a row's numbers would tell
   };
-  using Word  = std::pair<Row, int>;       // ghost row and piece
+  using Packet  = std::pair<Row, int>;       // ghost row and piece
   using Where = std::tuple<int, int, int>; // rank, ghost row or neighbor, piece (-1: acknowledgement)
   using Sent  = std::tuple<int, Row, int>; // color, row, reader
   struct Rank {
@@ -167,8 +167,8 @@ private:
     std::set<int>                neighbors;
     std::size_t                  next         = 0;     // operation
     bool                         acknowledged = false; // the operation has done so, or has begun
-    std::set<Word>               waits;                // of a receive
-    std::map<Word, Content>      words;
+    std::set<Packet>               waits;                // of a receive
+    std::map<Packet, Content>      packets;
     std::map<int, std::uint32_t> acknowledgements; // by neighbor
   };
 
@@ -188,9 +188,9 @@ private:
       if (!rank.acknowledged)
         moves.push_back([this, number, &operation] { expect(number, operation); });
       else
-        for (const Word &word : rank.waits)
-          if (mutation_.no_epochs || rank.words[word].epoch == operation.epoch)
-            moves.push_back([this, number, word] { take(number, word); });
+        for (const Packet &packet : rank.waits)
+          if (mutation_.no_epochs || rank.packets[packet].epoch == operation.epoch)
+            moves.push_back([this, number, packet] { take(number, packet); });
       break;
     case Operation::finish:
       moves.push_back([this, number, &operation] {
@@ -231,11 +231,11 @@ private:
         for (int piece = 0; piece < kPieces; ++piece) rank.waits.insert({ghost, piece});
     if (rank.waits.empty()) advance(number);
   }
-  void take(int number, const Word &word)
+  void take(int number, const Packet &packet)
   {
     Rank &rank = ranks_[number];
-    if (rank.words[word].operation + 1 != rank.next) wrong_ = "reads another sending"; // a receive follows its send
-    rank.waits.erase(word);
+    if (rank.packets[packet].operation + 1 != rank.next) wrong_ = "reads another sending"; // a receive follows its send
+    rank.waits.erase(packet);
     if (rank.waits.empty()) advance(number);
   }
 
@@ -246,7 +246,7 @@ private:
     if (piece < 0)
       ranks_[number].acknowledgements[from] = stores.front().epoch;
     else
-      ranks_[number].words[{from, piece}] = stores.front();
+      ranks_[number].packets[{from, piece}] = stores.front();
     stores.pop_front();
   }
 
@@ -267,28 +267,28 @@ std::string simulate(const Mutation &mutation, int worlds)
                          unsigned                seed) { return Simulation(pattern, color, begins, runs, mutation, seed).run(); });
 }
 
-TEST(GhostWords, AreReadInTheRightVersionAndNobodyWaitsForEver)
+TEST(GhostPackets, AreReadInTheRightVersionAndNobodyWaitsForEver)
 {
   EXPECT_EQ(simulate({}, kWorlds), "");
 }
 
 // The simulation sees what the protocol is there for.
-TEST(GhostWords, NeedTheirEpochs)
+TEST(GhostPackets, NeedTheirEpochs)
 {
   EXPECT_EQ(simulate({.no_epochs = true}, 100), "reads another sending");
 }
 
-TEST(GhostWords, NeedEpochsThatGoOnFromApplicationToApplication)
+TEST(GhostPackets, NeedEpochsThatGoOnFromApplicationToApplication)
 {
   EXPECT_NE(simulate({.same_base = true}, 100), "");
 }
 
-TEST(GhostWords, NeedAcknowledgements)
+TEST(GhostPackets, NeedAcknowledgements)
 {
   EXPECT_EQ(simulate({.no_acknowledgements = true}, 600), "everybody waits");
 }
 
-TEST(GhostWords, NeedThemBeforeTheirSenderWaits)
+TEST(GhostPackets, NeedThemBeforeTheirSenderWaits)
 {
   EXPECT_EQ(simulate({.waits_first = true}, 600), "everybody waits");
 }

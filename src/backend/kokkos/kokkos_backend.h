@@ -90,35 +90,35 @@ public:
     room_ = nrhs;
   }
 
-  void load_rhs(const Application &application, const ConstColumns &b) override
+  void load_rhs(const ApplyArgs &apply, const ConstColumns &b) override
   {
-    reserve(application.nrhs);
-    follow(application);
-    VectorArgs args = vector_args(application, b.ld);
-    if (prescaled() && !application.transposed)
+    reserve(apply.nrhs);
+    follow(apply);
+    VectorArgs args = vector_args(apply, b.ld);
+    if (prescaled() && !apply.transposed)
       args.diagonal = setup_.diagonal();
     else
-      args.scale = application.transposed ? setup_.right() : setup_.left();
-    load_vector(space_, args, reached(application, b, args.ld), rhs_.data());
+      args.scale = apply.transposed ? setup_.right() : setup_.left();
+    load_vector(space_, args, reached(apply, b, args.ld), rhs_.data());
   }
 
-  void load_guess(const Application &application, const ConstColumns &x) override
+  void load_guess(const ApplyArgs &apply, const ConstColumns &x) override
   {
-    VectorArgs args = vector_args(application, x.ld);
+    VectorArgs args = vector_args(apply, x.ld);
     args.scale      = setup_.right();
     args.divide     = true;
-    load_vector(space_, args, reached(application, x, args.ld), x_.data());
-    round(application, 0, plan_.rows);
+    load_vector(space_, args, reached(apply, x, args.ld), x_.data());
+    round(apply, 0, plan_.rows);
   }
 
-  void zero_ghosts(const Application &application) override
+  void zero_ghosts(const ApplyArgs &apply) override
   {
-    const std::size_t entry = bs_ * static_cast<std::size_t>(application.nrhs);
+    const std::size_t entry = bs_ * static_cast<std::size_t>(apply.nrhs);
     if (plan_.ghosts > 0) fill(space_, x_.data() + rows() * entry, static_cast<std::size_t>(plan_.ghosts) * entry, T(0));
-    round(application, plan_.rows, plan_.rows + plan_.ghosts);
+    round(apply, plan_.rows, plan_.rows + plan_.ghosts);
   }
 
-  void relax(const Application &application, const Relax &relax) override
+  void relax(const ApplyArgs &apply, const RelaxStep &step) override
   {
     RelaxArgs args{};
     args.x        = x_.data();
@@ -127,22 +127,22 @@ public:
     args.kept     = kept_.data();
     args.diagonal = setup_.diagonal();
     args.alpha    = setup_.scales().alpha;
-    args.omega    = application.omega;
-    args.nrhs     = application.nrhs;
-    args.flags    = relax_flags(application, relax, prescaled());
-    (application.transposed ? *transposed_ : forward_).relax(space_, args, relax.begin, relax.end);
-    round(application, relax.begin, relax.end);
+    args.omega    = apply.omega;
+    args.nrhs     = apply.nrhs;
+    args.flags    = relax_flags(apply, step, prescaled());
+    (apply.transposed ? *transposed_ : forward_).relax(space_, args, step.begin, step.end);
+    round(apply, step.begin, step.end);
   }
 
-  void store(const Application &application, const MutableColumns &x) override
+  void store(const ApplyArgs &apply, const MutableColumns &x) override
   {
-    VectorArgs args = vector_args(application, x.ld);
-    args.factor     = 1.0 / application.scale;
-    if (prescaled() && application.transposed) {
+    VectorArgs args = vector_args(apply, x.ld);
+    args.factor     = 1.0 / apply.scale;
+    if (prescaled() && apply.transposed) {
       args.diagonal   = setup_.diagonal();
       args.transposed = true;
     } else {
-      args.scale = application.transposed ? setup_.left() : setup_.right();
+      args.scale = apply.transposed ? setup_.left() : setup_.right();
     }
     if (reaches_host<Space> || x.device) {
       store_vector(space_, args, x_.data(), x.data);
@@ -150,32 +150,32 @@ public:
       return;
     }
     const std::size_t local = rows() * bs_;
-    make_staging(local * static_cast<std::size_t>(application.nrhs));
+    make_staging(local * static_cast<std::size_t>(apply.nrhs));
     args.ld = static_cast<long long>(local);
     store_vector(space_, args, x_.data(), staging_.data());
-    for (int r = 0; r < application.nrhs; ++r) staging_.copy_out(space_, x.data + r * x.ld, local, static_cast<std::size_t>(r) * local);
+    for (int r = 0; r < apply.nrhs; ++r) staging_.copy_out(space_, x.data + r * x.ld, local, static_cast<std::size_t>(r) * local);
   }
 
   int replay(const RunKey &key, const std::function<int()> &record) override { return runs_.run(space_, key, record); }
 
   void       *vector() override { return reaches_host<Space> ? x_.data() : mirror_.data(); }
-  std::size_t entry_bytes(const Application &application) const override
+  std::size_t entry_bytes(const ApplyArgs &apply) const override
   {
-    return sizeof(T) * bs_ * static_cast<std::size_t>(application.nrhs);
+    return sizeof(T) * bs_ * static_cast<std::size_t>(apply.nrhs);
   }
-  std::size_t gathered_bytes(const Application &application) const override { return config_.bfp16_gather ? entry_bytes(application) : 0; }
+  std::size_t gathered_bytes(const ApplyArgs &apply) const override { return config_.bfp16_gather ? entry_bytes(apply) : 0; }
 
-  void publish(const Application &application, Row begin, Row end, bool) override
+  void publish(const ApplyArgs &apply, Row begin, Row end, bool) override
   {
     if constexpr (!reaches_host<Space>)
-      if (begin < end) Kokkos::deep_copy(space_, mirror_part(application, begin, end), x_part(application, begin, end));
+      if (begin < end) Kokkos::deep_copy(space_, mirror_part(apply, begin, end), x_part(apply, begin, end));
     space_.fence("mcpi publish");
   }
-  void accept(const Application &application, Row begin, Row end, bool) override
+  void accept(const ApplyArgs &apply, Row begin, Row end, bool) override
   {
     if constexpr (!reaches_host<Space>)
-      if (begin < end) Kokkos::deep_copy(space_, x_part(application, begin, end), mirror_part(application, begin, end));
-    round(application, begin, end);
+      if (begin < end) Kokkos::deep_copy(space_, x_part(apply, begin, end), mirror_part(apply, begin, end));
+    round(apply, begin, end);
   }
 
   double        largest_inverse() const override { return setup_.largest_inverse(); }
@@ -194,14 +194,14 @@ private:
   bool        prescaled() const { return config_.numeric.form == PC_MCPI_FORM_PRESCALED; }
   std::size_t rows() const { return static_cast<std::size_t>(plan_.rows); }
   Part        part(T *data, std::size_t count) const { return Part(data, count); }
-  Part        x_part(const Application &application, Row begin, Row end) const
+  Part        x_part(const ApplyArgs &apply, Row begin, Row end) const
   {
-    const std::size_t entry = bs_ * static_cast<std::size_t>(application.nrhs);
+    const std::size_t entry = bs_ * static_cast<std::size_t>(apply.nrhs);
     return part(x_.data() + static_cast<std::size_t>(begin) * entry, static_cast<std::size_t>(end - begin) * entry);
   }
-  auto mirror_part(const Application &application, Row begin, Row end) const
+  auto mirror_part(const ApplyArgs &apply, Row begin, Row end) const
   {
-    const std::size_t entry = bs_ * static_cast<std::size_t>(application.nrhs);
+    const std::size_t entry = bs_ * static_cast<std::size_t>(apply.nrhs);
     return Kokkos::subview(mirror_, std::pair(static_cast<std::size_t>(begin) * entry, static_cast<std::size_t>(end) * entry));
   }
 
@@ -213,23 +213,23 @@ private:
   }
 
   // To the stream on which the user works, where Kokkos knows such things
-  void follow(const Application &application)
+  void follow(const ApplyArgs &apply)
   {
-    if (application.stream == stream_) return;
+    if (apply.stream == stream_) return;
     space_.fence("mcpi other stream");
-    space_  = Traits::on(application.stream, own_);
-    stream_ = application.stream;
+    space_  = Traits::on(apply.stream, own_);
+    stream_ = apply.stream;
   }
 
-  VectorArgs vector_args(const Application &application, std::ptrdiff_t ld) const
+  VectorArgs vector_args(const ApplyArgs &apply, std::ptrdiff_t ld) const
   {
     VectorArgs args{};
     args.row_of = row_of_.data();
     args.rows   = plan_.rows;
     args.bs     = plan_.bs;
-    args.nrhs   = application.nrhs;
+    args.nrhs   = apply.nrhs;
     args.ld     = ld;
-    args.factor = application.scale;
+    args.factor = apply.scale;
     return args;
   }
 
@@ -239,22 +239,22 @@ private:
   }
 
   // The columns where the execution space reads them; ld follows
-  const double *reached(const Application &application, const ConstColumns &columns, long long &ld)
+  const double *reached(const ApplyArgs &apply, const ConstColumns &columns, long long &ld)
   {
     if (reaches_host<Space> || columns.device) return columns.data;
     const std::size_t local = rows() * bs_;
-    make_staging(local * static_cast<std::size_t>(application.nrhs));
-    for (int r = 0; r < application.nrhs; ++r)
+    make_staging(local * static_cast<std::size_t>(apply.nrhs));
+    for (int r = 0; r < apply.nrhs; ++r)
       staging_.copy_in(space_, columns.data + r * columns.ld, local, static_cast<std::size_t>(r) * local);
     ld = static_cast<long long>(local);
     return staging_.data();
   }
 
   // What products read of the plan columns [begin, end)
-  void round(const Application &application, Row begin, Row end)
+  void round(const ApplyArgs &apply, Row begin, Row end)
   {
     if (!config_.bfp16_gather || begin >= end) return;
-    const auto nrhs = static_cast<std::size_t>(application.nrhs);
+    const auto nrhs = static_cast<std::size_t>(apply.nrhs);
     round_vector(space_, x_.data(), static_cast<std::size_t>(begin) * nrhs, static_cast<std::size_t>(end) * nrhs, plan_.bs,
                  gathered_.data());
   }

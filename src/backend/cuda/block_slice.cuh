@@ -1,4 +1,4 @@
-// What a thread multiplies of the relaxation with small blocks: an item (shapes.h) and x of its columns.
+// What a thread multiplies of the relaxation with small blocks: an slice (shapes.h) and x of its columns.
 #pragma once
 
 #include "backend/cuda/decode.cuh"
@@ -34,11 +34,11 @@ template <int words> __device__ __forceinline__ void load_words(const std::uint3
   }
 }
 
-// x of one block column, for a thread's item
+// x of one block column, for a thread's slice
 template <class T, int columns> struct PlainX {
   T value[columns];
 
-  // first: the item's first column in its block; whole: no item of a block has fewer columns
+  // first: the slice's first column in its block; whole: no slice of a block has fewer columns
   template <bool whole, int bs> __device__ __forceinline__ void load(const RelaxArgs &args, std::size_t entry, int first)
   {
     if constexpr (columns == bs && sizeof(T) == sizeof(float)) {
@@ -55,11 +55,11 @@ template <class T, int columns> struct PlainX {
       }
     }
   }
-  // From the 32-bit numbers of a row; part: the item's place among the items of its block
-  template <int bs, int items, class Numbers> __device__ __forceinline__ void take(const Numbers &numbers, int part)
+  // From the 32-bit numbers of a row; part: the slice's place among the slices of its block
+  template <int bs, int slices, class Numbers> __device__ __forceinline__ void take(const Numbers &numbers, int part)
   {
 #pragma unroll
-    for (int i = 0; i < items; ++i)
+    for (int i = 0; i < slices; ++i)
 #pragma unroll
       for (int j = 0; j < columns; ++j)
         if (part == i) value[j] = i * columns + j < bs ? __uint_as_float(numbers[i * columns + j]) : 0.0f;
@@ -91,10 +91,10 @@ template <int columns> struct RoundedX {
       exponent = bs % 2 ? high_half(x[bs / 2]) : low_half(x[bs / 2]);
     }
   }
-  template <int bs, int items, class Numbers> __device__ __forceinline__ void take(const Numbers &numbers, int part)
+  template <int bs, int slices, class Numbers> __device__ __forceinline__ void take(const Numbers &numbers, int part)
   {
 #pragma unroll
-    for (int i = 0; i < items; ++i)
+    for (int i = 0; i < slices; ++i)
 #pragma unroll
       for (int w = 0; w < words; ++w)
         if (part == i) mantissa[w] = numbers[min(i * columns / 2 + w, gather_words(bs) - 1)];
@@ -127,12 +127,12 @@ __device__ __forceinline__ int dot_high(std::uint32_t a, std::uint32_t b, int c)
   return sum;
 }
 
-template <PCMCPIPrecision storage, int bs, bool packed> struct Item {
-  static constexpr ItemShape shape = item_shape(storage, bs, packed);
+template <PCMCPIPrecision storage, int bs, bool packed> struct BlockSlice {
+  static constexpr SliceShape shape = slice_shape(storage, bs, packed);
   static constexpr int       words = shape.bytes / 4;
   std::uint32_t              word[words];
 
-  // Item k of a tile of count stored items. The column comes first: what it leads to is loaded while the numbers are still on their way.
+  // BlockSlice k of a tile of count stored slices. The column comes first: what it leads to is loaded while the numbers are still on their way.
   __device__ __forceinline__ void load(const std::byte *tile, std::uint32_t count, std::uint32_t k)
   {
     constexpr int    pieces = shape.pieces();

@@ -1,4 +1,4 @@
-#include "backend/cuda/patches.h"
+#include "backend/cuda/gather_groups.h"
 
 #include <algorithm>
 #include <numeric>
@@ -26,19 +26,19 @@ std::vector<std::uint32_t> units_by_place(const ColorPlan &plan)
 
 } // namespace
 
-Patches make_patches(const ColorPlan &plan)
+GatherGroups make_gather_groups(const ColorPlan &plan)
 {
-  Patches           patches;
-  const std::size_t most = patch_rows(plan.bs), each = most / kUnit;
-  if (most == 0) return patches;
-  patches.units                   = units_by_place(plan);
-  const std::size_t        behind = patches.units.size(), count = (behind + each - 1) / each;
+  GatherGroups           groups;
+  const std::size_t most = group_rows(plan.bs), each = most / kUnit;
+  if (most == 0) return groups;
+  groups.units                   = units_by_place(plan);
+  const std::size_t        behind = groups.units.size(), count = (behind + each - 1) / each;
   std::vector<std::size_t> slots;
-  patches.units.resize(count * each, static_cast<std::uint32_t>(behind));
-  patches.rows.resize(count * most, -1);
-  patches.slots.resize(count * most, 0);
+  groups.units.resize(count * each, static_cast<std::uint32_t>(behind));
+  groups.rows.resize(count * most, -1);
+  groups.slots.resize(count * most, 0);
   for (std::size_t p = 0; p < count; ++p) {
-    const std::uint32_t *units    = patches.units.data() + p * each;
+    const std::uint32_t *units    = groups.units.data() + p * each;
     const auto           plan_row = [&](std::size_t slot) { return static_cast<std::size_t>(units[slot / kUnit]) * kUnit + slot % kUnit; };
     const auto           row      = [&](std::size_t slot) { return plan.row_of[plan_row(slot)]; };
     slots.clear();
@@ -46,11 +46,11 @@ Patches make_patches(const ColorPlan &plan)
       if (plan_row(slot) < static_cast<std::size_t>(plan.rows)) slots.push_back(slot);
     std::sort(slots.begin(), slots.end(), [&](std::size_t a, std::size_t b) { return row(a) < row(b); });
     for (std::size_t k = 0; k < slots.size(); ++k) {
-      patches.rows[p * most + k]  = row(slots[k]);
-      patches.slots[p * most + k] = static_cast<std::uint16_t>(slots[k]);
+      groups.rows[p * most + k]  = row(slots[k]);
+      groups.slots[p * most + k] = static_cast<std::uint16_t>(slots[k]);
     }
   }
-  return patches;
+  return groups;
 }
 
 } // namespace mcpi::cuda

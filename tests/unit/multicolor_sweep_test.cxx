@@ -1,5 +1,5 @@
 // The sweeps against the iteration written densely from its formula, their shortcuts against the plain iteration, and the halo calls.
-#include "sweep/driver.h"
+#include "sweep/multicolor_sweep.h"
 
 #include <gtest/gtest.h>
 
@@ -62,7 +62,7 @@ TEST(TransposedSweeps, OfTheReferenceAreTheTransposedMatrix)
       for_runs(3, [&](Smoothing run) {
         if (!run.from_zero) return;
         const Dense m              = system.matrix(run);
-        run.application.transposed = true;
+        run.apply.transposed = true;
         const Dense t              = system.matrix(run);
         Vector      expected(m.a.size());
         for (std::size_t i = 0; i < m.n; ++i)
@@ -109,7 +109,7 @@ TEST(Shortcuts, GiveThePlainIteration)
         Smoothing mine = run, plain = run;
         plain.sweep.shortcuts       = false;
         plain.from_zero             = false;
-        mine.application.transposed = plain.application.transposed = transposed;
+        mine.apply.transposed = plain.apply.transposed = transposed;
         if (transposed && !run.from_zero) continue;
         const Vector expected = system.apply(plain, b, run.from_zero ? zero : guess);
         EXPECT_LT(difference(system.apply(mine, b, guess), expected), 1e-14) << name(mine);
@@ -173,10 +173,10 @@ TEST(DriverAndHalo, ErrorsEndTheRun)
     const Smoothing run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 2, false);
     LoggingHalo     halo;
     halo.fails = call;
-    system.backend().load_rhs(run.application, {b.data(), 20});
-    system.backend().load_guess(run.application, {b.data(), 20});
-    Driver driver(ranks.forward[0], system.backend(), halo, run.sweep);
-    EXPECT_EQ(driver.run(run.application, run.its, run.from_zero), 99);
+    system.backend().load_rhs(run.apply, {b.data(), 20});
+    system.backend().load_guess(run.apply, {b.data(), 20});
+    MulticolorSweep sweep(ranks.forward[0], system.backend(), halo, run.sweep);
+    EXPECT_EQ(sweep.run(run.apply, run.its, run.from_zero), 99);
     EXPECT_EQ(halo.log.back().rfind(call, 0), 0u) << "went on after an error of " << call;
   }
 }
@@ -186,20 +186,20 @@ TEST(DriverAndHalo, AfterAnApplicationThatFailedHalfWayThereIsNone)
 {
   LoggingHalo halo;
   {
-    Underway application(halo);
-    application.end();
+    ApplyGuard apply(halo);
+    apply.end();
   }
   EXPECT_NO_THROW(halo.require_usable());
   try {
-    Underway application(halo);
+    ApplyGuard apply(halo);
     throw std::runtime_error("a device");
   } catch (const std::runtime_error &) {
   }
-  EXPECT_THROW(Underway application(halo), std::runtime_error);
+  EXPECT_THROW(ApplyGuard apply(halo), std::runtime_error);
 
   NoHalo nobody; // waits
   nobody.abandon();
-  EXPECT_NO_THROW(Underway application(nobody));
+  EXPECT_NO_THROW(ApplyGuard apply(nobody));
 }
 
 // What nobody reads again is not sent: a forward sweep from zero needs one exchange less than colors.
@@ -213,10 +213,10 @@ TEST(DriverAndHalo, NothingIsSentInVain)
   const Vector b   = random_vector(3, 28);
   const auto   log = [&](const Smoothing &run) {
     LoggingHalo halo;
-    system.backend().load_rhs(run.application, {b.data(), 3});
-    system.backend().load_guess(run.application, {b.data(), 3});
-    Driver driver(ranks.forward[0], system.backend(), halo, run.sweep);
-    EXPECT_EQ(driver.run(run.application, run.its, run.from_zero), 0);
+    system.backend().load_rhs(run.apply, {b.data(), 3});
+    system.backend().load_guess(run.apply, {b.data(), 3});
+    MulticolorSweep sweep(ranks.forward[0], system.backend(), halo, run.sweep);
+    EXPECT_EQ(sweep.run(run.apply, run.its, run.from_zero), 0);
     return halo.log;
   };
   using Log = std::vector<std::string>;
@@ -263,11 +263,11 @@ TEST(DriverAndHalo, InteriorRowsAreRelaxedWhileGhostsTravel)
   for (const bool overlap : {true, false}) {
     Smoothing run     = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true);
     run.sweep.overlap = overlap;
-    system.backend().load_rhs(run.application, {random_vector(40, 32).data(), 40});
+    system.backend().load_rhs(run.apply, {random_vector(40, 32).data(), 40});
     double *x = static_cast<double *>(system.backend().vector());
     std::fill(x, x + 40, kNaN);
     OverlapHalo halo(plan);
-    EXPECT_EQ(Driver(plan, system.backend(), halo, run.sweep).run(run.application, run.its, run.from_zero), 0);
+    EXPECT_EQ(MulticolorSweep(plan, system.backend(), halo, run.sweep).run(run.apply, run.its, run.from_zero), 0);
     EXPECT_EQ(halo.at_begin, overlap ? 0 : 20 - last);
     EXPECT_EQ(halo.at_end, 20 - last);
   }

@@ -1,5 +1,5 @@
 // The backend of Kokkos' default execution space.
-#include "backend/kokkos/backend.h"
+#include "backend/kokkos/kokkos_backend.h"
 #include "backend/kokkos/setup_invert.h"
 
 namespace mcpi {

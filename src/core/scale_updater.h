@@ -9,13 +9,13 @@
 
 namespace mcpi {
 
-class ScaleKeeper {
+class ScaleUpdater {
 public:
   enum class Pass { maxima_only, store };
 
   // limited: what stores the values holds numbers of some range below largest(); then they are stored again when they leave it, too. The same on
   // all ranks, since then the scales are renewed.
-  ScaleKeeper(const NumericConfig &config, int bs, bool limited = false);
+  ScaleUpdater(const NumericConfig &config, int bs, bool limited = false);
 
   // convert reads all values, stores them with scales() unless only maxima are wanted, raises maxima() to the stored numbers' absolute values
   // and sets status. It is called once, or twice where the scales are new. Collective through reduce: if it throws, this rank keeps step with the

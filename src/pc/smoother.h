@@ -15,7 +15,7 @@
 #include "setup/ordering.h"
 #include "setup/plan_build.h"
 #include "sweep/backend.h"
-#include "sweep/driver.h"
+#include "sweep/multicolor_sweep.h"
 
 namespace mcpi {
 
@@ -41,18 +41,18 @@ struct Request {
   double   size          = 0.0; // about the largest magnitude in b; 0: not known, and not needed by vectors in double precision
 };
 
-class Solver {
+class Smoother {
 public:
-  Solver()                          = default;
-  Solver(const Solver &)            = delete;
-  Solver &operator=(const Solver &) = delete;
-  ~Solver() { (void)destroy(); }
+  Smoother()                          = default;
+  Smoother(const Smoother &)            = delete;
+  Smoother &operator=(const Smoother &) = delete;
+  ~Smoother() { (void)destroy(); }
 
   // Collective. Symbolic set-up if the pattern is new, numeric set-up always.
   PetscErrorCode setup(Mat pmat, const Settings &settings, bool double_vectors, const Coordinates &coordinates, PetscObject options);
   PetscErrorCode destroy();
-  void           forget_plan() { identity_ = MatrixIdentity(); }
-  void           forget_values() { drop_backend(); }
+  void           invalidate_plan() { identity_ = MatrixIdentity(); }
+  void           invalidate_values() { drop_backend(); }
   bool           usable() const { return ready_ && backend_; } // not between a setter and the set-up that it asks for, or after Kokkos' end
 
   // Collective.
@@ -65,7 +65,7 @@ public:
   const OrderingUsed &ordering_used() const { return ordering_used_; }
   PCMCPIBackendType   backend_used() const { return choice_.type; }
   const std::string  &backend_space() const { return choice_.space; }
-  const std::string  &backend_why() const { return choice_.why; }
+  const std::string  &backend_reason() const { return choice_.reason; }
   bool                on_device() const { return on_cuda() || choice_.kokkos_on_device; }
   bool                exchanges() const { return exchanges_; }
   bool                double_vectors() const { return double_vectors_; }
@@ -85,9 +85,9 @@ private:
   PetscErrorCode create_backend(const Settings &settings);
   PetscErrorCode create_halo(const Settings &settings);
   void           drop_backend();
-  PetscErrorCode make_room(const Application &application);
+  PetscErrorCode make_room(const ApplyArgs &apply);
   PetscErrorCode prepare_transposed();
-  PetscErrorCode sweep(const Settings &settings, const Application &application, const ConstColumns &b, const MutableColumns &x,
+  PetscErrorCode sweep(const Settings &settings, const ApplyArgs &apply, const ConstColumns &b, const MutableColumns &x,
                        PetscInt its, bool from_zero);
   double         scale_for(double size, bool transposed, PCMCPIForm form) const;
 

@@ -10,17 +10,17 @@
 #include <vector>
 
 #include "core/plan.h"
-#include "sweep/word_steps.h"
+#include "sweep/packet_steps.h"
 
 namespace mcpi::cuda {
 
 constexpr int kOvertaken   = -1; // a neighbor has not waited for this rank
-constexpr int kWordPayload = 3;  // of 32 bits, of four
+constexpr int kPacketPayload = 3;  // of 32 bits, of four
 
 // Words of a row of so many 32-bit numbers
-constexpr std::size_t ghost_words(std::size_t numbers)
+constexpr std::size_t packets_of(std::size_t numbers)
 {
-  return (numbers + kWordPayload - 1) / kWordPayload;
+  return (numbers + kPacketPayload - 1) / kPacketPayload;
 }
 
 // A neighbor's memory
@@ -41,7 +41,7 @@ struct RowSending {
 static_assert(sizeof(RowSending) == sizeof(uint4)); // read at once
 
 // What the kernels of an application share. Epochs count exchanges, or passes (sweep/epochs.h); an application's are counted from *base.
-struct WordsArgs {
+struct PacketArgs {
   const Mailbox     *mailboxes;
   int                neighbors;
   const uint4       *acknowledged; // by the neighbors
@@ -57,8 +57,8 @@ struct WordsArgs {
 
 // For relaxations that exchange by themselves: their boundary tiles, which come first, read ghosts where they arrive, and send their rows.
 // Epochs of passes (sweep/epochs.h), counted from *base.
-struct WordsInside {
-  WordsArgs         words{};
+struct InlineExchange {
+  PacketArgs         packets{};
   const RowSending *sending        = nullptr; // of the color's boundary rows
   const SentRow    *sent           = nullptr; // where `more` counts
   std::uint32_t     first_row      = 0;       // of the color
@@ -74,19 +74,19 @@ struct WordsInside {
 };
 
 // The rows of one exchange go out.
-void send_words(const WordsArgs &args, const SentRow *sent, std::size_t count, const WordStep &step, cudaStream_t stream);
+void send_packets(const PacketArgs &args, const SentRow *sent, std::size_t count, const PacketStep &step, cudaStream_t stream);
 // The ghosts [begin, end) of an exchange arrive in x.
-void receive_words(const WordsArgs &args, std::size_t begin, std::size_t end, std::uint32_t step, cudaStream_t stream);
+void receive_packets(const PacketArgs &args, std::size_t begin, std::size_t end, std::uint32_t step, cudaStream_t stream);
 // The application had so many exchanges.
-void finish_words(const WordsArgs &args, std::uint32_t steps, cudaStream_t stream);
+void finish_packets(const PacketArgs &args, std::uint32_t steps, cudaStream_t stream);
 
 } // namespace mcpi::cuda
 
 namespace mcpi {
 
 // What a halo hands to a backend that exchanges by itself: valid for one size of rows at a time, see Halo::prepare()
-struct GhostWords {
-  cuda::WordsArgs                       args{};            // without x
+struct GhostPackets {
+  cuda::PacketArgs                       args{};            // without x
   const cuda::SentRow                  *sent    = nullptr; // by row
   std::size_t                           count   = 0;       // sent
   std::vector<const cuda::RowSending *> sending = {};      // of each color's boundary rows

@@ -9,9 +9,9 @@
 
 namespace mcpi::cuda {
 
-class Lanes {
+class OverlapStreams {
 public:
-  explicit Lanes(cudaStream_t main) : main_(main) {}
+  explicit OverlapStreams(cudaStream_t main) : main_(main) {}
 
   cudaStream_t ahead() const { return ahead_; }
 

@@ -1,0 +1,128 @@
+#include "sweep/multicolor_sweep.h"
+
+#include <algorithm>
+
+#include "sweep/epochs.h"
+
+namespace mcpi {
+
+// A backend may keep what a run launches, so a run must not grow without bound. All backends take the same pieces.
+int MulticolorSweep::sweeps_of_piece() const
+{
+  const int passes = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1;
+  return std::max(1, config_.max_relaxations / (passes * std::max(1, plan_.colors)));
+}
+
+int MulticolorSweep::run(const ApplyArgs &apply, int its, bool from_zero)
+{
+  const int piece = sweeps_of_piece();
+  for (; its > 0; its -= piece, from_zero = false)
+    if (const int error = run_piece(apply, std::min(its, piece), from_zero)) return error;
+  return 0;
+}
+
+int MulticolorSweep::run_piece(const ApplyArgs &apply, int its, bool from_zero)
+{
+  const Schedule schedule(plan_, config_, apply, its, from_zero);
+  const bool     inside = schedule.by_color() && config_.overlap && backend_.exchanges_inside(apply);
+  const auto     record = [&] { return inside ? passes_inside(apply, schedule) : passes_over_colors(apply, schedule); };
+  if (!halo_.idle() && !halo_.on_device()) return record();
+  return backend_.replay({apply.transposed, from_zero, config_.overlap, config_.shortcuts, schedule.by_color(), apply.nrhs, its,
+                          static_cast<int>(config_.sweep), apply.omega},
+                         record);
+}
+
+int MulticolorSweep::passes_inside(const ApplyArgs &apply, const Schedule &schedule)
+{
+  const Epochs epochs(schedule);
+  backend_.start_inside(apply, schedule.from_zero());
+  for (int pass = 0; pass < schedule.passes(); ++pass)
+    for (int k = 0; k < schedule.colors(); ++k) {
+      const Step step = schedule.step(pass, k);
+      RelaxStep      all  = step.interior; // boundary rows travel from registers, so they need nothing else
+      all.begin       = step.boundary.begin;
+      if (!step.skips_interior) backend_.relax_inside(apply, all, epochs.of_step(step, k, plan_.ghost_begin));
+    }
+  backend_.finish_inside(apply, epochs.count());
+  return 0;
+}
+
+int MulticolorSweep::passes_over_colors(const ApplyArgs &apply, const Schedule &schedule)
+{
+  backend_.start_exchanges();
+  if (const int error = halo_.start()) return error;
+  for (int pass = 0; pass < schedule.passes(); ++pass) {
+    if (pass == 0 && schedule.from_zero()) {
+      if (!schedule.by_color()) backend_.zero_ghosts(apply);
+    } else if (pass == 0 || !schedule.by_color()) {
+      if (const int error = exchange_all(apply)) return error;
+    }
+    for (int k = 0; k < schedule.colors(); ++k)
+      if (const int error = relax_color(apply, schedule.step(pass, k))) return error;
+  }
+  if (const int error = halo_.finish()) return error;
+  backend_.finish_exchanges();
+  return 0;
+}
+
+// The rows that other ranks wait for first; their exchange flies while the interior rows are relaxed.
+int MulticolorSweep::relax_color(const ApplyArgs &apply, const Step &step)
+{
+  if (!step.skips_boundary) backend_.relax(apply, step.boundary);
+  if (!config_.overlap && !step.skips_interior) backend_.relax(apply, step.interior);
+  if (step.sends)
+    if (const int error = begin_exchange(apply, step)) return error;
+  if (config_.overlap && !step.skips_interior) backend_.relax(apply, step.interior);
+  return step.sends ? end_exchange(apply, step) : 0;
+}
+
+int MulticolorSweep::begin_exchange(const ApplyArgs &apply, const Step &step)
+{
+  if (halo_.idle()) return 0;
+  backend_.publish(apply, step.boundary.begin, step.boundary.end, config_.overlap);
+  return halo_.begin(step.color, backend_.vector());
+}
+
+int MulticolorSweep::end_exchange(const ApplyArgs &apply, const Step &step)
+{
+  if (halo_.idle()) return 0;
+  if (const int error = halo_.end(step.color, backend_.vector())) return error;
+  backend_.accept(apply, plan_.rows + plan_.ghost_begin[step.color], plan_.rows + plan_.ghost_begin[step.color + 1], config_.overlap);
+  return 0;
+}
+
+int MulticolorSweep::exchange_all(const ApplyArgs &apply)
+{
+  if (halo_.idle()) return 0;
+  backend_.publish(apply, 0, plan_.rows, false);
+  if (const int error = halo_.exchange_all(backend_.vector())) return error;
+  backend_.accept(apply, plan_.rows, plan_.rows + plan_.ghosts, false);
+  return 0;
+}
+
+Offset MulticolorSweep::blocks_read(const ApplyArgs &apply, int its, bool from_zero) const
+{
+  const int piece  = sweeps_of_piece();
+  Offset    blocks = 0;
+  for (; its > 0; its -= piece, from_zero = false) blocks += blocks_of_piece(apply, std::min(its, piece), from_zero);
+  return blocks;
+}
+
+Offset MulticolorSweep::blocks_of_piece(const ApplyArgs &apply, int its, bool from_zero) const
+{
+  const Schedule schedule(plan_, config_, apply, its, from_zero);
+  Offset         blocks = 0;
+  const auto     read   = [&](const RelaxStep &rows) {
+    if (rows.lower) blocks += plan_.lower.ptr[rows.end] - plan_.lower.ptr[rows.begin];
+    if (rows.upper) blocks += plan_.upper.ptr[rows.end] - plan_.upper.ptr[rows.begin];
+  };
+  for (int pass = 0; pass < schedule.passes(); ++pass)
+    for (int k = 0; k < schedule.colors(); ++k) {
+      const Step step = schedule.step(pass, k);
+      if (!step.skips_boundary) read(step.boundary);
+      if (!step.skips_interior) read(step.interior);
+    }
+  return blocks;
+}
+
+} // namespace mcpi
