@@ -10,13 +10,16 @@
 
 namespace bench {
 
-PetscErrorCode CheckNames(const std::vector<std::string> &precisions, const std::vector<std::string> &gathers)
+PetscErrorCode CheckNames(const std::vector<std::string> &precisions,
+                          const std::vector<std::string> &gathers)
 {
   PetscFunctionBegin;
   for (const std::string &name : precisions)
-    PetscCheck(ChosenPrecisions({name}).size() == 1, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-precision: there is no %s", name.c_str());
+    PetscCheck(ChosenPrecisions({name}).size() == 1, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT,
+               "-precision: there is no %s", name.c_str());
   for (const std::string &name : gathers)
-    PetscCheck(name == "fp32" || name == "bfp16", PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-gather: there is no %s", name.c_str());
+    PetscCheck(name == "fp32" || name == "bfp16", PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT,
+               "-gather: there is no %s", name.c_str());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -24,7 +27,9 @@ std::vector<Precision> ChosenPrecisions(const std::vector<std::string> &names)
 {
   std::vector<Precision> chosen;
   std::copy_if(std::begin(kPrecisions), std::end(kPrecisions), std::back_inserter(chosen),
-               [&](const Precision &precision) { return std::find(names.begin(), names.end(), precision.name) != names.end(); });
+               [&](const Precision &precision) {
+                 return std::find(names.begin(), names.end(), precision.name) != names.end();
+               });
   return chosen;
 }
 
@@ -49,11 +54,12 @@ PetscErrorCode CreateDevicePC(const VertexGraph &graph, Mat mat, PetscBool coord
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode TimeApplication(PC pc, Vec b, Vec x, PetscInt its, PetscInt repeat, double *milliseconds)
+PetscErrorCode TimeApplication(PC pc, Vec b, Vec x, PetscInt its, PetscInt repeat,
+                               double *milliseconds)
 {
-  const MPI_Comm      comm = PetscObjectComm((PetscObject)pc);
+  const MPI_Comm comm = PetscObjectComm((PetscObject)pc);
   std::vector<double> times;
-  cudaEvent_t         begin, end;
+  cudaEvent_t begin, end;
 
   PetscFunctionBegin;
   PetscCall(PCMCPISetIts(pc, its));
@@ -69,17 +75,19 @@ PetscErrorCode TimeApplication(PC pc, Vec b, Vec x, PetscInt its, PetscInt repea
     PetscCallCUDA(cudaEventElapsedTime(&elapsed, begin, end));
     if (r >= 0) times.push_back(elapsed);
   }
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, times.data(), static_cast<int>(times.size()), MPI_DOUBLE, MPI_MAX, comm));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, times.data(), static_cast<int>(times.size()), MPI_DOUBLE,
+                             MPI_MAX, comm));
   PetscCallCUDA(cudaEventDestroy(begin));
   PetscCallCUDA(cudaEventDestroy(end));
   *milliseconds = Median(times);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode TimeSweep(PC pc, Vec b, Vec x, PetscInt its, PetscInt repeat, double *sweep, double *apply)
+PetscErrorCode TimeSweep(PC pc, Vec b, Vec x, PetscInt its, PetscInt repeat, double *sweep,
+                         double *apply)
 {
   constexpr PetscInt kMany = 4;
-  double             many;
+  double many;
 
   PetscFunctionBegin;
   PetscCall(TimeApplication(pc, b, x, its, repeat, apply));

@@ -1,8 +1,11 @@
-static char help[] = "Time per sweep of PCMCPI's backends on one matrix, in turns, beside the bytes that must move at the measured read "
+static char help[] = "Time per sweep of PCMCPI's backends on one matrix, in turns, beside the "
+                     "bytes that must move at the measured read "
                      "bandwidth of their memory.\n"
-                     "  -backends <host,kokkos>    -mesh <mix,tet,grid>    -n <60>: vertices along an edge    -bs <4,5,7>    -precision "
+                     "  -backends <host,kokkos>    -mesh <mix,tet,grid>    -n <60>: vertices along "
+                     "an edge    -bs <4,5,7>    -precision "
                      "<fp32,fp16>    -sweeps <15>    -repeat <9>\n"
-                     "  -vec_type <standard>: cuda where backends run on a device, whose memory is then the measured one    -threads <1>: "
+                     "  -vec_type <standard>: cuda where backends run on a device, whose memory is "
+                     "then the measured one    -threads <1>: "
                      "that read memory on a host\n"
                      "  -json <file>    -commit <text>\n";
 
@@ -32,25 +35,25 @@ using Json = nlohmann::json;
 struct Options : bench::CommonOptions {
   Options() : CommonOptions{60, 15, 9, {4, 5, 7}, "mix", {}, {}} {}
 
-  std::vector<std::string> backends   = {"host", "kokkos"};
+  std::vector<std::string> backends = {"host", "kokkos"};
   std::vector<std::string> precisions = {"fp32", "fp16"};
-  PetscInt                 threads    = 1;
-  PetscBool                wait       = PETSC_FALSE;
+  PetscInt threads = 1;
+  PetscBool wait = PETSC_FALSE;
 };
 
 // Bytes per second of a plain read of 256 MB by each thread of all ranks
 PetscErrorCode host_read_bandwidth(PetscInt threads, double *rate)
 {
-  constexpr std::size_t            kWords = std::size_t(1) << 25U;
+  constexpr std::size_t kWords = std::size_t(1) << 25U;
   const std::vector<std::uint64_t> data(kWords, 3);
-  std::vector<std::uint64_t>       sinks(static_cast<std::size_t>(threads));
-  double                           milliseconds = 0.0;
-  PetscMPIInt                      size;
+  std::vector<std::uint64_t> sinks(static_cast<std::size_t>(threads));
+  double milliseconds = 0.0;
+  PetscMPIInt size;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   const auto read = [&](std::size_t thread) {
-    constexpr int kLanes      = 32;
+    constexpr int kLanes = 32;
     std::uint64_t sum[kLanes] = {};
     for (std::size_t i = 0; i < kWords; i += kLanes)
       for (int l = 0; l < kLanes; ++l) sum[l] ^= data[i + static_cast<std::size_t>(l)];
@@ -60,13 +63,15 @@ PetscErrorCode host_read_bandwidth(PetscInt threads, double *rate)
       1, 5,
       [&]() -> PetscErrorCode {
         std::vector<std::thread> others;
-        for (PetscInt t = 1; t < threads; ++t) others.emplace_back(read, static_cast<std::size_t>(t));
+        for (PetscInt t = 1; t < threads; ++t)
+          others.emplace_back(read, static_cast<std::size_t>(t));
         read(0);
         for (std::thread &other : others) other.join();
         return PETSC_SUCCESS;
       },
       &milliseconds));
-  *rate = static_cast<double>(kWords) * sizeof(std::uint64_t) * static_cast<double>(size * threads) / (1e-3 * milliseconds);
+  *rate = static_cast<double>(kWords) * sizeof(std::uint64_t) *
+          static_cast<double>(size * threads) / (1e-3 * milliseconds);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -82,7 +87,8 @@ PetscErrorCode read_bandwidth(const Options &options, Vec vector, double *rate)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 #endif
-  PetscCheck(host, PETSC_COMM_WORLD, PETSC_ERR_SUP, "No way to read this device's memory was built");
+  PetscCheck(host, PETSC_COMM_WORLD, PETSC_ERR_SUP,
+             "No way to read this device's memory was built");
   PetscCall(host_read_bandwidth(options.threads, rate));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -91,8 +97,8 @@ PetscErrorCode read_bandwidth(const Options &options, Vec vector, double *rate)
 PetscErrorCode time_sweep(PC pc, Vec b, Vec x, PetscInt sweeps, double *milliseconds)
 {
   constexpr PetscInt kMany = 4;
-  double             few = 0.0, many = 0.0;
-  const auto         apply = [&]() -> PetscErrorCode { return PCApply(pc, b, x); };
+  double few = 0.0, many = 0.0;
+  const auto apply = [&]() -> PetscErrorCode { return PCApply(pc, b, x); };
 
   PetscFunctionBegin;
   PetscCall(PCMCPISetIts(pc, sweeps));
@@ -104,12 +110,13 @@ PetscErrorCode time_sweep(PC pc, Vec b, Vec x, PetscInt sweeps, double *millisec
 }
 
 struct Backend {
-  std::string         name;
-  PC                  pc;
+  std::string name;
+  PC pc;
   std::vector<double> times;
 };
 
-PetscErrorCode create_backend(const bench::VertexGraph &graph, Mat mat, const std::string &name, Backend *backend)
+PetscErrorCode create_backend(const bench::VertexGraph &graph, Mat mat, const std::string &name,
+                              Backend *backend)
 {
   PetscFunctionBegin;
   backend->name = name;
@@ -117,7 +124,8 @@ PetscErrorCode create_backend(const bench::VertexGraph &graph, Mat mat, const st
   PetscCall(PCSetType(backend->pc, PCMCPI));
   PetscCall(PCSetOperators(backend->pc, mat, mat));
   std::vector<PetscReal> points = bench::Coordinates(graph, mat);
-  PetscCall(PCSetCoordinates(backend->pc, 3, static_cast<PetscInt>(points.size() / 3), points.data()));
+  PetscCall(
+      PCSetCoordinates(backend->pc, 3, static_cast<PetscInt>(points.size() / 3), points.data()));
   PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_backend", name.c_str()));
   PetscCall(bench::UseMeasuredSweeps(backend->pc));
   PetscCall(PCSetFromOptions(backend->pc));
@@ -129,20 +137,24 @@ PetscErrorCode set_precision(Backend *backend, const std::string &precision)
   PetscFunctionBegin;
   PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_backend", backend->name.c_str()));
   PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_offdiag_precision", precision.c_str()));
-  PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_vector_precision", precision == "fp64" ? "fp64" : "fp32"));
+  PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_vector_precision",
+                                 precision == "fp64" ? "fp64" : "fp32"));
   PetscCall(PCSetFromOptions(backend->pc));
   PetscCall(PCSetUp(backend->pc));
   backend->times.clear();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &graph, std::vector<Backend> &backends, Vec b, Vec x,
-                             PetscInt bs, const std::string &precision, double read, Json *results)
+PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &graph,
+                             std::vector<Backend> &backends, Vec b, Vec x, PetscInt bs,
+                             const std::string &precision, double read, Json *results)
 {
-  const std::map<std::string, double> bits     = {{"fp64", 64}, {"fp32", 32}, {"fp16", 16}, {"bf16", 16}, {"int8", 8}, {"int4", 4}};
-  const double                        exponent = precision.rfind("int", 0) == 0 ? 1.0 : 0.0, number = precision == "fp64" ? 8.0 : 4.0,
-               size  = static_cast<double>(bs);
-  const double bytes = static_cast<double>(graph.edges()) * (std::ceil(size * size * bits.at(precision) / 8) + exponent + 4.0) +
+  const std::map<std::string, double> bits = {{"fp64", 64}, {"fp32", 32}, {"fp16", 16},
+                                              {"bf16", 16}, {"int8", 8},  {"int4", 4}};
+  const double exponent = precision.rfind("int", 0) == 0 ? 1.0 : 0.0,
+               number = precision == "fp64" ? 8.0 : 4.0, size = static_cast<double>(bs);
+  const double bytes = static_cast<double>(graph.edges()) *
+                           (std::ceil(size * size * bits.at(precision) / 8) + exponent + 4.0) +
                        static_cast<double>(graph.rows()) * 3.0 * number * size;
 
   PetscFunctionBegin;
@@ -155,23 +167,28 @@ PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &g
     }
   for (Backend &backend : backends) {
     ISColoring coloring;
-    PetscInt   colors;
+    PetscInt colors;
     PetscCall(PCMCPIGetColoring(backend.pc, &coloring));
     PetscCall(ISColoringGetColors(coloring, nullptr, &colors, nullptr));
     std::vector<double> ratios; // of rounds, in which they took turns
-    for (std::size_t round = 0; round < backend.times.size(); ++round) ratios.push_back(backends[0].times[round] / backend.times[round]);
+    for (std::size_t round = 0; round < backend.times.size(); ++round)
+      ratios.push_back(backends[0].times[round] / backend.times[round]);
     const double ms = bench::Median(backend.times), share = bytes / (1e-3 * ms) / read;
-    results->push_back({{"backend", backend.name},
-                        {"bs", bs},
-                        {"precision", precision},
-                        {"colors", colors},
-                        {"ms_per_sweep", ms},
-                        {"ms_per_sweep_least", *std::min_element(backend.times.begin(), backend.times.end())},
-                        {"speed_over_first_backend", bench::Median(ratios)},
-                        {"megabytes_per_sweep", bytes / 1e6},
-                        {"share_of_read_bandwidth", share}});
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "bs %2d  %s  %-9s  %9.4f ms a sweep  %5.1f %% of read  %5.1f %% of the speed of %s\n", (int)bs,
-                          precision.c_str(), backend.name.c_str(), ms, 100 * share, 100 * bench::Median(ratios), backends[0].name.c_str()));
+    results->push_back(
+        {{"backend", backend.name},
+         {"bs", bs},
+         {"precision", precision},
+         {"colors", colors},
+         {"ms_per_sweep", ms},
+         {"ms_per_sweep_least", *std::min_element(backend.times.begin(), backend.times.end())},
+         {"speed_over_first_backend", bench::Median(ratios)},
+         {"megabytes_per_sweep", bytes / 1e6},
+         {"share_of_read_bandwidth", share}});
+    PetscCall(PetscPrintf(
+        PETSC_COMM_WORLD,
+        "bs %2d  %s  %-9s  %9.4f ms a sweep  %5.1f %% of read  %5.1f %% of the speed of %s\n",
+        (int)bs, precision.c_str(), backend.name.c_str(), ms, 100 * share,
+        100 * bench::Median(ratios), backends[0].name.c_str()));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -187,9 +204,9 @@ PetscErrorCode wait_for_input()
 
 PetscErrorCode run(int argc, char **argv)
 {
-  Options     options;
+  Options options;
   PetscMPIInt size;
-  Json        document;
+  Json document;
 
   PetscFunctionBegin;
   PetscCall(bench::ReadCommonOptions(&options));
@@ -200,11 +217,14 @@ PetscErrorCode run(int argc, char **argv)
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(bench::StartDocument("backends", options, argc, argv, &document));
   const bench::VertexGraph graph = bench::MakeGraph(options.mesh, options.n);
-  document.update(
-      {{"ranks", size}, {"threads", options.threads}, {"mesh", options.mesh}, {"rows", graph.rows()}, {"blocks", graph.edges()}});
+  document.update({{"ranks", size},
+                   {"threads", options.threads},
+                   {"mesh", options.mesh},
+                   {"rows", graph.rows()},
+                   {"blocks", graph.edges()}});
   for (const PetscInt bs : options.bs) {
-    Mat    mat;
-    Vec    b, x;
+    Mat mat;
+    Vec b, x;
     double read = 0.0;
     PetscCall(bench::CreateMatrix(PETSC_COMM_WORLD, graph, bs, MATBAIJ, &mat));
     PetscInt local;
@@ -215,16 +235,19 @@ PetscErrorCode run(int argc, char **argv)
     PetscCall(VecDuplicate(b, &x));
     PetscCall(VecSetRandom(b, nullptr));
     std::vector<Backend> backends(options.backends.size());
-    for (std::size_t k = 0; k < backends.size(); ++k) PetscCall(create_backend(graph, mat, options.backends[k], &backends[k]));
+    for (std::size_t k = 0; k < backends.size(); ++k)
+      PetscCall(create_backend(graph, mat, options.backends[k], &backends[k]));
     if (options.wait) {
-      for (Backend &backend : backends) PetscCall(set_precision(&backend, options.precisions.front()));
+      for (Backend &backend : backends)
+        PetscCall(set_precision(&backend, options.precisions.front()));
       PetscCall(wait_for_input());
     }
     PetscCall(read_bandwidth(options, b, &read));
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "read %.1f GB/s\n", read / 1e9));
     document["read_gigabytes_per_second"].push_back(read / 1e9);
     for (const std::string &precision : options.precisions)
-      PetscCall(run_precision(options, graph, backends, b, x, bs, precision, read, &document["results"]));
+      PetscCall(
+          run_precision(options, graph, backends, b, x, bs, precision, read, &document["results"]));
     for (Backend &backend : backends) PetscCall(PCDestroy(&backend.pc));
     PetscCall(VecDestroy(&x));
     PetscCall(VecDestroy(&b));

@@ -11,18 +11,19 @@ namespace bench {
 
 PetscErrorCode ReadText(const char *option, std::string *text)
 {
-  char      given_text[PETSC_MAX_PATH_LEN];
+  char given_text[PETSC_MAX_PATH_LEN];
   PetscBool given;
 
   PetscFunctionBegin;
-  PetscCall(PetscOptionsGetString(nullptr, nullptr, option, given_text, sizeof(given_text), &given));
+  PetscCall(
+      PetscOptionsGetString(nullptr, nullptr, option, given_text, sizeof(given_text), &given));
   if (given) *text = given_text;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode ReadCommonOptions(CommonOptions *options)
 {
-  PetscInt  bs[64], count = 64;
+  PetscInt bs[64], count = 64;
   PetscBool given;
 
   PetscFunctionBegin;
@@ -32,8 +33,9 @@ PetscErrorCode ReadCommonOptions(CommonOptions *options)
   PetscCall(PetscOptionsGetIntArray(nullptr, nullptr, "-bs", bs, &count, &given));
   if (given) options->bs.assign(bs, bs + count);
   PetscCall(ReadText("-mesh", &options->mesh));
-  PetscCheck(options->mesh.empty() || options->mesh == "mix" || options->mesh == "tet" || options->mesh == "grid", PETSC_COMM_WORLD,
-             PETSC_ERR_USER_INPUT, "-mesh takes mix, tet and grid");
+  PetscCheck(options->mesh.empty() || options->mesh == "mix" || options->mesh == "tet" ||
+                 options->mesh == "grid",
+             PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-mesh takes mix, tet and grid");
   PetscCall(ReadText("-json", &options->json));
   PetscCall(ReadText("-commit", &options->commit));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -82,28 +84,35 @@ PetscErrorCode SetBlocks(PC pc, PCMCPIPrecision blocks)
 
   PetscFunctionBegin;
   PetscCall(ReadText("-vectors", &vectors));
-  PetscCheck(vectors == "fp32" || vectors == "fp64", PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-vectors: there is no %s", vectors.c_str());
+  PetscCheck(vectors == "fp32" || vectors == "fp64", PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT,
+             "-vectors: there is no %s", vectors.c_str());
   const bool wide = blocks == PC_MCPI_PRECISION_FP64 || vectors == "fp64";
-  PetscCall(PCMCPISetVectorPrecision(pc, wide ? PC_MCPI_VECTOR_PRECISION_FP64 : PC_MCPI_VECTOR_PRECISION_FP32));
+  PetscCall(PCMCPISetVectorPrecision(pc, wide ? PC_MCPI_VECTOR_PRECISION_FP64
+                                              : PC_MCPI_VECTOR_PRECISION_FP32));
   PetscCall(PCMCPISetOffdiagPrecision(pc, blocks));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 double Median(std::vector<double> values)
 {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
   return values[values.size() / 2];
 }
 
-PetscErrorCode StartDocument(const char *benchmark, const CommonOptions &options, int argc, char **argv, nlohmann::json *document)
+PetscErrorCode StartDocument(const char *benchmark, const CommonOptions &options, int argc,
+                             char **argv, nlohmann::json *document)
 {
-  char        version[256];
+  char version[256];
   std::string command;
 
   PetscFunctionBegin;
   PetscCall(PetscGetVersion(version, sizeof(version)));
   for (int i = 0; i < argc; ++i) command += (i ? " " : "") + std::string(argv[i]);
-  *document = {{"benchmark", benchmark}, {"commit", options.commit}, {"petsc", version}, {"command", command}};
+  *document = {{"benchmark", benchmark},
+               {"commit", options.commit},
+               {"petsc", version},
+               {"command", command}};
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -13,9 +13,9 @@ namespace bench {
 
 // -n, -mesh, -bs, -sweeps, -repeat, -json, -commit; what is not given stays
 struct CommonOptions {
-  PetscInt              n, sweeps, repeat;
+  PetscInt n, sweeps, repeat;
   std::vector<PetscInt> bs;
-  std::string           mesh, json, commit;
+  std::string mesh, json, commit;
 };
 PetscErrorCode ReadCommonOptions(CommonOptions *options);
 PetscErrorCode ReadText(const char *option, std::string *text);
@@ -24,15 +24,17 @@ PetscErrorCode ReadList(const char *option, std::vector<std::string> *list); // 
 // A solver that takes these options and no others; mine must outlive it. Collective
 PetscErrorCode CreateSolver(Mat mat, const std::string &chosen, PetscOptions *mine, KSP *ksp);
 
-// What the records measure, where options do not say otherwise: forward sweeps, and vectors in single precision unless the blocks are double.
-// -vectors <fp32,fp64>. Before PCSetFromOptions(), which may change either
+// What the records measure, where options do not say otherwise: forward sweeps, and vectors in
+// single precision unless the blocks are double. -vectors <fp32,fp64>. Before PCSetFromOptions(),
+// which may change either
 PetscErrorCode UseMeasuredSweeps(PC pc);
 PetscErrorCode SetBlocks(PC pc, PCMCPIPrecision blocks);
 
 double Median(std::vector<double> values);
 
 // Of a result: benchmark, commit, PETSc's version, command
-PetscErrorCode StartDocument(const char *benchmark, const CommonOptions &options, int argc, char **argv, nlohmann::json *document);
+PetscErrorCode StartDocument(const char *benchmark, const CommonOptions &options, int argc,
+                             char **argv, nlohmann::json *document);
 // Rank 0 writes it to -json, if that is given.
 PetscErrorCode WriteDocument(const CommonOptions &options, const nlohmann::json &document);
 

@@ -7,14 +7,15 @@
 
 namespace {
 
-constexpr int         kThreads = 512, kUnroll = 8, kRepeats = 12;
+constexpr int kThreads = 512, kUnroll = 8, kRepeats = 12;
 constexpr std::size_t kBytes = std::size_t(4) << 30U;
 
 // One tile a thread block, as the sweeps read
 __global__ void __launch_bounds__(kThreads) read_all(const uint4 *from, unsigned *sink)
 {
-  const uint4 *tile = from + static_cast<std::size_t>(blockIdx.x) * kThreads * kUnroll + threadIdx.x;
-  uint4        v[kUnroll];
+  const uint4 *tile =
+      from + static_cast<std::size_t>(blockIdx.x) * kThreads * kUnroll + threadIdx.x;
+  uint4 v[kUnroll];
 #pragma unroll
   for (int u = 0; u < kUnroll; ++u) v[u] = __ldcs(tile + u * kThreads);
   unsigned all = 0;
@@ -27,18 +28,20 @@ __global__ void __launch_bounds__(kThreads) read_all(const uint4 *from, unsigned
 
 double device_read_bandwidth()
 {
-  void       *memory = nullptr, *sink = nullptr;
+  void *memory = nullptr, *sink = nullptr;
   cudaEvent_t begin, end;
-  float       best = 1e30F;
-  if (cudaMalloc(&memory, kBytes) != cudaSuccess || cudaMalloc(&sink, sizeof(unsigned)) != cudaSuccess) return -1.0;
+  float best = 1e30F;
+  if (cudaMalloc(&memory, kBytes) != cudaSuccess ||
+      cudaMalloc(&sink, sizeof(unsigned)) != cudaSuccess)
+    return -1.0;
   (void)cudaMemset(memory, 1, kBytes);
   (void)cudaEventCreate(&begin);
   (void)cudaEventCreate(&end);
   for (int repeat = 0; repeat < kRepeats; ++repeat) {
     float milliseconds = 0;
     (void)cudaEventRecord(begin);
-    read_all<<<static_cast<unsigned>(kBytes / sizeof(uint4) / kThreads / kUnroll), kThreads>>>(static_cast<const uint4 *>(memory),
-                                                                                               static_cast<unsigned *>(sink));
+    read_all<<<static_cast<unsigned>(kBytes / sizeof(uint4) / kThreads / kUnroll), kThreads>>>(
+        static_cast<const uint4 *>(memory), static_cast<unsigned *>(sink));
     (void)cudaEventRecord(end);
     (void)cudaEventSynchronize(end);
     (void)cudaEventElapsedTime(&milliseconds, begin, end);

@@ -1,8 +1,12 @@
 static char help[] =
-    "Linear systems of a step of examples/flow: time and iterations of PCMCPI in all its precisions and of PETSc's preconditioners.\n"
-    "  -dm_plex_filename <file.msh>  -flow_mach  -flow_angle  -flow_units  -flow_restart <file>: the flow, written by the program\n"
-    "  -cfl <10,100,1000,10000>    -rtol <1e-2>    -experiment <solvers,stationary>    -precision <fp64,fp32,fp16,int8,int4>\n"
-    "  -its <1,2,3,4,6,8,12,16>: sweeps of an application    -outer <fgmres>    -gather <fp32>    -theirs <true>    -repeat <3>    -json "
+    "Linear systems of a step of examples/flow: time and iterations of PCMCPI in all its "
+    "precisions and of PETSc's preconditioners.\n"
+    "  -dm_plex_filename <file.msh>  -flow_mach  -flow_angle  -flow_units  -flow_restart <file>: "
+    "the flow, written by the program\n"
+    "  -cfl <10,100,1000,10000>    -rtol <1e-2>    -experiment <solvers,stationary>    -precision "
+    "<fp64,fp32,fp16,int8,int4>\n"
+    "  -its <1,2,3,4,6,8,12,16>: sweeps of an application    -outer <fgmres>    -gather <fp32>    "
+    "-theirs <true>    -repeat <3>    -json "
     "<file>    -commit <text>\n"
     "On a device: -dm_mat_type aijcusparse -dm_vec_type cuda; else -dm_mat_type baij.\n";
 
@@ -24,27 +28,31 @@ using Json = nlohmann::json;
 struct Options : bench::CommonOptions {
   Options() : CommonOptions{0, 0, 3, {}, "", {}, {}} {}
 
-  std::vector<std::string> cfl = {"10", "100", "1000", "10000"}, its = {"1", "2", "3", "4", "6", "8", "12", "16"};
-  std::vector<std::string> precisions = {"fp64", "fp32", "fp16", "int8", "int4"}, outer = {"fgmres"};
-  std::string              experiment = "solvers", gather = "fp32", restart;
-  PetscReal                rtol   = 1e-2;
-  PetscBool                theirs = PETSC_TRUE;
+  std::vector<std::string> cfl = {"10", "100", "1000", "10000"},
+                           its = {"1", "2", "3", "4", "6", "8", "12", "16"};
+  std::vector<std::string> precisions = {"fp64", "fp32", "fp16", "int8", "int4"},
+                           outer = {"fgmres"};
+  std::string experiment = "solvers", gather = "fp32", restart;
+  PetscReal rtol = 1e-2;
+  PetscBool theirs = PETSC_TRUE;
 };
 
 // PETSc's own, as users take them
 constexpr const char *kTheirs[] = {
-    "-ksp_type gmres -pc_type sor", "-ksp_type gmres -pc_type pbjacobi", "-ksp_type gmres -pc_type bjacobi", "-ksp_type gmres -pc_type asm",
-    "-ksp_type bcgs -pc_type sor",  "-ksp_type bcgs -pc_type pbjacobi",  "-ksp_type bcgs -pc_type bjacobi"};
+    "-ksp_type gmres -pc_type sor",     "-ksp_type gmres -pc_type pbjacobi",
+    "-ksp_type gmres -pc_type bjacobi", "-ksp_type gmres -pc_type asm",
+    "-ksp_type bcgs -pc_type sor",      "-ksp_type bcgs -pc_type pbjacobi",
+    "-ksp_type bcgs -pc_type bjacobi"};
 
 struct System {
-  Mat  J;
-  Vec  b;
+  Mat J;
+  Vec b;
   Json about; // what its records begin with
 };
 
 PetscErrorCode true_residual(const System &system, Vec x, PetscReal *relative)
 {
-  Vec       r;
+  Vec r;
   PetscReal size;
 
   PetscFunctionBegin;
@@ -61,15 +69,15 @@ PetscErrorCode true_residual(const System &system, Vec x, PetscReal *relative)
 // The products with the matrix and the applications of a solve, counted
 PetscErrorCode count_events(KSP ksp, Vec b, Vec x, PetscInt *products, PetscInt *applications)
 {
-  const char *const names[]  = {"MatMult", "PCApply"};
-  PetscInt *const   counts[] = {products, applications};
-  int               before[2];
+  const char *const names[] = {"MatMult", "PCApply"};
+  PetscInt *const counts[] = {products, applications};
+  int before[2];
 
   PetscFunctionBegin;
   for (int pass = 0; pass < 2; ++pass) {
     if (pass == 1) PetscCall(KSPSolve(ksp, b, x));
     for (int k = 0; k < 2; ++k) {
-      PetscLogEvent      event;
+      PetscLogEvent event;
       PetscEventPerfInfo info;
       PetscCall(PetscLogEventGetId(names[k], &event));
       PetscCall(PetscLogEventGetPerfInfo(PETSC_DETERMINE, event, &info));
@@ -82,24 +90,29 @@ PetscErrorCode count_events(KSP ksp, Vec b, Vec x, PetscInt *products, PetscInt 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode create_solver(const Options &options, const System &system, const std::string &chosen, PetscOptions *mine, KSP *ksp)
+PetscErrorCode create_solver(const Options &options, const System &system,
+                             const std::string &chosen, PetscOptions *mine, KSP *ksp)
 {
   PetscFunctionBegin;
   PetscCall(bench::CreateSolver(
-      system.J, "-ksp_gmres_restart 50 -ksp_max_it 1000 -ksp_pc_side right -ksp_norm_type unpreconditioned " + chosen, mine, ksp));
+      system.J,
+      "-ksp_gmres_restart 50 -ksp_max_it 1000 -ksp_pc_side right -ksp_norm_type unpreconditioned " +
+          chosen,
+      mine, ksp));
   PetscCall(KSPSetTolerances(*ksp, options.rtol, PETSC_DEFAULT, 1e10, PETSC_DEFAULT));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode measure(const Options &options, const System &system, KSP ksp, const std::string &chosen, double first, Json *results)
+PetscErrorCode measure(const Options &options, const System &system, KSP ksp,
+                       const std::string &chosen, double first, Json *results)
 {
-  constexpr PetscInt  kMany = 20;
-  PC                  pc;
-  Vec                 x, y;
-  PetscInt            iterations, products, applications;
-  KSPConvergedReason  reason;
-  PetscReal           residual;
-  double              setup = 0, solve = 0, product = 0, apply = 0;
+  constexpr PetscInt kMany = 20;
+  PC pc;
+  Vec x, y;
+  PetscInt iterations, products, applications;
+  KSPConvergedReason reason;
+  PetscReal residual;
+  double setup = 0, solve = 0, product = 0, apply = 0;
   std::vector<double> setups;
 
   PetscFunctionBegin;
@@ -113,7 +126,8 @@ PetscErrorCode measure(const Options &options, const System &system, KSP ksp, co
   };
   for (PetscInt r = 0; r < options.repeat; ++r) {
     double time;
-    PetscCall(MatAssemblyBegin(system.J, MAT_FINAL_ASSEMBLY)); // for the preconditioner the values are new ones
+    PetscCall(MatAssemblyBegin(
+        system.J, MAT_FINAL_ASSEMBLY)); // for the preconditioner the values are new ones
     PetscCall(MatAssemblyEnd(system.J, MAT_FINAL_ASSEMBLY));
     PetscCall(KSPSetOperators(ksp, system.J, system.J));
     PetscCall(bench::TimeOnce(renew, &time));
@@ -126,8 +140,10 @@ PetscErrorCode measure(const Options &options, const System &system, KSP ksp, co
   PetscCall(bench::TimeMedian(
       1, options.repeat, [&] { return KSPSolve(ksp, system.b, x); }, &solve));
   PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(bench::TimeMedian(1, 1, bench::Many(kMany, [&] { return MatMult(system.J, system.b, y); }), &product));
-  PetscCall(bench::TimeMedian(1, 1, bench::Many(kMany, [&] { return PCApply(pc, system.b, y); }), &apply));
+  PetscCall(bench::TimeMedian(
+      1, 1, bench::Many(kMany, [&] { return MatMult(system.J, system.b, y); }), &product));
+  PetscCall(bench::TimeMedian(1, 1, bench::Many(kMany, [&] { return PCApply(pc, system.b, y); }),
+                              &apply));
   setup = bench::Median(setups);
   product *= static_cast<double>(products) / kMany;
   apply *= static_cast<double>(applications) / kMany;
@@ -144,21 +160,23 @@ PetscErrorCode measure(const Options &options, const System &system, KSP ksp, co
                  {"ms_pc", apply},
                  {"ms_rest", solve - product - apply}});
   results->push_back(record);
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%4d%s %8.1e  set-up %8.2f  solve %9.2f ms: MatMult %8.2f  PC %8.2f  rest %8.2f  %s\n",
-                        (int)iterations, reason > 0 ? " " : "*", residual, setup, solve, product, apply,
-                        solve - product - apply, chosen.c_str()));
+  PetscCall(PetscPrintf(
+      PETSC_COMM_WORLD,
+      "%4d%s %8.1e  set-up %8.2f  solve %9.2f ms: MatMult %8.2f  PC %8.2f  rest %8.2f  %s\n",
+      (int)iterations, reason > 0 ? " " : "*", residual, setup, solve, product, apply,
+      solve - product - apply, chosen.c_str()));
   PetscCall(VecDestroy(&y));
   PetscCall(VecDestroy(&x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // With each number of sweeps in turn, if there are any
-PetscErrorCode run_solver(const Options &options, const System &system, const std::string &chosen, const std::vector<std::string> &its,
-                          Json *results)
+PetscErrorCode run_solver(const Options &options, const System &system, const std::string &chosen,
+                          const std::vector<std::string> &its, Json *results)
 {
   PetscOptions mine;
-  KSP          ksp;
-  double       first = 0;
+  KSP ksp;
+  double first = 0;
 
   PetscFunctionBegin;
   PetscCall(create_solver(options, system, chosen, &mine, &ksp));
@@ -178,7 +196,9 @@ PetscErrorCode run_solver(const Options &options, const System &system, const st
 std::string mcpi(const Options &options, const std::string &precision)
 {
   return "-pc_type mcpi -pc_mcpi_sweep forward -pc_mcpi_offdiag_precision " + precision +
-         (precision == "fp64" ? "" : " -pc_mcpi_vector_precision fp32 -pc_mcpi_gather_precision " + options.gather);
+         (precision == "fp64"
+              ? ""
+              : " -pc_mcpi_vector_precision fp32 -pc_mcpi_gather_precision " + options.gather);
 }
 
 PetscErrorCode run_solvers(const Options &options, const System &system, Json *results)
@@ -192,26 +212,30 @@ PetscErrorCode run_solvers(const Options &options, const System &system, Json *r
       PetscCall(run_solver(options, system, one, {}, results)); // PETSc's is on the host
   for (const std::string &outer : options.outer)
     for (const std::string &precision : options.precisions)
-      PetscCall(run_solver(options, system, "-ksp_type " + outer + " " + mcpi(options, precision), options.its, results));
+      PetscCall(run_solver(options, system, "-ksp_type " + outer + " " + mcpi(options, precision),
+                           options.its, results));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The residual after so many sweeps of one application: what rounded blocks allow, and what restarts mend
+// The residual after so many sweeps of one application: what rounded blocks allow, and what
+// restarts mend
 PetscErrorCode run_stationary(const Options &options, const System &system, Json *results)
 {
-  constexpr int kSweeps[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 130, 160, 200, 250, 300};
-  Vec           x;
+  constexpr int kSweeps[] = {1,  2,  3,  4,  5,  6,   8,   10,  12,  15,  20, 25,
+                             30, 40, 50, 60, 80, 100, 130, 160, 200, 250, 300};
+  Vec x;
 
   PetscFunctionBegin;
   PetscCall(VecDuplicate(system.b, &x));
   for (const std::string &precision : options.precisions)
     for (const int restart : {0, 3, 5}) {
       PetscOptions mine;
-      KSP          ksp;
-      PC           pc;
-      Json         record = system.about, sweeps, residuals;
+      KSP ksp;
+      PC pc;
+      Json record = system.about, sweeps, residuals;
       if (restart > 0 && precision != "int8" && precision != "int4") continue;
-      const std::string chosen = "-ksp_type preonly " + mcpi(options, precision) + " -pc_mcpi_restart " + std::to_string(restart);
+      const std::string chosen = "-ksp_type preonly " + mcpi(options, precision) +
+                                 " -pc_mcpi_restart " + std::to_string(restart);
       PetscCall(create_solver(options, system, chosen, &mine, &ksp));
       PetscCall(KSPSetUp(ksp));
       PetscCall(KSPGetPC(ksp, &pc));
@@ -226,7 +250,8 @@ PetscErrorCode run_stationary(const Options &options, const System &system, Json
         if (!(residual < 1e6) || residual < 1e-13) break;
       }
       record.update({{"options", chosen}, {"sweeps", sweeps}, {"true_residuals", residuals}});
-      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  after %3d sweeps %8.1e  %s\n", sweeps.back().get<int>(), residuals.back().get<double>(),
+      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  after %3d sweeps %8.1e  %s\n",
+                            sweeps.back().get<int>(), residuals.back().get<double>(),
                             chosen.c_str()));
       results->push_back(record);
       PetscCall(KSPDestroy(&ksp));
@@ -237,13 +262,14 @@ PetscErrorCode run_stationary(const Options &options, const System &system, Json
 }
 
 template <int dim>
-PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh, const flow::Conditions &conditions, Json *document)
+PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh,
+                        const flow::Conditions &conditions, Json *document)
 {
   flow::Solver<dim> solver(mesh, conditions);
-  flow::Progress    progress;
-  System            system;
-  Vec               U;
-  PetscInt          rows;
+  flow::Progress progress;
+  System system;
+  Vec U;
+  PetscInt rows;
 
   PetscFunctionBegin;
   PetscCall(DMCreateGlobalVector(mesh.dm, &U));
@@ -251,7 +277,8 @@ PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh, const fl
   PetscCall(VecDuplicate(U, &system.b));
   PetscCall(VecGetSize(U, &rows));
   PetscCall(solver.fill_free_stream(U));
-  if (!options.restart.empty()) PetscCall(flow::ReadRestart(mesh, options.restart.c_str(), U, &progress));
+  if (!options.restart.empty())
+    PetscCall(flow::ReadRestart(mesh, options.restart.c_str(), U, &progress));
   PetscCall(solver.residual(U, system.b));
   PetscCall(VecScale(system.b, -1.0));
   solver.stabilize();
@@ -264,11 +291,13 @@ PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh, const fl
 #endif
   for (const std::string &cfl : options.cfl) {
     double assembly = 0;
-    PetscCall(bench::TimeOnce([&] { return solver.jacobian(U, 1.0 / std::stod(cfl), system.J); }, &assembly));
+    PetscCall(bench::TimeOnce([&] { return solver.jacobian(U, 1.0 / std::stod(cfl), system.J); },
+                              &assembly));
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "CFL %s: assembly %g ms\n", cfl.c_str(), assembly));
     system.about = {{"vertices", rows / solver.bs}, {"cfl", std::stod(cfl)}};
-    PetscCall(options.experiment == "stationary" ? run_stationary(options, system, &(*document)["results"])
-                                                 : run_solvers(options, system, &(*document)["results"]));
+    PetscCall(options.experiment == "stationary"
+                  ? run_stationary(options, system, &(*document)["results"])
+                  : run_solvers(options, system, &(*document)["results"]));
     PetscCall(bench::WriteDocument(options, *document)); // what is there is there
   }
   PetscCall(VecDestroy(&system.b));
@@ -279,12 +308,12 @@ PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh, const fl
 
 PetscErrorCode run(int argc, char **argv)
 {
-  Options          options;
+  Options options;
   flow::Conditions conditions;
-  flow::Mesh       mesh;
-  DM               dm;
-  Json             document;
-  PetscMPIInt      ranks;
+  flow::Mesh mesh;
+  DM dm;
+  Json document;
+  PetscMPIInt ranks;
 
   PetscFunctionBegin;
   PetscCall(bench::ReadCommonOptions(&options));
@@ -304,7 +333,8 @@ PetscErrorCode run(int argc, char **argv)
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
   PetscCall(bench::StartDocument("flow", options, argc, argv, &document));
   document["ranks"] = ranks;
-  PetscCall(mesh.dim == 2 ? run_flow<2>(options, mesh, conditions, &document) : run_flow<3>(options, mesh, conditions, &document));
+  PetscCall(mesh.dim == 2 ? run_flow<2>(options, mesh, conditions, &document)
+                          : run_flow<3>(options, mesh, conditions, &document));
   PetscCall(flow::MeshDestroy(&mesh));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,5 +1,7 @@
-static char help[] = "Time per sweep of PCMCPI on CPUs beside PCSOR on the same BAIJ matrix, and beside the measured read bandwidth.\n"
-                     "  -n <60>: vertices along an edge of the mesh    -mesh <tet,mix>    -bs <1,2,...>    -sweeps <16>    -repeat <7>    "
+static char help[] = "Time per sweep of PCMCPI on CPUs beside PCSOR on the same BAIJ matrix, and "
+                     "beside the measured read bandwidth.\n"
+                     "  -n <60>: vertices along an edge of the mesh    -mesh <tet,mix>    -bs "
+                     "<1,2,...>    -sweeps <16>    -repeat <7>    "
                      "-json <file>    -commit <text>\n";
 
 #include <petscksp.h>
@@ -38,16 +40,16 @@ PetscErrorCode timed(const std::function<PetscErrorCode()> &run, double *seconds
 // Bytes per second of a plain read by all ranks together
 PetscErrorCode read_bandwidth(double *rate)
 {
-  constexpr std::size_t                   kWords = std::size_t(1) << 25U; // 256 MB a rank
+  constexpr std::size_t kWords = std::size_t(1) << 25U; // 256 MB a rank
   static const std::vector<std::uint64_t> data(kWords, 3);
-  volatile std::uint64_t                  sink    = 0;
-  double                                  seconds = 0.0;
-  PetscMPIInt                             size;
+  volatile std::uint64_t sink = 0;
+  double seconds = 0.0;
+  PetscMPIInt size;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   const auto read = [&]() -> PetscErrorCode {
-    constexpr int kLanes      = 32;
+    constexpr int kLanes = 32;
     std::uint64_t sum[kLanes] = {};
     for (std::size_t i = 0; i < kWords; i += kLanes)
       for (int l = 0; l < kLanes; ++l) sum[l] ^= data[i + l];
@@ -61,10 +63,10 @@ PetscErrorCode read_bandwidth(double *rate)
 }
 
 struct Problem {
-  Mat      mat;
-  Vec      b, x;
+  Mat mat;
+  Vec b, x;
   PetscInt bs, rows;
-  double   blocks; // off-diagonal ones
+  double blocks; // off-diagonal ones
 };
 
 // An application with one sweep from zero, and what each further sweep adds
@@ -72,9 +74,10 @@ struct Times {
   double one, more;
 };
 
-PetscErrorCode time_sweeps(PC pc, const Problem &problem, PetscInt sweeps, PetscErrorCode (*set_its)(PC, PetscInt), Times *times)
+PetscErrorCode time_sweeps(PC pc, const Problem &problem, PetscInt sweeps,
+                           PetscErrorCode (*set_its)(PC, PetscInt), Times *times)
 {
-  double     many;
+  double many;
   const auto apply = [&]() -> PetscErrorCode { return PCApply(pc, problem.b, problem.x); };
 
   PetscFunctionBegin;
@@ -91,11 +94,12 @@ PetscErrorCode set_sor_its(PC pc, PetscInt its)
   return PCSORSetIterations(pc, 1, its);
 }
 
-// Bytes of one whole sweep: each block with its column, each row's right-hand side and x read once and x written once
+// Bytes of one whole sweep: each block with its column, each row's right-hand side and x read once
+// and x written once
 double bytes_per_sweep(const Problem &problem, PCMCPIPrecision precision)
 {
-  const double block  = static_cast<double>(problem.bs) * static_cast<double>(problem.bs);
-  double       record = 0.0, vector = 4.0;
+  const double block = static_cast<double>(problem.bs) * static_cast<double>(problem.bs);
+  double record = 0.0, vector = 4.0;
   switch (precision) {
   case PC_MCPI_PRECISION_FP64:
     record = 8 * block, vector = 8.0;
@@ -114,18 +118,21 @@ double bytes_per_sweep(const Problem &problem, PCMCPIPrecision precision)
     record = std::ceil(block / 2) + 1;
     break;
   }
-  return problem.blocks * (record + 4.0) + static_cast<double>(problem.rows) * 3.0 * vector * static_cast<double>(problem.bs);
+  return problem.blocks * (record + 4.0) +
+         static_cast<double>(problem.rows) * 3.0 * vector * static_cast<double>(problem.bs);
 }
 
-// On a shared machine the speed of memory wanders: read, PCSOR and PCMCPI take turns, and ratios are medians over rounds.
-PetscErrorCode run_precision(const Problem &problem, const Options &options, PC sor, PCMCPIPrecision precision, const char *name, Json *row)
+// On a shared machine the speed of memory wanders: read, PCSOR and PCMCPI take turns, and ratios
+// are medians over rounds.
+PetscErrorCode run_precision(const Problem &problem, const Options &options, PC sor,
+                             PCMCPIPrecision precision, const char *name, Json *row)
 {
-  PC                  pc;
-  ISColoring          coloring;
-  PetscInt            colors;
-  double              first;
+  PC pc;
+  ISColoring coloring;
+  PetscInt colors;
+  double first;
   std::vector<double> one, more, sor_one, sor_more, read, numeric, speedup, share;
-  const double        bytes = bytes_per_sweep(problem, precision);
+  const double bytes = bytes_per_sweep(problem, precision);
 
   PetscFunctionBegin;
   PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
@@ -138,7 +145,7 @@ PetscErrorCode run_precision(const Problem &problem, const Options &options, PC 
   PetscCall(PCMCPIGetColoring(pc, &coloring));
   PetscCall(ISColoringGetColors(coloring, nullptr, &colors, nullptr));
   for (PetscInt round = -1; round < options.repeat; ++round) { // the first one warms up
-    Times  mine, theirs;
+    Times mine, theirs;
     double rate = 0.0, renewed = 0.0;
     PetscCall(read_bandwidth(&rate));
     PetscCall(time_sweeps(sor, problem, options.sweeps, set_sor_its, &theirs));
@@ -177,26 +184,28 @@ PetscErrorCode run_precision(const Problem &problem, const Options &options, PC 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &graph, PetscInt bs, Json *results)
+PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &graph, PetscInt bs,
+                              Json *results)
 {
   struct Row {
     PCMCPIPrecision precision;
-    const char     *name;
+    const char *name;
   };
   constexpr Row kRows[] = {
-      {PC_MCPI_PRECISION_FP64, "fp64"}, {PC_MCPI_PRECISION_FP32, "fp32"}, {PC_MCPI_PRECISION_FP16, "fp16"},
-      {PC_MCPI_PRECISION_BF16, "bf16"}, {PC_MCPI_PRECISION_INT8, "int8"}, {PC_MCPI_PRECISION_INT4, "int4"},
+      {PC_MCPI_PRECISION_FP64, "fp64"}, {PC_MCPI_PRECISION_FP32, "fp32"},
+      {PC_MCPI_PRECISION_FP16, "fp16"}, {PC_MCPI_PRECISION_BF16, "bf16"},
+      {PC_MCPI_PRECISION_INT8, "int8"}, {PC_MCPI_PRECISION_INT4, "int4"},
   };
   Problem problem{};
-  PC      sor;
-  Json    row;
+  PC sor;
+  Json row;
 
   PetscFunctionBegin;
   PetscCall(bench::CreateMatrix(PETSC_COMM_WORLD, graph, bs, MATBAIJ, &problem.mat));
   PetscCall(MatCreateVecs(problem.mat, &problem.x, &problem.b));
   PetscCall(VecSetRandom(problem.b, nullptr));
-  problem.bs     = bs;
-  problem.rows   = graph.rows();
+  problem.bs = bs;
+  problem.rows = graph.rows();
   problem.blocks = static_cast<double>(graph.edges());
   PetscCall(PCCreate(PETSC_COMM_WORLD, &sor));
   PetscCall(PCSetType(sor, PCSOR));
@@ -205,9 +214,12 @@ PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &
   for (const Row &precision : kRows) {
     PetscCall(run_precision(problem, options, sor, precision.precision, precision.name, &row));
     PetscCall(PetscPrintf(
-        PETSC_COMM_WORLD, "bs %2d  %s  %8.2f ms  sor %8.2f ms  %5.2fx  read %5.1f GB/s  %5.1f %% of it  set-up %5.1f sweeps, first %5.1f\n",
-        (int)bs, precision.name, (double)row["ms_per_sweep"], (double)row["sor_ms_per_sweep"], (double)row["speedup_over_sor"],
-        (double)row["read_gigabytes_per_second"], 100 * (double)row["share_of_read_bandwidth"], (double)row["setup_numeric_in_sweeps"],
+        PETSC_COMM_WORLD,
+        "bs %2d  %s  %8.2f ms  sor %8.2f ms  %5.2fx  read %5.1f GB/s  %5.1f %% of it  set-up %5.1f "
+        "sweeps, first %5.1f\n",
+        (int)bs, precision.name, (double)row["ms_per_sweep"], (double)row["sor_ms_per_sweep"],
+        (double)row["speedup_over_sor"], (double)row["read_gigabytes_per_second"],
+        100 * (double)row["share_of_read_bandwidth"], (double)row["setup_numeric_in_sweeps"],
         (double)row["setup_first_in_sweeps"]));
     results->push_back(row);
   }
@@ -225,9 +237,9 @@ PetscErrorCode run_colorings(const bench::VertexGraph &vertices, Json *results)
   PetscFunctionBegin;
   PetscCall(bench::CreateGraph(PETSC_COMM_WORLD, vertices, &graph));
   for (const char *type : {"jplf", "jp", "greedy"}) {
-    MatColoring            mc;
-    ISColoring             coloring;
-    PetscInt               n, colors;
+    MatColoring mc;
+    ISColoring coloring;
+    PetscInt n, colors;
     const ISColoringValue *values;
     PetscCall(MatColoringCreate(graph, &mc));
     PetscCall(MatColoringSetType(mc, type));
@@ -238,10 +250,13 @@ PetscErrorCode run_colorings(const bench::VertexGraph &vertices, Json *results)
     PetscCall(ISColoringGetColors(coloring, &n, &colors, &values));
     std::vector<PetscInt> sizes(static_cast<std::size_t>(colors), 0);
     for (PetscInt i = 0; i < n; ++i) ++sizes[values[i]];
-    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sizes.data(), static_cast<PetscMPIInt>(colors), MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sizes.data(), static_cast<PetscMPIInt>(colors),
+                               MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
     std::sort(sizes.begin(), sizes.end(), std::greater<>());
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "coloring %-6s  %2d colors  %.3f s\n", type, (int)colors, seconds));
-    results->push_back({{"type", type}, {"colors", colors}, {"seconds", seconds}, {"sizes", sizes}});
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "coloring %-6s  %2d colors  %.3f s\n", type,
+                          (int)colors, seconds));
+    results->push_back(
+        {{"type", type}, {"colors", colors}, {"seconds", seconds}, {"sizes", sizes}});
     PetscCall(ISColoringDestroy(&coloring));
     PetscCall(MatColoringDestroy(&mc));
   }
@@ -259,19 +274,23 @@ std::string processor()
 
 PetscErrorCode run(int argc, char **argv)
 {
-  Options     options{60, 16, 7, {1, 2, 3, 4, 5, 6, 7, 8, 16}, "tet", {}, {}};
+  Options options{60, 16, 7, {1, 2, 3, 4, 5, 6, 7, 8, 16}, "tet", {}, {}};
   PetscMPIInt size;
-  Json        document;
+  Json document;
 
   PetscFunctionBegin;
   PetscCall(bench::ReadCommonOptions(&options));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %d ranks\n", processor().c_str(), (int)size));
   PetscCall(bench::StartDocument("host", options, argc, argv, &document));
-  document.update({{"processor", processor()}, {"ranks", size}, {"mesh", options.mesh}, {"rows", options.n * options.n * options.n}});
+  document.update({{"processor", processor()},
+                   {"ranks", size},
+                   {"mesh", options.mesh},
+                   {"rows", options.n * options.n * options.n}});
   const bench::VertexGraph graph = bench::MakeGraph(options.mesh, options.n);
   PetscCall(run_colorings(graph, &document["colorings"]));
-  for (const PetscInt bs : options.bs) PetscCall(run_block_size(options, graph, bs, &document["results"]));
+  for (const PetscInt bs : options.bs)
+    PetscCall(run_block_size(options, graph, bs, &document["results"]));
   PetscCall(bench::WriteDocument(options, document));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -38,9 +38,10 @@ void connect(Edges &edges, PetscInt v, PetscInt w)
   edges[w].push_back(v);
 }
 
-using Step                           = std::array<int, 3>;
-constexpr std::array<Step, 7> kSteps = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 0}, {0, 1, 1}, {1, 0, 1}, {1, 1, 1}}};
-constexpr std::size_t         kAxes  = 3; // of them
+using Step = std::array<int, 3>;
+constexpr std::array<Step, 7> kSteps = {
+    {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 0}, {0, 1, 1}, {1, 0, 1}, {1, 1, 1}}};
+constexpr std::size_t kAxes = 3; // of them
 
 void add_steps(PetscInt n, std::size_t steps, Edges &edges)
 {
@@ -53,14 +54,17 @@ void add_steps(PetscInt n, std::size_t steps, Edges &edges)
 
 void add_near_edges(PetscInt n, Edges &edges)
 {
-  const auto  wanted = static_cast<std::size_t>(kMixedBlocksPerRow * static_cast<double>(edges.size()));
-  std::size_t have   = 0;
+  const auto wanted =
+      static_cast<std::size_t>(kMixedBlocksPerRow * static_cast<double>(edges.size()));
+  std::size_t have = 0;
   for (const auto &row : edges) have += row.size();
   for (std::uint64_t trial = 0; have + 2 <= wanted; ++trial) {
     const std::uint64_t where = scramble(2 * trial), how = scramble(2 * trial + 1);
-    const auto          v    = static_cast<PetscInt>(where % edges.size());
-    const auto          step = [&](int shift) { return static_cast<PetscInt>((how >> shift & 0xffU) % 5) - 2; };
-    const PetscInt      x = v % n + step(0), y = v / n % n + step(8), z = v / (n * n) + step(16);
+    const auto v = static_cast<PetscInt>(where % edges.size());
+    const auto step = [&](int shift) {
+      return static_cast<PetscInt>((how >> shift & 0xffU) % 5) - 2;
+    };
+    const PetscInt x = v % n + step(0), y = v / n % n + step(8), z = v / (n * n) + step(16);
     if (x < 0 || y < 0 || z < 0 || x >= n || y >= n || z >= n) continue;
     const PetscInt w = (z * n + y) * n + x;
     if (v == w || std::find(edges[v].begin(), edges[v].end(), w) != edges[v].end()) continue;
@@ -74,10 +78,14 @@ std::array<PetscInt, 3> point(PetscInt n, PetscInt place)
   return {place % n, place / n % n, place / (n * n)};
 }
 
-// Sorts places so that the ranks [first, last) of all own boxes. begin: of the first one's places, owned as PetscSplitOwnership() does
+// Sorts places so that the ranks [first, last) of all own boxes. begin: of the first one's places,
+// owned as PetscSplitOwnership() does
 class Bisection {
 public:
-  Bisection(PetscInt n, PetscInt ranks, std::vector<PetscInt> &places) : n_(n), ranks_(ranks), places_(places) {}
+  Bisection(PetscInt n, PetscInt ranks, std::vector<PetscInt> &places)
+      : n_(n), ranks_(ranks), places_(places)
+  {
+  }
 
   void divide(PetscInt first, PetscInt last)
   {
@@ -86,10 +94,11 @@ public:
       std::sort(begin, end);
       return;
     }
-    const int      along  = longest(begin, end);
+    const int along = longest(begin, end);
     const PetscInt middle = (first + last) / 2;
-    std::nth_element(begin, places_.begin() + start(middle), end,
-                     [&](PetscInt a, PetscInt b) { return std::tuple(point(n_, a)[along], a) < std::tuple(point(n_, b)[along], b); });
+    std::nth_element(begin, places_.begin() + start(middle), end, [&](PetscInt a, PetscInt b) {
+      return std::tuple(point(n_, a)[along], a) < std::tuple(point(n_, b)[along], b);
+    });
     divide(first, middle);
     divide(middle, last);
   }
@@ -107,7 +116,7 @@ private:
     std::array<PetscInt, 3> low{n_, n_, n_}, high{};
     for (auto place = begin; place != end; ++place)
       for (int d = 0; d < 3; ++d) {
-        low[d]  = std::min(low[d], point(n_, *place)[d]);
+        low[d] = std::min(low[d], point(n_, *place)[d]);
         high[d] = std::max(high[d], point(n_, *place)[d]);
       }
     int best = 2; // the slowest in memory first
@@ -116,7 +125,7 @@ private:
     return best;
   }
 
-  const PetscInt         n_, ranks_;
+  const PetscInt n_, ranks_;
   std::vector<PetscInt> &places_;
 };
 
@@ -137,7 +146,7 @@ PetscErrorCode local_rows(MPI_Comm comm, const VertexGraph &graph, PetscInt *beg
 VertexGraph MakeGraph(const std::string &kind, PetscInt n)
 {
   VertexGraph graph;
-  Edges       edges(static_cast<std::size_t>(n * n * n));
+  Edges edges(static_cast<std::size_t>(n * n * n));
   add_steps(n, kind == "grid" ? kAxes : kSteps.size(), edges);
   if (kind == "mix") add_near_edges(n, edges);
   graph.n = n;
@@ -152,7 +161,7 @@ VertexGraph MakeGraph(const std::string &kind, PetscInt n)
 
 VertexGraph InBoxes(const VertexGraph &graph, PetscInt ranks)
 {
-  VertexGraph           boxes;
+  VertexGraph boxes;
   std::vector<PetscInt> number(static_cast<std::size_t>(graph.rows()));
   boxes.n = graph.n;
   boxes.place.resize(number.size());
@@ -162,7 +171,8 @@ VertexGraph InBoxes(const VertexGraph &graph, PetscInt ranks)
   boxes.ptr.push_back(0);
   for (const PetscInt place : boxes.place) {
     const auto first = static_cast<std::ptrdiff_t>(boxes.col.size());
-    for (PetscInt k = graph.ptr[place]; k < graph.ptr[place + 1]; ++k) boxes.col.push_back(number[graph.col[k]]);
+    for (PetscInt k = graph.ptr[place]; k < graph.ptr[place + 1]; ++k)
+      boxes.col.push_back(number[graph.col[k]]);
     std::sort(boxes.col.begin() + first, boxes.col.end());
     boxes.ptr.push_back(static_cast<PetscInt>(boxes.col.size()));
   }
@@ -176,11 +186,13 @@ std::vector<PetscReal> Coordinates(const VertexGraph &graph, Mat mat)
   (void)MatGetBlockSize(mat, &bs);
   std::vector<PetscReal> points;
   for (PetscInt v = begin / bs; v < end / bs; ++v)
-    for (const PetscInt x : point(graph.n, graph.place.empty() ? v : graph.place[v])) points.push_back(static_cast<PetscReal>(x));
+    for (const PetscInt x : point(graph.n, graph.place.empty() ? v : graph.place[v]))
+      points.push_back(static_cast<PetscReal>(x));
   return points;
 }
 
-PetscErrorCode CreateMatrix(MPI_Comm comm, const VertexGraph &graph, PetscInt bs, MatType type, Mat *mat)
+PetscErrorCode CreateMatrix(MPI_Comm comm, const VertexGraph &graph, PetscInt bs, MatType type,
+                            Mat *mat)
 {
   PetscInt begin, count;
 
@@ -196,16 +208,19 @@ PetscErrorCode CreateMatrix(MPI_Comm comm, const VertexGraph &graph, PetscInt bs
       ++(graph.col[k] >= begin && graph.col[k] < begin + count ? on : off)[r];
   PetscCall(MatXAIJSetPreallocation(*mat, bs, on.data(), off.data(), nullptr, nullptr));
   std::vector<PetscScalar> block(static_cast<std::size_t>(bs) * bs);
-  const auto               insert = [&](PetscInt row, PetscInt column) -> PetscErrorCode {
-    const std::uint64_t key = (static_cast<std::uint64_t>(row) << 36U) ^ (static_cast<std::uint64_t>(column) << 12U);
-    for (PetscInt e = 0; e < bs * bs; ++e) block[e] = noise(key + e) / (18.0 * static_cast<double>(bs));
+  const auto insert = [&](PetscInt row, PetscInt column) -> PetscErrorCode {
+    const std::uint64_t key =
+        (static_cast<std::uint64_t>(row) << 36U) ^ (static_cast<std::uint64_t>(column) << 12U);
+    for (PetscInt e = 0; e < bs * bs; ++e)
+      block[e] = noise(key + e) / (18.0 * static_cast<double>(bs));
     if (row == column)
       for (PetscInt d = 0; d < bs; ++d) block[d * bs + d] += 1.0;
     return MatSetValuesBlocked(*mat, 1, &row, 1, &column, block.data(), INSERT_VALUES);
   };
   for (PetscInt row = begin; row < begin + count; ++row) {
     PetscCall(insert(row, row));
-    for (PetscInt k = graph.ptr[row]; k < graph.ptr[row + 1]; ++k) PetscCall(insert(row, graph.col[k]));
+    for (PetscInt k = graph.ptr[row]; k < graph.ptr[row + 1]; ++k)
+      PetscCall(insert(row, graph.col[k]));
   }
   PetscCall(MatAssemblyBegin(*mat, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(*mat, MAT_FINAL_ASSEMBLY));
@@ -214,13 +229,14 @@ PetscErrorCode CreateMatrix(MPI_Comm comm, const VertexGraph &graph, PetscInt bs
 
 PetscErrorCode CreateGraph(MPI_Comm comm, const VertexGraph &graph, Mat *mat)
 {
-  PetscInt              begin, count;
+  PetscInt begin, count;
   std::vector<PetscInt> i(1, 0), j;
 
   PetscFunctionBegin;
   PetscCall(local_rows(comm, graph, &begin, &count));
   for (PetscInt row = begin; row < begin + count; ++row) {
-    const auto first = graph.col.begin() + graph.ptr[row], last = graph.col.begin() + graph.ptr[row + 1];
+    const auto first = graph.col.begin() + graph.ptr[row],
+               last = graph.col.begin() + graph.ptr[row + 1];
     const auto after = std::lower_bound(first, last, row);
     j.insert(j.end(), first, after);
     j.push_back(row);

@@ -1,6 +1,7 @@
 // Vertex graphs of meshes, and random block matrices on them.
 //   tet   Kuhn's subdivision of an n x n x n grid into tetrahedra, 14 neighbors inside
-//   mix   the same with random edges to near vertices until a row has as many off-diagonal blocks as a mixed-element mesh of the literature
+//   mix   the same with random edges to near vertices until a row has as many off-diagonal blocks
+//   as a mixed-element mesh of the literature
 //         (Walden et al. 2020: 18,998,518 blocks in 1,123,718 rows)
 //   grid  the grid alone, 6 neighbors inside
 #pragma once
@@ -13,7 +14,7 @@
 namespace bench {
 
 struct VertexGraph {
-  PetscInt              n = 0;    // vertices along an edge
+  PetscInt n = 0;                 // vertices along an edge
   std::vector<PetscInt> ptr, col; // neighbors, ascending, without the vertex itself
   std::vector<PetscInt> place;    // on the grid, of each vertex; empty: as numbered
 
@@ -23,13 +24,16 @@ struct VertexGraph {
 
 // The whole graph, on each rank
 VertexGraph MakeGraph(const std::string &kind, PetscInt n);
-// The same, numbered so that every rank of so many owns a box of about equal edges (recursive bisection)
+// The same, numbered so that every rank of so many owns a box of about equal edges (recursive
+// bisection)
 VertexGraph InBoxes(const VertexGraph &graph, PetscInt ranks);
 // x, y and z of the local rows of a matrix on it, for PCSetCoordinates()
 std::vector<PetscReal> Coordinates(const VertexGraph &graph, Mat mat);
 
-// Random matrix with full, diagonally dominant diagonal blocks: BAIJ, or AIJ of the given type. Collective.
-PetscErrorCode CreateMatrix(MPI_Comm comm, const VertexGraph &graph, PetscInt bs, MatType type, Mat *mat);
+// Random matrix with full, diagonally dominant diagonal blocks: BAIJ, or AIJ of the given type.
+// Collective.
+PetscErrorCode CreateMatrix(MPI_Comm comm, const VertexGraph &graph, PetscInt bs, MatType type,
+                            Mat *mat);
 // The graph as a point matrix of type (mpi)aij, for colorings. Collective.
 PetscErrorCode CreateGraph(MPI_Comm comm, const VertexGraph &graph, Mat *mat);
 

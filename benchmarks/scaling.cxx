@@ -1,6 +1,8 @@
 static char help[] =
-    "Time per sweep of PCMCPI on several CUDA devices, one rank each, for every exchange: run it with 1, 2, 4... ranks.\n"
-    "  -mesh <mix,tet,grid>    -n <104>: vertices along an edge of the whole mesh    -bs <5>    -precision <fp32,int4>    -gather <bfp16>\n"
+    "Time per sweep of PCMCPI on several CUDA devices, one rank each, for every exchange: run it "
+    "with 1, 2, 4... ranks.\n"
+    "  -mesh <mix,tet,grid>    -n <104>: vertices along an edge of the whole mesh    -bs <5>    "
+    "-precision <fp32,int4>    -gather <bfp16>\n"
     "  -halo <peer,nccl,sf>    -sweeps <15>    -repeat <9>    -json <file>    -commit <text>\n";
 
 #include <petscdevice_cuda.h>
@@ -21,15 +23,16 @@ struct Options : bench::CommonOptions {
   Options() : CommonOptions{104, 15, 9, {5}, "tet", {}, {}} {}
 
   std::vector<std::string> halos = {"peer", "nccl", "sf"}, precisions = {"fp32", "int4"};
-  std::string              gather = "bfp16";
+  std::string gather = "bfp16";
 };
 
 struct Variant {
-  PetscBool           overlap;
+  PetscBool overlap;
   PCMCPIHaloFrequency frequency;
 };
-constexpr Variant kVariants[] = {
-    {PETSC_TRUE, PC_MCPI_HALO_FREQUENCY_COLOR}, {PETSC_FALSE, PC_MCPI_HALO_FREQUENCY_COLOR}, {PETSC_TRUE, PC_MCPI_HALO_FREQUENCY_SWEEP}};
+constexpr Variant kVariants[] = {{PETSC_TRUE, PC_MCPI_HALO_FREQUENCY_COLOR},
+                                 {PETSC_FALSE, PC_MCPI_HALO_FREQUENCY_COLOR},
+                                 {PETSC_TRUE, PC_MCPI_HALO_FREQUENCY_SWEEP}};
 
 // Of the rank that has most
 PetscErrorCode most_ghosts(Mat mat, PetscInt *ghosts)
@@ -44,12 +47,13 @@ PetscErrorCode most_ghosts(Mat mat, PetscInt *ghosts)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode time_variants(const Options &options, PetscInt rows, Mat mat, PC pc, Vec b, Vec x, const bench::Precision &precision,
-                             const std::string &halo, Json *results)
+PetscErrorCode time_variants(const Options &options, PetscInt rows, Mat mat, PC pc, Vec b, Vec x,
+                             const bench::Precision &precision, const std::string &halo,
+                             Json *results)
 {
   PetscMPIInt ranks;
-  ISColoring  coloring;
-  PetscInt    colors, ghosts;
+  ISColoring coloring;
+  PetscInt colors, ghosts;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
@@ -65,7 +69,8 @@ PetscErrorCode time_variants(const Options &options, PetscInt rows, Mat mat, PC 
     PetscCall(PCMCPISetOverlap(pc, variant.overlap));
     PetscCall(PCMCPISetHaloFrequency(pc, variant.frequency));
     PetscCall(bench::TimeSweep(pc, b, x, options.sweeps, options.repeat, &sweep, &once));
-    const char *const frequency = variant.frequency == PC_MCPI_HALO_FREQUENCY_COLOR ? "color" : "sweep";
+    const char *const frequency =
+        variant.frequency == PC_MCPI_HALO_FREQUENCY_COLOR ? "color" : "sweep";
     results->push_back({{"ranks", ranks},
                         {"mesh", options.mesh},
                         {"rows", rows},
@@ -80,20 +85,23 @@ PetscErrorCode time_variants(const Options &options, PetscInt rows, Mat mat, PC 
                         {"us_per_color", 1e3 * sweep / static_cast<double>(colors)},
                         {"ms_application", once}});
     PetscCall(PetscPrintf(PETSC_COMM_WORLD,
-                          "%d ranks %8d rows %s %s  %-4s overlap %d every %s  %2d colors  %8.4f ms a sweep  %6.2f us a color\n", (int)ranks,
-                          (int)rows, options.mesh.c_str(), precision.name, ranks == 1 ? "none" : halo.c_str(), (int)variant.overlap,
-                          frequency, (int)colors, sweep, 1e3 * sweep / (double)colors));
+                          "%d ranks %8d rows %s %s  %-4s overlap %d every %s  %2d colors  %8.4f ms "
+                          "a sweep  %6.2f us a color\n",
+                          (int)ranks, (int)rows, options.mesh.c_str(), precision.name,
+                          ranks == 1 ? "none" : halo.c_str(), (int)variant.overlap, frequency,
+                          (int)colors, sweep, 1e3 * sweep / (double)colors));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &graph, PetscInt bs, Json *results)
+PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &graph, PetscInt bs,
+                              Json *results)
 {
   const char *const names[] = {"auto", "sf", "nccl", "peer"};
-  PetscMPIInt       ranks;
-  Mat               mat;
-  Vec               b, x;
-  PC                pc;
+  PetscMPIInt ranks;
+  Mat mat;
+  Vec b, x;
+  PC pc;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
@@ -102,7 +110,8 @@ PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &
   PetscCall(bench::CreateDevicePC(graph, mat, PETSC_TRUE, &pc));
   for (const std::string &halo : options.halos) {
     const auto type = std::find(std::begin(names), std::end(names), halo) - std::begin(names);
-    PetscCheck(type < 4, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-halo takes auto, sf, nccl and peer");
+    PetscCheck(type < 4, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT,
+               "-halo takes auto, sf, nccl and peer");
     if (ranks > 1) PetscCall(PCMCPISetHalo(pc, static_cast<PCMCPIHaloType>(type)));
     for (const bench::Precision &precision : bench::ChosenPrecisions(options.precisions))
       PetscCall(time_variants(options, graph.rows(), mat, pc, b, x, precision, halo, results));
@@ -117,10 +126,10 @@ PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &
 
 PetscErrorCode run(int argc, char **argv)
 {
-  Options        options;
+  Options options;
   cudaDeviceProp device;
-  PetscMPIInt    ranks;
-  Json           document;
+  PetscMPIInt ranks;
+  Json document;
 
   PetscFunctionBegin;
   PetscCall(bench::ReadCommonOptions(&options));
@@ -133,7 +142,8 @@ PetscErrorCode run(int argc, char **argv)
   document["gpu"] = device.name;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
   const bench::VertexGraph graph = bench::InBoxes(bench::MakeGraph(options.mesh, options.n), ranks);
-  for (const PetscInt bs : options.bs) PetscCall(run_block_size(options, graph, bs, &document["results"]));
+  for (const PetscInt bs : options.bs)
+    PetscCall(run_block_size(options, graph, bs, &document["results"]));
   PetscCall(bench::WriteDocument(options, document));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

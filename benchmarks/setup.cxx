@@ -1,10 +1,11 @@
-static char help[] =
-    "What a set-up of PCMCPI on a CUDA device costs: coloring and plan once, then numeric set-ups with new values, beside a sweep and "
-    "beside the\n"
-    "time that the values need to cross the bus.\n"
-    "  -mesh <mix,tet,grid>    -n <104>: vertices along an edge    -bs <5>    -precision <fp32>    -type <baij,aijcusparse>    -sweeps "
-    "<15>\n"
-    "  -repeat <5>    -json <file>    -commit <text>\n";
+static char help[] = "What a set-up of PCMCPI on a CUDA device costs: coloring and plan once, then "
+                     "numeric set-ups with new values, beside a sweep and "
+                     "beside the\n"
+                     "time that the values need to cross the bus.\n"
+                     "  -mesh <mix,tet,grid>    -n <104>: vertices along an edge    -bs <5>    "
+                     "-precision <fp32>    -type <baij,aijcusparse>    -sweeps "
+                     "<15>\n"
+                     "  -repeat <5>    -json <file>    -commit <text>\n";
 
 #include <petsc/private/petscimpl.h> // PetscObjectStateIncrease()
 #include <petscdevice_cuda.h>
@@ -33,7 +34,8 @@ struct Options : bench::CommonOptions {
   std::vector<std::string> precisions = {"fp32"}, types = {MATBAIJ, MATAIJCUSPARSE};
 };
 
-template <class Work> PetscErrorCode median_seconds(PetscInt repeat, double *seconds, const Work &work)
+template <class Work>
+PetscErrorCode median_seconds(PetscInt repeat, double *seconds, const Work &work)
 {
   std::vector<double> times;
 
@@ -49,17 +51,18 @@ template <class Work> PetscErrorCode median_seconds(PetscInt repeat, double *sec
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Seconds that the values of a matrix need to the device, from pinned memory and from where they are
+// Seconds that the values of a matrix need to the device, from pinned memory and from where they
+// are
 PetscErrorCode time_bus(Mat mat, PetscInt repeat, double *bytes, double *pinned, double *pageable)
 {
   constexpr std::size_t kPiece = 256UL << 20U;
-  PetscScalar          *values;
-  MatInfo               info;
-  void                 *device, *host;
+  PetscScalar *values;
+  MatInfo info;
+  void *device, *host;
 
   PetscFunctionBegin;
   PetscCall(MatGetInfo(mat, MAT_LOCAL, &info));
-  *bytes          = info.nz_used * sizeof(PetscScalar);
+  *bytes = info.nz_used * sizeof(PetscScalar);
   const auto size = static_cast<std::size_t>(*bytes);
   PetscCallCUDA(cudaMalloc(&device, std::max(size, kPiece)));
   PetscCallCUDA(cudaMallocHost(&host, kPiece));
@@ -83,7 +86,7 @@ PetscErrorCode time_bus(Mat mat, PetscInt repeat, double *bytes, double *pinned,
 
 PetscErrorCode event_seconds(const char *name, double *seconds)
 {
-  PetscLogEvent      event;
+  PetscLogEvent event;
   PetscEventPerfInfo info;
 
   PetscFunctionBegin;
@@ -115,7 +118,7 @@ PetscErrorCode device_bytes(double *used)
 class MemoryWatch {
 public:
   MemoryWatch() : watcher_([this] { watch(); }) {}
-  MemoryWatch(const MemoryWatch &)            = delete;
+  MemoryWatch(const MemoryWatch &) = delete;
   MemoryWatch &operator=(const MemoryWatch &) = delete;
   ~MemoryWatch()
   {
@@ -138,20 +141,22 @@ private:
   }
 
   std::atomic<bool> done_ = false;
-  double            most_ = 0.0;
-  std::thread       watcher_;
+  double most_ = 0.0;
+  std::thread watcher_;
 };
 
-PetscErrorCode run_case(const Options &options, const bench::VertexGraph &graph, Mat mat, Vec b, Vec x, PetscInt bs,
-                        const std::string &type, const std::string &precision, const Json &bus, Json *results)
+PetscErrorCode run_case(const Options &options, const bench::VertexGraph &graph, Mat mat, Vec b,
+                        Vec x, PetscInt bs, const std::string &type, const std::string &precision,
+                        const Json &bus, Json *results)
 {
-  PC     pc;
+  PC pc;
   double first = 0, again = 0, once = 0, twice = 0, coloring[2], symbolic[2], numeric[2];
   double before, after, device[2];
 
   PetscFunctionBegin;
   PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_offdiag_precision", precision.c_str()));
-  PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_vector_precision", precision == "fp64" ? "fp64" : "fp32"));
+  PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_vector_precision",
+                                 precision == "fp64" ? "fp64" : "fp32"));
   PetscCall(bench::CreateDevicePC(graph, mat, PETSC_TRUE, &pc));
   PetscCall(MatMult(mat, b, x)); // a device matrix is on its device
   PetscCall(event_seconds("MatColoringApply", &coloring[0]));
@@ -163,9 +168,9 @@ PetscErrorCode run_case(const Options &options, const bench::VertexGraph &graph,
   first = MPI_Wtime();
   PetscCall(PCSetUp(pc));
   PetscCallCUDA(cudaDeviceSynchronize());
-  first             = MPI_Wtime() - first;
+  first = MPI_Wtime() - first;
   const double most = watch.most();
-  after             = resident_bytes();
+  after = resident_bytes();
   PetscCall(device_bytes(&device[1]));
   PetscCall(event_seconds("MatColoringApply", &coloring[1]));
   PetscCall(event_seconds("MCPISymbolic", &symbolic[1]));
@@ -186,36 +191,40 @@ PetscErrorCode run_case(const Options &options, const bench::VertexGraph &graph,
   PetscCall(PCMCPISetIts(pc, 2 * options.sweeps));
   PetscCall(median_seconds(options.repeat, &twice, apply));
   const double sweep = (twice - once) / static_cast<double>(options.sweeps);
-  Json         row   = {{"mesh", options.mesh},
-                        {"rows", graph.rows()},
-                        {"blocks", graph.edges()},
-                        {"bs", bs},
-                        {"matrix", type},
-                        {"precision", precision},
-                        {"ms_coloring", 1e3 * (coloring[1] - coloring[0])},
-                        {"ms_symbolic", 1e3 * (symbolic[1] - symbolic[0])},
-                        {"ms_numeric_first", 1e3 * (numeric[1] - numeric[0])},
-                        {"ms_setup_first", 1e3 * first},
-                        {"ms_refresh", 1e3 * again},
-                        {"ms_per_sweep", 1e3 * sweep},
-                        {"refresh_in_sweeps", again / sweep},
-                        {"megabytes_host", (after - before) / 1e6}, // kept
-                        {"megabytes_host_at_most", (most - before) / 1e6},
-                        {"megabytes_device", (device[1] - device[0]) / 1e6}};
-  PetscCall(PetscPrintf(
-      PETSC_COMM_WORLD,
-      "%s %d rows  bs %d  %s %s: first set-up %.0f ms (symbolic %.0f, of it coloring %.0f; numeric %.0f), keeps %.0f MB, takes up to %.0f, "
-      "on the device %.0f; refresh %.2f ms = %.1f sweeps",
-      options.mesh.c_str(), (int)graph.rows(), (int)bs, type.c_str(), precision.c_str(), 1e3 * first, (double)row["ms_symbolic"],
-      (double)row["ms_coloring"], (double)row["ms_numeric_first"], (double)row["megabytes_host"], (double)row["megabytes_host_at_most"],
-      (double)row["megabytes_device"], 1e3 * again, again / sweep));
+  Json row = {{"mesh", options.mesh},
+              {"rows", graph.rows()},
+              {"blocks", graph.edges()},
+              {"bs", bs},
+              {"matrix", type},
+              {"precision", precision},
+              {"ms_coloring", 1e3 * (coloring[1] - coloring[0])},
+              {"ms_symbolic", 1e3 * (symbolic[1] - symbolic[0])},
+              {"ms_numeric_first", 1e3 * (numeric[1] - numeric[0])},
+              {"ms_setup_first", 1e3 * first},
+              {"ms_refresh", 1e3 * again},
+              {"ms_per_sweep", 1e3 * sweep},
+              {"refresh_in_sweeps", again / sweep},
+              {"megabytes_host", (after - before) / 1e6}, // kept
+              {"megabytes_host_at_most", (most - before) / 1e6},
+              {"megabytes_device", (device[1] - device[0]) / 1e6}};
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD,
+                        "%s %d rows  bs %d  %s %s: first set-up %.0f ms (symbolic %.0f, of it "
+                        "coloring %.0f; numeric %.0f), keeps %.0f MB, takes up to %.0f, "
+                        "on the device %.0f; refresh %.2f ms = %.1f sweeps",
+                        options.mesh.c_str(), (int)graph.rows(), (int)bs, type.c_str(),
+                        precision.c_str(), 1e3 * first, (double)row["ms_symbolic"],
+                        (double)row["ms_coloring"], (double)row["ms_numeric_first"],
+                        (double)row["megabytes_host"], (double)row["megabytes_host_at_most"],
+                        (double)row["megabytes_device"], 1e3 * again, again / sweep));
   if (type == MATBAIJ) {
     row.update(bus);
-    row["refresh_over_pinned_copy"]   = again / (1e-3 * (double)bus["ms_pinned_copy"]);
+    row["refresh_over_pinned_copy"] = again / (1e-3 * (double)bus["ms_pinned_copy"]);
     row["refresh_over_pageable_copy"] = again / (1e-3 * (double)bus["ms_pageable_copy"]);
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, " = %.2f copies from pinned memory (%.1f ms), %.2f from the matrix's (%.1f ms)",
-                          (double)row["refresh_over_pinned_copy"], (double)bus["ms_pinned_copy"], (double)row["refresh_over_pageable_copy"],
-                          (double)bus["ms_pageable_copy"]));
+    PetscCall(
+        PetscPrintf(PETSC_COMM_WORLD,
+                    " = %.2f copies from pinned memory (%.1f ms), %.2f from the matrix's (%.1f ms)",
+                    (double)row["refresh_over_pinned_copy"], (double)bus["ms_pinned_copy"],
+                    (double)row["refresh_over_pageable_copy"], (double)bus["ms_pageable_copy"]));
   }
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "\n"));
   results->push_back(row);
@@ -223,11 +232,12 @@ PetscErrorCode run_case(const Options &options, const bench::VertexGraph &graph,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode run_type(const Options &options, const bench::VertexGraph &graph, PetscInt bs, const std::string &type, Json *results)
+PetscErrorCode run_type(const Options &options, const bench::VertexGraph &graph, PetscInt bs,
+                        const std::string &type, Json *results)
 {
-  Mat    mat;
-  Vec    b, x;
-  Json   bus;
+  Mat mat;
+  Vec b, x;
+  Json bus;
   double bytes = 0, pinned = 0, pageable = 0;
 
   PetscFunctionBegin;
@@ -235,9 +245,12 @@ PetscErrorCode run_type(const Options &options, const bench::VertexGraph &graph,
   PetscCall(bench::CreateDeviceVecs(mat, &b, &x));
   if (type == MATBAIJ) {
     PetscCall(time_bus(mat, options.repeat, &bytes, &pinned, &pageable));
-    bus = {{"megabytes_values", bytes / 1e6}, {"ms_pinned_copy", 1e3 * pinned}, {"ms_pageable_copy", 1e3 * pageable}};
+    bus = {{"megabytes_values", bytes / 1e6},
+           {"ms_pinned_copy", 1e3 * pinned},
+           {"ms_pageable_copy", 1e3 * pageable}};
   }
-  for (const std::string &precision : options.precisions) PetscCall(run_case(options, graph, mat, b, x, bs, type, precision, bus, results));
+  for (const std::string &precision : options.precisions)
+    PetscCall(run_case(options, graph, mat, b, x, bs, type, precision, bus, results));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&b));
   PetscCall(MatDestroy(&mat));
@@ -246,9 +259,9 @@ PetscErrorCode run_type(const Options &options, const bench::VertexGraph &graph,
 
 PetscErrorCode run(int argc, char **argv)
 {
-  Options        options;
+  Options options;
   cudaDeviceProp device;
-  Json           document;
+  Json document;
 
   PetscFunctionBegin;
   PetscCall(PetscLogDefaultBegin());
@@ -257,10 +270,11 @@ PetscErrorCode run(int argc, char **argv)
   PetscCall(bench::ReadList("-type", &options.types));
   PetscCallCUDA(cudaGetDeviceProperties(&device, 0));
   PetscCall(bench::StartDocument("setup", options, argc, argv, &document));
-  document["gpu"]                = device.name;
+  document["gpu"] = device.name;
   const bench::VertexGraph graph = bench::MakeGraph(options.mesh, options.n);
   for (const PetscInt bs : options.bs)
-    for (const std::string &type : options.types) PetscCall(run_type(options, graph, bs, type, &document["results"]));
+    for (const std::string &type : options.types)
+      PetscCall(run_type(options, graph, bs, type, &document["results"]));
   PetscCall(bench::WriteDocument(options, document));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,9 +1,12 @@
 static char help[] =
-    "Time per sweep of PCMCPI on a CUDA device through PCApply(), beside the bytes that must move at the measured read bandwidth.\n"
-    "  -mesh <mix,tet,grid>    -n <104>: vertices along an edge    -bs <5>    -precision <fp32,...>    -gather <fp32,bfp16>    -sweeps "
+    "Time per sweep of PCMCPI on a CUDA device through PCApply(), beside the bytes that must move "
+    "at the measured read bandwidth.\n"
+    "  -mesh <mix,tet,grid>    -n <104>: vertices along an edge    -bs <5>    -precision "
+    "<fp32,...>    -gather <fp32,bfp16>    -sweeps "
     "<15>    "
     "-repeat <15>    -allocations <3>: set-ups at other addresses, of which the median counts\n"
-    "  -check <false>: compare with the host backend    -coordinates <true>: rows of a color on a Hilbert curve    -json <file>    -commit "
+    "  -check <false>: compare with the host backend    -coordinates <true>: rows of a color on a "
+    "Hilbert curve    -json <file>    -commit "
     "<text>\n";
 
 #include <petscdevice_cuda.h>
@@ -27,27 +30,32 @@ using Json = nlohmann::json;
 struct Options : bench::CommonOptions {
   Options() : CommonOptions{104, 15, 15, {5}, "mix", {}, {}} {}
 
-  std::vector<std::string> gathers     = {"fp32", "bfp16"};
-  std::vector<std::string> precisions  = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"};
-  PetscBool                coordinates = PETSC_TRUE, check = PETSC_FALSE;
-  PetscInt                 allocations = 3;
+  std::vector<std::string> gathers = {"fp32", "bfp16"};
+  std::vector<std::string> precisions = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"};
+  PetscBool coordinates = PETSC_TRUE, check = PETSC_FALSE;
+  PetscInt allocations = 3;
 };
 
-// What a whole sweep cannot do without: each block with its column, each row's right-hand side and x read once and x written once; if products
-// read a rounded copy, that is read once and written once instead of the reading of x
-double bytes_per_sweep(const bench::VertexGraph &graph, PetscInt bs, const bench::Precision &precision, bool rounded)
+// What a whole sweep cannot do without: each block with its column, each row's right-hand side and
+// x read once and x written once; if products read a rounded copy, that is read once and written
+// once instead of the reading of x
+double bytes_per_sweep(const bench::VertexGraph &graph, PetscInt bs,
+                       const bench::Precision &precision, bool rounded)
 {
-  const double copy = 4.0 * static_cast<double>((bs + 2) / 2), x = precision.vector * static_cast<double>(bs);
+  const double copy = 4.0 * static_cast<double>((bs + 2) / 2),
+               x = precision.vector * static_cast<double>(bs);
   const double block = static_cast<double>(bs) * static_cast<double>(bs);
-  return static_cast<double>(graph.edges()) * (std::ceil(block * precision.bits / 8) + precision.exponent + 4.0) +
+  return static_cast<double>(graph.edges()) *
+             (std::ceil(block * precision.bits / 8) + precision.exponent + 4.0) +
          static_cast<double>(graph.rows()) * (2.0 * x + (rounded ? 2.0 * copy : x));
 }
 
 // |x - y| / |y| of a run of sweeps on the device and one on the host
-PetscErrorCode difference_to_host(PC device, Mat mat, Vec b, Vec x, const char *precision, double *difference)
+PetscErrorCode difference_to_host(PC device, Mat mat, Vec b, Vec x, const char *precision,
+                                  double *difference)
 {
-  PC        host;
-  Vec       y;
+  PC host;
+  Vec y;
   PetscReal norm, far;
 
   PetscFunctionBegin;
@@ -72,17 +80,21 @@ PetscErrorCode difference_to_host(PC device, Mat mat, Vec b, Vec x, const char *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Milliseconds of a sweep and of an application, from blocks that lie elsewhere at each attempt: times depend on that.
-PetscErrorCode time_precision(const Options &options, PC pc, Vec b, Vec x, const bench::Precision &precision, const std::string &gather,
+// Milliseconds of a sweep and of an application, from blocks that lie elsewhere at each attempt:
+// times depend on that.
+PetscErrorCode time_precision(const Options &options, PC pc, Vec b, Vec x,
+                              const bench::Precision &precision, const std::string &gather,
                               PetscInt attempt, double *sweep, double *apply)
 {
   constexpr std::size_t kShift = 37 << 20;
-  const PCMCPIPrecision other  = precision.type == PC_MCPI_PRECISION_BF16 ? PC_MCPI_PRECISION_FP16 : PC_MCPI_PRECISION_BF16;
-  void                 *taken  = nullptr;
+  const PCMCPIPrecision other =
+      precision.type == PC_MCPI_PRECISION_BF16 ? PC_MCPI_PRECISION_FP16 : PC_MCPI_PRECISION_BF16;
+  void *taken = nullptr;
 
   PetscFunctionBegin;
-  PetscCall(PCMCPISetGatherPrecision(pc, PC_MCPI_GATHER_PRECISION_FP32)); // fp64 vectors would refuse the other
-  PetscCall(PCMCPISetOffdiagPrecision(pc, other));                        // so that the next line is a change
+  PetscCall(PCMCPISetGatherPrecision(
+      pc, PC_MCPI_GATHER_PRECISION_FP32));         // fp64 vectors would refuse the other
+  PetscCall(PCMCPISetOffdiagPrecision(pc, other)); // so that the next line is a change
   PetscCall(bench::SetBlocks(pc, precision.type));
   PetscCall(PCMCPISetGatherPrecision(pc, bench::GatherPrecision(gather)));
   if (attempt > 0) PetscCallCUDA(cudaMalloc(&taken, static_cast<std::size_t>(attempt) * kShift));
@@ -92,11 +104,12 @@ PetscErrorCode time_precision(const Options &options, PC pc, Vec b, Vec x, const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &graph, PC pc, Mat mat, Vec b, Vec x, PetscInt bs,
-                             const bench::Precision &precision, const std::string &gather, double read, Json *results)
+PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &graph, PC pc,
+                             Mat mat, Vec b, Vec x, PetscInt bs, const bench::Precision &precision,
+                             const std::string &gather, double read, Json *results)
 {
-  ISColoring          coloring;
-  PetscInt            colors;
+  ISColoring coloring;
+  PetscInt colors;
   std::vector<double> sweeps, applications;
 
   PetscFunctionBegin;
@@ -110,7 +123,7 @@ PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &g
   PetscCall(ISColoringGetColors(coloring, nullptr, &colors, nullptr));
   const double sweep = bench::Median(sweeps), once = bench::Median(applications),
                bytes = bytes_per_sweep(graph, bs, precision, gather == "bfp16");
-  double far         = -1.0;
+  double far = -1.0;
   if (options.check) PetscCall(difference_to_host(pc, mat, b, x, precision.name, &far));
   Json row = {{"mesh", options.mesh},
               {"rows", graph.rows()},
@@ -126,12 +139,15 @@ PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &g
               {"megabytes_per_sweep", bytes / 1e6},
               {"share_of_read_bandwidth", bytes / (sweep * 1e-3) / read},
               {"us_per_color", 1e3 * sweep / static_cast<double>(colors)}};
-  PetscCall(PetscPrintf(
-      PETSC_COMM_WORLD,
-      "%s %7d rows  bs %2d  %s %s  %2d colors  %8.4f ms a sweep (%.4f to %.4f)  %5.1f %% of read  PCApply %5.3f of its sweeps\n",
-      options.mesh.c_str(), (int)graph.rows(), (int)bs, precision.name, gather == "bfp16" ? "gather bfp16" : "", (int)colors, sweep,
-      *std::min_element(sweeps.begin(), sweeps.end()), *std::max_element(sweeps.begin(), sweeps.end()),
-      100 * (double)row["share_of_read_bandwidth"], (double)row["application_over_sweeps"]));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD,
+                        "%s %7d rows  bs %2d  %s %s  %2d colors  %8.4f ms a sweep (%.4f to %.4f)  "
+                        "%5.1f %% of read  PCApply %5.3f of its sweeps\n",
+                        options.mesh.c_str(), (int)graph.rows(), (int)bs, precision.name,
+                        gather == "bfp16" ? "gather bfp16" : "", (int)colors, sweep,
+                        *std::min_element(sweeps.begin(), sweeps.end()),
+                        *std::max_element(sweeps.begin(), sweeps.end()),
+                        100 * (double)row["share_of_read_bandwidth"],
+                        (double)row["application_over_sweeps"]));
   if (options.check) {
     row["difference_to_host"] = far;
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  differs from the host by %.1e\n", far));
@@ -140,11 +156,12 @@ PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &g
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &graph, PetscInt bs, double read, Json *results)
+PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &graph, PetscInt bs,
+                              double read, Json *results)
 {
   Mat mat;
   Vec b, x;
-  PC  pc;
+  PC pc;
 
   PetscFunctionBegin;
   PetscCall(bench::CreateMatrix(PETSC_COMM_WORLD, graph, bs, MATBAIJ, &mat));
@@ -153,7 +170,8 @@ PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &
   for (const bench::Precision &precision : bench::ChosenPrecisions(options.precisions))
     for (const std::string &gather : options.gathers)
       if (gather == "fp32" || precision.vector < 8)
-        PetscCall(run_precision(options, graph, pc, mat, b, x, bs, precision, gather, read, results));
+        PetscCall(
+            run_precision(options, graph, pc, mat, b, x, bs, precision, gather, read, results));
   PetscCall(PCDestroy(&pc));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&b));
@@ -168,7 +186,8 @@ PetscErrorCode read_options(Options *options)
   PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-coordinates", &options->coordinates, nullptr));
   PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-check", &options->check, nullptr));
   PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-allocations", &options->allocations, nullptr));
-  PetscCheck(options->allocations > 0, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-allocations must be positive");
+  PetscCheck(options->allocations > 0, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT,
+             "-allocations must be positive");
   PetscCall(bench::ReadList("-precision", &options->precisions));
   PetscCall(bench::ReadList("-gather", &options->gathers));
   PetscCall(bench::CheckNames(options->precisions, options->gathers));
@@ -177,9 +196,9 @@ PetscErrorCode read_options(Options *options)
 
 PetscErrorCode run(int argc, char **argv)
 {
-  Options        options;
+  Options options;
   cudaDeviceProp device;
-  Json           document;
+  Json document;
 
   PetscFunctionBegin;
   PetscCall(read_options(&options));
@@ -190,7 +209,8 @@ PetscErrorCode run(int argc, char **argv)
   PetscCall(bench::StartDocument("sweep", options, argc, argv, &document));
   document.update({{"gpu", device.name}, {"read_gigabytes_per_second", read / 1e9}});
   const bench::VertexGraph graph = bench::MakeGraph(options.mesh, options.n);
-  for (const PetscInt bs : options.bs) PetscCall(run_block_size(options, graph, bs, read, &document["results"]));
+  for (const PetscInt bs : options.bs)
+    PetscCall(run_block_size(options, graph, bs, read, &document["results"]));
   PetscCall(bench::WriteDocument(options, document));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -37,7 +37,9 @@ template <class Work> PetscErrorCode TimeOnce(const Work &work, double *millisec
 }
 
 // The median of so many, after some that are not counted
-template <class Work> PetscErrorCode TimeMedian(PetscInt uncounted, PetscInt repeat, const Work &work, double *milliseconds)
+template <class Work>
+PetscErrorCode TimeMedian(PetscInt uncounted, PetscInt repeat, const Work &work,
+                          double *milliseconds)
 {
   std::vector<double> times;
 

@@ -1,5 +1,6 @@
 /*
-   Public interface of petsc-mcpi, a multicolor point-implicit preconditioner and smoother for PETSc. Manual pages stand with the functions in src/pc.
+   Public interface of petsc-mcpi, a multicolor point-implicit preconditioner and smoother for
+   PETSc. Manual pages stand with the functions in src/pc.
 */
 #ifndef PETSCMCPI_H
 #define PETSCMCPI_H

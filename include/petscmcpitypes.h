@@ -1,5 +1,6 @@
 /*
-   Enumerations of PCMCPI. Plain C without any include, so that the arithmetic core, which knows nothing of PETSc, shares them with the public interface.
+   Enumerations of PCMCPI. Plain C without any include, so that the arithmetic core, which knows
+   nothing of PETSc, shares them with the public interface.
 */
 #ifndef PETSCMCPITYPES_H
 #define PETSCMCPITYPES_H
@@ -10,13 +11,18 @@
    Values:
 +  `PC_MCPI_SWEEP_FORWARD`   - colors ascending
 .  `PC_MCPI_SWEEP_BACKWARD`  - colors descending
--  `PC_MCPI_SWEEP_SYMMETRIC` - forward, then backward; the default, which `KSPCG`, `KSPMINRES` and `KSPCHEBYSHEV` need
+-  `PC_MCPI_SWEEP_SYMMETRIC` - forward, then backward; the default, which `KSPCG`, `KSPMINRES` and
+                               `KSPCHEBYSHEV` need
 
    Level: intermediate
 
 .seealso: `PCMCPISetSweep()`
 E*/
-typedef enum { PC_MCPI_SWEEP_FORWARD, PC_MCPI_SWEEP_BACKWARD, PC_MCPI_SWEEP_SYMMETRIC } PCMCPISweepType;
+typedef enum {
+  PC_MCPI_SWEEP_FORWARD,
+  PC_MCPI_SWEEP_BACKWARD,
+  PC_MCPI_SWEEP_SYMMETRIC
+} PCMCPISweepType;
 
 /*E
    PCMCPIPrecision - how the numbers of the off-diagonal blocks are stored
@@ -49,27 +55,36 @@ typedef enum {
    PCMCPIVectorPrecision - precision of the vectors inside the sweeps
 
    Values:
-+  `PC_MCPI_VECTOR_PRECISION_AUTO` - `PC_MCPI_VECTOR_PRECISION_FP32` if the `KSP` that applies the preconditioner is known to be flexible
-                                     and the blocks are not fp64, else `PC_MCPI_VECTOR_PRECISION_FP64`
++  `PC_MCPI_VECTOR_PRECISION_AUTO` - `PC_MCPI_VECTOR_PRECISION_FP32` if the `KSP` that applies the
+                                     preconditioner is known to be flexible
+                                     and the blocks are not fp64, else
+                                     `PC_MCPI_VECTOR_PRECISION_FP64`
 .  `PC_MCPI_VECTOR_PRECISION_FP64` - IEEE binary64
 -  `PC_MCPI_VECTOR_PRECISION_FP32` - IEEE binary32
 
    Level: advanced
 
    Note:
-   With single precision the preconditioner is linear to about 1e-7 only. A Krylov method that takes it for a linear map then reports
+   With single precision the preconditioner is linear to about 1e-7 only. A Krylov method that takes
+   it for a linear map then reports
    residuals below the true ones.
 
 .seealso: `PCMCPISetVectorPrecision()`
 E*/
-typedef enum { PC_MCPI_VECTOR_PRECISION_AUTO, PC_MCPI_VECTOR_PRECISION_FP64, PC_MCPI_VECTOR_PRECISION_FP32 } PCMCPIVectorPrecision;
+typedef enum {
+  PC_MCPI_VECTOR_PRECISION_AUTO,
+  PC_MCPI_VECTOR_PRECISION_FP64,
+  PC_MCPI_VECTOR_PRECISION_FP32
+} PCMCPIVectorPrecision;
 
 /*E
-   PCMCPIGatherPrecision - what the products of off-diagonal blocks read of the vector that is relaxed
+   PCMCPIGatherPrecision - what the products of off-diagonal blocks read of the vector that is
+   relaxed
 
    Values:
 +  `PC_MCPI_GATHER_PRECISION_FP32`  - its entries, in the vectors' precision
--  `PC_MCPI_GATHER_PRECISION_BFP16` - 16-bit block floating point: integers -32767..32767 and one power of two per block row
+-  `PC_MCPI_GATHER_PRECISION_BFP16` - 16-bit block floating point: integers -32767..32767 and one
+                                      power of two per block row
 
    Level: advanced
 
@@ -78,7 +93,10 @@ typedef enum { PC_MCPI_VECTOR_PRECISION_AUTO, PC_MCPI_VECTOR_PRECISION_FP64, PC_
 
 .seealso: `PCMCPISetGatherPrecision()`
 E*/
-typedef enum { PC_MCPI_GATHER_PRECISION_FP32, PC_MCPI_GATHER_PRECISION_BFP16 } PCMCPIGatherPrecision;
+typedef enum {
+  PC_MCPI_GATHER_PRECISION_FP32,
+  PC_MCPI_GATHER_PRECISION_BFP16
+} PCMCPIGatherPrecision;
 
 /*E
    PCMCPIForm - the two forms of the same iteration
@@ -98,14 +116,20 @@ typedef enum { PC_MCPI_FORM_PRESCALED, PC_MCPI_FORM_FACTORED } PCMCPIForm;
 
    Values:
 +  `PC_MCPI_SCALING_NONE`     - not at all
-.  `PC_MCPI_SCALING_GLOBAL`   - one power of two for the whole matrix, near 65504/max (Walden et al. 2019)
--  `PC_MCPI_SCALING_BALANCED` - one power of two per component, from Osborne's balancing of the block of maxima
+.  `PC_MCPI_SCALING_GLOBAL`   - one power of two for the whole matrix, near 65504/max (Walden et al.
+                                2019)
+-  `PC_MCPI_SCALING_BALANCED` - one power of two per component, from Osborne's balancing of the
+                                block of maxima
 
    Level: advanced
 
 .seealso: `PCMCPISetScaling()`
 E*/
-typedef enum { PC_MCPI_SCALING_NONE, PC_MCPI_SCALING_GLOBAL, PC_MCPI_SCALING_BALANCED } PCMCPIScaling;
+typedef enum {
+  PC_MCPI_SCALING_NONE,
+  PC_MCPI_SCALING_GLOBAL,
+  PC_MCPI_SCALING_BALANCED
+} PCMCPIScaling;
 
 /*E
    PCMCPIBackendType - what runs the sweeps
@@ -142,13 +166,19 @@ typedef enum {
 
 .seealso: `PCMCPISetHalo()`, `PCMCPISetHaloFrequency()`
 E*/
-typedef enum { PC_MCPI_HALO_AUTO, PC_MCPI_HALO_SF, PC_MCPI_HALO_NCCL, PC_MCPI_HALO_PEER } PCMCPIHaloType;
+typedef enum {
+  PC_MCPI_HALO_AUTO,
+  PC_MCPI_HALO_SF,
+  PC_MCPI_HALO_NCCL,
+  PC_MCPI_HALO_PEER
+} PCMCPIHaloType;
 
 /*E
    PCMCPIHaloFrequency - how often ghost values travel between ranks
 
    Values:
-+  `PC_MCPI_HALO_FREQUENCY_COLOR` - after every color: the iterate does not depend on the number of ranks
++  `PC_MCPI_HALO_FREQUENCY_COLOR` - after every color: the iterate does not depend on the number of
+                                    ranks
 -  `PC_MCPI_HALO_FREQUENCY_SWEEP` - before every pass over the colors: block Jacobi across ranks
 
    Level: advanced
@@ -161,11 +191,13 @@ typedef enum { PC_MCPI_HALO_FREQUENCY_COLOR, PC_MCPI_HALO_FREQUENCY_SWEEP } PCMC
    PCMCPIOrderingType - order of the rows inside a color; it changes speed, never the answer
 
    Values:
-+  `PC_MCPI_ORDERING_AUTO`        - along a Hilbert curve after `PCSetCoordinates()`, else the most local of natural, rcm and nd
++  `PC_MCPI_ORDERING_AUTO`        - along a Hilbert curve after `PCSetCoordinates()`, else the most
+                                    local of natural, rcm and nd
 .  `PC_MCPI_ORDERING_NATURAL`     - as in the matrix
 .  `PC_MCPI_ORDERING_RCM`         - reverse Cuthill-McKee
 .  `PC_MCPI_ORDERING_ND`          - nested dissection
--  `PC_MCPI_ORDERING_COORDINATES` - along a Hilbert curve through the points given to `PCSetCoordinates()`
+-  `PC_MCPI_ORDERING_COORDINATES` - along a Hilbert curve through the points given to
+                                    `PCSetCoordinates()`
 
    Level: advanced
 

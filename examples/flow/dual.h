@@ -7,7 +7,7 @@
 namespace flow {
 
 template <int n> struct Dual {
-  double                value = 0.0;
+  double value = 0.0;
   std::array<double, n> slope{};
 
   Dual() = default;
@@ -44,7 +44,10 @@ template <int n> struct Dual {
     for (int i = 0; i < n; ++i) x.slope[i] = a.slope[i] * b.value + a.value * b.slope[i];
     return x;
   }
-  friend Dual operator/(const Dual &a, const Dual &b) { return a * b.chain(1.0 / b.value, -1.0 / (b.value * b.value)); }
+  friend Dual operator/(const Dual &a, const Dual &b)
+  {
+    return a * b.chain(1.0 / b.value, -1.0 / (b.value * b.value));
+  }
   friend Dual operator-(const Dual &a) { return a.chain(-a.value, -1.0); }
   friend bool operator<(const Dual &a, const Dual &b) { return a.value < b.value; }
 };

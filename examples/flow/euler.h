@@ -1,4 +1,5 @@
-// The compressible Euler equations of a perfect gas, for any number type: states, fluxes through faces.
+// The compressible Euler equations of a perfect gas, for any number type: states, fluxes through
+// faces.
 #pragma once
 
 #include <array>
@@ -10,22 +11,22 @@ constexpr double kGamma = 1.4;
 
 // Conserved variables of a cell: density, momentum, total energy, each per volume
 template <int dim, class T = double> using State = std::array<T, dim + 2>;
-template <int dim> using Vector                  = std::array<double, dim>;
+template <int dim> using Vector = std::array<double, dim>;
 
 // Density, velocity, pressure
 template <int dim, class T = double> struct Primitive {
-  T                  rho;
+  T rho;
   std::array<T, dim> u;
-  T                  p;
+  T p;
 };
 
 template <int dim, class T> Primitive<dim, T> primitive(const State<dim, T> &U)
 {
   Primitive<dim, T> w;
-  T                 kinetic = 0.0;
-  w.rho                     = U[0];
+  T kinetic = 0.0;
+  w.rho = U[0];
   for (int d = 0; d < dim; ++d) {
-    w.u[d]  = U[1 + d] / w.rho;
+    w.u[d] = U[1 + d] / w.rho;
     kinetic = kinetic + 0.5 * (U[1 + d] * w.u[d]);
   }
   w.p = (kGamma - 1.0) * (U[dim + 1] - kinetic);
@@ -35,11 +36,11 @@ template <int dim, class T> Primitive<dim, T> primitive(const State<dim, T> &U)
 template <int dim, class T> State<dim, T> conserved(const Primitive<dim, T> &w)
 {
   State<dim, T> U;
-  T             kinetic = 0.0;
-  U[0]                  = w.rho;
+  T kinetic = 0.0;
+  U[0] = w.rho;
   for (int d = 0; d < dim; ++d) {
     U[1 + d] = w.rho * w.u[d];
-    kinetic  = kinetic + 0.5 * (U[1 + d] * w.u[d]);
+    kinetic = kinetic + 0.5 * (U[1 + d] * w.u[d]);
   }
   U[dim + 1] = w.p / (kGamma - 1.0) + kinetic;
   return U;
@@ -49,7 +50,7 @@ template <int dim, class T> State<dim, T> conserved(const Primitive<dim, T> &w)
 template <int dim> State<dim> by_conserved(const Primitive<dim> &w, const double *by_primitive)
 {
   const double by_energy = (kGamma - 1.0) * by_primitive[dim + 1];
-  State<dim>   slope;
+  State<dim> slope;
   slope[0] = by_primitive[0];
   for (int d = 0; d < dim; ++d) {
     slope[0] += w.u[d] * (0.5 * by_energy * w.u[d] - by_primitive[1 + d] / w.rho);
@@ -73,9 +74,10 @@ template <int dim, class T> T sound_speed(const Primitive<dim, T> &w)
 }
 
 // Through a face of unit normal n; U is w's
-template <int dim, class T> State<dim, T> flux(const Primitive<dim, T> &w, const State<dim, T> &U, const Vector<dim> &n)
+template <int dim, class T>
+State<dim, T> flux(const Primitive<dim, T> &w, const State<dim, T> &U, const Vector<dim> &n)
 {
-  const T       un = dot<dim, T>(w.u, n);
+  const T un = dot<dim, T>(w.u, n);
   State<dim, T> F;
   F[0] = U[0] * un;
   for (int d = 0; d < dim; ++d) F[1 + d] = U[1 + d] * un + w.p * n[d];
@@ -100,36 +102,40 @@ template <class T> T smooth_abs(const T &a, const T &width)
 }
 
 // Roe's flux (J. Comput. Phys. 43, 1981), from left to right of a face of unit normal n
-template <int dim, class T> State<dim, T> roe_flux(const Primitive<dim, T> &l, const Primitive<dim, T> &r, const Vector<dim> &n)
+template <int dim, class T>
+State<dim, T> roe_flux(const Primitive<dim, T> &l, const Primitive<dim, T> &r, const Vector<dim> &n)
 {
   using std::sqrt;
-  constexpr double    kWidth = 0.1; // of the entropy fix, in speeds of sound
+  constexpr double kWidth = 0.1; // of the entropy fix, in speeds of sound
   const State<dim, T> Ul = conserved<dim, T>(l), Ur = conserved<dim, T>(r);
-  const T             weight = sqrt(r.rho / l.rho), share = 1.0 / (1.0 + weight);
-  const T             Hl = (Ul[dim + 1] + l.p) / l.rho, Hr = (Ur[dim + 1] + r.p) / r.rho;
-  const T             rho = l.rho * weight, H = (Hl + weight * Hr) * share;
-  std::array<T, dim>  u, du;
-  T                   q2 = 0.0, u_du = 0.0;
+  const T weight = sqrt(r.rho / l.rho), share = 1.0 / (1.0 + weight);
+  const T Hl = (Ul[dim + 1] + l.p) / l.rho, Hr = (Ur[dim + 1] + r.p) / r.rho;
+  const T rho = l.rho * weight, H = (Hl + weight * Hr) * share;
+  std::array<T, dim> u, du;
+  T q2 = 0.0, u_du = 0.0;
   for (int d = 0; d < dim; ++d) {
-    u[d]  = (l.u[d] + weight * r.u[d]) * share;
+    u[d] = (l.u[d] + weight * r.u[d]) * share;
     du[d] = r.u[d] - l.u[d];
-    q2    = q2 + u[d] * u[d];
-    u_du  = u_du + u[d] * du[d];
+    q2 = q2 + u[d] * u[d];
+    u_du = u_du + u[d] * du[d];
   }
-  const T             c = sqrt((kGamma - 1.0) * (H - 0.5 * q2)), un = dot<dim, T>(u, n), dun = dot<dim, T>(du, n);
-  const T             drho = r.rho - l.rho, dp = r.p - l.p, width = kWidth * c;
-  const T             slow    = smooth_abs<T>(un - c, width) * (dp - rho * c * dun) / (2.0 * c * c);
-  const T             fast    = smooth_abs<T>(un + c, width) * (dp + rho * c * dun) / (2.0 * c * c);
-  const T             speed   = smooth_abs<T>(un, width);
-  const T             entropy = speed * (drho - dp / (c * c)), shear = speed * rho;
+  const T c = sqrt((kGamma - 1.0) * (H - 0.5 * q2)), un = dot<dim, T>(u, n),
+          dun = dot<dim, T>(du, n);
+  const T drho = r.rho - l.rho, dp = r.p - l.p, width = kWidth * c;
+  const T slow = smooth_abs<T>(un - c, width) * (dp - rho * c * dun) / (2.0 * c * c);
+  const T fast = smooth_abs<T>(un + c, width) * (dp + rho * c * dun) / (2.0 * c * c);
+  const T speed = smooth_abs<T>(un, width);
+  const T entropy = speed * (drho - dp / (c * c)), shear = speed * rho;
   const State<dim, T> Fl = flux<dim, T>(l, Ul, n), Fr = flux<dim, T>(r, Ur, n);
-  State<dim, T>       F;
+  State<dim, T> F;
   F[0] = 0.5 * (Fl[0] + Fr[0] - (slow + entropy + fast));
   for (int d = 0; d < dim; ++d)
     F[1 + d] = 0.5 * (Fl[1 + d] + Fr[1 + d] -
-                      (slow * (u[d] - c * n[d]) + entropy * u[d] + shear * (du[d] - dun * n[d]) + fast * (u[d] + c * n[d])));
-  F[dim + 1] =
-      0.5 * (Fl[dim + 1] + Fr[dim + 1] - (slow * (H - c * un) + entropy * (0.5 * q2) + shear * (u_du - un * dun) + fast * (H + c * un)));
+                      (slow * (u[d] - c * n[d]) + entropy * u[d] + shear * (du[d] - dun * n[d]) +
+                       fast * (u[d] + c * n[d])));
+  F[dim + 1] = 0.5 * (Fl[dim + 1] + Fr[dim + 1] -
+                      (slow * (H - c * un) + entropy * (0.5 * q2) + shear * (u_du - un * dun) +
+                       fast * (H + c * un)));
   return F;
 }
 

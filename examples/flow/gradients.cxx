@@ -6,24 +6,26 @@
 
 namespace flow {
 
-// Venkatakrishnan (AIAA 93-0880) at the middles of edges: no limit where differences are small beside (K h)^3
+// Venkatakrishnan (AIAA 93-0880) at the middles of edges: no limit where differences are small
+// beside (K h)^3
 template <int dim> void Solver<dim>::find_shares(const std::vector<Range> &ranges)
 {
   std::array<double, bs> scale2;
 
   for (std::array<double, bs> &share : shares_) share.fill(1.0);
   scale2.fill(std::pow(sound_speed<dim, double>(free_stream_), 2));
-  scale2[0]        = std::pow(free_stream_.rho, 2);
-  scale2[dim + 1]  = std::pow(kGamma * free_stream_.p, 2);
+  scale2[0] = std::pow(free_stream_.rho, 2);
+  scale2[dim + 1] = std::pow(kGamma * free_stream_.p, 2);
   const auto lower = [&](PetscInt cell, const Vector<dim> &point) {
     if (!mesh_.cells[cell].mine) return;
     const std::array<double, bs> q = list(w_[cell]), there = linear(cell, point);
     for (int k = 0; k < bs; ++k) {
       const double change = there[k] - q[k], eps2 = rooms_[cell] * scale2[k];
       if (change == 0.0) continue;
-      const double room  = ranges[cell][change > 0.0][k] - q[k];
-      const double share = (room * room + eps2 + 2.0 * change * room) / (room * room + 2.0 * change * change + room * change + eps2);
-      shares_[cell][k]   = std::min(shares_[cell][k], share);
+      const double room = ranges[cell][change > 0.0][k] - q[k];
+      const double share = (room * room + eps2 + 2.0 * change * room) /
+                           (room * room + 2.0 * change * change + room * change + eps2);
+      shares_[cell][k] = std::min(shares_[cell][k], share);
     }
   };
   mesh_.each_face([&](std::size_t f) {
@@ -34,8 +36,8 @@ template <int dim> void Solver<dim>::find_shares(const std::vector<Range> &range
   });
 }
 
-// At a plane of symmetry: the mirror images of the neighbors. Without them a flow that jumps from one side of a single layer of cells to the other looks linear,
-// and nothing damps it.
+// At a plane of symmetry: the mirror images of the neighbors. Without them a flow that jumps from
+// one side of a single layer of cells to the other looks linear, and nothing damps it.
 template <int dim> static Vector<dim> mirror(Vector<dim> v, const Vector<dim> &n)
 {
   const double out = dot<dim, double>(v, n);
@@ -59,9 +61,9 @@ template <int dim> void Solver<dim>::add_mirrored(const Vector<dim> &n, Matrix *
 
 template <int dim> void Solver<dim>::add_mirrored(const Symmetric &at, Gradient *sums) const
 {
-  const Vector<dim> &n        = at.normal;
-  const double       out      = dot<dim, double>(w_[at.cell].u, n);
-  Gradient           mirrored = *sums; // differences of mirrored velocities along the steps themselves
+  const Vector<dim> &n = at.normal;
+  const double out = dot<dim, double>(w_[at.cell].u, n);
+  Gradient mirrored = *sums; // differences of mirrored velocities along the steps themselves
   for (int d = 0; d < dim; ++d) {
     Vector<dim> u;
     for (int i = 0; i < dim; ++i) u[i] = (*sums)[1 + i][d];
@@ -78,8 +80,8 @@ template <int dim> void Solver<dim>::add_mirrored(const Symmetric &at, Gradient 
 template <int dim> Vector<dim> Solver<dim>::weighted_step(const Face &face) const
 {
   const Vector<dim> from = center(face.left), to = center(face.right);
-  Vector<dim>       step;
-  double            length2 = 0.0;
+  Vector<dim> step;
+  double length2 = 0.0;
   for (int d = 0; d < dim; ++d) {
     step[d] = to[d] - from[d];
     length2 += step[d] * step[d];
@@ -98,7 +100,8 @@ template <int dim> void Solver<dim>::factor()
     const Vector<dim> n = vector(face.normal);
     if (face.boundary != kSymmetry || !mesh_.cells[face.left].mine) continue;
     const auto [known, is_first] = symmetric.emplace(face.left, Symmetric{face.left, n, {}});
-    if (!is_first && dot<dim, double>(known->second.normal, n) < 0.999) known->second.normal.fill(0.0); // where planes meet: no one mirror
+    if (!is_first && dot<dim, double>(known->second.normal, n) < 0.999)
+      known->second.normal.fill(0.0); // where planes meet: no one mirror
   }
   for (const Face &face : mesh_.faces) {
     if (face.right < 0) continue;
@@ -106,7 +109,8 @@ template <int dim> void Solver<dim>::factor()
     for (const PetscInt cell : {face.left, face.right}) {
       const auto known = symmetric.find(cell);
       for (int i = 0; i < dim; ++i) {
-        if (known != symmetric.end()) known->second.steps[i] += cell == face.left ? step[i] : -step[i];
+        if (known != symmetric.end())
+          known->second.steps[i] += cell == face.left ? step[i] : -step[i];
         for (int j = 0; j < dim; ++j) factors_[cell][i][j] += step[i] * (to[j] - from[j]);
       }
     }
@@ -116,7 +120,8 @@ template <int dim> void Solver<dim>::factor()
     add_mirrored(at.normal, &factors_[cell]);
     symmetric_.push_back(at);
   }
-  for (const PetscInt c : mesh_.mine) { // Cholesky; a vertex has edges in all directions, so the matrix is regular
+  for (const PetscInt c :
+       mesh_.mine) { // Cholesky; a vertex has edges in all directions, so the matrix is regular
     Matrix &a = factors_[c];
     for (int j = 0; j < dim; ++j) {
       for (int k = 0; k < j; ++k) a[j][j] -= a[j][k] * a[j][k];
@@ -127,7 +132,8 @@ template <int dim> void Solver<dim>::factor()
       }
     }
   }
-  for (std::size_t c = 0; c < rooms_.size(); ++c) rooms_[c] = std::pow(conditions_.limiter, 3) * std::pow(mesh_.cells[c].volume, 3.0 / dim);
+  for (std::size_t c = 0; c < rooms_.size(); ++c)
+    rooms_[c] = std::pow(conditions_.limiter, 3) * std::pow(mesh_.cells[c].volume, 3.0 / dim);
 }
 
 // Least squares over the vertices that edges lead to
@@ -138,23 +144,23 @@ template <int dim> PetscErrorCode Solver<dim>::find_gradients()
   PetscFunctionBeginUser;
   mesh_.each(ranges.size(), [&](std::size_t c) {
     ranges[c][0] = ranges[c][1] = list(w_[c]);
-    gradients_[c]               = {};
+    gradients_[c] = {};
   });
   mesh_.each_face([&](std::size_t f) {
     const Face &face = mesh_.faces[f];
     if (face.right < 0) return;
     const std::array<double, bs> left = list(w_[face.left]), right = list(w_[face.right]);
-    const Vector<dim>            step    = weighted_step(face);
-    Gradient                    &at_left = gradients_[face.left], &at_right = gradients_[face.right]; // sums, first
-    Range                       &range_left = ranges[face.left], &range_right = ranges[face.right];
+    const Vector<dim> step = weighted_step(face);
+    Gradient &at_left = gradients_[face.left], &at_right = gradients_[face.right]; // sums, first
+    Range &range_left = ranges[face.left], &range_right = ranges[face.right];
     for (int k = 0; k < bs; ++k) {
       for (int d = 0; d < dim; ++d) {
         const double product = step[d] * (right[k] - left[k]);
         at_left[k][d] += product;
         at_right[k][d] += product;
       }
-      range_left[0][k]  = std::min(range_left[0][k], right[k]);
-      range_left[1][k]  = std::max(range_left[1][k], right[k]);
+      range_left[0][k] = std::min(range_left[0][k], right[k]);
+      range_left[1][k] = std::max(range_left[1][k], right[k]);
       range_right[0][k] = std::min(range_right[0][k], left[k]);
       range_right[1][k] = std::max(range_right[1][k], left[k]);
     }
@@ -162,7 +168,7 @@ template <int dim> PetscErrorCode Solver<dim>::find_gradients()
   for (const Symmetric &at : symmetric_) add_mirrored(at, &gradients_[at.cell]);
   mesh_.each(mesh_.mine.size(), [&](std::size_t own) {
     const PetscInt c = mesh_.mine[own];
-    const Matrix  &a = factors_[c];
+    const Matrix &a = factors_[c];
     for (Vector<dim> &x : gradients_[c]) {
       for (int i = 0; i < dim; ++i) {
         for (int k = 0; k < i; ++k) x[i] -= a[i][k] * x[k];
@@ -187,7 +193,7 @@ template <int dim> PetscErrorCode Solver<dim>::find_gradients()
 
 template <int dim> PetscErrorCode Solver<dim>::exchange_gradients()
 {
-  Vec          local, global;
+  Vec local, global;
   PetscScalar *g;
 
   PetscFunctionBeginUser;
@@ -210,8 +216,8 @@ template <int dim> PetscErrorCode Solver<dim>::exchange_gradients()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-template void           Solver<2>::factor();
-template void           Solver<3>::factor();
+template void Solver<2>::factor();
+template void Solver<3>::factor();
 template PetscErrorCode Solver<2>::find_gradients();
 template PetscErrorCode Solver<3>::find_gradients();
 

@@ -1,15 +1,23 @@
 static char help[] =
     "Steady compressible flow (Euler equations) around a body, by implicit steps in pseudo-time.\n"
-    "  -dm_plex_filename <file.msh>: physical groups 1 (wall), 2 (far field), 3 (symmetry); 2 or 3 dimensions\n"
-    "  -flow_mach <0.8>    -flow_angle <1.25>: degrees, from x towards y    -flow_area <1>: of reference\n"
+    "  -dm_plex_filename <file.msh>: physical groups 1 (wall), 2 (far field), 3 (symmetry); 2 or 3 "
+    "dimensions\n"
+    "  -flow_mach <0.8>    -flow_angle <1.25>: degrees, from x towards y    -flow_area <1>: of "
+    "reference\n"
     "  -flow_order <2>     -flow_limiter <5>: K of Venkatakrishnan's limiter, negative: none\n"
     "  -flow_units <none,si>: SI units take air at 101,325 Pa and 1.225 kg/m^3\n"
-    "  -flow_start <0.05>: of the first residual, to be reached with first order before the second is taken; 1: second at once\n"
-    "  -flow_cfl <10>: where it begins, or goes on    -flow_cfl_max <1e4>  -flow_steps <300>  -flow_rtol <1e-8>\n"
-    "  -flow_threads <1>: of each rank, for residuals and Jacobians: where one rank has a GPU, and cores are idle beside it\n"
-    "  -flow_restart <file>: written every -flow_restart_steps <50> steps, at the end and after Ctrl-C; gone on from if it is there\n"
-    "  -flow_vtu <file.vtu>: the flow, for ParaView    -flow_walls <file.csv>: pressure coefficient on walls\n"
-    "Linear systems: -ksp_type, -pc_type and all others of PETSc; -dll_append libpetscmcpi.so -pc_type mcpi.\n";
+    "  -flow_start <0.05>: of the first residual, to be reached with first order before the second "
+    "is taken; 1: second at once\n"
+    "  -flow_cfl <10>: where it begins, or goes on    -flow_cfl_max <1e4>  -flow_steps <300>  "
+    "-flow_rtol <1e-8>\n"
+    "  -flow_threads <1>: of each rank, for residuals and Jacobians: where one rank has a GPU, and "
+    "cores are idle beside it\n"
+    "  -flow_restart <file>: written every -flow_restart_steps <50> steps, at the end and after "
+    "Ctrl-C; gone on from if it is there\n"
+    "  -flow_vtu <file.vtu>: the flow, for ParaView    -flow_walls <file.csv>: pressure "
+    "coefficient on walls\n"
+    "Linear systems: -ksp_type, -pc_type and all others of PETSc; -dll_append libpetscmcpi.so "
+    "-pc_type mcpi.\n";
 
 #include <petscsnes.h>
 #include <petscviewer.h>
@@ -27,12 +35,12 @@ namespace {
 
 struct Options {
   Conditions conditions;
-  PetscReal  cfl = 10, cfl_max = 1e4, rtol = 1e-8, start = 0.05;
-  PetscBool  cfl_given                   = PETSC_FALSE; // then a restart takes it, too
-  PetscInt   restart_steps               = 50;
-  char       restart[PETSC_MAX_PATH_LEN] = "";
-  PetscInt   steps                       = 300;
-  char       vtu[PETSC_MAX_PATH_LEN] = "", walls[PETSC_MAX_PATH_LEN] = "";
+  PetscReal cfl = 10, cfl_max = 1e4, rtol = 1e-8, start = 0.05;
+  PetscBool cfl_given = PETSC_FALSE; // then a restart takes it, too
+  PetscInt restart_steps = 50;
+  char restart[PETSC_MAX_PATH_LEN] = "";
+  PetscInt steps = 300;
+  char vtu[PETSC_MAX_PATH_LEN] = "", walls[PETSC_MAX_PATH_LEN] = "";
 };
 
 PetscErrorCode read_options(Options *options)
@@ -40,21 +48,27 @@ PetscErrorCode read_options(Options *options)
   PetscFunctionBeginUser;
   PetscCall(ReadConditions(&options->conditions));
   PetscOptionsBegin(PETSC_COMM_WORLD, nullptr, "Flow", nullptr);
-  PetscCall(PetscOptionsReal("-flow_cfl", "First CFL number", nullptr, options->cfl, &options->cfl, &options->cfl_given));
-  PetscCall(PetscOptionsReal("-flow_cfl_max", "Largest CFL number", nullptr, options->cfl_max, &options->cfl_max, nullptr));
-  PetscCall(PetscOptionsReal("-flow_rtol", "Residual to reach, relative to the first", nullptr, options->rtol, &options->rtol, nullptr));
-  PetscCall(PetscOptionsReal("-flow_start", "Residual to reach with first order", nullptr, options->start, &options->start, nullptr));
-  PetscCall(PetscOptionsInt("-flow_steps", "Most steps", nullptr, options->steps, &options->steps, nullptr));
-  PetscCall(PetscOptionsString("-flow_vtu", "File for the flow", nullptr, options->vtu, options->vtu, sizeof options->vtu, nullptr));
-  PetscCall(PetscOptionsString("-flow_walls", "File for wall pressures", nullptr, options->walls, options->walls, sizeof options->walls,
-                               nullptr));
-  PetscCall(PetscOptionsString("-flow_restart", "File to go on from", nullptr, options->restart, options->restart, sizeof options->restart,
-                               nullptr));
-  PetscCall(PetscOptionsInt("-flow_restart_steps", "Steps between its writings", nullptr, options->restart_steps, &options->restart_steps,
+  PetscCall(PetscOptionsReal("-flow_cfl", "First CFL number", nullptr, options->cfl, &options->cfl,
+                             &options->cfl_given));
+  PetscCall(PetscOptionsReal("-flow_cfl_max", "Largest CFL number", nullptr, options->cfl_max,
+                             &options->cfl_max, nullptr));
+  PetscCall(PetscOptionsReal("-flow_rtol", "Residual to reach, relative to the first", nullptr,
+                             options->rtol, &options->rtol, nullptr));
+  PetscCall(PetscOptionsReal("-flow_start", "Residual to reach with first order", nullptr,
+                             options->start, &options->start, nullptr));
+  PetscCall(PetscOptionsInt("-flow_steps", "Most steps", nullptr, options->steps, &options->steps,
                             nullptr));
+  PetscCall(PetscOptionsString("-flow_vtu", "File for the flow", nullptr, options->vtu,
+                               options->vtu, sizeof options->vtu, nullptr));
+  PetscCall(PetscOptionsString("-flow_walls", "File for wall pressures", nullptr, options->walls,
+                               options->walls, sizeof options->walls, nullptr));
+  PetscCall(PetscOptionsString("-flow_restart", "File to go on from", nullptr, options->restart,
+                               options->restart, sizeof options->restart, nullptr));
+  PetscCall(PetscOptionsInt("-flow_restart_steps", "Steps between its writings", nullptr,
+                            options->restart_steps, &options->restart_steps, nullptr));
   PetscOptionsEnd();
-  PetscCheck(options->cfl > 0.0 && options->cfl_max > 0.0, PETSC_COMM_WORLD, PETSC_ERR_ARG_OUTOFRANGE,
-             "-flow_cfl and -flow_cfl_max must be positive numbers");
+  PetscCheck(options->cfl > 0.0 && options->cfl_max > 0.0, PETSC_COMM_WORLD,
+             PETSC_ERR_ARG_OUTOFRANGE, "-flow_cfl and -flow_cfl_max must be positive numbers");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -83,7 +97,7 @@ struct Parts {
   {
     constexpr int kParts = 4;
     PetscLogEvent solve;
-    double        seconds[kParts], sum = 0.0;
+    double seconds[kParts], sum = 0.0;
 
     PetscFunctionBeginUser;
     PetscCall(PetscLogEventGetId("KSPSolve", &solve));
@@ -93,10 +107,13 @@ struct Parts {
       PetscCall(PetscLogEventGetPerfInfo(PETSC_DETERMINE, events[k], &info));
       seconds[k] = info.time;
     }
-    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, seconds, kParts, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+    PetscCallMPI(
+        MPI_Allreduce(MPI_IN_PLACE, seconds, kParts, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
     for (const double one : seconds) sum += one;
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "seconds: residuals %.2f, Jacobians %.2f, set-up %.2f, linear solves %.2f, the rest %.2f\n",
-                          seconds[0], seconds[1], seconds[2], seconds[3], all - sum));
+    PetscCall(PetscPrintf(
+        PETSC_COMM_WORLD,
+        "seconds: residuals %.2f, Jacobians %.2f, set-up %.2f, linear solves %.2f, the rest %.2f\n",
+        seconds[0], seconds[1], seconds[2], seconds[3], all - sum));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 };
@@ -105,8 +122,8 @@ struct Parts {
 template <int dim> struct Step {
   Solver<dim> *solver;
   const Parts &parts;
-  Vec          start;
-  double       shift;
+  Vec start;
+  double shift;
 
   PetscErrorCode residual(Vec U, Vec R) const
   {
@@ -119,12 +136,12 @@ template <int dim> struct Step {
 
   static PetscErrorCode function(SNES, Vec U, Vec F, void *context)
   {
-    const Step                  *step  = static_cast<Step *>(context);
-    const std::vector<double>   &waves = step->solver->wave_areas();
-    const std::vector<PetscInt> &mine  = step->solver->mesh().mine;
-    const PetscScalar           *u, *before;
-    PetscScalar                 *f;
-    PetscInt                     n;
+    const Step *step = static_cast<Step *>(context);
+    const std::vector<double> &waves = step->solver->wave_areas();
+    const std::vector<PetscInt> &mine = step->solver->mesh().mine;
+    const PetscScalar *u, *before;
+    PetscScalar *f;
+    PetscInt n;
 
     PetscFunctionBeginUser;
     PetscCall(step->residual(U, F));
@@ -132,7 +149,8 @@ template <int dim> struct Step {
     PetscCall(VecGetArrayRead(U, &u));
     PetscCall(VecGetArrayRead(step->start, &before));
     PetscCall(VecGetArray(F, &f));
-    for (PetscInt k = 0; k < n; ++k) f[k] += step->shift * waves[mine[k / Solver<dim>::bs]] * (u[k] - before[k]);
+    for (PetscInt k = 0; k < n; ++k)
+      f[k] += step->shift * waves[mine[k / Solver<dim>::bs]] * (u[k] - before[k]);
     PetscCall(VecRestoreArray(F, &f));
     PetscCall(VecRestoreArrayRead(step->start, &before));
     PetscCall(VecRestoreArrayRead(U, &u));
@@ -141,7 +159,7 @@ template <int dim> struct Step {
   static PetscErrorCode jacobian(SNES snes, Vec U, Mat J, Mat P, void *context)
   {
     const Step *step = static_cast<Step *>(context);
-    KSP         ksp;
+    KSP ksp;
 
     PetscFunctionBeginUser;
     PetscCall(PetscLogEventBegin(step->parts.jacobian, U, P, nullptr, nullptr));
@@ -161,8 +179,9 @@ template <int dim> struct Step {
   }
 };
 
-// Steps until the residual has fallen; the CFL number grows as it falls (switched evolution relaxation), and a step that would leave negative density or
-// pressure is cut, or tried again with a smaller one.
+// Steps until the residual has fallen; the CFL number grows as it falls (switched evolution
+// relaxation), and a step that would leave negative density or pressure is cut, or tried again with
+// a smaller one.
 template <int dim> class March {
 public:
   March(Solver<dim> &solver, const Mesh &mesh, const Options &options, SNES snes)
@@ -172,10 +191,10 @@ public:
 
   PetscErrorCode run(Vec U)
   {
-    Vec       R, F;
-    Parts     parts{};
+    Vec R, F;
+    Parts parts{};
     Step<dim> context{&solver_, parts, nullptr, 0.0};
-    bool      more = true;
+    bool more = true;
 
     PetscFunctionBeginUser;
     PetscCall(parts.create());
@@ -188,7 +207,8 @@ public:
     progress_.cfl = options_.cfl;
     PetscCall(go_on(U));
     solver_.set_second_order(progress_.order == 2);
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, " step        CFL   residual  linear     s       CL         CD\n"));
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD,
+                          " step        CFL   residual  linear     s       CL         CD\n"));
     (void)std::signal(SIGINT, interrupt);
     while (more) {
       PetscCall(measure(context, U, R));
@@ -218,26 +238,29 @@ private:
     if (options_.cfl_given) progress_.cfl = options_.cfl;
     if (!options_.conditions.second_order && progress_.order == 2) {
       progress_.order = 1;
-      progress_.last  = 0.0;
+      progress_.last = 0.0;
     }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  // The residual; of second order once that of first order has fallen, which finds the large features of the flow in fewer steps
+  // The residual; of second order once that of first order has fallen, which finds the large
+  // features of the flow in fewer steps
   PetscErrorCode measure(const Step<dim> &step, Vec U, Vec R)
   {
     PetscFunctionBeginUser;
     PetscCall(step.residual(U, R));
     PetscCall(VecNorm(R, NORM_2, &residual_));
     if (progress_.step == 0) progress_.first = residual_;
-    if (progress_.order == 1 && options_.conditions.second_order && residual_ <= options_.start * progress_.first) {
+    if (progress_.order == 1 && options_.conditions.second_order &&
+        residual_ <= options_.start * progress_.first) {
       progress_.order = 2;
-      progress_.last  = 0.0;
+      progress_.last = 0.0;
       solver_.set_second_order(true);
       PetscCall(step.residual(U, R));
       PetscCall(VecNorm(R, NORM_2, &residual_));
     }
-    PetscCheck(!PetscIsInfOrNanReal(residual_), PETSC_COMM_WORLD, PETSC_ERR_FP, "the residual is not finite: use a smaller -flow_cfl");
+    PetscCheck(!PetscIsInfOrNanReal(residual_), PETSC_COMM_WORLD, PETSC_ERR_FP,
+               "the residual is not finite: use a smaller -flow_cfl");
     PetscCall(solver_.forces(&forces_));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -245,18 +268,21 @@ private:
   // A limiter may switch back and forth for ever; kept as it is, it lets the residual fall.
   PetscErrorCode calm()
   {
-    constexpr double   kLate = 0.1, kProgress = 0.9;
+    constexpr double kLate = 0.1, kProgress = 0.9;
     constexpr PetscInt kPatience = 15;
 
     PetscFunctionBeginUser;
-    if (frozen_ || progress_.order == 1 || residual_ > kLate * progress_.first) PetscFunctionReturn(PETSC_SUCCESS);
+    if (frozen_ || progress_.order == 1 || residual_ > kLate * progress_.first)
+      PetscFunctionReturn(PETSC_SUCCESS);
     if (residual_ < kProgress * least_) {
-      least_      = residual_;
+      least_ = residual_;
       least_step_ = progress_.step;
     } else if (progress_.step >= least_step_ + kPatience) {
       frozen_ = true;
       solver_.freeze_limiter();
-      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "      no lower residual in %d steps: limiter frozen\n", (int)kPatience));
+      PetscCall(PetscPrintf(PETSC_COMM_WORLD,
+                            "      no lower residual in %d steps: limiter frozen\n",
+                            (int)kPatience));
     }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -265,14 +291,15 @@ private:
   PetscErrorCode look(bool *more)
   {
     constexpr double kGrowth = 1.5, kUrge = 1.1;
-    const PetscReal  residual = residual_;
-    int              stop     = interrupted;
+    const PetscReal residual = residual_;
+    int stop = interrupted;
 
     PetscFunctionBeginUser;
     PetscCall(calm());
     if (progress_.last > 0.0 && residual > 0.0)
-      progress_.cfl =
-          std::min<double>(options_.cfl_max, progress_.cfl * std::clamp(kUrge * progress_.last / residual, 1.0 / kGrowth, kGrowth));
+      progress_.cfl = std::min<double>(
+          options_.cfl_max,
+          progress_.cfl * std::clamp(kUrge * progress_.last / residual, 1.0 / kGrowth, kGrowth));
     progress_.last = residual;
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &stop, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
     if (residual <= options_.rtol * progress_.first)
@@ -288,11 +315,11 @@ private:
 
   PetscErrorCode advance(Step<dim> &context, Vec U, Vec R)
   {
-    constexpr double   kShortest = 0.05, kLowestCFL = 1e-3;
-    PetscInt           linear = 0, its;
-    double             share;
-    Vec                step;
-    KSP                ksp;
+    constexpr double kShortest = 0.05, kLowestCFL = 1e-3;
+    PetscInt linear = 0, its;
+    double share;
+    Vec step;
+    KSP ksp;
     KSPConvergedReason reason;
 
     PetscFunctionBeginUser;
@@ -309,9 +336,12 @@ private:
       PetscCall(solver_.longest_step(context.start, step, &share));
       if (share >= kShortest) break;
       progress_.cfl *= 0.25;
-      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "      density or pressure would become negative: CFL cut to %g\n", progress_.cfl));
-      PetscCheck(progress_.cfl > kLowestCFL, PETSC_COMM_WORLD, PETSC_ERR_CONV_FAILED,
-                 "no step keeps density and pressure positive: look at the mesh and the conditions");
+      PetscCall(PetscPrintf(PETSC_COMM_WORLD,
+                            "      density or pressure would become negative: CFL cut to %g\n",
+                            progress_.cfl));
+      PetscCheck(
+          progress_.cfl > kLowestCFL, PETSC_COMM_WORLD, PETSC_ERR_CONV_FAILED,
+          "no step keeps density and pressure positive: look at the mesh and the conditions");
       PetscCall(VecCopy(context.start, U));
     }
     PetscCall(VecWAXPY(U, share, step, context.start));
@@ -327,32 +357,33 @@ private:
   PetscErrorCode print(PetscInt linear) const
   {
     PetscFunctionBeginUser;
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%5d %10.4g %10.3e %7d %6.1f %10.6f %10.6f%s%s\n", (int)progress_.step, progress_.cfl,
-                          progress_.last / progress_.first, (int)linear, MPI_Wtime() - begin_, forces_.lift, forces_.drag, why_ ? "  " : "",
-                          why_ ? why_ : ""));
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%5d %10.4g %10.3e %7d %6.1f %10.6f %10.6f%s%s\n",
+                          (int)progress_.step, progress_.cfl, progress_.last / progress_.first,
+                          (int)linear, MPI_Wtime() - begin_, forces_.lift, forces_.drag,
+                          why_ ? "  " : "", why_ ? why_ : ""));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  Solver<dim>   &solver_;
-  const Mesh    &mesh_;
+  Solver<dim> &solver_;
+  const Mesh &mesh_;
   const Options &options_;
-  SNES           snes_;
-  Progress       progress_;
-  Forces         forces_;
-  PetscReal      residual_ = 0.0, least_ = PETSC_MAX_REAL; // least since second order
-  PetscInt       least_step_ = 0;
-  bool           frozen_     = false;
-  const char    *why_        = nullptr; // it ended
-  const double   begin_      = MPI_Wtime();
+  SNES snes_;
+  Progress progress_;
+  Forces forces_;
+  PetscReal residual_ = 0.0, least_ = PETSC_MAX_REAL; // least since second order
+  PetscInt least_step_ = 0;
+  bool frozen_ = false;
+  const char *why_ = nullptr; // it ended
+  const double begin_ = MPI_Wtime();
 };
 
 template <int dim> PetscErrorCode run(const Mesh &mesh, const Options &options)
 {
   Solver<dim> solver(mesh, options.conditions);
-  SNES        snes;
-  KSP         ksp;
-  Mat         J;
-  Vec         U;
+  SNES snes;
+  KSP ksp;
+  Mat J;
+  Vec U;
 
   PetscFunctionBeginUser;
   PetscCall(DMCreateGlobalVector(mesh.dm, &U));
@@ -361,8 +392,10 @@ template <int dim> PetscErrorCode run(const Mesh &mesh, const Options &options)
   PetscCall(SNESSetType(snes, SNESKSPONLY)); // one linear system a step
   PetscCall(SNESSetJacobian(snes, J, J, nullptr, nullptr));
   PetscCall(SNESGetKSP(snes, &ksp));
-  PetscCall(SNESSetMaxLinearSolveFailures(snes, PETSC_MAX_INT)); // a step of a solution that is not exact is a step, too
-  PetscCall(KSPSetType(ksp, KSPFGMRES));                         // preconditioners may change, and the tolerance is the true residual's
+  PetscCall(SNESSetMaxLinearSolveFailures(
+      snes, PETSC_MAX_INT)); // a step of a solution that is not exact is a step, too
+  PetscCall(KSPSetType(
+      ksp, KSPFGMRES)); // preconditioners may change, and the tolerance is the true residual's
   PetscCall(KSPSetTolerances(ksp, 1e-2, PETSC_DEFAULT, PETSC_DEFAULT, 100));
   PetscCall(SNESSetFromOptions(snes));
   PetscCall(solver.fill_free_stream(U));
@@ -377,9 +410,9 @@ template <int dim> PetscErrorCode run(const Mesh &mesh, const Options &options)
 
 PetscErrorCode start()
 {
-  Options  options;
-  DM       dm;
-  Mesh     mesh;
+  Options options;
+  DM dm;
+  Mesh mesh;
   PetscInt vertices = 0;
 
   PetscFunctionBeginUser;

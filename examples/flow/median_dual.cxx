@@ -19,7 +19,8 @@ double dot(const Point &a, const Point &b)
 }
 Point half_cross(const Point &a, const Point &b)
 {
-  return {0.5 * (a[1] * b[2] - a[2] * b[1]), 0.5 * (a[2] * b[0] - a[0] * b[2]), 0.5 * (a[0] * b[1] - a[1] * b[0])};
+  return {0.5 * (a[1] * b[2] - a[2] * b[1]), 0.5 * (a[2] * b[0] - a[0] * b[2]),
+          0.5 * (a[0] * b[1] - a[1] * b[0])};
 }
 Point &operator+=(Point &a, const Point &b)
 {
@@ -32,8 +33,9 @@ Point along(const Point &area, const Point &direction)
   return dot(area, direction) < 0.0 ? Point{-area[0], -area[1], -area[2]} : area;
 }
 
-// The median dual: pieces between middles of edges, faces and cells. A piece is flat, and the pieces around a vertex are closed whatever the shape of the
-// mesh's cells, so a uniform flow has no residual.
+// The median dual: pieces between middles of edges, faces and cells. A piece is flat, and the
+// pieces around a vertex are closed whatever the shape of the mesh's cells, so a uniform flow has
+// no residual.
 class MedianDual {
 public:
   explicit MedianDual(Mesh *mesh) : mesh_(*mesh), dm_(mesh->dm) {}
@@ -59,10 +61,10 @@ private:
     PetscCall(DMGetGlobalSection(dm_, &global));
     PetscCall(DMPlexGetDepthStratum(dm_, 0, &v_begin_, &v_end_));
     for (PetscInt v = v_begin_; v < v_end_; ++v) {
-      Cell     cell{};
+      Cell cell{};
       PetscInt offset;
       PetscCall(PetscSectionGetOffset(global, v, &offset));
-      cell.mine   = offset >= 0;
+      cell.mine = offset >= 0;
       cell.number = numbers[static_cast<std::size_t>(v - v_begin_)];
       cell.global = (offset >= 0 ? offset : -(offset + 1)) / mesh_.bs();
       if (cell.mine) mesh_.mine.push_back(v - v_begin_);
@@ -74,10 +76,10 @@ private:
   // Of every point its vertices' mean
   PetscErrorCode find_middles()
   {
-    Vec                coordinates;
-    PetscSection       section;
+    Vec coordinates;
+    PetscSection section;
     const PetscScalar *x;
-    PetscInt           begin, end;
+    PetscInt begin, end;
 
     PetscFunctionBeginUser;
     PetscCall(DMGetCoordinatesLocal(dm_, &coordinates));
@@ -94,7 +96,7 @@ private:
     PetscCall(VecRestoreArrayRead(coordinates, &x));
     for (PetscInt p = begin; p < end; ++p) {
       PetscInt *closure = nullptr, size, count = 0;
-      Point     sum{};
+      Point sum{};
       if (p >= v_begin_ && p < v_end_) continue;
       PetscCall(DMPlexGetTransitiveClosure(dm_, p, PETSC_TRUE, &size, &closure));
       for (PetscInt k = 0; k < size; ++k) {
@@ -116,7 +118,7 @@ private:
 
     PetscFunctionBeginUser;
     PetscCall(DMPlexGetCone(dm_, edge, &ends));
-    const Point  step = middles_[ends[1]] - middles_[ends[0]], out = along(area, step);
+    const Point step = middles_[ends[1]] - middles_[ends[0]], out = along(area, step);
     const double share = 0.5 * dot(step, out) / mesh_.dim;
     for (int k = 0; k < 2; ++k) mesh_.cells[ends[k] - v_begin_].volume += share;
     areas_[edge - e_begin_] += out;
@@ -133,7 +135,7 @@ private:
     areas_.resize(static_cast<std::size_t>(e_end - e_begin_));
     for (PetscInt c = c_begin; c < c_end; ++c) {
       const PetscInt *sides, *edges;
-      PetscInt        n_sides, n_edges;
+      PetscInt n_sides, n_edges;
       PetscCall(DMPlexGetConeSize(dm_, c, &n_sides));
       PetscCall(DMPlexGetCone(dm_, c, &sides));
       for (PetscInt s = 0; s < n_sides; ++s) {
@@ -144,7 +146,8 @@ private:
         }
         PetscCall(DMPlexGetConeSize(dm_, sides[s], &n_edges));
         PetscCall(DMPlexGetCone(dm_, sides[s], &edges));
-        for (PetscInt e = 0; e < n_edges; ++e) PetscCall(add_piece(edges[e], half_cross(middles_[edges[e]] - middles_[sides[s]], side)));
+        for (PetscInt e = 0; e < n_edges; ++e)
+          PetscCall(add_piece(edges[e], half_cross(middles_[edges[e]] - middles_[sides[s]], side)));
       }
     }
     for (PetscInt e = e_begin_; e < e_end; ++e) {
@@ -158,8 +161,8 @@ private:
   // Faces at the boundary of the whole mesh: of those at the end of a rank's part no label tells
   PetscErrorCode add_boundaries()
   {
-    PetscInt          begin, end, c_begin;
-    DMLabel           sets;
+    PetscInt begin, end, c_begin;
+    DMLabel sets;
     std::vector<bool> own;
 
     PetscFunctionBeginUser;
@@ -168,14 +171,15 @@ private:
     PetscCall(DMGetLabel(dm_, "Face Sets", &sets));
     PetscCall(OwnCells(dm_, &own));
     for (PetscInt f = begin; f < end; ++f) {
-      PetscInt        count, set = -1;
+      PetscInt count, set = -1;
       const PetscInt *cells;
       PetscCall(DMPlexGetSupportSize(dm_, f, &count));
       if (count != 1) continue;
       PetscCall(DMPlexGetSupport(dm_, f, &cells));
       if (sets) PetscCall(DMLabelGetValue(sets, f, &set));
       if (set < kWall || set > kSymmetry) {
-        unknown_ += own[static_cast<std::size_t>(cells[0] - c_begin)]; // these have all their neighbors
+        unknown_ +=
+            own[static_cast<std::size_t>(cells[0] - c_begin)]; // these have all their neighbors
         continue;
       }
       PetscCall(add_boundary(f, cells[0], static_cast<int>(set)));
@@ -185,18 +189,20 @@ private:
 
   PetscErrorCode add_boundary(PetscInt face, PetscInt cell, int kind)
   {
-    const Point     outward = middles_[face] - middles_[cell];
+    const Point outward = middles_[face] - middles_[cell];
     const PetscInt *edges, *ends;
-    PetscInt        count;
+    PetscInt count;
 
     PetscFunctionBeginUser;
     PetscCall(DMPlexGetConeSize(dm_, face, &count));
     PetscCall(DMPlexGetCone(dm_, face, &edges));
-    // Where a linear pressure gives the face's flux without error: on simplices as finite elements do, on others in the middle of the vertex's part
-    const double                            share = mesh_.dim == 2 ? 1.0 / 3.0 : count == 3 ? 3.0 / 8.0 : 0.5;
+    // Where a linear pressure gives the face's flux without error: on simplices as finite elements
+    // do, on others in the middle of the vertex's part
+    const double share = mesh_.dim == 2 ? 1.0 / 3.0 : count == 3 ? 3.0 / 8.0 : 0.5;
     std::vector<std::pair<PetscInt, Point>> parts; // of the vertices
-    const auto                              add = [&](PetscInt v, const Point &area) {
-      auto part = std::find_if(parts.begin(), parts.end(), [&](const auto &known) { return known.first == v; });
+    const auto add = [&](PetscInt v, const Point &area) {
+      auto part = std::find_if(parts.begin(), parts.end(),
+                               [&](const auto &known) { return known.first == v; });
       if (part == parts.end()) part = parts.insert(part, {v, Point{}});
       part->second += along(area, outward);
     };
@@ -207,7 +213,8 @@ private:
         continue;
       }
       PetscCall(DMPlexGetCone(dm_, edges[e], &ends));
-      for (int k = 0; k < 2; ++k) add(ends[k], half_cross(middles_[edges[e]] - middles_[ends[k]], middle));
+      for (int k = 0; k < 2; ++k)
+        add(ends[k], half_cross(middles_[edges[e]] - middles_[ends[k]], middle));
     }
     for (const auto &[v, area] : parts) {
       Point x = middles_[v];
@@ -219,7 +226,12 @@ private:
 
   void push(PetscInt left, PetscInt right, int boundary, const Point &area, const Point &center)
   {
-    Face face{left - v_begin_, right < 0 ? -1 : right - v_begin_, boundary, std::sqrt(dot(area, area)), area, center};
+    Face face{left - v_begin_,
+              right < 0 ? -1 : right - v_begin_,
+              boundary,
+              std::sqrt(dot(area, area)),
+              area,
+              center};
     if (!mesh_.cells[face.left].mine && (right < 0 || !mesh_.cells[face.right].mine)) return;
     for (double &n : face.normal) n /= face.area;
     mesh_.faces.push_back(face);
@@ -228,8 +240,8 @@ private:
   // Faces in the order of their groups
   void group_faces() const
   {
-    const std::size_t        size  = mesh_.threads > 1 ? 1024 : mesh_.faces.size();
-    const std::vector<Face>  faces = std::move(mesh_.faces);
+    const std::size_t size = mesh_.threads > 1 ? 1024 : mesh_.faces.size();
+    const std::vector<Face> faces = std::move(mesh_.faces);
     std::vector<std::size_t> waiting, later, last(mesh_.cells.size(), 0); // group that a cell is in
 
     for (std::size_t begin = 0; begin < faces.size(); begin += size) waiting.push_back(begin);
@@ -239,8 +251,10 @@ private:
       later.clear();
       for (const std::size_t begin : waiting) {
         const auto first = faces.begin() + static_cast<std::ptrdiff_t>(begin),
-                   end   = first + static_cast<std::ptrdiff_t>(std::min(size, faces.size() - begin));
-        const auto taken = [&](const Face &face) { return last[face.left] == group || (face.right >= 0 && last[face.right] == group); };
+                   end = first + static_cast<std::ptrdiff_t>(std::min(size, faces.size() - begin));
+        const auto taken = [&](const Face &face) {
+          return last[face.left] == group || (face.right >= 0 && last[face.right] == group);
+        };
         if (std::any_of(first, end, taken)) {
           later.push_back(begin);
           continue;
@@ -259,25 +273,25 @@ private:
 
   PetscErrorCode check() const
   {
-    const MPI_Comm comm    = PetscObjectComm((PetscObject)dm_);
-    PetscInt       unknown = unknown_;
+    const MPI_Comm comm = PetscObjectComm((PetscObject)dm_);
+    PetscInt unknown = unknown_;
 
     PetscFunctionBeginUser;
     for (const Cell &cell : mesh_.cells)
       PetscCheck(!cell.mine || cell.volume > 0, PETSC_COMM_SELF, PETSC_ERR_USER_INPUT,
-                 "around the vertex at (%g, %g, %g) cells have volume %g: mend the mesh", cell.center[0], cell.center[1], cell.center[2],
-                 cell.volume);
+                 "around the vertex at (%g, %g, %g) cells have volume %g: mend the mesh",
+                 cell.center[0], cell.center[1], cell.center[2], cell.volume);
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &unknown, 1, MPIU_INT, MPI_SUM, comm));
     PetscCheck(unknown == 0, comm, PETSC_ERR_USER_INPUT,
-               "%" PetscInt_FMT
-               " boundary faces are in no physical group 1 (wall), 2 (far field) or 3 (symmetry): name them in the .geo file",
+               "%" PetscInt_FMT " boundary faces are in no physical group 1 (wall), 2 (far field) "
+               "or 3 (symmetry): name them in the .geo file",
                unknown);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  Mesh              &mesh_;
-  DM                 dm_;
-  PetscInt           v_begin_ = 0, v_end_ = 0, e_begin_ = 0, unknown_ = 0;
+  Mesh &mesh_;
+  DM dm_;
+  PetscInt v_begin_ = 0, v_end_ = 0, e_begin_ = 0, unknown_ = 0;
   std::vector<Point> middles_; // of all points of the mesh
   std::vector<Point> areas_;   // of all edges
 };

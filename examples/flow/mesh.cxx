@@ -23,12 +23,13 @@ PetscErrorCode copy_types(DM from, DM to)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Neighbors near each other in memory, and parts in one piece where no library for partitions is there
+// Neighbors near each other in memory, and parts in one piece where no library for partitions is
+// there
 PetscErrorCode order(DM *dm)
 {
-  IS       permutation;
-  DM       ordered;
-  PetscSF  points;
+  IS permutation;
+  DM ordered;
+  PetscSF points;
   PetscInt roots;
 
   PetscFunctionBeginUser;
@@ -47,10 +48,10 @@ PetscErrorCode order(DM *dm)
 // numbers: of each local vertex before
 PetscErrorCode distribute(DM *dm, std::vector<PetscInt> *numbers)
 {
-  DM                    parallel;
-  PetscPartitioner      partitioner;
-  PetscSF               moved;
-  PetscInt              begin, end, v_begin, v_end;
+  DM parallel;
+  PetscPartitioner partitioner;
+  PetscSF moved;
+  PetscInt begin, end, v_begin, v_end;
   std::vector<PetscInt> before;
 
   PetscFunctionBeginUser;
@@ -60,7 +61,8 @@ PetscErrorCode distribute(DM *dm, std::vector<PetscInt> *numbers)
   PetscCall(DMPlexGetChart(*dm, &begin, &end));
   PetscCall(DMPlexGetDepthStratum(*dm, 0, &v_begin, &v_end));
   before.resize(static_cast<std::size_t>(end - begin), -1);
-  for (PetscInt v = v_begin; v < v_end; ++v) before[static_cast<std::size_t>(v - begin)] = v - v_begin;
+  for (PetscInt v = v_begin; v < v_end; ++v)
+    before[static_cast<std::size_t>(v - begin)] = v - v_begin;
   PetscCall(DMPlexDistribute(*dm, 1, &moved, &parallel));
   if (parallel) {
     std::vector<PetscInt> after;
@@ -76,8 +78,9 @@ PetscErrorCode distribute(DM *dm, std::vector<PetscInt> *numbers)
     *dm = parallel;
   }
   numbers->assign(before.begin() + (v_begin - begin), before.begin() + (v_end - begin));
-  PetscCall(DMPlexDistributeSetDefault(*dm, PETSC_FALSE));       // not once more
-  PetscCall(DMSetBasicAdjacency(*dm, PETSC_FALSE, PETSC_FALSE)); // matrices couple the vertices of edges
+  PetscCall(DMPlexDistributeSetDefault(*dm, PETSC_FALSE)); // not once more
+  PetscCall(
+      DMSetBasicAdjacency(*dm, PETSC_FALSE, PETSC_FALSE)); // matrices couple the vertices of edges
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -89,9 +92,13 @@ PetscErrorCode ReadMesh(MPI_Comm comm, DM *dm)
 
   PetscFunctionBeginUser;
   PetscCall(PetscOptionsHasName(nullptr, nullptr, "-dm_plex_filename", &given));
-  PetscCheck(given, comm, PETSC_ERR_USER_INPUT, "give a mesh: -dm_plex_filename <file.msh>, for example made from naca0012.geo by gmsh");
+  PetscCheck(
+      given, comm, PETSC_ERR_USER_INPUT,
+      "give a mesh: -dm_plex_filename <file.msh>, for example made from naca0012.geo by gmsh");
   PetscCall(PetscOptionsHasName(nullptr, nullptr, "-dm_coord_space", &space));
-  if (!space) PetscCall(PetscOptionsSetValue(nullptr, "-dm_coord_space", "false")); // finite elements, which prisms have not
+  if (!space)
+    PetscCall(PetscOptionsSetValue(nullptr, "-dm_coord_space",
+                                   "false")); // finite elements, which prisms have not
   PetscCall(DMCreate(comm, dm));
   PetscCall(DMSetType(*dm, DMPLEX));
   PetscCall(DMPlexDistributeSetDefault(*dm, PETSC_FALSE));
@@ -102,9 +109,9 @@ PetscErrorCode ReadMesh(MPI_Comm comm, DM *dm)
 
 PetscErrorCode OwnCells(DM dm, std::vector<bool> *own)
 {
-  PetscInt        begin, end, leaves;
+  PetscInt begin, end, leaves;
   const PetscInt *leaf;
-  PetscSF         points;
+  PetscSF points;
 
   PetscFunctionBeginUser;
   PetscCall(DMPlexGetHeightStratum(dm, 0, &begin, &end));
@@ -121,7 +128,7 @@ PetscErrorCode OwnCells(DM dm, std::vector<bool> *own)
 PetscErrorCode SetFields(DM dm, const std::vector<Field> &fields)
 {
   PetscSection section;
-  PetscInt     begin, end, v_begin, v_end;
+  PetscInt begin, end, v_begin, v_end;
 
   PetscFunctionBeginUser;
   PetscCall(DMPlexGetChart(dm, &begin, &end));
@@ -146,20 +153,21 @@ PetscErrorCode SetFields(DM dm, const std::vector<Field> &fields)
 
 PetscErrorCode MeshCreate(DM *dm, Mesh *mesh)
 {
-  PetscInt              dim, threads = 1;
+  PetscInt dim, threads = 1;
   std::vector<PetscInt> numbers;
 
   PetscFunctionBeginUser;
   PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-flow_threads", &threads, nullptr));
-  PetscCheck(threads >= 1, PETSC_COMM_WORLD, PETSC_ERR_ARG_OUTOFRANGE, "-flow_threads must be 1 or more");
+  PetscCheck(threads >= 1, PETSC_COMM_WORLD, PETSC_ERR_ARG_OUTOFRANGE,
+             "-flow_threads must be 1 or more");
   mesh->threads = static_cast<int>(threads);
   PetscCall(DMGetDimension(*dm, &dim));
   PetscCheck(dim == 2 || dim == 3, PetscObjectComm((PetscObject)*dm), PETSC_ERR_USER_INPUT,
              "the mesh has dimension %" PetscInt_FMT ": 2 or 3 are solved on", dim);
   PetscCall(distribute(dm, &numbers));
-  mesh->dm  = *dm;
+  mesh->dm = *dm;
   mesh->dim = static_cast<int>(dim);
-  *dm       = nullptr;
+  *dm = nullptr;
   PetscCall(SetFields(mesh->dm, {{"flow", mesh->bs()}}));
   PetscCall(DMClone(mesh->dm, &mesh->gradients));
   PetscCall(DMSetVecType(mesh->gradients, VECSTANDARD)); // they are used on the host only

@@ -1,4 +1,5 @@
-// An unstructured mesh on DMPlex as a node-centered finite-volume solver sees it: the median dual, whose cells surround the vertices.
+// An unstructured mesh on DMPlex as a node-centered finite-volume solver sees it: the median dual,
+// whose cells surround the vertices.
 #pragma once
 
 #include <petscdmplex.h>
@@ -17,31 +18,33 @@ enum Boundary { kInside = 0, kWall = 1, kFarField = 2, kSymmetry = 3 };
 
 // What separates the dual cells of an edge's vertices, or a vertex's part of a boundary face
 struct Face {
-  PetscInt              left, right; // local cells; right is -1 on a boundary
-  int                   boundary;
-  double                area;
-  std::array<double, 3> normal, center; // of unit length, from left to right; where fluxes are taken
+  PetscInt left, right; // local cells; right is -1 on a boundary
+  int boundary;
+  double area;
+  std::array<double, 3> normal,
+      center; // of unit length, from left to right; where fluxes are taken
 };
 
 // The dual cell of a vertex
 struct Cell {
-  double                volume;
+  double volume;
   std::array<double, 3> center; // the vertex
-  PetscInt              global; // number over all ranks
-  PetscInt              number; // in the mesh before it was distributed
-  bool                  mine;
+  PetscInt global;              // number over all ranks
+  PetscInt number;              // in the mesh before it was distributed
+  bool mine;
 };
 
 struct Mesh {
-  DM                    dm        = nullptr; // bs unknowns a vertex, one layer of other ranks' vertices
-  DM                    gradients = nullptr; // the same with bs*dim
-  int                   dim       = 0;
-  std::vector<Cell>     cells;
-  std::vector<PetscInt> mine;  // local numbers of a rank's own cells, in the order of global vectors
-  std::vector<Face>     faces; // of all cells that are mine
-  // Faces in blocks, and blocks in groups within which no two share a cell: each starts here, and where the next does it ends
+  DM dm = nullptr;        // bs unknowns a vertex, one layer of other ranks' vertices
+  DM gradients = nullptr; // the same with bs*dim
+  int dim = 0;
+  std::vector<Cell> cells;
+  std::vector<PetscInt> mine; // local numbers of a rank's own cells, in the order of global vectors
+  std::vector<Face> faces;    // of all cells that are mine
+  // Faces in blocks, and blocks in groups within which no two share a cell: each starts here, and
+  // where the next does it ends
   std::vector<std::size_t> blocks, groups;
-  int                      threads = 1; // -flow_threads, for what follows
+  int threads = 1; // -flow_threads, for what follows
 
   int bs() const { return dim + 2; }
   // visit(k) for all k below count, in any order
@@ -67,11 +70,12 @@ PetscErrorCode OwnCells(DM dm, std::vector<bool> *own);
 // A field at the vertices
 struct Field {
   const char *name;
-  int         components;
+  int components;
 };
 PetscErrorCode SetFields(DM dm, const std::vector<Field> &fields);
-// Distributes a mesh that is on one rank, with one layer of neighbors, and takes it over. Collective; cells without volume, and boundaries that are no
-// physical groups 1 (wall), 2 (far field), 3 (symmetry) are errors.
+// Distributes a mesh that is on one rank, with one layer of neighbors, and takes it over.
+// Collective; cells without volume, and boundaries that are no physical groups 1 (wall), 2 (far
+// field), 3 (symmetry) are errors.
 PetscErrorCode MeshCreate(DM *dm, Mesh *mesh);
 PetscErrorCode MeshDestroy(Mesh *mesh);
 // Cells and faces of a distributed mesh whose vertices had these numbers. Part of MeshCreate()

@@ -10,8 +10,8 @@ namespace {
 // The mesh with the fields that are shown; only a rank's own cells are written
 PetscErrorCode shown_mesh(const Mesh &mesh, DM *dm)
 {
-  PetscInt          begin, end;
-  DMLabel           label;
+  PetscInt begin, end;
+  DMLabel label;
   std::vector<bool> own;
 
   PetscFunctionBeginUser;
@@ -30,9 +30,9 @@ template <int dim> void show(const PetscScalar *u, PetscScalar *shown)
 {
   State<dim> state;
   std::copy_n(u, dim + 2, state.begin());
-  const Primitive<dim> w      = primitive<dim, double>(state);
-  double               speed2 = 0.0;
-  shown[0]                    = w.rho;
+  const Primitive<dim> w = primitive<dim, double>(state);
+  double speed2 = 0.0;
+  shown[0] = w.rho;
   for (int d = 0; d < dim; ++d) {
     shown[1 + d] = w.u[d];
     speed2 += w.u[d] * w.u[d];
@@ -45,13 +45,13 @@ template <int dim> void show(const PetscScalar *u, PetscScalar *shown)
 
 PetscErrorCode WriteVTU(const Mesh &mesh, Vec U, const char *file)
 {
-  const int          bs = mesh.bs(), count = bs + 1;
-  DM                 dm;
-  Vec                shown;
-  PetscViewer        viewer;
+  const int bs = mesh.bs(), count = bs + 1;
+  DM dm;
+  Vec shown;
+  PetscViewer viewer;
   const PetscScalar *u;
-  PetscScalar       *s;
-  PetscInt           n;
+  PetscScalar *s;
+  PetscInt n;
 
   PetscFunctionBeginUser;
   PetscCall(shown_mesh(mesh, &dm));
@@ -60,7 +60,8 @@ PetscErrorCode WriteVTU(const Mesh &mesh, Vec U, const char *file)
   PetscCall(VecGetLocalSize(U, &n));
   PetscCall(VecGetArrayRead(U, &u));
   PetscCall(VecGetArray(shown, &s));
-  for (PetscInt c = 0; c < n / bs; ++c) mesh.dim == 2 ? show<2>(u + c * bs, s + c * count) : show<3>(u + c * bs, s + c * count);
+  for (PetscInt c = 0; c < n / bs; ++c)
+    mesh.dim == 2 ? show<2>(u + c * bs, s + c * count) : show<3>(u + c * bs, s + c * count);
   PetscCall(VecRestoreArray(shown, &s));
   PetscCall(VecRestoreArrayRead(U, &u));
   PetscCall(PetscViewerVTKOpen(PetscObjectComm((PetscObject)dm), file, FILE_MODE_WRITE, &viewer));

@@ -15,10 +15,10 @@ constexpr PetscInt kNumbers = 5; // of Progress
 // A vector in the order of the mesh file's cells, and the way there
 PetscErrorCode natural_order(const Mesh &mesh, Vec U, Vec *natural, VecScatter *scatter)
 {
-  const MPI_Comm        comm = PetscObjectComm((PetscObject)U);
+  const MPI_Comm comm = PetscObjectComm((PetscObject)U);
   std::vector<PetscInt> numbers;
-  PetscInt              size;
-  IS                    mine;
+  PetscInt size;
+  IS mine;
 
   PetscFunctionBeginUser;
   for (const Cell &cell : mesh.cells)
@@ -29,8 +29,10 @@ PetscErrorCode natural_order(const Mesh &mesh, Vec U, Vec *natural, VecScatter *
   PetscCall(VecSetBlockSize(*natural, mesh.bs()));
   PetscCall(VecSetType(*natural, VECSTANDARD));
   PetscCall(VecGetLocalSize(U, &size));
-  PetscCheck(static_cast<std::size_t>(size) == numbers.size() * mesh.bs(), PETSC_COMM_SELF, PETSC_ERR_PLIB, "vector and mesh differ");
-  PetscCall(ISCreateBlock(comm, mesh.bs(), static_cast<PetscInt>(numbers.size()), numbers.data(), PETSC_COPY_VALUES, &mine));
+  PetscCheck(static_cast<std::size_t>(size) == numbers.size() * mesh.bs(), PETSC_COMM_SELF,
+             PETSC_ERR_PLIB, "vector and mesh differ");
+  PetscCall(ISCreateBlock(comm, mesh.bs(), static_cast<PetscInt>(numbers.size()), numbers.data(),
+                          PETSC_COPY_VALUES, &mine));
   PetscCall(VecScatterCreate(U, nullptr, *natural, mine, scatter));
   PetscCall(ISDestroy(&mine));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -62,14 +64,15 @@ PetscErrorCode open_file(MPI_Comm comm, const char *file, PetscFileMode mode, Pe
 
 PetscErrorCode WriteRestart(const Mesh &mesh, Vec U, const Progress &progress, const char *file)
 {
-  const MPI_Comm    comm        = PetscObjectComm((PetscObject)U);
-  const std::string beside      = std::string(file) + ".part";
-  const double values[kNumbers] = {static_cast<double>(progress.step), static_cast<double>(progress.order), progress.cfl, progress.first,
-                                   progress.last};
-  Vec          natural, numbers;
-  VecScatter   scatter;
-  PetscViewer  viewer;
-  PetscMPIInt  rank;
+  const MPI_Comm comm = PetscObjectComm((PetscObject)U);
+  const std::string beside = std::string(file) + ".part";
+  const double values[kNumbers] = {static_cast<double>(progress.step),
+                                   static_cast<double>(progress.order), progress.cfl,
+                                   progress.first, progress.last};
+  Vec natural, numbers;
+  VecScatter scatter;
+  PetscViewer viewer;
+  PetscMPIInt rank;
 
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_rank(comm, &rank));
@@ -77,7 +80,8 @@ PetscErrorCode WriteRestart(const Mesh &mesh, Vec U, const Progress &progress, c
   PetscCall(VecScatterBegin(scatter, U, natural, INSERT_VALUES, SCATTER_FORWARD));
   PetscCall(VecScatterEnd(scatter, U, natural, INSERT_VALUES, SCATTER_FORWARD));
   PetscCall(numbers_vec(comm, &numbers));
-  for (PetscInt k = 0; rank == 0 && k < kNumbers; ++k) PetscCall(VecSetValue(numbers, k, values[k], INSERT_VALUES));
+  for (PetscInt k = 0; rank == 0 && k < kNumbers; ++k)
+    PetscCall(VecSetValue(numbers, k, values[k], INSERT_VALUES));
   PetscCall(VecAssemblyBegin(numbers));
   PetscCall(VecAssemblyEnd(numbers));
   PetscCall(open_file(comm, beside.c_str(), FILE_MODE_WRITE, &viewer));
@@ -95,13 +99,13 @@ PetscErrorCode WriteRestart(const Mesh &mesh, Vec U, const Progress &progress, c
 
 PetscErrorCode ReadRestart(const Mesh &mesh, const char *file, Vec U, Progress *progress)
 {
-  const MPI_Comm comm             = PetscObjectComm((PetscObject)U);
-  double         values[kNumbers] = {};
-  Vec            natural, numbers, stored;
-  VecScatter     scatter;
-  PetscViewer    viewer;
-  PetscMPIInt    rank;
-  PetscInt       size, expected;
+  const MPI_Comm comm = PetscObjectComm((PetscObject)U);
+  double values[kNumbers] = {};
+  Vec natural, numbers, stored;
+  VecScatter scatter;
+  PetscViewer viewer;
+  PetscMPIInt rank;
+  PetscInt size, expected;
 
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_rank(comm, &rank));
@@ -117,7 +121,9 @@ PetscErrorCode ReadRestart(const Mesh &mesh, const char *file, Vec U, Progress *
   PetscCall(VecGetSize(stored, &size));
   PetscCall(VecGetSize(natural, &expected));
   PetscCheck(size == expected, comm, PETSC_ERR_USER_INPUT,
-             "%s has %" PetscInt_FMT " unknowns, the mesh %" PetscInt_FMT ": it belongs to another mesh", file, size, expected);
+             "%s has %" PetscInt_FMT " unknowns, the mesh %" PetscInt_FMT
+             ": it belongs to another mesh",
+             file, size, expected);
   PetscCall(VecCopy(stored, natural));
   PetscCall(VecScatterBegin(scatter, natural, U, INSERT_VALUES, SCATTER_REVERSE));
   PetscCall(VecScatterEnd(scatter, natural, U, INSERT_VALUES, SCATTER_REVERSE));
@@ -128,7 +134,8 @@ PetscErrorCode ReadRestart(const Mesh &mesh, const char *file, Vec U, Progress *
     PetscCall(VecRestoreArrayRead(numbers, &n));
   }
   PetscCallMPI(MPI_Bcast(values, kNumbers, MPI_DOUBLE, 0, comm));
-  *progress = {static_cast<PetscInt>(values[0]), static_cast<PetscInt>(values[1]), values[2], values[3], values[4]};
+  *progress = {static_cast<PetscInt>(values[0]), static_cast<PetscInt>(values[1]), values[2],
+               values[3], values[4]};
   PetscCall(VecDestroy(&stored));
   PetscCall(VecDestroy(&numbers));
   PetscCall(VecScatterDestroy(&scatter));

@@ -17,7 +17,9 @@ PetscErrorCode by_coordinates(Mat J, PetscBool *yes)
 } // namespace
 
 template <int bs>
-Rows<bs>::Rows(const Mesh &mesh) : mesh_(mesh), rows_(mesh.cells.size(), -1), diagonals_(mesh.cells.size(), -1), places_(mesh.faces.size())
+Rows<bs>::Rows(const Mesh &mesh)
+    : mesh_(mesh), rows_(mesh.cells.size(), -1), diagonals_(mesh.cells.size(), -1),
+      places_(mesh.faces.size())
 {
   for (std::size_t k = 0; k < mesh.mine.size(); ++k) rows_[mesh.mine[k]] = static_cast<PetscInt>(k);
   begin_.assign(mesh.mine.size() + 1, 0);
@@ -34,25 +36,28 @@ Rows<bs>::Rows(const Mesh &mesh) : mesh_(mesh), rows_(mesh.cells.size(), -1), di
   columns_.resize(begin_.back());
   std::vector<std::size_t> end(begin_.begin(), begin_.end() - 1);
   each_block([&](PetscInt row, PetscInt cell) { columns_[end[row]++] = mesh.cells[cell].global; });
-  for (std::size_t k = 0; k < mesh.mine.size(); ++k) std::sort(columns_.begin() + begin_[k], columns_.begin() + begin_[k + 1]);
+  for (std::size_t k = 0; k < mesh.mine.size(); ++k)
+    std::sort(columns_.begin() + begin_[k], columns_.begin() + begin_[k + 1]);
 
   const auto place = [&](PetscInt cell, PetscInt of) -> PetscInt {
     const PetscInt row = rows_[cell];
     if (row < 0) return -1;
     const auto first = columns_.begin() + begin_[row];
-    return static_cast<PetscInt>(std::lower_bound(first, columns_.begin() + begin_[row + 1], mesh.cells[of].global) - first);
+    return static_cast<PetscInt>(
+        std::lower_bound(first, columns_.begin() + begin_[row + 1], mesh.cells[of].global) - first);
   };
   for (const PetscInt c : mesh.mine) diagonals_[c] = place(c, c);
   for (std::size_t f = 0; f < mesh.faces.size(); ++f)
-    if (const Face &face = mesh.faces[f]; face.right >= 0) places_[f] = {place(face.left, face.right), place(face.right, face.left)};
+    if (const Face &face = mesh.faces[f]; face.right >= 0)
+      places_[f] = {place(face.left, face.right), place(face.right, face.left)};
   values_.resize(columns_.size() * bs * bs);
 }
 
 template <int bs> PetscErrorCode Rows<bs>::create(Mat *J) const
 {
-  const std::size_t     count = values_.size();
+  const std::size_t count = values_.size();
   std::vector<PetscInt> i, j;
-  PetscBool             coordinates;
+  PetscBool coordinates;
 
   PetscFunctionBeginUser;
   PetscCall(DMSetMatrixPreallocateSkip(mesh_.dm, PETSC_TRUE));
@@ -90,7 +95,8 @@ template <int bs> PetscErrorCode Rows<bs>::assemble(Mat J) const
   }
   for (std::size_t k = 0; k < mesh_.mine.size(); ++k) {
     const std::size_t first = begin_[k];
-    PetscCall(MatSetValuesBlocked(J, 1, &mesh_.cells[mesh_.mine[k]].global, static_cast<PetscInt>(begin_[k + 1] - first), &columns_[first],
+    PetscCall(MatSetValuesBlocked(J, 1, &mesh_.cells[mesh_.mine[k]].global,
+                                  static_cast<PetscInt>(begin_[k + 1] - first), &columns_[first],
                                   &values_[first * bs * bs], INSERT_VALUES));
   }
   PetscCall(MatAssemblyBegin(J, MAT_FINAL_ASSEMBLY));

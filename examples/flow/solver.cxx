@@ -10,22 +10,27 @@ namespace flow {
 
 PetscErrorCode ReadConditions(Conditions *conditions)
 {
-  Conditions       &c     = *conditions;
-  PetscInt          order = c.second_order ? 2 : 1, units = 0;
+  Conditions &c = *conditions;
+  PetscInt order = c.second_order ? 2 : 1, units = 0;
   const char *const names[] = {"none", "si"};
 
   PetscFunctionBeginUser;
   PetscOptionsBegin(PETSC_COMM_WORLD, nullptr, "Flow: conditions", nullptr);
-  PetscCall(PetscOptionsReal("-flow_mach", "Mach number of the free stream", nullptr, c.mach, &c.mach, nullptr));
-  PetscCall(PetscOptionsReal("-flow_angle", "Angle of attack, degrees", nullptr, c.angle, &c.angle, nullptr));
+  PetscCall(PetscOptionsReal("-flow_mach", "Mach number of the free stream", nullptr, c.mach,
+                             &c.mach, nullptr));
+  PetscCall(PetscOptionsReal("-flow_angle", "Angle of attack, degrees", nullptr, c.angle, &c.angle,
+                             nullptr));
   PetscCall(PetscOptionsReal("-flow_area", "Area of reference", nullptr, c.area, &c.area, nullptr));
-  PetscCall(PetscOptionsRangeInt("-flow_order", "Order of the discretization", nullptr, order, &order, nullptr, 1, 2));
-  PetscCall(PetscOptionsReal("-flow_limiter", "K of Venkatakrishnan's limiter", nullptr, c.limiter, &c.limiter, nullptr));
-  PetscCall(PetscOptionsEList("-flow_units", "Units", nullptr, names, 2, names[0], &units, nullptr));
+  PetscCall(PetscOptionsRangeInt("-flow_order", "Order of the discretization", nullptr, order,
+                                 &order, nullptr, 1, 2));
+  PetscCall(PetscOptionsReal("-flow_limiter", "K of Venkatakrishnan's limiter", nullptr, c.limiter,
+                             &c.limiter, nullptr));
+  PetscCall(
+      PetscOptionsEList("-flow_units", "Units", nullptr, names, 2, names[0], &units, nullptr));
   PetscOptionsEnd();
   c.second_order = order == 2;
   if (units == 1) { // air at sea level
-    c.rho      = 1.225;
+    c.rho = 1.225;
     c.pressure = 101325.0;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -33,13 +38,14 @@ PetscErrorCode ReadConditions(Conditions *conditions)
 
 template <int dim>
 Solver<dim>::Solver(const Mesh &mesh, const Conditions &conditions)
-    : mesh_(mesh), conditions_(conditions), w_(mesh.cells.size()), gradients_(mesh.cells.size()), wave_areas_(mesh.cells.size()),
-      shares_(mesh.cells.size()), rooms_(mesh.cells.size()), rows_(mesh), second_order_(conditions.second_order)
+    : mesh_(mesh), conditions_(conditions), w_(mesh.cells.size()), gradients_(mesh.cells.size()),
+      wave_areas_(mesh.cells.size()), shares_(mesh.cells.size()), rooms_(mesh.cells.size()),
+      rows_(mesh), second_order_(conditions.second_order)
 {
   constexpr double kDegrees = M_PI / 180.0;
-  const double     speed    = conditions.mach * std::sqrt(kGamma * conditions.pressure / conditions.rho);
-  free_stream_.rho          = conditions.rho;
-  free_stream_.p            = conditions.pressure;
+  const double speed = conditions.mach * std::sqrt(kGamma * conditions.pressure / conditions.rho);
+  free_stream_.rho = conditions.rho;
+  free_stream_.p = conditions.pressure;
   free_stream_.u.fill(0.0);
   free_stream_.u[0] = speed * std::cos(conditions.angle * kDegrees);
   free_stream_.u[1] = speed * std::sin(conditions.angle * kDegrees);
@@ -50,7 +56,7 @@ template <int dim> Primitive<dim> Solver<dim>::far_state(const std::array<double
 {
   if (!conditions_.far_state) return free_stream_;
   const Primitive<3> there = conditions_.far_state(point);
-  Primitive<dim>     w;
+  Primitive<dim> w;
   w.rho = there.rho;
   std::copy_n(there.u.begin(), dim, w.u.begin());
   w.p = there.p;
@@ -79,7 +85,7 @@ template <int dim> void Solver<dim>::set_second_order(bool second_order)
 
 template <int dim> PetscErrorCode Solver<dim>::load(Vec U)
 {
-  Vec                local;
+  Vec local;
   const PetscScalar *u;
 
   PetscFunctionBeginUser;
@@ -96,11 +102,12 @@ template <int dim> PetscErrorCode Solver<dim>::load(Vec U)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Linear inside the cell (of first order: constant, with gradients of zero), unless that leaves density or pressure near zero
+// Linear inside the cell (of first order: constant, with gradients of zero), unless that leaves
+// density or pressure near zero
 template <int dim> Primitive<dim> Solver<dim>::at(PetscInt cell, const Vector<dim> &point) const
 {
-  constexpr double             kLeast = 0.1;
-  const std::array<double, bs> q      = linear(cell, point);
+  constexpr double kLeast = 0.1;
+  const std::array<double, bs> q = linear(cell, point);
   if (q[0] < kLeast * w_[cell].rho || q[dim + 1] < kLeast * w_[cell].p) return w_[cell];
   return from_list(q);
 }
@@ -119,7 +126,7 @@ template <int dim> double Solver<dim>::dynamic_pressure() const
 
 template <int dim> PetscErrorCode Solver<dim>::residual(Vec U, Vec R)
 {
-  Vec          local;
+  Vec local;
   PetscScalar *r;
 
   PetscFunctionBeginUser;
@@ -129,10 +136,10 @@ template <int dim> PetscErrorCode Solver<dim>::residual(Vec U, Vec R)
   PetscCall(VecZeroEntries(local));
   PetscCall(VecGetArray(local, &r));
   mesh_.each_face([&](std::size_t f) {
-    const Face       &face = mesh_.faces[f];
+    const Face &face = mesh_.faces[f];
     const Vector<dim> n = vector(face.normal), point = vector(face.center);
-    const auto        side = [&](PetscInt cell) { return at(cell, point); };
-    State<dim>        F;
+    const auto side = [&](PetscInt cell) { return at(cell, point); };
+    State<dim> F;
     if (face.right >= 0)
       F = roe_flux<dim, double>(side(face.left), side(face.right), n);
     else if (face.boundary == kFarField)
@@ -145,7 +152,8 @@ template <int dim> PetscErrorCode Solver<dim>::residual(Vec U, Vec R)
     }
   });
   PetscCall(VecRestoreArray(local, &r));
-  PetscCall(DMLocalToGlobal(mesh_.dm, local, INSERT_VALUES, R)); // of a rank's own cells all faces are here
+  PetscCall(DMLocalToGlobal(mesh_.dm, local, INSERT_VALUES,
+                            R)); // of a rank's own cells all faces are here
   PetscCall(DMRestoreLocalVector(mesh_.dm, &local));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -159,7 +167,7 @@ template <int dim> PetscErrorCode Solver<dim>::jacobian(Vec U, double shift, Mat
   rows_.clear();
   const auto variable = [&](PetscInt cell, int first) {
     const std::array<double, bs> values = list(w_[cell]);
-    Primitive<dim, Number>       w;
+    Primitive<dim, Number> w;
     w.rho = Number::variable(values[0], first);
     for (int d = 0; d < dim; ++d) w.u[d] = Number::variable(values[1 + d], first + 1 + d);
     w.p = Number::variable(values[dim + 1], first + dim + 1);
@@ -174,20 +182,20 @@ template <int dim> PetscErrorCode Solver<dim>::jacobian(Vec U, double shift, Mat
     return block;
   };
   mesh_.each_face([&](std::size_t f) {
-    const Face                  &face = mesh_.faces[f];
-    const Vector<dim>            n    = vector(face.normal);
+    const Face &face = mesh_.faces[f];
+    const Vector<dim> n = vector(face.normal);
     const Primitive<dim, Number> left = variable(face.left, 0);
-    State<dim, Number>           F;
+    State<dim, Number> F;
     if (face.right >= 0) {
-      F                   = roe_flux<dim, Number>(left, variable(face.right, bs), n);
+      F = roe_flux<dim, Number>(left, variable(face.right, bs), n);
       const auto by_right = slopes(face.right, F, bs, face.area);
       rows_.add(face.left, rows_.places(f).right, by_right, 1.0);
       rows_.add(face.right, rows_.diagonal(face.right), by_right, -1.0);
     } else if (face.boundary == kFarField) {
-      const Primitive<dim>   there = far_state(face.center);
+      const Primitive<dim> there = far_state(face.center);
       Primitive<dim, Number> outside;
       outside.rho = there.rho;
-      outside.p   = there.p;
+      outside.p = there.p;
       std::copy(there.u.begin(), there.u.end(), outside.u.begin());
       F = roe_flux<dim, Number>(left, outside, n);
     } else {
@@ -206,10 +214,14 @@ template <int dim> void Solver<dim>::stabilize()
 {
   std::fill(wave_areas_.begin(), wave_areas_.end(), 0.0);
   mesh_.each_face([&](std::size_t f) {
-    const Face       &face  = mesh_.faces[f];
-    const Vector<dim> n     = vector(face.normal);
-    const auto        speed = [&](PetscInt cell) { return std::abs(dot<dim, double>(w_[cell].u, n)) + sound_speed<dim, double>(w_[cell]); };
-    const double      waves = face.area * (face.right >= 0 ? std::max(speed(face.left), speed(face.right)) : speed(face.left));
+    const Face &face = mesh_.faces[f];
+    const Vector<dim> n = vector(face.normal);
+    const auto speed = [&](PetscInt cell) {
+      return std::abs(dot<dim, double>(w_[cell].u, n)) + sound_speed<dim, double>(w_[cell]);
+    };
+    const double waves =
+        face.area *
+        (face.right >= 0 ? std::max(speed(face.left), speed(face.right)) : speed(face.left));
     wave_areas_[face.left] += waves;
     if (face.right >= 0) wave_areas_[face.right] += waves;
   });
@@ -217,9 +229,9 @@ template <int dim> void Solver<dim>::stabilize()
 
 template <int dim> PetscErrorCode Solver<dim>::longest_step(Vec U, Vec step, double *share) const
 {
-  constexpr double   kLeast = 0.3; // of density and pressure must be left
+  constexpr double kLeast = 0.3; // of density and pressure must be left
   const PetscScalar *u, *s;
-  PetscInt           n;
+  PetscInt n;
 
   PetscFunctionBeginUser;
   *share = 1.0;
@@ -239,7 +251,8 @@ template <int dim> PetscErrorCode Solver<dim>::longest_step(Vec U, Vec step, dou
   }
   PetscCall(VecRestoreArrayRead(step, &s));
   PetscCall(VecRestoreArrayRead(U, &u));
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, share, 1, MPI_DOUBLE, MPI_MIN, PetscObjectComm((PetscObject)U)));
+  PetscCallMPI(
+      MPI_Allreduce(MPI_IN_PLACE, share, 1, MPI_DOUBLE, MPI_MIN, PetscObjectComm((PetscObject)U)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -250,9 +263,12 @@ template <int dim> PetscErrorCode Solver<dim>::forces(Forces *forces) const
   PetscFunctionBeginUser;
   for (const Face &face : mesh_.faces)
     if (face.boundary == kWall && mesh_.cells[face.left].mine)
-      for (int d = 0; d < 2; ++d) sums[d] += (wall_pressure(face) - free_stream_.p) * face.normal[d] * face.area;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, PetscObjectComm((PetscObject)mesh_.dm)));
-  const double unit = dynamic_pressure() * conditions_.area, speed = std::sqrt(2.0 * dynamic_pressure() / free_stream_.rho),
+      for (int d = 0; d < 2; ++d)
+        sums[d] += (wall_pressure(face) - free_stream_.p) * face.normal[d] * face.area;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM,
+                             PetscObjectComm((PetscObject)mesh_.dm)));
+  const double unit = dynamic_pressure() * conditions_.area,
+               speed = std::sqrt(2.0 * dynamic_pressure() / free_stream_.rho),
                c = free_stream_.u[0] / speed, s = free_stream_.u[1] / speed;
   forces->lift = (c * sums[1] - s * sums[0]) / unit;
   forces->drag = (c * sums[0] + s * sums[1]) / unit;
@@ -262,8 +278,8 @@ template <int dim> PetscErrorCode Solver<dim>::forces(Forces *forces) const
 template <int dim> PetscErrorCode Solver<dim>::write_walls(const char *file) const
 {
   const MPI_Comm comm = PetscObjectComm((PetscObject)mesh_.dm);
-  std::string    text;
-  PetscViewer    viewer;
+  std::string text;
+  PetscViewer viewer;
 
   PetscFunctionBeginUser;
   for (const Face &face : mesh_.faces) {
@@ -273,15 +289,18 @@ template <int dim> PetscErrorCode Solver<dim>::write_walls(const char *file) con
       (void)std::snprintf(number, sizeof number, "%.8g,", face.center[d]);
       text += number;
     }
-    (void)std::snprintf(number, sizeof number, "%.8g\n", (wall_pressure(face) - free_stream_.p) / dynamic_pressure());
+    (void)std::snprintf(number, sizeof number, "%.8g\n",
+                        (wall_pressure(face) - free_stream_.p) / dynamic_pressure());
     text += number;
   }
   PetscCall(PetscViewerASCIIOpen(comm, file, &viewer));
   PetscCall(PetscViewerASCIIPrintf(viewer, dim == 2 ? "x,y,cp\n" : "x,y,z,cp\n"));
   PetscCall(PetscViewerASCIIPushSynchronized(viewer));
-  for (std::size_t begin = 0; begin < text.size();) { // lines, since PETSc prints no more than some kilobytes at a time
+  for (std::size_t begin = 0;
+       begin < text.size();) { // lines, since PETSc prints no more than some kilobytes at a time
     const std::size_t end = text.find('\n', begin) + 1;
-    PetscCall(PetscViewerASCIISynchronizedPrintf(viewer, "%s", text.substr(begin, end - begin).c_str()));
+    PetscCall(
+        PetscViewerASCIISynchronizedPrintf(viewer, "%s", text.substr(begin, end - begin).c_str()));
     begin = end;
   }
   PetscCall(PetscViewerFlush(viewer));

@@ -7,19 +7,20 @@
 namespace mcpi {
 namespace {
 
-constexpr double kNone       = -std::numeric_limits<double>::infinity(); // log2 of a coupling that is not there
-constexpr int    kPasses     = 50;
-constexpr double kSingleBits = 24.0; // of a number in single precision
-constexpr double kWayAndBack =
-    2.0 * kSingleBits;               // couplings that are this much below the level, way and back together, count one way at most
-constexpr double kDoubleBits = 52.0; // what is this much below the level is rounding
-constexpr double kWeak       = 6.0;  // what is this much below the level loses digits in 8 bits
+// log2 of a coupling that is not there
+constexpr double kNone = -std::numeric_limits<double>::infinity();
+constexpr int kPasses = 50;
+constexpr double kSingleBits = 24.0;              // of a number in single precision
+constexpr double kWayAndBack = 2.0 * kSingleBits; // couplings that are this much below the level,
+                                                  // way and back together, count one way at most
+constexpr double kDoubleBits = 52.0;              // what is this much below the level is rounding
+constexpr double kWeak = 6.0; // what is this much below the level loses digits in 8 bits
 
 } // namespace
 
 Balancing::Balancing(int bs)
-    : bs_(bs), weight_(static_cast<std::size_t>(bs) * bs), walk_(static_cast<std::size_t>(bs) * (bs + 1)), shift_(bs), exponent_(bs),
-      group_(bs)
+    : bs_(bs), weight_(static_cast<std::size_t>(bs) * bs),
+      walk_(static_cast<std::size_t>(bs) * (bs + 1)), shift_(bs), exponent_(bs), group_(bs)
 {
 }
 
@@ -27,8 +28,8 @@ void Balancing::compute(const std::vector<double> &maxima, std::vector<double> &
 {
   std::fill(s.begin(), s.end(), 1.0);
   std::fill(exponent_.begin(), exponent_.end(), 0);
-  std::transform(maxima.begin(), maxima.begin() + static_cast<std::ptrdiff_t>(weight_.size()), weight_.begin(),
-                 [](double value) { return std::log2(value); });
+  std::transform(maxima.begin(), maxima.begin() + static_cast<std::ptrdiff_t>(weight_.size()),
+                 weight_.begin(), [](double value) { return std::log2(value); });
   const double unscaled = largest_scaled();
   if (bs_ == 1 || unscaled == kNone) return;
   const double target = level();
@@ -36,7 +37,8 @@ void Balancing::compute(const std::vector<double> &maxima, std::vector<double> &
   balance_groups();
   move_groups_to(target);
   raise_weak_groups_to(target);
-  for (int &exponent : exponent_) exponent = std::clamp(exponent, -kLargestExponent, kLargestExponent);
+  for (int &exponent : exponent_)
+    exponent = std::clamp(exponent, -kLargestExponent, kLargestExponent);
   if (largest_scaled() > unscaled) return;
   for (int p = 0; p < bs_; ++p) s[p] = std::ldexp(1.0, exponent_[p]);
 }
@@ -49,11 +51,13 @@ double Balancing::largest_scaled() const
   return largest;
 }
 
-// The largest mean weight of a cycle (Karp 1978). If cycles are at rounding level beside 1 and beside the largest entry, it means nothing; then what
-// is larger than 1 is too large.
+// The largest mean weight of a cycle (Karp 1978). If cycles are at rounding level beside 1 and
+// beside the largest entry, it means nothing; then what is larger than 1 is too large.
 double Balancing::level()
 {
-  const auto walk = [&](int edges, int end) -> double & { return walk_[static_cast<std::size_t>(edges) * bs_ + end]; };
+  const auto walk = [&](int edges, int end) -> double & {
+    return walk_[static_cast<std::size_t>(edges) * bs_ + end];
+  };
   for (int end = 0; end < bs_; ++end) walk(0, end) = 0.0;
   for (int edges = 1; edges <= bs_; ++edges)
     for (int end = 0; end < bs_; ++end) {
@@ -66,18 +70,21 @@ double Balancing::level()
     if (walk(bs_, end) == kNone) continue;
     double least = -kNone;
     for (int edges = 0; edges < bs_; ++edges)
-      if (walk(edges, end) != kNone) least = std::min(least, (walk(bs_, end) - walk(edges, end)) / (bs_ - edges));
+      if (walk(edges, end) != kNone)
+        least = std::min(least, (walk(bs_, end) - walk(edges, end)) / (bs_ - edges));
     mean = std::max(mean, least);
   }
   const double largest_of_no_cycle = std::min(0.0, largest_scaled());
   return mean >= largest_of_no_cycle - kSingleBits ? mean : largest_of_no_cycle;
 }
 
-// Components are in a group if some way from one to the other and back is heavy enough. The heaviest ways by Floyd and Warshall: no cycle is
-// heavier than the level, so that none pays twice.
+// Components are in a group if some way from one to the other and back is heavy enough. The
+// heaviest ways by Floyd and Warshall: no cycle is heavier than the level, so that none pays twice.
 void Balancing::find_groups(double level)
 {
-  const auto walk = [&](int p, int q) -> double & { return walk_[static_cast<std::size_t>(p) + static_cast<std::size_t>(q) * bs_]; };
+  const auto walk = [&](int p, int q) -> double & {
+    return walk_[static_cast<std::size_t>(p) + static_cast<std::size_t>(q) * bs_];
+  };
   for (int q = 0; q < bs_; ++q)
     for (int p = 0; p < bs_; ++p) walk(p, q) = weight(p, q) - level;
   for (int over = 0; over < bs_; ++over)
@@ -95,8 +102,9 @@ void Balancing::find_groups(double level)
       }
 }
 
-// Osborne's iteration in every group. A step makes the largest entry of a row and that of its column alike up to a factor of 2, and takes the larger
-// of the two down, so that the passes have an end.
+// Osborne's iteration in every group. A step makes the largest entry of a row and that of its
+// column alike up to a factor of 2, and takes the larger of the two down, so that the passes have
+// an end.
 void Balancing::balance_groups()
 {
   bool changed = true;
@@ -106,12 +114,13 @@ void Balancing::balance_groups()
       double row = kNone, column = kNone;
       for (int q = 0; q < bs_; ++q) {
         if (q == p || group_[q] != group_[p]) continue;
-        row    = std::max(row, scaled(p, q));
+        row = std::max(row, scaled(p, q));
         column = std::max(column, scaled(q, p));
       }
       if (row == kNone || column == kNone) continue;
       const double half = (row - column) / 2.0;
-      const int    by   = static_cast<int>(half > 0.0 ? std::ceil(half - 0.5) : std::floor(half + 0.5)); // ties stay
+      const int by = static_cast<int>(half > 0.0 ? std::ceil(half - 0.5)
+                                                 : std::floor(half + 0.5)); // ties stay
       exponent_[p] += by;
       changed = changed || by != 0;
     }
@@ -124,7 +133,8 @@ void Balancing::shift_group(int group, int by)
     if (group_[p] == group) exponent_[p] += by;
 }
 
-// Those that read too much are counted in larger units, by the least shifts that bring all couplings between groups to the level (Bellman and Ford).
+// Those that read too much are counted in larger units, by the least shifts that bring all
+// couplings between groups to the level (Bellman and Ford).
 void Balancing::move_groups_to(double level)
 {
   std::fill(shift_.begin(), shift_.end(), 0.0);
@@ -137,13 +147,14 @@ void Balancing::move_groups_to(double level)
         const double needed = scaled(p, q) - level + shift_[group_[q]];
         if (needed <= shift_[group_[p]]) continue;
         shift_[group_[p]] = needed;
-        changed           = true;
+        changed = true;
       }
   }
   for (int p = 0; p < bs_; ++p) exponent_[p] += static_cast<int>(std::floor(shift_[group_[p]]));
 }
 
-// A group that only reads the others, or is only read by them, may take any unit: one in which its couplings keep their digits.
+// A group that only reads the others, or is only read by them, may take any unit: one in which its
+// couplings keep their digits.
 void Balancing::raise_weak_groups_to(double level)
 {
   for (int group = 0; group < bs_; ++group) {
@@ -155,8 +166,10 @@ void Balancing::raise_weak_groups_to(double level)
         if (group_[q] == group) is_read = std::max(is_read, scaled(p, q) - level);
       }
     const double coupling = std::max(reads, is_read);
-    if (std::min(reads, is_read) != kNone || coupling < -kDoubleBits || coupling >= -kWeak) continue;
-    shift_group(group, static_cast<int>(reads == kNone ? std::floor(-coupling) : -std::floor(-coupling)));
+    if (std::min(reads, is_read) != kNone || coupling < -kDoubleBits || coupling >= -kWeak)
+      continue;
+    shift_group(group,
+                static_cast<int>(reads == kNone ? std::floor(-coupling) : -std::floor(-coupling)));
   }
 }
 

@@ -34,10 +34,11 @@ void add_nibble(std::byte *record, std::size_t k, unsigned nibble)
 }
 
 // convert: the stored number, false if it does not fit
-template <typename Number, typename Convert> bool encode_numbers(int bs, const double *block, std::byte *record, Convert convert)
+template <typename Number, typename Convert>
+bool encode_numbers(int bs, const double *block, std::byte *record, Convert convert)
 {
-  bool              good = true;
-  const std::size_t n    = static_cast<std::size_t>(bs) * bs;
+  bool good = true;
+  const std::size_t n = static_cast<std::size_t>(bs) * bs;
   for (std::size_t k = 0; k < n; ++k) {
     Number number;
     good &= convert(block[k], number);
@@ -47,10 +48,11 @@ template <typename Number, typename Convert> bool encode_numbers(int bs, const d
 }
 
 // put(k, q) stores the k-th integer
-template <typename Put> bool encode_integers(int bs, int limit, const double *block, std::byte *record, Put put)
+template <typename Put>
+bool encode_integers(int bs, int limit, const double *block, std::byte *record, Put put)
 {
-  const std::size_t n       = static_cast<std::size_t>(bs) * bs;
-  double            max_abs = 0;
+  const std::size_t n = static_cast<std::size_t>(bs) * bs;
+  double max_abs = 0;
   for (std::size_t k = 0; k < n; ++k) {
     if (!std::isfinite(block[k])) return false;
     max_abs = std::max(max_abs, std::abs(block[k]));
@@ -58,27 +60,31 @@ template <typename Put> bool encode_integers(int bs, int limit, const double *bl
   const int e = shared_exponent(max_abs, limit);
   if (max_abs > std::ldexp(limit, e)) return false;
   store(record, 0, static_cast<std::int8_t>(e));
-  for (std::size_t k = 0; k < n; ++k) put(k, static_cast<int>(std::nearbyint(std::ldexp(block[k], -e))));
+  for (std::size_t k = 0; k < n; ++k)
+    put(k, static_cast<int>(std::nearbyint(std::ldexp(block[k], -e))));
   return true;
 }
 
-template <typename Number> void transpose_numbers(int bs, const std::byte *record, std::byte *transposed)
+template <typename Number>
+void transpose_numbers(int bs, const std::byte *record, std::byte *transposed)
 {
   for (int j = 0; j < bs; ++j)
     for (int i = 0; i < bs; ++i)
-      store(transposed, static_cast<std::size_t>(i) * bs + j, load<Number>(record, static_cast<std::size_t>(j) * bs + i));
+      store(transposed, static_cast<std::size_t>(i) * bs + j,
+            load<Number>(record, static_cast<std::size_t>(j) * bs + i));
 }
 
 } // namespace
 
 std::uint16_t to_fp16(double value)
 {
-  const std::uint32_t bits      = std::bit_cast<std::uint32_t>(static_cast<float>(value));
-  const std::uint32_t sign      = bits >> 16 & 0x8000u;
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  const std::uint32_t sign = bits >> 16 & 0x8000u;
   const std::uint32_t magnitude = bits & 0x7fffffffu;
   if (magnitude > kFloatInf) return static_cast<std::uint16_t>(sign | 0x7e00u);
-  if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u); // 65520 and more round past 65504
-  if (magnitude < 0x38800000u) {                                                   // denormals: multiples of 2^-24
+  if (magnitude >= 0x477ff000u)
+    return static_cast<std::uint16_t>(sign | 0x7c00u); // 65520 and more round past 65504
+  if (magnitude < 0x38800000u) {                       // denormals: multiples of 2^-24
     const float quanta = std::nearbyint(std::bit_cast<float>(magnitude) * 0x1p24f);
     return static_cast<std::uint16_t>(sign | static_cast<std::uint32_t>(quanta));
   }
@@ -89,7 +95,7 @@ std::uint16_t to_fp16(double value)
 double from_fp16(std::uint16_t bits)
 {
   const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
-  double    magnitude;
+  double magnitude;
   if (exponent == 31)
     magnitude = mantissa == 0 ? HUGE_VAL : NAN;
   else if (exponent == 0)
@@ -115,22 +121,29 @@ bool encode_block(PCMCPIPrecision storage, int bs, const double *block, std::byt
 {
   switch (storage) {
   case PC_MCPI_PRECISION_FP64:
-    return encode_numbers<double>(bs, block, record, [](double value, double &number) { return std::isfinite(number = value); });
+    return encode_numbers<double>(bs, block, record, [](double value, double &number) {
+      return std::isfinite(number = value);
+    });
   case PC_MCPI_PRECISION_FP32:
-    return encode_numbers<float>(bs, block, record,
-                                 [](double value, float &number) { return std::isfinite(number = static_cast<float>(value)); });
+    return encode_numbers<float>(bs, block, record, [](double value, float &number) {
+      return std::isfinite(number = static_cast<float>(value));
+    });
   case PC_MCPI_PRECISION_FP16:
-    return encode_numbers<std::uint16_t>(bs, block, record, [](double value, std::uint16_t &number) {
-      number = to_fp16(value);
-      return (number & 0x7c00u) != 0x7c00u;
-    });
+    return encode_numbers<std::uint16_t>(bs, block, record,
+                                         [](double value, std::uint16_t &number) {
+                                           number = to_fp16(value);
+                                           return (number & 0x7c00u) != 0x7c00u;
+                                         });
   case PC_MCPI_PRECISION_BF16:
-    return encode_numbers<std::uint16_t>(bs, block, record, [](double value, std::uint16_t &number) {
-      number = to_bf16(value);
-      return (number & 0x7f80u) != 0x7f80u;
-    });
+    return encode_numbers<std::uint16_t>(bs, block, record,
+                                         [](double value, std::uint16_t &number) {
+                                           number = to_bf16(value);
+                                           return (number & 0x7f80u) != 0x7f80u;
+                                         });
   case PC_MCPI_PRECISION_INT8:
-    return encode_integers(bs, kInt8Limit, block, record, [=](std::size_t k, int q) { store(record, 1 + k, static_cast<std::int8_t>(q)); });
+    return encode_integers(bs, kInt8Limit, block, record, [=](std::size_t k, int q) {
+      store(record, 1 + k, static_cast<std::int8_t>(q));
+    });
   case PC_MCPI_PRECISION_INT4: {
     std::fill_n(record, record_bytes(storage, bs), std::byte{0});
     const std::size_t column = nibbles_per_column(bs), size = static_cast<std::size_t>(bs);
@@ -164,16 +177,19 @@ void decode_block(PCMCPIPrecision storage, int bs, const std::byte *record, doub
     return;
   }
   case PC_MCPI_PRECISION_INT4: {
-    const double      quantum = std::ldexp(1.0, load<std::int8_t>(record, 0));
-    const std::size_t column  = nibbles_per_column(bs);
+    const double quantum = std::ldexp(1.0, load<std::int8_t>(record, 0));
+    const std::size_t column = nibbles_per_column(bs);
     for (std::size_t k = 0; k < n; ++k)
-      block[k] = (static_cast<int>(load_nibble(record, k / size * column + k % size)) - kNibbleShift) * quantum;
+      block[k] =
+          (static_cast<int>(load_nibble(record, k / size * column + k % size)) - kNibbleShift) *
+          quantum;
     return;
   }
   }
 }
 
-void transpose_record(PCMCPIPrecision storage, int bs, const std::byte *record, std::byte *transposed)
+void transpose_record(PCMCPIPrecision storage, int bs, const std::byte *record,
+                      std::byte *transposed)
 {
   switch (storage) {
   case PC_MCPI_PRECISION_FP64:
@@ -188,10 +204,11 @@ void transpose_record(PCMCPIPrecision storage, int bs, const std::byte *record, 
     return transpose_numbers<std::int8_t>(bs, record + 1, transposed + 1);
   case PC_MCPI_PRECISION_INT4: {
     std::fill_n(transposed, record_bytes(storage, bs), std::byte{0});
-    transposed[0]            = record[0];
+    transposed[0] = record[0];
     const std::size_t column = nibbles_per_column(bs);
     for (int j = 0; j < bs; ++j)
-      for (int i = 0; i < bs; ++i) add_nibble(transposed, i * column + j, load_nibble(record, j * column + i));
+      for (int i = 0; i < bs; ++i)
+        add_nibble(transposed, i * column + j, load_nibble(record, j * column + i));
     return;
   }
   }

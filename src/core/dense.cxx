@@ -12,19 +12,21 @@
 namespace mcpi {
 namespace {
 
-constexpr double kNoDigits   = 0.1; // condition times epsilon of a block that counts as singular
-constexpr int    kLapackFrom = 33;  // below, the call costs more than the elimination
+constexpr double kNoDigits = 0.1; // condition times epsilon of a block that counts as singular
+constexpr int kLapackFrom = 33;   // below, the call costs more than the elimination
 
 // 1 over the largest power of two that is not above the positive value, by its exponent bits
 double inverse_power_of_two(double value)
 {
-  constexpr std::uint64_t kBits = 52, kSum = 2046; // of the biased exponents of a power and its inverse
-  const std::uint64_t     exponent = std::clamp<std::uint64_t>(std::bit_cast<std::uint64_t>(value) >> kBits, 1, kSum - 1);
+  constexpr std::uint64_t kBits = 52,
+                          kSum = 2046; // of the biased exponents of a power and its inverse
+  const std::uint64_t exponent =
+      std::clamp<std::uint64_t>(std::bit_cast<std::uint64_t>(value) >> kBits, 1, kSum - 1);
   return std::bit_cast<double>((kSum - exponent) << kBits);
 }
 
-// Gauss-Jordan in place. Written for rows; run on a column-major block it inverts the transpose in place, which is the inverse transposed.
-// N 0 takes the size at run time.
+// Gauss-Jordan in place. Written for rows; run on a column-major block it inverts the transpose in
+// place, which is the inverse transposed. N 0 takes the size at run time.
 template <int N> bool gauss_jordan(int size, double *a, double tolerance, std::int64_t *pivot)
 {
   const int n = N > 0 ? N : size;
@@ -36,12 +38,12 @@ template <int N> bool gauss_jordan(int size, double *a, double tolerance, std::i
     if (!(std::fabs(a[p * n + k]) > tolerance)) return false;
     if (p != k) std::swap_ranges(a + p * n, a + p * n + n, a + k * n);
     const double scale = 1.0 / a[k * n + k];
-    a[k * n + k]       = 1.0;
+    a[k * n + k] = 1.0;
     for (int j = 0; j < n; ++j) a[k * n + j] *= scale;
     for (int i = 0; i < n; ++i) {
       if (i == k) continue;
       const double factor = a[i * n + k];
-      a[i * n + k]        = 0.0;
+      a[i * n + k] = 0.0;
       for (int j = 0; j < n; ++j) a[i * n + j] -= factor * a[k * n + j];
     }
   }
@@ -51,14 +53,15 @@ template <int N> bool gauss_jordan(int size, double *a, double tolerance, std::i
   return true;
 }
 
-bool (*const small_inverse[])(int, double *, double, std::int64_t *) = {gauss_jordan<0>, gauss_jordan<1>, gauss_jordan<2>,
-                                                                        gauss_jordan<3>, gauss_jordan<4>, gauss_jordan<5>,
-                                                                        gauss_jordan<6>, gauss_jordan<7>, gauss_jordan<8>};
+bool (*const small_inverse[])(int, double *, double, std::int64_t *) = {
+    gauss_jordan<0>, gauss_jordan<1>, gauss_jordan<2>, gauss_jordan<3>, gauss_jordan<4>,
+    gauss_jordan<5>, gauss_jordan<6>, gauss_jordan<7>, gauss_jordan<8>};
 
 bool lapack_inverse(int n, double *a, double tolerance, double *work, std::int64_t *pivot)
 {
   PetscBLASInt size = n, info = 0;
-  auto        *swapped = reinterpret_cast<PetscBLASInt *>(pivot); // of 32 or 64 bits: there is room for either
+  // of 32 or 64 bits: there is room for either
+  auto *swapped = reinterpret_cast<PetscBLASInt *>(pivot);
   static_assert(sizeof(PetscBLASInt) <= sizeof(*pivot));
   LAPACKgetrf_(&size, &size, a, &size, swapped, &info);
   if (info != 0) return false;
@@ -90,8 +93,8 @@ Inversion invert(int bs, const double *block, double *inverse, double *work, std
   for (int j = 0; j < bs; ++j)
     for (int i = 0; i < bs; ++i) {
       const double a = std::fabs(block[j * bs + i]);
-      finite         = finite && a <= std::numeric_limits<double>::max();
-      row[i]         = std::max(row[i], a);
+      finite = finite && a <= std::numeric_limits<double>::max();
+      row[i] = std::max(row[i], a);
     }
   if (!finite) return Inversion::nonfinite;
   for (int i = 0; i < bs; ++i) {
@@ -102,14 +105,14 @@ Inversion invert(int bs, const double *block, double *inverse, double *work, std
     double largest = 0.0;
     for (int i = 0; i < bs; ++i) {
       inverse[j * bs + i] = row[i] * block[j * bs + i];
-      largest             = std::max(largest, std::fabs(inverse[j * bs + i]));
+      largest = std::max(largest, std::fabs(inverse[j * bs + i]));
     }
     if (largest == 0.0) return Inversion::singular;
     column[j] = inverse_power_of_two(largest);
     for (int i = 0; i < bs; ++i) inverse[j * bs + i] *= column[j];
   }
-  constexpr double epsilon   = std::numeric_limits<double>::epsilon();
-  const double     tolerance = bs > 1 ? bs * epsilon : 0.0, block_norm = norm(bs, inverse);
+  constexpr double epsilon = std::numeric_limits<double>::epsilon();
+  const double tolerance = bs > 1 ? bs * epsilon : 0.0, block_norm = norm(bs, inverse);
   if (!(bs < kLapackFrom ? small_inverse[bs <= 8 ? bs : 0](bs, inverse, tolerance, pivot)
                          : lapack_inverse(bs, inverse, tolerance, rest, pivot)))
     return Inversion::singular;

@@ -7,9 +7,9 @@
 namespace mcpi {
 namespace {
 
-constexpr int    kPasses = 50;
-constexpr int    kSpread = 100; // exponents of a side keep this close to their median
-constexpr double kNone   = -std::numeric_limits<double>::infinity();
+constexpr int kPasses = 50;
+constexpr int kSpread = 100; // exponents of a side keep this close to their median
+constexpr double kNone = -std::numeric_limits<double>::infinity();
 
 // Takes the largest entry half of the way to 1. True if that changes something.
 bool take_half_way(double largest, int &exponent)
@@ -28,7 +28,8 @@ double Equilibration::power_of_two(double exponent)
   return std::exp2(std::clamp(exponent, -kLargestExponent, kLargestExponent));
 }
 
-void Equilibration::compute(const std::vector<double> &maxima, std::vector<double> &left, std::vector<double> &right)
+void Equilibration::compute(const std::vector<double> &maxima, std::vector<double> &left,
+                            std::vector<double> &right)
 {
   std::fill(rows_.exponent.begin(), rows_.exponent.end(), 0);
   std::fill(columns_.exponent.begin(), columns_.exponent.end(), 0);
@@ -39,7 +40,7 @@ void Equilibration::compute(const std::vector<double> &maxima, std::vector<doubl
   keep_together(rows_);
   keep_together(columns_);
   for (int p = 0; p < bs_; ++p) {
-    left[p]  = power_of_two(rows_.exponent[p]);
+    left[p] = power_of_two(rows_.exponent[p]);
     right[p] = power_of_two(columns_.exponent[p]);
   }
 }
@@ -49,9 +50,11 @@ bool Equilibration::balance_rows(const std::vector<double> &maxima)
   bool changed = false;
   for (int p = 0; p < bs_; ++p) {
     double largest = kNone;
-    for (int q = 0; q < bs_; ++q) largest = std::max(largest, std::log2(maxima[p + q * bs_]) + rows_.exponent[p] + columns_.exponent[q]);
+    for (int q = 0; q < bs_; ++q)
+      largest = std::max(largest,
+                         std::log2(maxima[p + q * bs_]) + rows_.exponent[p] + columns_.exponent[q]);
     rows_.coupled[p] = std::isfinite(largest);
-    changed          = take_half_way(largest, rows_.exponent[p]) || changed;
+    changed = take_half_way(largest, rows_.exponent[p]) || changed;
   }
   return changed;
 }
@@ -61,15 +64,18 @@ bool Equilibration::balance_columns(const std::vector<double> &maxima)
   bool changed = false;
   for (int q = 0; q < bs_; ++q) {
     double largest = kNone;
-    for (int p = 0; p < bs_; ++p) largest = std::max(largest, std::log2(maxima[p + q * bs_]) + rows_.exponent[p] + columns_.exponent[q]);
+    for (int p = 0; p < bs_; ++p)
+      largest = std::max(largest,
+                         std::log2(maxima[p + q * bs_]) + rows_.exponent[p] + columns_.exponent[q]);
     columns_.coupled[q] = std::isfinite(largest);
-    changed             = take_half_way(largest, columns_.exponent[q]) || changed;
+    changed = take_half_way(largest, columns_.exponent[q]) || changed;
   }
   return changed;
 }
 
-// Components without couplings take the others' median, as if in their units: a factor of 1 beside theirs could carry the right-hand side out of
-// single precision. So could a factor that a coupling at rounding level asks for.
+// Components without couplings take the others' median, as if in their units: a factor of 1 beside
+// theirs could carry the right-hand side out of single precision. So could a factor that a coupling
+// at rounding level asks for.
 void Equilibration::keep_together(Side &side)
 {
   auto end = known_.begin();
@@ -79,7 +85,9 @@ void Equilibration::keep_together(Side &side)
   const auto middle = known_.begin() + (end - known_.begin()) / 2;
   std::nth_element(known_.begin(), middle, end);
   for (int p = 0; p < bs_; ++p)
-    side.exponent[p] = side.coupled[p] ? std::clamp(side.exponent[p], *middle - kSpread, *middle + kSpread) : *middle;
+    side.exponent[p] = side.coupled[p]
+                           ? std::clamp(side.exponent[p], *middle - kSpread, *middle + kSpread)
+                           : *middle;
 }
 
 } // namespace mcpi

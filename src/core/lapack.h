@@ -11,5 +11,6 @@
 #else
 #define MCPI_SGEMV PETSC_PASTE3(s, gemv, PETSC_BLASLAPACK_SUFFIX_)
 #endif
-extern "C" void MCPI_SGEMV(const char *, const PetscBLASInt *, const PetscBLASInt *, const float *, const float *, const PetscBLASInt *,
-                           const float *, const PetscBLASInt *, const float *, float *, const PetscBLASInt *);
+extern "C" void MCPI_SGEMV(const char *, const PetscBLASInt *, const PetscBLASInt *, const float *,
+                           const float *, const PetscBLASInt *, const float *, const PetscBLASInt *,
+                           const float *, float *, const PetscBLASInt *);

@@ -11,9 +11,10 @@ namespace {
 
 template <PCMCPIPrecision storage, typename T> void product(const ProductArgs &args)
 {
-  const std::size_t   size = static_cast<std::size_t>(args.bs), record = record_bytes(storage, args.bs);
-  const T            *x    = static_cast<const T *>(args.x);
-  T                  *sums = static_cast<T *>(args.sums);
+  const std::size_t size = static_cast<std::size_t>(args.bs),
+                    record = record_bytes(storage, args.bs);
+  const T *x = static_cast<const T *>(args.x);
+  T *sums = static_cast<T *>(args.sums);
   std::vector<double> block(size * size), sum(size * args.nrhs);
   for (Row row = args.begin; row < args.end; ++row) {
     std::fill(sum.begin(), sum.end(), 0.0);
@@ -24,7 +25,8 @@ template <PCMCPIPrecision storage, typename T> void product(const ProductArgs &a
         const T *xk = x + triangle.col[k] * args.nrhs * size;
         for (int r = 0; r < args.nrhs; ++r)
           for (std::size_t j = 0; j < size; ++j)
-            for (std::size_t i = 0; i < size; ++i) sum[r * size + i] += block[j * size + i] * xk[r * size + j];
+            for (std::size_t i = 0; i < size; ++i)
+              sum[r * size + i] += block[j * size + i] * xk[r * size + j];
       }
     }
     for (const double value : sum) *sums++ = static_cast<T>(value);
@@ -58,9 +60,10 @@ ProductFn product_for(PCMCPIPrecision storage, bool x_is_double, int)
   return x_is_double ? select_product<double>(storage) : select_product<float>(storage);
 }
 
-bool premultiply(int bs, const double *left, const double *right, const double *const *in, int count, double *out, double *max_abs)
+bool premultiply(int bs, const double *left, const double *right, const double *const *in,
+                 int count, double *out, double *max_abs)
 {
-  bool              good = true;
+  bool good = true;
   const std::size_t size = static_cast<std::size_t>(bs);
   for (int k = 0; k < count; ++k)
     for (std::size_t q = 0; q < size; ++q)
@@ -68,7 +71,7 @@ bool premultiply(int bs, const double *left, const double *right, const double *
         double sum = 0;
         for (std::size_t l = 0; l < size; ++l) sum += left[p + l * size] * in[k][l + q * size];
         const double value = sum * right[q];
-        *out++             = value;
+        *out++ = value;
         good &= std::isfinite(value);
         max_abs[p + q * size] = std::max(max_abs[p + q * size], std::abs(value));
       }
@@ -78,7 +81,7 @@ bool premultiply(int bs, const double *left, const double *right, const double *
 int encode(PCMCPIPrecision storage, int bs, const double *blocks, int count, std::byte *records)
 {
   const std::size_t n = static_cast<std::size_t>(bs) * bs, record = record_bytes(storage, bs);
-  int               bad = -1;
+  int bad = -1;
   for (int k = 0; k < count; ++k)
     if (!encode_block(storage, bs, blocks + k * n, records + k * record) && bad < 0) bad = k;
   return bad;

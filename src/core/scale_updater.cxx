@@ -10,32 +10,38 @@ namespace {
 
 bool finite(const std::vector<double> &values)
 {
-  return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+  return std::all_of(values.begin(), values.end(),
+                     [](double value) { return std::isfinite(value); });
 }
 
 } // namespace
 
 ScaleUpdater::ScaleUpdater(const NumericConfig &config, int bs, bool limited)
-    : config_(config), bs_(bs), limited_(limited), methods_(bs), scales_(unit_scales(bs)), candidate_(scales_),
-      maxima_(static_cast<std::size_t>(bs) * bs), global_maxima_(maxima_.size() + 2)
+    : config_(config), bs_(bs), limited_(limited), methods_(bs), scales_(unit_scales(bs)),
+      candidate_(scales_), maxima_(static_cast<std::size_t>(bs) * bs),
+      global_maxima_(maxima_.size() + 2)
 {
 }
 
-// Maxima of the true values over all ranks, and behind them whether any rank met a value that the storage cannot hold, and any other defect
+// Maxima of the true values over all ranks, and behind them whether any rank met a value that the
+// storage cannot hold, and any other defect
 int ScaleUpdater::reduce_maxima(const MaxReduce &reduce, const NumericStatus &status)
 {
   for (int q = 0; q < bs_; ++q)
     for (int p = 0; p < bs_; ++p) {
-      const double value          = maxima_[p + q * bs_] / (scales_.left[p] * scales_.right[q]);
-      global_maxima_[p + q * bs_] = std::isnan(value) ? std::numeric_limits<double>::infinity() : value; // MPI_MAX of a NaN is anything
+      const double value = maxima_[p + q * bs_] / (scales_.left[p] * scales_.right[q]);
+      global_maxima_[p + q * bs_] = std::isnan(value) ? std::numeric_limits<double>::infinity()
+                                                      : value; // MPI_MAX of a NaN is anything
     }
-  const bool unrepresentable         = status.defect == Defect::unrepresentable;
-  global_maxima_[maxima_.size()]     = unrepresentable ? 1.0 : 0.0;
-  global_maxima_[maxima_.size() + 1] = status.defect != Defect::none && !unrepresentable ? 1.0 : 0.0;
+  const bool unrepresentable = status.defect == Defect::unrepresentable;
+  global_maxima_[maxima_.size()] = unrepresentable ? 1.0 : 0.0;
+  global_maxima_[maxima_.size() + 1] =
+      status.defect != Defect::none && !unrepresentable ? 1.0 : 0.0;
   return reduce(global_maxima_.data(), static_cast<int>(global_maxima_.size()));
 }
 
-int ScaleUpdater::refresh(const std::function<void(Pass)> &convert, const MaxReduce &reduce, NumericStatus &status)
+int ScaleUpdater::refresh(const std::function<void(Pass)> &convert, const MaxReduce &reduce,
+                          NumericStatus &status)
 {
   const auto pass = [&](Pass kind) {
     status = NumericStatus();
@@ -47,25 +53,30 @@ int ScaleUpdater::refresh(const std::function<void(Pass)> &convert, const MaxRed
       std::fill(maxima_.begin(), maxima_.end(), std::numeric_limits<double>::infinity());
     }
   };
-  const bool scaled = config_.scaling != PC_MCPI_SCALING_NONE, first = scaled && !(have_scales_ && config_.keep_scales);
+  const bool scaled = config_.scaling != PC_MCPI_SCALING_NONE,
+             first = scaled && !(have_scales_ && config_.keep_scales);
   pass(first ? Pass::maxima_only : Pass::store);
   if (!scaled) return 0;
   if (const int error = reduce_maxima(reduce, status)) return error;
-  const bool unrepresentable = global_maxima_[maxima_.size()] != 0.0, worse = global_maxima_[maxima_.size() + 1] != 0.0;
-  if (!finite(global_maxima_)) { // some rank reports the bad row: that, and not what had merely outgrown the scales
+  const bool unrepresentable = global_maxima_[maxima_.size()] != 0.0,
+             worse = global_maxima_[maxima_.size() + 1] != 0.0;
+  if (!finite(global_maxima_)) { // some rank reports the bad row: that, and not what had merely
+                                 // outgrown the scales
     if (!first && worse && status.defect == Defect::unrepresentable) pass(Pass::maxima_only);
     return 0;
   }
-  compute_scales(config_.form, config_.scaling, config_.storage, bs_, global_maxima_, methods_, candidate_);
+  compute_scales(config_.form, config_.scaling, config_.storage, bs_, global_maxima_, methods_,
+                 candidate_);
   const bool other = scales_.left != candidate_.left || scales_.right != candidate_.right;
   // one factor for all fills fp16's range to the end: no slack
-  const bool   slack    = config_.scaling == PC_MCPI_SCALING_BALANCED && !unrepresentable;
-  const double largest  = largest_scaled(bs_, global_maxima_, scales_);
-  const bool   outgrown = limited_ && (largest > kGrowth * largest_ || largest < kShrinkage * largest_);
+  const bool slack = config_.scaling == PC_MCPI_SCALING_BALANCED && !unrepresentable;
+  const double largest = largest_scaled(bs_, global_maxima_, scales_);
+  const bool outgrown =
+      limited_ && (largest > kGrowth * largest_ || largest < kShrinkage * largest_);
   if (first || outgrown || (slack ? scales_moved(scales_, candidate_) : other)) {
     std::swap(scales_, candidate_);
     have_scales_ = true;
-    largest_     = largest_scaled(bs_, global_maxima_, scales_);
+    largest_ = largest_scaled(bs_, global_maxima_, scales_);
     pass(Pass::store);
   }
   return 0;

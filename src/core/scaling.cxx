@@ -10,12 +10,16 @@ namespace {
 constexpr double kFp16Limit = 65504.0;
 constexpr double kExponents = Equilibration::kLargestExponent;
 
-// Largest power of two that keeps factor*largest within fp16. By mantissa and exponent: a quotient could overflow.
+// Largest power of two that keeps factor*largest within fp16. By mantissa and exponent: a quotient
+// could overflow.
 double fp16_factor(double largest)
 {
-  int          limit_exponent = 0, exponent = 0;
-  const double limit = std::frexp(kFp16Limit, &limit_exponent), mantissa = std::frexp(largest, &exponent);
-  return largest > 0.0 ? Equilibration::power_of_two(limit_exponent - exponent - (mantissa > limit ? 1 : 0)) : 1.0;
+  int limit_exponent = 0, exponent = 0;
+  const double limit = std::frexp(kFp16Limit, &limit_exponent),
+               mantissa = std::frexp(largest, &exponent);
+  return largest > 0.0
+             ? Equilibration::power_of_two(limit_exponent - exponent - (mantissa > limit ? 1 : 0))
+             : 1.0;
 }
 
 // The power of two next to factor with which all products are normal numbers
@@ -23,7 +27,7 @@ double keep_normal(const std::vector<double> &factors, double factor)
 {
   double least = 0.0, largest = 0.0;
   for (const double f : factors) {
-    least   = std::min(least, std::log2(f));
+    least = std::min(least, std::log2(f));
     largest = std::max(largest, std::log2(f));
   }
   return std::exp2(std::clamp(std::log2(factor), -kExponents - least, kExponents - largest));
@@ -39,8 +43,8 @@ Scales unit_scales(int bs)
   return scales;
 }
 
-void compute_scales(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision storage, int bs, const std::vector<double> &maxima,
-                    ScaleMethods &methods, Scales &scales)
+void compute_scales(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision storage, int bs,
+                    const std::vector<double> &maxima, ScaleMethods &methods, Scales &scales)
 {
   std::fill(scales.left.begin(), scales.left.end(), 1.0);
   std::fill(scales.right.begin(), scales.right.end(), 1.0);
@@ -55,10 +59,11 @@ void compute_scales(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision stor
     }
   }
   const double largest = largest_scaled(bs, maxima, scales);
-  double       factor  = 1.0;
+  double factor = 1.0;
   if (scaling == PC_MCPI_SCALING_GLOBAL)
     factor = fp16_factor(largest);
-  else if (storage == PC_MCPI_PRECISION_FP16 && largest > 0.0 && (largest > kFp16Limit / 4 || largest < 1.0 / 16))
+  else if (storage == PC_MCPI_PRECISION_FP16 && largest > 0.0 &&
+           (largest > kFp16Limit / 4 || largest < 1.0 / 16))
     factor = fp16_factor(largest) / 16;
   factor = keep_normal(scales.left, factor);
   for (double &left : scales.left) left *= factor;
@@ -69,7 +74,8 @@ double largest_scaled(int bs, const std::vector<double> &maxima, const Scales &s
 {
   double largest = 0.0;
   for (int q = 0; q < bs; ++q)
-    for (int p = 0; p < bs; ++p) largest = std::max(largest, scales.left[p] * maxima[p + q * bs] * scales.right[q]);
+    for (int p = 0; p < bs; ++p)
+      largest = std::max(largest, scales.left[p] * maxima[p + q * bs] * scales.right[q]);
   return std::min(largest, std::numeric_limits<double>::max());
 }
 

@@ -13,48 +13,58 @@ namespace {
 std::size_t longest_row(const Triangle &triangle)
 {
   Offset longest = 0;
-  for (std::size_t i = 0; i + 1 < triangle.ptr.size(); ++i) longest = std::max(longest, triangle.ptr[i + 1] - triangle.ptr[i]);
+  for (std::size_t i = 0; i + 1 < triangle.ptr.size(); ++i)
+    longest = std::max(longest, triangle.ptr[i + 1] - triangle.ptr[i]);
   return static_cast<std::size_t>(longest);
 }
 
 } // namespace
 
-StoredMatrix::StoredMatrix(const ColorPlan &plan, const NumericConfig &config, const CpuKernels &kernels)
-    : plan_(plan), config_(config), kernels_(kernels), block_size_squared_(static_cast<std::size_t>(plan.bs) * plan.bs),
-      record_size_(record_bytes(config.storage, plan.bs)), keeper_(config, plan.bs), dmap_(plan.rows * block_size_squared_),
-      left_(block_size_squared_), inverse_(block_size_squared_), work_(3 * static_cast<std::size_t>(plan.bs)), pivot_(plan.bs),
-      lower_(plan.lower.col.size() * record_size_ + kReadPadding), upper_(plan.upper.col.size() * record_size_ + kReadPadding)
+StoredMatrix::StoredMatrix(const ColorPlan &plan, const NumericConfig &config,
+                           const CpuKernels &kernels)
+    : plan_(plan), config_(config), kernels_(kernels),
+      block_size_squared_(static_cast<std::size_t>(plan.bs) * plan.bs),
+      record_size_(record_bytes(config.storage, plan.bs)), keeper_(config, plan.bs),
+      dmap_(plan.rows * block_size_squared_), left_(block_size_squared_),
+      inverse_(block_size_squared_), work_(3 * static_cast<std::size_t>(plan.bs)), pivot_(plan.bs),
+      lower_(plan.lower.col.size() * record_size_ + kReadPadding),
+      upper_(plan.upper.col.size() * record_size_ + kReadPadding)
 {
   const std::size_t longest = std::max(longest_row(plan.lower), longest_row(plan.upper));
   scaled_.resize(longest * block_size_squared_);
   pointers_.resize(longest);
 }
 
-Defect StoredMatrix::convert_triangle(const Triangle &triangle, Row plan_row, const double *const *offdiag, Pass pass, std::byte *records)
+Defect StoredMatrix::convert_triangle(const Triangle &triangle, Row plan_row,
+                                      const double *const *offdiag, Pass pass, std::byte *records)
 {
   const Offset begin = triangle.ptr[plan_row];
-  const int    count = static_cast<int>(triangle.ptr[plan_row + 1] - begin);
+  const int count = static_cast<int>(triangle.ptr[plan_row + 1] - begin);
   if (count == 0) return Defect::none;
   for (int k = 0; k < count; ++k) pointers_[k] = offdiag[triangle.source[begin + k]];
   std::byte *out = records + static_cast<std::size_t>(begin) * record_size_;
-  if (!kernels_.premultiply(plan_.bs, left_.data(), scales().right.data(), pointers_.data(), count, scaled_.data(),
-                            keeper_.maxima().data())) {
+  if (!kernels_.premultiply(plan_.bs, left_.data(), scales().right.data(), pointers_.data(), count,
+                            scaled_.data(), keeper_.maxima().data())) {
     std::fill(out, out + static_cast<std::size_t>(count) * record_size_, std::byte{0});
     const auto finite_block = [this](const double *block) {
-      return std::all_of(block, block + block_size_squared_, [](double value) { return std::isfinite(value); });
+      return std::all_of(block, block + block_size_squared_,
+                         [](double value) { return std::isfinite(value); });
     };
-    return std::all_of(pointers_.begin(), pointers_.begin() + count, finite_block) ? Defect::unrepresentable
-                                                                                   : Defect::nonfinite_offdiagonal;
+    return std::all_of(pointers_.begin(), pointers_.begin() + count, finite_block)
+               ? Defect::unrepresentable
+               : Defect::nonfinite_offdiagonal;
   }
   if (pass == Pass::maxima_only) return Defect::none;
-  return kernels_.encode(config_.storage, plan_.bs, scaled_.data(), count, out) < 0 ? Defect::none : Defect::unrepresentable;
+  return kernels_.encode(config_.storage, plan_.bs, scaled_.data(), count, out) < 0
+             ? Defect::none
+             : Defect::unrepresentable;
 }
 
 Defect StoredMatrix::convert_row(Row plan_row, BlockRows &source, Pass pass)
 {
-  const int            bs       = plan_.bs;
-  const double        *diagonal = nullptr;
-  const double *const *offdiag  = nullptr;
+  const int bs = plan_.bs;
+  const double *diagonal = nullptr;
+  const double *const *offdiag = nullptr;
   source.row(plan_.row_of[plan_row], diagonal, offdiag);
   double *dmap = dmap_.data() + static_cast<std::size_t>(plan_row) * block_size_squared_;
   switch (invert(bs, diagonal, inverse_.data(), work_.data(), pivot_.data())) {
@@ -69,9 +79,9 @@ Defect StoredMatrix::convert_row(Row plan_row, BlockRows &source, Pass pass)
   const bool prescaled = config_.form == PC_MCPI_FORM_PRESCALED;
   for (int j = 0; j < bs; ++j)
     for (int i = 0; i < bs; ++i) {
-      const double d    = inverse_[j * bs + i];
-      dmap[j * bs + i]  = d / scales().right[i] / (prescaled ? 1.0 : scales().left[j]);
-      largest_inverse_  = std::max(largest_inverse_, std::fabs(dmap[j * bs + i]));
+      const double d = inverse_[j * bs + i];
+      dmap[j * bs + i] = d / scales().right[i] / (prescaled ? 1.0 : scales().left[j]);
+      largest_inverse_ = std::max(largest_inverse_, std::fabs(dmap[j * bs + i]));
       left_[j * bs + i] = prescaled ? scales().left[i] * d : (i == j ? scales().left[i] : 0.0);
     }
   const Defect lower = convert_triangle(plan_.lower, plan_row, offdiag, pass, lower_.data());
@@ -81,7 +91,7 @@ Defect StoredMatrix::convert_row(Row plan_row, BlockRows &source, Pass pass)
 
 void StoredMatrix::convert(BlockRows &source, Pass pass, NumericStatus &status)
 {
-  status           = NumericStatus();
+  status = NumericStatus();
   largest_inverse_ = 0.0;
   for (Row row = 0; row < plan_.rows; ++row) {
     const Defect defect = convert_row(row, source, pass);
@@ -113,7 +123,8 @@ void StoredMatrix::pack_records(const std::vector<Offset> &stored, std::byte *re
 
 void StoredMatrix::adopt_records(const std::byte *records)
 {
-  const std::size_t lower = plan_.lower.col.size() * record_size_, upper = plan_.upper.col.size() * record_size_;
+  const std::size_t lower = plan_.lower.col.size() * record_size_,
+                    upper = plan_.upper.col.size() * record_size_;
   std::copy_n(records, lower, lower_.data());
   std::copy_n(records + lower, upper, upper_.data());
 }
@@ -121,13 +132,15 @@ void StoredMatrix::adopt_records(const std::byte *records)
 void StoredMatrix::build_transposed(const ColorPlan &transposed, const std::byte *received)
 {
   transposed_plan_ = &transposed;
-  const auto fill  = [&](const Triangle &triangle, std::vector<std::byte> &records) {
+  const auto fill = [&](const Triangle &triangle, std::vector<std::byte> &records) {
     records.resize(triangle.col.size() * record_size_ + kReadPadding);
     std::byte *out = records.data();
     for (const Offset stored : triangle.source) {
       const Offset remote = stored - plan_.blocks();
-      transpose_record(config_.storage, plan_.bs, remote < 0 ? record(stored) : received + static_cast<std::size_t>(remote) * record_size_,
-                        out);
+      transpose_record(config_.storage, plan_.bs,
+                       remote < 0 ? record(stored)
+                                  : received + static_cast<std::size_t>(remote) * record_size_,
+                       out);
       out += record_size_;
     }
   };
@@ -138,18 +151,21 @@ void StoredMatrix::build_transposed(const ColorPlan &transposed, const std::byte
 StoredTriangle StoredMatrix::lower(bool transposed) const
 {
   const Triangle &triangle = transposed ? transposed_plan_->lower : plan_.lower;
-  return {triangle.ptr.data(), triangle.col.data(), (transposed ? transposed_lower_ : lower_).data()};
+  return {triangle.ptr.data(), triangle.col.data(),
+          (transposed ? transposed_lower_ : lower_).data()};
 }
 
 StoredTriangle StoredMatrix::upper(bool transposed) const
 {
   const Triangle &triangle = transposed ? transposed_plan_->upper : plan_.upper;
-  return {triangle.ptr.data(), triangle.col.data(), (transposed ? transposed_upper_ : upper_).data()};
+  return {triangle.ptr.data(), triangle.col.data(),
+          (transposed ? transposed_upper_ : upper_).data()};
 }
 
 std::size_t StoredMatrix::memory_bytes() const
 {
-  return dmap_.size() * sizeof(double) + lower_.size() + upper_.size() + transposed_lower_.size() + transposed_upper_.size();
+  return dmap_.size() * sizeof(double) + lower_.size() + upper_.size() + transposed_lower_.size() +
+         transposed_upper_.size();
 }
 
 } // namespace mcpi

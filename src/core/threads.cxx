@@ -18,13 +18,14 @@ int usable_cores()
   return std::max(1, CPU_COUNT(&set));
 }
 
-void share_among_threads(std::size_t parts, int threads, const std::function<void(std::size_t)> &work)
+void share_among_threads(std::size_t parts, int threads,
+                         const std::function<void(std::size_t)> &work)
 {
   std::atomic<std::size_t> next = 0;
-  const auto               take = [&] {
+  const auto take = [&] {
     for (std::size_t part = next++; part < parts; part = next++) work(part);
   };
-  const std::size_t        count = std::min(parts, static_cast<std::size_t>(std::max(1, threads)));
+  const std::size_t count = std::min(parts, static_cast<std::size_t>(std::max(1, threads)));
   std::vector<std::thread> others;
   others.reserve(count);
   try {

@@ -11,7 +11,8 @@ constexpr int kNoDevice = -1;
 
 #if defined(MCPI_HAVE_CUDA)
 
-// Makes a device current, and at its end the one that was current before: an application may use several.
+// Makes a device current, and at its end the one that was current before: an application may use
+// several.
 class DeviceGuard {
 public:
   explicit DeviceGuard(int device)
@@ -22,7 +23,7 @@ public:
     }
     if (cudaSetDevice(device) != cudaSuccess) before_ = kNoDevice; // what follows says so
   }
-  DeviceGuard(const DeviceGuard &)            = delete;
+  DeviceGuard(const DeviceGuard &) = delete;
   DeviceGuard &operator=(const DeviceGuard &) = delete;
   ~DeviceGuard()
   {

@@ -9,38 +9,51 @@ constexpr unsigned kThreads = 128;
 // All that was received before has been read: kernels of a stream follow each other.
 __device__ void acknowledge(const PacketArgs &args, std::uint32_t epoch)
 {
-  for (int k = static_cast<int>(threadIdx.x); k < args.neighbors; k += kThreads) store_release(&args.mailboxes[k].acknowledged->x, epoch);
+  for (int k = static_cast<int>(threadIdx.x); k < args.neighbors; k += kThreads)
+    store_release(&args.mailboxes[k].acknowledged->x, epoch);
 }
 
-__global__ void __launch_bounds__(kThreads) send_kernel(PacketArgs args, const SentRow *sent, std::size_t count, PacketStep step)
+__global__ void __launch_bounds__(kThreads)
+    send_kernel(PacketArgs args, const SentRow *sent, std::size_t count, PacketStep step)
 {
   cudaTriggerProgrammaticLaunchCompletion();
   cudaGridDependencySynchronize();
   const std::uint32_t base = *args.base, epoch = base + step.step;
-  if (blockIdx.x == 0) acknowledge(args, epoch - 1); // before waiting: neighbors may wait for it. The first block starts first
+  if (blockIdx.x == 0)
+    acknowledge(
+        args, epoch - 1); // before waiting: neighbors may wait for it. The first block starts first
   for (int k = static_cast<int>(threadIdx.x); k < args.neighbors; k += kThreads)
-    (void)wait_for(args, k, [&] { return static_cast<int>(load_acquire(&args.acknowledged[k].x) - (base + step.used)) >= 0; });
+    (void)wait_for(args, k, [&] {
+      return static_cast<int>(load_acquire(&args.acknowledged[k].x) - (base + step.used)) >= 0;
+    });
   __syncthreads();
-  const std::size_t packets = packets_of(args.numbers), k = static_cast<std::size_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const std::size_t packets = packets_of(args.numbers),
+                    k = static_cast<std::size_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (k >= count * packets) return;
-  const std::size_t    w = k % packets, left = args.numbers - w * kPacketPayload;
-  const SentRow        row = sent[k / packets];
-  const std::uint32_t *x   = args.x + static_cast<std::size_t>(row.row) * args.numbers + w * kPacketPayload;
-  store_packet(args.mailboxes[row.mailbox].ghosts + static_cast<std::size_t>(row.ghost) * packets + w, x[0], left > 1 ? x[1] : 0U,
-             left > 2 ? x[2] : 0U, epoch);
+  const std::size_t w = k % packets, left = args.numbers - w * kPacketPayload;
+  const SentRow row = sent[k / packets];
+  const std::uint32_t *x =
+      args.x + static_cast<std::size_t>(row.row) * args.numbers + w * kPacketPayload;
+  store_packet(args.mailboxes[row.mailbox].ghosts + static_cast<std::size_t>(row.ghost) * packets +
+                   w,
+               x[0], left > 1 ? x[1] : 0U, left > 2 ? x[2] : 0U, epoch);
 }
 
-__global__ void __launch_bounds__(kThreads) receive_kernel(PacketArgs args, std::size_t begin, std::size_t end, std::uint32_t step)
+__global__ void __launch_bounds__(kThreads)
+    receive_kernel(PacketArgs args, std::size_t begin, std::size_t end, std::uint32_t step)
 {
   cudaTriggerProgrammaticLaunchCompletion();
   cudaGridDependencySynchronize();
-  const std::size_t packets = packets_of(args.numbers), k = begin * packets + static_cast<std::size_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const std::size_t packets = packets_of(args.numbers),
+                    k = begin * packets + static_cast<std::size_t>(blockIdx.x) * kThreads +
+                        threadIdx.x;
   if (k >= end * packets) return;
   uint4 packet = load_packet(args.ghosts + k);
-  await_packet<kPacketPayload>(args, args.ghosts + k, *args.base + step, packet); // any number of them may be used
+  await_packet<kPacketPayload>(args, args.ghosts + k, *args.base + step,
+                               packet); // any number of them may be used
   const std::size_t first = k % packets * kPacketPayload;
-  std::uint32_t    *x     = args.x + (args.rows + k / packets) * args.numbers + first;
-  x[0]                    = packet.x;
+  std::uint32_t *x = args.x + (args.rows + k / packets) * args.numbers + first;
+  x[0] = packet.x;
   if (first + 1 < args.numbers) x[1] = packet.y;
   if (first + 2 < args.numbers) x[2] = packet.z;
 }
@@ -55,16 +68,18 @@ __global__ void __launch_bounds__(kThreads) finish_kernel(PacketArgs args, std::
 
 } // namespace
 
-void send_packets(const PacketArgs &args, const SentRow *sent, std::size_t count, const PacketStep &step, cudaStream_t stream)
+void send_packets(const PacketArgs &args, const SentRow *sent, std::size_t count,
+                  const PacketStep &step, cudaStream_t stream)
 {
   const std::size_t grid = grid_of(count * packets_of(args.numbers), kThreads);
   launch_kernel<true>(send_kernel, grid > 0 ? grid : 1, kThreads, stream, args, sent, count, step);
 }
 
-void receive_packets(const PacketArgs &args, std::size_t begin, std::size_t end, std::uint32_t step, cudaStream_t stream)
+void receive_packets(const PacketArgs &args, std::size_t begin, std::size_t end, std::uint32_t step,
+                     cudaStream_t stream)
 {
-  launch_kernel<true>(receive_kernel, grid_of((end - begin) * packets_of(args.numbers), kThreads), kThreads, stream, args, begin, end,
-                      step);
+  launch_kernel<true>(receive_kernel, grid_of((end - begin) * packets_of(args.numbers), kThreads),
+                      kThreads, stream, args, begin, end, step);
 }
 
 void finish_packets(const PacketArgs &args, std::uint32_t steps, cudaStream_t stream)

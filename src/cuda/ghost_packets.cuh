@@ -6,20 +6,29 @@
 namespace mcpi::cuda {
 
 // 16 bytes at once; devices before sm_90 cannot, and are refused at set-up.
-__device__ __forceinline__ void store_packet(uint4 *to, std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t epoch)
+__device__ __forceinline__ void store_packet(uint4 *to, std::uint32_t a, std::uint32_t b,
+                                             std::uint32_t c, std::uint32_t epoch)
 {
 #if __CUDA_ARCH__ >= 900
-  const unsigned long long low = a | static_cast<unsigned long long>(b) << 32U, high = c | static_cast<unsigned long long>(epoch) << 32U;
-  asm volatile("{.reg .b128 v; mov.b128 v, {%1, %2}; st.relaxed.sys.global.b128 [%0], v;}" ::"l"(to), "l"(low), "l"(high) : "memory");
+  const unsigned long long low = a | static_cast<unsigned long long>(b) << 32U,
+                           high = c | static_cast<unsigned long long>(epoch) << 32U;
+  asm volatile(
+      "{.reg .b128 v; mov.b128 v, {%1, %2}; st.relaxed.sys.global.b128 [%0], v;}" ::"l"(to),
+      "l"(low), "l"(high)
+      : "memory");
 #endif
 }
 __device__ __forceinline__ uint4 load_packet(const uint4 *from)
 {
   unsigned long long low = 0, high = 0;
 #if __CUDA_ARCH__ >= 900
-  asm volatile("{.reg .b128 v; ld.relaxed.sys.global.b128 v, [%2]; mov.b128 {%0, %1}, v;}" : "=l"(low), "=l"(high) : "l"(from) : "memory");
+  asm volatile("{.reg .b128 v; ld.relaxed.sys.global.b128 v, [%2]; mov.b128 {%0, %1}, v;}"
+               : "=l"(low), "=l"(high)
+               : "l"(from)
+               : "memory");
 #endif
-  return {static_cast<unsigned>(low), static_cast<unsigned>(low >> 32U), static_cast<unsigned>(high), static_cast<unsigned>(high >> 32U)};
+  return {static_cast<unsigned>(low), static_cast<unsigned>(low >> 32U),
+          static_cast<unsigned>(high), static_cast<unsigned>(high >> 32U)};
 }
 __device__ __forceinline__ void store_release(unsigned *to, std::uint32_t value)
 {
@@ -32,8 +41,10 @@ __device__ __forceinline__ std::uint32_t load_acquire(const unsigned *from)
   return value;
 }
 
-// Whether ready() has come true before the patience for a neighbor ended. Once it has ended nobody waits any more.
-template <class Ready> __device__ __forceinline__ bool wait_for(const PacketArgs &args, int neighbor, const Ready &ready)
+// Whether ready() has come true before the patience for a neighbor ended. Once it has ended nobody
+// waits any more.
+template <class Ready>
+__device__ __forceinline__ bool wait_for(const PacketArgs &args, int neighbor, const Ready &ready)
 {
   constexpr unsigned kPollsPerLook = 256; // divides 2^32: the count may overflow
   unsigned long long begin = 0, now = 0;
@@ -47,18 +58,24 @@ template <class Ready> __device__ __forceinline__ bool wait_for(const PacketArgs
   return true;
 }
 
-// How far ahead of its reader a rank can be that has given up waiting; words that have not been used for long are further off.
+// How far ahead of its reader a rank can be that has given up waiting; words that have not been
+// used for long are further off.
 constexpr std::uint32_t kAhead = 1U << 20;
 
-// Whether a word has come, of which so many numbers are a row's and the others zero. These are asked for, too: of a load whose middle nobody needs ptxas makes
-// two narrow ones, between which the word may change.
-template <int used> __device__ __forceinline__ bool has_come(const uint4 &packet, std::uint32_t epoch)
+// Whether a word has come, of which so many numbers are a row's and the others zero. These are
+// asked for, too: of a load whose middle nobody needs ptxas makes two narrow ones, between which
+// the word may change.
+template <int used>
+__device__ __forceinline__ bool has_come(const uint4 &packet, std::uint32_t epoch)
 {
   return ((packet.w ^ epoch) | (used < 2 ? packet.y : 0U) | (used < 3 ? packet.z : 0U)) == 0;
 }
 
-// Whether a word is there, after a wait if need be; word: what a first look has found. Without patience it is what stands for missing ones.
-template <int used> __device__ __forceinline__ void await_packet(const PacketArgs &args, const uint4 *from, std::uint32_t epoch, uint4 &packet)
+// Whether a word is there, after a wait if need be; word: what a first look has found. Without
+// patience it is what stands for missing ones.
+template <int used>
+__device__ __forceinline__ void await_packet(const PacketArgs &args, const uint4 *from,
+                                             std::uint32_t epoch, uint4 &packet)
 {
   if (has_come<used>(packet, epoch)) return;
   const bool here = wait_for(args, 0, [&] {
@@ -77,11 +94,13 @@ public:
 #pragma unroll
     for (int w = 0; w < packets; ++w) packet_[w] = load_packet(from(args, ghost) + w);
   }
-  __device__ __forceinline__ void await(const PacketArgs &args, std::uint32_t ghost, std::uint32_t epoch)
+  __device__ __forceinline__ void await(const PacketArgs &args, std::uint32_t ghost,
+                                        std::uint32_t epoch)
   {
     constexpr int last = numbers - kPacketPayload * (packets - 1); // numbers of the last word
 #pragma unroll
-    for (int w = 0; w < packets - 1; ++w) await_packet<kPacketPayload>(args, from(args, ghost) + w, epoch, packet_[w]);
+    for (int w = 0; w < packets - 1; ++w)
+      await_packet<kPacketPayload>(args, from(args, ghost) + w, epoch, packet_[w]);
     await_packet<last>(args, from(args, ghost) + packets - 1, epoch, packet_[packets - 1]);
   }
   __device__ __forceinline__ std::uint32_t operator[](int i) const
@@ -101,20 +120,23 @@ private:
   uint4 packet_[packets];
 };
 
-// A row's way to the neighbors that want it. The first one is known before the color before has ended.
+// A row's way to the neighbors that want it. The first one is known before the color before has
+// ended.
 template <int numbers> class Sending {
 public:
   Sending() = default;
   __device__ __forceinline__ Sending(const InlineExchange &inside, std::size_t row)
   {
-    const uint4 sending = __ldg(reinterpret_cast<const uint4 *>(inside.sending) + (row - inside.first_row));
-    more_               = sending.z;
-    end_                = sending.w;
-    if (static_cast<Row>(sending.y) >= 0) to_ = place(inside, static_cast<Row>(sending.x), static_cast<Row>(sending.y));
+    const uint4 sending =
+        __ldg(reinterpret_cast<const uint4 *>(inside.sending) + (row - inside.first_row));
+    more_ = sending.z;
+    end_ = sending.w;
+    if (static_cast<Row>(sending.y) >= 0)
+      to_ = place(inside, static_cast<Row>(sending.x), static_cast<Row>(sending.y));
   }
   // The next numbers of the row, from word w on
-  __device__ __forceinline__ void store(const InlineExchange &inside, int w, std::uint32_t a, std::uint32_t b, std::uint32_t c,
-                                        std::uint32_t epoch) const
+  __device__ __forceinline__ void store(const InlineExchange &inside, int w, std::uint32_t a,
+                                        std::uint32_t b, std::uint32_t c, std::uint32_t epoch) const
   {
     if (!to_) return;
     store_packet(to_ + w, a, b, c, epoch);
@@ -123,13 +145,15 @@ public:
   }
 
 private:
-  static __device__ __forceinline__ uint4 *place(const InlineExchange &inside, Row ghost, Row mailbox)
+  static __device__ __forceinline__ uint4 *place(const InlineExchange &inside, Row ghost,
+                                                 Row mailbox)
   {
-    return inside.packets.mailboxes[mailbox].ghosts + static_cast<std::size_t>(ghost) * packets_of(numbers);
+    return inside.packets.mailboxes[mailbox].ghosts +
+           static_cast<std::size_t>(ghost) * packets_of(numbers);
   }
 
   std::uint32_t more_ = 0, end_ = 0;
-  uint4        *to_ = nullptr;
+  uint4 *to_ = nullptr;
 };
 
 } // namespace mcpi::cuda

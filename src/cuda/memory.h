@@ -26,9 +26,11 @@ inline void check(cudaError_t error, const char *what)
   (void)cudaGetLastError(); // so that nobody else trips over it
   const std::string text = std::string("CUDA: ") + what + ": " + cudaGetErrorString(error);
   if (error == cudaErrorMemoryAllocation)
-    throw OutOfMemory(text + ". Use a smaller -pc_mcpi_offdiag_precision, more GPUs, or -pc_mcpi_backend host");
+    throw OutOfMemory(
+        text + ". Use a smaller -pc_mcpi_offdiag_precision, more GPUs, or -pc_mcpi_backend host");
   if (error == cudaErrorNoKernelImageForDevice)
-    throw Error(text + ". Build petsc-mcpi with -DCMAKE_CUDA_ARCHITECTURES for this GPU, 90 or newer, or use -pc_mcpi_backend host");
+    throw Error(text + ". Build petsc-mcpi with -DCMAKE_CUDA_ARCHITECTURES for this GPU, 90 or "
+                       "newer, or use -pc_mcpi_backend host");
   throw Error(text);
 }
 #define MCPI_CUDA(call) ::mcpi::cuda::check(call, #call)
@@ -47,15 +49,18 @@ inline int most_shared(const void *function)
 {
   cudaFuncAttributes now{};
   MCPI_CUDA(cudaFuncGetAttributes(&now, function));
-  return device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) - static_cast<int>(now.sharedSizeBytes);
+  return device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) -
+         static_cast<int>(now.sharedSizeBytes);
 }
 
-// Lets a kernel have so much dynamic shared memory. The limit is the function's, which backends with other block sizes use, too: it never falls.
+// Lets a kernel have so much dynamic shared memory. The limit is the function's, which backends
+// with other block sizes use, too: it never falls.
 inline void allow_shared(const void *function, int bytes)
 {
   cudaFuncAttributes now{};
   MCPI_CUDA(cudaFuncGetAttributes(&now, function));
-  if (now.maxDynamicSharedSizeBytes < bytes) MCPI_CUDA(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  if (now.maxDynamicSharedSizeBytes < bytes)
+    MCPI_CUDA(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
 }
 
 template <class T> class DeviceArray {
@@ -63,7 +68,7 @@ public:
   DeviceArray() = default;
   explicit DeviceArray(std::size_t size) { resize(size); }
   explicit DeviceArray(const std::vector<T> &from) { upload(from); }
-  DeviceArray(const DeviceArray &)            = delete;
+  DeviceArray(const DeviceArray &) = delete;
   DeviceArray &operator=(const DeviceArray &) = delete;
   ~DeviceArray() { (void)cudaFree(data_); }
 
@@ -81,22 +86,23 @@ public:
     resize(size);
     if (size == 0) return;
     MCPI_CUDA(cudaMemcpy(data_, from, size * sizeof(T), cudaMemcpyHostToDevice));
-    MCPI_CUDA(cudaStreamSynchronize(cudaStreamLegacy)); // the copy may return early, and other streams do not wait for it
+    MCPI_CUDA(cudaStreamSynchronize(
+        cudaStreamLegacy)); // the copy may return early, and other streams do not wait for it
   }
-  void        upload(const std::vector<T> &from) { upload(from.data(), from.size()); }
-  T          *data() { return data_; }
-  const T    *data() const { return data_; }
+  void upload(const std::vector<T> &from) { upload(from.data(), from.size()); }
+  T *data() { return data_; }
+  const T *data() const { return data_; }
   std::size_t bytes() const { return size_ * sizeof(T); }
 
 private:
-  T          *data_ = nullptr;
+  T *data_ = nullptr;
   std::size_t size_ = 0;
 };
 
 class PinnedBytes {
 public:
-  PinnedBytes()                               = default;
-  PinnedBytes(const PinnedBytes &)            = delete;
+  PinnedBytes() = default;
+  PinnedBytes(const PinnedBytes &) = delete;
   PinnedBytes &operator=(const PinnedBytes &) = delete;
   ~PinnedBytes() { (void)cudaFreeHost(data_); }
 
@@ -111,7 +117,7 @@ public:
   std::byte *data() { return static_cast<std::byte *>(data_); }
 
 private:
-  void       *data_ = nullptr;
+  void *data_ = nullptr;
   std::size_t size_ = 0;
 };
 
@@ -123,9 +129,10 @@ public:
   {
     int least = 0, greatest = 0;
     MCPI_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    MCPI_CUDA(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, priority == urgent ? greatest : least));
+    MCPI_CUDA(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking,
+                                           priority == urgent ? greatest : least));
   }
-  Stream(const Stream &)            = delete;
+  Stream(const Stream &) = delete;
   Stream &operator=(const Stream &) = delete;
   ~Stream() { (void)cudaStreamDestroy(stream_); }
   operator cudaStream_t() const { return stream_; }
@@ -155,15 +162,15 @@ private:
 
 class Graph {
 public:
-  Graph()                         = default;
-  Graph(const Graph &)            = delete;
+  Graph() = default;
+  Graph(const Graph &) = delete;
   Graph &operator=(const Graph &) = delete;
   ~Graph()
   {
     if (graph_) (void)cudaGraphDestroy(graph_);
   }
   cudaGraph_t *out() { return &graph_; }
-               operator cudaGraph_t() const { return graph_; }
+  operator cudaGraph_t() const { return graph_; }
 
 private:
   cudaGraph_t graph_ = nullptr;
@@ -183,7 +190,7 @@ public:
     if (graph_) (void)cudaGraphExecDestroy(graph_);
   }
   void instantiate(cudaGraph_t graph) { MCPI_CUDA(cudaGraphInstantiate(&graph_, graph, 0)); }
-       operator cudaGraphExec_t() const { return graph_; }
+  operator cudaGraphExec_t() const { return graph_; }
 
 private:
   cudaGraphExec_t graph_ = nullptr;

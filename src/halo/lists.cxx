@@ -13,29 +13,34 @@ struct Sent {
   int color, rank;
   Row ghost, row;
 
-  bool operator<(const Sent &other) const { return std::tie(color, rank, ghost) < std::tie(other.color, other.rank, other.ghost); }
+  bool operator<(const Sent &other) const
+  {
+    return std::tie(color, rank, ghost) < std::tie(other.color, other.rank, other.ghost);
+  }
 };
 
 // Owners learn which of their rows are ghosts elsewhere, and which.
-PetscErrorCode tell_owners(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, std::vector<Sent> *sent)
+PetscErrorCode tell_owners(MPI_Comm comm, const ColorPlan &plan,
+                           const std::vector<PetscSFNode> &remote, std::vector<Sent> *sent)
 {
   std::vector<PetscInt> mine(2 * remote.size()), theirs; // pairs of rank and ghost
-  PetscMPIInt           rank;
-  const PetscInt       *degree;
-  PetscSF               sf;
+  PetscMPIInt rank;
+  const PetscInt *degree;
+  PetscSF sf;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_rank(comm, &rank));
   for (std::size_t g = 0; g < remote.size(); ++g) {
-    mine[2 * g]     = rank;
+    mine[2 * g] = rank;
     mine[2 * g + 1] = static_cast<PetscInt>(g);
   }
   PetscCall(PetscSFCreate(comm, &sf));
-  PetscCall(
-      PetscSFSetGraph(sf, plan.rows, plan.ghosts, nullptr, PETSC_COPY_VALUES, const_cast<PetscSFNode *>(remote.data()), PETSC_COPY_VALUES));
+  PetscCall(PetscSFSetGraph(sf, plan.rows, plan.ghosts, nullptr, PETSC_COPY_VALUES,
+                            const_cast<PetscSFNode *>(remote.data()), PETSC_COPY_VALUES));
   PetscCall(PetscSFComputeDegreeBegin(sf, &degree));
   PetscCall(PetscSFComputeDegreeEnd(sf, &degree));
-  theirs.resize(2 * static_cast<std::size_t>(std::accumulate(degree, degree + plan.rows, PetscInt{0})));
+  theirs.resize(2 *
+                static_cast<std::size_t>(std::accumulate(degree, degree + plan.rows, PetscInt{0})));
   PetscCall(PetscSFGatherBegin(sf, MPIU_2INT, mine.data(), theirs.data()));
   PetscCall(PetscSFGatherEnd(sf, MPIU_2INT, mine.data(), theirs.data()));
   const PetscInt *pair = theirs.data();
@@ -58,7 +63,8 @@ void extend(std::vector<HaloPart> &parts, std::size_t color_begin, int rank, std
 } // namespace
 
 // Ghosts of a color are sorted by global row, so those of a rank lie together.
-PetscErrorCode HaloListsCreate(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, HaloLists *lists)
+PetscErrorCode HaloListsCreate(MPI_Comm comm, const ColorPlan &plan,
+                               const std::vector<PetscSFNode> &remote, HaloLists *lists)
 {
   std::vector<Sent> sent;
 
@@ -75,7 +81,8 @@ PetscErrorCode HaloListsCreate(MPI_Comm comm, const ColorPlan &plan, const std::
       lists->ghosts.push_back(one.ghost);
     }
     for (Row g = plan.ghost_begin[c]; g < plan.ghost_begin[c + 1]; ++g)
-      extend(lists->receives, lists->receive_begin.back(), static_cast<int>(remote[static_cast<std::size_t>(g)].rank),
+      extend(lists->receives, lists->receive_begin.back(),
+             static_cast<int>(remote[static_cast<std::size_t>(g)].rank),
              static_cast<std::size_t>(g));
   }
   lists->send_begin.push_back(lists->sends.size());
@@ -83,7 +90,8 @@ PetscErrorCode HaloListsCreate(MPI_Comm comm, const ColorPlan &plan, const std::
   for (const auto *parts : {&lists->sends, &lists->receives})
     for (const HaloPart &part : *parts) lists->neighbors.push_back(part.rank);
   std::sort(lists->neighbors.begin(), lists->neighbors.end());
-  lists->neighbors.erase(std::unique(lists->neighbors.begin(), lists->neighbors.end()), lists->neighbors.end());
+  lists->neighbors.erase(std::unique(lists->neighbors.begin(), lists->neighbors.end()),
+                         lists->neighbors.end());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -10,7 +10,7 @@ namespace {
 class SFHalo final : public Halo {
 public:
   SFHalo(const ColorPlan &plan, PetscLogEvent event) : rows_(plan.rows), event_(event) {}
-  SFHalo(const SFHalo &)            = delete;
+  SFHalo(const SFHalo &) = delete;
   SFHalo &operator=(const SFHalo &) = delete;
 
   ~SFHalo() override
@@ -23,7 +23,8 @@ public:
   {
     PetscFunctionBegin;
     for (int c = 0; c <= plan.colors; ++c) { // the last one carries all colors
-      const Row begin = c < plan.colors ? plan.ghost_begin[c] : 0, end = c < plan.colors ? plan.ghost_begin[c + 1] : plan.ghosts;
+      const Row begin = c < plan.colors ? plan.ghost_begin[c] : 0,
+                end = c < plan.colors ? plan.ghost_begin[c + 1] : plan.ghosts;
       std::vector<PetscInt> leaves(static_cast<std::size_t>(end - begin));
       std::iota(leaves.begin(), leaves.end(), static_cast<PetscInt>(begin));
       PetscSF sf;
@@ -31,7 +32,8 @@ public:
       sf_.push_back(sf);
       PetscCall(PetscSFSetFromOptions(sf));
       PetscCall(PetscSFSetGraph(sf, plan.rows, end - begin, leaves.data(), PETSC_COPY_VALUES,
-                                const_cast<PetscSFNode *>(remote.data()) + begin, PETSC_COPY_VALUES));
+                                const_cast<PetscSFNode *>(remote.data()) + begin,
+                                PETSC_COPY_VALUES));
       PetscCall(PetscSFSetUp(sf));
     }
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -42,7 +44,8 @@ public:
     PetscFunctionBegin;
     if (entry_bytes != entry_bytes_) {
       if (unit_ != MPI_DATATYPE_NULL) PetscCallMPI(MPI_Type_free(&unit_));
-      PetscCallMPI(MPI_Type_contiguous(static_cast<int>(entry_bytes / sizeof(float)), MPI_FLOAT, &unit_));
+      PetscCallMPI(
+          MPI_Type_contiguous(static_cast<int>(entry_bytes / sizeof(float)), MPI_FLOAT, &unit_));
       PetscCallMPI(MPI_Type_commit(&unit_));
       entry_bytes_ = entry_bytes;
     }
@@ -78,18 +81,22 @@ public:
   }
 
 private:
-  void *ghosts(void *x) const { return static_cast<std::byte *>(x) + static_cast<std::size_t>(rows_) * entry_bytes_; }
+  void *ghosts(void *x) const
+  {
+    return static_cast<std::byte *>(x) + static_cast<std::size_t>(rows_) * entry_bytes_;
+  }
 
-  const Row            rows_;
-  PetscLogEvent        event_;
+  const Row rows_;
+  PetscLogEvent event_;
   std::vector<PetscSF> sf_; // one a color, and one for all
-  MPI_Datatype         unit_        = MPI_DATATYPE_NULL;
-  std::size_t          entry_bytes_ = 0;
+  MPI_Datatype unit_ = MPI_DATATYPE_NULL;
+  std::size_t entry_bytes_ = 0;
 };
 
 } // namespace
 
-PetscErrorCode CreateSFHalo(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, PetscLogEvent event,
+PetscErrorCode CreateSFHalo(MPI_Comm comm, const ColorPlan &plan,
+                            const std::vector<PetscSFNode> &remote, PetscLogEvent event,
                             std::unique_ptr<Halo> *halo)
 {
   auto sf = std::make_unique<SFHalo>(plan, event);

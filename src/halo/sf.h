@@ -11,7 +11,8 @@
 namespace mcpi {
 
 // remote: for every ghost in plan order, the owner and its plan row. Collective.
-PetscErrorCode CreateSFHalo(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, PetscLogEvent event,
+PetscErrorCode CreateSFHalo(MPI_Comm comm, const ColorPlan &plan,
+                            const std::vector<PetscSFNode> &remote, PetscLogEvent event,
                             std::unique_ptr<Halo> *halo);
 
 } // namespace mcpi

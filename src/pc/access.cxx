@@ -68,21 +68,24 @@ PetscErrorCode GetFailedBlock(PC pc, PetscInt *row)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The order inside a color changes with the points, so the plan is made again, on all ranks: whether the points fit is found out there.
+// The order inside a color changes with the points, so the plan is made again, on all ranks:
+// whether the points fit is found out there.
 PetscErrorCode SetCoordinates(PC pc, PetscInt dim, PetscInt count, PetscReal *points)
 {
   Coordinates &coordinates = Data(pc).coordinates;
 
   PetscFunctionBegin;
   PetscCheck(dim >= 1 && count >= 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "PCSetCoordinates() needs at least one dimension and no negative number of points, not %" PetscInt_FMT " and %" PetscInt_FMT,
+             "PCSetCoordinates() needs at least one dimension and no negative number of points, "
+             "not %" PetscInt_FMT " and %" PetscInt_FMT,
              dim, count);
   PetscCall(Guarded([&]() -> PetscErrorCode {
     coordinates.dim = static_cast<int>(dim);
     coordinates.points.assign(points, points + static_cast<std::ptrdiff_t>(dim) * count);
     return PETSC_SUCCESS;
   }));
-  if (Data(pc).settings.ordering == PC_MCPI_ORDERING_AUTO || Data(pc).settings.ordering == PC_MCPI_ORDERING_COORDINATES)
+  if (Data(pc).settings.ordering == PC_MCPI_ORDERING_AUTO ||
+      Data(pc).settings.ordering == PC_MCPI_ORDERING_COORDINATES)
     invalidate(pc, Effect::plan);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -91,7 +94,7 @@ using Function = void (*)();
 
 struct Access {
   const char *name;
-  Function    function;
+  Function function;
 };
 
 template <class F> Function erase(F function)
@@ -108,8 +111,9 @@ template <auto Field, class Value> Access getter(const char *name)
   return {name, erase(Get<Field, Value>)};
 }
 
-#define ACCESS(Name, field, Value, effect)                                                                                                 \
-  setter<&Settings::field, Effect::effect, Value>("PCMCPISet" #Name "_C"), getter<&Settings::field, Value>("PCMCPIGet" #Name "_C")
+#define ACCESS(Name, field, Value, effect)                                                         \
+  setter<&Settings::field, Effect::effect, Value>("PCMCPISet" #Name "_C"),                         \
+      getter<&Settings::field, Value>("PCMCPIGet" #Name "_C")
 
 const Access table[] = {
     ACCESS(Its, its, PetscInt, next_apply),
@@ -143,14 +147,16 @@ const Access table[] = {
 PetscErrorCode ComposeAccess(PC pc)
 {
   PetscFunctionBegin;
-  for (const Access &access : table) PetscCall(PetscObjectComposeFunction((PetscObject)pc, access.name, access.function));
+  for (const Access &access : table)
+    PetscCall(PetscObjectComposeFunction((PetscObject)pc, access.name, access.function));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode DecomposeAccess(PC pc)
 {
   PetscFunctionBegin;
-  for (const Access &access : table) PetscCall(PetscObjectComposeFunction((PetscObject)pc, access.name, nullptr));
+  for (const Access &access : table)
+    PetscCall(PetscObjectComposeFunction((PetscObject)pc, access.name, nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

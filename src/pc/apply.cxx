@@ -16,7 +16,8 @@ PetscErrorCode require_ready(PC pc)
 {
   PetscFunctionBegin;
   PetscCheck(Data(pc).smoother.usable(), PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
-             "PCMCPI: the last set-up did not finish, or Kokkos has ended since. Call PCSetUp() again, and Kokkos::finalize() later");
+             "PCMCPI: the last set-up did not finish, or Kokkos has ended since. Call PCSetUp() "
+             "again, and Kokkos::finalize() later");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -29,17 +30,19 @@ bool failed(PC pc)
 PetscErrorCode check_size(PC pc, Vec v)
 {
   const ColorPlan &plan = Data(pc).smoother.plan();
-  PetscInt         n;
+  PetscInt n;
 
   PetscFunctionBegin;
   PetscCall(VecGetLocalSize(v, &n));
   PetscCheck(n == static_cast<PetscInt>(plan.rows) * plan.bs, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ,
-             "A Vec has %" PetscInt_FMT " local entries, Pmat %" PetscInt_FMT " local rows. Make it with MatCreateVecs()", n,
-             static_cast<PetscInt>(plan.rows) * plan.bs);
+             "A Vec has %" PetscInt_FMT " local entries, Pmat %" PetscInt_FMT
+             " local rows. Make it with MatCreateVecs()",
+             n, static_cast<PetscInt>(plan.rows) * plan.bs);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Where the sweeps run on a device its arrays are used in place, else the host's. All ranks decide alike, as Vecs have one type.
+// Where the sweeps run on a device its arrays are used in place, else the host's. All ranks decide
+// alike, as Vecs have one type.
 class Arrays {
 public:
   PetscErrorCode get(Vec b, Vec x, bool read_x, bool device)
@@ -48,7 +51,7 @@ public:
 
     PetscFunctionBegin;
     on_device_ = device;
-    read_x_    = read_x;
+    read_x_ = read_x;
     if (device) {
       PetscCall(VecGetArrayReadAndMemType(b, &in_, &in));
       if (read_x)
@@ -86,18 +89,19 @@ public:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  ConstColumns   b() const { return {in_, 0, b_device_}; }
+  ConstColumns b() const { return {in_, 0, b_device_}; }
   MutableColumns x() const { return {out_, 0, x_device_}; }
-  bool           on_device() const { return b_device_ || x_device_; }
-  bool           mixed() const { return b_device_ != x_device_; }
+  bool on_device() const { return b_device_ || x_device_; }
+  bool mixed() const { return b_device_ != x_device_; }
 
 private:
-  const PetscScalar *in_        = nullptr;
-  PetscScalar       *out_       = nullptr;
-  bool               on_device_ = false, read_x_ = false, b_device_ = false, x_device_ = false;
+  const PetscScalar *in_ = nullptr;
+  PetscScalar *out_ = nullptr;
+  bool on_device_ = false, read_x_ = false, b_device_ = false, x_device_ = false;
 };
 
-// About the largest magnitude in b. Its norm is known to many methods, and so to the Vec; otherwise this is a reduction.
+// About the largest magnitude in b. Its norm is known to many methods, and so to the Vec; otherwise
+// this is a reduction.
 PetscErrorCode size_of(Vec b, PetscReal *size)
 {
   PetscBool known;
@@ -105,7 +109,8 @@ PetscErrorCode size_of(Vec b, PetscReal *size)
   PetscFunctionBegin;
   for (const NormType norm : {NORM_2, NORM_INFINITY}) {
     PetscCall(VecNormAvailable(b, norm, &known, size));
-    if (known && *size > 0.0 && std::isfinite(*size)) PetscFunctionReturn(PETSC_SUCCESS); // else squares may be out of range
+    if (known && *size > 0.0 && std::isfinite(*size))
+      PetscFunctionReturn(PETSC_SUCCESS); // else squares may be out of range
   }
   PetscCall(VecNorm(b, NORM_INFINITY, size));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -118,18 +123,20 @@ PetscErrorCode check_rounding(PC pc)
 
   PetscFunctionBegin;
   PetscCheck(!mcpi.rounds_unasked(), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
-             "-pc_mcpi_gather_precision bfp16 makes the preconditioner nonlinear, and %s. Use -ksp_type fgmres, or "
+             "-pc_mcpi_gather_precision bfp16 makes the preconditioner nonlinear, and %s. Use "
+             "-ksp_type fgmres, or "
              "-pc_mcpi_gather_precision fp32; "
              "-pc_mcpi_vector_precision fp32 forces it",
-             mcpi.caller.type.empty() ? "the method that applies it is not known"
-                                      : ("-ksp_type " + mcpi.caller.type + " takes it for a linear map").c_str());
+             mcpi.caller.type.empty()
+                 ? "the method that applies it is not known"
+                 : ("-ksp_type " + mcpi.caller.type + " takes it for a linear map").c_str());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode apply_vec(PC pc, Vec b, Vec x, Request request)
 {
   PC_MCPI &mcpi = Data(pc);
-  Arrays   arrays;
+  Arrays arrays;
 
   PetscFunctionBegin;
   PetscCall(check_rounding(pc));
@@ -142,7 +149,8 @@ PetscErrorCode apply_vec(PC pc, Vec b, Vec x, Request request)
   }
   if (!mcpi.smoother.double_vectors()) PetscCall(size_of(b, &request.size));
   PetscCall(arrays.get(b, x, request.nonzero_guess, mcpi.smoother.on_device()));
-  if (arrays.on_device() && (request.nonzero_guess || request.restart > 0)) { // residuals are formed in one kind of memory
+  if (arrays.on_device() && (request.nonzero_guess ||
+                             request.restart > 0)) { // residuals are formed in one kind of memory
     ArrayKind kind;
     PetscCall(DeviceArrayKind(pc->pmat, &kind));
     if (arrays.mixed() || kind == ArrayKind::host) {
@@ -150,19 +158,23 @@ PetscErrorCode apply_vec(PC pc, Vec b, Vec x, Request request)
       PetscCall(arrays.get(b, x, request.nonzero_guess, false));
     }
   }
-  PetscCall(Guarded([&]() -> PetscErrorCode { return mcpi.smoother.apply(pc->pmat, mcpi.settings, request, arrays.b(), arrays.x()); }));
+  PetscCall(Guarded([&]() -> PetscErrorCode {
+    return mcpi.smoother.apply(pc->pmat, mcpi.settings, request, arrays.b(), arrays.x());
+  }));
   PetscCall(arrays.restore(b, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // Of each of these columns of all ranks: the largest magnitude
-PetscErrorCode sizes_of(MPI_Comm comm, const ConstColumns &b, PetscInt rows, int count, std::vector<double> *sizes)
+PetscErrorCode sizes_of(MPI_Comm comm, const ConstColumns &b, PetscInt rows, int count,
+                        std::vector<double> *sizes)
 {
   PetscFunctionBegin;
   sizes->assign(static_cast<std::size_t>(count), 0.0);
   for (int c = 0; c < count; ++c)
     for (PetscInt i = 0; i < rows; ++i)
-      (*sizes)[static_cast<std::size_t>(c)] = std::max((*sizes)[static_cast<std::size_t>(c)], std::fabs(b.data[c * b.ld + i]));
+      (*sizes)[static_cast<std::size_t>(c)] =
+          std::max((*sizes)[static_cast<std::size_t>(c)], std::fabs(b.data[c * b.ld + i]));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sizes->data(), count, MPI_DOUBLE, MPI_MAX, comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -171,8 +183,8 @@ PetscErrorCode sizes_of(MPI_Comm comm, const ConstColumns &b, PetscInt rows, int
 bool of_like_size(const std::vector<double> &sizes, double *largest)
 {
   constexpr double kLike = 0x1p40;
-  double           least = std::numeric_limits<double>::infinity();
-  *largest               = 0.0;
+  double least = std::numeric_limits<double>::infinity();
+  *largest = 0.0;
   for (const double size : sizes) {
     *largest = std::max(*largest, size);
     if (size > 0.0) least = std::min(least, size);
@@ -181,9 +193,10 @@ bool of_like_size(const std::vector<double> &sizes, double *largest)
 }
 
 // All columns of a batch together where they are of like size, else one by one
-PetscErrorCode apply_batch(PC pc, Request request, const ConstColumns &b, const MutableColumns &x, PetscInt rows)
+PetscErrorCode apply_batch(PC pc, Request request, const ConstColumns &b, const MutableColumns &x,
+                           PetscInt rows)
 {
-  PC_MCPI            &mcpi = Data(pc);
+  PC_MCPI &mcpi = Data(pc);
   std::vector<double> sizes;
 
   PetscFunctionBegin;
@@ -199,8 +212,9 @@ PetscErrorCode apply_batch(PC pc, Request request, const ConstColumns &b, const 
   request.nrhs = 1;
   for (std::size_t c = 0; c < sizes.size(); ++c) {
     const auto column = static_cast<std::ptrdiff_t>(c);
-    request.size      = sizes[c];
-    PetscCall(mcpi.smoother.apply(pc->pmat, mcpi.settings, request, {b.data + column * b.ld, b.ld}, {x.data + column * x.ld, x.ld}));
+    request.size = sizes[c];
+    PetscCall(mcpi.smoother.apply(pc->pmat, mcpi.settings, request, {b.data + column * b.ld, b.ld},
+                                  {x.data + column * x.ld, x.ld}));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -209,8 +223,8 @@ PetscErrorCode apply_batch(PC pc, Request request, const ConstColumns &b, const 
 PetscErrorCode apply_mat(PC pc, Mat b, Mat x, Request request)
 {
   const PetscScalar *in;
-  PetscScalar       *out;
-  PetscInt           rows, columns, ldb, ldx;
+  PetscScalar *out;
+  PetscInt rows, columns, ldb, ldx;
 
   PetscFunctionBegin;
   PetscCall(check_rounding(pc));
@@ -289,19 +303,22 @@ PetscInt sweeps_of_storage(PCMCPIPrecision storage)
   }
 }
 
-// max_it iterations, as far as their sweeps are counted. A smoother does no more than its sweeps; a solver restarts.
+// max_it iterations, as far as their sweeps are counted. A smoother does no more than its sweeps; a
+// solver restarts.
 Request richardson_of(PC pc, PetscInt max_it, PetscBool guess_zero, PetscInt *outits)
 {
-  const PC_MCPI  &mcpi     = Data(pc);
+  const PC_MCPI &mcpi = Data(pc);
   const Settings &settings = mcpi.settings;
-  *outits                  = std::min<PetscInt>(std::max<PetscInt>(max_it, 0), kMaxSweeps / settings.its);
+  *outits = std::min<PetscInt>(std::max<PetscInt>(max_it, 0), kMaxSweeps / settings.its);
   Request request{false, 1, *outits * settings.its, settings.restart, !guess_zero};
-  if (settings.restart < 0) request.restart = mcpi.caller.tests_residuals ? sweeps_of_storage(settings.offdiag) : 0;
+  if (settings.restart < 0)
+    request.restart = mcpi.caller.tests_residuals ? sweeps_of_storage(settings.offdiag) : 0;
   return request;
 }
 
-// KSPRICHARDSON reads its own reason out of this one: without it a failed set-up, or what has grown beyond all numbers, would look converged. A
-// smoother's caller looks itself, and wants no reduction.
+// KSPRICHARDSON reads its own reason out of this one: without it a failed set-up, or what has grown
+// beyond all numbers, would look converged. A smoother's caller looks itself, and wants no
+// reduction.
 PetscErrorCode richardson_reason(PC pc, PetscReal norm, PCRichardsonConvergedReason *reason)
 {
   PetscFunctionBegin;
@@ -314,11 +331,12 @@ PetscErrorCode richardson_reason(PC pc, PetscReal norm, PCRichardsonConvergedRea
 }
 
 // Like PCSOR: relaxes Pmat, its sweeps for each of max_it iterations, and no tests of convergence.
-PetscErrorCode PCApplyRichardson_MCPI(PC pc, Vec b, Vec x, Vec, PetscReal, PetscReal, PetscReal, PetscInt max_it, PetscBool guess_zero,
-                                      PetscInt *outits, PCRichardsonConvergedReason *reason)
+PetscErrorCode PCApplyRichardson_MCPI(PC pc, Vec b, Vec x, Vec, PetscReal, PetscReal, PetscReal,
+                                      PetscInt max_it, PetscBool guess_zero, PetscInt *outits,
+                                      PCRichardsonConvergedReason *reason)
 {
   const Request request = richardson_of(pc, max_it, guess_zero, outits);
-  PetscReal     norm    = 0.0;
+  PetscReal norm = 0.0;
 
   PetscFunctionBegin;
   if (request.sweeps > 0)
@@ -338,11 +356,12 @@ PetscErrorCode PCMatApplyTranspose_MCPI(PC pc, Mat b, Mat x)
 #endif
 
 #if defined(COMPAT_HAVE_MATAPPLYRICHARDSON)
-PetscErrorCode PCMatApplyRichardson_MCPI(PC pc, Mat b, Mat x, Mat, PetscReal, PetscReal, PetscReal, PetscInt max_it, PetscBool guess_zero,
-                                         PetscInt *outits, PCRichardsonConvergedReason *reason)
+PetscErrorCode PCMatApplyRichardson_MCPI(PC pc, Mat b, Mat x, Mat, PetscReal, PetscReal, PetscReal,
+                                         PetscInt max_it, PetscBool guess_zero, PetscInt *outits,
+                                         PCRichardsonConvergedReason *reason)
 {
   const Request request = richardson_of(pc, max_it, guess_zero, outits);
-  PetscReal     norm    = 0.0;
+  PetscReal norm = 0.0;
 
   PetscFunctionBegin;
   if (request.sweeps > 0)
@@ -364,9 +383,12 @@ PetscErrorCode PCPreSolve_MCPI(PC pc, KSP ksp, Vec, Vec)
   PetscCall(Guarded([&]() -> PetscErrorCode { return CallerOf(ksp, &mcpi.caller); }));
   PetscCall(check_rounding(pc));
   if (mcpi.lacks_symmetry())
-    PetscCall(PetscInfo(pc, "-ksp_type %s needs a symmetric preconditioner: use -pc_mcpi_sweep symmetric\n", mcpi.caller.type.c_str()));
+    PetscCall(PetscInfo(
+        pc, "-ksp_type %s needs a symmetric preconditioner: use -pc_mcpi_sweep symmetric\n",
+        mcpi.caller.type.c_str()));
   if (mcpi.smoother.ready() && mcpi.smoother.double_vectors() != mcpi.double_vectors()) {
-    PetscCall(PetscInfo(pc, "Values are set up again for vectors in %s precision\n", mcpi.double_vectors() ? "double" : "single"));
+    PetscCall(PetscInfo(pc, "Values are set up again for vectors in %s precision\n",
+                        mcpi.double_vectors() ? "double" : "single"));
     pc->setupcalled = {}; // an integer or a PetscBool
     PetscCall(PCSetUp(pc));
   }
@@ -378,11 +400,11 @@ PetscErrorCode PCPreSolve_MCPI(PC pc, KSP ksp, Vec, Vec)
 PetscErrorCode SetApplyOperations(PC pc)
 {
   PetscFunctionBegin;
-  pc->ops->presolve        = PCPreSolve_MCPI;
-  pc->ops->apply           = PCApply_MCPI;
-  pc->ops->applytranspose  = PCApplyTranspose_MCPI;
+  pc->ops->presolve = PCPreSolve_MCPI;
+  pc->ops->apply = PCApply_MCPI;
+  pc->ops->applytranspose = PCApplyTranspose_MCPI;
   pc->ops->applyrichardson = PCApplyRichardson_MCPI;
-  pc->ops->matapply        = PCMatApply_MCPI;
+  pc->ops->matapply = PCMatApply_MCPI;
 #if defined(COMPAT_HAVE_MATAPPLY_VARIANTS)
   pc->ops->matapplytranspose = PCMatApplyTranspose_MCPI;
 #endif

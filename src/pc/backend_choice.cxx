@@ -28,7 +28,8 @@ PetscErrorCode device_in_use(Mat pmat, bool *in_use)
   PetscBool on_device = PETSC_FALSE, vectors;
 
   PetscFunctionBegin;
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)pmat, &on_device, MATSEQAIJCUSPARSE, MATMPIAIJCUSPARSE, ""));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)pmat, &on_device, MATSEQAIJCUSPARSE,
+                                      MATMPIAIJCUSPARSE, ""));
   PetscCall(HasCudaVectors(pmat, &vectors));
   *in_use = vectors || on_device;
 #if defined(PETSC_HAVE_CUDA)
@@ -42,8 +43,8 @@ PetscErrorCode device_in_use(Mat pmat, bool *in_use)
 PetscErrorCode choose_device(MPI_Comm, int, int *device)
 {
   PetscDeviceContext context;
-  PetscDevice        chosen;
-  PetscInt           id;
+  PetscDevice chosen;
+  PetscInt id;
 
   PetscFunctionBegin;
   PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA));
@@ -59,15 +60,17 @@ PetscErrorCode choose_device(MPI_Comm, int, int *device)
 // Has the program used this device? The runtime knows only which one is current, and begins with 0.
 bool is_active(int device)
 {
-  using GetState                          = int (*)(int device, unsigned *flags, int *active);
-  void                           *address = nullptr;
+  using GetState = int (*)(int device, unsigned *flags, int *active);
+  void *address = nullptr;
   cudaDriverEntryPointQueryResult found{};
-  unsigned                        flags  = 0;
-  int                             active = 0;
+  unsigned flags = 0;
+  int active = 0;
 #if CUDART_VERSION >= 12050
-  const cudaError_t error = cudaGetDriverEntryPointByVersion("cuDevicePrimaryCtxGetState", &address, 7000, cudaEnableDefault, &found);
+  const cudaError_t error = cudaGetDriverEntryPointByVersion("cuDevicePrimaryCtxGetState", &address,
+                                                             7000, cudaEnableDefault, &found);
 #else
-  const cudaError_t error = cudaGetDriverEntryPoint("cuDevicePrimaryCtxGetState", &address, cudaEnableDefault, &found);
+  const cudaError_t error =
+      cudaGetDriverEntryPoint("cuDevicePrimaryCtxGetState", &address, cudaEnableDefault, &found);
 #endif
   if (error != cudaSuccess || !address) return false;
   return reinterpret_cast<GetState>(address)(device, &flags, &active) == 0 && active;
@@ -76,7 +79,7 @@ bool is_active(int device)
 // The program's choice, or one device after the other for the ranks of a node
 PetscErrorCode choose_device(MPI_Comm comm, int count, int *device)
 {
-  MPI_Comm    node;
+  MPI_Comm node;
   PetscMPIInt rank;
 
   PetscFunctionBegin;
@@ -94,19 +97,20 @@ PetscErrorCode choose_device(MPI_Comm comm, int count, int *device)
 int lacking_code(int device)
 {
   const DeviceGuard guard(device);
-  int               major = 0, minor = 0;
+  int major = 0, minor = 0;
   if (has_code_for_cuda_device()) return 0;
   (void)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
   (void)cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
   return 10 * major + minor;
 }
 
-// A device for each rank, the one that PETSc takes if it knows CUDA; why: what is in the way on some rank
+// A device for each rank, the one that PETSc takes if it knows CUDA; why: what is in the way on
+// some rank
 PetscErrorCode take_device(MPI_Comm comm, int *device, std::string *reason)
 {
   constexpr PetscMPIInt kNone = 1, kDriver = 2;
-  int                   count    = 0;
-  PetscMPIInt           unusable = 0, lacking = 0;
+  int count = 0;
+  PetscMPIInt unusable = 0, lacking = 0;
 
   PetscFunctionBegin;
   const cudaError_t error = cudaGetDeviceCount(&count);
@@ -116,7 +120,8 @@ PetscErrorCode take_device(MPI_Comm comm, int *device, std::string *reason)
   }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &unusable, 1, MPI_INT, MPI_MAX, comm));
   if (unusable) {
-    *reason = unusable == kDriver ? "the CUDA driver of some rank is missing or too old" : "some rank has no CUDA device";
+    *reason = unusable == kDriver ? "the CUDA driver of some rank is missing or too old"
+                                  : "some rank has no CUDA device";
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(choose_device(comm, count, device));
@@ -152,12 +157,12 @@ PetscErrorCode start_kokkos(MPI_Comm comm, std::string *reason)
   if (reason->empty()) PetscCall(PetscKokkosInitializeCheck());
 #else
   static bool registered = false;
-  bool        chosen     = false;
+  bool chosen = false;
 #if defined(PETSC_HAVE_CUDA)
-  chosen                 = kokkos::is_cuda();
+  chosen = kokkos::is_cuda();
   if (chosen) PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA)); // which chooses the device
 #elif defined(PETSC_HAVE_HIP)
-  chosen                  = kokkos::on_device();
+  chosen = kokkos::on_device();
   if (chosen) PetscCall(PetscDeviceInitialize(PETSC_DEVICE_HIP));
 #endif
   *reason = kokkos::start(chosen);
@@ -199,7 +204,7 @@ PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *
   choice->type = wanted;
   choice->reason.clear();
   choice->space.clear();
-  choice->device           = kNoDevice;
+  choice->device = kNoDevice;
   choice->kokkos_on_device = choice->kokkos_on_cuda = false;
 #if defined(MCPI_HAVE_CUDA)
   bool in_use = wanted == PC_MCPI_BACKEND_CUDA;
@@ -212,38 +217,44 @@ PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *
   if (in_use) {
     PetscCall(take_device(comm, &choice->device, &choice->reason));
     PetscCheck(choice->reason.empty() || wanted == PC_MCPI_BACKEND_AUTO, comm, PETSC_ERR_SUP_SYS,
-               "-pc_mcpi_backend cuda: %s. Use -pc_mcpi_backend auto or host", choice->reason.c_str());
+               "-pc_mcpi_backend cuda: %s. Use -pc_mcpi_backend auto or host",
+               choice->reason.c_str());
     choice->type = choice->reason.empty() ? PC_MCPI_BACKEND_CUDA : PC_MCPI_BACKEND_HOST;
     if (!choice->reason.empty()) choice->device = kNoDevice;
   }
 #else
   PetscCheck(wanted != PC_MCPI_BACKEND_CUDA, comm, PETSC_ERR_SUP_SYS,
-             "This libpetscmcpi was built without the CUDA backend. Use -pc_mcpi_backend auto or host, or build with -DMCPI_CUDA=ON");
+             "This libpetscmcpi was built without the CUDA backend. Use -pc_mcpi_backend auto or "
+             "host, or build with -DMCPI_CUDA=ON");
 #endif
 #if defined(MCPI_HAVE_KOKKOS)
-  PetscMPIInt takes_kokkos = wanted == PC_MCPI_BACKEND_KOKKOS || (choice->type == PC_MCPI_BACKEND_AUTO && kokkos_device_in_use());
+  PetscMPIInt takes_kokkos = wanted == PC_MCPI_BACKEND_KOKKOS ||
+                             (choice->type == PC_MCPI_BACKEND_AUTO && kokkos_device_in_use());
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &takes_kokkos, 1, MPI_INT, MPI_MAX, comm));
   if (takes_kokkos) {
     PetscCall(start_kokkos(comm, &choice->reason));
     PetscCheck(choice->reason.empty() || wanted == PC_MCPI_BACKEND_AUTO, comm, PETSC_ERR_SUP_SYS,
-               "-pc_mcpi_backend kokkos: %s. Use -pc_mcpi_backend auto or host, or initialize Kokkos in the program", choice->reason.c_str());
+               "-pc_mcpi_backend kokkos: %s. Use -pc_mcpi_backend auto or host, or initialize "
+               "Kokkos in the program",
+               choice->reason.c_str());
     choice->type = choice->reason.empty() ? PC_MCPI_BACKEND_KOKKOS : PC_MCPI_BACKEND_HOST;
   }
   if (choice->type == PC_MCPI_BACKEND_KOKKOS) {
-    choice->space            = kokkos::space_name();
+    choice->space = kokkos::space_name();
     choice->kokkos_on_device = kokkos::on_device();
-    choice->kokkos_on_cuda   = kokkos::is_cuda();
+    choice->kokkos_on_cuda = kokkos::is_cuda();
   }
 #else
   PetscCheck(wanted != PC_MCPI_BACKEND_KOKKOS, comm, PETSC_ERR_SUP_SYS,
-             "This libpetscmcpi was built without the Kokkos backend. Use -pc_mcpi_backend auto or host, or build with -DMCPI_KOKKOS=ON");
+             "This libpetscmcpi was built without the Kokkos backend. Use -pc_mcpi_backend auto or "
+             "host, or build with -DMCPI_KOKKOS=ON");
 #endif
   if (choice->type == PC_MCPI_BACKEND_AUTO) choice->type = PC_MCPI_BACKEND_HOST;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorPlan &plan, const BackendConfig &config,
-                             std::unique_ptr<Backend> *backend)
+PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorPlan &plan,
+                             const BackendConfig &config, std::unique_ptr<Backend> *backend)
 {
   PetscFunctionBegin;
   (void)comm;
@@ -283,11 +294,12 @@ void ReleaseWithKokkos(const void *owner, const std::function<void()> &release)
 std::string BackendLacksCode(int capability)
 {
   if (capability == 0) return {};
-  constexpr int     kOldest = 90;
-  const std::string cure =
-      capability < kOldest ? "it needs 9.0 (H100) or newer" : "build it with -DCMAKE_CUDA_ARCHITECTURES=" + std::to_string(capability);
-  return "libpetscmcpi has no code for a GPU of compute capability " + std::to_string(capability / 10) + "." +
-         std::to_string(capability % 10) + ": " + cure;
+  constexpr int kOldest = 90;
+  const std::string cure = capability < kOldest ? "it needs 9.0 (H100) or newer"
+                                                : "build it with -DCMAKE_CUDA_ARCHITECTURES=" +
+                                                      std::to_string(capability);
+  return "libpetscmcpi has no code for a GPU of compute capability " +
+         std::to_string(capability / 10) + "." + std::to_string(capability % 10) + ": " + cure;
 }
 
 PetscErrorCode HasCudaVectors(Mat mat, PetscBool *cuda)
@@ -304,10 +316,10 @@ PetscErrorCode UserStream(void **stream)
 {
   PetscFunctionBegin;
   *stream = nullptr;
-#if (defined(MCPI_HAVE_CUDA) || defined(MCPI_HAVE_KOKKOS)) &&                                                                              \
+#if (defined(MCPI_HAVE_CUDA) || defined(MCPI_HAVE_KOKKOS)) &&                                      \
     (defined(PETSC_HAVE_CUDA) || defined(PETSC_HAVE_HIP) || defined(PETSC_HAVE_SYCL))
   PetscDeviceContext context;
-  void              *handle;
+  void *handle;
   PetscCall(PetscDeviceContextGetCurrentContext(&context));
   PetscCall(PetscDeviceContextGetStreamHandle(context, &handle));
 #if defined(PETSC_HAVE_SYCL)

@@ -6,18 +6,20 @@ namespace mcpi {
 namespace {
 
 // Methods that keep every preconditioned vector, or correct the residual that was really left
-constexpr char kFlexible[] = KSPFGMRES ":" KSPGCR ":" KSPFCG ":" KSPPIPEFGMRES ":" KSPPIPEFCG ":" KSPRICHARDSON;
+constexpr char kFlexible[] =
+    KSPFGMRES ":" KSPGCR ":" KSPFCG ":" KSPPIPEFGMRES ":" KSPPIPEFCG ":" KSPRICHARDSON;
 constexpr char kSymmetric[] =
-    KSPCG ":" KSPGROPPCG ":" KSPPIPECG ":" KSPPIPECGRR ":" KSPPIPELCG ":" KSPPIPEPRCG ":" KSPPIPECG2 ":" KSPFCG ":" KSPPIPEFCG ":" KSPNASH
-          ":" KSPSTCG ":" KSPGLTR ":" KSPQCG ":" KSPMINRES ":" KSPSYMMLQ ":" KSPCR ":" KSPPIPECR ":" KSPCHEBYSHEV;
+    KSPCG ":" KSPGROPPCG ":" KSPPIPECG ":" KSPPIPECGRR ":" KSPPIPELCG ":" KSPPIPEPRCG ":" KSPPIPECG2
+          ":" KSPFCG ":" KSPPIPEFCG ":" KSPNASH ":" KSPSTCG ":" KSPGLTR ":" KSPQCG ":" KSPMINRES
+          ":" KSPSYMMLQ ":" KSPCR ":" KSPPIPECR ":" KSPCHEBYSHEV;
 
 } // namespace
 
 PetscErrorCode CallerOf(KSP ksp, Caller *caller)
 {
-  KSPType     type;
+  KSPType type;
   KSPNormType norm;
-  PetscBool   flexible, symmetric;
+  PetscBool flexible, symmetric;
 
   PetscFunctionBegin;
   *caller = Caller();
@@ -27,23 +29,26 @@ PetscErrorCode CallerOf(KSP ksp, Caller *caller)
   PetscCall(KSPGetNormType(ksp, &norm));
   PetscCall(PetscStrInList(type, kFlexible, ':', &flexible));
   PetscCall(PetscStrInList(type, kSymmetric, ':', &symmetric));
-  caller->type            = type;
+  caller->type = type;
   caller->tests_residuals = norm != KSP_NORM_NONE;
   caller->needs_symmetric = symmetric;
-  // without tests Richardson is a smoother, whose errors an outer method may take for part of a linear map
+  // without tests Richardson is a smoother, whose errors an outer method may take for part of a
+  // linear map
   if (caller->type == KSPRICHARDSON && !caller->tests_residuals) flexible = PETSC_FALSE;
   caller->method = flexible ? Caller::Method::flexible : Caller::Method::needs_linear;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-bool DoubleVectors(PCMCPIVectorPrecision chosen, PCMCPIPrecision offdiag, PCMCPIGatherPrecision gather, const Caller &caller)
+bool DoubleVectors(PCMCPIVectorPrecision chosen, PCMCPIPrecision offdiag,
+                   PCMCPIGatherPrecision gather, const Caller &caller)
 {
   if (chosen != PC_MCPI_VECTOR_PRECISION_AUTO) return chosen == PC_MCPI_VECTOR_PRECISION_FP64;
   if (offdiag == PC_MCPI_PRECISION_FP64) return true;
   return gather != PC_MCPI_GATHER_PRECISION_BFP16 && caller.method != Caller::Method::flexible;
 }
 
-std::string ReasonForVectors(PCMCPIPrecision offdiag, PCMCPIGatherPrecision gather, const Caller &caller)
+std::string ReasonForVectors(PCMCPIPrecision offdiag, PCMCPIGatherPrecision gather,
+                             const Caller &caller)
 {
   if (offdiag == PC_MCPI_PRECISION_FP64) return "blocks are fp64";
   if (gather == PC_MCPI_GATHER_PRECISION_BFP16) return "products read x as bfp16";

@@ -18,13 +18,17 @@ constexpr char kDeviceRemedy[] = "this libpetscmcpi was built without CUDA, use 
 #endif
 
 // *halo stays empty where the exchange cannot be used.
-PetscErrorCode try_device_halo(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, const HaloRequest &request,
-                               PCMCPIHaloType type, std::unique_ptr<Halo> *halo, std::string *reason)
+PetscErrorCode try_device_halo(MPI_Comm comm, const ColorPlan &plan,
+                               const std::vector<PetscSFNode> &remote, const HaloRequest &request,
+                               PCMCPIHaloType type, std::unique_ptr<Halo> *halo,
+                               std::string *reason)
 {
   PetscFunctionBegin;
 #if defined(MCPI_HAVE_CUDA)
   if (type == PC_MCPI_HALO_PEER)
-    PetscCall(CreatePeerHalo(comm, plan, remote, {request.type == type, request.symmetric, request.timeout}, halo, reason));
+    PetscCall(CreatePeerHalo(comm, plan, remote,
+                             {request.type == type, request.symmetric, request.timeout}, halo,
+                             reason));
   else
     PetscCall(CreateNcclHalo(comm, plan, remote, halo, reason));
 #else
@@ -36,28 +40,35 @@ PetscErrorCode try_device_halo(MPI_Comm comm, const ColorPlan &plan, const std::
 
 } // namespace
 
-PetscErrorCode HaloCreate(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, const HaloRequest &request,
+PetscErrorCode HaloCreate(MPI_Comm comm, const ColorPlan &plan,
+                          const std::vector<PetscSFNode> &remote, const HaloRequest &request,
                           std::unique_ptr<Halo> *halo, HaloChoice *choice)
 {
   PetscFunctionBegin;
   *choice = {PC_MCPI_HALO_SF, "", false, ""};
   halo->reset();
   for (const PCMCPIHaloType type : {PC_MCPI_HALO_PEER, PC_MCPI_HALO_NCCL}) {
-    if (request.type != type && (request.type != PC_MCPI_HALO_AUTO || !request.on_device || !request.exchanges)) continue;
+    if (request.type != type &&
+        (request.type != PC_MCPI_HALO_AUTO || !request.on_device || !request.exchanges))
+      continue;
     std::string reason;
-    PetscCheck(request.on_device, comm, PETSC_ERR_SUP_SYS, "-pc_mcpi_halo %s needs the sweeps on a device: %s", HaloNames[type],
-               kDeviceRemedy);
+    PetscCheck(request.on_device, comm, PETSC_ERR_SUP_SYS,
+               "-pc_mcpi_halo %s needs the sweeps on a device: %s", HaloNames[type], kDeviceRemedy);
     if (!request.exchanges) continue;
     PetscCall(try_device_halo(comm, plan, remote, request, type, halo, &reason));
     if (*halo) {
       choice->type = type;
       if (type == PC_MCPI_HALO_PEER && !(*halo)->packets())
-        choice->reason_not_inside = request.symmetric ? "ranks share a device" : "the pattern is not symmetric between ranks";
+        choice->reason_not_inside = request.symmetric
+                                        ? "ranks share a device"
+                                        : "the pattern is not symmetric between ranks";
       PetscFunctionReturn(PETSC_SUCCESS);
     }
-    PetscCheck(request.type != type, comm, PETSC_ERR_SUP_SYS, "-pc_mcpi_halo %s cannot be used: %s. Use -pc_mcpi_halo auto or sf",
-               HaloNames[type], reason.c_str());
-    choice->reason += (choice->reason.empty() ? "not " : "; not ") + std::string(HaloNames[type]) + ": " + reason;
+    PetscCheck(request.type != type, comm, PETSC_ERR_SUP_SYS,
+               "-pc_mcpi_halo %s cannot be used: %s. Use -pc_mcpi_halo auto or sf", HaloNames[type],
+               reason.c_str());
+    choice->reason +=
+        (choice->reason.empty() ? "not " : "; not ") + std::string(HaloNames[type]) + ": " + reason;
   }
   if (request.exchanges)
     PetscCall(CreateSFHalo(comm, plan, remote, request.event, halo));

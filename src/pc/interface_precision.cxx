@@ -20,7 +20,8 @@
    Level: intermediate
 
    Note:
-   Sums are accumulated in the vectors' precision. Fewer bytes make faster sweeps; as a preconditioner of `KSPFGMRES` int8 and int4 need about as many iterations as fp32.
+   Sums are accumulated in the vectors' precision. Fewer bytes make faster sweeps; as a
+   preconditioner of `KSPFGMRES` int8 and int4 need about as many iterations as fp32.
 
 .seealso: `PCMCPI`, `PCMCPIGetOffdiagPrecision()`
 @*/
@@ -29,8 +30,10 @@ PetscErrorCode PCMCPISetOffdiagPrecision(PC pc, PCMCPIPrecision precision)
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscValidLogicalCollectiveEnum(pc, precision, 2);
-  PetscCheck(precision >= 0 && precision <= PC_MCPI_PRECISION_INT4, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "Unknown value %d, use one that -help lists for -pc_mcpi_offdiag_precision", (int)precision);
+  PetscCheck(precision >= 0 && precision <= PC_MCPI_PRECISION_INT4,
+             PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "Unknown value %d, use one that -help lists for -pc_mcpi_offdiag_precision",
+             (int)precision);
   PetscTryMethod(pc, "PCMCPISetOffdiagPrecision_C", (PC, PCMCPIPrecision), (pc, precision));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -66,29 +69,37 @@ PetscErrorCode PCMCPIGetOffdiagPrecision(PC pc, PCMCPIPrecision *precision)
 
    Input Parameters:
 +  pc - the preconditioner context, of type `PCMCPI`; for other types nothing happens
--  precision - `PC_MCPI_VECTOR_PRECISION_AUTO`, `PC_MCPI_VECTOR_PRECISION_FP64` or `PC_MCPI_VECTOR_PRECISION_FP32`
+-  precision - `PC_MCPI_VECTOR_PRECISION_AUTO`, `PC_MCPI_VECTOR_PRECISION_FP64` or
+               `PC_MCPI_VECTOR_PRECISION_FP32`
 
    Options Database Key:
-.  -pc_mcpi_vector_precision <auto,fp64,fp32> - precision of the vectors inside the sweeps, default auto
+.  -pc_mcpi_vector_precision <auto,fp64,fp32> - precision of the vectors inside the sweeps, default
+                                        auto
 
    Level: advanced
 
    Notes:
-   It acts at the next set-up. With fp64 off-diagonal blocks the vectors are fp64; to ask for fp32 is an error at the set-up.
+   It acts at the next set-up. With fp64 off-diagonal blocks the vectors are fp64; to ask for fp32
+   is an error at the set-up.
 
-   With auto the vectors are fp32 if `KSPSolve()` has been called for a flexible method: `KSPFGMRES`,
+   With auto the vectors are fp32 if `KSPSolve()` has been called for a flexible method:
+   `KSPFGMRES`,
    `KSPGCR`, `KSPFCG`, `KSPPIPEFGMRES`, `KSPPIPEFCG`, or `KSPRICHARDSON` with a test of convergence.
    With every other method, and where the method is not known, they are fp64. A method that is not
-   known before the first set-up costs a second numeric set-up in the first `KSPSolve()` if it turns out to be flexible. The choice stays until
+   known before the first set-up costs a second numeric set-up in the first `KSPSolve()` if it turns
+   out to be flexible. The choice stays until
    another kind of method solves with this preconditioner.
 
-   Vectors in single precision make the preconditioner linear to about 1e-7 only. A method that is not flexible then reports a residual that
+   Vectors in single precision make the preconditioner linear to about 1e-7 only. A method that is
+   not flexible then reports a residual that
    goes on falling where the true one does not.
 
-   Single precision serves right-hand sides in any units: they are scaled by a power of two. The power follows from the norm of the right-hand side, which
+   Single precision serves right-hand sides in any units: they are scaled by a power of two. The
+   power follows from the norm of the right-hand side, which
    `KSPFGMRES` and `KSPGCR` have computed before; otherwise it costs one reduction an application.
 
-   The residuals of -pc_mcpi_restart and of a nonzero guess are computed in `PetscScalar` in any case.
+   The residuals of -pc_mcpi_restart and of a nonzero guess are computed in `PetscScalar` in any
+   case.
 
 .seealso: `PCMCPI`, `PCMCPIGetVectorPrecision()`, `PCMCPIVectorPrecision`
 @*/
@@ -97,8 +108,10 @@ PetscErrorCode PCMCPISetVectorPrecision(PC pc, PCMCPIVectorPrecision precision)
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscValidLogicalCollectiveEnum(pc, precision, 2);
-  PetscCheck(precision >= PC_MCPI_VECTOR_PRECISION_AUTO && precision <= PC_MCPI_VECTOR_PRECISION_FP32, PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_ARG_OUTOFRANGE, "Unknown value %d, use one that -help lists for -pc_mcpi_vector_precision", (int)precision);
+  PetscCheck(
+      precision >= PC_MCPI_VECTOR_PRECISION_AUTO && precision <= PC_MCPI_VECTOR_PRECISION_FP32,
+      PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+      "Unknown value %d, use one that -help lists for -pc_mcpi_vector_precision", (int)precision);
   PetscTryMethod(pc, "PCMCPISetVectorPrecision_C", (PC, PCMCPIVectorPrecision), (pc, precision));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -128,7 +141,8 @@ PetscErrorCode PCMCPIGetVectorPrecision(PC pc, PCMCPIVectorPrecision *precision)
 }
 
 /*@
-   PCMCPISetGatherPrecision - Sets what the products of off-diagonal blocks read of the vector that is relaxed
+   PCMCPISetGatherPrecision - Sets what the products of off-diagonal blocks read of the vector that
+   is relaxed
 
    Logically Collective
 
@@ -142,28 +156,35 @@ PetscErrorCode PCMCPIGetVectorPrecision(PC pc, PCMCPIVectorPrecision *precision)
    Level: advanced
 
    Notes:
-   bfp16 saves bytes on a GPU, where products gather 12 bytes instead of 20 at block size 5; on a CPU it has the same numerics and saves nothing. It
+   bfp16 saves bytes on a GPU, where products gather 12 bytes instead of 20 at block size 5; on a
+   CPU it has the same numerics and saves nothing. It
    needs fp32 vectors.
 
-   The map is then linear to about 2^-15 only. That is safe with `KSPRICHARDSON` and -pc_mcpi_restart and with `KSPFGMRES`; with a Krylov method that
-   takes the preconditioner for linear, `KSPGMRES` for example, the true residual stalls around 5e-5 while the recurred one falls. Systems in SI
+   The map is then linear to about 2^-15 only. That is safe with `KSPRICHARDSON` and
+   -pc_mcpi_restart and with `KSPFGMRES`; with a Krylov method that
+   takes the preconditioner for linear, `KSPGMRES` for example, the true residual stalls around 5e-5
+   while the recurred one falls. Systems in SI
    units need -pc_mcpi_scaling balanced.
 
-.seealso: `PCMCPI`, `PCMCPIGetGatherPrecision()`, `PCMCPISetVectorPrecision()`, `PCMCPISetRestart()`, `PCMCPISetScaling()`
+.seealso: `PCMCPI`, `PCMCPIGetGatherPrecision()`, `PCMCPISetVectorPrecision()`,
+`PCMCPISetRestart()`, `PCMCPISetScaling()`
 @*/
 PetscErrorCode PCMCPISetGatherPrecision(PC pc, PCMCPIGatherPrecision precision)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscValidLogicalCollectiveEnum(pc, precision, 2);
-  PetscCheck(precision >= 0 && precision <= PC_MCPI_GATHER_PRECISION_BFP16, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "Unknown value %d, use one that -help lists for -pc_mcpi_gather_precision", (int)precision);
+  PetscCheck(precision >= 0 && precision <= PC_MCPI_GATHER_PRECISION_BFP16,
+             PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "Unknown value %d, use one that -help lists for -pc_mcpi_gather_precision",
+             (int)precision);
   PetscTryMethod(pc, "PCMCPISetGatherPrecision_C", (PC, PCMCPIGatherPrecision), (pc, precision));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /*@
-   PCMCPIGetGatherPrecision - Gets what the products of off-diagonal blocks read of the vector that is relaxed
+   PCMCPIGetGatherPrecision - Gets what the products of off-diagonal blocks read of the vector that
+   is relaxed
 
    Not Collective
 

@@ -1,4 +1,5 @@
-// Public (what acts at the next set-up) setters and getters: they check their arguments and ask the object.
+// Public (what acts at the next set-up) setters and getters: they check their arguments and ask the
+// object.
 #include "petscmcpi.h"
 
 #include <petsc/private/pcimpl.h>
@@ -20,7 +21,8 @@
    Level: advanced
 
    Note:
-   Both are the same iteration in exact arithmetic. The prescaled form moves fewer bytes and is safer in low precision.
+   Both are the same iteration in exact arithmetic. The prescaled form moves fewer bytes and is
+   safer in low precision.
 
 .seealso: `PCMCPI`, `PCMCPIGetForm()`
 @*/
@@ -29,7 +31,8 @@ PetscErrorCode PCMCPISetForm(PC pc, PCMCPIForm form)
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscValidLogicalCollectiveEnum(pc, form, 2);
-  PetscCheck(form >= 0 && form <= PC_MCPI_FORM_FACTORED, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+  PetscCheck(form >= 0 && form <= PC_MCPI_FORM_FACTORED, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE,
              "Unknown value %d, use one that -help lists for -pc_mcpi_form", (int)form);
   PetscTryMethod(pc, "PCMCPISetForm_C", (PC, PCMCPIForm), (pc, form));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -74,7 +77,8 @@ PetscErrorCode PCMCPIGetForm(PC pc, PCMCPIForm *form)
    Level: advanced
 
    Note:
-   All factors are powers of two, so the scaling itself rounds nothing. Systems in SI units need balanced below fp32.
+   All factors are powers of two, so the scaling itself rounds nothing. Systems in SI units need
+   balanced below fp32.
 
 .seealso: `PCMCPI`, `PCMCPIGetScaling()`
 @*/
@@ -83,7 +87,8 @@ PetscErrorCode PCMCPISetScaling(PC pc, PCMCPIScaling scaling)
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscValidLogicalCollectiveEnum(pc, scaling, 2);
-  PetscCheck(scaling >= 0 && scaling <= PC_MCPI_SCALING_BALANCED, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+  PetscCheck(scaling >= 0 && scaling <= PC_MCPI_SCALING_BALANCED, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE,
              "Unknown value %d, use one that -help lists for -pc_mcpi_scaling", (int)scaling);
   PetscTryMethod(pc, "PCMCPISetScaling_C", (PC, PCMCPIScaling), (pc, scaling));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -114,7 +119,8 @@ PetscErrorCode PCMCPIGetScaling(PC pc, PCMCPIScaling *scaling)
 }
 
 /*@
-   PCMCPISetScalingKeep - Sets whether the scaling is kept while the values of the matrix change little
+   PCMCPISetScalingKeep - Sets whether the scaling is kept while the values of the matrix change
+   little
 
    Logically Collective
 
@@ -128,12 +134,17 @@ PetscErrorCode PCMCPIGetScaling(PC pc, PCMCPIScaling *scaling)
    Level: advanced
 
    Notes:
-   The scaling of -pc_mcpi_scaling follows from the largest values of the whole matrix. To find them first, and to
-   store the blocks then, reads the matrix twice. With `PETSC_TRUE`, the default, a set-up with new values keeps the
-   factors of the set-up before while the best factors are within 4 times of them, and reads the matrix once.
+   The scaling of -pc_mcpi_scaling follows from the largest values of the whole matrix. To find them
+   first, and to
+   store the blocks then, reads the matrix twice. With `PETSC_TRUE`, the default, a set-up with new
+   values keeps the
+   factors of the set-up before while the best factors are within 4 times of them, and reads the
+   matrix once.
 
-   The preconditioner then depends slightly on the matrices that it was set up for before: blocks in int8 or int4 may
-   be rounded differently. A run that was restarted from a file need not repeat the first run bit for bit. With
+   The preconditioner then depends slightly on the matrices that it was set up for before: blocks in
+   int8 or int4 may
+   be rounded differently. A run that was restarted from a file need not repeat the first run bit
+   for bit. With
    `PETSC_FALSE` a set-up depends on the values of its own matrix alone.
 
 .seealso: `PCMCPI`, `PCMCPIGetScalingKeep()`, `PCMCPISetScaling()`
@@ -148,7 +159,8 @@ PetscErrorCode PCMCPISetScalingKeep(PC pc, PetscBool keep)
 }
 
 /*@
-   PCMCPIGetScalingKeep - Gets whether the scaling is kept while the values of the matrix change little
+   PCMCPIGetScalingKeep - Gets whether the scaling is kept while the values of the matrix change
+   little
 
    Not Collective
 
@@ -186,11 +198,14 @@ PetscErrorCode PCMCPIGetScalingKeep(PC pc, PetscBool *keep)
    Level: advanced
 
    Notes:
-   Threads look for changes in the pattern of large matrices and copy values from the host to a device. Sweeps on the
+   Threads look for changes in the pattern of large matrices and copy values from the host to a
+   device. Sweeps on the
    host start no threads.
 
-   With `PETSC_DECIDE`, the default, the number is that of the cores that the rank may use, divided by the ranks of the
-   matrix's communicator on the node. It is 1 where that communicator is smaller than `PETSC_COMM_WORLD`.
+   With `PETSC_DECIDE`, the default, the number is that of the cores that the rank may use, divided
+   by the ranks of the
+   matrix's communicator on the node. It is 1 where that communicator is smaller than
+   `PETSC_COMM_WORLD`.
 
 .seealso: `PCMCPI`, `PCMCPIGetSetUpThreads()`
 @*/
@@ -199,8 +214,10 @@ PetscErrorCode PCMCPISetSetUpThreads(PC pc, PetscInt threads)
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscValidLogicalCollectiveInt(pc, threads, 2);
-  PetscCheck(threads >= 1 || threads == PETSC_DECIDE, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "-pc_mcpi_setup_threads must be at least 1, or PETSC_DECIDE, not %" PetscInt_FMT, threads);
+  PetscCheck(threads >= 1 || threads == PETSC_DECIDE, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE,
+             "-pc_mcpi_setup_threads must be at least 1, or PETSC_DECIDE, not %" PetscInt_FMT,
+             threads);
   PetscTryMethod(pc, "PCMCPISetSetUpThreads_C", (PC, PetscInt), (pc, threads));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -253,7 +270,8 @@ PetscErrorCode PCMCPISetBackend(PC pc, PCMCPIBackendType backend)
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscValidLogicalCollectiveEnum(pc, backend, 2);
-  PetscCheck(backend >= 0 && backend <= PC_MCPI_BACKEND_REFERENCE, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+  PetscCheck(backend >= 0 && backend <= PC_MCPI_BACKEND_REFERENCE, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE,
              "Unknown value %d, use one that -help lists for -pc_mcpi_backend", (int)backend);
   PetscTryMethod(pc, "PCMCPISetBackend_C", (PC, PCMCPIBackendType), (pc, backend));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -298,7 +316,8 @@ PetscErrorCode PCMCPIGetBackend(PC pc, PCMCPIBackendType *backend)
    Level: intermediate
 
    Note:
-   jplf, which this library registers, gives the same colors on any number of ranks. The options of the `MatColoring` object have the prefix pc_mcpi_.
+   jplf, which this library registers, gives the same colors on any number of ranks. The options of
+the `MatColoring` object have the prefix pc_mcpi_.
 
 .seealso: `PCMCPI`, `PCMCPIGetMatColoringType()`
 @*/
@@ -360,7 +379,8 @@ PetscErrorCode PCMCPISetOrdering(PC pc, PCMCPIOrderingType ordering)
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscValidLogicalCollectiveEnum(pc, ordering, 2);
-  PetscCheck(ordering >= 0 && ordering <= PC_MCPI_ORDERING_COORDINATES, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+  PetscCheck(ordering >= 0 && ordering <= PC_MCPI_ORDERING_COORDINATES,
+             PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
              "Unknown value %d, use one that -help lists for -pc_mcpi_ordering", (int)ordering);
   PetscTryMethod(pc, "PCMCPISetOrdering_C", (PC, PCMCPIOrderingType), (pc, ordering));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -423,12 +443,14 @@ PetscErrorCode PCMCPIGetColoring(PC pc, ISColoring *coloring)
 .  pc - the preconditioner context, of type `PCMCPI`
 
    Output Parameter:
-.  row - global block row (scalar row divided by the block size), the same on all ranks; -1 if there is none
+.  row - global block row (scalar row divided by the block size), the same on all ranks; -1 if there
+         is none
 
    Level: intermediate
 
    Note:
-   `PCGetFailedReason()` gives PC_FACTOR_NUMERIC_ZEROPIVOT for a singular diagonal block and PC_SUBPC_ERROR for values that are not finite or do not
+   `PCGetFailedReason()` gives PC_FACTOR_NUMERIC_ZEROPIVOT for a singular diagonal block and
+   PC_SUBPC_ERROR for values that are not finite or do not
    fit the storage precision. -info and -ksp_view say which.
 
 .seealso: `PCMCPI`, `PCGetFailedReason()`, `PCSetErrorIfFailure()`

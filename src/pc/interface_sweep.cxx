@@ -1,4 +1,5 @@
-// Public (what acts at the next application) setters and getters: they check their arguments and ask the object.
+// Public (what acts at the next application) setters and getters: they check their arguments and
+// ask the object.
 #include "petscmcpi.h"
 
 #include <petsc/private/pcimpl.h>
@@ -21,7 +22,8 @@
    Level: beginner
 
    Note:
-   An application with `its` sweeps of a symmetric kind visits every color 2 `its` times. `PCApplyRichardson()` does `its` sweeps an iteration, as `PCSOR` does.
+   An application with `its` sweeps of a symmetric kind visits every color 2 `its` times.
+   `PCApplyRichardson()` does `its` sweeps an iteration, as `PCSOR` does.
 
 .seealso: `PCMCPI`, `PCMCPIGetIts()`
 @*/
@@ -30,8 +32,10 @@ PetscErrorCode PCMCPISetIts(PC pc, PetscInt its)
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscValidLogicalCollectiveInt(pc, its, 2);
-  PetscCheck(its >= 1 && its <= mcpi::kMaxSweeps, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "-pc_mcpi_its must be from 1 to %" PetscInt_FMT ", not %" PetscInt_FMT, mcpi::kMaxSweeps, its);
+  PetscCheck(its >= 1 && its <= mcpi::kMaxSweeps, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE,
+             "-pc_mcpi_its must be from 1 to %" PetscInt_FMT ", not %" PetscInt_FMT,
+             mcpi::kMaxSweeps, its);
   PetscTryMethod(pc, "PCMCPISetIts_C", (PC, PetscInt), (pc, its));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -75,10 +79,12 @@ PetscErrorCode PCMCPIGetIts(PC pc, PetscInt *its)
    Level: beginner
 
    Notes:
-   A symmetric sweep reads no more blocks than a forward one: each half reads only its own triangle (Conrad and Wallach 1979). From zero, one
+   A symmetric sweep reads no more blocks than a forward one: each half reads only its own triangle
+   (Conrad and Wallach 1979). From zero, one
    symmetric sweep reads every block once.
 
-   `KSPCG`, `KSPMINRES`, `KSPCHEBYSHEV` and their relatives need the symmetric sweep. With another one -ksp_view and -info say so.
+   `KSPCG`, `KSPMINRES`, `KSPCHEBYSHEV` and their relatives need the symmetric sweep. With another
+   one -ksp_view and -info say so.
 
 .seealso: `PCMCPI`, `PCMCPIGetSweep()`
 @*/
@@ -87,7 +93,8 @@ PetscErrorCode PCMCPISetSweep(PC pc, PCMCPISweepType sweep)
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscValidLogicalCollectiveEnum(pc, sweep, 2);
-  PetscCheck(sweep >= 0 && sweep <= PC_MCPI_SWEEP_SYMMETRIC, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+  PetscCheck(sweep >= 0 && sweep <= PC_MCPI_SWEEP_SYMMETRIC, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE,
              "Unknown value %d, use one that -help lists for -pc_mcpi_sweep", (int)sweep);
   PetscTryMethod(pc, "PCMCPISetSweep_C", (PC, PCMCPISweepType), (pc, sweep));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -186,11 +193,14 @@ PetscErrorCode PCMCPIGetOmega(PC pc, PetscReal *omega)
    Level: intermediate
 
    Notes:
-   Every `restart` sweeps the residual is computed in `PetscScalar` with the Pmat and the sweeps go on with the correction. A stationary
+   Every `restart` sweeps the residual is computed in `PetscScalar` with the Pmat and the sweeps go
+   on with the correction. A stationary
    iteration then does not stagnate at the rounding of the stored blocks.
 
-   With `PETSC_DECIDE`, the default, only `KSPRICHARDSON` restarts, and only if it tests convergence, that is, if it is not a smoother: every 24
-   sweeps with fp32 blocks, 11 with fp16, 8 with bf16, 5 with int8, 3 with int4, never with fp64. With 0 there are no restarts.
+   With `PETSC_DECIDE`, the default, only `KSPRICHARDSON` restarts, and only if it tests
+   convergence, that is, if it is not a smoother: every 24
+   sweeps with fp32 blocks, 11 with fp16, 8 with bf16, 5 with int8, 3 with int4, never with fp64.
+   With 0 there are no restarts.
 
 .seealso: `PCMCPI`, `PCMCPIGetRestart()`
 @*/
@@ -199,7 +209,8 @@ PetscErrorCode PCMCPISetRestart(PC pc, PetscInt restart)
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscValidLogicalCollectiveInt(pc, restart, 2);
-  PetscCheck(restart >= 0 || restart == PETSC_DECIDE, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+  PetscCheck(restart >= 0 || restart == PETSC_DECIDE, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE,
              "-pc_mcpi_restart must be at least 0, or decide, not %" PetscInt_FMT, restart);
   PetscTryMethod(pc, "PCMCPISetRestart_C", (PC, PetscInt), (pc, restart));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -244,8 +255,10 @@ PetscErrorCode PCMCPIGetRestart(PC pc, PetscInt *restart)
    Level: advanced
 
    Notes:
-   sf: `PetscSF`, works everywhere. nccl: NCCL, for ranks with a CUDA device each. peer: the devices of one node store their rows straight into each
-   other's memory and wait for each other by themselves. With nccl and peer a whole application is one graph. auto takes peer, else nccl, else
+   sf: `PetscSF`, works everywhere. nccl: NCCL, for ranks with a CUDA device each. peer: the devices
+   of one node store their rows straight into each
+   other's memory and wait for each other by themselves. With nccl and peer a whole application is
+   one graph. auto takes peer, else nccl, else
    sf. An exchange that cannot be used is an error at `PCSetUp()`. All give the same bits.
 
 .seealso: `PCMCPI`, `PCMCPIGetHalo()`
@@ -255,7 +268,8 @@ PetscErrorCode PCMCPISetHalo(PC pc, PCMCPIHaloType halo)
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscValidLogicalCollectiveEnum(pc, halo, 2);
-  PetscCheck(halo >= 0 && halo <= PC_MCPI_HALO_PEER, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+  PetscCheck(halo >= 0 && halo <= PC_MCPI_HALO_PEER, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE,
              "Unknown value %d, use one that -help lists for -pc_mcpi_halo", (int)halo);
   PetscTryMethod(pc, "PCMCPISetHalo_C", (PC, PCMCPIHaloType), (pc, halo));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -300,8 +314,10 @@ PetscErrorCode PCMCPIGetHalo(PC pc, PCMCPIHaloType *halo)
    Level: advanced
 
    Note:
-   For the peer exchange. What is not there in time becomes NaN in the result, and applications that begin after that are errors, until the
-   exchange is made anew (`PCReset()`). Ranks also wait for each other while one of them does something else between two applications, such as
+   For the peer exchange. What is not there in time becomes NaN in the result, and applications that
+   begin after that are errors, until the
+   exchange is made anew (`PCReset()`). Ranks also wait for each other while one of them does
+   something else between two applications, such as
    writing files.
 
 .seealso: `PCMCPI`, `PCMCPIGetHaloTimeout()`, `PCMCPISetHalo()`
@@ -311,8 +327,10 @@ PetscErrorCode PCMCPISetHaloTimeout(PC pc, PetscReal seconds)
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscValidLogicalCollectiveReal(pc, seconds, 2);
-  PetscCheck(seconds > 0.0 && seconds <= 1e9, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "The time %g is not positive, or above 1e9 seconds. Use another -pc_mcpi_halo_timeout", (double)seconds);
+  PetscCheck(seconds > 0.0 && seconds <= 1e9, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE,
+             "The time %g is not positive, or above 1e9 seconds. Use another -pc_mcpi_halo_timeout",
+             (double)seconds);
   PetscTryMethod(pc, "PCMCPISetHaloTimeout_C", (PC, PetscReal), (pc, seconds));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -356,7 +374,8 @@ PetscErrorCode PCMCPIGetHaloTimeout(PC pc, PetscReal *seconds)
    Level: intermediate
 
    Note:
-   With color the iterate does not depend on the number of ranks. With sweep there is one message a neighbor and pass, and Jacobi across ranks.
+   With color the iterate does not depend on the number of ranks. With sweep there is one message a
+   neighbor and pass, and Jacobi across ranks.
 
 .seealso: `PCMCPI`, `PCMCPIGetHaloFrequency()`
 @*/
@@ -365,8 +384,10 @@ PetscErrorCode PCMCPISetHaloFrequency(PC pc, PCMCPIHaloFrequency frequency)
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscValidLogicalCollectiveEnum(pc, frequency, 2);
-  PetscCheck(frequency >= 0 && frequency <= PC_MCPI_HALO_FREQUENCY_SWEEP, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "Unknown value %d, use one that -help lists for -pc_mcpi_halo_frequency", (int)frequency);
+  PetscCheck(frequency >= 0 && frequency <= PC_MCPI_HALO_FREQUENCY_SWEEP,
+             PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "Unknown value %d, use one that -help lists for -pc_mcpi_halo_frequency",
+             (int)frequency);
   PetscTryMethod(pc, "PCMCPISetHaloFrequency_C", (PC, PCMCPIHaloFrequency), (pc, frequency));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -14,18 +14,26 @@
 namespace mcpi {
 
 struct PC_MCPI {
-  Settings    settings;
+  Settings settings;
   Coordinates coordinates;
-  Smoother      smoother;
-  Caller      caller; // of the last PCPreSolve()
+  Smoother smoother;
+  Caller caller; // of the last PCPreSolve()
 
-  bool double_vectors() const { return DoubleVectors(settings.vector, settings.offdiag, settings.gather, caller); }
+  bool double_vectors() const
+  {
+    return DoubleVectors(settings.vector, settings.offdiag, settings.gather, caller);
+  }
   // Does the method need what a forward or a backward sweep is not?
-  bool lacks_symmetry() const { return caller.needs_symmetric && settings.sweep != PC_MCPI_SWEEP_SYMMETRIC; }
-  // Is the gathered copy of x rounded under a method that does not tolerate it, though nobody chose that?
+  bool lacks_symmetry() const
+  {
+    return caller.needs_symmetric && settings.sweep != PC_MCPI_SWEEP_SYMMETRIC;
+  }
+  // Is the gathered copy of x rounded under a method that does not tolerate it, though nobody chose
+  // that?
   bool rounds_unasked() const
   {
-    return settings.gather == PC_MCPI_GATHER_PRECISION_BFP16 && settings.vector == PC_MCPI_VECTOR_PRECISION_AUTO &&
+    return settings.gather == PC_MCPI_GATHER_PRECISION_BFP16 &&
+           settings.vector == PC_MCPI_VECTOR_PRECISION_AUTO &&
            caller.method != Caller::Method::flexible;
   }
 };
@@ -41,7 +49,8 @@ template <class Body> PetscErrorCode Guarded(const Body &body)
   try {
     return body();
   } catch (const std::bad_alloc &) {
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "PCMCPI ran out of memory. Use a smaller -pc_mcpi_offdiag_precision or more ranks");
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM,
+            "PCMCPI ran out of memory. Use a smaller -pc_mcpi_offdiag_precision or more ranks");
   } catch (const std::exception &e) {
     SETERRQ(PETSC_COMM_SELF, PETSC_ERR_LIB, "PCMCPI: %s", e.what());
   }
@@ -57,7 +66,8 @@ PetscErrorCode SetApplyOperations(PC pc);
 PetscErrorCode PCSetFromOptions_MCPI(PC pc, CompatOptionItems items);
 PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer);
 
-// Names of the enumerations for options and views, PETSc's layout: values, type name, prefix, nullptr
+// Names of the enumerations for options and views, PETSc's layout: values, type name, prefix,
+// nullptr
 extern const char *const SweepNames[];
 extern const char *const PrecisionNames[];
 extern const char *const VectorNames[];

@@ -12,15 +12,16 @@
 namespace {
 
 struct Facts {
-  PetscInt      major, minor;
-  size_t        index_bytes;
+  PetscInt major, minor;
+  size_t index_bytes;
   PetscDataType scalar, real;
 };
 
-// Asked of the PETSc that runs, not of the one whose headers were compiled: symbols bind to the program's.
+// Asked of the PETSc that runs, not of the one whose headers were compiled: symbols bind to the
+// program's.
 PetscErrorCode running(Facts *facts)
 {
-  PetscInt  subminor, release;
+  PetscInt subminor, release;
   PetscBool found;
 
   PetscFunctionBegin;
@@ -37,14 +38,19 @@ PetscErrorCode check_running()
 
   PetscFunctionBegin;
   PetscCall(running(&facts));
-  PetscCheck(facts.major == PETSC_VERSION_MAJOR && facts.minor == PETSC_VERSION_MINOR, PETSC_COMM_SELF, PETSC_ERR_LIB,
-             "libpetscmcpi.so was built for PETSc %d.%d, this program runs %d.%d. Build petsc-mcpi again with this program's PETSC_DIR",
+  PetscCheck(facts.major == PETSC_VERSION_MAJOR && facts.minor == PETSC_VERSION_MINOR,
+             PETSC_COMM_SELF, PETSC_ERR_LIB,
+             "libpetscmcpi.so was built for PETSc %d.%d, this program runs %d.%d. Build petsc-mcpi "
+             "again with this program's PETSC_DIR",
              PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, (int)facts.major, (int)facts.minor);
-  PetscCheck(facts.scalar == PETSC_DOUBLE && facts.real == PETSC_DOUBLE, PETSC_COMM_SELF, PETSC_ERR_SUP,
-             "petsc-mcpi supports real scalars in double precision only. Use a PETSc configured with --with-scalar-type=real and "
+  PetscCheck(facts.scalar == PETSC_DOUBLE && facts.real == PETSC_DOUBLE, PETSC_COMM_SELF,
+             PETSC_ERR_SUP,
+             "petsc-mcpi supports real scalars in double precision only. Use a PETSc configured "
+             "with --with-scalar-type=real and "
              "--with-precision=double");
   PetscCheck(facts.index_bytes == sizeof(PetscInt), PETSC_COMM_SELF, PETSC_ERR_LIB,
-             "libpetscmcpi.so was built for a PETSc with %d-bit indices, this program's PETSc has %d-bit ones. Build petsc-mcpi again with "
+             "libpetscmcpi.so was built for a PETSc with %d-bit indices, this program's PETSc has "
+             "%d-bit ones. Build petsc-mcpi again with "
              "this program's PETSC_DIR and PETSC_ARCH",
              (int)(8 * sizeof(PetscInt)), (int)(8 * facts.index_bytes));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -53,17 +59,19 @@ PetscErrorCode check_running()
 } // namespace
 
 /*@C
-   PCMCPIRegister - Adds `PCMCPI` and the coloring type jplf to PETSc's registers, for programs that link the library
+   PCMCPIRegister - Adds `PCMCPI` and the coloring type jplf to PETSc's registers, for programs that
+link the library
 
    Not Collective
 
    Level: intermediate
 
    Note:
-   Programs that do not link the library load it with -dll_append /path/to/libpetscmcpi.so, which calls this. Calling it again does nothing.
+   Programs that do not link the library load it with -dll_append /path/to/libpetscmcpi.so, which
+calls this. Calling it again does nothing.
 
-   It is an error if the PETSc of the running program has another version, another size of indices or other scalars than
-   the one that the library was built for.
+   It is an error if the PETSc of the running program has another version, another size of indices
+or other scalars than the one that the library was built for.
 
 .seealso: `PCMCPI`, `PCRegister()`, `MatColoringRegister()`
 @*/

@@ -65,7 +65,9 @@ PetscErrorCode create_vec(MPI_Comm comm, PetscInt local, ArrayKind kind, Vec *ve
   PetscFunctionBegin;
   PetscCall(VecCreate(comm, vec));
   PetscCall(VecSetSizes(*vec, local, PETSC_DETERMINE));
-  PetscCall(VecSetType(*vec, kind == ArrayKind::cuda ? VECCUDA : kind == ArrayKind::kokkos ? VECKOKKOS : VECSTANDARD));
+  PetscCall(VecSetType(*vec, kind == ArrayKind::cuda     ? VECCUDA
+                             : kind == ArrayKind::kokkos ? VECKOKKOS
+                                                         : VECSTANDARD));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -73,7 +75,7 @@ PetscErrorCode create_vec(MPI_Comm comm, PetscInt local, ArrayKind kind, Vec *ve
 
 PetscErrorCode DeviceArrayKind(Mat pmat, ArrayKind *kind)
 {
-  VecType   type;
+  VecType type;
   PetscBool kokkos, host;
 
   PetscFunctionBegin;
@@ -93,7 +95,7 @@ PetscErrorCode DeviceArrayKind(Mat pmat, ArrayKind *kind)
 PetscErrorCode ResidualWork::create_memory(int nrhs, Vec *memory, double **array) const
 {
   PetscMemType type;
-  double      *restored;
+  double *restored;
 
   PetscFunctionBegin;
   PetscCall(VecDestroy(memory));
@@ -115,21 +117,24 @@ PetscErrorCode ResidualWork::destroy()
 PetscErrorCode ResidualWork::prepare(Mat pmat, int nrhs, bool device)
 {
   ArrayKind kind = ArrayKind::host;
-  PetscInt  local;
+  PetscInt local;
 
   PetscFunctionBegin;
   if (device) {
     PetscCall(DeviceArrayKind(pmat, &kind));
-    PetscCheck(kind != ArrayKind::host, PetscObjectComm((PetscObject)pmat), PETSC_ERR_PLIB, "No Vec takes these arrays on a device");
+    PetscCheck(kind != ArrayKind::host, PetscObjectComm((PetscObject)pmat), PETSC_ERR_PLIB,
+               "No Vec takes these arrays on a device");
   }
   if (kind != kind_) PetscCall(destroy());
   kind_ = kind;
   PetscCall(MatGetLocalSize(pmat, &local, nullptr));
   ld_ = local;
   if (!x_ && device) {
-    for (Vec *vec : {&x_, &b_, &product_}) PetscCall(create_vec(PetscObjectComm((PetscObject)pmat), local, kind_, vec));
+    for (Vec *vec : {&x_, &b_, &product_})
+      PetscCall(create_vec(PetscObjectComm((PetscObject)pmat), local, kind_, vec));
   } else if (!x_) {
-    PetscCall(MatCreateVecs(pmat, &x_, &product_)); // products take every Vec for one of these, and do not ask
+    PetscCall(MatCreateVecs(pmat, &x_,
+                            &product_)); // products take every Vec for one of these, and do not ask
     PetscCall(VecDuplicate(product_, &b_));
   }
   if (nrhs > nrhs_) {
@@ -140,7 +145,8 @@ PetscErrorCode ResidualWork::prepare(Mat pmat, int nrhs, bool device)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode ResidualWork::compute(Mat pmat, bool transposed, int nrhs, const ConstColumns &b, const MutableColumns &x)
+PetscErrorCode ResidualWork::compute(Mat pmat, bool transposed, int nrhs, const ConstColumns &b,
+                                     const MutableColumns &x)
 {
   PetscFunctionBegin;
   for (int r = 0; r < nrhs; ++r) {
@@ -148,7 +154,8 @@ PetscErrorCode ResidualWork::compute(Mat pmat, bool transposed, int nrhs, const 
     PetscCall(place(b_, b.data + r * b.ld, kind_));
     PetscCall(place(product_, residual_ + r * ld_, kind_));
     const PetscErrorCode error = subtract_product(pmat, transposed, x_, b_, product_);
-    for (Vec vec : {x_, b_, product_}) PetscCall(reset(vec, kind_)); // whatever happened, for the next one
+    for (Vec vec : {x_, b_, product_})
+      PetscCall(reset(vec, kind_)); // whatever happened, for the next one
     PetscCall(error);
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -12,24 +12,24 @@ namespace mcpi {
 constexpr PetscInt kMaxSweeps = 1 << 29; // in one application: passes are counted in int
 
 struct Settings {
-  PetscInt              its           = 1;
-  PetscReal             omega         = 1.0;
-  PetscInt              restart       = PETSC_DECIDE; // sweeps between two residuals, 0: never
-  PCMCPISweepType       sweep         = PC_MCPI_SWEEP_SYMMETRIC;
-  PCMCPIPrecision       offdiag       = PC_MCPI_PRECISION_FP32;
-  PCMCPIVectorPrecision vector        = PC_MCPI_VECTOR_PRECISION_AUTO;
-  PCMCPIGatherPrecision gather        = PC_MCPI_GATHER_PRECISION_FP32;
-  PCMCPIForm            form          = PC_MCPI_FORM_PRESCALED;
-  PCMCPIScaling         scaling       = PC_MCPI_SCALING_BALANCED;
-  PCMCPIBackendType     backend       = PC_MCPI_BACKEND_AUTO;
-  PCMCPIHaloType        halo          = PC_MCPI_HALO_AUTO;
-  PetscReal             halo_timeout  = 1800.0; // seconds
-  PCMCPIHaloFrequency   frequency     = PC_MCPI_HALO_FREQUENCY_COLOR;
-  bool                  overlap       = true;
-  bool                  keep_scaling  = true;
-  PetscInt              setup_threads = PETSC_DECIDE;
-  PCMCPIOrderingType    ordering      = PC_MCPI_ORDERING_AUTO;
-  std::string           coloring      = "jplf";
+  PetscInt its = 1;
+  PetscReal omega = 1.0;
+  PetscInt restart = PETSC_DECIDE; // sweeps between two residuals, 0: never
+  PCMCPISweepType sweep = PC_MCPI_SWEEP_SYMMETRIC;
+  PCMCPIPrecision offdiag = PC_MCPI_PRECISION_FP32;
+  PCMCPIVectorPrecision vector = PC_MCPI_VECTOR_PRECISION_AUTO;
+  PCMCPIGatherPrecision gather = PC_MCPI_GATHER_PRECISION_FP32;
+  PCMCPIForm form = PC_MCPI_FORM_PRESCALED;
+  PCMCPIScaling scaling = PC_MCPI_SCALING_BALANCED;
+  PCMCPIBackendType backend = PC_MCPI_BACKEND_AUTO;
+  PCMCPIHaloType halo = PC_MCPI_HALO_AUTO;
+  PetscReal halo_timeout = 1800.0; // seconds
+  PCMCPIHaloFrequency frequency = PC_MCPI_HALO_FREQUENCY_COLOR;
+  bool overlap = true;
+  bool keep_scaling = true;
+  PetscInt setup_threads = PETSC_DECIDE;
+  PCMCPIOrderingType ordering = PC_MCPI_ORDERING_AUTO;
+  std::string coloring = "jplf";
 };
 
 // Collective. Ranks with different settings would wait for exchanges that others never begin.

@@ -16,8 +16,8 @@ namespace {
 // Ends on every way out, else PETSc refuses the next one.
 class GpuTime {
 public:
-  GpuTime()                           = default;
-  GpuTime(const GpuTime &)            = delete;
+  GpuTime() = default;
+  GpuTime(const GpuTime &) = delete;
   GpuTime &operator=(const GpuTime &) = delete;
   ~GpuTime() { (void)end(); }
 
@@ -43,7 +43,8 @@ private:
 
 } // namespace
 
-// What was recorded ends first, then an exchange on the device, which knows the backend's stream and vectors, then these.
+// What was recorded ends first, then an exchange on the device, which knows the backend's stream
+// and vectors, then these.
 void Smoother::drop_backend()
 {
   const DeviceGuard guard(choice_.device);
@@ -58,11 +59,11 @@ PetscErrorCode Smoother::destroy()
   const DeviceGuard guard(choice_.device);
 
   PetscFunctionBegin;
-  ready_           = false;
+  ready_ = false;
   have_transposed_ = false;
-  identity_        = MatrixIdentity();
-  failure_         = Failure();
-  halo_choice_     = HaloChoice();
+  identity_ = MatrixIdentity();
+  failure_ = Failure();
+  halo_choice_ = HaloChoice();
   drop_backend();
   halo_.reset();
   values_.reset();
@@ -72,13 +73,14 @@ PetscErrorCode Smoother::destroy()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool double_vectors, const Coordinates &coordinates, PetscObject options)
+PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool double_vectors,
+                               const Coordinates &coordinates, PetscObject options)
 {
   struct Parts : MatrixParts {
     ~Parts() { (void)MatrixPartsDestroy(this); } // on errors, too
   } parts;
   MatrixIdentity identity;
-  PetscMPIInt    changed;
+  PetscMPIInt changed;
 
   PetscFunctionBegin;
   if (!ready_) drop_backend(); // the set-up before may have failed half-way, on some ranks only
@@ -91,14 +93,15 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool double_v
   PetscCall(count_threads(PetscObjectComm((PetscObject)pmat), settings.setup_threads));
   PetscCall(MatrixIdentityGet(pmat, parts, threads_, &identity));
   changed = !(identity == identity_);
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)pmat)));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_INT, MPI_MAX,
+                             PetscObjectComm((PetscObject)pmat)));
   if (changed || !backend_) {
-    const bool    was_on_device = on_device(), was_on_cuda = on_cuda();
+    const bool was_on_device = on_device(), was_on_cuda = on_cuda();
     BackendChoice choice;
     PetscCall(BackendDecide(pmat, settings.backend, &choice));
     choice_ = std::move(choice);
-    changed =
-        changed || on_device() != was_on_device || on_cuda() != was_on_cuda; // plan, values and exchange are made for one or the other
+    changed = changed || on_device() != was_on_device ||
+              on_cuda() != was_on_cuda; // plan, values and exchange are made for one or the other
   }
   const DeviceGuard guard(choice_.device);
   if (changed) {
@@ -115,16 +118,16 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool double_v
   PetscCall(numeric(parts));
   PetscCall(PetscLogEventEnd(Events().numeric, pmat, 0, 0, 0));
   identity_ = identity;
-  ready_    = true;
+  ready_ = true;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// A process of its own may use all cores that it is bound to. Ranks of a node share them, and of ranks outside the matrix's communicator nothing is
-// known.
+// A process of its own may use all cores that it is bound to. Ranks of a node share them, and of
+// ranks outside the matrix's communicator nothing is known.
 PetscErrorCode Smoother::count_threads(MPI_Comm comm, PetscInt chosen)
 {
   PetscMPIInt size, world, on_node = 1;
-  MPI_Comm    node;
+  MPI_Comm node;
 
   PetscFunctionBegin;
   threads_ = static_cast<int>(std::max<PetscInt>(chosen, 1));
@@ -142,44 +145,54 @@ PetscErrorCode Smoother::count_threads(MPI_Comm comm, PetscInt chosen)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings, const Coordinates &coordinates,
-                                PetscObject options)
+PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings,
+                                  const Coordinates &coordinates, PetscObject options)
 {
   std::vector<Row> order;
 
   PetscFunctionBegin;
   PetscCall(BlockGraphCreate(pmat, parts, &graph_));
   PetscCall(ColoringCreate(graph_, settings.coloring, options, &coloring_));
-  PetscCall(OrderingCreate(graph_, coloring_, settings.ordering, coordinates, &order, &ordering_used_));
-  PetscCall(PlanBuild(graph_, coloring_, order, on_device() ? Arrangement::as_ordered : Arrangement::equal_rows_together, &built_));
-  values_ = make_matrix_values(parts, graph_, {on_cuda() || choice_.kokkos_on_cuda, choice_.kokkos_on_device});
+  PetscCall(
+      OrderingCreate(graph_, coloring_, settings.ordering, coordinates, &order, &ordering_used_));
+  PetscCall(PlanBuild(graph_, coloring_, order,
+                      on_device() ? Arrangement::as_ordered : Arrangement::equal_rows_together,
+                      &built_));
+  values_ = make_matrix_values(parts, graph_,
+                               {on_cuda() || choice_.kokkos_on_cuda, choice_.kokkos_on_device});
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode Smoother::create_backend(const Settings &settings)
 {
-  const BackendConfig config{{settings.offdiag, settings.form, settings.scaling, settings.keep_scaling},
-                             double_vectors_,
-                             settings.gather == PC_MCPI_GATHER_PRECISION_BFP16};
+  const BackendConfig config{
+      {settings.offdiag, settings.form, settings.scaling, settings.keep_scaling},
+      double_vectors_,
+      settings.gather == PC_MCPI_GATHER_PRECISION_BFP16};
 
   PetscFunctionBegin;
-  PetscCheck(settings.offdiag != PC_MCPI_PRECISION_FP64 || config.double_vectors, graph_.comm, PETSC_ERR_ARG_INCOMP,
+  PetscCheck(settings.offdiag != PC_MCPI_PRECISION_FP64 || config.double_vectors, graph_.comm,
+             PETSC_ERR_ARG_INCOMP,
              "-pc_mcpi_offdiag_precision fp64 needs -pc_mcpi_vector_precision fp64 or auto");
   PetscCheck(!config.bfp16_gather || !config.double_vectors, graph_.comm, PETSC_ERR_ARG_INCOMP,
-             "-pc_mcpi_gather_precision bfp16 needs -pc_mcpi_vector_precision fp32 or auto, and -pc_mcpi_offdiag_precision below fp64");
+             "-pc_mcpi_gather_precision bfp16 needs -pc_mcpi_vector_precision fp32 or auto, and "
+             "-pc_mcpi_offdiag_precision below fp64");
   if (choice_.type == PC_MCPI_BACKEND_KOKKOS) ReleaseWithKokkos(this, [this] { drop_backend(); });
   PetscCall(BackendCreate(graph_.comm, choice_.type, plan(), config, &backend_));
   void *stream = backend_->launch_exchanges(halo_->on_device());
   halo_->use_stream(stream, backend_->not_a_number());
-  // Applications to one right-hand side find their room: they wait for no rank but neighbors, and for these not for ever.
+  // Applications to one right-hand side find their room: they wait for no rank but neighbors, and
+  // for these not for ever.
   PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->entry_bytes({}))));
   PetscMPIInt inside = backend_->use_packets(halo_->packets());
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &inside, 1, MPI_INT, MPI_MIN, graph_.comm));
   if (!inside) (void)backend_->use_packets(nullptr);
   halo_choice_.inside = inside;
-  if (halo_->packets() && !inside) halo_choice_.reason_not_inside = "blocks, vectors or long rows that relaxations with exchanges do not take";
+  if (halo_->packets() && !inside)
+    halo_choice_.reason_not_inside =
+        "blocks, vectors or long rows that relaxations with exchanges do not take";
   have_transposed_ = false;
-  room_            = 1;
+  room_ = 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -190,44 +203,54 @@ PetscErrorCode Smoother::create_halo(const Settings &settings)
   PetscFunctionBegin;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, counts, 2, MPIU_INT, MPI_MAX, graph_.comm));
   exchanges_ = counts[0] > 0;
-  PetscCall(HaloCreate(graph_.comm, plan(), built_.ghost_owner,
-                       {settings.halo, settings.halo_timeout, on_cuda(), exchanges_, counts[1] == 0, Events().halo}, &halo_,
-                       &halo_choice_));
+  PetscCall(HaloCreate(
+      graph_.comm, plan(), built_.ghost_owner,
+      {settings.halo, settings.halo_timeout, on_cuda(), exchanges_, counts[1] == 0, Events().halo},
+      &halo_, &halo_choice_));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode Smoother::numeric(const MatrixParts &parts)
 {
   NumericStatus status;
-  void         *stream = nullptr;
-  const auto    reduce = [this](double *values, int count) {
-    return static_cast<int>(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, MPI_MAX, graph_.comm));
+  void *stream = nullptr;
+  const auto reduce = [this](double *values, int count) {
+    return static_cast<int>(
+        MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, MPI_MAX, graph_.comm));
   };
 
   PetscFunctionBegin;
   transposed_current_ = false;
   if (on_device()) PetscCall(UserStream(&stream));
-  const PetscErrorCode opened = values_->open(parts, threads_, stream); // a device may have no memory for PETSc's own copy of them
-  PetscMPIInt          closed = opened != PETSC_SUCCESS;
+  const PetscErrorCode opened = values_->open(
+      parts, threads_, stream); // a device may have no memory for PETSc's own copy of them
+  PetscMPIInt closed = opened != PETSC_SUCCESS;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &closed, 1, MPI_INT, MPI_MAX, graph_.comm));
   PetscCall(opened);
-  PetscCheck(!closed, PETSC_COMM_SELF, PETSC_ERR_LIB, "PCMCPI: another rank cannot read the values of its matrix");
+  PetscCheck(!closed, PETSC_COMM_SELF, PETSC_ERR_LIB,
+             "PCMCPI: another rank cannot read the values of its matrix");
   const int error = backend_->refresh(*values_, reduce, status);
   PetscCall(values_->close());
   PetscCallMPI(error);
-  // the smallest bad block row of all ranks, its defect in the last digit; a failed device goes first. Beside it the largest exponent, as a minimum
+  // the smallest bad block row of all ranks, its defect in the last digit; a failed device goes
+  // first. Beside it the largest exponent, as a minimum
   constexpr PetscInt64 kDigit = 8, kNone = std::numeric_limits<PetscInt64>::max(), kDevice = -1;
-  const double         inverse  = backend_->largest_inverse();
-  PetscInt64           least[2] = {kNone, std::isfinite(inverse) && inverse > 0.0 ? -std::ilogb(inverse) : kNone}, &first = least[0];
+  const double inverse = backend_->largest_inverse();
+  PetscInt64 least[2] = {kNone,
+                         std::isfinite(inverse) && inverse > 0.0 ? -std::ilogb(inverse) : kNone},
+             &first = least[0];
   if (status.defect == Defect::backend)
     first = kDevice;
   else if (status.defect != Defect::none)
-    first = static_cast<PetscInt64>(graph_.row_start + status.row) * kDigit + static_cast<int>(status.defect);
+    first = static_cast<PetscInt64>(graph_.row_start + status.row) * kDigit +
+            static_cast<int>(status.defect);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, least, 2, MPIU_INT64, MPI_MIN, graph_.comm));
   inverse_exponent_ = least[1] == kNone ? 0 : -static_cast<int>(least[1]);
   PetscCheck(first != kDevice, graph_.comm, PETSC_ERR_LIB, "PCMCPI: %s",
-             status.problem.empty() ? "the numeric set-up failed on another rank" : status.problem.c_str());
-  if (first != kNone) failure_ = {static_cast<Defect>(first % kDigit), static_cast<PetscInt>(first / kDigit)};
+             status.problem.empty() ? "the numeric set-up failed on another rank"
+                                    : status.problem.c_str());
+  if (first != kNone)
+    failure_ = {static_cast<Defect>(first % kDigit), static_cast<PetscInt>(first / kDigit)};
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -252,12 +275,14 @@ PetscErrorCode Smoother::prepare_transposed()
   PetscCall(PetscSFGatherBegin(graph_.edges, unit, sent_.data(), received_.data()));
   PetscCall(PetscSFGatherEnd(graph_.edges, unit, sent_.data(), received_.data()));
   PetscCallMPI(MPI_Type_free(&unit));
-  PetscCall(RunTogether(graph_.comm, [&] { backend_->build_transposed(transposed_, received_.data()); }));
+  PetscCall(
+      RunTogether(graph_.comm, [&] { backend_->build_transposed(transposed_, received_.data()); }));
   have_transposed_ = transposed_current_ = true;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Collective where there are more right-hand sides than ever before; else no rank but neighbors is waited for.
+// Collective where there are more right-hand sides than ever before; else no rank but neighbors is
+// waited for.
 PetscErrorCode Smoother::make_room(const ApplyArgs &apply)
 {
   PetscFunctionBegin;
@@ -270,14 +295,16 @@ PetscErrorCode Smoother::make_room(const ApplyArgs &apply)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// With it the scaled right-hand side and solution are about as far from overflow as from underflow in single precision. size: about the largest
-// magnitude of the right-hand side
+// With it the scaled right-hand side and solution are about as far from overflow as from underflow
+// in single precision. size: about the largest magnitude of the right-hand side
 double Smoother::scale_for(double size, bool transposed, PCMCPIForm form) const
 {
   constexpr int kMax = 1000; // it and its inverse are normal numbers
   if (double_vectors_ || !(size > 0.0) || !std::isfinite(size)) return 1.0;
-  const auto exponent = [](const std::vector<double> &factors) { return std::ilogb(*std::max_element(factors.begin(), factors.end())); };
-  int        loaded   = std::ilogb(size); // of the right-hand side as it is loaded
+  const auto exponent = [](const std::vector<double> &factors) {
+    return std::ilogb(*std::max_element(factors.begin(), factors.end()));
+  };
+  int loaded = std::ilogb(size); // of the right-hand side as it is loaded
   if (transposed)
     loaded += exponent(scales().right);
   else
@@ -286,12 +313,15 @@ double Smoother::scale_for(double size, bool transposed, PCMCPIForm form) const
   return std::ldexp(1.0, std::clamp(-loaded, -kMax, kMax));
 }
 
-PetscErrorCode Smoother::sweep(const Settings &settings, const ApplyArgs &kind, const ConstColumns &b, const MutableColumns &x,
-                             PetscInt its, bool from_zero)
+PetscErrorCode Smoother::sweep(const Settings &settings, const ApplyArgs &kind,
+                               const ConstColumns &b, const MutableColumns &x, PetscInt its,
+                               bool from_zero)
 {
-  const SweepConfig config{settings.sweep, exchanges_ ? settings.frequency : PC_MCPI_HALO_FREQUENCY_COLOR, settings.overlap, true};
-  ApplyArgs       apply = kind;
-  MulticolorSweep            sweep(kind.transposed ? transposed_ : plan(), *backend_, *halo_, config);
+  const SweepConfig config{settings.sweep,
+                           exchanges_ ? settings.frequency : PC_MCPI_HALO_FREQUENCY_COLOR,
+                           settings.overlap, true};
+  ApplyArgs apply = kind;
+  MulticolorSweep sweep(kind.transposed ? transposed_ : plan(), *backend_, *halo_, config);
 
   PetscFunctionBegin;
   PetscCall(make_room(apply));
@@ -308,7 +338,9 @@ PetscErrorCode Smoother::sweep(const Settings &settings, const ApplyArgs &kind, 
   PetscCall(timing.end());
   const double block = static_cast<double>(plan().bs) * plan().bs;
   const double flops =
-      2.0 * kind.nrhs * block * (static_cast<double>(sweep.blocks_read(apply, static_cast<int>(its), from_zero)) + plan().rows);
+      2.0 * kind.nrhs * block *
+      (static_cast<double>(sweep.blocks_read(apply, static_cast<int>(its), from_zero)) +
+       plan().rows);
   if (on_device())
     PetscCall(PetscLogGpuFlops(flops));
   else
@@ -317,24 +349,28 @@ PetscErrorCode Smoother::sweep(const Settings &settings, const ApplyArgs &kind, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Sweeping a good x with rounded blocks spoils it: below fp64 storage, a guess and restarts sweep on the correction from zero.
-PetscErrorCode Smoother::apply(Mat pmat, const Settings &settings, const Request &request, const ConstColumns &b, const MutableColumns &x)
+// Sweeping a good x with rounded blocks spoils it: below fp64 storage, a guess and restarts sweep
+// on the correction from zero.
+PetscErrorCode Smoother::apply(Mat pmat, const Settings &settings, const Request &request,
+                               const ConstColumns &b, const MutableColumns &x)
 {
-  const int   nrhs = request.nrhs;
+  const int nrhs = request.nrhs;
   ApplyArgs apply{request.transposed, nrhs, settings.omega};
-  bool        zero  = !request.nonzero_guess;
-  PetscInt    total = request.sweeps;
+  bool zero = !request.nonzero_guess;
+  PetscInt total = request.sweeps;
 
   const DeviceGuard guard(choice_.device);
 
   PetscFunctionBegin;
   if (request.transposed) PetscCall(prepare_transposed());
-  if (request.nonzero_guess && settings.offdiag == PC_MCPI_PRECISION_FP64 && request.restart == 0 && !request.transposed) {
+  if (request.nonzero_guess && settings.offdiag == PC_MCPI_PRECISION_FP64 && request.restart == 0 &&
+      !request.transposed) {
     PetscCall(sweep(settings, apply, b, x, total, false));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   while (total > 0) {
-    // the adjoint of a run of cycles is the run of their adjoints in the opposite order: there the short cycle comes first
+    // the adjoint of a run of cycles is the run of their adjoints in the opposite order: there the
+    // short cycle comes first
     const PetscInt cycle = request.restart > 0 ? request.restart : total, rest = total % cycle;
     const PetscInt its = request.transposed && rest > 0 ? rest : std::min(cycle, total);
     if (zero) {
@@ -358,38 +394,49 @@ PetscErrorCode Smoother::apply(Mat pmat, const Settings &settings, const Request
 double Smoother::host_bytes() const
 {
   const auto of_triangle = [](const Triangle &t) { return bytes_of(t.ptr, t.col, t.source); };
-  const auto of_plan     = [&](const ColorPlan &p) {
-    return bytes_of(p.color_begin, p.boundary_end, p.ghost_begin, p.row_of) + of_triangle(p.lower) + of_triangle(p.upper);
+  const auto of_plan = [&](const ColorPlan &p) {
+    return bytes_of(p.color_begin, p.boundary_end, p.ghost_begin, p.row_of) + of_triangle(p.lower) +
+           of_triangle(p.upper);
   };
-  const double symbolic =
-      of_plan(built_.plan) + bytes_of(built_.ghost_owner, built_.ghost_place) +
-      bytes_of(graph_.ptr, graph_.col, graph_.ghosts, graph_.ghost_of_column, graph_.in_ptr, graph_.in_col, graph_.in_slot) +
-      bytes_of(coloring_.color, coloring_.ghost_color) + static_cast<double>(graph_.rows) * sizeof(ISColoringValue);
+  const double symbolic = of_plan(built_.plan) + bytes_of(built_.ghost_owner, built_.ghost_place) +
+                          bytes_of(graph_.ptr, graph_.col, graph_.ghosts, graph_.ghost_of_column,
+                                   graph_.in_ptr, graph_.in_col, graph_.in_slot) +
+                          bytes_of(coloring_.color, coloring_.ghost_color) +
+                          static_cast<double>(graph_.rows) * sizeof(ISColoringValue);
   const double transposed = of_plan(transposed_) + bytes_of(outgoing_, sent_, received_);
-  return symbolic + transposed + (on_device() ? 0.0 : static_cast<double>(backend_->memory_bytes()) + residual_.memory_bytes());
+  return symbolic + transposed +
+         (on_device() ? 0.0
+                      : static_cast<double>(backend_->memory_bytes()) + residual_.memory_bytes());
 }
 
 double Smoother::device_bytes() const
 {
-  return on_device() ? static_cast<double>(backend_->memory_bytes()) + residual_.memory_bytes() : 0.0;
+  return on_device() ? static_cast<double>(backend_->memory_bytes()) + residual_.memory_bytes()
+                     : 0.0;
 }
 
 double Smoother::sweep_bytes(const Settings &settings, PetscInt its) const
 {
-  const SweepConfig config{settings.sweep, exchanges_ ? settings.frequency : PC_MCPI_HALO_FREQUENCY_COLOR, settings.overlap, true};
+  const SweepConfig config{settings.sweep,
+                           exchanges_ ? settings.frequency : PC_MCPI_HALO_FREQUENCY_COLOR,
+                           settings.overlap, true};
   const ApplyArgs apply{false, 1, settings.omega};
-  const MulticolorSweep      sweep(plan(), *backend_, *halo_, config);
-  const double      passes = static_cast<double>(its) * (settings.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1);
-  const double      number = double_vectors_ ? sizeof(double) : sizeof(float);
-  const double      entry  = number * plan().bs * apply.nrhs;
-  // per block: record and column; per row and pass: two row pointers, right-hand side and x read, x written. Of a rounded copy what is read
-  // and written comes to that, and x itself is read for omega only.
+  const MulticolorSweep sweep(plan(), *backend_, *halo_, config);
+  const double passes =
+      static_cast<double>(its) * (settings.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1);
+  const double number = double_vectors_ ? sizeof(double) : sizeof(float);
+  const double entry = number * plan().bs * apply.nrhs;
+  // per block: record and column; per row and pass: two row pointers, right-hand side and x read, x
+  // written. Of a rounded copy what is read and written comes to that, and x itself is read for
+  // omega only.
   const double gathered = static_cast<double>(backend_->gathered_bytes(apply));
-  const double vectors  = gathered > 0.0 ? (settings.omega == 1.0 ? 2.0 : 3.0) * entry + 2.0 * gathered : 3.0 * entry;
-  double       bytes    = static_cast<double>(sweep.blocks_read(apply, static_cast<int>(its), true)) *
+  const double vectors =
+      gathered > 0.0 ? (settings.omega == 1.0 ? 2.0 : 3.0) * entry + 2.0 * gathered : 3.0 * entry;
+  double bytes = static_cast<double>(sweep.blocks_read(apply, static_cast<int>(its), true)) *
                      static_cast<double>(backend_->record_size() + sizeof(Row)) +
                  passes * plan().rows * (vectors + 2.0 * sizeof(Offset));
-  if (settings.form == PC_MCPI_FORM_FACTORED) bytes += passes * plan().rows * static_cast<double>(plan().bs) * plan().bs * sizeof(double);
+  if (settings.form == PC_MCPI_FORM_FACTORED)
+    bytes += passes * plan().rows * static_cast<double>(plan().bs) * plan().bs * sizeof(double);
   return bytes;
 }
 

@@ -7,35 +7,52 @@ namespace {
 
 PetscErrorCode view_plan(PC pc, PetscViewer viewer)
 {
-  const Smoother         &smoother = Data(pc).smoother;
-  const ColorPlan      &plan   = smoother.plan();
-  MPI_Comm              comm   = PetscObjectComm((PetscObject)pc);
+  const Smoother &smoother = Data(pc).smoother;
+  const ColorPlan &plan = smoother.plan();
+  MPI_Comm comm = PetscObjectComm((PetscObject)pc);
   std::vector<PetscInt> sizes(static_cast<std::size_t>(std::max(plan.colors, 1)), 0);
-  double bytes[3] = {smoother.host_bytes(), smoother.sweep_bytes(Data(pc).settings, 2) - smoother.sweep_bytes(Data(pc).settings, 1),
+  double bytes[3] = {smoother.host_bytes(),
+                     smoother.sweep_bytes(Data(pc).settings, 2) -
+                         smoother.sweep_bytes(Data(pc).settings, 1),
                      smoother.device_bytes()};
 
   PetscFunctionBegin;
   for (int c = 0; c < plan.colors; ++c) sizes[c] = plan.color_begin[c + 1] - plan.color_begin[c];
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sizes.data(), static_cast<PetscMPIInt>(sizes.size()), MPIU_INT, MPI_SUM, comm));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sizes.data(), static_cast<PetscMPIInt>(sizes.size()),
+                             MPIU_INT, MPI_SUM, comm));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, bytes, 3, MPI_DOUBLE, MPI_SUM, comm));
+  PetscCall(PetscViewerASCIIPrintf(viewer,
+                                   "  colors: %d by %s, block rows of the largest %" PetscInt_FMT
+                                   ", of the smallest %" PetscInt_FMT "\n",
+                                   plan.colors, Data(pc).settings.coloring.c_str(),
+                                   *std::max_element(sizes.begin(), sizes.end()),
+                                   *std::min_element(sizes.begin(), sizes.end())));
+  const std::string space =
+      smoother.backend_space().empty() ? "" : " on " + smoother.backend_space();
   PetscCall(PetscViewerASCIIPrintf(
-      viewer, "  colors: %d by %s, block rows of the largest %" PetscInt_FMT ", of the smallest %" PetscInt_FMT "\n", plan.colors,
-      Data(pc).settings.coloring.c_str(), *std::max_element(sizes.begin(), sizes.end()), *std::min_element(sizes.begin(), sizes.end())));
-  const std::string space = smoother.backend_space().empty() ? "" : " on " + smoother.backend_space();
-  PetscCall(PetscViewerASCIIPrintf(
-      viewer, "  backend: %s%s, block size %d, rows of a color in %s order%s\n", BackendNames[smoother.backend_used()], space.c_str(),
-      plan.bs, OrderingNames[smoother.ordering_used().type],
-      smoother.ordering_used().misfit ? " (the points of PCSetCoordinates() are not one for each local block row)" : ""));
+      viewer, "  backend: %s%s, block size %d, rows of a color in %s order%s\n",
+      BackendNames[smoother.backend_used()], space.c_str(), plan.bs,
+      OrderingNames[smoother.ordering_used().type],
+      smoother.ordering_used().misfit
+          ? " (the points of PCSetCoordinates() are not one for each local block row)"
+          : ""));
   if (plan.bs == 1)
-    PetscCall(PetscViewerASCIIPrintf(
-        viewer, "  block size 1 is point relaxation: MatSetBlockSize() before the set-up makes it block relaxation\n"));
-  if (!smoother.backend_reason().empty()) PetscCall(PetscViewerASCIIPrintf(viewer, "  no device is used: %s\n", smoother.backend_reason().c_str()));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  host memory held: %.4g MB, moved by one sweep: %.4g MB (all ranks)\n", bytes[0] / 1e6,
-                                   bytes[1] / 1e6));
-  if (smoother.on_device()) PetscCall(PetscViewerASCIIPrintf(viewer, "  device memory held: %.4g MB (all ranks)\n", bytes[2] / 1e6));
+    PetscCall(PetscViewerASCIIPrintf(viewer,
+                                     "  block size 1 is point relaxation: MatSetBlockSize() "
+                                     "before the set-up makes it block relaxation\n"));
+  if (!smoother.backend_reason().empty())
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  no device is used: %s\n",
+                                     smoother.backend_reason().c_str()));
+  PetscCall(PetscViewerASCIIPrintf(
+      viewer, "  host memory held: %.4g MB, moved by one sweep: %.4g MB (all ranks)\n",
+      bytes[0] / 1e6, bytes[1] / 1e6));
+  if (smoother.on_device())
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  device memory held: %.4g MB (all ranks)\n",
+                                     bytes[2] / 1e6));
   if (smoother.failure().defect != Defect::none)
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  FAILED at block row %" PetscInt_FMT ": %s\n", smoother.failure().row,
-                                     FailureMessage(smoother.failure(), Data(pc).settings).c_str()));
+    PetscCall(PetscViewerASCIIPrintf(
+        viewer, "  FAILED at block row %" PetscInt_FMT ": %s\n", smoother.failure().row,
+        FailureMessage(smoother.failure(), Data(pc).settings).c_str()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -43,43 +60,59 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
 
 PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
 {
-  const PC_MCPI  &mcpi = Data(pc);
-  const Settings &s    = mcpi.settings;
-  PetscBool       ascii;
+  const PC_MCPI &mcpi = Data(pc);
+  const Settings &s = mcpi.settings;
+  PetscBool ascii;
 
   PetscFunctionBegin;
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
   if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  sweeps: %" PetscInt_FMT " %s, omega = %g\n", s.its, SweepNames[s.sweep], (double)s.omega));
-  if (s.restart > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  residual recomputed every %" PetscInt_FMT " sweeps\n", s.restart));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  sweeps: %" PetscInt_FMT " %s, omega = %g\n", s.its,
+                                   SweepNames[s.sweep], (double)s.omega));
+  if (s.restart > 0)
+    PetscCall(PetscViewerASCIIPrintf(
+        viewer, "  residual recomputed every %" PetscInt_FMT " sweeps\n", s.restart));
   if (mcpi.lacks_symmetry())
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  NOT SYMMETRIC, as %s needs it: use -pc_mcpi_sweep symmetric\n", mcpi.caller.type.c_str()));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  off-diagonal blocks: %s, %s form, scaling %s\n", PrecisionNames[s.offdiag], FormNames[s.form],
+    PetscCall(PetscViewerASCIIPrintf(
+        viewer, "  NOT SYMMETRIC, as %s needs it: use -pc_mcpi_sweep symmetric\n",
+        mcpi.caller.type.c_str()));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  off-diagonal blocks: %s, %s form, scaling %s\n",
+                                   PrecisionNames[s.offdiag], FormNames[s.form],
                                    ScalingNames[s.scaling]));
   const std::string vectors_reason =
-      s.vector == PC_MCPI_VECTOR_PRECISION_AUTO ? " (auto: " + ReasonForVectors(s.offdiag, s.gather, mcpi.caller) + ")" : "";
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  vectors: %s%s\n", mcpi.double_vectors() ? "fp64" : "fp32", vectors_reason.c_str()));
+      s.vector == PC_MCPI_VECTOR_PRECISION_AUTO
+          ? " (auto: " + ReasonForVectors(s.offdiag, s.gather, mcpi.caller) + ")"
+          : "";
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  vectors: %s%s\n",
+                                   mcpi.double_vectors() ? "fp64" : "fp32",
+                                   vectors_reason.c_str()));
   if (s.gather == PC_MCPI_GATHER_PRECISION_BFP16)
     PetscCall(PetscViewerASCIIPrintf(
-        viewer, "  products read x as %s: safe with KSPFGMRES, and with KSPRICHARDSON and -pc_mcpi_restart%s\n", GatherNames[s.gather],
+        viewer,
+        "  products read x as %s: safe with KSPFGMRES, and with KSPRICHARDSON and "
+        "-pc_mcpi_restart%s\n",
+        GatherNames[s.gather],
         s.scaling == PC_MCPI_SCALING_BALANCED ? "" : "; SI units need -pc_mcpi_scaling balanced"));
-  const HaloChoice &halo   = Data(pc).smoother.halo_choice();
-  const bool        inside = halo.inside && s.overlap && s.frequency == PC_MCPI_HALO_FREQUENCY_COLOR;
-  const std::string reason =
-      halo.reason.empty() && !inside && !halo.reason_not_inside.empty() ? "not inside the relaxations: " + halo.reason_not_inside : halo.reason;
+  const HaloChoice &halo = Data(pc).smoother.halo_choice();
+  const bool inside = halo.inside && s.overlap && s.frequency == PC_MCPI_HALO_FREQUENCY_COLOR;
+  const std::string reason = halo.reason.empty() && !inside && !halo.reason_not_inside.empty()
+                                 ? "not inside the relaxations: " + halo.reason_not_inside
+                                 : halo.reason;
   PetscMPIInt ranks;
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &ranks));
   if (ranks == 1)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  halo: none on one rank\n"));
   else
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  halo: %s%s%s%s%s, exchanged every %s, overlap %s\n", HaloNames[halo.type],
-                                     inside ? " inside the relaxations" : "", reason.empty() ? "" : " (", reason.c_str(), reason.empty() ? "" : ")",
-                                     FrequencyNames[s.frequency], s.overlap ? "true" : "false"));
+    PetscCall(PetscViewerASCIIPrintf(
+        viewer, "  halo: %s%s%s%s%s, exchanged every %s, overlap %s\n", HaloNames[halo.type],
+        inside ? " inside the relaxations" : "", reason.empty() ? "" : " (", reason.c_str(),
+        reason.empty() ? "" : ")", FrequencyNames[s.frequency], s.overlap ? "true" : "false"));
   if (Data(pc).smoother.usable())
     PetscCall(Guarded([&]() -> PetscErrorCode { return view_plan(pc, viewer); }));
   else
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  not set up; backend %s, coloring %s, ordering %s\n", BackendNames[s.backend],
-                                     s.coloring.c_str(), OrderingNames[s.ordering]));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  not set up; backend %s, coloring %s, ordering %s\n",
+                                     BackendNames[s.backend], s.coloring.c_str(),
+                                     OrderingNames[s.ordering]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -10,7 +10,8 @@ namespace {
 
 enum Outcome : PetscMPIInt { fine, failed_otherwise, out_of_memory };
 
-PetscErrorCode run_agreed(MPI_Comm comm, const std::function<void()> &work, std::string *problem, PetscMPIInt *outcome)
+PetscErrorCode run_agreed(MPI_Comm comm, const std::function<void()> &work, std::string *problem,
+                          PetscMPIInt *outcome)
 {
   PetscFunctionBegin;
   problem->clear();
@@ -25,7 +26,8 @@ PetscErrorCode run_agreed(MPI_Comm comm, const std::function<void()> &work, std:
     *outcome = failed_otherwise;
   }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, outcome, 1, MPI_INT, MPI_MAX, comm));
-  if (*outcome != fine && problem->empty()) *problem = *outcome == out_of_memory ? "another rank ran out of memory" : "another rank failed";
+  if (*outcome != fine && problem->empty())
+    *problem = *outcome == out_of_memory ? "another rank ran out of memory" : "another rank failed";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -8,9 +8,11 @@
 
 namespace mcpi {
 
-// Collective. Runs work on every rank. If it throws on any rank, all ranks return the same PETSc error.
+// Collective. Runs work on every rank. If it throws on any rank, all ranks return the same PETSc
+// error.
 PetscErrorCode RunTogether(MPI_Comm comm, const std::function<void()> &work);
-// Collective. As RunTogether(), but the failure is described in problem on all ranks. problem is empty if nothing failed.
+// Collective. As RunTogether(), but the failure is described in problem on all ranks. problem is
+// empty if nothing failed.
 PetscErrorCode RunAgreed(MPI_Comm comm, const std::function<void()> &work, std::string *problem);
 
 } // namespace mcpi

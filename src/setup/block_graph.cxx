@@ -19,20 +19,23 @@ bool scalar_rows_agree(const RowStructure &s, PetscInt bs, PetscInt i)
 }
 
 // Distinct block columns of block row i in one piece, ascending, appended to out.
-void block_columns(const RowStructure &s, bool blocked, PetscInt bs, PetscInt i, const std::vector<Row> *ghost_of_column,
-                   std::vector<Row> &out)
+void block_columns(const RowStructure &s, bool blocked, PetscInt bs, PetscInt i,
+                   const std::vector<Row> *ghost_of_column, std::vector<Row> &out)
 {
   const std::size_t first = out.size();
   // full blocks: one scalar row tells all
   const PetscInt begin = blocked ? s.i[i] : s.i[i * bs],
-                 end   = blocked ? s.i[i + 1] : s.i[scalar_rows_agree(s, bs, i) ? i * bs + 1 : (i + 1) * bs];
+                 end = blocked ? s.i[i + 1]
+                               : s.i[scalar_rows_agree(s, bs, i) ? i * bs + 1 : (i + 1) * bs];
   for (PetscInt k = begin; k < end;) {
     if (ghost_of_column || blocked) {
-      const Row column = ghost_of_column ? (*ghost_of_column)[s.j[k++]] : static_cast<Row>(s.j[k++]);
+      const Row column =
+          ghost_of_column ? (*ghost_of_column)[s.j[k++]] : static_cast<Row>(s.j[k++]);
       if (out.size() == first || out.back() != column) out.push_back(column);
       continue;
     }
-    const PetscInt column = s.j[k] / bs, from = column * bs; // a quotient takes longer than all the rest
+    const PetscInt column = s.j[k] / bs,
+                   from = column * bs; // a quotient takes longer than all the rest
     out.push_back(static_cast<Row>(column));
     while (k < end && s.j[k] >= from && s.j[k] < from + bs) ++k;
   }
@@ -42,10 +45,11 @@ void block_columns(const RowStructure &s, bool blocked, PetscInt bs, PetscInt i,
   out.erase(std::unique(mine, out.end()), out.end());
 }
 
-// Ghosts are first those of our own rows; those of rows that only read us join later. Columns without entries, which MatZeroRows() leaves,
-// are none. False: the rows refer to columns that are not there.
-bool own_ghosts(const MatrixParts &parts, const RowStructure &offdiag, PetscInt columns, std::vector<PetscInt> &ghosts,
-                std::vector<Row> &ghost_of_column)
+// Ghosts are first those of our own rows; those of rows that only read us join later. Columns
+// without entries, which MatZeroRows() leaves, are none. False: the rows refer to columns that are
+// not there.
+bool own_ghosts(const MatrixParts &parts, const RowStructure &offdiag, PetscInt columns,
+                std::vector<PetscInt> &ghosts, std::vector<Row> &ghost_of_column)
 {
   std::vector<bool> used(static_cast<std::size_t>(columns));
   if (offdiag.rows > 0)
@@ -66,7 +70,9 @@ bool own_ghosts(const MatrixParts &parts, const RowStructure &offdiag, PetscInt 
 // Of full blocks; scalar rows may have more, which are not full
 std::size_t blocks_in(const RowStructure &s, const MatrixParts &parts)
 {
-  return s.rows == 0 ? 0 : static_cast<std::size_t>(s.i[s.rows] / (parts.blocked ? 1 : parts.bs * parts.bs));
+  return s.rows == 0
+             ? 0
+             : static_cast<std::size_t>(s.i[s.rows] / (parts.blocked ? 1 : parts.bs * parts.bs));
 }
 
 // Instead of a block row without diagonal block
@@ -75,13 +81,14 @@ constexpr PetscInt kLostColumns = -1;
 PetscErrorCode build_rows(const MatrixParts &parts, BlockGraph *graph, PetscInt *missing)
 {
   RowStructure diag, offdiag;
-  PetscInt     columns = 0;
+  PetscInt columns = 0;
 
   PetscFunctionBegin;
   if (parts.offdiag) {
     PetscCall(MatGetLocalSize(parts.offdiag, nullptr, &columns));
     PetscCall(offdiag.open(parts.offdiag, parts.blocked));
-    if (!own_ghosts(parts, offdiag, parts.blocked ? columns / parts.bs : columns, graph->ghosts, graph->ghost_of_column)) {
+    if (!own_ghosts(parts, offdiag, parts.blocked ? columns / parts.bs : columns, graph->ghosts,
+                    graph->ghost_of_column)) {
       *missing = kLostColumns;
       PetscCall(offdiag.close());
       PetscFunctionReturn(PETSC_SUCCESS);
@@ -95,13 +102,15 @@ PetscErrorCode build_rows(const MatrixParts &parts, BlockGraph *graph, PetscInt 
   for (Row i = 0; i < graph->rows; ++i) {
     const std::size_t first = graph->col.size();
     block_columns(diag, parts.blocked, parts.bs, i, nullptr, graph->col);
-    const auto found = std::find(graph->col.begin() + static_cast<std::ptrdiff_t>(first), graph->col.end(), i);
+    const auto found =
+        std::find(graph->col.begin() + static_cast<std::ptrdiff_t>(first), graph->col.end(), i);
     if (found == graph->col.end())
       *missing = std::min(*missing, graph->row_start + i);
     else
       graph->col.erase(found);
     const std::size_t own = graph->col.size();
-    if (parts.offdiag) block_columns(offdiag, parts.blocked, parts.bs, i, &graph->ghost_of_column, graph->col);
+    if (parts.offdiag)
+      block_columns(offdiag, parts.blocked, parts.bs, i, &graph->ghost_of_column, graph->col);
     for (std::size_t k = own; k < graph->col.size(); ++k) graph->col[k] += graph->rows;
     graph->ptr.push_back(static_cast<Offset>(graph->col.size()));
   }
@@ -117,16 +126,18 @@ PetscErrorCode create_sf(const BlockGraph &graph, const std::vector<PetscInt> &r
   PetscFunctionBegin;
   PetscCall(PetscLayoutCreateFromSizes(graph.comm, graph.rows, graph.global_rows, 1, &layout));
   PetscCall(PetscSFCreate(graph.comm, sf));
-  PetscCall(PetscSFSetGraphLayout(*sf, layout, static_cast<PetscInt>(remote.size()), nullptr, PETSC_OWN_POINTER, remote.data()));
+  PetscCall(PetscSFSetGraphLayout(*sf, layout, static_cast<PetscInt>(remote.size()), nullptr,
+                                  PETSC_OWN_POINTER, remote.data()));
   PetscCall(PetscLayoutDestroy(&layout));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Every off-process block tells the rank that owns its column; what arrives makes the transposed pattern.
+// Every off-process block tells the rank that owns its column; what arrives makes the transposed
+// pattern.
 PetscErrorCode exchange_edges(BlockGraph *graph, std::vector<PetscInt> *incoming)
 {
   std::vector<PetscInt> remote, from;
-  const PetscInt       *degree;
+  const PetscInt *degree;
 
   PetscFunctionBegin;
   for (Row i = 0; i < graph->rows; ++i)
@@ -153,7 +164,8 @@ void merge_ghosts(const std::vector<PetscInt> &incoming, BlockGraph *graph)
   std::sort(graph->ghosts.begin(), graph->ghosts.end());
   graph->ghosts.erase(std::unique(graph->ghosts.begin(), graph->ghosts.end()), graph->ghosts.end());
   const auto ghost_of = [&](PetscInt global) {
-    return static_cast<Row>(std::lower_bound(graph->ghosts.begin(), graph->ghosts.end(), global) - graph->ghosts.begin());
+    return static_cast<Row>(std::lower_bound(graph->ghosts.begin(), graph->ghosts.end(), global) -
+                            graph->ghosts.begin());
   };
   std::vector<Row> merged(own.size());
   for (std::size_t g = 0; g < own.size(); ++g) merged[g] = ghost_of(own[g]);
@@ -163,7 +175,8 @@ void merge_ghosts(const std::vector<PetscInt> &incoming, BlockGraph *graph)
     if (ghost >= 0) ghost = merged[ghost];
   for (Row i = 0; i < graph->rows; ++i) {
     std::vector<std::pair<Row, Offset>> row;
-    for (Offset k = graph->in_ptr[i]; k < graph->in_ptr[i + 1]; ++k) row.emplace_back(graph->rows + ghost_of(incoming[k]), k);
+    for (Offset k = graph->in_ptr[i]; k < graph->in_ptr[i + 1]; ++k)
+      row.emplace_back(graph->rows + ghost_of(incoming[k]), k);
     std::sort(row.begin(), row.end());
     for (const auto &[column, slot] : row) {
       graph->in_col.push_back(column);
@@ -176,30 +189,34 @@ void merge_ghosts(const std::vector<PetscInt> &incoming, BlockGraph *graph)
 
 PetscErrorCode BlockGraphCreate(Mat mat, const MatrixParts &parts, BlockGraph *graph)
 {
-  PetscInt              start, size, local, missing;
+  PetscInt start, size, local, missing;
   std::vector<PetscInt> incoming;
 
   PetscFunctionBegin;
-  *graph      = BlockGraph();
+  *graph = BlockGraph();
   graph->comm = PetscObjectComm((PetscObject)mat);
-  graph->bs   = parts.bs;
+  graph->bs = parts.bs;
   PetscCall(MatGetOwnershipRange(mat, &start, nullptr));
   PetscCall(MatGetLocalSize(mat, &local, nullptr));
   PetscCall(MatGetSize(mat, &size, nullptr));
-  graph->row_start   = start / parts.bs;
+  graph->row_start = start / parts.bs;
   graph->global_rows = size / parts.bs;
   PetscCheck(local / parts.bs < std::numeric_limits<Row>::max() / 2, PETSC_COMM_SELF, PETSC_ERR_SUP,
-             "PCMCPI holds fewer than 2^30 block rows a rank, this rank has %" PetscInt_FMT ". Use more ranks", local / parts.bs);
+             "PCMCPI holds fewer than 2^30 block rows a rank, this rank has %" PetscInt_FMT
+             ". Use more ranks",
+             local / parts.bs);
   graph->rows = static_cast<Row>(local / parts.bs);
   PetscCall(build_rows(parts, graph, &missing));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &missing, 1, MPIU_INT, MPI_MIN, graph->comm));
-  PetscCheck(
-      missing != kLostColumns, graph->comm, PETSC_ERR_ARG_WRONGSTATE,
-      "PCMCPI: PETSc has lost off-process columns of Pmat, as that of version 3.18 does for MATMPIBAIJ where a rank without off-process "
-      "blocks gets its first after an assembly. Make the matrix anew, or insert these blocks, zeros included, before that assembly");
+  PetscCheck(missing != kLostColumns, graph->comm, PETSC_ERR_ARG_WRONGSTATE,
+             "PCMCPI: PETSc has lost off-process columns of Pmat, as that of version 3.18 does for "
+             "MATMPIBAIJ where a rank without off-process "
+             "blocks gets its first after an assembly. Make the matrix anew, or insert these "
+             "blocks, zeros included, before that assembly");
   PetscCheck(missing == std::numeric_limits<PetscInt>::max(), graph->comm, PETSC_ERR_ARG_WRONGSTATE,
              "PCMCPI: block row %" PetscInt_FMT
-             " has no diagonal block. Insert it, zeros included, with MatSetValuesBlocked() or MatSetValues()",
+             " has no diagonal block. Insert it, zeros included, with MatSetValuesBlocked() or "
+             "MatSetValues()",
              missing);
   PetscCall(exchange_edges(graph, &incoming));
   merge_ghosts(incoming, graph);
@@ -219,9 +236,12 @@ PetscErrorCode BlockGraphDestroy(BlockGraph *graph)
 bool BlockGraphIsSymmetric(const BlockGraph &graph)
 {
   for (Row row = 0; row < graph.rows; ++row) {
-    const auto end   = graph.col.begin() + graph.ptr[row + 1];
-    const auto ghost = std::lower_bound(graph.col.begin() + graph.ptr[row], end, graph.rows); // local columns come first
-    if (!std::equal(ghost, end, graph.in_col.begin() + graph.in_ptr[row], graph.in_col.begin() + graph.in_ptr[row + 1])) return false;
+    const auto end = graph.col.begin() + graph.ptr[row + 1];
+    const auto ghost = std::lower_bound(graph.col.begin() + graph.ptr[row], end,
+                                        graph.rows); // local columns come first
+    if (!std::equal(ghost, end, graph.in_col.begin() + graph.in_ptr[row],
+                    graph.in_col.begin() + graph.in_ptr[row + 1]))
+      return false;
   }
   return true;
 }
@@ -232,7 +252,7 @@ void BlockGraphSymmetrised(const BlockGraph &graph, std::vector<Offset> *ptr, st
   for (const Row column : graph.col)
     if (column < graph.rows) ++count[column + 1];
   for (Row i = 0; i < graph.rows; ++i) count[i + 1] += count[i];
-  std::vector<Row>    transposed(static_cast<std::size_t>(count[graph.rows]));
+  std::vector<Row> transposed(static_cast<std::size_t>(count[graph.rows]));
   std::vector<Offset> next(count.begin(), count.end() - 1);
   for (Row i = 0; i < graph.rows; ++i)
     for (Offset k = graph.ptr[i]; k < graph.ptr[i + 1]; ++k)
@@ -243,7 +263,9 @@ void BlockGraphSymmetrised(const BlockGraph &graph, std::vector<Offset> *ptr, st
   col->reserve(graph.col.size());
   // Both lists are ascending in local rows, and in ghosts; ghosts of lower ranks come first.
   const Row above =
-      graph.rows + static_cast<Row>(std::lower_bound(graph.ghosts.begin(), graph.ghosts.end(), graph.row_start) - graph.ghosts.begin());
+      graph.rows +
+      static_cast<Row>(std::lower_bound(graph.ghosts.begin(), graph.ghosts.end(), graph.row_start) -
+                       graph.ghosts.begin());
   std::vector<Row> ghosts, sorted;
   for (Row i = 0; i < graph.rows; ++i) {
     auto begin = graph.col.begin() + graph.ptr[i], end = graph.col.begin() + graph.ptr[i + 1];
@@ -251,15 +273,16 @@ void BlockGraphSymmetrised(const BlockGraph &graph, std::vector<Offset> *ptr, st
       sorted.assign(begin, end);
       std::sort(sorted.begin(), sorted.end());
       begin = sorted.begin();
-      end   = sorted.end();
+      end = sorted.end();
     }
     const auto local_end = std::lower_bound(begin, end, graph.rows);
     ghosts.clear();
-    std::set_union(local_end, end, graph.in_col.begin() + graph.in_ptr[i], graph.in_col.begin() + graph.in_ptr[i + 1],
-                   std::back_inserter(ghosts));
+    std::set_union(local_end, end, graph.in_col.begin() + graph.in_ptr[i],
+                   graph.in_col.begin() + graph.in_ptr[i + 1], std::back_inserter(ghosts));
     const auto middle = std::lower_bound(ghosts.begin(), ghosts.end(), above);
     col->insert(col->end(), ghosts.begin(), middle);
-    std::set_union(begin, local_end, transposed.begin() + count[i], transposed.begin() + count[i + 1], std::back_inserter(*col));
+    std::set_union(begin, local_end, transposed.begin() + count[i],
+                   transposed.begin() + count[i + 1], std::back_inserter(*col));
     col->insert(col->end(), middle, ghosts.end());
     ptr->push_back(static_cast<Offset>(col->size()));
   }

@@ -12,7 +12,7 @@ static_assert(sizeof(PetscScalar) == sizeof(double), "petsc-mcpi works with real
 
 // One sequential piece with its structure and values
 struct Piece {
-  RowStructure       structure;
+  RowStructure structure;
   const PetscScalar *values = nullptr;
 };
 
@@ -47,8 +47,8 @@ public:
 
   void row(Row local_row, const double *&diagonal, const double *const *&offdiag) override
   {
-    const std::size_t size  = static_cast<std::size_t>(graph_.bs) * graph_.bs;
-    std::size_t       count = 0;
+    const std::size_t size = static_cast<std::size_t>(graph_.bs) * graph_.bs;
+    std::size_t count = 0;
     for (PetscInt k = diag_.structure.i[local_row]; k < diag_.structure.i[local_row + 1]; ++k) {
       const double *block = diag_.values + static_cast<std::size_t>(k) * size;
       if (diag_.structure.j[k] == local_row)
@@ -57,7 +57,8 @@ public:
         blocks_[count++] = block;
     }
     if (offdiag_.values)
-      for (PetscInt k = offdiag_.structure.i[local_row]; k < offdiag_.structure.i[local_row + 1]; ++k)
+      for (PetscInt k = offdiag_.structure.i[local_row]; k < offdiag_.structure.i[local_row + 1];
+           ++k)
         blocks_[count++] = offdiag_.values + static_cast<std::size_t>(k) * size;
     offdiag = blocks_.data();
   }
@@ -65,8 +66,8 @@ public:
   ValueArrays arrays() override
   {
     ValueArrays arrays;
-    arrays.layout   = ValueLayout::blocks;
-    arrays.threads  = threads_;
+    arrays.layout = ValueLayout::blocks;
+    arrays.threads = threads_;
     arrays.piece[0] = diag_.values;
     arrays.piece[1] = offdiag_.values;
     return arrays;
@@ -75,11 +76,12 @@ public:
   PieceStructure structure(int p) const override
   {
     const RowStructure &rows = (p == 0 ? diag_ : offdiag_).structure;
-    PieceStructure      piece;
+    PieceStructure piece;
     if (!rows.i) return piece;
     piece.ptr.assign(rows.i, rows.i + graph_.rows + 1);
     for (Row row = 0; row < graph_.rows && p == 0; ++row)
-      piece.diagonal.push_back(static_cast<Row>(std::find(rows.j + rows.i[row], rows.j + rows.i[row + 1], row) - (rows.j + rows.i[row])));
+      piece.diagonal.push_back(static_cast<Row>(
+          std::find(rows.j + rows.i[row], rows.j + rows.i[row + 1], row) - (rows.j + rows.i[row])));
     return piece;
   }
 
@@ -96,30 +98,33 @@ private:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  const BlockGraph           &graph_;
-  Piece                       diag_, offdiag_;
+  const BlockGraph &graph_;
+  Piece diag_, offdiag_;
   std::vector<const double *> blocks_;
-  int                         threads_ = 1;
+  int threads_ = 1;
 };
 
-// Where the entries of an AIJ matrix's scalar rows belong: visit(block, column, entry) with the block's number among the row's off-diagonal
-// blocks, -1 for the diagonal one, and the entry's column in it. Entries may come in any order, which user's arrays may have.
+// Where the entries of an AIJ matrix's scalar rows belong: visit(block, column, entry) with the
+// block's number among the row's off-diagonal blocks, -1 for the diagonal one, and the entry's
+// column in it. Entries may come in any order, which user's arrays may have.
 class AijEntries {
 public:
   AijEntries(const BlockGraph &graph, const PetscInt *garray) : graph_(graph), garray_(garray) {}
 
-  template <class Visit> void diag(const RowStructure &structure, Row row, int p, const Visit &visit) const
+  template <class Visit>
+  void diag(const RowStructure &structure, Row row, int p, const Visit &visit) const
   {
-    const Row     *columns = graph_.col.data() + graph_.ptr[row], *last = graph_.col.data() + graph_.ptr[row + 1], *at = columns;
+    const Row *columns = graph_.col.data() + graph_.ptr[row],
+              *last = graph_.col.data() + graph_.ptr[row + 1], *at = columns;
     const PetscInt bs = graph_.bs, scalar_row = static_cast<PetscInt>(row) * bs + p;
-    PetscInt       from = 0, to = 0; // scalar columns of the block
+    PetscInt from = 0, to = 0; // scalar columns of the block
     std::ptrdiff_t block = -1;
     for (PetscInt k = structure.i[scalar_row]; k < structure.i[scalar_row + 1]; ++k) {
       const PetscInt j = structure.j[k];
       if (j < from || j >= to) {
         const Row column = static_cast<Row>(j / bs);
-        from             = static_cast<PetscInt>(column) * bs;
-        to               = from + bs;
+        from = static_cast<PetscInt>(column) * bs;
+        to = from + bs;
         if (column != row) at = found(columns, last, at, column);
         block = column == row ? -1 : at - columns;
       }
@@ -127,10 +132,12 @@ public:
     }
   }
 
-  template <class Visit> void offdiag(const RowStructure &structure, Row row, int p, const Visit &visit) const
+  template <class Visit>
+  void offdiag(const RowStructure &structure, Row row, int p, const Visit &visit) const
   {
-    const Row     *columns = graph_.col.data() + graph_.ptr[row], *last = graph_.col.data() + graph_.ptr[row + 1];
-    const Row     *first = ghosts(row), *at = first;
+    const Row *columns = graph_.col.data() + graph_.ptr[row],
+              *last = graph_.col.data() + graph_.ptr[row + 1];
+    const Row *first = ghosts(row), *at = first;
     const PetscInt scalar_row = static_cast<PetscInt>(row) * graph_.bs + p;
     for (PetscInt k = structure.i[scalar_row]; k < structure.i[scalar_row + 1]; ++k) {
       at = found(first, last, at, graph_.rows + graph_.ghost_of_column[structure.j[k]]);
@@ -141,21 +148,24 @@ public:
   // The first ghost column of a row
   const Row *ghosts(Row row) const
   {
-    return std::lower_bound(graph_.col.data() + graph_.ptr[row], graph_.col.data() + graph_.ptr[row + 1], graph_.rows);
+    return std::lower_bound(graph_.col.data() + graph_.ptr[row],
+                            graph_.col.data() + graph_.ptr[row + 1], graph_.rows);
   }
 
 private:
-  // Where a column stands from first on, before last. Most stand behind the one before, which is tried first.
+  // Where a column stands from first on, before last. Most stand behind the one before, which is
+  // tried first.
   static const Row *found(const Row *first, const Row *last, const Row *before, Row column)
   {
     if (before == last || *before > column) before = std::lower_bound(first, before, column);
     while (before != last && *before != column) ++before;
-    if (before == last) throw std::logic_error("columns of this matrix have changed and its nonzero state has not");
+    if (before == last)
+      throw std::logic_error("columns of this matrix have changed and its nonzero state has not");
     return before;
   }
 
   const BlockGraph &graph_;
-  const PetscInt   *garray_;
+  const PetscInt *garray_;
 };
 
 // Whether entries of all scalar rows stand in the order of their columns
@@ -171,7 +181,7 @@ struct AijPieces {
   using Access = PetscErrorCode (*)(Mat, const PetscScalar **);
 
   MatrixParts parts;
-  Piece       diag, offdiag;
+  Piece diag, offdiag;
 
   PetscErrorCode open(const MatrixParts &of, Access get)
   {
@@ -203,8 +213,8 @@ struct AijPieces {
 class AijValues final : public MatrixValues {
 public:
   explicit AijValues(const BlockGraph &graph)
-      : graph_(graph), size_(static_cast<std::size_t>(graph.bs) * graph.bs), dense_((longest_row(graph) + 1) * size_),
-        blocks_(longest_row(graph))
+      : graph_(graph), size_(static_cast<std::size_t>(graph.bs) * graph.bs),
+        dense_((longest_row(graph) + 1) * size_), blocks_(longest_row(graph))
   {
     for (std::size_t k = 0; k < blocks_.size(); ++k) blocks_[k] = dense_.data() + (k + 1) * size_;
   }
@@ -226,7 +236,10 @@ public:
   void row(Row local_row, const double *&diagonal, const double *const *&offdiag) override
   {
     const AijEntries entries(graph_, pieces_.parts.garray);
-    std::fill_n(dense_.begin(), static_cast<std::size_t>(graph_.ptr[local_row + 1] - graph_.ptr[local_row] + 1) * size_, 0.0);
+    std::fill_n(dense_.begin(),
+                static_cast<std::size_t>(graph_.ptr[local_row + 1] - graph_.ptr[local_row] + 1) *
+                    size_,
+                0.0);
     for (int p = 0; p < graph_.bs; ++p) {
       const auto put = [&](const PetscScalar *values) {
         return [=, this](std::ptrdiff_t block, std::size_t column, PetscInt k) {
@@ -234,22 +247,24 @@ public:
         };
       };
       entries.diag(pieces_.diag.structure, local_row, p, put(pieces_.diag.values));
-      if (pieces_.offdiag.values) entries.offdiag(pieces_.offdiag.structure, local_row, p, put(pieces_.offdiag.values));
+      if (pieces_.offdiag.values)
+        entries.offdiag(pieces_.offdiag.structure, local_row, p, put(pieces_.offdiag.values));
     }
     diagonal = dense_.data();
-    offdiag  = blocks_.data();
+    offdiag = blocks_.data();
   }
 
 private:
-  const BlockGraph           &graph_;
-  const std::size_t           size_;
-  AijPieces                   pieces_;
-  std::vector<double>         dense_; // the diagonal block, then the others
+  const BlockGraph &graph_;
+  const std::size_t size_;
+  AijPieces pieces_;
+  std::vector<double> dense_; // the diagonal block, then the others
   std::vector<const double *> blocks_;
 };
 
 #if defined(PETSC_HAVE_CUDA)
-constexpr AijPieces::Access kGetCusparse = MatSeqAIJCUSPARSEGetArrayRead, kRestoreCusparse = MatSeqAIJCUSPARSERestoreArrayRead;
+constexpr AijPieces::Access kGetCusparse = MatSeqAIJCUSPARSEGetArrayRead,
+                            kRestoreCusparse = MatSeqAIJCUSPARSERestoreArrayRead;
 #endif
 
 PetscErrorCode get_on_device(Mat mat, const PetscScalar **values)
@@ -259,7 +274,8 @@ PetscErrorCode get_on_device(Mat mat, const PetscScalar **values)
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJGetCSRAndMemType(mat, nullptr, nullptr, &array, &type));
-  PetscCheck(PetscMemTypeDevice(type), PETSC_COMM_SELF, PETSC_ERR_PLIB, "The values of this matrix are not on a device");
+  PetscCheck(PetscMemTypeDevice(type), PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "The values of this matrix are not on a device");
   *values = array;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -272,7 +288,8 @@ PetscErrorCode forget(Mat, const PetscScalar **values)
 // AIJ with its values on a device, where they stay; the structure is the host's.
 class DeviceAijValues final : public MatrixValues {
 public:
-  DeviceAijValues(const BlockGraph &graph, AijPieces::Access get, AijPieces::Access restore) : graph_(graph), get_(get), restore_(restore)
+  DeviceAijValues(const BlockGraph &graph, AijPieces::Access get, AijPieces::Access restore)
+      : graph_(graph), get_(get), restore_(restore)
   {
   }
 
@@ -291,14 +308,17 @@ public:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  void row(Row, const double *&, const double *const *&) override { throw std::logic_error("values on a device are not read by rows"); }
+  void row(Row, const double *&, const double *const *&) override
+  {
+    throw std::logic_error("values on a device are not read by rows");
+  }
 
   ValueArrays arrays() override
   {
     ValueArrays arrays;
-    arrays.layout   = ValueLayout::scalar_rows;
-    arrays.device   = true;
-    arrays.stream   = stream_;
+    arrays.layout = ValueLayout::scalar_rows;
+    arrays.device = true;
+    arrays.stream = stream_;
     arrays.piece[0] = pieces_.diag.values;
     arrays.piece[1] = pieces_.parts.offdiag ? pieces_.offdiag.values : nullptr;
     return arrays;
@@ -307,27 +327,34 @@ public:
   PieceStructure structure(int p) const override
   {
     const RowStructure &rows = (p == 0 ? pieces_.diag : pieces_.offdiag).structure;
-    const AijEntries    entries(graph_, pieces_.parts.garray);
-    const Offset        square = static_cast<Offset>(graph_.bs) * graph_.bs, blocks = static_cast<Offset>(graph_.col.size()) + graph_.rows;
-    Offset              stored = pieces_.diag.structure.i[pieces_.diag.structure.rows];
-    PieceStructure      piece;
+    const AijEntries entries(graph_, pieces_.parts.garray);
+    const Offset square = static_cast<Offset>(graph_.bs) * graph_.bs,
+                 blocks = static_cast<Offset>(graph_.col.size()) + graph_.rows;
+    Offset stored = pieces_.diag.structure.i[pieces_.diag.structure.rows];
+    PieceStructure piece;
     if (!rows.i) return piece;
-    if (pieces_.parts.offdiag) stored += pieces_.offdiag.structure.i[pieces_.offdiag.structure.rows];
+    if (pieces_.parts.offdiag)
+      stored += pieces_.offdiag.structure.i[pieces_.offdiag.structure.rows];
     piece.ptr.push_back(0);
     for (Row row = 0; row < graph_.rows; ++row) {
       const Row *columns = graph_.col.data() + graph_.ptr[row], *ghosts = entries.ghosts(row);
-      if (p == 0) piece.diagonal.push_back(static_cast<Row>(std::lower_bound(columns, ghosts, row) - columns));
-      piece.ptr.push_back(piece.ptr.back() + (p == 0 ? ghosts - columns + 1 : graph_.col.data() + graph_.ptr[row + 1] - ghosts));
+      if (p == 0)
+        piece.diagonal.push_back(
+            static_cast<Row>(std::lower_bound(columns, ghosts, row) - columns));
+      piece.ptr.push_back(
+          piece.ptr.back() +
+          (p == 0 ? ghosts - columns + 1 : graph_.col.data() + graph_.ptr[row + 1] - ghosts));
     }
     const RowStructure &other = (p == 0 ? pieces_.offdiag : pieces_.diag).structure;
-    if (stored == blocks * square && ascend(rows) && ascend(other)) return piece; // all blocks of both pieces are full
+    if (stored == blocks * square && ascend(rows) && ascend(other))
+      return piece; // all blocks of both pieces are full
     piece.entry_ptr.assign(rows.i, rows.i + rows.rows + 1);
     piece.slot.resize(static_cast<std::size_t>(piece.entry_ptr.back()));
     for (Row row = 0; row < graph_.rows; ++row)
       for (int i = 0; i < graph_.bs; ++i) {
         const auto slot = [&](std::ptrdiff_t place, std::size_t column, PetscInt k) {
-          piece.slot[static_cast<std::size_t>(k)] =
-              static_cast<std::uint32_t>(place * square + static_cast<Offset>(column) * graph_.bs + i);
+          piece.slot[static_cast<std::size_t>(k)] = static_cast<std::uint32_t>(
+              place * square + static_cast<Offset>(column) * graph_.bs + i);
         };
         if (p == 0) {
           const std::ptrdiff_t diagonal = piece.diagonal[static_cast<std::size_t>(row)];
@@ -336,17 +363,19 @@ public:
           });
         } else {
           const std::ptrdiff_t first = entries.ghosts(row) - (graph_.col.data() + graph_.ptr[row]);
-          entries.offdiag(rows, row, i, [&](std::ptrdiff_t block, std::size_t column, PetscInt k) { slot(block - first, column, k); });
+          entries.offdiag(rows, row, i, [&](std::ptrdiff_t block, std::size_t column, PetscInt k) {
+            slot(block - first, column, k);
+          });
         }
       }
     return piece;
   }
 
 private:
-  const BlockGraph       &graph_;
+  const BlockGraph &graph_;
   const AijPieces::Access get_, restore_;
-  AijPieces               pieces_;
-  void                   *stream_ = nullptr;
+  AijPieces pieces_;
+  void *stream_ = nullptr;
 };
 
 // Whether it is of that type, and its values are on the device
@@ -359,14 +388,16 @@ bool is_on_device(Mat mat, MatType type)
 
 } // namespace
 
-std::unique_ptr<MatrixValues> make_matrix_values(const MatrixParts &parts, const BlockGraph &graph, const ReadsInPlace &in_place)
+std::unique_ptr<MatrixValues> make_matrix_values(const MatrixParts &parts, const BlockGraph &graph,
+                                                 const ReadsInPlace &in_place)
 {
   if (parts.blocked) return std::make_unique<BaijValues>(graph);
 #if defined(PETSC_HAVE_CUDA)
   if (in_place.cusparse && is_on_device(parts.diag, MATSEQAIJCUSPARSE))
     return std::make_unique<DeviceAijValues>(graph, kGetCusparse, kRestoreCusparse);
 #endif
-  if (in_place.kokkos && is_on_device(parts.diag, MATSEQAIJKOKKOS)) return std::make_unique<DeviceAijValues>(graph, get_on_device, forget);
+  if (in_place.kokkos && is_on_device(parts.diag, MATSEQAIJKOKKOS))
+    return std::make_unique<DeviceAijValues>(graph, get_on_device, forget);
   return std::make_unique<AijValues>(graph);
 }
 

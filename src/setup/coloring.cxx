@@ -13,7 +13,7 @@ namespace {
 PetscErrorCode create_graph_matrix(const BlockGraph &graph, PatternMatrix *pattern, Mat *mat)
 {
   std::vector<Offset> ptr;
-  std::vector<Row>    col;
+  std::vector<Row> col;
 
   PetscFunctionBegin;
   BlockGraphSymmetrised(graph, &ptr, &col);
@@ -37,18 +37,20 @@ PetscErrorCode create_graph_matrix(const BlockGraph &graph, PatternMatrix *patte
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode apply_matcoloring(Mat mat, const std::string &type, PetscObject options, ISColoring *iscoloring)
+PetscErrorCode apply_matcoloring(Mat mat, const std::string &type, PetscObject options,
+                                 ISColoring *iscoloring)
 {
   MatColoring mc;
   const char *prefix;
-  PetscBool   same;
+  PetscBool same;
   PetscErrorCode (*known)(MatColoring) = nullptr;
 
   PetscFunctionBegin;
   PetscCall(MatColoringRegisterJPLF());
   PetscCall(PetscFunctionListFind(MatColoringList, type.c_str(), &known));
   PetscCheck(known, PetscObjectComm((PetscObject)mat), PETSC_ERR_ARG_UNKNOWN_TYPE,
-             "Unknown MatColoring type %s. Give -pc_mcpi_mat_coloring_type one that -help lists", type.c_str());
+             "Unknown MatColoring type %s. Give -pc_mcpi_mat_coloring_type one that -help lists",
+             type.c_str());
   PetscCall(MatColoringCreate(mat, &mc));
   PetscCall(PetscObjectGetOptionsPrefix(options, &prefix));
   PetscCall(PetscObjectSetOptionsPrefix((PetscObject)mc, prefix));
@@ -59,7 +61,8 @@ PetscErrorCode apply_matcoloring(Mat mat, const std::string &type, PetscObject o
   PetscCall(MatColoringSetDistance(mc, 1));
   PetscCall(MatColoringSetType(mc, type.c_str()));
   PetscCall(MatColoringSetFromOptions(mc));
-  PetscCall(PetscObjectTypeCompare((PetscObject)mc, type.c_str(), &same)); // a setter called after the options wins
+  PetscCall(PetscObjectTypeCompare((PetscObject)mc, type.c_str(),
+                                   &same)); // a setter called after the options wins
   if (!same) PetscCall(MatColoringSetType(mc, type.c_str()));
   PetscCall(MatColoringApply(mc, iscoloring));
   PetscCall(MatColoringDestroy(&mc));
@@ -70,15 +73,18 @@ PetscErrorCode exchange_ghost_colors(const BlockGraph &graph, Coloring *coloring
 {
   PetscFunctionBegin;
   coloring->ghost_color.assign(graph.ghosts.size(), -1);
-  PetscCall(PetscSFBcastBegin(graph.ghost_sf, MPI_INT, coloring->color.data(), coloring->ghost_color.data(), MPI_REPLACE));
-  PetscCall(PetscSFBcastEnd(graph.ghost_sf, MPI_INT, coloring->color.data(), coloring->ghost_color.data(), MPI_REPLACE));
+  PetscCall(PetscSFBcastBegin(graph.ghost_sf, MPI_INT, coloring->color.data(),
+                              coloring->ghost_color.data(), MPI_REPLACE));
+  PetscCall(PetscSFBcastEnd(graph.ghost_sf, MPI_INT, coloring->color.data(),
+                            coloring->ghost_color.data(), MPI_REPLACE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Block rows that share a color with a neighbor, or have none: relaxing them together would be Jacobi without a word.
+// Block rows that share a color with a neighbor, or have none: relaxing them together would be
+// Jacobi without a word.
 PetscErrorCode check(const BlockGraph &graph, const std::string &type, const Coloring &coloring)
 {
-  PetscInt   bad      = 0;
+  PetscInt bad = 0;
   const auto color_of = [&](Row column) {
     return column < graph.rows ? coloring.color[column] : coloring.ghost_color[column - graph.rows];
   };
@@ -86,14 +92,17 @@ PetscErrorCode check(const BlockGraph &graph, const std::string &type, const Col
   PetscFunctionBegin;
   for (Row i = 0; i < graph.rows; ++i) {
     bool good = coloring.color[i] >= 0 && coloring.color[i] < coloring.colors;
-    for (Offset k = graph.ptr[i]; good && k < graph.ptr[i + 1]; ++k) good = color_of(graph.col[k]) != coloring.color[i];
-    for (Offset k = graph.in_ptr[i]; good && k < graph.in_ptr[i + 1]; ++k) good = color_of(graph.in_col[k]) != coloring.color[i];
+    for (Offset k = graph.ptr[i]; good && k < graph.ptr[i + 1]; ++k)
+      good = color_of(graph.col[k]) != coloring.color[i];
+    for (Offset k = graph.in_ptr[i]; good && k < graph.in_ptr[i + 1]; ++k)
+      good = color_of(graph.in_col[k]) != coloring.color[i];
     if (!good) ++bad;
   }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &bad, 1, MPIU_INT, MPI_SUM, graph.comm));
   PetscCheck(bad == 0, graph.comm, PETSC_ERR_PLIB,
              "MatColoring type %s left %" PetscInt_FMT
-             " block rows without a color of their own among their neighbors. Use -pc_mcpi_mat_coloring_type jplf, or "
+             " block rows without a color of their own among their neighbors. Use "
+             "-pc_mcpi_mat_coloring_type jplf, or "
              "a larger -pc_mcpi_mat_coloring_maxcolors",
              type.c_str(), bad);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -101,11 +110,12 @@ PetscErrorCode check(const BlockGraph &graph, const std::string &type, const Col
 
 } // namespace
 
-PetscErrorCode ColoringCreate(const BlockGraph &graph, const std::string &type, PetscObject options, Coloring *coloring)
+PetscErrorCode ColoringCreate(const BlockGraph &graph, const std::string &type, PetscObject options,
+                              Coloring *coloring)
 {
-  PatternMatrix          pattern;
-  Mat                    mat;
-  PetscInt               n, colors;
+  PatternMatrix pattern;
+  Mat mat;
+  PetscInt n, colors;
   const ISColoringValue *values;
 
   PetscFunctionBegin;
@@ -118,8 +128,10 @@ PetscErrorCode ColoringCreate(const BlockGraph &graph, const std::string &type, 
   PetscInt wrong = n != graph.rows, most = colors;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPIU_INT, MPI_MAX, graph.comm));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPIU_INT, MPI_MAX, graph.comm));
-  PetscCheck(!wrong, graph.comm, PETSC_ERR_PLIB, "MatColoring type %s did not color the local rows. Use -pc_mcpi_mat_coloring_type jplf",
-             type.c_str());
+  PetscCheck(
+      !wrong, graph.comm, PETSC_ERR_PLIB,
+      "MatColoring type %s did not color the local rows. Use -pc_mcpi_mat_coloring_type jplf",
+      type.c_str());
   coloring->colors = static_cast<int>(most);
   coloring->color.assign(values, values + n);
   PetscCall(exchange_ghost_colors(graph, coloring));

@@ -11,40 +11,43 @@
 namespace mcpi::jplf {
 namespace {
 
-// First fit in natural order is sequential across ranks, since every rank owns consecutive rows, and a coloring that grows passes from rank to rank:
-// not for larger graphs.
+// First fit in natural order is sequential across ranks, since every rank owns consecutive rows,
+// and a coloring that grows passes from rank to rank: not for larger graphs.
 constexpr PetscInt64 sequential_max_rows = PetscInt64{1} << 24;
 
 struct Settings {
-  PetscInt  passes   = 0;
-  PetscReal effort   = 3;
-  PetscBool grown    = PETSC_TRUE;
+  PetscInt passes = 0;
+  PetscReal effort = 3;
+  PetscBool grown = PETSC_TRUE;
   PetscBool balanced = PETSC_TRUE;
-  PetscInt  gather   = 1 << 18; // rows and entries of a graph that one rank colors
+  PetscInt gather = 1 << 18; // rows and entries of a graph that one rank colors
 };
 
 struct Outcome {
-  int                     largest_first = 0, natural = 0, grown = 0, recolored = 0; // colors after each step, 0: not done
+  int largest_first = 0, natural = 0, grown = 0,
+      recolored = 0; // colors after each step, 0: not done
   std::vector<PetscInt64> sizes;
 };
 
 // Of one rank to all
 PetscErrorCode broadcast(MPI_Comm comm, Outcome &outcome)
 {
-  int steps[] = {outcome.largest_first, outcome.natural, outcome.grown, outcome.recolored, static_cast<int>(outcome.sizes.size())};
+  int steps[] = {outcome.largest_first, outcome.natural, outcome.grown, outcome.recolored,
+                 static_cast<int>(outcome.sizes.size())};
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Bcast(steps, 5, MPI_INT, 0, comm));
   outcome.largest_first = steps[0];
-  outcome.natural       = steps[1];
-  outcome.grown         = steps[2];
-  outcome.recolored     = steps[3];
+  outcome.natural = steps[1];
+  outcome.grown = steps[2];
+  outcome.recolored = steps[3];
   outcome.sizes.resize(static_cast<std::size_t>(steps[4]));
   PetscCallMPI(MPI_Bcast(outcome.sizes.data(), steps[4], MPIU_INT64, 0, comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode color_graph(const Graph &graph, const Settings &settings, Colors &color, Outcome &outcome)
+PetscErrorCode color_graph(const Graph &graph, const Settings &settings, Colors &color,
+                           Outcome &outcome)
 {
   int colors;
 
@@ -64,16 +67,18 @@ PetscErrorCode color_graph(const Graph &graph, const Settings &settings, Colors 
     if (settings.grown && graph.global_rows <= sequential_max_rows) {
       // With a few colors fewer, the attempts below seldom end lower than from the others.
       const int half = colors / 2, most = settings.effort > 0 ? half + 1 : colors - 1;
-      Colors    grown;
+      Colors grown;
       PetscCall(color_by_dsatur(graph, half, most, grown, &outcome.grown));
       if (outcome.grown > 0) {
         color.swap(grown);
         colors = outcome.grown;
       }
     }
-    for (PetscInt pass = 0; pass < settings.passes && colors > 3; ++pass) PetscCall(recolor(graph, static_cast<int>(pass), color, &colors));
+    for (PetscInt pass = 0; pass < settings.passes && colors > 3; ++pass)
+      PetscCall(recolor(graph, static_cast<int>(pass), color, &colors));
     outcome.recolored = colors;
-    for (int before = colors + 1; colors < before && colors > 3 && settings.effort > 0;) { // it takes 3: it is not bipartite
+    for (int before = colors + 1;
+         colors < before && colors > 3 && settings.effort > 0;) { // it takes 3: it is not bipartite
       before = colors;
       PetscCall(sort_by_size(graph, color, colors, &outcome.sizes));
       PetscCall(reduce_colors(graph, settings.effort, color, &colors));
@@ -81,19 +86,25 @@ PetscErrorCode color_graph(const Graph &graph, const Settings &settings, Colors 
     if (settings.balanced) PetscCall(balance(graph, colors, color));
   }
   PetscCall(sort_by_size(graph, color, colors, &outcome.sizes));
-  while (outcome.sizes.size() > 1 && outcome.sizes.back() == 0) outcome.sizes.pop_back(); // a color that has lost all its rows
+  while (outcome.sizes.size() > 1 && outcome.sizes.back() == 0)
+    outcome.sizes.pop_back(); // a color that has lost all its rows
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // The same colors either way: no step looks at the partition.
-PetscErrorCode color_where_it_is_quicker(const Graph &graph, const Settings &settings, Colors &color, Outcome &outcome)
+PetscErrorCode color_where_it_is_quicker(const Graph &graph, const Settings &settings,
+                                         Colors &color, Outcome &outcome)
 {
   PetscFunctionBegin;
   if (graph.ranks == 1 || graph.global_rows + graph.global_entries > settings.gather) {
     PetscCall(color_graph(graph, settings, color, outcome));
   } else {
     PetscCall(run_on_one_rank(
-        graph, [&](const Graph &whole, Colors &colors) { return color_graph(whole, settings, colors, outcome); }, color));
+        graph,
+        [&](const Graph &whole, Colors &colors) {
+          return color_graph(whole, settings, colors, outcome);
+        },
+        color));
     PetscCall(broadcast(graph.comm, outcome));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -107,31 +118,36 @@ const char *prefix_of(MatColoring mc)
 
 PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
 {
-  const MPI_Comm   comm = PetscObjectComm((PetscObject)mc);
-  Graph            graph;
-  Colors           color;
-  Outcome          outcome;
-  PetscInt         n;
+  const MPI_Comm comm = PetscObjectComm((PetscObject)mc);
+  Graph graph;
+  Colors color;
+  Outcome outcome;
+  PetscInt n;
   ISColoringValue *values;
 
   PetscFunctionBegin;
   PetscCall(graph_create(mc->mat, graph));
-  PetscCall(color_where_it_is_quicker(graph, *static_cast<const Settings *>(mc->data), color, outcome));
+  PetscCall(
+      color_where_it_is_quicker(graph, *static_cast<const Settings *>(mc->data), color, outcome));
   PetscCall(graph_destroy(graph));
   const auto colors = static_cast<PetscInt>(outcome.sizes.size());
-  PetscCall(PetscInfo(mc,
-                      "%" PetscInt_FMT " colors of %" PetscInt64_FMT " to %" PetscInt64_FMT
-                      " rows (0 if not tried: %d largest first, %d in natural order, %d grown, %d after passes)\n",
-                      colors, outcome.sizes.front(), outcome.sizes.back(), outcome.largest_first, outcome.natural, outcome.grown,
-                      outcome.recolored));
+  PetscCall(PetscInfo(
+      mc,
+      "%" PetscInt_FMT " colors of %" PetscInt64_FMT " to %" PetscInt64_FMT
+      " rows (0 if not tried: %d largest first, %d in natural order, %d grown, %d after passes)\n",
+      colors, outcome.sizes.front(), outcome.sizes.back(), outcome.largest_first, outcome.natural,
+      outcome.grown, outcome.recolored));
   PetscCheck(colors <= mc->maxcolors, comm, PETSC_ERR_ARG_OUTOFRANGE,
-             "The coloring has %" PetscInt_FMT " colors, -%smat_coloring_maxcolors allows %" PetscInt_FMT, colors, prefix_of(mc),
-             mc->maxcolors);
-  PetscCheck(colors <= IS_COLORING_MAX, comm, PETSC_ERR_SUP, "The coloring has %" PetscInt_FMT " colors, an ISColoring holds %d", colors,
+             "The coloring has %" PetscInt_FMT
+             " colors, -%smat_coloring_maxcolors allows %" PetscInt_FMT,
+             colors, prefix_of(mc), mc->maxcolors);
+  PetscCheck(colors <= IS_COLORING_MAX, comm, PETSC_ERR_SUP,
+             "The coloring has %" PetscInt_FMT " colors, an ISColoring holds %d", colors,
              static_cast<int>(IS_COLORING_MAX));
   PetscCall(MatGetLocalSize(mc->mat, &n, nullptr));
   PetscCall(PetscMalloc1(n, &values));
-  std::transform(color.begin(), color.begin() + n, values, [](int c) { return static_cast<ISColoringValue>(c); });
+  std::transform(color.begin(), color.begin() + n, values,
+                 [](int c) { return static_cast<ISColoringValue>(c); });
   PetscCall(ISColoringCreate(comm, colors, n, values, PETSC_OWN_POINTER, iscoloring));
   PetscCall(ISColoringSetType(*iscoloring, IS_COLORING_GLOBAL));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -141,7 +157,8 @@ PetscErrorCode apply(MatColoring mc, ISColoring *iscoloring)
 {
   PetscFunctionBegin;
   PetscCheck(mc->dist == 1, PetscObjectComm((PetscObject)mc), PETSC_ERR_SUP,
-             "MatColoring type jplf is for distance 1, not %" PetscInt_FMT ". Use -%smat_coloring_distance 1 or MatColoringSetDistance()",
+             "MatColoring type jplf is for distance 1, not %" PetscInt_FMT
+             ". Use -%smat_coloring_distance 1 or MatColoringSetDistance()",
              mc->dist, prefix_of(mc));
   try {
     PetscCall(color_matrix(mc, iscoloring));
@@ -157,16 +174,19 @@ PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsOb
 
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "JPLF options");
-  PetscCall(
-      PetscOptionsBoundedInt("-mat_coloring_jplf_passes", "Passes of iterated greedy", "", settings.passes, &settings.passes, nullptr, 0));
-  PetscCall(PetscOptionsReal("-mat_coloring_jplf_effort",
-                             "Work of one attempt to do with one color fewer, in passes over the graph; 0: no attempts", "",
-                             settings.effort, &settings.effort, nullptr));
-  PetscCall(
-      PetscOptionsBool("-mat_coloring_jplf_grow", "Let a coloring grow from one row, too", "", settings.grown, &settings.grown, nullptr));
-  PetscCall(PetscOptionsBool("-mat_coloring_jplf_balance", "Move rows from large colors to small ones", "", settings.balanced,
+  PetscCall(PetscOptionsBoundedInt("-mat_coloring_jplf_passes", "Passes of iterated greedy", "",
+                                   settings.passes, &settings.passes, nullptr, 0));
+  PetscCall(PetscOptionsReal(
+      "-mat_coloring_jplf_effort",
+      "Work of one attempt to do with one color fewer, in passes over the graph; 0: no attempts",
+      "", settings.effort, &settings.effort, nullptr));
+  PetscCall(PetscOptionsBool("-mat_coloring_jplf_grow", "Let a coloring grow from one row, too", "",
+                             settings.grown, &settings.grown, nullptr));
+  PetscCall(PetscOptionsBool("-mat_coloring_jplf_balance",
+                             "Move rows from large colors to small ones", "", settings.balanced,
                              &settings.balanced, nullptr));
-  PetscCall(PetscOptionsBoundedInt("-mat_coloring_jplf_gather", "Rows and entries of a graph that one rank colors, 0: none", "",
+  PetscCall(PetscOptionsBoundedInt("-mat_coloring_jplf_gather",
+                                   "Rows and entries of a graph that one rank colors, 0: none", "",
                                    settings.gather, &settings.gather, nullptr, 0));
   PetscCheck(settings.effort >= 0, PetscObjectComm((PetscObject)mc), PETSC_ERR_ARG_OUTOFRANGE,
              "-%smat_coloring_jplf_effort must not be negative", prefix_of(mc));
@@ -188,51 +208,70 @@ PetscErrorCode destroy(MatColoring mc)
   Options Database Keys:
 + -mat_coloring_jplf_grow <true> - let a coloring grow from one row, too
 . -mat_coloring_jplf_passes <0> - passes of iterated greedy over the first coloring
-. -mat_coloring_jplf_effort <3> - work of one attempt to do with one color fewer, in passes over the graph; 0 makes no attempts
+. -mat_coloring_jplf_effort <3> - work of one attempt to do with one color fewer, in passes over the
+                                  graph; 0 makes no attempts
 . -mat_coloring_jplf_balance <true> - move rows from large colors to small ones
 - -mat_coloring_jplf_gather <262144> - most rows and entries of a graph that one rank colors
 
   Level: intermediate
 
   Notes:
-  Colors the graph of A + A^T without its diagonal; for a given numbering of the rows the result does not depend on how they are distributed.
-  Set `MatColoringSetDistance()` to 1, since `MatColoring`'s own default is 2. `MatColoringSetWeights()` and
-  `-mat_coloring_weight_type` are not used. A graph that needs more than `-mat_coloring_maxcolors` is an error.
+  Colors the graph of A + A^T without its diagonal; for a given numbering of the rows the result
+  does not depend on how they are distributed.
+  Set `MatColoringSetDistance()` to 1, since `MatColoring`'s own default is 2.
+  `MatColoringSetWeights()` and
+  `-mat_coloring_weight_type` are not used. A graph that needs more than `-mat_coloring_maxcolors`
+  is an error.
 
-  A bipartite graph (5- and 7-point stencils) is recognised and gets its two colors. Otherwise the rows are colored by first fit, largest degree
-  first and ties by a hash of the global row, in parallel as by Jones and Plassmann; graphs of at most 2^24 rows also in natural order, which is
-  best for many structured grids, and the better one is taken. Such graphs also try a coloring that grows from one row, by saturation, and take it if it
-  needs about half as many colors (without the attempts below: fewer): structured grids of tetrahedra get 4 then instead of 7. Then come the passes of iterated greedy, and attempts to dissolve the smallest
-  color class by a local search in partial colorings, until one fails. Last, rows move from colors with many entries to colors with few that
-  none of their neighbors has, so that sweeps do not end in small colors, which take the time of large ones: until no color exceeds the average by
+  A bipartite graph (5- and 7-point stencils) is recognised and gets its two colors. Otherwise the
+  rows are colored by first fit, largest degree
+  first and ties by a hash of the global row, in parallel as by Jones and Plassmann; graphs of at
+  most 2^24 rows also in natural order, which is
+  best for many structured grids, and the better one is taken. Such graphs also try a coloring that
+  grows from one row, by saturation, and take it if it
+  needs about half as many colors (without the attempts below: fewer): structured grids of
+  tetrahedra get 4 then instead of 7. Then come the passes of iterated greedy, and attempts to
+  dissolve the smallest
+  color class by a local search in partial colorings, until one fails. Last, rows move from colors
+  with many entries to colors with few that
+  none of their neighbors has, so that sweeps do not end in small colors, which take the time of
+  large ones: until no color exceeds the average by
   more than one part in 64, or little more is gained. Color 0 has the most rows, and sizes decrease.
 
-  The steps take many rounds, each of which waits for all ranks. A graph with few rows and entries is therefore
+  The steps take many rounds, each of which waits for all ranks. A graph with few rows and entries
+  is therefore
   colored by the first rank alone, which gives the same colors.
 
-  Works with `MATAIJ`, its GPU types and, more slowly, every type with `MatGetRow()`, whose scalar rows are colored. `-info` shows how many
+  Works with `MATAIJ`, its GPU types and, more slowly, every type with `MatGetRow()`, whose scalar
+  rows are colored. `-info` shows how many
   colors each step left.
 
   References:
-+ M. T. Jones and P. E. Plassmann, A parallel graph coloring heuristic, SIAM J. Sci. Comput. 14 (1993)
-. D. J. A. Welsh and M. B. Powell, An upper bound for the chromatic number of a graph and its application to timetabling problems,
++ M. T. Jones and P. E. Plassmann, A parallel graph coloring heuristic, SIAM J. Sci. Comput. 14
+(1993)
+. D. J. A. Welsh and M. B. Powell, An upper bound for the chromatic number of a graph and its
+application to timetabling problems,
   Comput. J. 10 (1967): largest first
 . D. Brelaz, New methods to color the vertices of a graph, Comm. ACM 22 (1979): by saturation
-. J. C. Culberson, Iterated greedy graph coloring and the difficulty landscape, University of Alberta TR 92-07 (1992)
-. I. Bloechliger and N. Zufferey, A graph coloring heuristic using partial solutions and a reactive tabu scheme,
+. J. C. Culberson, Iterated greedy graph coloring and the difficulty landscape, University of
+Alberta TR 92-07 (1992)
+. I. Bloechliger and N. Zufferey, A graph coloring heuristic using partial solutions and a reactive
+tabu scheme,
   Comput. Oper. Res. 35 (2008)
-- H. Lu, M. Halappanavar, D. Chavarria-Miranda, A. Gebremedhin and A. Kalyanaraman, Balanced coloring for parallel computing applications,
+- H. Lu, M. Halappanavar, D. Chavarria-Miranda, A. Gebremedhin and A. Kalyanaraman, Balanced
+coloring for parallel computing applications,
   IPDPS (2015)
 
-.seealso: `MatColoring`, `MatColoringSetType()`, `MatColoringSetDistance()`, `MATCOLORINGJP`, `MATCOLORINGGREEDY`
+.seealso: `MatColoring`, `MatColoringSetType()`, `MatColoringSetDistance()`, `MATCOLORINGJP`,
+`MATCOLORINGGREEDY`
 M*/
 PetscErrorCode create(MatColoring mc)
 {
   PetscFunctionBegin;
   mc->data = new (std::nothrow) Settings;
   PetscCheck(mc->data, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for MatColoring type jplf");
-  mc->ops->apply          = apply;
-  mc->ops->destroy        = destroy;
+  mc->ops->apply = apply;
+  mc->ops->destroy = destroy;
   mc->ops->setfromoptions = set_from_options;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

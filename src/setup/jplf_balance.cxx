@@ -4,28 +4,38 @@
 #include "petsc/compat.h"
 #include "setup/jplf_steps.h"
 
-// Rows of colors with many entries move to colors with few that none of their neighbors has (the unscheduled moves of Lu et al. 2015), in rounds
-// that all ranks take together. Which rows move, and where to, is drawn by hashes of round and global row.
+// Rows of colors with many entries move to colors with few that none of their neighbors has (the
+// unscheduled moves of Lu et al. 2015), in rounds that all ranks take together. Which rows move,
+// and where to, is drawn by hashes of round and global row.
 
 namespace mcpi::jplf {
 namespace {
 
-constexpr int        max_pairs    = 12; // of rounds, each of which costs two exchanges and two reductions
-constexpr PetscInt64 least_gain   = 8;  // stop when two rounds bring less than one part in so many of what the largest color has too much
-constexpr PetscInt64 close_enough = 64; // stop when it exceeds the average by less than one part in so many
-constexpr double     tries        = 8;  // rows that look for another color, for each that should leave: few find one
+constexpr int max_pairs = 12; // of rounds, each of which costs two exchanges and two reductions
+constexpr PetscInt64 least_gain = 8; // stop when two rounds bring less than one part in so many of
+                                     // what the largest color has too much
+// stop when it exceeds the average by less than one part in so many
+constexpr PetscInt64 close_enough = 64;
+// rows that look for another color, for each that should leave: few find one
+constexpr double tries = 8;
 
 class Balancing {
 public:
   Balancing(const Graph &graph, int colors, Colors &color)
-      : graph_(graph), color_(color), entries_(static_cast<std::size_t>(colors)), spare_(entries_.size()), before_(entries_.size() + 1, 0),
-        want_(color.size())
+      : graph_(graph), color_(color), entries_(static_cast<std::size_t>(colors)),
+        spare_(entries_.size()), before_(entries_.size() + 1, 0), want_(color.size())
   {
   }
 
   PetscErrorCode count();
-  PetscInt64     average() const { return (graph_.global_entries + graph_.global_rows) / static_cast<PetscInt64>(entries_.size()); }
-  PetscInt64     excess() const { return *std::max_element(entries_.begin(), entries_.end()) - average(); }
+  PetscInt64 average() const
+  {
+    return (graph_.global_entries + graph_.global_rows) / static_cast<PetscInt64>(entries_.size());
+  }
+  PetscInt64 excess() const
+  {
+    return *std::max_element(entries_.begin(), entries_.end()) - average();
+  }
 
   // Moves rows of colors with more entries than the level to those with fewer.
   PetscErrorCode run_round(int round, PetscInt64 level);
@@ -37,18 +47,21 @@ private:
   {
     return mix(mix(graph_.hash[v] + static_cast<std::uint64_t>(round)) + purpose);
   }
-  double     draw_fraction(int v, int round, Purpose purpose) const { return static_cast<double>(draw(v, round, purpose) >> 11) * 0x1p-53; }
+  double draw_fraction(int v, int round, Purpose purpose) const
+  {
+    return static_cast<double>(draw(v, round, purpose) >> 11) * 0x1p-53;
+  }
   PetscInt64 weight(int v) const { return graph_.degree(v) + 1; } // of a local row
-  int        choose(int v, int round);
-  bool       yields(int v, int round) const;
+  int choose(int v, int round);
+  bool yields(int v, int round) const;
 
-  const Graph            &graph_;
-  Colors                 &color_;
+  const Graph &graph_;
+  Colors &color_;
   std::vector<PetscInt64> entries_; // of each color's rows
   std::vector<PetscInt64> spare_;   // of each color: entries that it has less than the level
   std::vector<PetscInt64> before_;  // what colors before each have to spare
-  std::vector<int>        want_;    // the color that a vertex would move to
-  std::vector<int>        taken_;   // colors with room that neighbors have
+  std::vector<int> want_;           // the color that a vertex would move to
+  std::vector<int> taken_;          // colors with room that neighbors have
 };
 
 PetscErrorCode Balancing::count()
@@ -56,7 +69,9 @@ PetscErrorCode Balancing::count()
   PetscFunctionBegin;
   std::fill(entries_.begin(), entries_.end(), 0);
   for (int v = 0; v < graph_.nlocal; ++v) entries_[color_[v]] += weight(v);
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, entries_.data(), static_cast<PetscMPIInt>(entries_.size()), MPIU_INT64, MPI_SUM, graph_.comm));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, entries_.data(),
+                             static_cast<PetscMPIInt>(entries_.size()), MPIU_INT64, MPI_SUM,
+                             graph_.comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -74,42 +89,50 @@ int Balancing::choose(int v, int round)
   auto place = static_cast<PetscInt64>(draw(v, round, choosing) % static_cast<std::uint64_t>(room));
   for (const int c : taken_)
     if (before_[c] <= place) place += spare_[c];
-  return static_cast<int>(std::upper_bound(before_.begin(), before_.end(), place) - before_.begin()) - 1;
+  return static_cast<int>(std::upper_bound(before_.begin(), before_.end(), place) -
+                          before_.begin()) -
+         1;
 }
 
 // A neighbor that wants the same color has drawn more.
 bool Balancing::yields(int v, int round) const
 {
   const std::uint64_t mine = draw(v, round, yielding);
-  return std::any_of(graph_.neighbors(v).begin(), graph_.neighbors(v).end(),
-                     [&](int u) { return want_[u] == want_[v] && draw(u, round, yielding) > mine; });
+  return std::any_of(graph_.neighbors(v).begin(), graph_.neighbors(v).end(), [&](int u) {
+    return want_[u] == want_[v] && draw(u, round, yielding) > mine;
+  });
 }
 
 PetscErrorCode Balancing::run_round(int round, PetscInt64 level)
 {
-  std::vector<PetscInt64> movable(2 * entries_.size(), 0); // entries of the rows that found another color: by their color, by the other one
-  PetscInt64             *leaving = movable.data(), *coming = leaving + entries_.size();
+  std::vector<PetscInt64> movable(
+      2 * entries_.size(),
+      0); // entries of the rows that found another color: by their color, by the other one
+  PetscInt64 *leaving = movable.data(), *coming = leaving + entries_.size();
 
   PetscFunctionBegin;
   for (std::size_t c = 0; c < entries_.size(); ++c) {
-    spare_[c]      = level - entries_[c];
+    spare_[c] = level - entries_[c];
     before_[c + 1] = before_[c] + std::max<PetscInt64>(spare_[c], 0);
   }
   std::fill(want_.begin(), want_.end(), uncolored);
   for (int v = 0; v < graph_.nlocal; ++v) {
     const int c = color_[v];
-    if (spare_[c] >= 0 || draw_fraction(v, round, looking) * static_cast<double>(entries_[c]) > -tries * static_cast<double>(spare_[c]))
+    if (spare_[c] >= 0 || draw_fraction(v, round, looking) * static_cast<double>(entries_[c]) >
+                              -tries * static_cast<double>(spare_[c]))
       continue;
     want_[v] = choose(v, round);
     if (want_[v] == uncolored) continue;
     leaving[c] += weight(v);
     coming[want_[v]] += weight(v);
   }
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, movable.data(), static_cast<PetscMPIInt>(movable.size()), MPIU_INT64, MPI_SUM, graph_.comm));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, movable.data(), static_cast<PetscMPIInt>(movable.size()),
+                             MPIU_INT64, MPI_SUM, graph_.comm));
   for (int v = 0; v < graph_.nlocal; ++v) {
     if (want_[v] == uncolored) continue;
-    const double out = static_cast<double>(-spare_[color_[v]]) / static_cast<double>(leaving[color_[v]]);
-    const double in  = static_cast<double>(spare_[want_[v]]) / static_cast<double>(coming[want_[v]]);
+    const double out =
+        static_cast<double>(-spare_[color_[v]]) / static_cast<double>(leaving[color_[v]]);
+    const double in = static_cast<double>(spare_[want_[v]]) / static_cast<double>(coming[want_[v]]);
     if (draw_fraction(v, round, moving) >= std::min(out, in)) want_[v] = uncolored;
   }
   PetscCall(update_ghosts(graph_, MPI_INT, want_.data()));
@@ -124,8 +147,8 @@ PetscErrorCode Balancing::run_round(int round, PetscInt64 level)
 
 PetscErrorCode balance(const Graph &graph, int colors, Colors &color)
 {
-  Balancing  balancing(graph, colors, color);
-  Colors     best = color;
+  Balancing balancing(graph, colors, color);
+  Colors best = color;
   PetscInt64 least;
 
   PetscFunctionBegin;
@@ -133,11 +156,13 @@ PetscErrorCode balance(const Graph &graph, int colors, Colors &color)
   least = balancing.excess();
   for (int pair = 0; pair < max_pairs && least > balancing.average() / close_enough; ++pair) {
     const PetscInt64 before = least;
-    for (const int half : {0, 1}) { // a color whose rows find no smaller one than the average gives some to those between
-      PetscCall(balancing.run_round(2 * pair + half, balancing.average() + half * balancing.excess() / 2));
+    for (const int half : {0, 1}) { // a color whose rows find no smaller one than the average gives
+                                    // some to those between
+      PetscCall(balancing.run_round(2 * pair + half,
+                                    balancing.average() + half * balancing.excess() / 2));
       if (balancing.excess() >= least) continue;
       least = balancing.excess();
-      best  = color;
+      best = color;
     }
     if ((before - least) * least_gain < before) break;
   }

@@ -8,8 +8,9 @@
 namespace mcpi::jplf {
 namespace {
 
-// Where a component of local rows stands: a row of some rank, times two, plus 1 if the component's first row is on the other side than that
-// row. By it a row's own place is that of its component, turned if it is on the other side than the component's first row.
+// Where a component of local rows stands: a row of some rank, times two, plus 1 if the component's
+// first row is on the other side than that row. By it a row's own place is that of its component,
+// turned if it is on the other side than the component's first row.
 using Place = PetscInt64;
 
 constexpr Place row_of(Place place)
@@ -21,8 +22,10 @@ constexpr int turn_of(Place place)
   return static_cast<int>(place % 2);
 }
 
-// The connected components of the local rows among themselves, two-colored from their first row. False if one has an odd cycle
-bool two_color_locally(const Graph &graph, std::vector<int> &component, Colors &side, std::vector<Place> &place)
+// The connected components of the local rows among themselves, two-colored from their first row.
+// False if one has an odd cycle
+bool two_color_locally(const Graph &graph, std::vector<int> &component, Colors &side,
+                       std::vector<Place> &place)
 {
   std::vector<int> stack;
   component.assign(static_cast<std::size_t>(graph.nlocal), -1);
@@ -30,7 +33,7 @@ bool two_color_locally(const Graph &graph, std::vector<int> &component, Colors &
   for (int start = 0; start < graph.nlocal; ++start) {
     if (component[start] >= 0) continue;
     component[start] = static_cast<int>(place.size());
-    side[start]      = 0;
+    side[start] = 0;
     place.push_back(2 * static_cast<Place>(graph.row[start]));
     stack.push_back(start);
     while (!stack.empty()) {
@@ -40,7 +43,7 @@ bool two_color_locally(const Graph &graph, std::vector<int> &component, Colors &
         if (u >= graph.nlocal) continue;
         if (component[u] < 0) {
           component[u] = component[v];
-          side[u]      = 1 - side[v];
+          side[u] = 1 - side[v];
           stack.push_back(u);
         } else if (side[u] == side[v]) {
           return false;
@@ -60,7 +63,9 @@ public:
   PetscErrorCode find(Colors &color, Progress *progress)
   {
     PetscFunctionBegin;
-    progress_ = two_color_locally(graph_, component_, side_, place_) ? (graph_.ranks > 1 ? moving : settled) : odd_cycle;
+    progress_ = two_color_locally(graph_, component_, side_, place_)
+                    ? (graph_.ranks > 1 ? moving : settled)
+                    : odd_cycle;
     at_.resize(static_cast<std::size_t>(graph_.size()));
     PetscCall(agree());
     while (progress_ == moving) {
@@ -97,18 +102,22 @@ private:
     }
   }
 
-  // Components take the place of their row, then the best of their neighbors', and offer it to their row: in a few more steps than the
-  // logarithm of the number of rows all stand at the smallest row that is connected to them (Zhang, Azad, Hu: FastSV, 2020).
+  // Components take the place of their row, then the best of their neighbors', and offer it to
+  // their row: in a few more steps than the logarithm of the number of rows all stand at the
+  // smallest row that is connected to them (Zhang, Azad, Hu: FastSV, 2020).
   PetscErrorCode step()
   {
-    std::vector<Place>    found(place_.size()), hook(place_.size(), kNowhere), hooked(static_cast<std::size_t>(graph_.nlocal), kNowhere);
+    std::vector<Place> found(place_.size()), hook(place_.size(), kNowhere),
+        hooked(static_cast<std::size_t>(graph_.nlocal), kNowhere);
     std::vector<PetscInt> leaf, remote;
-    const PetscInt        first = graph_.nlocal > 0 ? graph_.row[0] : 0;
-    PetscLayout           layout;
-    PetscSF               sf;
+    const PetscInt first = graph_.nlocal > 0 ? graph_.row[0] : 0;
+    PetscLayout layout;
+    PetscSF sf;
 
     PetscFunctionBegin;
-    const auto local = [&](Place place) { return row_of(place) >= first && row_of(place) < first + graph_.nlocal; };
+    const auto local = [&](Place place) {
+      return row_of(place) >= first && row_of(place) < first + graph_.nlocal;
+    };
     stand();
     for (std::size_t c = 0; c < place_.size(); ++c) {
       if (local(place_[c])) {
@@ -120,12 +129,14 @@ private:
     }
     PetscCall(PetscLayoutCreateFromSizes(graph_.comm, graph_.nlocal, PETSC_DETERMINE, 1, &layout));
     PetscCall(PetscSFCreate(graph_.comm, &sf));
-    PetscCall(PetscSFSetGraphLayout(sf, layout, static_cast<PetscInt>(leaf.size()), leaf.data(), PETSC_COPY_VALUES, remote.data()));
+    PetscCall(PetscSFSetGraphLayout(sf, layout, static_cast<PetscInt>(leaf.size()), leaf.data(),
+                                    PETSC_COPY_VALUES, remote.data()));
     PetscCall(PetscLayoutDestroy(&layout));
     PetscCall(PetscSFBcastBegin(sf, MPIU_INT64, at_.data(), found.data(), MPI_REPLACE));
     PetscCall(PetscSFBcastEnd(sf, MPIU_INT64, at_.data(), found.data(), MPI_REPLACE));
     const std::vector<Place> before = place_;
-    for (std::size_t c = 0; c < place_.size(); ++c) offer(static_cast<int>(c), found[c] ^ turn_of(before[c]));
+    for (std::size_t c = 0; c < place_.size(); ++c)
+      offer(static_cast<int>(c), found[c] ^ turn_of(before[c]));
     stand();
     PetscCall(update_ghosts(graph_, MPIU_INT64, at_.data()));
     for (int g = graph_.nlocal; g < graph_.size(); ++g)
@@ -155,27 +166,27 @@ private:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  const Graph       &graph_;
-  std::vector<int>   component_; // of each local row
-  Colors             side_;      // within its component
-  std::vector<Place> place_;     // of each component
-  std::vector<Place> at_;        // of each vertex
-  Progress           progress_ = moving;
+  const Graph &graph_;
+  std::vector<int> component_; // of each local row
+  Colors side_;                // within its component
+  std::vector<Place> place_;   // of each component
+  std::vector<Place> at_;      // of each vertex
+  Progress progress_ = moving;
 };
 
 } // namespace
 
 PetscErrorCode color_bipartite(const Graph &graph, Colors &color, int *colors)
 {
-  Sides    sides(graph);
-  Colors   found;
+  Sides sides(graph);
+  Colors found;
   Progress progress = odd_cycle;
 
   PetscFunctionBegin;
   *colors = 0;
   PetscCall(sides.find(found, &progress));
   if (progress == odd_cycle) PetscFunctionReturn(PETSC_SUCCESS);
-  color   = std::move(found);
+  color = std::move(found);
   *colors = graph.global_entries > 0 ? 2 : 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -4,14 +4,17 @@
 #include "petsc/compat.h"
 #include "setup/jplf_steps.h"
 
-// Brélaz's DSATUR from one seed. The first rows are colored one after the other; then come rounds that all rows take together: of the uncolored rows
-// whose neighbors have enough colors, those that have more of them than every such neighbor of theirs take their smallest free color. In a mesh the
-// coloring grows like a crystal: rows whose color is forced come first, and no fronts with different ideas meet.
+// Brélaz's DSATUR from one seed. The first rows are colored one after the other; then come rounds
+// that all rows take together: of the uncolored rows whose neighbors have enough colors, those that
+// have more of them than every such neighbor of theirs take their smallest free color. In a mesh
+// the coloring grows like a crystal: rows whose color is forced come first, and no fronts with
+// different ideas meet.
 
 namespace mcpi::jplf {
 namespace {
 
-// Each costs two exchanges and two reductions. A coloring that grows from all sides takes few rows a round at first only.
+// Each costs two exchanges and two reductions. A coloring that grows from all sides takes few rows
+// a round at first only.
 int max_rounds(const Graph &graph)
 {
   constexpr PetscInt64 most = 20000, least = 1000, rows_of_round = 8;
@@ -19,7 +22,7 @@ int max_rounds(const Graph &graph)
 }
 
 constexpr int max_seeds = 64; // each costs a look at all rows; one for each component of the graph
-constexpr int alone     = 64; // rows of a component that come one by one
+constexpr int alone = 64;     // rows of a component that come one by one
 
 // Looks at rows of the front, for each row of the graph: meshes take 8 to 15
 constexpr PetscInt64 most_looks = 64, least_rows = 1 << 12;
@@ -48,7 +51,8 @@ public:
   }
   // Colors one of the rows whose neighbors have so many colors; *largest: as below
   PetscErrorCode seed(int colors, int *largest);
-  // The same for rows whose neighbors have `enough` colors, as many as do not touch. *largest is raised to the largest color that was taken.
+  // The same for rows whose neighbors have `enough` colors, as many as do not touch. *largest is
+  // raised to the largest color that was taken.
   PetscErrorCode grow(int enough, int *largest);
 
 private:
@@ -81,20 +85,20 @@ private:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  const Graph               &graph_;
-  Colors                    &color_;
+  const Graph &graph_;
+  Colors &color_;
   std::vector<std::uint64_t> neighbor_colors_; // a bit each
-  std::vector<int>           priority_;        // of this round's candidates their saturation, else 0
-  std::vector<int>           front_;           // local rows that had colored neighbors when they were uncolored
-  PetscInt64                 left_ = 0;        // uncolored local rows
+  std::vector<int> priority_; // of this round's candidates their saturation, else 0
+  std::vector<int> front_;    // local rows that had colored neighbors when they were uncolored
+  PetscInt64 left_ = 0;       // uncolored local rows
 };
 
 PetscErrorCode Dsatur::seed(int colors, int *largest)
 {
-  std::uint64_t    mine = 0, first;
-  int              seed = -1;
+  std::uint64_t mine = 0, first;
+  int seed = -1;
   std::vector<int> planted;
-  const auto       look = [&](int v) {
+  const auto look = [&](int v) {
     if (color_[v] != uncolored || saturation(v) != colors || graph_.hash[v] < mine) return;
     mine = graph_.hash[v];
     seed = v;
@@ -121,12 +125,14 @@ PetscErrorCode Dsatur::grow(int enough, int *largest)
   std::vector<int> candidates, winners;
 
   PetscFunctionBegin;
-  std::copy_if(front_.begin(), front_.end(), std::back_inserter(candidates), [&](int v) { return saturation(v) >= enough; });
+  std::copy_if(front_.begin(), front_.end(), std::back_inserter(candidates),
+               [&](int v) { return saturation(v) >= enough; });
   for (const int v : candidates) priority_[v] = saturation(v);
   PetscCall(update_ghosts(graph_, MPI_INT, priority_.data()));
   std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(winners), [&](int v) {
     return std::none_of(graph_.neighbors(v).begin(), graph_.neighbors(v).end(), [&](int u) {
-      return priority_[u] != priority_[v] ? priority_[u] > priority_[v] : priority_[u] > 0 && graph_.hash[u] > graph_.hash[v];
+      return priority_[u] != priority_[v] ? priority_[u] > priority_[v]
+                                          : priority_[u] > 0 && graph_.hash[u] > graph_.hash[v];
     });
   });
   for (const int v : candidates) priority_[v] = 0;
@@ -143,10 +149,10 @@ PetscErrorCode Dsatur::grow(int enough, int *largest)
 PetscErrorCode color_by_dsatur(const Graph &graph, int half, int most, Colors &color, int *colors)
 {
   constexpr int most_colors = 63; // bits
-  const int     limit = std::min(most, most_colors), forced = std::max(1, half);
-  Dsatur        dsatur(graph, color);
-  int           seeds = 0, planted = 0; // planted: of the latest seed's component
-  PetscInt64    work = 0;
+  const int limit = std::min(most, most_colors), forced = std::max(1, half);
+  Dsatur dsatur(graph, color);
+  int seeds = 0, planted = 0; // planted: of the latest seed's component
+  PetscInt64 work = 0;
 
   PetscFunctionBegin;
   *colors = 0;

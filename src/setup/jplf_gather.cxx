@@ -1,4 +1,5 @@
-// Small graphs are colored by one rank: the search for fewer colors has hundreds of rounds, each of which waits for all ranks.
+// Small graphs are colored by one rank: the search for fewer colors has hundreds of rounds, each of
+// which waits for all ranks.
 #include <algorithm>
 #include <numeric>
 
@@ -13,19 +14,22 @@ struct Parts {
   std::vector<PetscMPIInt> count, start;
 
   explicit Parts(PetscMPIInt ranks) : count(static_cast<std::size_t>(ranks)), start(count.size()) {}
-  void                      sum() { std::exclusive_scan(count.begin(), count.end(), start.begin(), 0); }
-  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(start.back()) + static_cast<std::size_t>(count.back()); }
+  void sum() { std::exclusive_scan(count.begin(), count.end(), start.begin(), 0); }
+  [[nodiscard]] std::size_t size() const
+  {
+    return static_cast<std::size_t>(start.back()) + static_cast<std::size_t>(count.back());
+  }
 };
 
 // The whole graph on the first rank; rows: where each rank's begin. What the others get is empty.
 PetscErrorCode gather(const Graph &graph, Graph *whole, Parts *rows)
 {
-  PetscMPIInt           rank;
-  const auto            local   = static_cast<PetscMPIInt>(graph.ptr[graph.nlocal]);
-  PetscMPIInt           mine[2] = {graph.nlocal, local};
-  std::vector<int>      degree;
+  PetscMPIInt rank;
+  const auto local = static_cast<PetscMPIInt>(graph.ptr[graph.nlocal]);
+  PetscMPIInt mine[2] = {graph.nlocal, local};
+  std::vector<int> degree;
   std::vector<PetscInt> neighbor;
-  Parts                 entries(graph.ranks);
+  Parts entries(graph.ranks);
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_rank(graph.comm, &rank));
@@ -36,22 +40,22 @@ PetscErrorCode gather(const Graph &graph, Graph *whole, Parts *rows)
   std::vector<PetscMPIInt> all(rank == 0 ? 2 * static_cast<std::size_t>(graph.ranks) : 0);
   PetscCallMPI(MPI_Gather(mine, 2, MPI_INT, all.data(), 2, MPI_INT, 0, graph.comm));
   for (std::size_t r = 0; 2 * r < all.size(); ++r) {
-    rows->count[r]   = all[2 * r];
+    rows->count[r] = all[2 * r];
     entries.count[r] = all[2 * r + 1];
   }
   rows->sum();
   entries.sum();
-  std::vector<int>      degrees(rows->size());
+  std::vector<int> degrees(rows->size());
   std::vector<PetscInt> neighbors(entries.size());
-  PetscCallMPI(
-      MPI_Gatherv(degree.data(), mine[0], MPI_INT, degrees.data(), rows->count.data(), rows->start.data(), MPI_INT, 0, graph.comm));
-  PetscCallMPI(MPI_Gatherv(neighbor.data(), mine[1], MPIU_INT, neighbors.data(), entries.count.data(), entries.start.data(), MPIU_INT, 0,
-                           graph.comm));
-  *whole                   = Graph();
-  whole->comm              = PETSC_COMM_SELF;
-  whole->nlocal            = static_cast<int>(degrees.size());
-  whole->global_rows       = graph.global_rows;
-  whole->global_entries    = graph.global_entries;
+  PetscCallMPI(MPI_Gatherv(degree.data(), mine[0], MPI_INT, degrees.data(), rows->count.data(),
+                           rows->start.data(), MPI_INT, 0, graph.comm));
+  PetscCallMPI(MPI_Gatherv(neighbor.data(), mine[1], MPIU_INT, neighbors.data(),
+                           entries.count.data(), entries.start.data(), MPIU_INT, 0, graph.comm));
+  *whole = Graph();
+  whole->comm = PETSC_COMM_SELF;
+  whole->nlocal = static_cast<int>(degrees.size());
+  whole->global_rows = graph.global_rows;
+  whole->global_entries = graph.global_entries;
   whole->global_max_degree = graph.global_max_degree;
   whole->ptr.reserve(degrees.size() + 1);
   whole->ptr.assign(1, 0);
@@ -68,11 +72,14 @@ PetscErrorCode gather(const Graph &graph, Graph *whole, Parts *rows)
 
 } // namespace
 
-PetscErrorCode run_on_one_rank(const Graph &graph, const std::function<PetscErrorCode(const Graph &, Colors &)> &color_whole, Colors &color)
+PetscErrorCode
+run_on_one_rank(const Graph &graph,
+                const std::function<PetscErrorCode(const Graph &, Colors &)> &color_whole,
+                Colors &color)
 {
-  Graph       whole;
-  Colors      colors;
-  Parts       rows(graph.ranks);
+  Graph whole;
+  Colors colors;
+  Parts rows(graph.ranks);
   PetscMPIInt rank, failed = 0;
 
   PetscFunctionBegin;
@@ -91,8 +98,8 @@ PetscErrorCode run_on_one_rank(const Graph &graph, const std::function<PetscErro
              "-pc_mcpi_mat_coloring_jplf_gather 0",
              graph.global_rows);
   color.assign(static_cast<std::size_t>(graph.size()), uncolored);
-  PetscCallMPI(
-      MPI_Scatterv(colors.data(), rows.count.data(), rows.start.data(), MPI_INT, color.data(), graph.nlocal, MPI_INT, 0, graph.comm));
+  PetscCallMPI(MPI_Scatterv(colors.data(), rows.count.data(), rows.start.data(), MPI_INT,
+                            color.data(), graph.nlocal, MPI_INT, 0, graph.comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -13,25 +13,26 @@ namespace {
 // Off-diagonal entries of the local rows, columns global
 struct Pattern {
   std::vector<std::size_t> ptr;
-  std::vector<PetscInt>    col;
+  std::vector<PetscInt> col;
 };
 
 struct RowIJ {
-  Mat             mat;
-  PetscInt        n = 0;
+  Mat mat;
+  PetscInt n = 0;
   const PetscInt *i = nullptr, *j = nullptr;
 };
 
 PetscErrorCode get_row_ij(RowIJ &part)
 {
   PetscBool done;
-  MatType   type;
+  MatType type;
 
   PetscFunctionBegin;
   if (!part.mat) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetType(part.mat, &type));
   PetscCall(MatGetRowIJ(part.mat, 0, PETSC_FALSE, PETSC_FALSE, &part.n, &part.i, &part.j, &done));
-  PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_SUP, "Matrix type %s gives no row structure. Convert it to AIJ", type);
+  PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "Matrix type %s gives no row structure. Convert it to AIJ", type);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -40,16 +41,18 @@ PetscErrorCode restore_row_ij(RowIJ &part)
   PetscBool done;
 
   PetscFunctionBegin;
-  if (part.mat) PetscCall(MatRestoreRowIJ(part.mat, 0, PETSC_FALSE, PETSC_FALSE, &part.n, &part.i, &part.j, &done));
+  if (part.mat)
+    PetscCall(
+        MatRestoreRowIJ(part.mat, 0, PETSC_FALSE, PETSC_FALSE, &part.n, &part.i, &part.j, &done));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode read_aij(Mat mat, bool parallel, Pattern &pattern)
 {
-  RowIJ           diag{mat}, off{nullptr};
+  RowIJ diag{mat}, off{nullptr};
   const PetscInt *garray = nullptr;
-  PetscInt        rstart, cstart, n;
-  std::size_t     entries = 0;
+  PetscInt rstart, cstart, n;
+  std::size_t entries = 0;
 
   PetscFunctionBegin;
   if (parallel) PetscCall(MatMPIAIJGetSeqAIJ(mat, &diag.mat, &off.mat, &garray));
@@ -85,10 +88,11 @@ PetscErrorCode read_rows(Mat mat, bool upper_only, Pattern &pattern)
   if (upper_only) PetscCall(MatGetRowUpperTriangular(mat));
   PetscCall(MatGetOwnershipRange(mat, &rstart, &rend));
   for (PetscInt i = rstart; i < rend; ++i) {
-    PetscInt        n;
+    PetscInt n;
     const PetscInt *cols;
     PetscCall(MatGetRow(mat, i, &n, &cols, nullptr));
-    std::copy_if(cols, cols + n, std::back_inserter(pattern.col), [i](PetscInt j) { return j != i; });
+    std::copy_if(cols, cols + n, std::back_inserter(pattern.col),
+                 [i](PetscInt j) { return j != i; });
     PetscCall(MatRestoreRow(mat, i, &n, &cols, nullptr));
     pattern.ptr.push_back(pattern.col.size());
   }
@@ -98,9 +102,9 @@ PetscErrorCode read_rows(Mat mat, bool upper_only, Pattern &pattern)
 
 PetscErrorCode read_pattern(Mat mat, Pattern &pattern)
 {
-  PetscInt  n;
+  PetscInt n;
   PetscBool rows;
-  MatType   name;
+  MatType name;
 
   PetscFunctionBegin;
   PetscCall(MatGetLocalSize(mat, &n, nullptr));
@@ -114,23 +118,27 @@ PetscErrorCode read_pattern(Mat mat, Pattern &pattern)
   }
   PetscCall(MatHasOperation(mat, MATOP_GET_ROW, &rows));
   PetscCheck(rows, PetscObjectComm((PetscObject)mat), PETSC_ERR_SUP,
-             "-mat_coloring_type jplf needs a matrix that gives its rows, not type %s. Convert it to AIJ with MatConvert()", name);
+             "-mat_coloring_type jplf needs a matrix that gives its rows, not type %s. Convert it "
+             "to AIJ with MatConvert()",
+             name);
   PetscCall(read_rows(mat, type.ends_with(MATSBAIJ), pattern));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Off-process entries (row, column), told to the owners of their columns: incoming[ptr[i], ptr[i+1]) are the rows with an entry in column i
+// Off-process entries (row, column), told to the owners of their columns: incoming[ptr[i],
+// ptr[i+1]) are the rows with an entry in column i
 struct OffProcess {
-  std::vector<PetscInt>    row, col, incoming;
+  std::vector<PetscInt> row, col, incoming;
   std::vector<std::size_t> ptr;
 };
 
-PetscErrorCode exchange_off_process(Mat mat, PetscInt rstart, const Pattern &pattern, OffProcess &off)
+PetscErrorCode exchange_off_process(Mat mat, PetscInt rstart, const Pattern &pattern,
+                                    OffProcess &off)
 {
-  const PetscInt  n = static_cast<PetscInt>(pattern.ptr.size()) - 1;
+  const PetscInt n = static_cast<PetscInt>(pattern.ptr.size()) - 1;
   const PetscInt *degree;
-  PetscLayout     layout;
-  PetscSF         sf;
+  PetscLayout layout;
+  PetscSF sf;
 
   PetscFunctionBegin;
   for (PetscInt i = 0; i < n; ++i)
@@ -141,11 +149,13 @@ PetscErrorCode exchange_off_process(Mat mat, PetscInt rstart, const Pattern &pat
       }
   PetscCall(MatGetLayouts(mat, &layout, nullptr));
   PetscCall(PetscSFCreate(PetscObjectComm((PetscObject)mat), &sf));
-  PetscCall(PetscSFSetGraphLayout(sf, layout, static_cast<PetscInt>(off.col.size()), nullptr, PETSC_COPY_VALUES, off.col.data()));
+  PetscCall(PetscSFSetGraphLayout(sf, layout, static_cast<PetscInt>(off.col.size()), nullptr,
+                                  PETSC_COPY_VALUES, off.col.data()));
   PetscCall(PetscSFComputeDegreeBegin(sf, &degree));
   PetscCall(PetscSFComputeDegreeEnd(sf, &degree));
   off.ptr.assign(1, 0);
-  for (PetscInt i = 0; i < n; ++i) off.ptr.push_back(off.ptr.back() + static_cast<std::size_t>(degree[i]));
+  for (PetscInt i = 0; i < n; ++i)
+    off.ptr.push_back(off.ptr.back() + static_cast<std::size_t>(degree[i]));
   off.incoming.resize(off.ptr.back());
   PetscCall(PetscSFGatherBegin(sf, MPIU_INT, off.row.data(), off.incoming.data()));
   PetscCall(PetscSFGatherEnd(sf, MPIU_INT, off.row.data(), off.incoming.data()));
@@ -154,7 +164,8 @@ PetscErrorCode exchange_off_process(Mat mat, PetscInt rstart, const Pattern &pat
 }
 
 // Local rows with an entry in each local column
-void transpose_local(PetscInt rstart, const Pattern &pattern, std::vector<std::size_t> &ptr, std::vector<int> &rows)
+void transpose_local(PetscInt rstart, const Pattern &pattern, std::vector<std::size_t> &ptr,
+                     std::vector<int> &rows)
 {
   const PetscInt n = static_cast<PetscInt>(pattern.ptr.size()) - 1;
   ptr.assign(static_cast<std::size_t>(n) + 2, 0);
@@ -164,17 +175,21 @@ void transpose_local(PetscInt rstart, const Pattern &pattern, std::vector<std::s
   rows.resize(ptr[n + 1]);
   for (PetscInt i = 0; i < n; ++i)
     for (std::size_t k = pattern.ptr[i]; k < pattern.ptr[i + 1]; ++k)
-      if (const PetscInt j = pattern.col[k]; j >= rstart && j < rstart + n) rows[ptr[j - rstart + 1]++] = static_cast<int>(i);
+      if (const PetscInt j = pattern.col[k]; j >= rstart && j < rstart + n)
+        rows[ptr[j - rstart + 1]++] = static_cast<int>(i);
 }
 
 // Neighbors of the local rows: the union of rows and columns
 void unite_local(PetscInt rstart, const Pattern &pattern, const OffProcess &off, Graph &graph)
 {
   std::vector<std::size_t> tptr;
-  std::vector<int>         trow, seen(static_cast<std::size_t>(graph.size()), -1);
-  const auto               vertex = [&](PetscInt global) {
-    if (global >= rstart && global < rstart + graph.nlocal) return static_cast<int>(global - rstart);
-    return static_cast<int>(std::lower_bound(graph.row.begin() + graph.nlocal, graph.row.end(), global) - graph.row.begin());
+  std::vector<int> trow, seen(static_cast<std::size_t>(graph.size()), -1);
+  const auto vertex = [&](PetscInt global) {
+    if (global >= rstart && global < rstart + graph.nlocal)
+      return static_cast<int>(global - rstart);
+    return static_cast<int>(
+        std::lower_bound(graph.row.begin() + graph.nlocal, graph.row.end(), global) -
+        graph.row.begin());
   };
 
   transpose_local(rstart, pattern, tptr, trow);
@@ -196,7 +211,7 @@ void unite_local(PetscInt rstart, const Pattern &pattern, const OffProcess &off,
 void append_ghosts(Graph &graph)
 {
   std::vector<std::size_t> next(static_cast<std::size_t>(graph.nghost) + 1, 0);
-  const std::size_t        local_entries = graph.adj.size();
+  const std::size_t local_entries = graph.adj.size();
   for (const int v : graph.adj)
     if (v >= graph.nlocal) ++next[v - graph.nlocal + 1];
   for (int g = 0; g < graph.nghost; ++g) {
@@ -206,7 +221,8 @@ void append_ghosts(Graph &graph)
   graph.adj.resize(local_entries + next[graph.nghost]);
   for (int i = 0; i < graph.nlocal; ++i)
     for (std::size_t k = graph.ptr[i]; k < graph.ptr[i + 1]; ++k)
-      if (const int g = graph.adj[k] - graph.nlocal; g >= 0) graph.adj[local_entries + next[g]++] = i;
+      if (const int g = graph.adj[k] - graph.nlocal; g >= 0)
+        graph.adj[local_entries + next[g]++] = i;
 }
 
 template <class T> PetscErrorCode broadcast(const Graph &graph, MPI_Datatype unit, T *values)
@@ -231,20 +247,23 @@ PetscErrorCode update_ghosts(const Graph &graph, MPI_Datatype unit, PetscInt64 *
 
 PetscErrorCode graph_create(Mat mat, Graph &graph)
 {
-  Pattern     pattern;
-  OffProcess  off;
-  PetscInt    rstart, n, rows, cols;
+  Pattern pattern;
+  OffProcess off;
+  PetscInt rstart, n, rows, cols;
   PetscLayout layout;
-  PetscBool   assembled;
+  PetscBool assembled;
 
   PetscFunctionBegin;
   graph.comm = PetscObjectComm((PetscObject)mat);
   PetscCallMPI(MPI_Comm_size(graph.comm, &graph.ranks));
   PetscCall(MatGetSize(mat, &rows, &cols));
   PetscCheck(rows == cols, graph.comm, PETSC_ERR_ARG_SIZ,
-             "-mat_coloring_type jplf needs a square matrix, not %" PetscInt_FMT " x %" PetscInt_FMT, rows, cols);
+             "-mat_coloring_type jplf needs a square matrix, not %" PetscInt_FMT
+             " x %" PetscInt_FMT,
+             rows, cols);
   PetscCall(MatAssembled(mat, &assembled));
-  PetscCheck(assembled, graph.comm, PETSC_ERR_ARG_WRONGSTATE, "-mat_coloring_type jplf needs an assembled matrix");
+  PetscCheck(assembled, graph.comm, PETSC_ERR_ARG_WRONGSTATE,
+             "-mat_coloring_type jplf needs an assembled matrix");
   PetscCall(MatGetOwnershipRange(mat, &rstart, nullptr));
   PetscCall(MatGetLocalSize(mat, &n, nullptr));
   PetscCall(read_pattern(mat, pattern));
@@ -254,14 +273,16 @@ PetscErrorCode graph_create(Mat mat, Graph &graph)
   ghosts.insert(ghosts.end(), off.incoming.begin(), off.incoming.end());
   std::sort(ghosts.begin(), ghosts.end());
   ghosts.erase(std::unique(ghosts.begin(), ghosts.end()), ghosts.end());
-  PetscCheck(static_cast<std::size_t>(n) + ghosts.size() < static_cast<std::size_t>(INT_MAX), PETSC_COMM_SELF, PETSC_ERR_SUP,
+  PetscCheck(static_cast<std::size_t>(n) + ghosts.size() < static_cast<std::size_t>(INT_MAX),
+             PETSC_COMM_SELF, PETSC_ERR_SUP,
              "More than 2^31 rows and ghosts on one rank. Use more ranks");
   graph.nlocal = static_cast<int>(n);
   graph.nghost = static_cast<int>(ghosts.size());
   if (graph.ranks > 1) {
     PetscCall(MatGetLayouts(mat, &layout, nullptr));
     PetscCall(PetscSFCreate(graph.comm, &graph.sf));
-    PetscCall(PetscSFSetGraphLayout(graph.sf, layout, static_cast<PetscInt>(ghosts.size()), nullptr, PETSC_COPY_VALUES, ghosts.data()));
+    PetscCall(PetscSFSetGraphLayout(graph.sf, layout, static_cast<PetscInt>(ghosts.size()), nullptr,
+                                    PETSC_COPY_VALUES, ghosts.data()));
   }
   graph.row.reserve(static_cast<std::size_t>(graph.size()));
   for (PetscInt i = 0; i < n; ++i) graph.row.push_back(rstart + i);
@@ -271,11 +292,14 @@ PetscErrorCode graph_create(Mat mat, Graph &graph)
   graph.ptr.reserve(static_cast<std::size_t>(graph.size()) + 1);
   graph.ptr.assign(1, 0);
   unite_local(rstart, pattern, off, graph);
-  graph.global_rows    = rows;
+  graph.global_rows = rows;
   graph.global_entries = static_cast<PetscInt64>(graph.adj.size());
-  for (int i = 0; i < graph.nlocal; ++i) graph.global_max_degree = std::max<PetscInt64>(graph.global_max_degree, graph.degree(i));
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &graph.global_entries, 1, MPIU_INT64, MPI_SUM, graph.comm));
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &graph.global_max_degree, 1, MPIU_INT64, MPI_MAX, graph.comm));
+  for (int i = 0; i < graph.nlocal; ++i)
+    graph.global_max_degree = std::max<PetscInt64>(graph.global_max_degree, graph.degree(i));
+  PetscCallMPI(
+      MPI_Allreduce(MPI_IN_PLACE, &graph.global_entries, 1, MPIU_INT64, MPI_SUM, graph.comm));
+  PetscCallMPI(
+      MPI_Allreduce(MPI_IN_PLACE, &graph.global_max_degree, 1, MPIU_INT64, MPI_MAX, graph.comm));
   append_ghosts(graph);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

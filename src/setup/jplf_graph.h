@@ -20,27 +20,32 @@ constexpr std::uint64_t mix(std::uint64_t x)
   return x ^ (x >> 31);
 }
 
-// Vertices: the local rows, then the ghosts by ascending global row. A ghost lists its local neighbors only.
+// Vertices: the local rows, then the ghosts by ascending global row. A ghost lists its local
+// neighbors only.
 struct Graph {
-  MPI_Comm                   comm   = MPI_COMM_NULL;
-  PetscMPIInt                ranks  = 1;
-  int                        nlocal = 0, nghost = 0;
-  std::vector<std::size_t>   ptr;  // nlocal + nghost + 1
-  std::vector<int>           adj;  // without the diagonal, in no particular order
-  std::vector<PetscInt>      row;  // global row
+  MPI_Comm comm = MPI_COMM_NULL;
+  PetscMPIInt ranks = 1;
+  int nlocal = 0, nghost = 0;
+  std::vector<std::size_t> ptr;    // nlocal + nghost + 1
+  std::vector<int> adj;            // without the diagonal, in no particular order
+  std::vector<PetscInt> row;       // global row
   std::vector<std::uint64_t> hash; // mix(row): no two vertices share it
-  PetscInt64                 global_rows = 0, global_entries = 0, global_max_degree = 0;
-  PetscSF                    sf = nullptr; // leaves: ghosts, roots: the local rows of their owners
+  PetscInt64 global_rows = 0, global_entries = 0, global_max_degree = 0;
+  PetscSF sf = nullptr; // leaves: ghosts, roots: the local rows of their owners
 
-  int                  size() const { return nlocal + nghost; }
-  int                  degree(int v) const { return static_cast<int>(ptr[v + 1] - ptr[v]); } // of a ghost: to local rows only
+  int size() const { return nlocal + nghost; }
+  int degree(int v) const
+  {
+    return static_cast<int>(ptr[v + 1] - ptr[v]);
+  } // of a ghost: to local rows only
   std::span<const int> neighbors(int v) const { return {adj.data() + ptr[v], ptr[v + 1] - ptr[v]}; }
 };
 
 PetscErrorCode graph_create(Mat mat, Graph &graph);
 PetscErrorCode graph_destroy(Graph &graph);
 
-// Collective: copies values[0, nlocal) of the owners to values[nlocal, size()) of those who have them as ghosts.
+// Collective: copies values[0, nlocal) of the owners to values[nlocal, size()) of those who have
+// them as ghosts.
 PetscErrorCode update_ghosts(const Graph &graph, MPI_Datatype unit, int *values);
 PetscErrorCode update_ghosts(const Graph &graph, MPI_Datatype unit, PetscInt64 *values);
 

@@ -10,7 +10,10 @@ namespace {
 // First fit: the smallest color that no neighbor has
 class FirstFit {
 public:
-  explicit FirstFit(const Graph &graph) : graph_(graph), taken_by_(static_cast<std::size_t>(graph.global_max_degree) + 1, -1) {}
+  explicit FirstFit(const Graph &graph)
+      : graph_(graph), taken_by_(static_cast<std::size_t>(graph.global_max_degree) + 1, -1)
+  {
+  }
 
   int operator()(const Colors &color, int v)
   {
@@ -23,7 +26,7 @@ public:
   }
 
 private:
-  const Graph     &graph_;
+  const Graph &graph_;
   std::vector<int> taken_by_;
 };
 
@@ -36,7 +39,8 @@ PetscErrorCode count_colors(const Graph &graph, const Colors &color, int *colors
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode count_sizes(const Graph &graph, const Colors &color, int colors, std::vector<PetscInt64> *sizes)
+PetscErrorCode count_sizes(const Graph &graph, const Colors &color, int colors,
+                           std::vector<PetscInt64> *sizes)
 {
   PetscFunctionBegin;
   sizes->assign(static_cast<std::size_t>(colors), 0);
@@ -45,7 +49,8 @@ PetscErrorCode count_sizes(const Graph &graph, const Colors &color, int colors, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Larger keys are colored first; where they are equal, the larger global row. largest_first: degree, then a hash of the row
+// Larger keys are colored first; where they are equal, the larger global row. largest_first:
+// degree, then a hash of the row
 PetscErrorCode compute_keys(const Graph &graph, Order order, std::vector<std::uint64_t> &keys)
 {
   std::vector<int> degree(static_cast<std::size_t>(graph.size()));
@@ -53,12 +58,14 @@ PetscErrorCode compute_keys(const Graph &graph, Order order, std::vector<std::ui
   PetscFunctionBegin;
   keys.resize(degree.size());
   if (order == Order::natural) {
-    std::transform(graph.row.begin(), graph.row.end(), keys.begin(), [](PetscInt row) { return ~static_cast<std::uint64_t>(row); });
+    std::transform(graph.row.begin(), graph.row.end(), keys.begin(),
+                   [](PetscInt row) { return ~static_cast<std::uint64_t>(row); });
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   for (int v = 0; v < graph.nlocal; ++v) degree[v] = graph.degree(v);
   PetscCall(update_ghosts(graph, MPI_INT, degree.data()));
-  for (int v = 0; v < graph.size(); ++v) keys[v] = (static_cast<std::uint64_t>(degree[v]) << 32) | (graph.hash[v] >> 32);
+  for (int v = 0; v < graph.size(); ++v)
+    keys[v] = (static_cast<std::uint64_t>(degree[v]) << 32) | (graph.hash[v] >> 32);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -67,13 +74,16 @@ PetscErrorCode compute_keys(const Graph &graph, Order order, std::vector<std::ui
 PetscErrorCode color_greedily(const Graph &graph, Order order, Colors &color, int *colors)
 {
   std::vector<std::uint64_t> keys;
-  std::vector<int>           waiting(static_cast<std::size_t>(graph.size()), 0), ready; // waiting: uncolored neighbors that come first
-  FirstFit                   first_fit(graph);
-  PetscInt64                 left = graph.nlocal, global_left = graph.global_rows;
+  std::vector<int> waiting(static_cast<std::size_t>(graph.size()), 0),
+      ready; // waiting: uncolored neighbors that come first
+  FirstFit first_fit(graph);
+  PetscInt64 left = graph.nlocal, global_left = graph.global_rows;
 
   PetscFunctionBegin;
   PetscCall(compute_keys(graph, order, keys));
-  const auto before  = [&](int u, int v) { return keys[u] != keys[v] ? keys[u] > keys[v] : graph.row[u] > graph.row[v]; };
+  const auto before = [&](int u, int v) {
+    return keys[u] != keys[v] ? keys[u] > keys[v] : graph.row[u] > graph.row[v];
+  };
   const auto release = [&](int u) { // u has been colored
     for (const int v : graph.neighbors(u))
       if (v < graph.nlocal && before(u, v) && --waiting[v] == 0) ready.push_back(v);
@@ -97,7 +107,8 @@ PetscErrorCode color_greedily(const Graph &graph, Order order, Colors &color, in
       if (ghosts[g] != color[graph.nlocal + g]) release(graph.nlocal + g);
     const PetscInt64 before_round = global_left;
     PetscCallMPI(MPI_Allreduce(&left, &global_left, 1, MPIU_INT64, MPI_SUM, graph.comm));
-    PetscCheck(global_left < before_round, graph.comm, PETSC_ERR_PLIB, "Rows wait for each other: the graph is not symmetric");
+    PetscCheck(global_left < before_round, graph.comm, PETSC_ERR_PLIB,
+               "Rows wait for each other: the graph is not symmetric");
   }
   PetscCall(count_colors(graph, color, colors));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -105,12 +116,12 @@ PetscErrorCode color_greedily(const Graph &graph, Order order, Colors &color, in
 
 PetscErrorCode recolor(const Graph &graph, int pass, Colors &color, int *colors)
 {
-  const int               n = *colors;
+  const int n = *colors;
   std::vector<PetscInt64> sizes;
-  std::vector<int>        order(static_cast<std::size_t>(n)), begin(static_cast<std::size_t>(n) + 1, 0);
-  std::vector<int>        rows(static_cast<std::size_t>(graph.nlocal));
-  Colors                  fresh(color.size(), uncolored);
-  FirstFit                first_fit(graph);
+  std::vector<int> order(static_cast<std::size_t>(n)), begin(static_cast<std::size_t>(n) + 1, 0);
+  std::vector<int> rows(static_cast<std::size_t>(graph.nlocal));
+  Colors fresh(color.size(), uncolored);
+  FirstFit first_fit(graph);
 
   PetscFunctionBegin;
   PetscCall(count_sizes(graph, color, n, &sizes));
@@ -126,7 +137,9 @@ PetscErrorCode recolor(const Graph &graph, int pass, Colors &color, int *colors)
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return sizes[a] < sizes[b]; });
     break;
   default: {
-    const auto shuffled = [pass](int c) { return mix(mix(static_cast<std::uint64_t>(pass)) + static_cast<std::uint64_t>(c)); };
+    const auto shuffled = [pass](int c) {
+      return mix(mix(static_cast<std::uint64_t>(pass)) + static_cast<std::uint64_t>(c));
+    };
     std::sort(order.begin(), order.end(), [&](int a, int b) { return shuffled(a) < shuffled(b); });
   }
   }
@@ -143,14 +156,16 @@ PetscErrorCode recolor(const Graph &graph, int pass, Colors &color, int *colors)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode sort_by_size(const Graph &graph, Colors &color, int colors, std::vector<PetscInt64> *sizes)
+PetscErrorCode sort_by_size(const Graph &graph, Colors &color, int colors,
+                            std::vector<PetscInt64> *sizes)
 {
   std::vector<int> order(static_cast<std::size_t>(colors)), place(order.size());
 
   PetscFunctionBegin;
   PetscCall(count_sizes(graph, color, colors, sizes));
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return (*sizes)[a] > (*sizes)[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return (*sizes)[a] > (*sizes)[b]; });
   for (int c = 0; c < colors; ++c) place[order[c]] = c;
   for (int &c : color) c = place[c];
   std::sort(sizes->begin(), sizes->end(), std::greater<>());

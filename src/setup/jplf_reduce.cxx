@@ -3,20 +3,24 @@
 #include "petsc/compat.h"
 #include "setup/jplf_steps.h"
 
-// A local search in partial colorings (as PartialCol, Blöchliger & Zufferey 2008), in rounds that all vertices take together. The rows of
-// the last color start uncolored. In a round every uncolored row that draws the largest number among its uncolored neighbors takes the
-// color that the fewest neighbors have, and those neighbors lose it. Draws are hashes of round and global row.
+// A local search in partial colorings (as PartialCol, Blöchliger & Zufferey 2008), in rounds that
+// all vertices take together. The rows of the last color start uncolored. In a round every
+// uncolored row that draws the largest number among its uncolored neighbors takes the color that
+// the fewest neighbors have, and those neighbors lose it. Draws are hashes of round and global row.
 
 namespace mcpi::jplf {
 namespace {
 
-constexpr int        tabu_rounds  = 10;   // how long a row that lost a color does not take it again from others
-constexpr PetscInt64 max_rounds   = 1000; // each costs two exchanges and a reduction; a round for each row is enough for small graphs
+// how long a row that lost a color does not take it again from others
+constexpr int tabu_rounds = 10;
+constexpr PetscInt64 max_rounds = 1000; // each costs two exchanges and a reduction; a round for
+                                        // each row is enough for small graphs
 constexpr PetscInt64 stall_rounds = 300;
-constexpr PetscReal  stall_effort = 1;       // passes over the graph without progress
-constexpr PetscInt64 least_pass   = 1 << 18; // work that counts as a pass over a small graph
+constexpr PetscReal stall_effort = 1;      // passes over the graph without progress
+constexpr PetscInt64 least_pass = 1 << 18; // work that counts as a pass over a small graph
 
-// Of 256: how often a row takes any color with at most two losers, to leave a loop. More often the longer nothing has been gained
+// Of 256: how often a row takes any color with at most two losers, to leave a loop. More often the
+// longer nothing has been gained
 constexpr int noise(int stalled_rounds)
 {
   return std::min(4 + stalled_rounds / 8, 16);
@@ -25,8 +29,8 @@ constexpr int noise(int stalled_rounds)
 class PartialColoring {
 public:
   PartialColoring(const Graph &graph, int colors, Colors &color)
-      : graph_(graph), colors_(colors), color_(color), lost_color_(color.size(), uncolored), lost_round_(color.size(), -tabu_rounds),
-        losers_(static_cast<std::size_t>(colors), 0)
+      : graph_(graph), colors_(colors), color_(color), lost_color_(color.size(), uncolored),
+        lost_round_(color.size(), -tabu_rounds), losers_(static_cast<std::size_t>(colors), 0)
   {
     for (int v = 0; v < graph.nlocal; ++v)
       if (color_[v] == uncolored) open_.push_back(v);
@@ -37,14 +41,17 @@ public:
   PetscErrorCode run_round(int round, int noisy);
 
 private:
-  std::uint64_t draw(int v, int round) const { return mix(graph_.hash[v] + static_cast<std::uint64_t>(round) * 0xd1342543de82ef95U); }
-  bool          wins(int v, int round) const;
-  int           choose(int v, int round, int noisy);
-  void          evict_neighbors(int v, int round);
+  std::uint64_t draw(int v, int round) const
+  {
+    return mix(graph_.hash[v] + static_cast<std::uint64_t>(round) * 0xd1342543de82ef95U);
+  }
+  bool wins(int v, int round) const;
+  int choose(int v, int round, int noisy);
+  void evict_neighbors(int v, int round);
 
-  const Graph     &graph_;
-  int              colors_;
-  Colors          &color_;
+  const Graph &graph_;
+  int colors_;
+  Colors &color_;
   std::vector<int> lost_color_, lost_round_;
   std::vector<int> losers_; // per color: neighbors that would lose it
   std::vector<int> open_;   // uncolored local rows
@@ -59,22 +66,24 @@ bool PartialColoring::wins(int v, int round) const
 
 int PartialColoring::choose(int v, int round, int noisy)
 {
-  const auto          neighbors = graph_.neighbors(v);
-  const int           limit     = std::min(colors_, graph_.degree(v) + 1); // a free color is among them if there is one at all
-  const std::uint64_t mine      = draw(v, round);
-  const int           forgiven  = static_cast<int>(mine % 256) < noisy ? 2 : 0;
-  int                 best = 0, best_cost = -1;
-  std::uint64_t       best_draw = 0;
+  const auto neighbors = graph_.neighbors(v);
+  // a free color is among them if there is one at all
+  const int limit = std::min(colors_, graph_.degree(v) + 1);
+  const std::uint64_t mine = draw(v, round);
+  const int forgiven = static_cast<int>(mine % 256) < noisy ? 2 : 0;
+  int best = 0, best_cost = -1;
+  std::uint64_t best_draw = 0;
 
   for (const int u : neighbors)
     if (color_[u] != uncolored) ++losers_[color_[u]];
   for (int c = 0; c < limit; ++c) {
     int cost = losers_[c] <= forgiven ? 0 : losers_[c];
-    if (losers_[c] > 0 && c == lost_color_[v] && round - lost_round_[v] < tabu_rounds) cost += graph_.degree(v);
+    if (losers_[c] > 0 && c == lost_color_[v] && round - lost_round_[v] < tabu_rounds)
+      cost += graph_.degree(v);
     if (best_cost >= 0 && cost > best_cost) continue;
     const std::uint64_t tie = mix(mine + static_cast<std::uint64_t>(c));
     if (cost == best_cost && tie >= best_draw) continue;
-    best      = c;
+    best = c;
     best_cost = cost;
     best_draw = tie;
   }
@@ -90,7 +99,7 @@ void PartialColoring::evict_neighbors(int v, int round)
     if (u >= graph_.nlocal || color_[u] != color_[v]) continue;
     lost_color_[u] = color_[u];
     lost_round_[u] = round;
-    color_[u]      = uncolored;
+    color_[u] = uncolored;
     open_.push_back(u);
   }
 }
@@ -114,7 +123,8 @@ PetscErrorCode PartialColoring::run_round(int round, int noisy)
   PetscCall(update_ghosts(graph_, MPI_INT, color_.data()));
   for (const int v : winners) evict_neighbors(v, round);
   for (int g = 0; g < graph_.nghost; ++g)
-    if (ghosts[g] == uncolored && color_[graph_.nlocal + g] != uncolored) evict_neighbors(graph_.nlocal + g, round);
+    if (ghosts[g] == uncolored && color_[graph_.nlocal + g] != uncolored)
+      evict_neighbors(graph_.nlocal + g, round);
   PetscCall(update_ghosts(graph_, MPI_INT, color_.data()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -123,11 +133,12 @@ PetscErrorCode PartialColoring::run_round(int round, int noisy)
 
 PetscErrorCode reduce_colors(const Graph &graph, PetscReal effort, Colors &color, int *colors)
 {
-  const int    last = *colors - 1;
+  const int last = *colors - 1;
   const Colors kept(color);
-  const auto   pass   = static_cast<PetscReal>(std::max(graph.global_entries + graph.global_rows, least_pass));
-  PetscInt64   fewest = PETSC_MAX_INT, work = 0, fewest_work = 0;
-  int          fewest_round = 0;
+  const auto pass =
+      static_cast<PetscReal>(std::max(graph.global_entries + graph.global_rows, least_pass));
+  PetscInt64 fewest = PETSC_MAX_INT, work = 0, fewest_work = 0;
+  int fewest_round = 0;
 
   PetscFunctionBegin;
   std::replace(color.begin(), color.end(), last, uncolored);
@@ -141,13 +152,15 @@ PetscErrorCode reduce_colors(const Graph &graph, PetscReal effort, Colors &color
       PetscFunctionReturn(PETSC_SUCCESS);
     }
     if (totals[0] < fewest) {
-      fewest       = totals[0];
-      fewest_work  = work;
+      fewest = totals[0];
+      fewest_work = work;
       fewest_round = round;
     }
     const bool hopeless = round - fewest_round > std::min(stall_rounds, graph.global_rows) ||
                           static_cast<PetscReal>(work - fewest_work) > stall_effort * pass;
-    if (hopeless || round == std::min(max_rounds, 4 * graph.global_rows) || static_cast<PetscReal>(work) > effort * pass) break;
+    if (hopeless || round == std::min(max_rounds, 4 * graph.global_rows) ||
+        static_cast<PetscReal>(work) > effort * pass)
+      break;
     work += totals[1];
     PetscCall(partial.run_round(round, noise(round - fewest_round)));
   }

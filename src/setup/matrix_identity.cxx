@@ -23,14 +23,16 @@ std::uint64_t stirred(std::uint64_t hash, std::uint64_t value)
 // As fast as memory, since every numeric set-up asks: independent lanes of words of two indices
 std::uint64_t hash_of_part(const PetscInt *values, std::size_t count)
 {
-  std::uint64_t                     hash   = 0;
-  constexpr std::size_t             kLanes = 8, kIndices = sizeof(std::uint64_t) / sizeof(PetscInt), kStep = kLanes * kIndices;
+  std::uint64_t hash = 0;
+  constexpr std::size_t kLanes = 8, kIndices = sizeof(std::uint64_t) / sizeof(PetscInt),
+                        kStep = kLanes * kIndices;
   std::array<std::uint64_t, kLanes> lanes, words;
   for (std::size_t lane = 0; lane < kLanes; ++lane) lanes[lane] = lane;
   std::size_t k = 0;
   for (; k + kStep <= count; k += kStep) {
     std::memcpy(words.data(), values + k, sizeof(words));
-    for (std::size_t lane = 0; lane < kLanes; ++lane) lanes[lane] = stirred(lanes[lane], words[lane]);
+    for (std::size_t lane = 0; lane < kLanes; ++lane)
+      lanes[lane] = stirred(lanes[lane], words[lane]);
   }
   for (; k < count; ++k) hash = stirred(hash, static_cast<std::uint64_t>(values[k]));
   for (const std::uint64_t lane : lanes) hash = stirred(hash, lane);
@@ -62,23 +64,25 @@ PetscErrorCode add_columns(Mat piece, int threads, std::uint64_t *hash)
 
 } // namespace
 
-std::uint64_t HashOfIndices(const PetscInt *values, std::size_t count, std::uint64_t hash, int threads)
+std::uint64_t HashOfIndices(const PetscInt *values, std::size_t count, std::uint64_t hash,
+                            int threads)
 {
-  constexpr std::size_t      kPart = 1UL << 20U; // a millisecond of a core's
-  constexpr int              kMax = 8;          // threads: more are no faster
+  constexpr std::size_t kPart = 1UL << 20U; // a millisecond of a core's
+  constexpr int kMax = 8;                   // threads: more are no faster
   std::vector<std::uint64_t> hashes((count + kPart - 1) / kPart);
   share_among_threads(hashes.size(), std::min(threads, kMax), [&](std::size_t part) {
     const std::size_t begin = part * kPart;
-    hashes[part]            = hash_of_part(values + begin, std::min(kPart, count - begin));
+    hashes[part] = hash_of_part(values + begin, std::min(kPart, count - begin));
   });
   for (const std::uint64_t part : hashes) hash = stirred(hash, part);
   return stirred(hash, count);
 }
 
-PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixParts &parts, int threads, MatrixIdentity *identity)
+PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixParts &parts, int threads,
+                                 MatrixIdentity *identity)
 {
-  MatType   type;
-  MatInfo   info;
+  MatType type;
+  MatInfo info;
   PetscBool bound;
 
   PetscFunctionBegin;
@@ -87,8 +91,8 @@ PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixParts &parts, int threads,
   PetscCall(MatGetLocalSize(mat, &identity->local_rows, &identity->local_columns));
   PetscCall(MatGetType(mat, &type));
   PetscCall(MatBoundToCPU(mat, &bound));
-  identity->type     = std::string(type) + (bound ? " on the host" : "");
-  identity->bs       = parts.bs;
+  identity->type = std::string(type) + (bound ? " on the host" : "");
+  identity->bs = parts.bs;
   identity->nonzeros = 0;
   for (Mat piece : {parts.diag, parts.offdiag})
     if (piece) {
@@ -102,7 +106,8 @@ PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixParts &parts, int threads,
   if (parts.blocked && parts.offdiag) {
     PetscInt columns;
     PetscCall(MatGetLocalSize(parts.offdiag, nullptr, &columns));
-    identity->columns = HashOfIndices(parts.garray, static_cast<std::size_t>(columns / parts.bs), identity->columns, threads);
+    identity->columns = HashOfIndices(parts.garray, static_cast<std::size_t>(columns / parts.bs),
+                                      identity->columns, threads);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -7,13 +7,14 @@ namespace {
 
 struct SupportedType {
   const char *name;
-  bool        parallel, blocked, symmetric;
+  bool parallel, blocked, symmetric;
 };
 
 // Derived types (seqaijcusparse, seqbaijmkl, ...) keep the data of their base type.
 const SupportedType supported_types[] = {
-    {MATSEQBAIJ, false, true, false}, {MATMPIBAIJ, true, true, false},  {MATSEQAIJ, false, false, false},
-    {MATMPIAIJ, true, false, false},  {MATSEQSBAIJ, false, true, true}, {MATMPISBAIJ, true, true, true},
+    {MATSEQBAIJ, false, true, false}, {MATMPIBAIJ, true, true, false},
+    {MATSEQAIJ, false, false, false}, {MATMPIAIJ, true, false, false},
+    {MATSEQSBAIJ, false, true, true}, {MATMPISBAIJ, true, true, true},
 };
 
 } // namespace
@@ -21,9 +22,9 @@ const SupportedType supported_types[] = {
 PetscErrorCode MatrixPartsGet(Mat mat, MatrixParts *parts)
 {
   const SupportedType *type = nullptr;
-  PetscInt             row_bs, column_bs, m, n, M, N;
-  MatType              name;
-  PetscBool            assembled;
+  PetscInt row_bs, column_bs, m, n, M, N;
+  MatType name;
+  PetscBool assembled;
 
   PetscFunctionBegin;
   *parts = MatrixParts();
@@ -39,7 +40,8 @@ PetscErrorCode MatrixPartsGet(Mat mat, MatrixParts *parts)
     }
   }
   PetscCheck(type, PetscObjectComm((PetscObject)mat), PETSC_ERR_SUP,
-             "PCMCPI needs a BAIJ, SBAIJ or AIJ matrix, not %s. Use -mat_type baij, -dm_mat_type baij or MatConvert(), or give "
+             "PCMCPI needs a BAIJ, SBAIJ or AIJ matrix, not %s. Use -mat_type baij, -dm_mat_type "
+             "baij or MatConvert(), or give "
              "PCSetOperators() such a Pmat",
              name);
   PetscCall(MatGetSize(mat, &M, &N));
@@ -52,11 +54,14 @@ PetscErrorCode MatrixPartsGet(Mat mat, MatrixParts *parts)
              ". Use MatSetBlockSize() before the matrix is set up",
              row_bs, column_bs);
   PetscInt unlike[2] = {m != n, m % row_bs != 0};
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, unlike, 2, MPIU_INT, MPI_MAX, PetscObjectComm((PetscObject)mat)));
+  PetscCallMPI(
+      MPI_Allreduce(MPI_IN_PLACE, unlike, 2, MPIU_INT, MPI_MAX, PetscObjectComm((PetscObject)mat)));
   PetscCheck(!unlike[0], PetscObjectComm((PetscObject)mat), PETSC_ERR_ARG_SIZ,
-             "PCMCPI needs the same partition of rows and columns. Use MatSetSizes() with equal local sizes");
+             "PCMCPI needs the same partition of rows and columns. Use MatSetSizes() with equal "
+             "local sizes");
   PetscCheck(!unlike[1], PetscObjectComm((PetscObject)mat), PETSC_ERR_ARG_SIZ,
-             "PCMCPI needs local sizes that are multiples of the block size %" PetscInt_FMT ". Use MatSetSizes() or MatSetBlockSize()",
+             "PCMCPI needs local sizes that are multiples of the block size %" PetscInt_FMT
+             ". Use MatSetSizes() or MatSetBlockSize()",
              row_bs);
   PetscCall(MatAssembled(mat, &assembled));
   PetscCheck(assembled, PetscObjectComm((PetscObject)mat), PETSC_ERR_ARG_WRONGSTATE,
@@ -64,12 +69,16 @@ PetscErrorCode MatrixPartsGet(Mat mat, MatrixParts *parts)
 
   Mat source = mat;
   if (type->symmetric) {
-    PetscCall(PetscInfo(mat, "%s is converted to BAIJ at every numeric set-up; assemble a BAIJ matrix to save the copy\n", name));
-    PetscCall(MatConvert(mat, type->parallel ? MATMPIBAIJ : MATSEQBAIJ, MAT_INITIAL_MATRIX, &parts->copy));
+    PetscCall(PetscInfo(mat,
+                        "%s is converted to BAIJ at every numeric set-up; assemble a BAIJ matrix "
+                        "to save the copy\n",
+                        name));
+    PetscCall(MatConvert(mat, type->parallel ? MATMPIBAIJ : MATSEQBAIJ, MAT_INITIAL_MATRIX,
+                         &parts->copy));
     source = parts->copy;
   }
   parts->blocked = type->blocked;
-  parts->bs      = row_bs;
+  parts->bs = row_bs;
   if (!type->parallel)
     parts->diag = source;
   else if (type->blocked)
@@ -92,10 +101,12 @@ PetscErrorCode RowStructure::open(Mat mat, bool blocked)
   PetscBool done;
 
   PetscFunctionBegin;
-  mat_     = mat;
+  mat_ = mat;
   blocked_ = blocked;
-  PetscCall(MatGetRowIJ(mat, 0, PETSC_FALSE, blocked ? PETSC_TRUE : PETSC_FALSE, &rows, &i, &j, &done));
-  PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_SUP, "This matrix type does not give its row structure. Use -mat_type baij or aij");
+  PetscCall(
+      MatGetRowIJ(mat, 0, PETSC_FALSE, blocked ? PETSC_TRUE : PETSC_FALSE, &rows, &i, &j, &done));
+  PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "This matrix type does not give its row structure. Use -mat_type baij or aij");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -104,7 +115,9 @@ PetscErrorCode RowStructure::close()
   PetscBool done;
 
   PetscFunctionBegin;
-  if (mat_) PetscCall(MatRestoreRowIJ(mat_, 0, PETSC_FALSE, blocked_ ? PETSC_TRUE : PETSC_FALSE, &rows, &i, &j, &done));
+  if (mat_)
+    PetscCall(MatRestoreRowIJ(mat_, 0, PETSC_FALSE, blocked_ ? PETSC_TRUE : PETSC_FALSE, &rows, &i,
+                              &j, &done));
   mat_ = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -21,8 +21,9 @@ std::uint64_t spread(std::uint64_t bits, int dim)
   return out;
 }
 
-// A Hilbert curve, as C. Hamilton, Compact Hilbert indices (Dalhousie University CS-2006-07) walks it: a state is the corner at which the curve enters a
-// cell and the direction in which it leaves; it tells which of the cell's parts comes when, and the states of those.
+// A Hilbert curve, as C. Hamilton, Compact Hilbert indices (Dalhousie University CS-2006-07) walks
+// it: a state is the corner at which the curve enters a cell and the direction in which it leaves;
+// it tells which of the cell's parts comes when, and the states of those.
 class HilbertCurve {
 public:
   explicit HilbertCurve(unsigned dim) : dim_(dim), steps_(std::size_t(dim) << 2 * dim)
@@ -31,12 +32,14 @@ public:
     for (unsigned direction = 0; direction < dim; ++direction)
       for (unsigned corner = 0; corner < parts; ++corner)
         for (unsigned part = 0; part < parts; ++part) {
-          const unsigned place                                = from_gray(rotate(part ^ corner, dim - (direction + 1) % dim));
-          const unsigned odd                                  = place == 0 ? 0 : (place - 1) | 1U;
-          const unsigned before                               = odd & ~1U;
-          const unsigned next_corner                          = corner ^ rotate(before ^ before >> 1, direction + 1);
-          const unsigned next_direction                       = (direction + static_cast<unsigned>(std::countr_one(odd)) + 1) % dim;
-          steps_[(direction * parts + corner) * parts + part] = {(next_direction * parts + next_corner) * parts, place};
+          const unsigned place = from_gray(rotate(part ^ corner, dim - (direction + 1) % dim));
+          const unsigned odd = place == 0 ? 0 : (place - 1) | 1U;
+          const unsigned before = odd & ~1U;
+          const unsigned next_corner = corner ^ rotate(before ^ before >> 1, direction + 1);
+          const unsigned next_direction =
+              (direction + static_cast<unsigned>(std::countr_one(odd)) + 1) % dim;
+          steps_[(direction * parts + corner) * parts + part] = {
+              (next_direction * parts + next_corner) * parts, place};
         }
   }
 
@@ -45,9 +48,10 @@ public:
   {
     std::uint64_t key = 0, state = 0;
     for (int level = levels - 1; level >= 0; --level) {
-      const Step step = steps_[state + (bits >> (static_cast<unsigned>(level) * dim_) & ((1U << dim_) - 1U))];
-      key             = key << dim_ | step.place;
-      state           = step.state;
+      const Step step =
+          steps_[state + (bits >> (static_cast<unsigned>(level) * dim_) & ((1U << dim_) - 1U))];
+      key = key << dim_ | step.place;
+      state = step.state;
     }
     return key;
   }
@@ -67,26 +71,29 @@ private:
     return code;
   }
 
-  unsigned          dim_;
+  unsigned dim_;
   std::vector<Step> steps_;
 };
 
 constexpr int kMostCurved = 3; // dimensions; more are taken in the order of their bits
 
-void order_along_curve(const BlockGraph &graph, const Coordinates &coordinates, std::vector<Row> *order)
+void order_along_curve(const BlockGraph &graph, const Coordinates &coordinates,
+                       std::vector<Row> *order)
 {
-  const int                  dim = coordinates.dim, levels = std::min(63 / dim, 31);
+  const int dim = coordinates.dim, levels = std::min(63 / dim, 31);
   std::vector<std::uint64_t> key(static_cast<std::size_t>(graph.rows), 0);
   for (int d = 0; d < dim; ++d) {
     double low = std::numeric_limits<double>::max(), high = std::numeric_limits<double>::lowest();
     for (Row i = 0; i < graph.rows; ++i) {
-      low  = std::min(low, coordinates.points[static_cast<std::size_t>(i) * dim + d]);
+      low = std::min(low, coordinates.points[static_cast<std::size_t>(i) * dim + d]);
       high = std::max(high, coordinates.points[static_cast<std::size_t>(i) * dim + d]);
     }
-    const double cells = static_cast<double>((std::uint64_t(1) << levels) - 1), scale = high > low ? cells / (high - low) : 0.0;
+    const double cells = static_cast<double>((std::uint64_t(1) << levels) - 1),
+                 scale = high > low ? cells / (high - low) : 0.0;
     for (Row i = 0; i < graph.rows; ++i) {
       const double cell = (coordinates.points[static_cast<std::size_t>(i) * dim + d] - low) * scale;
-      key[i] |= spread(cell > 0.0 ? static_cast<std::uint64_t>(std::min(cell, cells)) : 0U, dim) << d; // a NaN goes to 0
+      key[i] |= spread(cell > 0.0 ? static_cast<std::uint64_t>(std::min(cell, cells)) : 0U, dim)
+                << d; // a NaN goes to 0
     }
   }
   if (dim <= kMostCurved) {
@@ -99,7 +106,7 @@ void order_along_curve(const BlockGraph &graph, const Coordinates &coordinates, 
 PetscErrorCode create_local_graph(const BlockGraph &graph, PatternMatrix *pattern, Mat *mat)
 {
   std::vector<Offset> ptr;
-  std::vector<Row>    col;
+  std::vector<Row> col;
 
   PetscFunctionBegin;
   BlockGraphSymmetrised(graph, &ptr, &col);
@@ -119,7 +126,7 @@ PetscErrorCode create_local_graph(const BlockGraph &graph, PatternMatrix *patter
 
 PetscErrorCode petsc_order(Mat mat, MatOrderingType type, std::vector<Row> *order)
 {
-  IS              rows, columns;
+  IS rows, columns;
   const PetscInt *index;
 
   PetscFunctionBegin;
@@ -133,17 +140,18 @@ PetscErrorCode petsc_order(Mat mat, MatOrderingType type, std::vector<Row> *orde
 }
 
 // Lines of x that tiles of rows touch in a sweep: what the caches have to fetch.
-Offset touched_lines(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order)
+Offset touched_lines(const BlockGraph &graph, const Coloring &coloring,
+                     const std::vector<Row> &order)
 {
-  std::vector<Row> start(static_cast<std::size_t>(coloring.colors) + 1, 0), place(static_cast<std::size_t>(graph.rows)),
-      sorted(place.size());
+  std::vector<Row> start(static_cast<std::size_t>(coloring.colors) + 1, 0),
+      place(static_cast<std::size_t>(graph.rows)), sorted(place.size());
   for (const int color : coloring.color) ++start[color + 1];
   std::partial_sum(start.begin(), start.end(), start.begin());
   for (const Row row : order) {
-    place[row]         = start[coloring.color[row]]++;
+    place[row] = start[coloring.color[row]]++;
     sorted[place[row]] = row;
   }
-  Offset           touched = 0;
+  Offset touched = 0;
   std::vector<Row> last_tile(static_cast<std::size_t>(graph.rows) / kLineRows + 1, -1);
   for (Row p = 0; p < graph.rows; ++p)
     for (Offset k = graph.ptr[sorted[p]]; k < graph.ptr[sorted[p] + 1]; ++k) {
@@ -157,46 +165,53 @@ Offset touched_lines(const BlockGraph &graph, const Coloring &coloring, const st
 
 } // namespace
 
-PetscErrorCode OrderingCreate(const BlockGraph &graph, const Coloring &coloring, PCMCPIOrderingType type, const Coordinates &coordinates,
+PetscErrorCode OrderingCreate(const BlockGraph &graph, const Coloring &coloring,
+                              PCMCPIOrderingType type, const Coordinates &coordinates,
                               std::vector<Row> *order, OrderingUsed *used)
 {
   PatternMatrix pattern;
-  Mat           mat = nullptr;
+  Mat mat = nullptr;
 
   // of all ranks: whether points fit everywhere, whether there are none
-  PetscMPIInt all[2] = {coordinates.dim > 0 && coordinates.points.size() == static_cast<std::size_t>(coordinates.dim) * graph.rows,
+  PetscMPIInt all[2] = {coordinates.dim > 0 &&
+                            coordinates.points.size() ==
+                                static_cast<std::size_t>(coordinates.dim) * graph.rows,
                         coordinates.dim == 0};
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, all, 2, MPI_INT, MPI_MIN, graph.comm));
   const bool usable = all[0] != 0;
-  used->misfit      = !usable && all[1] == 0;
+  used->misfit = !usable && all[1] == 0;
   PetscCheck(usable || type != PC_MCPI_ORDERING_COORDINATES, graph.comm, PETSC_ERR_ORDER,
-             "-pc_mcpi_ordering coordinates needs PCSetCoordinates() with one point for each local block row before the set-up");
+             "-pc_mcpi_ordering coordinates needs PCSetCoordinates() with one point for each local "
+             "block row before the set-up");
   order->resize(static_cast<std::size_t>(graph.rows));
   std::iota(order->begin(), order->end(), 0);
   if (type == PC_MCPI_ORDERING_AUTO && usable) type = PC_MCPI_ORDERING_COORDINATES;
   used->type = type;
   if (type == PC_MCPI_ORDERING_COORDINATES) order_along_curve(graph, coordinates, order);
-  if (type == PC_MCPI_ORDERING_COORDINATES || type == PC_MCPI_ORDERING_NATURAL) PetscFunctionReturn(PETSC_SUCCESS);
+  if (type == PC_MCPI_ORDERING_COORDINATES || type == PC_MCPI_ORDERING_NATURAL)
+    PetscFunctionReturn(PETSC_SUCCESS);
   if (type == PC_MCPI_ORDERING_AUTO) used->type = PC_MCPI_ORDERING_NATURAL;
   if (graph.rows == 0) PetscFunctionReturn(PETSC_SUCCESS);
 
   struct Candidate {
     PCMCPIOrderingType type;
-    MatOrderingType    name;
+    MatOrderingType name;
   };
-  Offset           least = type == PC_MCPI_ORDERING_AUTO ? touched_lines(graph, coloring, *order) : std::numeric_limits<Offset>::max();
+  Offset least = type == PC_MCPI_ORDERING_AUTO ? touched_lines(graph, coloring, *order)
+                                               : std::numeric_limits<Offset>::max();
   std::vector<Row> candidate(order->size());
   PetscCall(create_local_graph(graph, &pattern, &mat));
-  for (const Candidate &c : {Candidate{PC_MCPI_ORDERING_RCM, MATORDERINGRCM}, Candidate{PC_MCPI_ORDERING_ND, MATORDERINGND}}) {
+  for (const Candidate &c : {Candidate{PC_MCPI_ORDERING_RCM, MATORDERINGRCM},
+                             Candidate{PC_MCPI_ORDERING_ND, MATORDERINGND}}) {
     if (type != PC_MCPI_ORDERING_AUTO && type != c.type) continue;
     PetscCall(petsc_order(mat, c.name, &candidate));
     const Offset lines = touched_lines(graph, coloring, candidate);
     if (lines >= least) continue;
-    least      = lines;
+    least = lines;
     used->type = c.type;
-    *order     = candidate;
+    *order = candidate;
   }
   PetscCall(MatDestroy(&mat));
   PetscFunctionReturn(PETSC_SUCCESS);

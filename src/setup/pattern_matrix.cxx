@@ -15,12 +15,14 @@ PetscErrorCode PatternMatrix::create(MPI_Comm comm, PetscInt rows, PetscInt glob
   PetscMPIInt too_many = !std::in_range<PetscInt>(j.size());
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &too_many, 1, MPI_INT, MPI_MAX, comm));
   PetscCheck(!too_many, comm, PETSC_ERR_ARG_OUTOFRANGE,
-             "The graph of the matrix has more entries on a rank than PetscInt counts. Use more ranks, or a PETSc configured with "
+             "The graph of the matrix has more entries on a rank than PetscInt counts. Use more "
+             "ranks, or a PETSc configured with "
              "--with-64-bit-indices");
   PetscCallMPI(MPI_Comm_size(comm, &size));
   if (size == 1) {
     // nobody reads them: of these zeros no page is ever touched
-    zeros_.reset(static_cast<PetscScalar *>(std::calloc(std::max<std::size_t>(j.size(), 1), sizeof(PetscScalar))));
+    zeros_.reset(static_cast<PetscScalar *>(
+        std::calloc(std::max<std::size_t>(j.size(), 1), sizeof(PetscScalar))));
     PetscCheck(zeros_, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for the graph of the matrix");
     PetscCall(MatCreateSeqAIJWithArrays(comm, rows, rows, i.data(), j.data(), zeros_.get(), mat));
     PetscFunctionReturn(PETSC_SUCCESS);

@@ -9,11 +9,12 @@
 
 namespace mcpi {
 
-// Sorted rows with global columns go in, the matrix comes out. The pattern must not move while the matrix lives.
+// Sorted rows with global columns go in, the matrix comes out. The pattern must not move while the
+// matrix lives.
 class PatternMatrix {
 public:
-  PatternMatrix()                                 = default;
-  PatternMatrix(const PatternMatrix &)            = delete;
+  PatternMatrix() = default;
+  PatternMatrix(const PatternMatrix &) = delete;
   PatternMatrix &operator=(const PatternMatrix &) = delete;
 
   std::vector<PetscInt> i = {0}, j;

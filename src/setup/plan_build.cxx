@@ -12,8 +12,8 @@ namespace {
 // Blocks of one plan row before they are split and sorted
 struct Entry {
   PetscInt global;
-  Row      column; // plan numbering
-  Offset   source;
+  Row column; // plan numbering
+  Offset source;
 };
 
 // Sorted by global column, so that sums do not depend on the partition.
@@ -47,41 +47,49 @@ std::vector<int> column_colors(const ColorPlan &plan)
   std::vector<int> color(static_cast<std::size_t>(plan.rows) + plan.ghosts);
   for (int c = 0; c < plan.colors; ++c) {
     std::fill(color.begin() + plan.color_begin[c], color.begin() + plan.color_begin[c + 1], c);
-    std::fill(color.begin() + plan.rows + plan.ghost_begin[c], color.begin() + plan.rows + plan.ghost_begin[c + 1], c);
+    std::fill(color.begin() + plan.rows + plan.ghost_begin[c],
+              color.begin() + plan.rows + plan.ghost_begin[c + 1], c);
   }
   return color;
 }
 
 constexpr Row kWindow = 256; // rows that stay near each other
 
-// Rows of equal lengths follow each other inside windows, as loops over a row's blocks run fastest when they end where the last one did.
-void group_equal_rows(const BlockGraph &graph, const Coloring &coloring, Row begin, Row end, std::vector<Row> &row_of)
+// Rows of equal lengths follow each other inside windows, as loops over a row's blocks run fastest
+// when they end where the last one did.
+void group_equal_rows(const BlockGraph &graph, const Coloring &coloring, Row begin, Row end,
+                      std::vector<Row> &row_of)
 {
   const auto lengths = [&](Row row) {
-    const int own   = coloring.color[row];
-    Offset    lower = 0;
+    const int own = coloring.color[row];
+    Offset lower = 0;
     for (Offset k = graph.ptr[row]; k < graph.ptr[row + 1]; ++k) {
       const Row column = graph.col[k];
-      lower += (column < graph.rows ? coloring.color[column] : coloring.ghost_color[column - graph.rows]) < own;
+      lower += (column < graph.rows ? coloring.color[column]
+                                    : coloring.ghost_color[column - graph.rows]) < own;
     }
     return std::pair(lower, graph.ptr[row + 1] - graph.ptr[row]);
   };
   for (Row first = begin; first < end; first += kWindow) {
-    const Row                                              last = std::min(first + kWindow, end);
+    const Row last = std::min(first + kWindow, end);
     std::vector<std::pair<std::pair<Offset, Offset>, Row>> keyed;
     for (Row p = first; p < last; ++p) keyed.emplace_back(lengths(row_of[p]), row_of[p]);
-    std::stable_sort(keyed.begin(), keyed.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
-    for (Row p = first; p < last; ++p) row_of[p] = keyed[static_cast<std::size_t>(p - first)].second;
+    std::stable_sort(keyed.begin(), keyed.end(),
+                     [](const auto &a, const auto &b) { return a.first < b.first; });
+    for (Row p = first; p < last; ++p)
+      row_of[p] = keyed[static_cast<std::size_t>(p - first)].second;
   }
 }
 
 // Rows by color, boundary rows first, else as ordered but for windows.
-void number_rows(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order, Arrangement arrangement, ColorPlan &plan)
+void number_rows(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order,
+                 Arrangement arrangement, ColorPlan &plan)
 {
   std::vector<char> boundary(static_cast<std::size_t>(graph.rows), 0);
   for (Row i = 0; i < graph.rows; ++i) {
-    const bool reads = graph.ptr[i] < graph.ptr[i + 1] && graph.col[graph.ptr[i + 1] - 1] >= graph.rows; // ghosts come last
-    boundary[i]      = reads || graph.in_ptr[i] < graph.in_ptr[i + 1];
+    const bool reads = graph.ptr[i] < graph.ptr[i + 1] &&
+                       graph.col[graph.ptr[i + 1] - 1] >= graph.rows; // ghosts come last
+    boundary[i] = reads || graph.in_ptr[i] < graph.in_ptr[i + 1];
   }
   std::vector<Row> next(2 * static_cast<std::size_t>(plan.colors) + 1, 0);
   for (Row i = 0; i < graph.rows; ++i) ++next[2 * coloring.color[i] + (boundary[i] ? 0 : 1) + 1];
@@ -92,7 +100,8 @@ void number_rows(const BlockGraph &graph, const Coloring &coloring, const std::v
   }
   plan.color_begin.push_back(graph.rows);
   plan.row_of.resize(static_cast<std::size_t>(graph.rows));
-  for (const Row row : order) plan.row_of[next[2 * coloring.color[row] + (boundary[row] ? 0 : 1)]++] = row;
+  for (const Row row : order)
+    plan.row_of[next[2 * coloring.color[row] + (boundary[row] ? 0 : 1)]++] = row;
   for (int c = 0; c < plan.colors && arrangement == Arrangement::equal_rows_together; ++c) {
     group_equal_rows(graph, coloring, plan.color_begin[c], plan.boundary_end[c], plan.row_of);
     group_equal_rows(graph, coloring, plan.boundary_end[c], plan.color_begin[c + 1], plan.row_of);
@@ -106,7 +115,8 @@ std::vector<Row> number_ghosts(const BlockGraph &graph, const Coloring &coloring
   plan.ghost_begin.assign(static_cast<std::size_t>(plan.colors) + 1, 0);
   for (const int color : coloring.ghost_color) ++plan.ghost_begin[color + 1];
   std::partial_sum(plan.ghost_begin.begin(), plan.ghost_begin.end(), plan.ghost_begin.begin());
-  std::vector<Row> next(plan.ghost_begin.begin(), plan.ghost_begin.end() - 1), place(graph.ghosts.size());
+  std::vector<Row> next(plan.ghost_begin.begin(), plan.ghost_begin.end() - 1),
+      place(graph.ghosts.size());
   for (std::size_t g = 0; g < place.size(); ++g) place[g] = next[coloring.ghost_color[g]]++;
   return place;
 }
@@ -120,43 +130,48 @@ std::vector<Row> inverse(const std::vector<Row> &permutation)
 
 } // namespace
 
-PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order, Arrangement arrangement,
-                         BuiltPlan *built)
+PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring,
+                         const std::vector<Row> &order, Arrangement arrangement, BuiltPlan *built)
 {
-  ColorPlan            &plan = built->plan;
-  std::vector<PetscInt> plan_row(static_cast<std::size_t>(graph.rows)), ghost_plan_row(graph.ghosts.size());
-  const PetscSFNode    *remote;
-  PetscInt              leaves;
+  ColorPlan &plan = built->plan;
+  std::vector<PetscInt> plan_row(static_cast<std::size_t>(graph.rows)),
+      ghost_plan_row(graph.ghosts.size());
+  const PetscSFNode *remote;
+  PetscInt leaves;
 
   PetscFunctionBegin;
-  plan        = ColorPlan();
-  plan.bs     = static_cast<int>(graph.bs);
-  plan.rows   = graph.rows;
+  plan = ColorPlan();
+  plan.bs = static_cast<int>(graph.bs);
+  plan.rows = graph.rows;
   plan.colors = coloring.colors;
   number_rows(graph, coloring, order, arrangement, plan);
-  const std::vector<Row> place        = inverse(plan.row_of);
-  built->ghost_place                  = number_ghosts(graph, coloring, plan);
+  const std::vector<Row> place = inverse(plan.row_of);
+  built->ghost_place = number_ghosts(graph, coloring, plan);
   const std::vector<Row> &ghost_place = built->ghost_place;
 
   std::copy(place.begin(), place.end(), plan_row.begin());
-  PetscCall(PetscSFBcastBegin(graph.ghost_sf, MPIU_INT, plan_row.data(), ghost_plan_row.data(), MPI_REPLACE));
-  PetscCall(PetscSFBcastEnd(graph.ghost_sf, MPIU_INT, plan_row.data(), ghost_plan_row.data(), MPI_REPLACE));
+  PetscCall(PetscSFBcastBegin(graph.ghost_sf, MPIU_INT, plan_row.data(), ghost_plan_row.data(),
+                              MPI_REPLACE));
+  PetscCall(PetscSFBcastEnd(graph.ghost_sf, MPIU_INT, plan_row.data(), ghost_plan_row.data(),
+                            MPI_REPLACE));
   PetscCall(PetscSFGetGraph(graph.ghost_sf, nullptr, &leaves, nullptr, &remote));
   built->ghost_owner.resize(graph.ghosts.size());
   for (PetscInt g = 0; g < leaves; ++g) {
-    built->ghost_owner[ghost_place[g]].rank  = remote[g].rank;
+    built->ghost_owner[ghost_place[g]].rank = remote[g].rank;
     built->ghost_owner[ghost_place[g]].index = ghost_plan_row[g];
   }
 
   const std::vector<int> color = column_colors(plan);
-  std::vector<Entry>     row;
+  std::vector<Entry> row;
   start_triangles(graph.col.size(), plan);
   for (Row p = 0; p < plan.rows; ++p) {
-    const Row    i     = plan.row_of[p];
+    const Row i = plan.row_of[p];
     const Offset begin = graph.ptr[i];
     row.clear();
     for (Offset k = begin; k < graph.ptr[i + 1]; ++k) {
-      const Row column = graph.col[k] < graph.rows ? place[graph.col[k]] : plan.rows + ghost_place[graph.col[k] - graph.rows];
+      const Row column = graph.col[k] < graph.rows
+                             ? place[graph.col[k]]
+                             : plan.rows + ghost_place[graph.col[k] - graph.rows];
       row.push_back({graph.global_row(graph.col[k]), column, k - begin});
     }
     append_row(row, color, color[p], plan);
@@ -164,24 +179,26 @@ PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring, cons
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-void PlanBuildTransposed(const BlockGraph &graph, const BuiltPlan &built, ColorPlan *transposed, std::vector<Offset> *outgoing)
+void PlanBuildTransposed(const BlockGraph &graph, const BuiltPlan &built, ColorPlan *transposed,
+                         std::vector<Offset> *outgoing)
 {
-  const ColorPlan       &plan   = built.plan;
-  const std::vector<Row> place  = inverse(plan.row_of);
-  const std::vector<int> color  = column_colors(plan);
-  const Offset           lowers = static_cast<Offset>(plan.lower.col.size());
+  const ColorPlan &plan = built.plan;
+  const std::vector<Row> place = inverse(plan.row_of);
+  const std::vector<int> color = column_colors(plan);
+  const Offset lowers = static_cast<Offset>(plan.lower.col.size());
 
   std::vector<Offset> stored(graph.col.size()); // block of the graph -> stored block
   for (Row p = 0; p < plan.rows; ++p)
     for (const Triangle *triangle : {&plan.lower, &plan.upper})
       for (Offset k = triangle->ptr[p]; k < triangle->ptr[p + 1]; ++k)
-        stored[graph.ptr[plan.row_of[p]] + triangle->source[k]] = k + (triangle == &plan.upper ? lowers : 0);
+        stored[graph.ptr[plan.row_of[p]] + triangle->source[k]] =
+            k + (triangle == &plan.upper ? lowers : 0);
 
   std::vector<Offset> start(static_cast<std::size_t>(plan.rows) + 1, 0);
   for (const Row column : graph.col)
     if (column < graph.rows) ++start[column + 1];
   std::partial_sum(start.begin(), start.end(), start.begin());
-  std::vector<Entry>  local(static_cast<std::size_t>(start.back()));
+  std::vector<Entry> local(static_cast<std::size_t>(start.back()));
   std::vector<Offset> next(start.begin(), start.end() - 1);
   outgoing->clear();
   for (Row i = 0; i < graph.rows; ++i)
@@ -198,7 +215,8 @@ void PlanBuildTransposed(const BlockGraph &graph, const BuiltPlan &built, ColorP
     const Row i = plan.row_of[p];
     row.assign(local.begin() + start[i], local.begin() + start[i + 1]);
     for (Offset k = graph.in_ptr[i]; k < graph.in_ptr[i + 1]; ++k)
-      row.push_back({graph.global_row(graph.in_col[k]), plan.rows + built.ghost_place[graph.in_col[k] - graph.rows],
+      row.push_back({graph.global_row(graph.in_col[k]),
+                     plan.rows + built.ghost_place[graph.in_col[k] - graph.rows],
                      plan.blocks() + graph.in_slot[k]});
     append_row(row, color, color[p], *transposed);
   }

@@ -1,6 +1,7 @@
-// Which sending of a ghost a step of a sweep reads, for exchanges without a host between the ranks: every ghost word carries the epoch of its
-// sending, and a reader waits until the word has the one that it expects. All ranks run the same schedules, so they agree on epochs without a
-// message. Why no word is overwritten before it is read: docs/design.md, "Ghost words".
+// Which sending of a ghost a step of a sweep reads, for exchanges without a host between the ranks:
+// every ghost word carries the epoch of its sending, and a reader waits until the word has the one
+// that it expects. All ranks run the same schedules, so they agree on epochs without a message. Why
+// no word is overwritten before it is read: docs/design.md, "Ghost words".
 #pragma once
 
 #include <vector>
@@ -21,7 +22,9 @@ public:
   unsigned expected(int pass, int k, int color) const
   {
     const auto colors = static_cast<std::size_t>(colors_);
-    return expected_[(static_cast<std::size_t>(pass) * colors + static_cast<std::size_t>(k)) * colors + static_cast<std::size_t>(color)];
+    return expected_[(static_cast<std::size_t>(pass) * colors + static_cast<std::size_t>(k)) *
+                         colors +
+                     static_cast<std::size_t>(color)];
   }
   // The same for a relaxation of all ghosts' readers; ghost_begin: of each color
   GhostEpochs of_step(const Step &step, int k, const std::vector<Row> &ghost_begin) const;
@@ -29,8 +32,8 @@ public:
   unsigned count() const { return count_; }
 
 private:
-  int                   colors_;
-  unsigned              count_;
+  int colors_;
+  unsigned count_;
   std::vector<unsigned> expected_;
 };
 

@@ -6,7 +6,8 @@
 
 namespace mcpi {
 
-// A backend may keep what a run launches, so a run must not grow without bound. All backends take the same pieces.
+// A backend may keep what a run launches, so a run must not grow without bound. All backends take
+// the same pieces.
 int MulticolorSweep::sweeps_of_piece() const
 {
   const int passes = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1;
@@ -24,11 +25,14 @@ int MulticolorSweep::run(const ApplyArgs &apply, int its, bool from_zero)
 int MulticolorSweep::run_piece(const ApplyArgs &apply, int its, bool from_zero)
 {
   const Schedule schedule(plan_, config_, apply, its, from_zero);
-  const bool     inside = schedule.by_color() && config_.overlap && backend_.exchanges_inside(apply);
-  const auto     record = [&] { return inside ? passes_inside(apply, schedule) : passes_over_colors(apply, schedule); };
+  const bool inside = schedule.by_color() && config_.overlap && backend_.exchanges_inside(apply);
+  const auto record = [&] {
+    return inside ? passes_inside(apply, schedule) : passes_over_colors(apply, schedule);
+  };
   if (!halo_.idle() && !halo_.on_device()) return record();
-  return backend_.replay({apply.transposed, from_zero, config_.overlap, config_.shortcuts, schedule.by_color(), apply.nrhs, its,
-                          static_cast<int>(config_.sweep), apply.omega},
+  return backend_.replay({apply.transposed, from_zero, config_.overlap, config_.shortcuts,
+                          schedule.by_color(), apply.nrhs, its, static_cast<int>(config_.sweep),
+                          apply.omega},
                          record);
 }
 
@@ -39,9 +43,11 @@ int MulticolorSweep::passes_inside(const ApplyArgs &apply, const Schedule &sched
   for (int pass = 0; pass < schedule.passes(); ++pass)
     for (int k = 0; k < schedule.colors(); ++k) {
       const Step step = schedule.step(pass, k);
-      RelaxStep      all  = step.interior; // boundary rows travel from registers, so they need nothing else
-      all.begin       = step.boundary.begin;
-      if (!step.skips_interior) backend_.relax_inside(apply, all, epochs.of_step(step, k, plan_.ghost_begin));
+      // boundary rows travel from registers, so they need nothing else
+      RelaxStep all = step.interior;
+      all.begin = step.boundary.begin;
+      if (!step.skips_interior)
+        backend_.relax_inside(apply, all, epochs.of_step(step, k, plan_.ghost_begin));
     }
   backend_.finish_inside(apply, epochs.count());
   return 0;
@@ -65,7 +71,8 @@ int MulticolorSweep::passes_over_colors(const ApplyArgs &apply, const Schedule &
   return 0;
 }
 
-// The rows that other ranks wait for first; their exchange flies while the interior rows are relaxed.
+// The rows that other ranks wait for first; their exchange flies while the interior rows are
+// relaxed.
 int MulticolorSweep::relax_color(const ApplyArgs &apply, const Step &step)
 {
   if (!step.skips_boundary) backend_.relax(apply, step.boundary);
@@ -87,7 +94,8 @@ int MulticolorSweep::end_exchange(const ApplyArgs &apply, const Step &step)
 {
   if (halo_.idle()) return 0;
   if (const int error = halo_.end(step.color, backend_.vector())) return error;
-  backend_.accept(apply, plan_.rows + plan_.ghost_begin[step.color], plan_.rows + plan_.ghost_begin[step.color + 1], config_.overlap);
+  backend_.accept(apply, plan_.rows + plan_.ghost_begin[step.color],
+                  plan_.rows + plan_.ghost_begin[step.color + 1], config_.overlap);
   return 0;
 }
 
@@ -102,17 +110,18 @@ int MulticolorSweep::exchange_all(const ApplyArgs &apply)
 
 Offset MulticolorSweep::blocks_read(const ApplyArgs &apply, int its, bool from_zero) const
 {
-  const int piece  = sweeps_of_piece();
-  Offset    blocks = 0;
-  for (; its > 0; its -= piece, from_zero = false) blocks += blocks_of_piece(apply, std::min(its, piece), from_zero);
+  const int piece = sweeps_of_piece();
+  Offset blocks = 0;
+  for (; its > 0; its -= piece, from_zero = false)
+    blocks += blocks_of_piece(apply, std::min(its, piece), from_zero);
   return blocks;
 }
 
 Offset MulticolorSweep::blocks_of_piece(const ApplyArgs &apply, int its, bool from_zero) const
 {
   const Schedule schedule(plan_, config_, apply, its, from_zero);
-  Offset         blocks = 0;
-  const auto     read   = [&](const RelaxStep &rows) {
+  Offset blocks = 0;
+  const auto read = [&](const RelaxStep &rows) {
     if (rows.lower) blocks += plan_.lower.ptr[rows.end] - plan_.lower.ptr[rows.begin];
     if (rows.upper) blocks += plan_.upper.ptr[rows.end] - plan_.upper.ptr[rows.begin];
   };

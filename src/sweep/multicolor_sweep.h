@@ -13,26 +13,27 @@ public:
   {
   }
 
-  // its sweeps on what the backend has loaded, from x = 0 or from the loaded guess, with a halo that is prepared; 0 or its error code. Collective.
+  // its sweeps on what the backend has loaded, from x = 0 or from the loaded guess, with a halo
+  // that is prepared; 0 or its error code. Collective.
   int run(const ApplyArgs &apply, int its, bool from_zero);
 
   // Blocks that this rank reads in such a run, all right-hand sides together
   Offset blocks_read(const ApplyArgs &apply, int its, bool from_zero) const;
 
 private:
-  int    sweeps_of_piece() const;
+  int sweeps_of_piece() const;
   Offset blocks_of_piece(const ApplyArgs &apply, int its, bool from_zero) const;
-  int    run_piece(const ApplyArgs &apply, int its, bool from_zero);
-  int    passes_inside(const ApplyArgs &apply, const Schedule &schedule);
-  int    passes_over_colors(const ApplyArgs &apply, const Schedule &schedule);
-  int    relax_color(const ApplyArgs &apply, const Step &step);
-  int    begin_exchange(const ApplyArgs &apply, const Step &step);
-  int    end_exchange(const ApplyArgs &apply, const Step &step);
-  int    exchange_all(const ApplyArgs &apply);
+  int run_piece(const ApplyArgs &apply, int its, bool from_zero);
+  int passes_inside(const ApplyArgs &apply, const Schedule &schedule);
+  int passes_over_colors(const ApplyArgs &apply, const Schedule &schedule);
+  int relax_color(const ApplyArgs &apply, const Step &step);
+  int begin_exchange(const ApplyArgs &apply, const Step &step);
+  int end_exchange(const ApplyArgs &apply, const Step &step);
+  int exchange_all(const ApplyArgs &apply);
 
-  const ColorPlan   &plan_;
-  Backend           &backend_;
-  Halo              &halo_;
+  const ColorPlan &plan_;
+  Backend &backend_;
+  Halo &halo_;
   const SweepConfig &config_;
 };
 

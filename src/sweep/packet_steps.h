@@ -1,4 +1,5 @@
-// The exchanges of an application, counted: their numbers are the epochs of ghost words (cuda/ghost_packets.h), the same on all ranks.
+// The exchanges of an application, counted: their numbers are the epochs of ghost words
+// (cuda/ghost_packets.h), the same on all ranks.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +38,7 @@ public:
 
 private:
   std::vector<std::uint32_t> used_; // by color
-  std::uint32_t              count_ = 0;
+  std::uint32_t count_ = 0;
 };
 
 } // namespace mcpi

@@ -2,23 +2,26 @@
 
 namespace mcpi {
 
-// A transposed sweep visits the colors in the opposite order; the adjoint of forward-then-backward is again forward-then-backward.
+// A transposed sweep visits the colors in the opposite order; the adjoint of forward-then-backward
+// is again forward-then-backward.
 bool Schedule::forward(int pass) const
 {
-  return config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? pass % 2 == 0 : (config_.sweep == PC_MCPI_SWEEP_FORWARD) != apply_.transposed;
+  return config_.sweep == PC_MCPI_SWEEP_SYMMETRIC
+             ? pass % 2 == 0
+             : (config_.sweep == PC_MCPI_SWEEP_FORWARD) != apply_.transposed;
 }
 
 Step Schedule::step(int pass, int k) const
 {
   Step step;
-  step.pass           = pass;
-  step.color          = forward(pass) ? k : plan_.colors - 1 - k;
+  step.pass = pass;
+  step.color = forward(pass) ? k : plan_.colors - 1 - k;
   step.skips_boundary = skips(pass, k, true);
   step.skips_interior = skips(pass, k, false);
-  step.boundary       = relax_rows(pass, k, step.color, true);
-  step.interior       = relax_rows(pass, k, step.color, false);
-  const bool unread   = last(pass) && k == plan_.colors - 1;
-  step.sends          = by_color() && !unread && !step.skips_boundary;
+  step.boundary = relax_rows(pass, k, step.color, true);
+  step.interior = relax_rows(pass, k, step.color, false);
+  const bool unread = last(pass) && k == plan_.colors - 1;
+  step.sends = by_color() && !unread && !step.skips_boundary;
   return step;
 }
 
@@ -28,7 +31,8 @@ bool Schedule::keeps_sums(bool boundary) const
   return config_.shortcuts && config_.sweep == PC_MCPI_SWEEP_SYMMETRIC && (by_color() || !boundary);
 }
 
-// Where a symmetric sweep turns, the same color comes twice in a row: at omega = 1 the second time changes nothing.
+// Where a symmetric sweep turns, the same color comes twice in a row: at omega = 1 the second time
+// changes nothing.
 bool Schedule::skips(int pass, int k, bool boundary) const
 {
   return k == 0 && pass > 0 && apply_.omega == 1.0 && keeps_sums(boundary);
@@ -37,19 +41,22 @@ bool Schedule::skips(int pass, int k, bool boundary) const
 RelaxStep Schedule::relax_rows(int pass, int k, int color, bool boundary) const
 {
   const bool keeps = keeps_sums(boundary);
-  const bool both  = !starts_from_zero(pass) && (pass == 0 || !keeps); // else only the triangle of the colors that this pass has visited
+  const bool both =
+      !starts_from_zero(pass) &&
+      (pass == 0 || !keeps); // else only the triangle of the colors that this pass has visited
   const bool skipped_next = k == plan_.colors - 1 && apply_.omega == 1.0;
-  const int  finals       = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1; // passes with the last update of some rows
-  RelaxStep      rows;
-  rows.begin      = boundary ? plan_.color_begin[color] : plan_.boundary_end[color];
-  rows.end        = boundary ? plan_.boundary_end[color] : plan_.color_begin[color + 1];
-  rows.lower      = both || forward(pass);
-  rows.upper      = both || !forward(pass);
-  rows.from_zero  = starts_from_zero(pass);
-  rows.use_kept   = keeps && pass > 0;
-  rows.keep       = !keeps || last(pass) ? Keep::no : skipped_next ? Keep::zero : Keep::sum;
+  // passes with the last update of some rows
+  const int finals = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1;
+  RelaxStep rows;
+  rows.begin = boundary ? plan_.color_begin[color] : plan_.boundary_end[color];
+  rows.end = boundary ? plan_.boundary_end[color] : plan_.color_begin[color + 1];
+  rows.lower = both || forward(pass);
+  rows.upper = both || !forward(pass);
+  rows.from_zero = starts_from_zero(pass);
+  rows.use_kept = keeps && pass > 0;
+  rows.keep = !keeps || last(pass) ? Keep::no : skipped_next ? Keep::zero : Keep::sum;
   rows.keep_lower = forward(pass);
-  rows.overlapped      = boundary && config_.overlap;
+  rows.overlapped = boundary && config_.overlap;
   rows.read_later = apply_.omega != 1.0 || boundary || pass >= passes_ - finals;
   return rows;
 }

@@ -6,32 +6,34 @@
 namespace mcpi {
 
 struct SweepConfig {
-  PCMCPISweepType     sweep            = PC_MCPI_SWEEP_FORWARD;
-  PCMCPIHaloFrequency frequency        = PC_MCPI_HALO_FREQUENCY_COLOR;
-  bool                overlap          = true;
-  bool                shortcuts        = true; // off: read every block in every pass, for tests of the shortcuts
-  int                 max_relaxations = 4096; // of colors, that are recorded as one: more are recorded in pieces
+  PCMCPISweepType sweep = PC_MCPI_SWEEP_FORWARD;
+  PCMCPIHaloFrequency frequency = PC_MCPI_HALO_FREQUENCY_COLOR;
+  bool overlap = true;
+  bool shortcuts = true;      // off: read every block in every pass, for tests of the shortcuts
+  int max_relaxations = 4096; // of colors, that are recorded as one: more are recorded in pieces
 };
 
 // One color of one pass
 struct Step {
-  int   pass = 0, color = 0;
-  bool  skips_boundary = false, skips_interior = false; // where a symmetric sweep turns, some rows would not change
+  int pass = 0, color = 0;
+  bool skips_boundary = false,
+       skips_interior = false; // where a symmetric sweep turns, some rows would not change
   RelaxStep boundary, interior;
-  bool  sends = false; // the boundary rows' values to the ranks that read them
+  bool sends = false; // the boundary rows' values to the ranks that read them
 };
 
 // its sweeps from x = 0 or from a guess
 class Schedule {
 public:
-  Schedule(const ColorPlan &plan, const SweepConfig &config, const ApplyArgs &apply, int its, bool from_zero)
+  Schedule(const ColorPlan &plan, const SweepConfig &config, const ApplyArgs &apply, int its,
+           bool from_zero)
       : plan_(plan), config_(config), apply_(apply), from_zero_(from_zero),
         passes_(config.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 * its : its)
   {
   }
 
-  int  passes() const { return passes_; }
-  int  colors() const { return plan_.colors; }
+  int passes() const { return passes_; }
+  int colors() const { return plan_.colors; }
   bool from_zero() const { return from_zero_; }
   bool by_color() const { return config_.frequency == PC_MCPI_HALO_FREQUENCY_COLOR; }
   bool forward(int pass) const;
@@ -39,17 +41,17 @@ public:
   Step step(int pass, int k) const;
 
 private:
-  bool  starts_from_zero(int pass) const { return pass == 0 && from_zero_; }
-  bool  last(int pass) const { return pass == passes_ - 1; }
-  bool  keeps_sums(bool boundary) const;
-  bool  skips(int pass, int k, bool boundary) const;
+  bool starts_from_zero(int pass) const { return pass == 0 && from_zero_; }
+  bool last(int pass) const { return pass == passes_ - 1; }
+  bool keeps_sums(bool boundary) const;
+  bool skips(int pass, int k, bool boundary) const;
   RelaxStep relax_rows(int pass, int k, int color, bool boundary) const;
 
-  const ColorPlan  &plan_;
+  const ColorPlan &plan_;
   const SweepConfig config_;
   const ApplyArgs apply_;
-  const bool        from_zero_;
-  const int         passes_;
+  const bool from_zero_;
+  const int passes_;
 };
 
 } // namespace mcpi

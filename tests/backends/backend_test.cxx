@@ -13,11 +13,12 @@ namespace {
 // One rank's matrix with vectors of up to nrhs columns
 struct Problem {
   BlockMatrix matrix;
-  Ranks       ranks;
-  Vector      b, guess;
+  Ranks ranks;
+  Vector b, guess;
 
   Problem(const Pattern &pattern, int bs, int nrhs)
-      : matrix(random_matrix(pattern, bs, 2)), ranks(build_ranks(pattern, greedy_coloring(pattern), bs, {0, matrix.rows()})),
+      : matrix(random_matrix(pattern, bs, 2)),
+        ranks(build_ranks(pattern, greedy_coloring(pattern), bs, {0, matrix.rows()})),
         b(random_vector(nrhs * matrix.size(), 3)), guess(random_vector(nrhs * matrix.size(), 4))
   {
   }
@@ -28,19 +29,21 @@ void compare(Engine engine, const Pattern &pattern, int bs, std::size_t stride, 
 {
   const Problem problem(pattern, bs, most_nrhs);
   const auto &[matrix, ranks, b, guess] = problem;
-  const std::vector<Smoothing> runs     = all_runs();
-  std::size_t                  turn     = 0;
+  const std::vector<Smoothing> runs = all_runs();
+  std::size_t turn = 0;
   for_configs([&](const BackendConfig &config) {
     System reference(ranks, {config, nullptr}), other(ranks, Kind{config, nullptr, engine});
-    for (System *system : {&reference, &other}) ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
+    for (System *system : {&reference, &other})
+      ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
     reference.adopt(other);
     for (std::size_t k = turn++ % stride; k < runs.size(); k += stride) {
-      Smoothing run         = runs[k];
-      run.apply.nrhs  = most_nrhs;
+      Smoothing run = runs[k];
+      run.apply.nrhs = most_nrhs;
       const Vector expected = reference.apply(run, b, guess);
       for (const int nrhs : {most_nrhs, 1}) {
         run.apply.nrhs = nrhs;
-        const Vector x       = other.apply(run, first_columns(b, matrix.size(), nrhs), first_columns(guess, matrix.size(), nrhs));
+        const Vector x = other.apply(run, first_columns(b, matrix.size(), nrhs),
+                                     first_columns(guess, matrix.size(), nrhs));
         EXPECT_LT(difference(x, first_columns(expected, matrix.size(), nrhs)), tolerance(config))
             << "bs " << bs << " " << name(Kind{config, nullptr, engine}) << " " << name(run);
       }
@@ -48,27 +51,30 @@ void compare(Engine engine, const Pattern &pattern, int bs, std::size_t stride, 
   });
 }
 
-// Single precision: its rounding decides where a value lies between two integers of the copy, 2^-15 of a row's largest component apart.
+// Single precision: its rounding decides where a value lies between two integers of the copy, 2^-15
+// of a row's largest component apart.
 constexpr double kGatherTolerance = 1e-4;
 
-void compare_gathered(Engine engine, const Pattern &pattern, int bs, std::size_t stride, int most_nrhs)
+void compare_gathered(Engine engine, const Pattern &pattern, int bs, std::size_t stride,
+                      int most_nrhs)
 {
   const Problem problem(pattern, bs, most_nrhs);
   const auto &[matrix, ranks, b, guess] = problem;
-  const std::vector<Smoothing> runs     = all_runs();
-  std::size_t                  turn     = 0;
-  double                       acts     = 0.0;
+  const std::vector<Smoothing> runs = all_runs();
+  std::size_t turn = 0;
+  double acts = 0.0;
   for_configs([&](BackendConfig config) {
     if (config.double_vectors) return;
     System plain(ranks, Kind{config, nullptr, engine});
     config.bfp16_gather = true;
     System reference(ranks, {config, nullptr}), other(ranks, Kind{config, nullptr, engine});
-    for (System *system : {&reference, &other, &plain}) ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
+    for (System *system : {&reference, &other, &plain})
+      ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
     reference.adopt(other);
     for (std::size_t k = turn++ % stride; k < runs.size(); k += stride) {
-      Smoothing run        = runs[k];
+      Smoothing run = runs[k];
       run.apply.nrhs = most_nrhs;
-      const Vector x       = other.apply(run, b, guess);
+      const Vector x = other.apply(run, b, guess);
       EXPECT_LT(difference(x, reference.apply(run, b, guess)), kGatherTolerance)
           << "bs " << bs << " " << name(Kind{config, nullptr, engine}) << " " << name(run);
       acts = std::max(acts, difference(plain.apply(run, b, guess), x));
@@ -79,10 +85,12 @@ void compare_gathered(Engine engine, const Pattern &pattern, int bs, std::size_t
 
 INSTANTIATE_TEST_SUITE_P(Backends, OfEngine, testing::ValuesIn(tested().engines), engine_name);
 INSTANTIATE_TEST_SUITE_P(BlockSizes, OfEngineAndSize,
-                         testing::Combine(testing::ValuesIn(tested().engines), testing::ValuesIn(tested().block_sizes)),
+                         testing::Combine(testing::ValuesIn(tested().engines),
+                                          testing::ValuesIn(tested().block_sizes)),
                          engine_and_size_name);
 INSTANTIATE_TEST_SUITE_P(LargeBlocks, OfEngineAndSize,
-                         testing::Combine(testing::ValuesIn(tested().engines), testing::ValuesIn(tested().large_block_sizes)),
+                         testing::Combine(testing::ValuesIn(tested().engines),
+                                          testing::ValuesIn(tested().large_block_sizes)),
                          engine_and_size_name);
 
 // Of few rows where a host takes long
@@ -100,15 +108,20 @@ TEST_P(OfEngineAndSize, AgreesWithTheReferenceInEveryCombination)
 TEST_P(OfEngineAndSize, AgreesWithTheReferenceWhereProductsReadRoundedVectors)
 {
   const int bs = this->bs();
-  compare_gathered(engine(), pattern_for(bs), bs, bs <= 8 ? 7 : bs <= 17 ? 29 : bs < 100 ? 61 : 199, 3);
+  compare_gathered(engine(), pattern_for(bs), bs,
+                   bs <= 8    ? 7
+                   : bs <= 17 ? 29
+                   : bs < 100 ? 61
+                              : 199,
+                   3);
 }
 
 // Few neighbors, but one row reads all the others.
 Pattern pattern_with_long_row(Row rows)
 {
-  constexpr Row kLong   = 17;
-  Pattern       pattern = random_pattern(rows, 1, 7);
-  auto         &columns = pattern[kLong];
+  constexpr Row kLong = 17;
+  Pattern pattern = random_pattern(rows, 1, 7);
+  auto &columns = pattern[kLong];
   columns.resize(static_cast<std::size_t>(rows));
   std::iota(columns.begin(), columns.end(), 0);
   columns.erase(columns.begin() + kLong);
@@ -128,67 +141,83 @@ TEST_P(OfEngine, RowsOfAnyLengthAgreeWithTheReference)
 // Blocks that pass through stages in shared memory, more of them than there is room for
 TEST_P(OfEngine, LongRowsOfLargeBlocksAgreeWithTheReference)
 {
-  for (const int bs : {12, 17, 33, 40, 64, 65}) compare(GetParam(), pattern_with_long_row(40), bs, bs < 30 ? 197 : 797, 2);
+  for (const int bs : {12, 17, 33, 40, 64, 65})
+    compare(GetParam(), pattern_with_long_row(40), bs, bs < 30 ? 197 : 797, 2);
 }
 
 // A few plain launches of each family, for compute-sanitizer
 TEST_P(OfEngine, KernelsOfEachFamilyAgreeWithTheReference)
 {
   struct Family {
-    int             bs;
+    int bs;
     PCMCPIPrecision storage;
-    PCMCPIForm      form;
-    bool            rounded;
+    PCMCPIForm form;
+    bool rounded;
   };
-  for (const Family &family : {Family{5, PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, false}, // small
-                               Family{5, PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, true},  // in integers
-                               Family{4, PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_FACTORED, true},   // with the diagonal in the sweep
-                               Family{8, PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, false}, // blocks in slices
-                               Family{12, PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_FACTORED, true},  // resident, a warp a row
-                               Family{40, PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_PRESCALED, false},
-                               Family{33, PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_PRESCALED, false}}) { // streamed
+  for (const Family &family :
+       {Family{5, PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, false}, // small
+        Family{5, PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, true},  // in integers
+        Family{4, PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_FACTORED,
+               true}, // with the diagonal in the sweep
+        Family{8, PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, false}, // blocks in slices
+        Family{12, PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_FACTORED, true},  // resident, a warp a row
+        Family{40, PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_PRESCALED, false},
+        Family{33, PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_PRESCALED, false}}) { // streamed
     const Problem problem(random_pattern(24, 2, 1), family.bs, 2);
     const auto &[matrix, ranks, b, guess] = problem;
-    const BackendConfig config{{family.storage, family.form, PC_MCPI_SCALING_BALANCED}, false, family.rounded};
-    System              reference(ranks, {config, nullptr}), other(ranks, kind(config));
-    for (System *system : {&reference, &other}) ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
+    const BackendConfig config{
+        {family.storage, family.form, PC_MCPI_SCALING_BALANCED}, false, family.rounded};
+    System reference(ranks, {config, nullptr}), other(ranks, kind(config));
+    for (System *system : {&reference, &other})
+      ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
     reference.adopt(other);
     for (const int nrhs : {1, 2}) {
       Smoothing run;
-      run.replayed         = false;
+      run.replayed = false;
       run.apply.nrhs = nrhs;
-      run.sweep.sweep      = PC_MCPI_SWEEP_SYMMETRIC;
-      run.its              = 1;
-      const Vector rhs = first_columns(b, matrix.size(), nrhs), x = first_columns(guess, matrix.size(), nrhs);
-      EXPECT_LT(difference(other.apply(run, rhs, x), reference.apply(run, rhs, x)), family.rounded ? kGatherTolerance : tolerance(config))
+      run.sweep.sweep = PC_MCPI_SWEEP_SYMMETRIC;
+      run.its = 1;
+      const Vector rhs = first_columns(b, matrix.size(), nrhs),
+                   x = first_columns(guess, matrix.size(), nrhs);
+      EXPECT_LT(difference(other.apply(run, rhs, x), reference.apply(run, rhs, x)),
+                family.rounded ? kGatherTolerance : tolerance(config))
           << "bs " << family.bs << " " << name(kind(config)) << " " << name(run);
     }
   }
 }
 
-// Full tiles, several slices a thread: two colors of so many blocks that tiles are as large as they get. Smaller ones have kernels for few rows (cuda).
+// Full tiles, several slices a thread: two colors of so many blocks that tiles are as large as they
+// get. Smaller ones have kernels for few rows (cuda).
 TEST_P(OfEngine, TilesAsLargeAsTheyGetAgreeWithTheReference)
 {
   constexpr Row kRows = 16000, kReach = 19;
-  Pattern       pattern(kRows);
+  Pattern pattern(kRows);
   for (Row row = 0; row < kRows; ++row)
     for (Row step = 1; step <= kReach; step += 2)
       for (const Row column : {(row + step) % kRows, (row + kRows - step) % kRows})
         pattern[static_cast<std::size_t>(row)].push_back(column);
   for (auto &row : pattern) std::sort(row.begin(), row.end());
-  const std::vector<int> sizes = GetParam() == Engine::cuda ? std::vector<int>{1, 2, 3, 4, 5, 6, 7, 8} : std::vector<int>{1, 3, 5, 8};
+  const std::vector<int> sizes = GetParam() == Engine::cuda
+                                     ? std::vector<int>{1, 2, 3, 4, 5, 6, 7, 8}
+                                     : std::vector<int>{1, 3, 5, 8};
   for (const int bs : sizes) {
     const Problem problem(pattern, bs, 1);
     const auto &[matrix, ranks, b, guess] = problem;
-    for (const PCMCPIPrecision storage : {PC_MCPI_PRECISION_FP32, PC_MCPI_PRECISION_FP16, PC_MCPI_PRECISION_INT8, PC_MCPI_PRECISION_INT4})
+    for (const PCMCPIPrecision storage : {PC_MCPI_PRECISION_FP32, PC_MCPI_PRECISION_FP16,
+                                          PC_MCPI_PRECISION_INT8, PC_MCPI_PRECISION_INT4})
       for (const bool rounded : {false, true}) {
-        const PCMCPIForm    form = rounded && storage == PC_MCPI_PRECISION_FP16 ? PC_MCPI_FORM_FACTORED : PC_MCPI_FORM_PRESCALED;
+        const PCMCPIForm form = rounded && storage == PC_MCPI_PRECISION_FP16
+                                    ? PC_MCPI_FORM_FACTORED
+                                    : PC_MCPI_FORM_PRESCALED;
         const BackendConfig config{{storage, form, PC_MCPI_SCALING_BALANCED}, false, rounded};
-        System              reference(ranks, {config, nullptr}), other(ranks, kind(config));
-        for (System *system : {&reference, &other}) ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
+        System reference(ranks, {config, nullptr}), other(ranks, kind(config));
+        for (System *system : {&reference, &other})
+          ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
         reference.adopt(other);
-        for (const Smoothing &run : {make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true), make_run(PC_MCPI_SWEEP_SYMMETRIC, 0.9, 1, false)})
-          EXPECT_LT(difference(other.apply(run, b, guess), reference.apply(run, b, guess)), rounded ? kGatherTolerance : tolerance(config))
+        for (const Smoothing &run : {make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true),
+                                     make_run(PC_MCPI_SWEEP_SYMMETRIC, 0.9, 1, false)})
+          EXPECT_LT(difference(other.apply(run, b, guess), reference.apply(run, b, guess)),
+                    rounded ? kGatherTolerance : tolerance(config))
               << "bs " << bs << " " << name(kind(config)) << " " << name(run);
       }
   }
@@ -197,17 +226,19 @@ TEST_P(OfEngine, TilesAsLargeAsTheyGetAgreeWithTheReference)
 TEST_P(OfEngine, BitsOfAReplayedApplicationAreThoseOfItsLaunches)
 {
   for (const int bs : {1, 5, 8, 12, 40}) {
-    const Pattern     pattern = random_pattern(300, 3, 14);
-    const BlockMatrix matrix  = random_matrix(pattern, bs, 15);
-    const Ranks       one     = build_ranks(pattern, greedy_coloring(pattern), bs, {0, 300});
-    const Vector      b = random_vector(matrix.size(), 16), guess = random_vector(matrix.size(), 17);
+    const Pattern pattern = random_pattern(300, 3, 14);
+    const BlockMatrix matrix = random_matrix(pattern, bs, 15);
+    const Ranks one = build_ranks(pattern, greedy_coloring(pattern), bs, {0, 300});
+    const Vector b = random_vector(matrix.size(), 16), guess = random_vector(matrix.size(), 17);
     for (const PCMCPIPrecision storage : {PC_MCPI_PRECISION_FP32, PC_MCPI_PRECISION_INT4})
       for (const bool rounded : {false, true}) {
-        System other(one, kind({{storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false, rounded}));
+        System other(
+            one,
+            kind({{storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false, rounded}));
         other.refresh(matrix);
         for_runs(2, [&](Smoothing run) {
           const Vector x = other.apply(run, b, guess);
-          run.replayed   = false;
+          run.replayed = false;
           EXPECT_TRUE(same_bits(other.apply(run, b, guess), x)) << "bs " << bs << " " << name(run);
         });
       }
@@ -216,21 +247,24 @@ TEST_P(OfEngine, BitsOfAReplayedApplicationAreThoseOfItsLaunches)
 
 TEST_P(OfEngine, BitsAreTheSameEveryTime)
 {
-  const int         bs      = 5;
-  const Pattern     pattern = random_pattern(30, 1, 14);
-  const BlockMatrix matrix  = random_matrix(pattern, bs, 15);
-  const auto        color   = greedy_coloring(pattern);
-  const Ranks       one = build_ranks(pattern, color, bs, {0, 30}), many = build_ranks(pattern, color, bs, {0, 4, 17, 30});
-  const Vector      b = random_vector(2 * matrix.size(), 16), guess = random_vector(2 * matrix.size(), 17);
+  const int bs = 5;
+  const Pattern pattern = random_pattern(30, 1, 14);
+  const BlockMatrix matrix = random_matrix(pattern, bs, 15);
+  const auto color = greedy_coloring(pattern);
+  const Ranks one = build_ranks(pattern, color, bs, {0, 30}),
+              many = build_ranks(pattern, color, bs, {0, 4, 17, 30});
+  const Vector b = random_vector(2 * matrix.size(), 16),
+               guess = random_vector(2 * matrix.size(), 17);
   for_precisions([&](PCMCPIPrecision storage, bool double_vectors) {
     for (const bool rounded : {false, !double_vectors}) {
-      const BackendConfig config{{storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, double_vectors, rounded};
-      System              serial(one, kind(config)), distributed(many, kind(config));
+      const BackendConfig config{
+          {storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, double_vectors, rounded};
+      System serial(one, kind(config)), distributed(many, kind(config));
       serial.refresh(matrix);
       distributed.refresh(matrix);
       for_runs(2, [&](Smoothing run) {
         run.apply.nrhs = 2;
-        const Vector x       = serial.apply(run, b, guess);
+        const Vector x = serial.apply(run, b, guess);
         EXPECT_TRUE(same_bits(x, serial.apply(run, b, guess))) << name(run);
         EXPECT_LT(difference(distributed.apply(run, b, guess), x), tolerance(config)) << name(run);
       });

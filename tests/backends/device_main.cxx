@@ -18,10 +18,12 @@ int main(int argc, char **argv)
   using namespace mcpi;
 #if defined(MCPI_HAVE_CUDA)
   int devices = 0;
-  if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0) test::test_engine(test::Engine::cuda, make_cuda_backend);
+  if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0)
+    test::test_engine(test::Engine::cuda, make_cuda_backend);
 #endif
 #if defined(MCPI_HAVE_KOKKOS)
-  if (kokkos::on_device() && kokkos::start(false).empty()) test::test_engine(test::Engine::kokkos, make_kokkos_backend);
+  if (kokkos::on_device() && kokkos::start(false).empty())
+    test::test_engine(test::Engine::kokkos, make_kokkos_backend);
 #endif
   if (test::tested().engines.empty()) {
     std::puts("Skipped: no device");

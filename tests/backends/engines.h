@@ -1,4 +1,5 @@
-// The backends that a program of this folder tests against the reference. Its main() adds them before GoogleTest starts.
+// The backends that a program of this folder tests against the reference. Its main() adds them
+// before GoogleTest starts.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,12 +12,12 @@ namespace mcpi::test {
 
 struct TestedEngines {
   std::vector<Engine> engines;
-  std::vector<int>    block_sizes;         // for tests of every one
-  std::vector<int>    large_block_sizes;   // of few rows
-  bool                host_memory = false; // the engines' device is the host
+  std::vector<int> block_sizes;       // for tests of every one
+  std::vector<int> large_block_sizes; // of few rows
+  bool host_memory = false;           // the engines' device is the host
 };
 TestedEngines &tested();
-void           test_engine(Engine engine, MakeBackend make);
+void test_engine(Engine engine, MakeBackend make);
 
 using EngineAndSize = std::tuple<Engine, int>;
 
@@ -27,7 +28,7 @@ protected:
 class OfEngineAndSize : public testing::TestWithParam<EngineAndSize> {
 protected:
   static Engine engine() { return std::get<0>(GetParam()); }
-  static int    bs() { return std::get<1>(GetParam()); }
+  static int bs() { return std::get<1>(GetParam()); }
 };
 inline std::string engine_name(const testing::TestParamInfo<Engine> &info)
 {

@@ -1,4 +1,5 @@
-// A program that ends Kokkos while preconditioners live: they can be asked, set up for the host, and destroyed, but not applied.
+// A program that ends Kokkos while preconditioners live: they can be asked, set up for the host,
+// and destroyed, but not applied.
 #include <Kokkos_Core.hpp>
 #include <petsc/private/petscimpl.h>
 
@@ -9,15 +10,16 @@ using namespace test;
 TEST(preconditioners_outlive_kokkos)
 {
   const BlockMatrix matrix = make_matrix(3, random_pattern(30, 3, false));
-  const Values      b      = noise(matrix.rows(), 1);
-  OwnedMat          mat;
-  Preconditioner    applied, transposed, destroyed, other;
-  Values            before, after;
-  std::string       text;
+  const Values b = noise(matrix.rows(), 1);
+  OwnedMat mat;
+  Preconditioner applied, transposed, destroyed, other;
+  Values before, after;
+  std::string text;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
-  for (Preconditioner *pc : {&applied, &transposed, &destroyed}) PetscCall(create_pc(mat, "-pc_mcpi_backend kokkos", pc));
+  for (Preconditioner *pc : {&applied, &transposed, &destroyed})
+    PetscCall(create_pc(mat, "-pc_mcpi_backend kokkos", pc));
   PetscCall(create_pc(mat, "-pc_mcpi_backend host", &other));
   PetscCall(apply(applied, b, &before));
   PetscCall(apply_transpose(transposed, b, &after));

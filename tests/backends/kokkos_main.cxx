@@ -1,4 +1,5 @@
-// Kokkos' backend on a host: in its default execution space, and in one thread with the layouts for CPUs and for devices.
+// Kokkos' backend on a host: in its default execution space, and in one thread with the layouts for
+// CPUs and for devices.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -9,7 +10,8 @@
 #include "backend/kokkos/setup_invert.h"
 #include "engines.h"
 
-template void mcpi::kokkos::invert_diagonals<Kokkos::Serial>(const Kokkos::Serial &, int, const SetupArgs &);
+template void mcpi::kokkos::invert_diagonals<Kokkos::Serial>(const Kokkos::Serial &, int,
+                                                             const SetupArgs &);
 
 int main(int argc, char **argv)
 {
@@ -18,13 +20,16 @@ int main(int argc, char **argv)
     std::puts(problem.c_str());
     return EXIT_FAILURE;
   }
-  std::printf("Kokkos on %s with %d threads\n", kokkos::space_name(), Kokkos::DefaultExecutionSpace().concurrency());
+  std::printf("Kokkos on %s with %d threads\n", kokkos::space_name(),
+              Kokkos::DefaultExecutionSpace().concurrency());
   test::test_engine(test::Engine::kokkos, make_kokkos_backend);
-  test::test_engine(test::Engine::kokkos_serial, kokkos::make_backend<Kokkos::Serial, kokkos::CpuStyle>);
-  test::test_engine(test::Engine::kokkos_tiles, kokkos::make_backend<Kokkos::Serial, kokkos::DeviceStyle>);
-  test::tested().block_sizes       = {1, 2, 3, 4, 5, 6, 7, 8, 9, 17};
+  test::test_engine(test::Engine::kokkos_serial,
+                    kokkos::make_backend<Kokkos::Serial, kokkos::CpuStyle>);
+  test::test_engine(test::Engine::kokkos_tiles,
+                    kokkos::make_backend<Kokkos::Serial, kokkos::DeviceStyle>);
+  test::tested().block_sizes = {1, 2, 3, 4, 5, 6, 7, 8, 9, 17};
   test::tested().large_block_sizes = {33, 65};
-  test::tested().host_memory       = !kokkos::on_device();
+  test::tested().host_memory = !kokkos::on_device();
   testing::InitGoogleTest(&argc, argv);
   const int result = RUN_ALL_TESTS();
   kokkos::finish();

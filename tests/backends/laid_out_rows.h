@@ -20,19 +20,21 @@ inline std::vector<Layout> layouts()
 #if !defined(MCPI_HAVE_CUDA)
   if (!tested().host_memory) return {Layout::rows, Layout::host_blocks};
 #endif
-  return {Layout::rows, Layout::host_blocks, Layout::device_blocks, Layout::device_full_rows, Layout::device_partial_rows};
+  return {Layout::rows, Layout::host_blocks, Layout::device_blocks, Layout::device_full_rows,
+          Layout::device_partial_rows};
 }
 
-// Whatever a row holds beyond its first few off-diagonal blocks is the second piece's; the diagonal block stands among the first ones.
-// device_partial_rows: entries that are zero are left out.
+// Whatever a row holds beyond its first few off-diagonal blocks is the second piece's; the diagonal
+// block stands among the first ones. device_partial_rows: entries that are zero are left out.
 class LaidOutRows final : public BlockRows {
 public:
-  LaidOutRows(const BlockMatrix &matrix, Layout layout) : matrix_(matrix), layout_(layout), rows_(matrix)
+  LaidOutRows(const BlockMatrix &matrix, Layout layout)
+      : matrix_(matrix), layout_(layout), rows_(matrix)
   {
     set_structure();
     update();
   }
-  LaidOutRows(const LaidOutRows &)            = delete;
+  LaidOutRows(const LaidOutRows &) = delete;
   LaidOutRows &operator=(const LaidOutRows &) = delete;
   ~LaidOutRows() override
   {
@@ -49,9 +51,11 @@ public:
       for (Row row = 0; row < matrix_.rows(); ++row) append_row(p, row);
       if (!copied()) continue;
 #if defined(MCPI_HAVE_CUDA)
-      if (!device_[p] && cudaMalloc(&device_[p], host_[p].size() * sizeof(double) + 8) != cudaSuccess)
+      if (!device_[p] &&
+          cudaMalloc(&device_[p], host_[p].size() * sizeof(double) + 8) != cudaSuccess)
         throw std::runtime_error("cudaMalloc");
-      if (cudaMemcpy(device_[p], host_[p].data(), host_[p].size() * sizeof(double), cudaMemcpyHostToDevice) != cudaSuccess ||
+      if (cudaMemcpy(device_[p], host_[p].data(), host_[p].size() * sizeof(double),
+                     cudaMemcpyHostToDevice) != cudaSuccess ||
           cudaDeviceSynchronize() != cudaSuccess)
         throw std::runtime_error("cudaMemcpy");
 #else
@@ -68,7 +72,9 @@ public:
   {
     ValueArrays arrays;
     if (layout_ == Layout::rows) return arrays;
-    arrays.layout = layout_ == Layout::host_blocks || layout_ == Layout::device_blocks ? ValueLayout::blocks : ValueLayout::scalar_rows;
+    arrays.layout = layout_ == Layout::host_blocks || layout_ == Layout::device_blocks
+                        ? ValueLayout::blocks
+                        : ValueLayout::scalar_rows;
     arrays.device = on_device();
     for (int p = 0; p < 2; ++p) arrays.piece[p] = copied() ? device_[p] : host_[p].data();
     return arrays;
@@ -93,10 +99,11 @@ private:
   // Blocks of a row in a piece, with the diagonal one
   std::vector<const Vector *> blocks(int p, Row row) const
   {
-    const std::vector<Vector>  &all = matrix_.offdiag[row];
-    const std::size_t           cut = std::min(all.size(), kInFirst);
+    const std::vector<Vector> &all = matrix_.offdiag[row];
+    const std::size_t cut = std::min(all.size(), kInFirst);
     std::vector<const Vector *> some;
-    for (std::size_t k = p == 0 ? 0 : cut; k < (p == 0 ? cut : all.size()); ++k) some.push_back(&all[k]);
+    for (std::size_t k = p == 0 ? 0 : cut; k < (p == 0 ? cut : all.size()); ++k)
+      some.push_back(&all[k]);
     if (p == 0) some.insert(some.begin() + diagonal_place(row), &matrix_.diagonal[row]);
     return some;
   }
@@ -124,7 +131,8 @@ private:
           for (std::size_t k = 0; k < in_row.size(); ++k)
             for (int j = 0; j < matrix_.bs; ++j)
               if (entry(*in_row[k], i, j) != 0.0)
-                piece.slot.push_back(static_cast<std::uint32_t>((static_cast<int>(k) * matrix_.bs + j) * matrix_.bs + i));
+                piece.slot.push_back(static_cast<std::uint32_t>(
+                    (static_cast<int>(k) * matrix_.bs + j) * matrix_.bs + i));
           piece.entry_ptr.push_back(static_cast<Offset>(piece.slot.size()));
         }
       }
@@ -135,22 +143,24 @@ private:
   {
     const auto in_row = blocks(p, row);
     if (layout_ == Layout::host_blocks || layout_ == Layout::device_blocks) {
-      for (const Vector *block : in_row) host_[p].insert(host_[p].end(), block->begin(), block->end());
+      for (const Vector *block : in_row)
+        host_[p].insert(host_[p].end(), block->begin(), block->end());
       return;
     }
     for (int i = 0; i < matrix_.bs; ++i)
       for (std::size_t k = 0; k < in_row.size(); ++k)
         for (int j = 0; j < matrix_.bs; ++j)
-          if (const double value = entry(*in_row[k], i, j); layout_ != Layout::device_partial_rows || value != 0.0)
+          if (const double value = entry(*in_row[k], i, j);
+              layout_ != Layout::device_partial_rows || value != 0.0)
             host_[p].push_back(value);
   }
 
   const BlockMatrix &matrix_;
-  const Layout       layout_;
-  MatrixRows         rows_;
-  PieceStructure     structure_[2];
-  Vector             host_[2];
-  double            *device_[2] = {};
+  const Layout layout_;
+  MatrixRows rows_;
+  PieceStructure structure_[2];
+  Vector host_[2];
+  double *device_[2] = {};
 };
 
 } // namespace mcpi::test

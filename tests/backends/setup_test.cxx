@@ -14,7 +14,8 @@
 namespace mcpi::test {
 namespace {
 
-// Between two stored numbers of a block, as a part of the largest: two quanta, since the sums before rounding differ in their last digits
+// Between two stored numbers of a block, as a part of the largest: two quanta, since the sums
+// before rounding differ in their last digits
 double quantum(PCMCPIPrecision storage)
 {
   switch (storage) {
@@ -38,7 +39,7 @@ std::vector<Vector> stored_blocks(Backend &backend, const ColorPlan &plan, PCMCP
 {
   std::vector<Offset> all(static_cast<std::size_t>(plan.blocks()));
   std::iota(all.begin(), all.end(), 0);
-  const std::size_t      size = backend.record_size();
+  const std::size_t size = backend.record_size();
   std::vector<std::byte> records(all.size() * size, std::byte{0xff});
   backend.pack_records(all, records.data());
   std::vector<Vector> blocks;
@@ -82,28 +83,32 @@ BlockMatrix holed_matrix(const Pattern &pattern, int bs, unsigned seed)
 
 struct Problem {
   BlockMatrix matrix;
-  Ranks       ranks;
+  Ranks ranks;
 
-  Problem(Row rows, int bs, unsigned seed) : matrix(holed_matrix(random_pattern(rows, 3, seed), bs, seed + 1))
+  Problem(Row rows, int bs, unsigned seed)
+      : matrix(holed_matrix(random_pattern(rows, 3, seed), bs, seed + 1))
   {
     ranks = build_ranks(matrix.pattern, greedy_coloring(matrix.pattern), bs, {0, rows});
   }
   const ColorPlan &plan() const { return ranks.forward[0]; }
 };
 
-void compare(const Problem &problem, const BackendConfig &config, System &other, const std::string &what)
+void compare(const Problem &problem, const BackendConfig &config, System &other,
+             const std::string &what)
 {
   System host(problem.ranks, {config, &simd_kernels()});
   ASSERT_EQ(host.refresh(problem.matrix).defect, Defect::none);
   const PCMCPIPrecision storage = config.numeric.storage;
-  const auto            blocks  = stored_blocks(other.backend(), problem.plan(), storage);
-  EXPECT_LT(worst_difference(stored_blocks(host.backend(), problem.plan(), storage), blocks), quantum(storage)) << what;
+  const auto blocks = stored_blocks(other.backend(), problem.plan(), storage);
+  EXPECT_LT(worst_difference(stored_blocks(host.backend(), problem.plan(), storage), blocks),
+            quantum(storage))
+      << what;
   EXPECT_EQ(other.backend().scales().right, host.backend().scales().right) << what;
   EXPECT_EQ(other.backend().scales().left, host.backend().scales().left) << what;
   const Vector b = random_vector(problem.matrix.size(), 5);
   // D^{-1} b, since one color's first sweep reads nothing else: the whole map over all rows
   const Smoothing once = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true);
-  System          reference(problem.ranks, {config, nullptr});
+  System reference(problem.ranks, {config, nullptr});
   ASSERT_EQ(reference.refresh(problem.matrix).defect, Defect::none);
   reference.adopt(other);
   EXPECT_LT(difference(other.apply(once, b), reference.apply(once, b)), tolerance(config)) << what;
@@ -112,37 +117,42 @@ void compare(const Problem &problem, const BackendConfig &config, System &other,
 class Setup : public OfEngineAndSize {};
 INSTANTIATE_TEST_SUITE_P(BlockSizes, Setup,
                          testing::Combine(testing::ValuesIn(tested().engines),
-                                          testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 16, 17, 24, 32, 33, 50, 64, 65, 100, 130)),
+                                          testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 16,
+                                                          17, 24, 32, 33, 50, 64, 65, 100, 130)),
                          engine_and_size_name);
 class SetupOfEngine : public OfEngine {};
 INSTANTIATE_TEST_SUITE_P(Backends, SetupOfEngine, testing::ValuesIn(tested().engines), engine_name);
 
 TEST_P(Setup, StoresWhatTheHostStoresFromEveryLayout)
 {
-  const int     bs = this->bs();
+  const int bs = this->bs();
   const Problem problem(bs <= 8 ? 90 : bs <= 33 ? 30 : 5, bs, 11);
-  std::size_t   turn = 0; // large blocks cost the host much: layouts take turns
+  std::size_t turn = 0; // large blocks cost the host much: layouts take turns
   for_configs([&](const BackendConfig &config) {
     for (const Layout layout : layouts()) {
       if (bs > 16 && turn++ % (bs > 65 ? 43 : bs > 33 ? 31 : 7) != 0) continue;
-      System      other(problem.ranks, {config, nullptr, engine()});
+      System other(problem.ranks, {config, nullptr, engine()});
       LaidOutRows rows(problem.matrix, layout);
       ASSERT_EQ(other.refresh(rows).defect, Defect::none);
-      compare(problem, config, other, name(Kind{config, nullptr, engine()}) + " layout " + std::to_string(static_cast<int>(layout)));
+      compare(problem, config, other,
+              name(Kind{config, nullptr, engine()}) + " layout " +
+                  std::to_string(static_cast<int>(layout)));
     }
   });
 }
 
 TEST_P(SetupOfEngine, ChunksOfManyRowsGiveOneMatrix)
 {
-  const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
+  const BackendConfig config{
+      {PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
   for (const auto &[bs, rows] : {std::pair{5, 30000}, std::pair{12, 6000}}) {
     const Problem problem(rows, bs, 21);
     for (const Layout layout : layouts()) {
-      System      other(problem.ranks, kind(config));
+      System other(problem.ranks, kind(config));
       LaidOutRows laid_out(problem.matrix, layout);
       ASSERT_EQ(other.refresh(laid_out).defect, Defect::none);
-      compare(problem, config, other, "bs " + std::to_string(bs) + " layout " + std::to_string(static_cast<int>(layout)));
+      compare(problem, config, other,
+              "bs " + std::to_string(bs) + " layout " + std::to_string(static_cast<int>(layout)));
     }
   }
 }
@@ -153,19 +163,20 @@ TEST_P(SetupOfEngine, ManyRowsInPlaceGiveOneMatrix)
   if (tested().host_memory) GTEST_SKIP() << "there are no such thread blocks";
   struct Case {
     PCMCPIPrecision storage;
-    PCMCPIForm      form;
-    int             bs;
-    Row             rows;
+    PCMCPIForm form;
+    int bs;
+    Row rows;
   };
   for (const Case &one : {Case{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, 5, 70000},
                           {PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, 5, 70000},
                           {PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_PRESCALED, 7, 20000},
                           {PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_FACTORED, 6, 34000},
                           {PC_MCPI_PRECISION_FP64, PC_MCPI_FORM_PRESCALED, 8, 20000}}) {
-    const BackendConfig config{{one.storage, one.form, PC_MCPI_SCALING_BALANCED}, one.storage == PC_MCPI_PRECISION_FP64};
-    const Problem       problem(one.rows, one.bs, 21);
-    System              other(problem.ranks, kind(config));
-    LaidOutRows         laid_out(problem.matrix, Layout::device_full_rows);
+    const BackendConfig config{{one.storage, one.form, PC_MCPI_SCALING_BALANCED},
+                               one.storage == PC_MCPI_PRECISION_FP64};
+    const Problem problem(one.rows, one.bs, 21);
+    System other(problem.ranks, kind(config));
+    LaidOutRows laid_out(problem.matrix, Layout::device_full_rows);
     ASSERT_EQ(other.refresh(laid_out).defect, Defect::none);
     compare(problem, config, other, name(kind(config)) + " bs " + std::to_string(one.bs));
   }
@@ -174,13 +185,15 @@ TEST_P(SetupOfEngine, ManyRowsInPlaceGiveOneMatrix)
 // Limits of a device's kernels are those of all backends that use them.
 TEST_P(SetupOfEngine, BlockSizesLiveSideBySide)
 {
-  const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
+  const BackendConfig config{
+      {PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
   for (const auto &[large, small] : {std::pair{20, 10}, std::pair{63, 41}, std::pair{64, 48}}) {
     const Problem first(12, large, 51), second(12, small, 52);
-    System        other(first.ranks, kind(config)), beside(second.ranks, kind(config));
-    const Vector  b = random_vector(first.matrix.size(), 5);
+    System other(first.ranks, kind(config)), beside(second.ranks, kind(config));
+    const Vector b = random_vector(first.matrix.size(), 5);
     for (int turn = 0; turn < 2; ++turn) {
-      ASSERT_EQ(other.refresh(first.matrix).defect, Defect::none) << "bs " << large << " turn " << turn;
+      ASSERT_EQ(other.refresh(first.matrix).defect, Defect::none)
+          << "bs " << large << " turn " << turn;
       compare(first, config, other, "bs " + std::to_string(large));
       ASSERT_EQ(beside.refresh(second.matrix).defect, Defect::none);
       compare(second, config, beside, "bs " + std::to_string(small));
@@ -188,18 +201,21 @@ TEST_P(SetupOfEngine, BlockSizesLiveSideBySide)
       ASSERT_EQ(reference.refresh(first.matrix).defect, Defect::none);
       reference.adopt(other);
       const Smoothing symmetric = make_run(PC_MCPI_SWEEP_SYMMETRIC, 1.0, 2 + turn, true);
-      EXPECT_LT(difference(other.apply(symmetric, b), reference.apply(symmetric, b)), tolerance(config));
+      EXPECT_LT(difference(other.apply(symmetric, b), reference.apply(symmetric, b)),
+                tolerance(config));
     }
   }
 }
 
-// Columns of more than a million rows leave packed exponents few bits: values that grow beyond those are stored with any numbers first.
+// Columns of more than a million rows leave packed exponents few bits: values that grow beyond
+// those are stored with any numbers first.
 TEST_P(SetupOfEngine, ValuesThatOutgrowTheirExponentsSpareTheColumns)
 {
   if (tested().host_memory) GTEST_SKIP() << "exponents have bytes of their own";
-  const BackendConfig config{{PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
-  Problem             problem((1 << 20) + 5, 1, 41);
-  System              other(problem.ranks, kind(config)), reference(problem.ranks, {config, nullptr});
+  const BackendConfig config{
+      {PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
+  Problem problem((1 << 20) + 5, 1, 41);
+  System other(problem.ranks, kind(config)), reference(problem.ranks, {config, nullptr});
   ASSERT_EQ(other.refresh(problem.matrix).defect, Defect::none);
   for (auto &row : problem.matrix.offdiag)
     for (Vector &block : row)
@@ -208,7 +224,7 @@ TEST_P(SetupOfEngine, ValuesThatOutgrowTheirExponentsSpareTheColumns)
   ASSERT_EQ(reference.refresh(problem.matrix).defect, Defect::none);
   reference.adopt(other);
   const Smoothing run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 2, true);
-  const Vector    b   = random_vector(problem.matrix.size(), 5);
+  const Vector b = random_vector(problem.matrix.size(), 5);
   EXPECT_LT(difference(other.apply(run, b), reference.apply(run, b)), tolerance(config));
 }
 
@@ -216,19 +232,23 @@ TEST_P(SetupOfEngine, FollowsValuesAndScales)
 {
   for (const PCMCPIPrecision storage : kStorages)
     for (const auto &[bs, scaling] :
-         {std::pair{3, PC_MCPI_SCALING_BALANCED}, std::pair{3, PC_MCPI_SCALING_GLOBAL}, std::pair{11, PC_MCPI_SCALING_BALANCED}}) {
-      const BackendConfig config{{storage, PC_MCPI_FORM_PRESCALED, scaling}, storage == PC_MCPI_PRECISION_FP64};
-      Problem             problem(40, bs, 31);
-      System              other(problem.ranks, kind(config));
-      LaidOutRows         rows(problem.matrix, layouts().size() > 2 ? Layout::device_full_rows : Layout::rows);
+         {std::pair{3, PC_MCPI_SCALING_BALANCED}, std::pair{3, PC_MCPI_SCALING_GLOBAL},
+          std::pair{11, PC_MCPI_SCALING_BALANCED}}) {
+      const BackendConfig config{{storage, PC_MCPI_FORM_PRESCALED, scaling},
+                                 storage == PC_MCPI_PRECISION_FP64};
+      Problem problem(40, bs, 31);
+      System other(problem.ranks, kind(config));
+      LaidOutRows rows(problem.matrix,
+                       layouts().size() > 2 ? Layout::device_full_rows : Layout::rows);
       ASSERT_EQ(other.refresh(rows).defect, Defect::none);
       Vector equation(static_cast<std::size_t>(bs), 1.0), unknown(equation);
       equation[0] = 1e7; // other units
-      unknown[0]  = 1e-5;
-      unknown[2]  = 300.0;
+      unknown[0] = 1e-5;
+      unknown[2] = 300.0;
       if (scaling == PC_MCPI_SCALING_BALANCED) scale_components(problem.matrix, equation, unknown);
       rows.update();
-      (void)other.apply(make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true), random_vector(problem.matrix.size(), 5));
+      (void)other.apply(make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true),
+                        random_vector(problem.matrix.size(), 5));
       const std::size_t before = other.backend().memory_bytes();
       ASSERT_EQ(other.refresh(rows).defect, Defect::none);
       compare(problem, config, other, name(kind(config)));
@@ -249,12 +269,14 @@ TEST_P(SetupOfEngine, TakesUnitsOfAnySize)
     for (const PCMCPIForm form : {PC_MCPI_FORM_PRESCALED, PC_MCPI_FORM_FACTORED})
       for (const double unit : {1e-60, 1e60}) {
         const BackendConfig config{{PC_MCPI_PRECISION_FP32, form, PC_MCPI_SCALING_BALANCED}, false};
-        Problem             problem(40, bs, 41);
-        Vector              b = random_vector(problem.matrix.size(), 5);
-        scale_components(problem.matrix, Vector(static_cast<std::size_t>(bs), unit), Vector(static_cast<std::size_t>(bs), 1.0));
+        Problem problem(40, bs, 41);
+        Vector b = random_vector(problem.matrix.size(), 5);
+        scale_components(problem.matrix, Vector(static_cast<std::size_t>(bs), unit),
+                         Vector(static_cast<std::size_t>(bs), 1.0));
         for (double &value : b) value *= unit;
         System other(problem.ranks, kind(config)), reference(problem.ranks, {config, nullptr});
-        for (System *system : {&other, &reference}) ASSERT_EQ(system->refresh(problem.matrix).defect, Defect::none);
+        for (System *system : {&other, &reference})
+          ASSERT_EQ(system->refresh(problem.matrix).defect, Defect::none);
         reference.adopt(other);
         const Smoothing run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 2, true);
         EXPECT_LT(difference(other.apply(run, b), reference.apply(run, b)), tolerance(config))
@@ -269,24 +291,28 @@ void decouple(BlockMatrix &matrix)
     for (Vector &block : row) std::fill(block.begin(), block.end(), 0.0);
 }
 
-// b in the power of two that an inverse block counts is beyond a float in every other row, x is not.
+// b in the power of two that an inverse block counts is beyond a float in every other row, x is
+// not.
 TEST_P(SetupOfEngine, TakesRightHandSidesInUnitsThatAreFarApart)
 {
   for (const int bs : {2, 5, 8, 9})
     for (const int nrhs : {1, 2}) {
-      const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
-      Problem             problem(700, bs, 43);
-      const std::size_t   n      = problem.matrix.size();
-      Vector              b      = random_vector(n * nrhs, 5), equation(static_cast<std::size_t>(bs), 1e12);
-      const auto          beyond = [&](std::size_t k) { return k / equation.size() % 2 == 0; };
-      equation.back()            = 1e-12;
+      const BackendConfig config{
+          {PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
+      Problem problem(700, bs, 43);
+      const std::size_t n = problem.matrix.size();
+      Vector b = random_vector(n * nrhs, 5), equation(static_cast<std::size_t>(bs), 1e12);
+      const auto beyond = [&](std::size_t k) { return k / equation.size() % 2 == 0; };
+      equation.back() = 1e-12;
       scale_components(problem.matrix, equation, Vector(static_cast<std::size_t>(bs), 1.0));
       decouple(problem.matrix);
-      for (std::size_t k = 0; k < b.size(); ++k) b[k] *= equation[k % equation.size()] * (beyond(k % n) ? 1e28 : 1.0);
+      for (std::size_t k = 0; k < b.size(); ++k)
+        b[k] *= equation[k % equation.size()] * (beyond(k % n) ? 1e28 : 1.0);
       System other(problem.ranks, kind(config)), reference(problem.ranks, {config, nullptr});
-      for (System *system : {&other, &reference}) ASSERT_EQ(system->refresh(problem.matrix).defect, Defect::none);
+      for (System *system : {&other, &reference})
+        ASSERT_EQ(system->refresh(problem.matrix).defect, Defect::none);
       reference.adopt(other);
-      Smoothing run        = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true);
+      Smoothing run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true);
       run.apply.nrhs = nrhs;
       Vector x = other.apply(run, b), y = reference.apply(run, b);
       for (std::size_t k = 0; k < x.size(); ++k)
@@ -298,17 +324,20 @@ TEST_P(SetupOfEngine, TakesRightHandSidesInUnitsThatAreFarApart)
 // Terms of D^{-1}b are beyond a float, their sum is not.
 TEST_P(SetupOfEngine, TakesRightHandSidesWhoseTermsCancel)
 {
-  const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, false};
-  Problem             problem(40, 2, 47);
-  const double        determinant = 1.9 + 0.18; // of the inverse, ((1.9, -1.8), (0.1, 1))
-  for (Vector &block : problem.matrix.diagonal) block = {1.0 / determinant, -0.1 / determinant, 1.8 / determinant, 1.9 / determinant};
+  const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE},
+                             false};
+  Problem problem(40, 2, 47);
+  const double determinant = 1.9 + 0.18; // of the inverse, ((1.9, -1.8), (0.1, 1))
+  for (Vector &block : problem.matrix.diagonal)
+    block = {1.0 / determinant, -0.1 / determinant, 1.8 / determinant, 1.9 / determinant};
   decouple(problem.matrix);
   System other(problem.ranks, kind(config)), reference(problem.ranks, {config, nullptr});
-  for (System *system : {&other, &reference}) ASSERT_EQ(system->refresh(problem.matrix).defect, Defect::none);
+  for (System *system : {&other, &reference})
+    ASSERT_EQ(system->refresh(problem.matrix).defect, Defect::none);
   reference.adopt(other);
   const Smoothing run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true);
-  const Vector    b(problem.matrix.size(), 2.5e38);
-  Vector          x = other.apply(run, b), y = reference.apply(run, b);
+  const Vector b(problem.matrix.size(), 2.5e38);
+  Vector x = other.apply(run, b), y = reference.apply(run, b);
   for (Vector *vector : {&x, &y})
     for (double &value : *vector) value *= 1e-38;
   EXPECT_LT(difference(x, y), tolerance(config));
@@ -321,17 +350,27 @@ struct Spoiled {
   Defect defect;
 };
 const Spoiled kSpoiled[] = {
-    {"a singular block", [](BlockMatrix &m, Row row) { std::fill_n(m.diagonal[row].begin(), m.bs, 0.0); }, Defect::singular},
+    {"a singular block",
+     [](BlockMatrix &m, Row row) { std::fill_n(m.diagonal[row].begin(), m.bs, 0.0); },
+     Defect::singular},
     {"two equal rows",
      [](BlockMatrix &m, Row row) {
        for (int j = 0; j < m.bs; ++j)
-         m.diagonal[row][static_cast<std::size_t>(j) * m.bs + 1] = m.diagonal[row][static_cast<std::size_t>(j) * m.bs];
+         m.diagonal[row][static_cast<std::size_t>(j) * m.bs + 1] =
+             m.diagonal[row][static_cast<std::size_t>(j) * m.bs];
      },
      Defect::singular},
-    {"NaN on the diagonal", [](BlockMatrix &m, Row row) { m.diagonal[row].back() = kNaN; }, Defect::nonfinite_diagonal},
-    {"Inf beside the diagonal", [](BlockMatrix &m, Row row) { m.offdiag[row].back()[1] = std::numeric_limits<double>::infinity(); },
+    {"NaN on the diagonal", [](BlockMatrix &m, Row row) { m.diagonal[row].back() = kNaN; },
+     Defect::nonfinite_diagonal},
+    {"Inf beside the diagonal",
+     [](BlockMatrix &m, Row row) {
+       m.offdiag[row].back()[1] = std::numeric_limits<double>::infinity();
+     },
      Defect::nonfinite_offdiagonal},
-    {"overflow", [](BlockMatrix &m, Row row) { std::fill(m.offdiag[row][0].begin(), m.offdiag[row][0].end(), 1e308); },
+    {"overflow",
+     [](BlockMatrix &m, Row row) {
+       std::fill(m.offdiag[row][0].begin(), m.offdiag[row][0].end(), 1e308);
+     },
      Defect::unrepresentable},
 };
 
@@ -341,14 +380,15 @@ TEST_P(SetupOfEngine, NamesTheFirstBadRowAndForgetsIt)
     for (const Spoiled &spoiled : kSpoiled)
       for (const Layout layout : layouts()) {
         if (layout == Layout::device_blocks || layout == Layout::device_partial_rows) continue;
-        const BackendConfig config{{PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, false};
-        Problem             problem(40, bs, 41);
-        const BlockMatrix   good = problem.matrix;
+        const BackendConfig config{
+            {PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, false};
+        Problem problem(40, bs, 41);
+        const BlockMatrix good = problem.matrix;
         spoiled.spoil(problem.matrix, 29);
         spoiled.spoil(problem.matrix, 7);
-        System      other(problem.ranks, kind(config));
+        System other(problem.ranks, kind(config));
         LaidOutRows rows(problem.matrix, layout);
-        const auto  status = other.refresh(rows);
+        const auto status = other.refresh(rows);
         EXPECT_EQ(status.defect, spoiled.defect) << spoiled.what << " bs " << bs;
         EXPECT_EQ(status.row, 7) << spoiled.what << " bs " << bs;
         problem.matrix = good;

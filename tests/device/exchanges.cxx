@@ -1,4 +1,5 @@
-// Ghost values between devices: every exchange gives the same bits, whoever is late. Ranks may share a device; then fewer rounds are run.
+// Ghost values between devices: every exchange gives the same bits, whoever is late. Ranks may
+// share a device; then fewer rounds are run.
 #include <cuda_runtime.h>
 #include <unistd.h>
 
@@ -26,8 +27,10 @@ std::vector<const char *> exchanges()
 // The precision in which exchanges may be inside the relaxations, where the blocks allow it
 std::string on_device(const std::string &options, const std::string &halo)
 {
-  const char *const vectors = options.find("offdiag_precision fp64") == std::string::npos ? "fp32" : "fp64";
-  return options + " -pc_mcpi_vector_precision " + vectors + " -pc_mcpi_backend cuda -pc_mcpi_halo " + halo;
+  const char *const vectors =
+      options.find("offdiag_precision fp64") == std::string::npos ? "fp32" : "fp64";
+  return options + " -pc_mcpi_vector_precision " + vectors +
+         " -pc_mcpi_backend cuda -pc_mcpi_halo " + halo;
 }
 
 PetscErrorCode create_case(const BlockMatrix &matrix, Layout layout, MatType type, OwnedMat *mat)
@@ -49,7 +52,8 @@ PetscErrorCode apply_to_several(PC pc, Mat mat, const Values &b, int count, Valu
   PetscCall(create_vec(mat, b, &one));
   PetscCall(VecDuplicate(one, result.out()));
   PetscCall(VecGetLocalSize(one, &local));
-  PetscCall(MatCreateDense(PETSC_COMM_WORLD, local, PETSC_DECIDE, PETSC_DETERMINE, count, nullptr, in.out()));
+  PetscCall(MatCreateDense(PETSC_COMM_WORLD, local, PETSC_DECIDE, PETSC_DETERMINE, count, nullptr,
+                           in.out()));
   PetscCall(MatDuplicate(in, MAT_DO_NOT_COPY_VALUES, out.out()));
   for (int k = 0; k < count; ++k) {
     Vec column;
@@ -61,7 +65,7 @@ PetscErrorCode apply_to_several(PC pc, Mat mat, const Values &b, int count, Valu
   PetscCall(PCMatApply(pc, in, out));
   x->clear();
   for (int k = 0; k < count; ++k) {
-    Vec    column;
+    Vec column;
     Values values;
     PetscCall(MatDenseGetColumnVecRead(out, k, &column));
     PetscCall(VecCopy(column, result));
@@ -76,8 +80,8 @@ PetscErrorCode apply_to_several(PC pc, Mat mat, const Values &b, int count, Valu
 PetscErrorCode use(PC pc, Mat mat, const BlockMatrix &matrix, Values *all)
 {
   const Values b = noise(matrix.rows(), 5), guess = noise(matrix.rows(), 6);
-  Values       x;
-  const auto   keep = [&] { all->insert(all->end(), x.begin(), x.end()); };
+  Values x;
+  const auto keep = [&] { all->insert(all->end(), x.begin(), x.end()); };
 
   PetscFunctionBeginUser;
   all->clear();
@@ -108,20 +112,28 @@ TEST(all_give_the_same_bits)
   for (const PetscInt bs : {1, 5, 8, 12})
     for (const Layout layout : {Layout::uneven, Layout::empty_ranks})
       for (const char *options :
-           {"-pc_mcpi_its 3", "-pc_mcpi_its 2 -pc_mcpi_sweep symmetric -pc_mcpi_omega 0.9", "-pc_mcpi_its 2 -pc_mcpi_sweep symmetric",
-            "-pc_mcpi_its 2 -pc_mcpi_overlap false", "-pc_mcpi_its 3 -pc_mcpi_halo_frequency sweep",
-            "-pc_mcpi_its 4 -pc_mcpi_restart 2 -pc_mcpi_offdiag_precision int4 -pc_mcpi_gather_precision bfp16",
+           {"-pc_mcpi_its 3", "-pc_mcpi_its 2 -pc_mcpi_sweep symmetric -pc_mcpi_omega 0.9",
+            "-pc_mcpi_its 2 -pc_mcpi_sweep symmetric", "-pc_mcpi_its 2 -pc_mcpi_overlap false",
+            "-pc_mcpi_its 3 -pc_mcpi_halo_frequency sweep",
+            "-pc_mcpi_its 4 -pc_mcpi_restart 2 -pc_mcpi_offdiag_precision int4 "
+            "-pc_mcpi_gather_precision bfp16",
             "-pc_mcpi_offdiag_precision fp64 -pc_mcpi_sweep backward",
-            "-pc_mcpi_its 3 -pc_mcpi_sweep backward -pc_mcpi_offdiag_precision fp16 -pc_mcpi_gather_precision bfp16 -pc_mcpi_omega 1.1"}) {
-        const BlockMatrix matrix = make_matrix(bs, random_pattern(60, 3, bs == 5 || bs == 8)); // symmetric: inside the relaxations
-        OwnedMat          mat;
-        Values            expected, x;
+            "-pc_mcpi_its 3 -pc_mcpi_sweep backward -pc_mcpi_offdiag_precision fp16 "
+            "-pc_mcpi_gather_precision bfp16 -pc_mcpi_omega 1.1"}) {
+        const BlockMatrix matrix = make_matrix(
+            bs, random_pattern(60, 3, bs == 5 || bs == 8)); // symmetric: inside the relaxations
+        OwnedMat mat;
+        Values expected, x;
         describe(std::string(options) + " bs " + std::to_string(bs) + " " + name_of(layout));
         // cuSPARSE does not promise the same bits of the residuals that restarts need
-        PetscCall(create_case(matrix, layout, std::string(options).find("restart") == std::string::npos ? MATAIJCUSPARSE : MATBAIJ, &mat));
+        PetscCall(create_case(
+            matrix, layout,
+            std::string(options).find("restart") == std::string::npos ? MATAIJCUSPARSE : MATBAIJ,
+            &mat));
         for (const char *halo : exchanges()) {
           Preconditioner pc;
-          if (std::string(halo) == "nccl" && (bs != 5 || layout != Layout::uneven)) continue; // which starts slowly
+          if (std::string(halo) == "nccl" && (bs != 5 || layout != Layout::uneven))
+            continue; // which starts slowly
           PetscCall(create_pc(mat, on_device(options, halo), &pc));
           PetscCall(use(pc, mat, matrix, &x));
           if (expected.empty()) expected = x;
@@ -137,25 +149,30 @@ TEST(every_block_size_and_storage_gives_the_same_bits)
   PetscFunctionBeginUser;
   for (PetscInt bs = 1; bs <= 8; ++bs) {
     const BlockMatrix matrix = make_matrix(bs, random_pattern(60, 3, true));
-    OwnedMat          mat;
+    OwnedMat mat;
     PetscCall(create_case(matrix, Layout::uneven, MATBAIJ, &mat));
     for (const std::string storage : {"fp32", "fp16", "bf16", "int8", "int4"})
       for (const std::string gather : {"fp32", "bfp16"}) {
-        const std::string options = "-pc_mcpi_its 2 -pc_mcpi_sweep symmetric -pc_mcpi_omega 0.9 -pc_mcpi_offdiag_precision " + storage +
-                                    " -pc_mcpi_gather_precision " + gather + (gather == "fp32" ? " -pc_mcpi_form factored " : " ");
+        const std::string options = "-pc_mcpi_its 2 -pc_mcpi_sweep symmetric -pc_mcpi_omega 0.9 "
+                                    "-pc_mcpi_offdiag_precision " +
+                                    storage + " -pc_mcpi_gather_precision " + gather +
+                                    (gather == "fp32" ? " -pc_mcpi_form factored " : " ");
         Values expected, x;
         describe(options + " bs " + std::to_string(bs));
         for (const char *halo : {"sf", "peer"}) {
           Preconditioner pc;
-          std::string    text;
+          std::string text;
           PetscCall(create_pc(mat, on_device(options, halo), &pc));
-          for (int again = 0; again < 20; ++again) { // words that come apart do so once in some hundred applications
+          for (int again = 0; again < 20;
+               ++again) { // words that come apart do so once in some hundred applications
             PetscCall(apply(pc, noise(matrix.rows(), 5), &x));
             if (expected.empty()) expected = x;
             CHECK(x == expected);
           }
           PetscCall(view(pc, &text));
-          if (std::string(halo) == "peer") CHECK_CONTAINS(text, own_devices() ? "peer inside the relaxations" : "ranks share a device");
+          if (std::string(halo) == "peer")
+            CHECK_CONTAINS(text,
+                           own_devices() ? "peer inside the relaxations" : "ranks share a device");
         }
       }
   }
@@ -166,21 +183,23 @@ TEST(every_block_size_and_storage_gives_the_same_bits)
 TEST(what_relaxations_cannot_exchange_is_exchanged_beside_them)
 {
   struct Case {
-    Pattern     pattern;
+    Pattern pattern;
     const char *reason;
   };
 
   PetscFunctionBeginUser;
-  for (const Case &one : {Case{arrow_pattern(700), "not inside the relaxations: blocks, vectors or long rows"},
-                          Case{one_way_pattern(80, 3), "not inside the relaxations: the pattern is not symmetric between ranks"}}) {
+  for (const Case &one :
+       {Case{arrow_pattern(700), "not inside the relaxations: blocks, vectors or long rows"},
+        Case{one_way_pattern(80, 3),
+             "not inside the relaxations: the pattern is not symmetric between ranks"}}) {
     const BlockMatrix matrix = make_matrix(5, one.pattern);
-    OwnedMat          mat;
-    Values            expected, x;
+    OwnedMat mat;
+    Values expected, x;
     describe(one.reason);
     PetscCall(create_case(matrix, Layout::uneven, MATBAIJ, &mat));
     for (const char *halo : {"sf", "peer"}) {
       Preconditioner pc;
-      std::string    text;
+      std::string text;
       PetscCall(create_pc(mat, on_device("-pc_mcpi_its 2", halo), &pc));
       PetscCall(apply(pc, noise(matrix.rows(), 5), &x));
       if (expected.empty()) expected = x;
@@ -192,21 +211,23 @@ TEST(what_relaxations_cannot_exchange_is_exchanged_beside_them)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Rows of boundary conditions keep their places in PETSc's lists of columns, and are sent to nobody.
+// Rows of boundary conditions keep their places in PETSc's lists of columns, and are sent to
+// nobody.
 TEST(rows_cleared_by_boundary_conditions_are_not_waited_for)
 {
-  const BlockMatrix     matrix = make_matrix(5, random_pattern(300, 3, true));
-  OwnedMat              mat;
-  Values                expected, x;
+  const BlockMatrix matrix = make_matrix(5, random_pattern(300, 3, true));
+  OwnedMat mat;
+  Values expected, x;
   std::vector<PetscInt> cleared;
-  PetscInt              begin, end;
+  PetscInt begin, end;
 
   PetscFunctionBeginUser;
   PetscCall(create_case(matrix, Layout::uneven, MATBAIJ, &mat));
   PetscCall(MatGetOwnershipRange(mat, &begin, &end));
   for (PetscInt row = begin; row < end; ++row)
     if (row / matrix.bs % 2 == 0) cleared.push_back(row);
-  PetscCall(MatZeroRows(mat, static_cast<PetscInt>(cleared.size()), cleared.data(), 1.0, nullptr, nullptr));
+  PetscCall(MatZeroRows(mat, static_cast<PetscInt>(cleared.size()), cleared.data(), 1.0, nullptr,
+                        nullptr));
   for (const char *halo : exchanges()) {
     Preconditioner pc;
     PetscCall(create_pc(mat, on_device("-pc_mcpi_its 3 -pc_mcpi_halo_timeout 20", halo), &pc));
@@ -221,11 +242,13 @@ TEST(rows_cleared_by_boundary_conditions_are_not_waited_for)
 TEST(many_rows_give_the_same_bits)
 {
   PetscFunctionBeginUser;
-  for (const char *options : {"-pc_mcpi_its 3 -pc_mcpi_offdiag_precision int4 -pc_mcpi_gather_precision bfp16",
-                              "-pc_mcpi_its 2 -pc_mcpi_sweep symmetric -pc_mcpi_omega 0.9"}) {
-    const BlockMatrix matrix = make_matrix(5, random_pattern(own_devices() ? 40000 : 4000, 4, true));
-    OwnedMat          mat;
-    Values            expected, x;
+  for (const char *options :
+       {"-pc_mcpi_its 3 -pc_mcpi_offdiag_precision int4 -pc_mcpi_gather_precision bfp16",
+        "-pc_mcpi_its 2 -pc_mcpi_sweep symmetric -pc_mcpi_omega 0.9"}) {
+    const BlockMatrix matrix =
+        make_matrix(5, random_pattern(own_devices() ? 40000 : 4000, 4, true));
+    OwnedMat mat;
+    Values expected, x;
     describe(options);
     PetscCall(create_case(matrix, Layout::uneven, MATBAIJ, &mat));
     for (const char *halo : {"sf", "peer"}) {
@@ -247,12 +270,13 @@ TEST(late_ranks_change_nothing)
   PetscFunctionBeginUser;
   for (const char *halo : exchanges())
     for (const bool one_way : {false, true}) {
-      const BlockMatrix matrix = make_matrix(5, one_way ? one_way_pattern(80, 3) : random_pattern(80, 3, true));
-      OwnedMat          mat;
-      OwnedVec          b, x;
-      Preconditioner    pc;
-      std::mt19937      delays(7 + static_cast<unsigned>(world_rank())), kinds(3);
-      Values            expected[4], values;
+      const BlockMatrix matrix =
+          make_matrix(5, one_way ? one_way_pattern(80, 3) : random_pattern(80, 3, true));
+      OwnedMat mat;
+      OwnedVec b, x;
+      Preconditioner pc;
+      std::mt19937 delays(7 + static_cast<unsigned>(world_rank())), kinds(3);
+      Values expected[4], values;
       if (std::string(halo) == "sf") continue;
       describe(std::string(halo) + (one_way ? " one way" : ""));
       PetscCall(create_case(matrix, Layout::uneven, MATAIJCUSPARSE, &mat));
@@ -262,13 +286,19 @@ TEST(late_ranks_change_nothing)
       for (int round = 0; round < rounds; ++round) {
         const unsigned kind = round < 4 ? static_cast<unsigned>(round) : kinds() % 4U;
         const unsigned late = delays() % 8U;
-        PetscCall(PCMCPISetSweep(pc, kind < 2 ? PC_MCPI_SWEEP_FORWARD : kind == 2 ? PC_MCPI_SWEEP_BACKWARD : PC_MCPI_SWEEP_SYMMETRIC));
+        PetscCall(PCMCPISetSweep(pc, kind < 2    ? PC_MCPI_SWEEP_FORWARD
+                                     : kind == 2 ? PC_MCPI_SWEEP_BACKWARD
+                                                 : PC_MCPI_SWEEP_SYMMETRIC));
         PetscCall(PCMCPISetIts(pc, kind == 0 ? 1 : 3));
         PetscCall(PCMCPISetOmega(pc, kind == 3 ? 0.9 : 1.0));
-        PetscCall(PCMCPISetOverlap(pc, kinds() % 4U != 0 ? PETSC_TRUE : PETSC_FALSE)); // with and without kernels of its own
+        PetscCall(PCMCPISetOverlap(pc, kinds() % 4U != 0
+                                           ? PETSC_TRUE
+                                           : PETSC_FALSE)); // with and without kernels of its own
         if (late == 0) usleep(delays() % 2000U);
         if (late == 1)
-          CHECK_EQ(cudaLaunchHostFunc(nullptr, sleep_on_stream, reinterpret_cast<void *>(std::uintptr_t{delays() % 2000U})), cudaSuccess);
+          CHECK_EQ(cudaLaunchHostFunc(nullptr, sleep_on_stream,
+                                      reinterpret_cast<void *>(std::uintptr_t{delays() % 2000U})),
+                   cudaSuccess);
         PetscCall(PCApply(pc, b, x));
         if (round >= 4 && round % 5 != 0) continue; // let ranks run ahead of each other
         PetscCall(gather(x, &values));
@@ -283,19 +313,22 @@ TEST(late_ranks_change_nothing)
 TEST(another_storage_or_exchange_changes_nothing_else)
 {
   const BlockMatrix matrix = make_matrix(5, random_pattern(60, 3, true));
-  const Values      b      = noise(matrix.rows(), 5);
-  OwnedMat          mat;
-  Preconditioner    pc;
-  Values            expected[2], x;
+  const Values b = noise(matrix.rows(), 5);
+  OwnedMat mat;
+  Preconditioner pc;
+  Values expected[2], x;
 
   PetscFunctionBeginUser;
   PetscCall(create_case(matrix, Layout::uneven, MATAIJCUSPARSE, &mat));
-  PetscCall(create_pc(mat, "-pc_mcpi_backend cuda -pc_mcpi_vector_precision fp32 -pc_mcpi_its 2", &pc));
+  PetscCall(
+      create_pc(mat, "-pc_mcpi_backend cuda -pc_mcpi_vector_precision fp32 -pc_mcpi_its 2", &pc));
   for (const PCMCPIHaloType halo :
-       {PC_MCPI_HALO_PEER, own_devices() ? PC_MCPI_HALO_NCCL : PC_MCPI_HALO_PEER, PC_MCPI_HALO_SF, PC_MCPI_HALO_PEER}) {
+       {PC_MCPI_HALO_PEER, own_devices() ? PC_MCPI_HALO_NCCL : PC_MCPI_HALO_PEER, PC_MCPI_HALO_SF,
+        PC_MCPI_HALO_PEER}) {
     PetscCall(PCMCPISetHalo(pc, halo));
     for (int k = 0; k < 2; ++k) {
-      PetscCall(PCMCPISetOffdiagPrecision(pc, k == 0 ? PC_MCPI_PRECISION_FP32 : PC_MCPI_PRECISION_INT4));
+      PetscCall(
+          PCMCPISetOffdiagPrecision(pc, k == 0 ? PC_MCPI_PRECISION_FP32 : PC_MCPI_PRECISION_INT4));
       for (int round = 0; round < 3; ++round) PetscCall(apply(pc, b, &x));
       if (expected[k].empty()) expected[k] = x;
       CHECK(x == expected[k]);
@@ -307,30 +340,32 @@ TEST(another_storage_or_exchange_changes_nothing_else)
 TEST(automatic_choice_and_its_reason_are_printed)
 {
   const BlockMatrix matrix = make_matrix(3, random_pattern(40, 3, true));
-  OwnedMat          mat;
-  Preconditioner    pc;
-  std::string       text;
+  OwnedMat mat;
+  Preconditioner pc;
+  std::string text;
 
   PetscFunctionBeginUser;
   PetscCall(create_case(matrix, Layout::even, MATAIJCUSPARSE, &mat));
   PetscCall(create_pc(mat, "-pc_mcpi_backend cuda -pc_mcpi_vector_precision fp32", &pc));
   PetscCall(PCSetUp(pc));
   PetscCall(view(pc, &text));
-  CHECK_CONTAINS(text, own_devices() ? "halo: peer inside the relaxations," : "halo: sf (not peer: ranks share a device");
+  CHECK_CONTAINS(text, own_devices() ? "halo: peer inside the relaxations,"
+                                     : "halo: sf (not peer: ranks share a device");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 TEST(several_preconditioners_live_side_by_side)
 {
-  constexpr int  kMany = 3;
-  OwnedMat       mat[kMany];
+  constexpr int kMany = 3;
+  OwnedMat mat[kMany];
   Preconditioner pc[kMany];
-  Values         alone[kMany], x;
+  Values alone[kMany], x;
 
   PetscFunctionBeginUser;
   for (const bool together : {false, true}) {
     for (int k = 0; k < kMany; ++k) {
-      const BlockMatrix matrix = make_matrix(2 + k, random_pattern(40 + 10 * k, 3, k != 1, static_cast<std::uint64_t>(k) + 1));
+      const BlockMatrix matrix = make_matrix(
+          2 + k, random_pattern(40 + 10 * k, 3, k != 1, static_cast<std::uint64_t>(k) + 1));
       PetscCall(create_case(matrix, Layout::uneven, MATAIJCUSPARSE, &mat[k]));
       PetscCall(create_pc(mat[k], on_device("-pc_mcpi_its 2", "peer"), &pc[k]));
       PetscCall(apply(pc[k], noise(matrix.rows(), 3), &x));
@@ -349,14 +384,15 @@ TEST(several_preconditioners_live_side_by_side)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// What is missing is not finite in every format that travels. So many couplings that of up to eight ranks all need rank 0 in every application.
+// What is missing is not finite in every format that travels. So many couplings that of up to eight
+// ranks all need rank 0 in every application.
 static PetscErrorCode leave_rank_0_behind(PetscInt bs, const std::string &options)
 {
   const BlockMatrix matrix = make_matrix(bs, random_pattern(40, 12, true));
-  OwnedMat          mat;
-  OwnedVec          b, x;
-  Preconditioner    pc;
-  PetscReal         size;
+  OwnedMat mat;
+  OwnedVec b, x;
+  Preconditioner pc;
+  PetscReal size;
 
   PetscFunctionBeginUser;
   describe(options + " bs " + std::to_string(bs));
@@ -365,10 +401,11 @@ static PetscErrorCode leave_rank_0_behind(PetscInt bs, const std::string &option
   PetscCall(create_vec(mat, noise(matrix.rows(), 5), &b));
   PetscCall(VecDuplicate(b, x.out()));
   PetscCall(PCSetUp(pc));
-  PetscCall(VecNorm(b, NORM_INFINITY, &size)); // single precision asks for it, and would wait for all ranks
+  PetscCall(VecNorm(b, NORM_INFINITY,
+                    &size)); // single precision asks for it, and would wait for all ranks
   if (world_rank() > 0) {
     const PetscScalar *values;
-    PetscInt           local;
+    PetscInt local;
     PetscCall(PCApply(pc, b, x));
     PetscCall(VecGetArrayRead(x, &values));
     PetscCall(VecGetLocalSize(x, &local));
@@ -389,7 +426,8 @@ TEST(a_rank_that_does_not_come_is_an_error_and_no_hang)
   PetscCall(leave_rank_0_behind(2, ""));
   PetscCall(leave_rank_0_behind(4, "-pc_mcpi_offdiag_precision fp64"));
   PetscCall(leave_rank_0_behind(4, "-pc_mcpi_gather_precision bfp16"));
-  PetscCall(leave_rank_0_behind(5, "-pc_mcpi_gather_precision bfp16 -pc_mcpi_offdiag_precision int4"));
+  PetscCall(
+      leave_rank_0_behind(5, "-pc_mcpi_gather_precision bfp16 -pc_mcpi_offdiag_precision int4"));
   PetscCall(leave_rank_0_behind(11, "-pc_mcpi_gather_precision bfp16"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

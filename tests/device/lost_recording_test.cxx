@@ -9,7 +9,8 @@
 namespace mcpi::test {
 namespace {
 
-// Another thread of the program synchronizes while an application is recorded: CUDA ends the recording.
+// Another thread of the program synchronizes while an application is recorded: CUDA ends the
+// recording.
 class DisturbedHalo final : public Halo {
 public:
   int prepare(std::size_t) override { return 0; }
@@ -29,22 +30,23 @@ public:
 
 TEST(CudaApplication, WhoseRecordingIsLostReadsItsOwnRightHandSide)
 {
-  constexpr int       kRows = 20000, kBs = 5, kTimes = 50;
-  const Pattern       pattern = random_pattern(kRows, 4, 31);
-  const BlockMatrix   matrix  = random_matrix(pattern, kBs, 32);
-  const Ranks         ranks   = build_ranks(pattern, greedy_coloring(pattern), kBs, {0, kRows});
-  const auto          size    = static_cast<std::ptrdiff_t>(matrix.size());
-  const Smoothing     run     = make_run(PC_MCPI_SWEEP_SYMMETRIC, 1.0, 1, true);
-  const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
-  System              system(ranks, Kind{config, nullptr, Engine::cuda});
-  DisturbedHalo       halo;
+  constexpr int kRows = 20000, kBs = 5, kTimes = 50;
+  const Pattern pattern = random_pattern(kRows, 4, 31);
+  const BlockMatrix matrix = random_matrix(pattern, kBs, 32);
+  const Ranks ranks = build_ranks(pattern, greedy_coloring(pattern), kBs, {0, kRows});
+  const auto size = static_cast<std::ptrdiff_t>(matrix.size());
+  const Smoothing run = make_run(PC_MCPI_SWEEP_SYMMETRIC, 1.0, 1, true);
+  const BackendConfig config{
+      {PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
+  System system(ranks, Kind{config, nullptr, Engine::cuda});
+  DisturbedHalo halo;
   ASSERT_EQ(system.refresh(matrix).defect, Defect::none);
   Backend &backend = system.backend();
-  MulticolorSweep   sweep(ranks.forward[0], backend, halo, run.sweep);
-  Vector   x(matrix.size());
+  MulticolorSweep sweep(ranks.forward[0], backend, halo, run.sweep);
+  Vector x(matrix.size());
   for (int time = 0; time < kTimes; ++time) {
     const Vector b = random_vector(matrix.size(), 100 + static_cast<unsigned>(time));
-    Vector       disturbed(matrix.size(), kNaN), quiet(matrix.size(), kNaN);
+    Vector disturbed(matrix.size(), kNaN), quiet(matrix.size(), kNaN);
     for (Vector *result : {&disturbed, &quiet}) {
       (void)backend.launch_exchanges(false); // forgets what was recorded
       halo.disturb = result == &disturbed;
@@ -53,7 +55,8 @@ TEST(CudaApplication, WhoseRecordingIsLostReadsItsOwnRightHandSide)
       EXPECT_FALSE(halo.disturb) << "nothing was recorded";
       backend.store(run.apply, {result->data(), size});
     }
-    ASSERT_TRUE(same_bits(disturbed, quiet)) << "application " << time << " differs by " << difference(disturbed, quiet);
+    ASSERT_TRUE(same_bits(disturbed, quiet))
+        << "application " << time << " differs by " << difference(disturbed, quiet);
   }
 }
 

@@ -1,5 +1,5 @@
-// A backend on a device through PETSc: matrices and vectors on the host and on the device, on one and several ranks, against the host backend.
-// -device_backend <cuda,kokkos>
+// A backend on a device through PETSc: matrices and vectors on the host and on the device, on one
+// and several ranks, against the host backend. -device_backend <cuda,kokkos>
 #include <cuda_runtime.h>
 
 #include "support.h"
@@ -16,9 +16,9 @@ std::string backend()
 }
 
 struct Case {
-  MatType     type;
+  MatType type;
   const char *vectors; // null: the matrix's own
-  double      sparsity;
+  double sparsity;
 };
 constexpr Case cases[] = {
     {MATBAIJ, nullptr, 0.0},        {MATBAIJ, VECCUDA, 0.0},        {MATAIJ, nullptr, 0.3},
@@ -27,18 +27,23 @@ constexpr Case cases[] = {
 
 struct Precision {
   const char *options;
-  double      tolerance; // between two arithmetics; of integers one of many may be rounded the other way
+  double tolerance; // between two arithmetics; of integers one of many may be rounded the other way
 };
 constexpr Precision precisions[] = {
     {"-pc_mcpi_offdiag_precision fp64", 1e-11},
     {"-pc_mcpi_offdiag_precision fp32", 2e-6},
     {"-pc_mcpi_offdiag_precision fp32 -pc_mcpi_vector_precision fp32", 2e-6},
-    {"-pc_mcpi_offdiag_precision fp16 -pc_mcpi_vector_precision fp32 -pc_mcpi_gather_precision bfp16", 1e-3},
+    {"-pc_mcpi_offdiag_precision fp16 -pc_mcpi_vector_precision fp32 -pc_mcpi_gather_precision "
+     "bfp16",
+     1e-3},
     {"-pc_mcpi_offdiag_precision int8 -pc_mcpi_vector_precision fp32", 2e-2},
-    {"-pc_mcpi_offdiag_precision int4 -pc_mcpi_vector_precision fp32 -pc_mcpi_gather_precision bfp16", 0.2},
+    {"-pc_mcpi_offdiag_precision int4 -pc_mcpi_vector_precision fp32 -pc_mcpi_gather_precision "
+     "bfp16",
+     0.2},
 };
 
-PetscErrorCode create_pair(Mat mat, const std::string &options, Preconditioner *device, Preconditioner *host)
+PetscErrorCode create_pair(Mat mat, const std::string &options, Preconditioner *device,
+                           Preconditioner *host)
 {
   PetscFunctionBeginUser;
   PetscCall(create_pc(mat, options + backend(), device));
@@ -49,7 +54,7 @@ PetscErrorCode create_pair(Mat mat, const std::string &options, Preconditioner *
 PetscErrorCode compare(PC device, PC host, PetscInt rows, double tolerance)
 {
   const Values b = noise(rows, 3), guess = noise(rows, 4);
-  Values       x, y;
+  Values x, y;
 
   PetscFunctionBeginUser;
   PetscCall(apply(device, b, &x));
@@ -88,21 +93,25 @@ TEST(every_matrix_gives_the_iterates_of_the_host)
   for (const Case &kind : cases)
     for (const PetscInt bs : {1, 3, 5, 9}) {
       BlockMatrix matrix = matrix_of(bs, kind.sparsity);
-      OwnedMat    mat;
+      OwnedMat mat;
       PetscCall(create_case(kind, matrix, &mat));
       for (const Precision &precision : precisions)
         for (const char *sweeps :
-             {"-pc_mcpi_its 3", "-pc_mcpi_sweep symmetric -pc_mcpi_its 2 -pc_mcpi_omega 0.8", "-pc_mcpi_its 5 -pc_mcpi_restart 2"}) {
+             {"-pc_mcpi_its 3", "-pc_mcpi_sweep symmetric -pc_mcpi_its 2 -pc_mcpi_omega 0.8",
+              "-pc_mcpi_its 5 -pc_mcpi_restart 2"}) {
           Preconditioner device, host;
-          describe(std::string(kind.type) + " bs " + std::to_string(bs) + " " + precision.options + " " + sweeps);
-          PetscCall(create_pair(mat, std::string(precision.options) + " " + sweeps, &device, &host));
+          describe(std::string(kind.type) + " bs " + std::to_string(bs) + " " + precision.options +
+                   " " + sweeps);
+          PetscCall(
+              create_pair(mat, std::string(precision.options) + " " + sweeps, &device, &host));
           PetscCall(compare(device, host, matrix.rows(), precision.tolerance));
         }
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Blocks with missing entries on one side of the partition only, and ranks with nothing on the other
+// Blocks with missing entries on one side of the partition only, and ranks with nothing on the
+// other
 TEST(holes_may_be_anywhere)
 {
   PetscFunctionBeginUser;
@@ -111,9 +120,10 @@ TEST(holes_may_be_anywhere)
       BlockMatrix matrix = matrix_of(4, 0.0);
       for (PetscInt row = 0; row < matrix.n; ++row)
         for (PetscInt k = matrix.ptr[row]; k < matrix.ptr[row + 1]; ++k)
-          if (const PetscInt distance = std::abs(matrix.col[k] - row); distance > 0 && (distance < 15) == near)
+          if (const PetscInt distance = std::abs(matrix.col[k] - row);
+              distance > 0 && (distance < 15) == near)
             matrix.values[static_cast<std::size_t>(k) * 16 + 5] = 0.0;
-      OwnedMat       mat;
+      OwnedMat mat;
       Preconditioner device, host;
       describe(std::string(name_of(layout)) + (near ? " near" : " far"));
       PetscCall(create_mat(PETSC_COMM_WORLD, matrix, layout, MATAIJCUSPARSE, &mat));
@@ -126,8 +136,8 @@ TEST(holes_may_be_anywhere)
 TEST(a_matrix_bound_to_the_host_is_read_there)
 {
   const BlockMatrix matrix = matrix_of(3, 0.0);
-  OwnedMat          mat;
-  Preconditioner    device, host;
+  OwnedMat mat;
+  Preconditioner device, host;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::uneven, MATAIJCUSPARSE, &mat));
@@ -143,8 +153,8 @@ TEST(values_on_the_device_stay_there)
 {
   PetscFunctionBeginUser;
   for (const double sparsity : {0.0, 0.3}) {
-    BlockMatrix    matrix = matrix_of(4, sparsity);
-    OwnedMat       mat;
+    BlockMatrix matrix = matrix_of(4, sparsity);
+    OwnedMat mat;
     Preconditioner device, host;
     PetscCall(create_case({MATAIJCUSPARSE, nullptr, sparsity}, matrix, &mat));
     PetscCall(create_pc(mat, "-pc_mcpi_offdiag_precision fp64" + backend(), &device));
@@ -164,12 +174,13 @@ TEST(new_values_are_seen)
 {
   PetscFunctionBeginUser;
   for (const Case &kind : cases) {
-    const BlockMatrix first  = matrix_of(5, kind.sparsity);
-    BlockMatrix       second = first;
-    OwnedMat          mat;
-    Preconditioner    device, host;
-    Values            before, after;
-    for (std::size_t k = 0; k < second.values.size(); ++k) second.values[k] *= 1.0 + 0.3 * static_cast<double>(k % 7);
+    const BlockMatrix first = matrix_of(5, kind.sparsity);
+    BlockMatrix second = first;
+    OwnedMat mat;
+    Preconditioner device, host;
+    Values before, after;
+    for (std::size_t k = 0; k < second.values.size(); ++k)
+      second.values[k] *= 1.0 + 0.3 * static_cast<double>(k % 7);
     describe(kind.type);
     PetscCall(create_case(kind, first, &mat));
     PetscCall(create_pair(mat, "-pc_mcpi_its 2 -pc_mcpi_offdiag_precision fp64", &device, &host));
@@ -192,13 +203,13 @@ TEST(a_matrix_preallocated_again_is_set_up_again)
 
   PetscFunctionBeginUser;
   for (const char *type : {MATBAIJ, MATAIJCUSPARSE}) {
-    OwnedMat       mat;
+    OwnedMat mat;
     Preconditioner device;
-    bool           used = false;
+    bool used = false;
     for (const PetscInt distance : {1, 7, 2}) {
       const std::vector<PetscInt> two(n, 2);
-      Pattern                     pattern(n);
-      Preconditioner              host;
+      Pattern pattern(n);
+      Preconditioner host;
       for (PetscInt i = 0; i < n; ++i) pattern[i] = {(i + distance) % n};
       const BlockMatrix matrix = make_matrix(bs, pattern);
       describe(std::string(type) + " distance " + std::to_string(distance));
@@ -207,10 +218,12 @@ TEST(a_matrix_preallocated_again_is_set_up_again)
         PetscCall(set_values(matrix, mat));
       } else {
         PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, type, &mat));
-        PetscCall(create_pc(mat, "-pc_mcpi_its 2 -pc_mcpi_offdiag_precision fp64" + backend(), &device));
+        PetscCall(
+            create_pc(mat, "-pc_mcpi_its 2 -pc_mcpi_offdiag_precision fp64" + backend(), &device));
       }
       used = true;
-      PetscCall(create_pc(mat, "-pc_mcpi_its 2 -pc_mcpi_offdiag_precision fp64 -pc_mcpi_backend host", &host));
+      PetscCall(create_pc(
+          mat, "-pc_mcpi_its 2 -pc_mcpi_offdiag_precision fp64 -pc_mcpi_backend host", &host));
       PetscCall(compare(device, host, matrix.rows(), 1e-11));
     }
   }
@@ -221,13 +234,13 @@ TEST(bad_values_fail_on_all_ranks_and_are_forgotten)
 {
   PetscFunctionBeginUser;
   for (const Case &kind : cases) {
-    const BlockMatrix  good = matrix_of(3, kind.sparsity);
-    BlockMatrix        bad  = good;
-    OwnedMat           mat;
-    OwnedSolver        solver;
+    const BlockMatrix good = matrix_of(3, kind.sparsity);
+    BlockMatrix bad = good;
+    OwnedMat mat;
+    OwnedSolver solver;
     KSPConvergedReason reason;
-    PetscInt           its, row;
-    PC                 pc;
+    PetscInt its, row;
+    PC pc;
     std::fill_n(bad.block(50, 50), 9, 1.0); // singular
     describe(kind.type);
     PetscCall(create_case(kind, bad, &mat));
@@ -248,19 +261,22 @@ TEST(few_bits_reach_tight_tolerances)
 {
   PetscFunctionBeginUser;
   for (const Case &kind : cases)
-    for (const char *method : {"-ksp_type fgmres -pc_mcpi_offdiag_precision int4 -pc_mcpi_gather_precision bfp16",
-                               "-ksp_type richardson -ksp_max_it 200 -pc_mcpi_its 6 -pc_mcpi_restart 3 -pc_mcpi_offdiag_precision int8",
-                               "-ksp_type fgmres -pc_mcpi_offdiag_precision fp16"}) {
-      const BlockMatrix  matrix = matrix_of(5, kind.sparsity);
-      OwnedMat           mat;
-      OwnedSolver        solver;
+    for (const char *method :
+         {"-ksp_type fgmres -pc_mcpi_offdiag_precision int4 -pc_mcpi_gather_precision bfp16",
+          "-ksp_type richardson -ksp_max_it 200 -pc_mcpi_its 6 -pc_mcpi_restart 3 "
+          "-pc_mcpi_offdiag_precision int8",
+          "-ksp_type fgmres -pc_mcpi_offdiag_precision fp16"}) {
+      const BlockMatrix matrix = matrix_of(5, kind.sparsity);
+      OwnedMat mat;
+      OwnedSolver solver;
       KSPConvergedReason reason;
-      PetscInt           its;
-      Values             x;
-      const Values       b = noise(matrix.rows(), 9);
+      PetscInt its;
+      Values x;
+      const Values b = noise(matrix.rows(), 9);
       describe(std::string(kind.type) + " " + method);
       PetscCall(create_case(kind, matrix, &mat));
-      PetscCall(create_ksp(mat, mat, "-pc_type mcpi -ksp_rtol 1e-11" + backend() + method, &solver));
+      PetscCall(
+          create_ksp(mat, mat, "-pc_type mcpi -ksp_rtol 1e-11" + backend() + method, &solver));
       PetscCall(solve(solver, b, &x, &reason, &its));
       CHECK_LT(0, reason);
       CHECK_LE(difference(matrix.multiply(x), b), 1e-9);
@@ -272,9 +288,9 @@ TEST(few_bits_reach_tight_tolerances)
 TEST(ten_thousand_applications_and_a_hundred_set_ups_leave_memory_as_it_was)
 {
   const BlockMatrix matrix = matrix_of(5, 0.0);
-  OwnedMat          mat;
-  Preconditioner    pc;
-  std::size_t       before = 0, after = 0, total;
+  OwnedMat mat;
+  Preconditioner pc;
+  std::size_t before = 0, after = 0, total;
 
   PetscFunctionBeginUser;
   if (world_size() > 1) PetscFunctionReturn(PETSC_SUCCESS);
@@ -283,7 +299,8 @@ TEST(ten_thousand_applications_and_a_hundred_set_ups_leave_memory_as_it_was)
   for (int round = 0; round < 101; ++round) {
     std::vector<OwnedVec> b(5), x(5);
     for (int k = 0; k < 5; ++k) {
-      PetscCall(create_vec(mat, noise(matrix.rows(), static_cast<std::uint64_t>(5 * round + k + 1)), &b[k]));
+      PetscCall(create_vec(mat, noise(matrix.rows(), static_cast<std::uint64_t>(5 * round + k + 1)),
+                           &b[k]));
       PetscCall(VecDuplicate(b[k], x[k].out()));
     }
     PetscCall(set_values(matrix, mat));

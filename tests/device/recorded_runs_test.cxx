@@ -13,14 +13,17 @@ namespace {
 TEST(CudaRecordedRuns, ThatAnotherThreadEndsAreLaunchedWithoutRecording)
 {
   using namespace cuda;
-  Stream           stream;
+  Stream stream;
   DeviceArray<int> device(1);
-  RecordedRuns     runs;
-  int              calls  = 0;
-  const auto       fill   = [&](int value) { MCPI_CUDA(cudaMemsetAsync(device.data(), value, sizeof(int), stream)); };
-  const auto       record = [&] {
+  RecordedRuns runs;
+  int calls = 0;
+  const auto fill = [&](int value) {
+    MCPI_CUDA(cudaMemsetAsync(device.data(), value, sizeof(int), stream));
+  };
+  const auto record = [&] {
     fill(0x70);
-    if (++calls == 1) std::thread([] { (void)cudaDeviceSynchronize(); }).join(); // CUDA ends the capture
+    if (++calls == 1)
+      std::thread([] { (void)cudaDeviceSynchronize(); }).join(); // CUDA ends the capture
     fill(calls);
     return 0;
   };

@@ -10,7 +10,7 @@ using namespace test;
 namespace {
 
 constexpr const char *precisions[] = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"};
-constexpr const char *sweeps[]     = {"forward", "backward", "symmetric"};
+constexpr const char *sweeps[] = {"forward", "backward", "symmetric"};
 
 double dot(const Values &a, const Values &b)
 {
@@ -25,7 +25,7 @@ BlockMatrix sample(PetscInt bs)
 PetscErrorCode check_adjoint(PC pc, PetscInt rows, double tolerance)
 {
   const Values x = noise(rows, 11), y = noise(rows, 12);
-  Values       mx, mty;
+  Values mx, mty;
 
   PetscFunctionBeginUser;
   PetscCall(apply(pc, x, &mx));
@@ -38,13 +38,13 @@ using MatOperation = PetscErrorCode (*)(PC, Mat, Mat);
 
 // Columns of a dense Mat with a leading dimension of its own
 struct Columns {
-  OwnedMat                  mat;
-  std::vector<Values>       whole;
+  OwnedMat mat;
+  std::vector<Values> whole;
   static constexpr PetscInt kPadding = 3;
 
   PetscErrorCode create(Mat like, PetscInt count, bool padded, const std::vector<Values> &values)
   {
-    PetscInt     m, M, begin, lda;
+    PetscInt m, M, begin, lda;
     PetscScalar *array;
 
     PetscFunctionBeginUser;
@@ -60,7 +60,8 @@ struct Columns {
     PetscCall(MatDenseGetArrayWrite(mat, &array));
     for (PetscInt c = 0; c < count; ++c)
       for (PetscInt i = 0; i < m; ++i)
-        array[c * lda + i] = values.empty() ? std::numeric_limits<double>::quiet_NaN() : values[c][begin + i];
+        array[c * lda + i] =
+            values.empty() ? std::numeric_limits<double>::quiet_NaN() : values[c][begin + i];
     PetscCall(MatDenseRestoreArrayWrite(mat, &array));
     PetscCall(MatAssemblyBegin(mat, MAT_FINAL_ASSEMBLY));
     PetscCall(MatAssemblyEnd(mat, MAT_FINAL_ASSEMBLY));
@@ -79,12 +80,13 @@ struct Columns {
   }
 };
 
-PetscErrorCode check_columns(Mat mat, PC pc, MatOperation operation, PetscErrorCode (*one)(PC, const Values &, Values *), PetscInt count,
+PetscErrorCode check_columns(Mat mat, PC pc, MatOperation operation,
+                             PetscErrorCode (*one)(PC, const Values &, Values *), PetscInt count,
                              bool padded, double tolerance)
 {
-  Columns             in, out;
+  Columns in, out;
   std::vector<Values> b;
-  PetscInt            rows;
+  PetscInt rows;
 
   PetscFunctionBeginUser;
   PetscCall(MatGetSize(mat, &rows, nullptr));
@@ -110,18 +112,24 @@ TEST(transpose_is_the_adjoint)
     for (const char *precision : precisions)
       for (const char *form : {"prescaled", "factored"}) {
         const BlockMatrix matrix = sample(bs);
-        OwnedMat          mat;
-        Preconditioner    pc;
-        PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::uneven, bs == 3 ? MATAIJ : MATBAIJ, &mat));
-        PetscCall(create_pc(mat, std::string("-pc_mcpi_offdiag_precision ") + precision + " -pc_mcpi_form " + form, &pc));
-        for (const PCMCPISweepType sweep : {PC_MCPI_SWEEP_FORWARD, PC_MCPI_SWEEP_BACKWARD, PC_MCPI_SWEEP_SYMMETRIC})
+        OwnedMat mat;
+        Preconditioner pc;
+        PetscCall(
+            create_mat(PETSC_COMM_WORLD, matrix, Layout::uneven, bs == 3 ? MATAIJ : MATBAIJ, &mat));
+        PetscCall(create_pc(
+            mat, std::string("-pc_mcpi_offdiag_precision ") + precision + " -pc_mcpi_form " + form,
+            &pc));
+        for (const PCMCPISweepType sweep :
+             {PC_MCPI_SWEEP_FORWARD, PC_MCPI_SWEEP_BACKWARD, PC_MCPI_SWEEP_SYMMETRIC})
           for (const double omega : {1.0, 0.8})
             for (const PetscInt its : {1, 2}) {
-              describe(std::string(precision) + " " + form + " bs " + std::to_string(bs) + " sweep " + std::to_string(sweep));
+              describe(std::string(precision) + " " + form + " bs " + std::to_string(bs) +
+                       " sweep " + std::to_string(sweep));
               PetscCall(PCMCPISetSweep(pc, sweep));
               PetscCall(PCMCPISetOmega(pc, omega));
               PetscCall(PCMCPISetIts(pc, its));
-              PetscCall(check_adjoint(pc, matrix.rows(), precision == precisions[0] ? 1e-14 : 1e-6));
+              PetscCall(
+                  check_adjoint(pc, matrix.rows(), precision == precisions[0] ? 1e-14 : 1e-6));
             }
       }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -134,11 +142,12 @@ TEST(transpose_with_restarts_is_the_adjoint)
   PetscFunctionBeginUser;
   for (const char *precision : precisions)
     for (const PetscInt its : {4, 5}) { // the last stretch as long as the others, and shorter
-      OwnedMat       mat;
+      OwnedMat mat;
       Preconditioner pc;
       describe(std::string(precision) + " its " + std::to_string(its) + " restart 2");
       PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
-      PetscCall(create_pc(mat, std::string("-pc_mcpi_restart 2 -pc_mcpi_offdiag_precision ") + precision, &pc));
+      PetscCall(create_pc(
+          mat, std::string("-pc_mcpi_restart 2 -pc_mcpi_offdiag_precision ") + precision, &pc));
       PetscCall(PCMCPISetIts(pc, its));
       PetscCall(check_adjoint(pc, matrix.rows(), precision == precisions[0] ? 1e-14 : 1e-6));
     }
@@ -147,9 +156,9 @@ TEST(transpose_with_restarts_is_the_adjoint)
 
 TEST(transpose_follows_new_values)
 {
-  const Pattern  pattern = random_pattern(40, 3, false);
-  OwnedMat       mat;
-  Recipe         recipe;
+  const Pattern pattern = random_pattern(40, 3, false);
+  OwnedMat mat;
+  Recipe recipe;
   Preconditioner pc;
 
   PetscFunctionBeginUser;
@@ -170,16 +179,19 @@ TEST(transpose_follows_new_values)
 TEST(symmetric_sweep_of_a_symmetric_matrix_is_symmetric)
 {
   Recipe recipe;
-  recipe.symmetric         = true;
+  recipe.symmetric = true;
   const BlockMatrix matrix = make_matrix(4, random_pattern(40, 2, true), recipe);
-  OwnedMat          mat;
-  Preconditioner    pc;
-  const Values      x = noise(160, 1), y = noise(160, 2);
-  Values            mx, my;
+  OwnedMat mat;
+  Preconditioner pc;
+  const Values x = noise(160, 1), y = noise(160, 2);
+  Values mx, my;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
-  PetscCall(create_pc(mat, "-pc_mcpi_sweep symmetric -pc_mcpi_its 2 -pc_mcpi_offdiag_precision fp64 -pc_mcpi_omega 1.2", &pc));
+  PetscCall(create_pc(
+      mat,
+      "-pc_mcpi_sweep symmetric -pc_mcpi_its 2 -pc_mcpi_offdiag_precision fp64 -pc_mcpi_omega 1.2",
+      &pc));
   PetscCall(apply(pc, x, &mx));
   PetscCall(apply(pc, y, &my));
   CHECK_LE(std::abs(dot(mx, y) - dot(x, my)), 1e-14 * norm(mx) * norm(y));
@@ -192,18 +204,22 @@ TEST(mat_apply_is_apply_on_every_column)
   for (const PetscInt bs : {1, 4, 5})
     for (const char *precision : precisions) {
       const BlockMatrix matrix = sample(bs);
-      OwnedMat          mat;
-      Preconditioner    pc;
+      OwnedMat mat;
+      Preconditioner pc;
       PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::empty_ranks, MATBAIJ, &mat));
       for (const char *sweep : sweeps) {
         const double tolerance = precision == precisions[0] ? 1e-14 : 1e-6;
-        PetscCall(create_pc(mat, std::string("-pc_mcpi_its 2 -pc_mcpi_offdiag_precision ") + precision + " -pc_mcpi_sweep " + sweep, &pc));
+        PetscCall(create_pc(mat,
+                            std::string("-pc_mcpi_its 2 -pc_mcpi_offdiag_precision ") + precision +
+                                " -pc_mcpi_sweep " + sweep,
+                            &pc));
         PetscCall(PCSetUp(pc));
         for (const PetscInt count : {1, 3, 8, 11}) {
           describe(std::string(precision) + " " + sweep + " columns " + std::to_string(count));
           PetscCall(check_columns(mat, pc, PCMatApply, apply, count, count % 2, tolerance));
 #if defined(COMPAT_HAVE_MATAPPLY_VARIANTS)
-          PetscCall(check_columns(mat, pc, PCMatApplyTranspose, apply_transpose, count, count % 2, tolerance));
+          PetscCall(check_columns(mat, pc, PCMatApplyTranspose, apply_transpose, count, count % 2,
+                                  tolerance));
 #endif
         }
       }
@@ -214,26 +230,28 @@ TEST(mat_apply_is_apply_on_every_column)
 TEST(mat_apply_with_restarts_is_apply_on_every_column)
 {
   const BlockMatrix matrix = sample(3);
-  OwnedMat          mat;
-  Preconditioner    pc;
+  OwnedMat mat;
+  Preconditioner pc;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::uneven, MATBAIJ, &mat));
-  PetscCall(create_pc(mat, "-pc_mcpi_its 5 -pc_mcpi_restart 2 -pc_mcpi_offdiag_precision int8", &pc));
+  PetscCall(
+      create_pc(mat, "-pc_mcpi_its 5 -pc_mcpi_restart 2 -pc_mcpi_offdiag_precision int8", &pc));
   PetscCall(PCSetUp(pc));
-  for (const PetscInt count : {1, 3, 11}) PetscCall(check_columns(mat, pc, PCMatApply, apply, count, true, 1e-6));
+  for (const PetscInt count : {1, 3, 11})
+    PetscCall(check_columns(mat, pc, PCMatApply, apply, count, true, 1e-6));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 #if defined(COMPAT_HAVE_MATAPPLYRICHARDSON)
 TEST(mat_apply_richardson_is_apply_richardson_on_every_column)
 {
-  const BlockMatrix           matrix = sample(3);
-  const PetscInt              count  = 11;
-  OwnedMat                    mat;
-  Columns                     in, out, work;
-  std::vector<Values>         b, x;
-  PetscInt                    its;
+  const BlockMatrix matrix = sample(3);
+  const PetscInt count = 11;
+  OwnedMat mat;
+  Columns in, out, work;
+  std::vector<Values> b, x;
+  PetscInt its;
   PCRichardsonConvergedReason reason;
 
   PetscFunctionBeginUser;
@@ -249,9 +267,11 @@ TEST(mat_apply_richardson_is_apply_richardson_on_every_column)
       PetscCall(in.create(mat, count, true, b));
       PetscCall(out.create(mat, count, true, x));
       PetscCall(work.create(mat, count, true, {}));
-      PetscCall(create_pc(mat, std::string("-pc_mcpi_its 2 -pc_mcpi_offdiag_precision ") + precision, &pc));
+      PetscCall(create_pc(
+          mat, std::string("-pc_mcpi_its 2 -pc_mcpi_offdiag_precision ") + precision, &pc));
       PetscCall(PCSetUp(pc));
-      PetscCall(PCMatApplyRichardson(pc, in.mat, out.mat, work.mat, 0.0, 0.0, 1e9, 3, guess_zero, &its, &reason));
+      PetscCall(PCMatApplyRichardson(pc, in.mat, out.mat, work.mat, 0.0, 0.0, 1e9, 3, guess_zero,
+                                     &its, &reason));
       CHECK_EQ(its, 3);
       for (PetscInt c = 0; c < count; ++c) {
         Values together, alone = x[c];
@@ -267,10 +287,10 @@ TEST(mat_apply_richardson_is_apply_richardson_on_every_column)
 TEST(vectors_and_columns_take_turns)
 {
   const BlockMatrix matrix = sample(4);
-  OwnedMat          mat;
-  Preconditioner    pc;
-  const Values      b = noise(matrix.rows(), 1);
-  Values            first, again;
+  OwnedMat mat;
+  Preconditioner pc;
+  const Values b = noise(matrix.rows(), 1);
+  Values first, again;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
@@ -288,17 +308,21 @@ TEST(vectors_and_columns_take_turns)
 TEST(richardson_from_zero_is_an_application_with_as_many_sweeps)
 {
   const BlockMatrix matrix = sample(3);
-  const Values      b      = noise(matrix.rows(), 1);
+  const Values b = noise(matrix.rows(), 1);
 
   PetscFunctionBeginUser;
   for (const char *precision : precisions)
     for (const PetscInt restart : {0, 3}) {
-      OwnedMat       mat;
+      OwnedMat mat;
       Preconditioner pc;
-      Values         richardson, once;
+      Values richardson, once;
       describe(std::string(precision) + " restart " + std::to_string(restart));
       PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
-      PetscCall(create_pc(mat, std::string("-pc_mcpi_its 2 -pc_mcpi_sweep symmetric -pc_mcpi_offdiag_precision ") + precision, &pc));
+      PetscCall(create_pc(
+          mat,
+          std::string("-pc_mcpi_its 2 -pc_mcpi_sweep symmetric -pc_mcpi_offdiag_precision ") +
+              precision,
+          &pc));
       PetscCall(PCMCPISetRestart(pc, restart));
       PetscCall(apply_richardson(pc, b, true, 4, &richardson));
       PetscCall(PCMCPISetIts(pc, 8));
@@ -311,19 +335,22 @@ TEST(richardson_from_zero_is_an_application_with_as_many_sweeps)
 TEST(richardson_from_a_guess_below_fp64_adds_a_correction_of_the_exact_residual)
 {
   const BlockMatrix matrix = sample(3);
-  const Values      b = noise(matrix.rows(), 1), guess = noise(matrix.rows(), 2);
+  const Values b = noise(matrix.rows(), 1), guess = noise(matrix.rows(), 2);
 
   PetscFunctionBeginUser;
   for (const char *precision : precisions) {
     if (precision == precisions[0]) continue;
-    OwnedMat       mat;
+    OwnedMat mat;
     Preconditioner pc;
-    Values         x = guess, correction, residual = b;
-    const Values   product = matrix.multiply(guess);
+    Values x = guess, correction, residual = b;
+    const Values product = matrix.multiply(guess);
     describe(precision);
     for (std::size_t i = 0; i < b.size(); ++i) residual[i] -= product[i];
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
-    PetscCall(create_pc(mat, std::string("-pc_mcpi_its 6 -pc_mcpi_restart 0 -pc_mcpi_offdiag_precision ") + precision, &pc));
+    PetscCall(create_pc(
+        mat,
+        std::string("-pc_mcpi_its 6 -pc_mcpi_restart 0 -pc_mcpi_offdiag_precision ") + precision,
+        &pc));
     PetscCall(apply(pc, residual, &correction));
     PetscCall(PCMCPISetIts(pc, 3));
     PetscCall(apply_richardson(pc, b, false, 2, &x));
@@ -336,19 +363,23 @@ TEST(richardson_from_a_guess_below_fp64_adds_a_correction_of_the_exact_residual)
 // Whatever the precisions, a good guess must not be spoiled by rounding.
 TEST(richardson_keeps_a_good_guess_good)
 {
-  const BlockMatrix matrix   = sample(5);
-  const Values      solution = noise(matrix.rows(), 1), b = matrix.multiply(solution);
+  const BlockMatrix matrix = sample(5);
+  const Values solution = noise(matrix.rows(), 1), b = matrix.multiply(solution);
 
   PetscFunctionBeginUser;
   for (const char *precision : precisions)
     for (const char *vector : {"fp64", "fp32"}) {
-      if (precision == precisions[0] && std::string(vector) == "fp32") continue; // refused: see options.cxx
-      OwnedMat       mat;
+      if (precision == precisions[0] && std::string(vector) == "fp32")
+        continue; // refused: see options.cxx
+      OwnedMat mat;
       Preconditioner pc;
-      Values         x = solution;
+      Values x = solution;
       describe(std::string(precision) + " blocks, " + vector + " vectors");
       PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
-      PetscCall(create_pc(mat, std::string("-pc_mcpi_offdiag_precision ") + precision + " -pc_mcpi_vector_precision " + vector, &pc));
+      PetscCall(create_pc(mat,
+                          std::string("-pc_mcpi_offdiag_precision ") + precision +
+                              " -pc_mcpi_vector_precision " + vector,
+                          &pc));
       PetscCall(apply_richardson(pc, b, false, 1, &x));
       CHECK_LE(difference(x, solution), 1e-14);
     }
@@ -357,19 +388,24 @@ TEST(richardson_keeps_a_good_guess_good)
 
 TEST(ksp_richardson_uses_the_sweeps_and_converges)
 {
-  const BlockMatrix matrix   = make_matrix(3, random_pattern(45, 2, false));
-  const Values      solution = noise(matrix.rows(), 1), b = matrix.multiply(solution);
+  const BlockMatrix matrix = make_matrix(3, random_pattern(45, 2, false));
+  const Values solution = noise(matrix.rows(), 1), b = matrix.multiply(solution);
 
   PetscFunctionBeginUser;
-  for (const char *monitored : {"", " -ksp_norm_type none -ksp_max_it 40"}) { // with a norm PETSc applies the PC to residuals
-    OwnedMat           mat;
-    OwnedSolver        ksp;
+  for (const char *monitored :
+       {"",
+        " -ksp_norm_type none -ksp_max_it 40"}) { // with a norm PETSc applies the PC to residuals
+    OwnedMat mat;
+    OwnedSolver ksp;
     KSPConvergedReason reason;
-    Values             x;
+    Values x;
     describe(monitored);
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
-    PetscCall(create_ksp(
-        mat, mat, std::string("-ksp_type richardson -ksp_rtol 1e-9 -pc_mcpi_offdiag_precision fp16 -pc_mcpi_restart 4") + monitored, &ksp));
+    PetscCall(create_ksp(mat, mat,
+                         std::string("-ksp_type richardson -ksp_rtol 1e-9 "
+                                     "-pc_mcpi_offdiag_precision fp16 -pc_mcpi_restart 4") +
+                             monitored,
+                         &ksp));
     PetscCall(solve(ksp, b, &x, &reason, nullptr));
     CHECK_LT(0, static_cast<int>(reason));
     CHECK_LE(difference(x, solution), 1e-6);

@@ -19,10 +19,10 @@ namespace {
 PetscErrorCode one_sided_between_ranks(const Pattern &pattern, Layout layout, bool *found)
 {
   const BlockMatrix matrix = make_matrix(2, pattern);
-  OwnedMat          mat;
-  MatrixParts       parts;
-  BlockGraph        graph;
-  PetscMPIInt       one_sided;
+  OwnedMat mat;
+  MatrixParts parts;
+  BlockGraph graph;
+  PetscMPIInt one_sided;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, layout, MATBAIJ, &mat));
@@ -40,8 +40,9 @@ PetscErrorCode one_sided_between_ranks(const Pattern &pattern, Layout layout, bo
 std::vector<int> owners(Layout layout, PetscInt n)
 {
   const std::vector<PetscInt> counts = block_rows_of_ranks(layout, n, world_size());
-  std::vector<int>            owner;
-  for (int rank = 0; rank < world_size(); ++rank) owner.insert(owner.end(), static_cast<std::size_t>(counts[rank]), rank);
+  std::vector<int> owner;
+  for (int rank = 0; rank < world_size(); ++rank)
+    owner.insert(owner.end(), static_cast<std::size_t>(counts[rank]), rank);
   return owner;
 }
 
@@ -49,22 +50,23 @@ std::vector<int> owners(Layout layout, PetscInt n)
 PetscErrorCode clear_rows(Mat mat, PetscInt bs)
 {
   std::vector<PetscInt> rows;
-  PetscInt              begin, end;
+  PetscInt begin, end;
 
   PetscFunctionBeginUser;
   PetscCall(MatGetOwnershipRange(mat, &begin, &end));
   for (PetscInt row = begin; row < end; ++row)
     if (row / bs % 2 == 0) rows.push_back(row);
-  PetscCall(MatZeroRows(mat, static_cast<PetscInt>(rows.size()), rows.data(), 1.0, nullptr, nullptr));
+  PetscCall(
+      MatZeroRows(mat, static_cast<PetscInt>(rows.size()), rows.data(), 1.0, nullptr, nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // Rows that are sent although no row of another rank reads or is read by them
 PetscErrorCode sent_for_nothing(Mat mat, const BlockGraph &graph, PetscInt *count)
 {
-  Coloring         coloring;
-  BuiltPlan        built;
-  HaloLists        lists;
+  Coloring coloring;
+  BuiltPlan built;
+  HaloLists lists;
   std::vector<Row> order(static_cast<std::size_t>(graph.rows));
 
   PetscFunctionBeginUser;
@@ -73,7 +75,9 @@ PetscErrorCode sent_for_nothing(Mat mat, const BlockGraph &graph, PetscInt *coun
   PetscCall(PlanBuild(graph, coloring, order, Arrangement::as_ordered, &built));
   PetscCall(HaloListsCreate(PETSC_COMM_WORLD, built.plan, built.ghost_owner, &lists));
   const auto interior = [&](Row row) {
-    const auto color = std::upper_bound(built.plan.color_begin.begin(), built.plan.color_begin.end(), row) - built.plan.color_begin.begin();
+    const auto color =
+        std::upper_bound(built.plan.color_begin.begin(), built.plan.color_begin.end(), row) -
+        built.plan.color_begin.begin();
     return row >= built.plan.boundary_end[static_cast<std::size_t>(color) - 1];
   };
   *count = std::count_if(lists.rows.begin(), lists.rows.end(), interior);
@@ -89,19 +93,21 @@ TEST(symmetry_between_ranks_is_seen_and_that_inside_a_rank_does_not_matter)
 
   PetscFunctionBeginUser;
   for (const Layout layout : {Layout::even, Layout::uneven, Layout::empty_ranks}) {
-    const std::vector<int> owner   = owners(layout, kRows);
-    Pattern                pattern = random_pattern(kRows, 3, true);
-    bool                   found   = true;
+    const std::vector<int> owner = owners(layout, kRows);
+    Pattern pattern = random_pattern(kRows, 3, true);
+    bool found = true;
     describe(name_of(layout));
     PetscCall(one_sided_between_ranks(pattern, layout, &found));
     CHECK(!found);
     for (PetscInt row = 0; row < kRows; ++row)
-      std::erase_if(pattern[row], [&](PetscInt column) { return column > row && owner[column] == owner[row]; });
+      std::erase_if(pattern[row],
+                    [&](PetscInt column) { return column > row && owner[column] == owner[row]; });
     PetscCall(one_sided_between_ranks(pattern, layout, &found));
     CHECK(!found);
     for (PetscInt row = 0; row < kRows; ++row) {
       const auto between =
-          std::find_if(pattern[row].begin(), pattern[row].end(), [&](PetscInt column) { return owner[column] != owner[row]; });
+          std::find_if(pattern[row].begin(), pattern[row].end(),
+                       [&](PetscInt column) { return owner[column] != owner[row]; });
       if (between == pattern[row].end()) continue;
       Pattern broken = pattern;
       broken[row].erase(broken[row].begin() + (between - pattern[row].begin()));
@@ -121,18 +127,20 @@ TEST(columns_that_cleared_rows_have_left_are_no_ghosts)
   PetscFunctionBeginUser;
   for (const PetscInt bs : {1, 3})
     for (const char *type : {MATAIJ, MATBAIJ}) {
-      OwnedMat    mat;
+      OwnedMat mat;
       MatrixParts parts;
-      BlockGraph  graph;
-      PetscInt    columns = 0, useless = 0;
+      BlockGraph graph;
+      PetscInt columns = 0, useless = 0;
       describe(std::string(type) + " bs " + std::to_string(bs));
-      PetscCall(create_mat(PETSC_COMM_WORLD, make_matrix(bs, random_pattern(60, 2, true)), Layout::uneven, type, &mat));
+      PetscCall(create_mat(PETSC_COMM_WORLD, make_matrix(bs, random_pattern(60, 2, true)),
+                           Layout::uneven, type, &mat));
       PetscCall(clear_rows(mat, bs));
       PetscCall(MatrixPartsGet(mat, &parts));
       PetscCall(BlockGraphCreate(mat, parts, &graph));
       std::set<Row> edges;
       for (const std::vector<Row> *of : {&graph.col, &graph.in_col})
-        std::copy_if(of->begin(), of->end(), std::inserter(edges, edges.end()), [&](Row column) { return column >= graph.rows; });
+        std::copy_if(of->begin(), of->end(), std::inserter(edges, edges.end()),
+                     [&](Row column) { return column >= graph.rows; });
       CHECK_EQ(edges.size(), graph.ghosts.size());
       PetscCall(sent_for_nothing(mat, graph, &useless));
       CHECK_EQ(useless, 0);

@@ -1,4 +1,5 @@
-// Settings and coordinates that change between applications: the answer is that of a preconditioner made with them from the start.
+// Settings and coordinates that change between applications: the answer is that of a preconditioner
+// made with them from the start.
 #include <algorithm>
 #include <array>
 
@@ -24,17 +25,25 @@ constexpr Change changes[] = {
     {"-pc_mcpi_sweep backward", [](PC pc) { return PCMCPISetSweep(pc, PC_MCPI_SWEEP_BACKWARD); }},
     {"-pc_mcpi_omega 0.75", [](PC pc) { return PCMCPISetOmega(pc, 0.75); }},
     {"-pc_mcpi_restart 2", [](PC pc) { return PCMCPISetRestart(pc, 2); }},
-    {"-pc_mcpi_offdiag_precision int8", [](PC pc) { return PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_INT8); }},
-    {"-pc_mcpi_vector_precision fp32", [](PC pc) { return PCMCPISetVectorPrecision(pc, PC_MCPI_VECTOR_PRECISION_FP32); }},
-    {"-pc_mcpi_gather_precision bfp16", [](PC pc) { return PCMCPISetGatherPrecision(pc, PC_MCPI_GATHER_PRECISION_BFP16); }},
-    {"-pc_mcpi_gather_precision fp32", [](PC pc) { return PCMCPISetGatherPrecision(pc, PC_MCPI_GATHER_PRECISION_FP32); }},
-    {"-pc_mcpi_vector_precision fp64", [](PC pc) { return PCMCPISetVectorPrecision(pc, PC_MCPI_VECTOR_PRECISION_FP64); }},
+    {"-pc_mcpi_offdiag_precision int8",
+     [](PC pc) { return PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_INT8); }},
+    {"-pc_mcpi_vector_precision fp32",
+     [](PC pc) { return PCMCPISetVectorPrecision(pc, PC_MCPI_VECTOR_PRECISION_FP32); }},
+    {"-pc_mcpi_gather_precision bfp16",
+     [](PC pc) { return PCMCPISetGatherPrecision(pc, PC_MCPI_GATHER_PRECISION_BFP16); }},
+    {"-pc_mcpi_gather_precision fp32",
+     [](PC pc) { return PCMCPISetGatherPrecision(pc, PC_MCPI_GATHER_PRECISION_FP32); }},
+    {"-pc_mcpi_vector_precision fp64",
+     [](PC pc) { return PCMCPISetVectorPrecision(pc, PC_MCPI_VECTOR_PRECISION_FP64); }},
     {"-pc_mcpi_form factored", [](PC pc) { return PCMCPISetForm(pc, PC_MCPI_FORM_FACTORED); }},
     {"-pc_mcpi_scaling global", [](PC pc) { return PCMCPISetScaling(pc, PC_MCPI_SCALING_GLOBAL); }},
-    {"-pc_mcpi_backend reference", [](PC pc) { return PCMCPISetBackend(pc, PC_MCPI_BACKEND_REFERENCE); }},
-    {"-pc_mcpi_mat_coloring_type greedy", [](PC pc) { return PCMCPISetMatColoringType(pc, MATCOLORINGGREEDY); }},
+    {"-pc_mcpi_backend reference",
+     [](PC pc) { return PCMCPISetBackend(pc, PC_MCPI_BACKEND_REFERENCE); }},
+    {"-pc_mcpi_mat_coloring_type greedy",
+     [](PC pc) { return PCMCPISetMatColoringType(pc, MATCOLORINGGREEDY); }},
     {"-pc_mcpi_ordering rcm", [](PC pc) { return PCMCPISetOrdering(pc, PC_MCPI_ORDERING_RCM); }},
-    {"-pc_mcpi_halo_frequency sweep", [](PC pc) { return PCMCPISetHaloFrequency(pc, PC_MCPI_HALO_FREQUENCY_SWEEP); }},
+    {"-pc_mcpi_halo_frequency sweep",
+     [](PC pc) { return PCMCPISetHaloFrequency(pc, PC_MCPI_HALO_FREQUENCY_SWEEP); }},
     {"-pc_mcpi_overlap false", [](PC pc) { return PCMCPISetOverlap(pc, PETSC_FALSE); }},
     {"-pc_mcpi_halo sf", [](PC pc) { return PCMCPISetHalo(pc, PC_MCPI_HALO_SF); }},
     {"-pc_mcpi_offdiag_precision fp64 -pc_mcpi_backend host",
@@ -56,7 +65,8 @@ PetscErrorCode points_of_rank(Mat mat, int dim, std::vector<PetscReal> *points)
   points->clear();
   for (PetscInt i = begin / 3; i < end / 3; ++i) {
     const std::array<PetscInt, 3> at{i % 5, i / 5 % 4, i / 20};
-    for (int d = 0; d < dim; ++d) points->push_back(static_cast<PetscReal>(at[static_cast<std::size_t>(d)]));
+    for (int d = 0; d < dim; ++d)
+      points->push_back(static_cast<PetscReal>(at[static_cast<std::size_t>(d)]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -72,11 +82,11 @@ PetscErrorCode set_points(PC pc, int dim, std::vector<PetscReal> points)
 
 TEST(setters_after_an_application_act_like_options_from_the_start)
 {
-  const Values   b = noise(sample().rows(), 1);
-  OwnedMat       mat;
+  const Values b = noise(sample().rows(), 1);
+  OwnedMat mat;
   Preconditioner changed;
-  std::string    options;
-  Values         x, expected;
+  std::string options;
+  Values x, expected;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
@@ -100,10 +110,10 @@ TEST(setters_after_an_application_act_like_options_from_the_start)
 
 TEST(setters_of_one_preconditioner_leave_others_alone)
 {
-  const Values   b = noise(sample().rows(), 1);
-  OwnedMat       mat;
+  const Values b = noise(sample().rows(), 1);
+  OwnedMat mat;
   Preconditioner first, second;
-  Values         x, before;
+  Values x, before;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
@@ -122,8 +132,8 @@ TEST(setters_of_one_preconditioner_leave_others_alone)
 // A setter called after the options were read has the last word, as everywhere in PETSc.
 TEST(coloring_type_set_after_the_options_is_the_one_in_use)
 {
-  OwnedMat         mat;
-  Preconditioner   pc, expected_pc;
+  OwnedMat mat;
+  Preconditioner pc, expected_pc;
   std::vector<int> color, expected;
 
   PetscFunctionBeginUser;
@@ -141,10 +151,10 @@ TEST(coloring_type_set_after_the_options_is_the_one_in_use)
 
 TEST(order_of_rows_inside_a_color_never_changes_the_answer)
 {
-  const Values   b = noise(sample().rows(), 1);
-  OwnedMat       mat;
+  const Values b = noise(sample().rows(), 1);
+  OwnedMat mat;
   Preconditioner natural;
-  Values         expected;
+  Values expected;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::uneven, MATBAIJ, &mat));
@@ -152,12 +162,13 @@ TEST(order_of_rows_inside_a_color_never_changes_the_answer)
   PetscCall(apply(natural, b, &expected));
   for (const char *ordering : {"auto", "rcm", "nd", "coordinates"})
     for (const int dim : {1, 2, 3}) {
-      Preconditioner         pc;
+      Preconditioner pc;
       std::vector<PetscReal> points;
-      Values                 x;
+      Values x;
       describe(std::string(ordering) + " in " + std::to_string(dim) + " dimensions");
       PetscCall(create_pc(mat, std::string("-pc_mcpi_ordering ") + ordering, &pc));
-      if (dim == 2 && std::string(ordering) != "coordinates") PetscCall(PCSetUp(pc)); // then they come too late for the first plan
+      if (dim == 2 && std::string(ordering) != "coordinates")
+        PetscCall(PCSetUp(pc)); // then they come too late for the first plan
       PetscCall(points_of_rank(mat, dim, &points));
       PetscCall(set_points(pc, dim, points));
       PetscCall(apply(pc, b, &x));
@@ -168,12 +179,12 @@ TEST(order_of_rows_inside_a_color_never_changes_the_answer)
 
 TEST(coordinates_can_be_given_before_the_matrix_and_again_later)
 {
-  const Values           b = noise(sample().rows(), 1);
-  OwnedMat               mat;
-  OwnedPC                pc;
-  Preconditioner         plain;
+  const Values b = noise(sample().rows(), 1);
+  OwnedMat mat;
+  OwnedPC pc;
+  Preconditioner plain;
   std::vector<PetscReal> points;
-  Values                 x, expected;
+  Values x, expected;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
@@ -195,10 +206,10 @@ TEST(coordinates_can_be_given_before_the_matrix_and_again_later)
 
 TEST(ordering_by_coordinates_without_coordinates_is_refused)
 {
-  OwnedMat               mat;
-  Preconditioner         pc;
+  OwnedMat mat;
+  Preconditioner pc;
   std::vector<PetscReal> points;
-  Values                 x;
+  Values x;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
@@ -210,14 +221,14 @@ TEST(ordering_by_coordinates_without_coordinates_is_refused)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Points of another number than there are block rows, on every rank or on one, given before or after the matrix: nobody hangs or reads
-// past the end, and the answer does not change.
+// Points of another number than there are block rows, on every rank or on one, given before or
+// after the matrix: nobody hangs or reads past the end, and the answer does not change.
 TEST(coordinates_of_something_else_do_no_harm)
 {
-  const Values   b = noise(sample().rows(), 1);
-  OwnedMat       mat;
+  const Values b = noise(sample().rows(), 1);
+  OwnedMat mat;
   Preconditioner plain;
-  Values         expected;
+  Values expected;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
@@ -226,11 +237,12 @@ TEST(coordinates_of_something_else_do_no_harm)
   for (const bool before : {true, false})
     for (const bool one_rank : {true, false})
       for (const std::size_t count : {std::size_t{0}, std::size_t{2}, std::size_t{500}}) {
-        OwnedPC                pc;
+        OwnedPC pc;
         std::vector<PetscReal> points;
-        Values                 x;
-        std::string            text;
-        describe(std::to_string(count) + " points " + (one_rank ? "on one rank " : "") + (before ? "before" : "after") + " the matrix");
+        Values x;
+        std::string text;
+        describe(std::to_string(count) + " points " + (one_rank ? "on one rank " : "") +
+                 (before ? "before" : "after") + " the matrix");
         PetscCall(points_of_rank(mat, 3, &points));
         if (!one_rank || world_rank() == world_size() - 1) points.assign(3 * count, 0.5);
         PetscCall(PCCreate(PETSC_COMM_WORLD, pc.out()));
@@ -253,16 +265,17 @@ TEST(coordinates_of_something_else_do_no_harm)
 
 TEST(coordinates_do_not_outlive_their_matrix)
 {
-  const BlockMatrix      larger = make_matrix(2, random_pattern(90, 2, false));
-  OwnedMat               mat, other;
-  Preconditioner         pc, plain;
+  const BlockMatrix larger = make_matrix(2, random_pattern(90, 2, false));
+  OwnedMat mat, other;
+  Preconditioner pc, plain;
   std::vector<PetscReal> points;
-  Values                 x, expected;
-  const Values           b = noise(larger.rows(), 1);
+  Values x, expected;
+  const Values b = noise(larger.rows(), 1);
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
-  PetscCall(create_mat(PETSC_COMM_WORLD, larger, Layout::even, MATBAIJ, &other)); // as many unknowns, 1.5 times the block rows
+  PetscCall(create_mat(PETSC_COMM_WORLD, larger, Layout::even, MATBAIJ,
+                       &other)); // as many unknowns, 1.5 times the block rows
   PetscCall(create_pc(mat, "", &pc));
   PetscCall(points_of_rank(mat, 3, &points));
   PetscCall(set_points(pc, 3, points));

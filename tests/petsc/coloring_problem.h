@@ -1,4 +1,5 @@
-// Matrices for the test of jplf, generated row by row from the global index: the same on any number of ranks.
+// Matrices for the test of jplf, generated row by row from the global index: the same on any number
+// of ranks.
 #pragma once
 
 #include <petscmat.h>
@@ -18,7 +19,8 @@ inline std::uint64_t mix(std::uint64_t x)
   return x ^ (x >> 33);
 }
 
-// A bijection of [0, size): four Feistel rounds on the next even number of bits, repeated until the result lies inside
+// A bijection of [0, size): four Feistel rounds on the next even number of bits, repeated until the
+// result lies inside
 class Permutation {
 public:
   explicit Permutation(std::uint64_t size) : size_(size)
@@ -32,8 +34,8 @@ public:
       std::uint64_t left = x >> half_, right = x & mask();
       for (std::uint64_t round = 0; round < 4; ++round) {
         const std::uint64_t next = left ^ (mix(right * 4 + round + 1) & mask());
-        left                     = right;
-        right                    = next;
+        left = right;
+        right = next;
       }
       x = (left << half_) | right;
     } while (x >= size_);
@@ -46,8 +48,8 @@ public:
       std::uint64_t left = x >> half_, right = x & mask();
       for (std::uint64_t round = 4; round-- > 0;) {
         const std::uint64_t before = right ^ (mix(left * 4 + round + 1) & mask());
-        right                      = left;
-        left                       = before;
+        right = left;
+        left = before;
       }
       x = (left << half_) | right;
     } while (x >= size_);
@@ -57,15 +59,15 @@ public:
 private:
   std::uint64_t mask() const { return (std::uint64_t{1} << half_) - 1; }
   std::uint64_t size_;
-  int           half_ = 1;
+  int half_ = 1;
 };
 
 struct Case {
   std::string kind;
-  PetscInt    n       = 12;
-  bool        permute = false;
-  const char *type    = MATAIJ;
-  PetscInt    bs      = 1;
+  PetscInt n = 12;
+  bool permute = false;
+  const char *type = MATAIJ;
+  PetscInt bs = 1;
 };
 
 using Offset = std::array<PetscInt, 3>;
@@ -77,7 +79,8 @@ inline std::vector<Offset> half_box(PetscInt radius)
   for (PetscInt z = -radius; z <= radius; ++z)
     for (PetscInt y = -radius; y <= radius; ++y)
       for (PetscInt x = -radius; x <= radius; ++x)
-        if (const Offset offset{x, y, z}; Offset{z, y, x} > Offset{0, 0, 0}) offsets.push_back(offset);
+        if (const Offset offset{x, y, z}; Offset{z, y, x} > Offset{0, 0, 0})
+          offsets.push_back(offset);
   return offsets;
 }
 
@@ -86,10 +89,12 @@ class Problem {
 public:
   explicit Problem(const Case &c) : case_(c), permutation_(1)
   {
-    const PetscInt n   = c.n;
-    const bool     box = c.kind == "tet" || c.kind == "mix" || c.kind == "star" || c.kind == "box";
-    rows_              = c.kind == "zero" ? 0 : box || c.kind == "random" || c.kind == "none" || c.kind == "diagonal" ? n * n * n : n * n;
-    permutation_       = Permutation(static_cast<std::uint64_t>(std::max<PetscInt>(rows_, 1)));
+    const PetscInt n = c.n;
+    const bool box = c.kind == "tet" || c.kind == "mix" || c.kind == "star" || c.kind == "box";
+    rows_ = c.kind == "zero"                                                        ? 0
+            : box || c.kind == "random" || c.kind == "none" || c.kind == "diagonal" ? n * n * n
+                                                                                    : n * n;
+    permutation_ = Permutation(static_cast<std::uint64_t>(std::max<PetscInt>(rows_, 1)));
     if (c.kind == "tet" || c.kind == "mix")
       offsets_ = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 0}, {0, 1, 1}, {1, 0, 1}, {1, 1, 1}};
     else if (c.kind == "star")
@@ -98,7 +103,8 @@ public:
       offsets_ = half_box(1);
     if (c.kind != "mix") return;
     for (const Offset &offset : half_box(2))
-      if (std::find(offsets_.begin(), offsets_.end(), offset) == offsets_.end()) extra_.push_back(offset);
+      if (std::find(offsets_.begin(), offsets_.end(), offset) == offsets_.end())
+        extra_.push_back(offset);
     probability_ = (16.9 - pairs(offsets_)) / pairs(extra_);
   }
 
@@ -110,7 +116,8 @@ public:
     if (case_.kind != "none") cols.push_back(row);
     if (case_.kind == "random") {
       for (PetscInt k = 0; k < 5; ++k)
-        cols.push_back(static_cast<PetscInt>(mix(static_cast<std::uint64_t>(row * 8 + k + 1)) % static_cast<std::uint64_t>(rows_)));
+        cols.push_back(static_cast<PetscInt>(mix(static_cast<std::uint64_t>(row * 8 + k + 1)) %
+                                             static_cast<std::uint64_t>(rows_)));
     } else if (case_.kind == "complete") {
       for (PetscInt j = 0; j < rows_; ++j) cols.push_back(j);
     } else if (case_.kind == "arrow") { // a dense row; its column follows from symmetrisation
@@ -121,7 +128,8 @@ public:
     } else if (case_.kind == "chain" || case_.kind == "ring") {
       const PetscInt cell = cell_of(row);
       for (const PetscInt other : {cell - 1, cell + 1})
-        if (case_.kind == "ring" || (other >= 0 && other < rows_)) cols.push_back(row_of((other + rows_) % rows_));
+        if (case_.kind == "ring" || (other >= 0 && other < rows_))
+          cols.push_back(row_of((other + rows_) % rows_));
     } else {
       append_neighbors(cell_of(row), offsets_, 1.0, cols);
       append_neighbors(cell_of(row), extra_, probability_, cols);
@@ -134,11 +142,15 @@ public:
 private:
   PetscInt cell_of(PetscInt row) const
   {
-    return case_.permute ? static_cast<PetscInt>(permutation_.inverse(static_cast<std::uint64_t>(row))) : row;
+    return case_.permute
+               ? static_cast<PetscInt>(permutation_.inverse(static_cast<std::uint64_t>(row)))
+               : row;
   }
   PetscInt row_of(PetscInt cell) const
   {
-    return case_.permute ? static_cast<PetscInt>(permutation_.forward(static_cast<std::uint64_t>(cell))) : cell;
+    return case_.permute
+               ? static_cast<PetscInt>(permutation_.forward(static_cast<std::uint64_t>(cell)))
+               : cell;
   }
 
   // Mean number of neighbors if all pairs at these offsets are neighbors
@@ -147,32 +159,38 @@ private:
     double sum = 0;
     for (const Offset &o : offsets) {
       double product = 2;
-      for (const PetscInt d : o) product *= std::max(0.0, 1.0 - static_cast<double>(PetscAbsInt(d)) / static_cast<double>(case_.n));
+      for (const PetscInt d : o)
+        product *=
+            std::max(0.0, 1.0 - static_cast<double>(PetscAbsInt(d)) / static_cast<double>(case_.n));
       sum += product;
     }
     return sum;
   }
 
-  void append_neighbors(PetscInt cell, const std::vector<Offset> &offsets, double probability, std::vector<PetscInt> &cols) const
+  void append_neighbors(PetscInt cell, const std::vector<Offset> &offsets, double probability,
+                        std::vector<PetscInt> &cols) const
   {
     const PetscInt n = case_.n, x = cell % n, y = cell / n % n, z = cell / n / n;
     for (std::size_t k = 0; k < offsets.size(); ++k) {
       for (const PetscInt sign : {1, -1}) {
-        const PetscInt X = x + sign * offsets[k][0], Y = y + sign * offsets[k][1], Z = z + sign * offsets[k][2];
+        const PetscInt X = x + sign * offsets[k][0], Y = y + sign * offsets[k][1],
+                       Z = z + sign * offsets[k][2];
         if (std::min({X, Y, Z}) < 0 || std::max({X, Y, Z}) >= n) continue;
-        const PetscInt      other = (Z * n + Y) * n + X;
-        const std::uint64_t draw  = mix(mix(static_cast<std::uint64_t>(sign > 0 ? cell : other) + 1) + k); // by the first cell of the pair
+        const PetscInt other = (Z * n + Y) * n + X;
+        const std::uint64_t draw =
+            mix(mix(static_cast<std::uint64_t>(sign > 0 ? cell : other) + 1) +
+                k); // by the first cell of the pair
         if (static_cast<double>(draw >> 11) * 0x1p-53 >= probability) continue;
         cols.push_back(row_of(other));
       }
     }
   }
 
-  Case                case_;
-  Permutation         permutation_;
-  PetscInt            rows_ = 0;
+  Case case_;
+  Permutation permutation_;
+  PetscInt rows_ = 0;
   std::vector<Offset> offsets_, extra_;
-  double              probability_ = 0;
+  double probability_ = 0;
 };
 
 } // namespace coloring_problem

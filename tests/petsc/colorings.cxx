@@ -1,4 +1,5 @@
-// Every MatColoring type that PETSc has gives a valid smoother; the iterate is that of the formula with the coloring in use.
+// Every MatColoring type that PETSc has gives a valid smoother; the iterate is that of the formula
+// with the coloring in use.
 #include <algorithm>
 
 #include "support.h"
@@ -9,16 +10,18 @@ namespace {
 
 struct Choice {
   const char *options;
-  bool        one_rank_only = false;
+  bool one_rank_only = false;
 };
 
 constexpr Choice choices[] = {
     {"-pc_mcpi_mat_coloring_type jplf"},
-    {"-pc_mcpi_mat_coloring_type jplf -pc_mcpi_mat_coloring_jplf_passes 5 -pc_mcpi_mat_coloring_jplf_effort 0"},
+    {"-pc_mcpi_mat_coloring_type jplf -pc_mcpi_mat_coloring_jplf_passes 5 "
+     "-pc_mcpi_mat_coloring_jplf_effort 0"},
     {"-pc_mcpi_mat_coloring_type jplf -pc_mcpi_mat_coloring_jplf_balance 0"},
     {"-pc_mcpi_mat_coloring_type jp"},
     {"-pc_mcpi_mat_coloring_type greedy"},
-    {"-pc_mcpi_mat_coloring_type greedy -pc_mcpi_mat_coloring_distance 2"}, // more colors than needed, but valid
+    {"-pc_mcpi_mat_coloring_type greedy -pc_mcpi_mat_coloring_distance 2"}, // more colors than
+                                                                            // needed, but valid
     {"-pc_mcpi_mat_coloring_type sl", true},
     {"-pc_mcpi_mat_coloring_type lf", true},
     {"-pc_mcpi_mat_coloring_type id", true},
@@ -44,21 +47,27 @@ TEST(every_coloring_type_works)
       for (const Choice &choice : choices) {
         if (choice.one_rank_only && world_size() > 1) continue;
         const BlockMatrix matrix = make_matrix(2, random_pattern(45, 2, symmetric));
-        const Values      b      = noise(matrix.rows(), 1);
-        OwnedMat          mat;
-        Preconditioner    pc;
-        std::vector<int>  color;
-        Values            x;
-        describe(std::string(choice.options) + (symmetric ? ", symmetric, " : ", nonsymmetric, ") + name_of(layout));
+        const Values b = noise(matrix.rows(), 1);
+        OwnedMat mat;
+        Preconditioner pc;
+        std::vector<int> color;
+        Values x;
+        describe(std::string(choice.options) + (symmetric ? ", symmetric, " : ", nonsymmetric, ") +
+                 name_of(layout));
         PetscCall(create_mat(PETSC_COMM_WORLD, matrix, layout, MATBAIJ, &mat));
-        PetscCall(create_pc(mat, std::string("-pc_mcpi_offdiag_precision fp64 -pc_mcpi_sweep symmetric ") + choice.options, &pc));
+        PetscCall(
+            create_pc(mat,
+                      std::string("-pc_mcpi_offdiag_precision fp64 -pc_mcpi_sweep symmetric ") +
+                          choice.options,
+                      &pc));
         PetscCall(PCSetUp(pc));
         PetscCall(gather_colors(pc, &color));
         CHECK(valid(matrix, color));
         PetscCall(apply(pc, b, &x));
         Sweeps sweeps;
         sweeps.type = PC_MCPI_SWEEP_SYMMETRIC;
-        CHECK_LE(difference(x, sweep_by_formula(matrix, color, sweeps, b, Values(b.size(), 0.0))), 1e-12);
+        CHECK_LE(difference(x, sweep_by_formula(matrix, color, sweeps, b, Values(b.size(), 0.0))),
+                 1e-12);
       }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -66,15 +75,18 @@ TEST(every_coloring_type_works)
 TEST(options_of_the_coloring_reach_it)
 {
   const BlockMatrix matrix = make_matrix(1, random_pattern(60, 3, true));
-  OwnedMat          mat;
-  int               colors[2];
+  OwnedMat mat;
+  int colors[2];
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATAIJ, &mat));
   for (const int distance : {1, 2}) {
-    Preconditioner   pc;
+    Preconditioner pc;
     std::vector<int> color;
-    PetscCall(create_pc(mat, "-pc_mcpi_mat_coloring_type greedy -pc_mcpi_mat_coloring_distance " + std::to_string(distance), &pc));
+    PetscCall(create_pc(mat,
+                        "-pc_mcpi_mat_coloring_type greedy -pc_mcpi_mat_coloring_distance " +
+                            std::to_string(distance),
+                        &pc));
     PetscCall(PCSetUp(pc));
     PetscCall(gather_colors(pc, &color));
     colors[distance - 1] = *std::max_element(color.begin(), color.end());

@@ -1,4 +1,5 @@
-// Couplings between components that have no way back, or next to none: reservoirs, triangular systems, one coupling of 1e-19.
+// Couplings between components that have no way back, or next to none: reservoirs, triangular
+// systems, one coupling of 1e-19.
 #include <array>
 #include <cmath>
 
@@ -9,21 +10,26 @@ using namespace test;
 namespace {
 
 struct Coupling {
-  const char           *name;
+  const char *name;
   std::array<double, 9> rows; // D^{-1}O, row by row
 };
 
 // The first two are the maxima of D^{-1}O of PETSc's snes/ex33 and of the Jacobian of an SPE1 case.
 constexpr Coupling couplings[] = {
-    {"reservoir", {2.40793299e-02, 2.28236999e-02, 0, 3.52750064e-19, 0.5, 0, 5.18023282e-03, 9.54934323e-01, 0.5}},
-    {"SPE1", {0, 1.06647621e-10, 3.89894558e-05, 0, 0.997857795, 3.65923609e+05, 0, 1.07306462e-03, 1.71804661e+03}},
+    {"reservoir",
+     {2.40793299e-02, 2.28236999e-02, 0, 3.52750064e-19, 0.5, 0, 5.18023282e-03, 9.54934323e-01,
+      0.5}},
+    {"SPE1",
+     {0, 1.06647621e-10, 3.89894558e-05, 0, 0.997857795, 3.65923609e+05, 0, 1.07306462e-03,
+      1.71804661e+03}},
     {"one tiny coupling", {0.3, 0.2, 0, 1e-19, 0.5, 0, 0.005, 0.9, 0.5}},
     {"upper triangular", {0.5, 0.2, 0.3, 0, 0.5, 0.2, 0, 0, 0.5}},
     {"lower triangular, 1e-300 and 1e300", {0.5, 0, 0, 1e-300, 0.5, 0, 1e300, 0.2, 0.5}},
     {"two coupled, one reads", {0.5, 0.3, 0, 0.3, 0.5, 0, 0.2, 0.3, 0.5}},
 };
 
-// A chain of block rows: identities, the couplings to the next row, a tenth of them to the row before
+// A chain of block rows: identities, the couplings to the next row, a tenth of them to the row
+// before
 BlockMatrix chain(const Coupling &coupling, PetscInt n)
 {
   Pattern pattern(static_cast<std::size_t>(n));
@@ -33,11 +39,11 @@ BlockMatrix chain(const Coupling &coupling, PetscInt n)
   BlockMatrix matrix = make_matrix(3, pattern);
   for (PetscInt i = 0; i < n; ++i)
     for (PetscInt e = matrix.ptr[i]; e < matrix.ptr[i + 1]; ++e) {
-      const PetscInt j     = matrix.col[e];
-      double        *block = matrix.block(i, j);
+      const PetscInt j = matrix.col[e];
+      double *block = matrix.block(i, j);
       for (std::size_t p = 0; p < 3; ++p)
         for (std::size_t q = 0; q < 3; ++q) {
-          const double o   = coupling.rows[3 * p + q];
+          const double o = coupling.rows[3 * p + q];
           block[q * 3 + p] = i == j ? (p == q ? 1.0 : 0.0) : j > i ? -o : -0.1 * o;
         }
     }
@@ -52,19 +58,21 @@ TEST(couplings_without_a_way_back_converge_in_every_storage)
   for (const Coupling &coupling : couplings)
     for (const char *storage : {"fp64", "fp32", "fp16", "bf16", "int8", "int4"})
       for (const char *form : {"prescaled", "factored"}) {
-        const BlockMatrix  matrix = chain(coupling, 6);
-        const Values       b(static_cast<std::size_t>(matrix.rows()), 1.0);
-        OwnedMat           mat;
-        OwnedSolver        mcpi, sor;
+        const BlockMatrix matrix = chain(coupling, 6);
+        const Values b(static_cast<std::size_t>(matrix.rows()), 1.0);
+        OwnedMat mat;
+        OwnedSolver mcpi, sor;
         KSPConvergedReason reason, theirs;
-        Values             x, y;
-        PetscInt           its;
+        Values x, y;
+        PetscInt its;
         describe(std::string(coupling.name) + ", " + storage + ", " + form);
         PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
         PetscCall(create_ksp(mat, mat, "-ksp_type fgmres -pc_type sor", &sor));
         PetscCall(solve(sor, b, &y, &theirs, &its));
-        PetscCall(
-            create_ksp(mat, mat, std::string("-ksp_type fgmres -pc_mcpi_offdiag_precision ") + storage + " -pc_mcpi_form " + form, &mcpi));
+        PetscCall(create_ksp(mat, mat,
+                             std::string("-ksp_type fgmres -pc_mcpi_offdiag_precision ") + storage +
+                                 " -pc_mcpi_form " + form,
+                             &mcpi));
         PetscCall(solve(mcpi, b, &x, &reason, &its));
         if (theirs > 0) CHECK_LT(0, static_cast<int>(reason));
         if (reason > 0)

@@ -1,5 +1,5 @@
-// Values that no set-up can use, on one rank only: every Krylov method ends with KSP_DIVERGED_PC_FAILED on every rank, and works again
-// with the next good values.
+// Values that no set-up can use, on one rank only: every Krylov method ends with
+// KSP_DIVERGED_PC_FAILED on every rank, and works again with the next good values.
 #include <cmath>
 #include <limits>
 
@@ -12,10 +12,10 @@ namespace {
 constexpr PetscInt bs = 3, n = 30, bad_row = 25; // on the last rank or next to it
 
 struct Damage {
-  const char    *name;
-  const char    *options;
+  const char *name;
+  const char *options;
   PCFailedReason reason;
-  const char    *says;
+  const char *says;
   void (*apply)(BlockMatrix &);
 };
 
@@ -26,7 +26,8 @@ double *neighbor_block(BlockMatrix &matrix, PetscInt row)
   return nullptr;
 }
 
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN(),
+                 infinity = std::numeric_limits<double>::infinity();
 
 const Damage damages[] = {
     {"zero diagonal block", "", PC_FACTOR_NUMERIC_ZEROPIVOT, "diagonal block is singular",
@@ -44,7 +45,8 @@ const Damage damages[] = {
      [](BlockMatrix &m) { neighbor_block(m, bad_row)[4] = not_a_number; }},
     {"Inf in an off-diagonal block", "", PC_SUBPC_ERROR, "off-diagonal block holds",
      [](BlockMatrix &m) { neighbor_block(m, bad_row)[4] = infinity; }},
-    {"too large for unscaled fp16", "-pc_mcpi_offdiag_precision fp16 -pc_mcpi_scaling none", PC_SUBPC_ERROR, "-pc_mcpi_scaling balanced",
+    {"too large for unscaled fp16", "-pc_mcpi_offdiag_precision fp16 -pc_mcpi_scaling none",
+     PC_SUBPC_ERROR, "-pc_mcpi_scaling balanced",
      [](BlockMatrix &m) { neighbor_block(m, bad_row)[4] = 1e9; }},
 };
 
@@ -65,10 +67,10 @@ BlockMatrix damaged(const Damage &damage)
 PetscErrorCode check_failed(KSP ksp, const Damage &damage)
 {
   KSPConvergedReason ended;
-  PCFailedReason     reason;
-  PetscInt           row;
-  PC                 pc;
-  std::string        text;
+  PCFailedReason reason;
+  PetscInt row;
+  PC pc;
+  std::string text;
 
   PetscFunctionBeginUser;
   PetscCall(solve(ksp, noise(n * bs, 1), nullptr, &ended, nullptr));
@@ -86,12 +88,12 @@ PetscErrorCode check_failed(KSP ksp, const Damage &damage)
 
 PetscErrorCode check_solved(KSP ksp)
 {
-  const Values       solution = noise(n * bs, 2);
+  const Values solution = noise(n * bs, 2);
   KSPConvergedReason ended;
-  PCFailedReason     reason;
-  PetscInt           row;
-  PC                 pc;
-  Values             x;
+  PCFailedReason reason;
+  PetscInt row;
+  PC pc;
+  Values x;
 
   PetscFunctionBeginUser;
   PetscCall(solve(ksp, good_matrix().multiply(solution), &x, &ended, nullptr));
@@ -120,7 +122,8 @@ constexpr const char *methods[] = {"-ksp_type gmres",
                                    "-ksp_type preonly -pc_mcpi_its 20",
                                    "-ksp_type richardson",
                                    "-ksp_type richardson -ksp_norm_type none -ksp_max_it 20",
-                                   "-ksp_type chebyshev -pc_mcpi_sweep symmetric -ksp_max_it 100 -ksp_chebyshev_eigenvalues 0.3,1.1",
+                                   "-ksp_type chebyshev -pc_mcpi_sweep symmetric -ksp_max_it 100 "
+                                   "-ksp_chebyshev_eigenvalues 0.3,1.1",
                                    "-ksp_type gmres -ksp_pc_side right",
                                    "-ksp_type tfqmr",
                                    "-ksp_type minres -pc_mcpi_sweep symmetric"};
@@ -134,11 +137,13 @@ TEST(every_krylov_method_ends_with_pc_failed_and_works_again)
   PetscFunctionBeginUser;
   for (const Damage &damage : damages)
     for (const char *method : methods) {
-      OwnedMat    mat;
+      OwnedMat mat;
       OwnedSolver ksp;
       bad_first = !bad_first;
-      describe(std::string(damage.name) + ", " + method + (bad_first ? ", at the first set-up" : ""));
-      PetscCall(create_mat(PETSC_COMM_WORLD, bad_first ? damaged(damage) : good_matrix(), Layout::even, MATBAIJ, &mat));
+      describe(std::string(damage.name) + ", " + method +
+               (bad_first ? ", at the first set-up" : ""));
+      PetscCall(create_mat(PETSC_COMM_WORLD, bad_first ? damaged(damage) : good_matrix(),
+                           Layout::even, MATBAIJ, &mat));
       PetscCall(create_ksp(mat, mat, std::string(method) + " " + damage.options, &ksp));
       if (!bad_first) PetscCall(check_solved(ksp));
       PetscCall(put_values(ksp, damaged(damage), mat));
@@ -156,7 +161,7 @@ TEST(values_repaired_in_place_work_again_at_the_next_solve)
   PetscFunctionBeginUser;
   for (const Damage &damage : damages)
     for (const char *method : methods) {
-      OwnedMat    mat;
+      OwnedMat mat;
       OwnedSolver ksp;
       describe(std::string(damage.name) + ", " + method);
       PetscCall(create_mat(PETSC_COMM_WORLD, damaged(damage), Layout::even, MATBAIJ, &mat));
@@ -176,10 +181,10 @@ TEST(reset_forgets_the_failure)
 {
   PetscFunctionBeginUser;
   for (const Damage &damage : damages) {
-    OwnedMat       mat;
-    OwnedSolver    ksp;
-    PC             pc;
-    PetscInt       row;
+    OwnedMat mat;
+    OwnedSolver ksp;
+    PC pc;
+    PetscInt row;
     PCFailedReason reason;
     describe(damage.name);
     PetscCall(create_mat(PETSC_COMM_WORLD, damaged(damage), Layout::even, MATBAIJ, &mat));
@@ -201,11 +206,16 @@ TEST(chebyshev_with_estimated_eigenvalues_ends_with_pc_failed)
   PetscFunctionBeginUser;
   for (const Damage &damage : damages)
     for (const bool bad_first : {false, true}) {
-      OwnedMat    mat;
+      OwnedMat mat;
       OwnedSolver ksp;
       describe(std::string(damage.name) + (bad_first ? ", at the first set-up" : ""));
-      PetscCall(create_mat(PETSC_COMM_WORLD, bad_first ? damaged(damage) : good_matrix(), Layout::even, MATBAIJ, &mat));
-      PetscCall(create_ksp(mat, mat, std::string("-ksp_type chebyshev -pc_mcpi_sweep symmetric -ksp_max_it 100 ") + damage.options, &ksp));
+      PetscCall(create_mat(PETSC_COMM_WORLD, bad_first ? damaged(damage) : good_matrix(),
+                           Layout::even, MATBAIJ, &mat));
+      PetscCall(
+          create_ksp(mat, mat,
+                     std::string("-ksp_type chebyshev -pc_mcpi_sweep symmetric -ksp_max_it 100 ") +
+                         damage.options,
+                     &ksp));
       if (!bad_first) PetscCall(check_solved(ksp));
       PetscCall(put_values(ksp, damaged(damage), mat));
       PetscCall(check_failed(ksp, damage));
@@ -223,16 +233,18 @@ TEST(every_precision_form_and_scaling_finds_bad_values)
       for (const char *scaling : {"none", "global", "balanced"})
         for (const Damage &damage : damages) {
           if (*damage.options) continue; // asks for one combination
-          OwnedMat       mat;
+          OwnedMat mat;
           Preconditioner pc;
           PCFailedReason reason;
-          PetscInt       row;
+          PetscInt row;
           describe(std::string(damage.name) + ", " + precision + ", " + form + ", " + scaling);
           PetscCall(create_mat(PETSC_COMM_WORLD, damaged(damage), Layout::even, MATBAIJ, &mat));
-          PetscCall(create_pc(
-              mat, std::string("-pc_mcpi_offdiag_precision ") + precision + " -pc_mcpi_form " + form + " -pc_mcpi_scaling " + scaling,
-              &pc));
-          for (int attempt = 0; attempt < 2; ++attempt) { // the first set-up finds the scales, the second has them
+          PetscCall(create_pc(mat,
+                              std::string("-pc_mcpi_offdiag_precision ") + precision +
+                                  " -pc_mcpi_form " + form + " -pc_mcpi_scaling " + scaling,
+                              &pc));
+          for (int attempt = 0; attempt < 2;
+               ++attempt) { // the first set-up finds the scales, the second has them
             PetscCall(PCSetUp(pc));
             PetscCall(PCGetFailedReason(pc, &reason));
             CHECK_EQ(static_cast<int>(reason), static_cast<int>(damage.reason));
@@ -256,16 +268,19 @@ TEST(inf_in_a_scalar_matrix_is_found)
   PetscFunctionBeginUser;
   for (const char *precision : {"fp64", "fp32", "fp16", "bf16", "int8", "int4"})
     for (const char *scaling : {"none", "global", "balanced"}) {
-      BlockMatrix    matrix = make_matrix(1, random_pattern(rows, 3, false));
-      OwnedMat       mat;
+      BlockMatrix matrix = make_matrix(1, random_pattern(rows, 3, false));
+      OwnedMat mat;
       Preconditioner pc;
       PCFailedReason reason;
-      PetscInt       row;
+      PetscInt row;
       describe(std::string(precision) + ", " + scaling);
       for (PetscInt k = matrix.ptr[30]; k < matrix.ptr[31]; ++k)
         if (matrix.col[k] != 30) matrix.values[k] = infinity;
       PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATAIJ, &mat));
-      PetscCall(create_pc(mat, std::string("-pc_mcpi_offdiag_precision ") + precision + " -pc_mcpi_scaling " + scaling, &pc));
+      PetscCall(create_pc(mat,
+                          std::string("-pc_mcpi_offdiag_precision ") + precision +
+                              " -pc_mcpi_scaling " + scaling,
+                          &pc));
       PetscCall(PCSetUp(pc));
       PetscCall(PCGetFailedReason(pc, &reason));
       CHECK_EQ(static_cast<int>(reason), static_cast<int>(PC_SUBPC_ERROR));
@@ -277,11 +292,11 @@ TEST(inf_in_a_scalar_matrix_is_found)
 
 TEST(the_first_of_several_bad_rows_is_named)
 {
-  OwnedMat       mat;
+  OwnedMat mat;
   Preconditioner pc;
-  PetscInt       row;
+  PetscInt row;
   PCFailedReason reason;
-  BlockMatrix    matrix = good_matrix();
+  BlockMatrix matrix = good_matrix();
 
   PetscFunctionBeginUser;
   for (const PetscInt i : {28, 17, 4, 9}) matrix.block(i, i)[0] = not_a_number;
@@ -300,14 +315,15 @@ TEST(error_if_failure_is_an_error_on_every_rank_that_names_the_row)
 {
   PetscFunctionBeginUser;
   for (const Damage &damage : damages) {
-    OwnedMat       mat;
+    OwnedMat mat;
     Preconditioner pc;
-    Values         x;
+    Values x;
     describe(damage.name);
     PetscCall(create_mat(PETSC_COMM_WORLD, damaged(damage), Layout::even, MATBAIJ, &mat));
     PetscCall(create_pc(mat, damage.options, &pc));
     PetscCall(PCSetErrorIfFailure(pc, PETSC_TRUE));
-    CHECK_ERROR(damage.reason == PC_SUBPC_ERROR ? PETSC_ERR_FP : PETSC_ERR_MAT_LU_ZRPVT, "block row 25", PCSetUp(pc));
+    CHECK_ERROR(damage.reason == PC_SUBPC_ERROR ? PETSC_ERR_FP : PETSC_ERR_MAT_LU_ZRPVT,
+                "block row 25", PCSetUp(pc));
     PetscCall(set_values(good_matrix(), mat));
     PetscCall(apply(pc, noise(n * bs, 1), &x));
     CHECK(std::isfinite(norm(x)));
@@ -317,11 +333,11 @@ TEST(error_if_failure_is_an_error_on_every_rank_that_names_the_row)
 
 TEST(no_application_of_a_failed_set_up_looks_like_a_result)
 {
-  OwnedMat                    mat;
-  Preconditioner              pc;
-  OwnedVec                    b, x;
-  PetscReal                   length;
-  PetscInt                    its;
+  OwnedMat mat;
+  Preconditioner pc;
+  OwnedVec b, x;
+  PetscReal length;
+  PetscInt its;
   PCRichardsonConvergedReason reason;
 
   PetscFunctionBeginUser;
@@ -345,7 +361,8 @@ TEST(no_application_of_a_failed_set_up_looks_like_a_result)
   OwnedMat columns, results;
   PetscInt m;
   PetscCall(MatGetLocalSize(mat, &m, nullptr));
-  PetscCall(MatCreateDense(PETSC_COMM_WORLD, m, PETSC_DECIDE, PETSC_DETERMINE, 3, nullptr, columns.out()));
+  PetscCall(MatCreateDense(PETSC_COMM_WORLD, m, PETSC_DECIDE, PETSC_DETERMINE, 3, nullptr,
+                           columns.out()));
   PetscCall(MatDuplicate(columns, MAT_DO_NOT_COPY_VALUES, results.out()));
   for (Mat dense : {(Mat)columns, (Mat)results}) {
     PetscCall(MatZeroEntries(dense));

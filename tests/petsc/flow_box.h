@@ -13,17 +13,18 @@
 namespace test {
 
 struct Box {
-  std::array<flow::Boundary, 3>       boundaries{}; // at both ends of each axis
-  std::array<int, 3>                  edges{6, 5, 4};
-  double                              edge      = 0.15;
-  std::function<void(PetscScalar *x)> bend      = [](PetscScalar *) {}; // moves every vertex, where it is given
-  bool                                simplices = true;                 // squares are two triangles, cubes six tetrahedra
+  std::array<flow::Boundary, 3> boundaries{}; // at both ends of each axis
+  std::array<int, 3> edges{6, 5, 4};
+  double edge = 0.15;
+  std::function<void(PetscScalar *x)> bend = [](PetscScalar *) {
+  };                     // moves every vertex, where it is given
+  bool simplices = true; // squares are two triangles, cubes six tetrahedra
 };
 
 // Kinds of the faces of the box
 inline PetscErrorCode label_boundaries(DM dm, int dim, const Box &box)
 {
-  DMLabel  label;
+  DMLabel label;
   PetscInt begin, end;
 
   PetscFunctionBeginUser;
@@ -31,7 +32,7 @@ inline PetscErrorCode label_boundaries(DM dm, int dim, const Box &box)
   PetscCall(DMGetLabel(dm, "Face Sets", &label));
   PetscCall(DMPlexGetHeightStratum(dm, 1, &begin, &end));
   for (PetscInt f = begin; f < end; ++f) {
-    PetscInt  cells;
+    PetscInt cells;
     PetscReal center[3], normal[3];
     PetscCall(DMPlexGetSupportSize(dm, f, &cells));
     if (cells > 1) continue;
@@ -47,17 +48,17 @@ inline PetscErrorCode label_boundaries(DM dm, int dim, const Box &box)
 // Squares or cubes with moved vertices, whole or cut into simplices
 inline PetscErrorCode create_box(MPI_Comm comm, int dim, const Box &box, flow::Mesh *mesh)
 {
-  constexpr double       kMove = 0.2; // of an edge
-  std::mt19937           random;      // the same everywhere
-  std::vector<PetscInt>  cells;
+  constexpr double kMove = 0.2; // of an edge
+  std::mt19937 random;          // the same everywhere
+  std::vector<PetscInt> cells;
   std::vector<PetscReal> x;
-  PetscMPIInt            rank;
-  DM                     dm;
-  Vec                    vertices;
-  PetscScalar           *v;
-  PetscInt               size;
-  const int              layers = dim == 3 ? box.edges[2] : 0;
-  const auto             vertex = [&](const std::array<int, 3> &at) {
+  PetscMPIInt rank;
+  DM dm;
+  Vec vertices;
+  PetscScalar *v;
+  PetscInt size;
+  const int layers = dim == 3 ? box.edges[2] : 0;
+  const auto vertex = [&](const std::array<int, 3> &at) {
     return static_cast<PetscInt>(at[0] + (box.edges[0] + 1) * (at[1] + (box.edges[1] + 1) * at[2]));
   };
 
@@ -68,20 +69,25 @@ inline PetscErrorCode create_box(MPI_Comm comm, int dim, const Box &box, flow::M
       for (int i = 0; i <= box.edges[0]; ++i) {
         const std::array<int, 3> at{i, j, k};
         for (int d = 0; d < dim; ++d) {
-          const double move = at[d] > 0 && at[d] < box.edges[d] ? kMove * (2.0 * random() / std::mt19937::max() - 1.0) : 0.0;
+          const double move = at[d] > 0 && at[d] < box.edges[d]
+                                  ? kMove * (2.0 * random() / std::mt19937::max() - 1.0)
+                                  : 0.0;
           x.push_back(box.edge * (at[d] + move));
         }
         if (i == box.edges[0] || j == box.edges[1] || (dim == 3 && k == layers)) continue;
         if (!box.simplices) {
-          for (int up = 0; up < (dim == 3 ? 2 : 1); ++up) // a hexahedron's lower face as seen from below
-            for (const int corner : up == 0 && dim == 3 ? std::array{0, 2, 3, 1} : std::array{0, 1, 3, 2})
+          for (int up = 0; up < (dim == 3 ? 2 : 1);
+               ++up) // a hexahedron's lower face as seen from below
+            for (const int corner :
+                 up == 0 && dim == 3 ? std::array{0, 2, 3, 1} : std::array{0, 1, 3, 2})
               cells.push_back(vertex({i + corner % 2, j + corner / 2, k + up}));
           continue;
         }
-        std::array<int, 3> axes{0, 1, 2}; // each order of the axes is a way from one corner to the opposite one
-        int                parity = 0;
+        std::array<int, 3> axes{
+            0, 1, 2}; // each order of the axes is a way from one corner to the opposite one
+        int parity = 0;
         do {
-          std::array<int, 3>    corner = at;
+          std::array<int, 3> corner = at;
           std::vector<PetscInt> cell{vertex(corner)};
           for (int d = 0; d < dim; ++d) {
             ++corner[axes[d]];
@@ -93,16 +99,18 @@ inline PetscErrorCode create_box(MPI_Comm comm, int dim, const Box &box, flow::M
         } while (std::next_permutation(axes.begin(), axes.begin() + dim));
       }
   const int corners = box.simplices ? dim + 1 : 1 << dim;
-  PetscCall(DMPlexCreateFromCellListPetsc(comm, dim, static_cast<PetscInt>(cells.size()) / corners, static_cast<PetscInt>(x.size()) / dim,
-                                          corners, PETSC_TRUE, cells.data(), dim, x.data(), &dm));
+  PetscCall(DMPlexCreateFromCellListPetsc(comm, dim, static_cast<PetscInt>(cells.size()) / corners,
+                                          static_cast<PetscInt>(x.size()) / dim, corners,
+                                          PETSC_TRUE, cells.data(), dim, x.data(), &dm));
   PetscCall(label_boundaries(dm, dim, box));
   PetscCall(DMGetCoordinatesLocal(dm, &vertices));
   PetscCall(VecGetLocalSize(vertices, &size));
   PetscCall(VecGetArray(vertices, &v));
   for (PetscInt k = 0; k < size; k += dim) box.bend(v + k);
   PetscCall(VecRestoreArray(vertices, &v));
-  PetscCall(
-      PetscOptionsSetValue(nullptr, "-petscpartitioner_type", "simple")); // others are not there everywhere, or fail with 64-bit indices
+  PetscCall(PetscOptionsSetValue(
+      nullptr, "-petscpartitioner_type",
+      "simple")); // others are not there everywhere, or fail with 64-bit indices
   PetscCall(flow::MeshCreate(&dm, mesh));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

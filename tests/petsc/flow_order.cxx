@@ -1,4 +1,5 @@
-// The order of accuracy of examples/flow: errors against an exact solution on meshes of half the edges.
+// The order of accuracy of examples/flow: errors against an exact solution on meshes of half the
+// edges.
 #include <array>
 #include <cmath>
 #include <initializer_list>
@@ -12,27 +13,28 @@ using namespace test;
 
 namespace {
 
-// Isentropic vortex around the z axis (Aftosmis, Gaitonde and Tavares, AIAA J. 33, 1995), here with a constant velocity along it.
-// Where the radius is 1, density and the speed of sound are 1.
+// Isentropic vortex around the z axis (Aftosmis, Gaitonde and Tavares, AIAA J. 33, 1995), here with
+// a constant velocity along it. Where the radius is 1, density and the speed of sound are 1.
 flow::Primitive<3> vortex(const std::array<double, 3> &x, double mach)
 {
-  const double       r2 = x[0] * x[0] + x[1] * x[1], c2 = 1.0 + 0.5 * (flow::kGamma - 1.0) * mach * mach * (1.0 - 1.0 / r2);
+  const double r2 = x[0] * x[0] + x[1] * x[1],
+               c2 = 1.0 + 0.5 * (flow::kGamma - 1.0) * mach * mach * (1.0 - 1.0 / r2);
   flow::Primitive<3> w;
   w.rho = std::pow(c2, 1.0 / (flow::kGamma - 1.0));
-  w.u   = {-mach * x[1] / r2, mach * x[0] / r2, 0.5};
-  w.p   = w.rho * c2 / flow::kGamma;
+  w.u = {-mach * x[1] / r2, mach * x[0] / r2, 0.5};
+  w.p = w.rho * c2 / flow::kGamma;
   return w;
 }
 
 // From a flow nearby, by steps with the Jacobian of first order
 template <int dim> PetscErrorCode solve(const flow::Mesh &mesh, flow::Solver<dim> &solver, Vec U)
 {
-  constexpr int       kSteps = 100;
-  constexpr PetscReal kFall  = 1e-6;
-  OwnedMat            J;
-  OwnedVec            R, step;
-  OwnedKSP            ksp;
-  PetscReal           first, residual;
+  constexpr int kSteps = 100;
+  constexpr PetscReal kFall = 1e-6;
+  OwnedMat J;
+  OwnedVec R, step;
+  OwnedKSP ksp;
+  PetscReal first, residual;
 
   PetscFunctionBeginUser;
   PetscCall(DMCreateMatrix(mesh.dm, J.out()));
@@ -60,12 +62,13 @@ struct Errors {
   double l1 = NAN, l2 = NAN; // of density, means over the volume
 };
 
-template <int dim> PetscErrorCode find_errors(const Box &box, const flow::Conditions &conditions, Errors *errors)
+template <int dim>
+PetscErrorCode find_errors(const Box &box, const flow::Conditions &conditions, Errors *errors)
 {
-  flow::Mesh         mesh;
-  OwnedVec           U;
+  flow::Mesh mesh;
+  OwnedVec U;
   const PetscScalar *u;
-  double             sums[3] = {0.0, 0.0, 0.0};
+  double sums[3] = {0.0, 0.0, 0.0};
 
   PetscFunctionBeginUser;
   PetscCall(create_box(PETSC_COMM_WORLD, dim, box, &mesh));
@@ -92,21 +95,23 @@ template <int dim> PetscErrorCode find_errors(const Box &box, const flow::Condit
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// In a sector of a ring, exact states at both ends (3-D: also above and below); slopes between the two finest meshes
-template <int dim> PetscErrorCode check_order(flow::Boundary arcs, std::initializer_list<int> meshes)
+// In a sector of a ring, exact states at both ends (3-D: also above and below); slopes between the
+// two finest meshes
+template <int dim>
+PetscErrorCode check_order(flow::Boundary arcs, std::initializer_list<int> meshes)
 {
   constexpr double kLength = 0.5, kOrder = 1.8, kAtWalls = 1.5;
 
   PetscFunctionBeginUser;
   for (const double mach : {2.25, 0.5}) {
     flow::Conditions conditions;
-    Errors           errors;
-    double           l1 = 0.0, l2 = 0.0;
-    conditions.limiter   = -1.0;
+    Errors errors;
+    double l1 = 0.0, l2 = 0.0;
+    conditions.limiter = -1.0;
     conditions.far_state = [mach](const std::array<double, 3> &x) { return vortex(x, mach); };
     for (const int edges : meshes) {
       const Errors before = errors;
-      Box          box{{arcs, flow::kFarField, flow::kFarField}, {edges, edges, edges / 2}, kLength / edges};
+      Box box{{arcs, flow::kFarField, flow::kFarField}, {edges, edges, edges / 2}, kLength / edges};
       box.bend = [](PetscScalar *x) {
         const double radius = 1.0 + x[0], angle = x[1];
         x[0] = radius * std::cos(angle);
@@ -116,8 +121,9 @@ template <int dim> PetscErrorCode check_order(flow::Boundary arcs, std::initiali
       l1 = std::log2(before.l1 / errors.l1);
       l2 = std::log2(before.l2 / errors.l2);
       PetscCall(PetscPrintf(PETSC_COMM_WORLD,
-                            "%d dimensions, Mach %g, %2d edges: error of density L1 %.2e (order %.2f), L2 %.2e (order %.2f)\n", dim, mach,
-                            edges, errors.l1, l1, errors.l2, l2));
+                            "%d dimensions, Mach %g, %2d edges: error of density L1 %.2e (order "
+                            "%.2f), L2 %.2e (order %.2f)\n",
+                            dim, mach, edges, errors.l1, l1, errors.l2, l2));
     }
     // The normals of flat pieces of a curved wall are of first order, which vertices on it show
     CHECK_LE(arcs == flow::kWall ? kAtWalls : kOrder, l1);

@@ -12,7 +12,9 @@ using namespace test;
 namespace {
 
 // A smooth flow that depends on the place only
-template <int dim> flow::State<dim> state_at(const std::array<double, 3> &p, const flow::Primitive<dim> &around, double change)
+template <int dim>
+flow::State<dim> state_at(const std::array<double, 3> &p, const flow::Primitive<dim> &around,
+                          double change)
 {
   flow::Primitive<dim> w = around;
   w.rho *= 1.0 + change * std::sin(3.0 * p[0] + p[1]);
@@ -21,10 +23,12 @@ template <int dim> flow::State<dim> state_at(const std::array<double, 3> &p, con
   return flow::conserved<dim, double>(w);
 }
 
-template <int dim> PetscErrorCode fill(const flow::Mesh &mesh, const flow::Primitive<dim> &around, double change, Vec U)
+template <int dim>
+PetscErrorCode fill(const flow::Mesh &mesh, const flow::Primitive<dim> &around, double change,
+                    Vec U)
 {
   PetscScalar *u;
-  PetscInt     k = 0;
+  PetscInt k = 0;
 
   PetscFunctionBeginUser;
   PetscCall(VecGetArray(U, &u));
@@ -37,12 +41,13 @@ template <int dim> PetscErrorCode fill(const flow::Mesh &mesh, const flow::Primi
 
 // One mesh, its solver and some vectors
 template <int dim> struct Case {
-  flow::Mesh                         mesh;
+  flow::Mesh mesh;
   std::unique_ptr<flow::Solver<dim>> solver;
-  OwnedVec                           U, R, other;
-  OwnedMat                           J;
+  OwnedVec U, R, other;
+  OwnedMat J;
 
-  PetscErrorCode create(MPI_Comm comm, flow::Boundary boundary, const flow::Conditions &conditions, Box box = {}, MatType type = MATBAIJ)
+  PetscErrorCode create(MPI_Comm comm, flow::Boundary boundary, const flow::Conditions &conditions,
+                        Box box = {}, MatType type = MATBAIJ)
   {
     PetscFunctionBeginUser;
     box.boundaries.fill(boundary);
@@ -71,8 +76,8 @@ std::vector<flow::Conditions> conditions()
 {
   std::vector<flow::Conditions> all(3);
   all[1].second_order = false;
-  all[2].rho          = 1.225; // SI
-  all[2].pressure     = 101325.0;
+  all[2].rho = 1.225; // SI
+  all[2].pressure = 101325.0;
   for (flow::Conditions &one : all) one.angle = 20.0;
   return all;
 }
@@ -81,12 +86,13 @@ std::vector<flow::Conditions> conditions()
 template <int dim> PetscErrorCode check_volumes(const Box &shape)
 {
   Case<dim> box;
-  double    volume = 0.0, whole = 1.0;
+  double volume = 0.0, whole = 1.0;
 
   PetscFunctionBeginUser;
   for (int d = 0; d < dim; ++d) whole *= shape.edges[d] * shape.edge;
   PetscCall(box.create(PETSC_COMM_WORLD, flow::kWall, flow::Conditions(), shape));
-  for (const PetscInt c : box.mesh.mine) volume += box.mesh.cells[static_cast<std::size_t>(c)].volume;
+  for (const PetscInt c : box.mesh.mine)
+    volume += box.mesh.cells[static_cast<std::size_t>(c)].volume;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &volume, 1, MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD));
   CHECK_LT(std::abs(volume / whole - 1.0), 1e-14);
   PetscCall(box.destroy());
@@ -103,8 +109,8 @@ template <int dim> PetscErrorCode check_free_stream(const Box &shape)
     PetscCall(box.solver->fill_free_stream(box.U));
     PetscCall(box.solver->residual(box.U, box.R));
     PetscCall(VecNorm(box.R, NORM_INFINITY, &residual));
-    const double energy =
-        flow::conserved<dim, double>(box.solver->free_stream())[dim + 1] * flow::sound_speed<dim, double>(box.solver->free_stream());
+    const double energy = flow::conserved<dim, double>(box.solver->free_stream())[dim + 1] *
+                          flow::sound_speed<dim, double>(box.solver->free_stream());
     CHECK_LT(residual / energy, 1e-14);
     PetscCall(box.destroy());
   }
@@ -116,10 +122,10 @@ template <int dim> PetscErrorCode check_conservation(const Box &shape = {})
 {
   PetscFunctionBeginUser;
   for (const flow::Conditions &one : conditions()) {
-    Case<dim>          box;
-    double             sums[2] = {0.0, 0.0}, sizes[2] = {0.0, 0.0};
+    Case<dim> box;
+    double sums[2] = {0.0, 0.0}, sizes[2] = {0.0, 0.0};
     const PetscScalar *r;
-    PetscInt           n;
+    PetscInt n;
     PetscCall(box.create(PETSC_COMM_WORLD, flow::kWall, one, shape));
     PetscCall(fill(box.mesh, box.solver->free_stream(), 0.1, box.U));
     PetscCall(box.solver->residual(box.U, box.R));
@@ -146,13 +152,13 @@ template <int dim> PetscErrorCode check_jacobian(flow::Boundary boundary)
 {
   constexpr double kStep = 1e-6;
   flow::Conditions one;
-  Case<dim>        box;
-  OwnedVec         direction, product, moved;
-  PetscReal        size;
+  Case<dim> box;
+  OwnedVec direction, product, moved;
+  PetscReal size;
 
   PetscFunctionBeginUser;
   one.second_order = false;
-  one.angle        = 20.0;
+  one.angle = 20.0;
   PetscCall(box.create(PETSC_COMM_WORLD, boundary, one));
   PetscCall(VecDuplicate(box.U, direction.out()));
   PetscCall(VecDuplicate(box.U, product.out()));
@@ -182,14 +188,15 @@ template <int dim> PetscErrorCode check_jacobian(flow::Boundary boundary)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Products with a matrix that is one of AIJ type, filled by coordinates, and one of blocks; the second flow sees whether all values are new
+// Products with a matrix that is one of AIJ type, filled by coordinates, and one of blocks; the
+// second flow sees whether all values are new
 template <int dim> PetscErrorCode check_matrix_types()
 {
   constexpr double kShift = 0.3;
   flow::Conditions one;
-  Case<dim>        list, blocks;
-  OwnedVec         of_list, of_blocks;
-  PetscInt         bs;
+  Case<dim> list, blocks;
+  OwnedVec of_list, of_blocks;
+  PetscInt bs;
 
   PetscFunctionBeginUser;
   PetscCall(list.create(PETSC_COMM_WORLD, flow::kFarField, one, {}, MATAIJ));
@@ -226,11 +233,12 @@ template <int dim> PetscErrorCode check_matrix_types()
 }
 
 // The residual weighted with a function of the place
-template <int dim> PetscErrorCode weighted_residual(MPI_Comm comm, const flow::Conditions &one, double *sum)
+template <int dim>
+PetscErrorCode weighted_residual(MPI_Comm comm, const flow::Conditions &one, double *sum)
 {
-  Case<dim>          box;
+  Case<dim> box;
   const PetscScalar *r;
-  PetscInt           k = 0;
+  PetscInt k = 0;
 
   PetscFunctionBeginUser;
   *sum = 0.0;
@@ -280,10 +288,12 @@ TEST(free_stream_is_preserved_on_any_mesh)
     for (const double thickness : {1.0, 1e-3}) {
       Box shape;
       shape.simplices = simplices;
-      shape.bend      = [thickness](PetscScalar *x) { x[1] *= thickness; };
-      describe((simplices ? "simplices, thickness " : "squares or cubes, thickness ") + std::to_string(thickness) + ": ");
+      shape.bend = [thickness](PetscScalar *x) { x[1] *= thickness; };
+      describe((simplices ? "simplices, thickness " : "squares or cubes, thickness ") +
+               std::to_string(thickness) + ": ");
       PetscCall(check_free_stream<2>(shape));
-      if (simplices || thickness == 1.0) PetscCall(check_free_stream<3>(shape)); // the sides of flat cubes would be far from plane
+      if (simplices || thickness == 1.0)
+        PetscCall(check_free_stream<3>(shape)); // the sides of flat cubes would be far from plane
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -302,7 +312,7 @@ TEST(two_triangles_conserve_mass_and_energy)
 
   PetscFunctionBeginUser;
   pair.edges = {1, 1, 1};
-  pair.bend  = [](PetscScalar *x) { x[0] *= 2.0; };
+  pair.bend = [](PetscScalar *x) { x[0] *= 2.0; };
   PetscCall(check_conservation<2>(pair));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,4 +1,5 @@
-// What the exchanges on devices send and receive: played with plain messages, every ghost gets its row.
+// What the exchanges on devices send and receive: played with plain messages, every ghost gets its
+// row.
 #include "halo/lists.h"
 
 #include <algorithm>
@@ -13,22 +14,24 @@ namespace {
 constexpr Row kColors = 3, kRowsOfColor = 4;
 
 struct Part {
-  ColorPlan                plan;
+  ColorPlan plan;
   std::vector<PetscSFNode> remote; // of every ghost
 };
 
-// Rank r has a ghost of row k of color c of another rank where wanted() says so; ghosts of a color by rank and row, as plans have them.
+// Rank r has a ghost of row k of color c of another rank where wanted() says so; ghosts of a color
+// by rank and row, as plans have them.
 template <class Wanted> Part part_of(int me, const Wanted &wanted)
 {
   Part part;
   part.plan.colors = kColors;
-  part.plan.rows   = kColors * kRowsOfColor;
+  part.plan.rows = kColors * kRowsOfColor;
   for (Row c = 0; c <= kColors; ++c) part.plan.color_begin.push_back(c * kRowsOfColor);
   part.plan.ghost_begin.push_back(0);
   for (Row c = 0; c < kColors; ++c) {
     for (int rank = 0; rank < world_size(); ++rank)
       for (Row k = 0; k < kRowsOfColor; ++k)
-        if (rank != me && wanted(me, rank, c, k)) part.remote.push_back({rank, c * kRowsOfColor + k});
+        if (rank != me && wanted(me, rank, c, k))
+          part.remote.push_back({rank, c * kRowsOfColor + k});
     part.plan.ghost_begin.push_back(static_cast<Row>(part.remote.size()));
   }
   part.plan.ghosts = static_cast<Row>(part.remote.size());
@@ -43,30 +46,32 @@ int value_of(int rank, Row row)
 // The exchange of one color
 PetscErrorCode exchange(const HaloLists &lists, int color, std::vector<int> *ghosts)
 {
-  std::vector<MPI_Request>      requests;
+  std::vector<MPI_Request> requests;
   std::vector<std::vector<int>> sent;
 
   PetscFunctionBeginUser;
   for (const HaloPart &part : lists.receives_of(color))
-    PetscCallMPI(MPI_Irecv(ghosts->data() + part.first, static_cast<int>(part.count), MPI_INT, part.rank, 0, PETSC_COMM_WORLD,
-                           &requests.emplace_back()));
+    PetscCallMPI(MPI_Irecv(ghosts->data() + part.first, static_cast<int>(part.count), MPI_INT,
+                           part.rank, 0, PETSC_COMM_WORLD, &requests.emplace_back()));
   sent.reserve(lists.sends_of(color).size());
   for (const HaloPart &part : lists.sends_of(color)) {
     CHECK_LE(lists.rows_begin(color), part.first);
     CHECK_LE(part.first + part.count, lists.rows_begin(color + 1));
     sent.emplace_back();
-    for (std::size_t k = part.first; k < part.first + part.count; ++k) sent.back().push_back(value_of(world_rank(), lists.rows[k]));
-    PetscCallMPI(
-        MPI_Isend(sent.back().data(), static_cast<int>(part.count), MPI_INT, part.rank, 0, PETSC_COMM_WORLD, &requests.emplace_back()));
+    for (std::size_t k = part.first; k < part.first + part.count; ++k)
+      sent.back().push_back(value_of(world_rank(), lists.rows[k]));
+    PetscCallMPI(MPI_Isend(sent.back().data(), static_cast<int>(part.count), MPI_INT, part.rank, 0,
+                           PETSC_COMM_WORLD, &requests.emplace_back()));
   }
-  PetscCallMPI(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
+  PetscCallMPI(
+      MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 template <class Wanted> PetscErrorCode check(const char *what, const Wanted &wanted)
 {
   const Part part = part_of(world_rank(), wanted);
-  HaloLists  lists;
+  HaloLists lists;
 
   PetscFunctionBeginUser;
   describe(what);
@@ -74,13 +79,14 @@ template <class Wanted> PetscErrorCode check(const char *what, const Wanted &wan
   std::vector<int> ghosts(part.remote.size(), -1), expected(ghosts);
   for (int c = 0; c < kColors; ++c) PetscCall(exchange(lists, c, &ghosts));
   for (std::size_t g = 0; g < part.remote.size(); ++g)
-    expected[g] = value_of(static_cast<int>(part.remote[g].rank), static_cast<Row>(part.remote[g].index));
+    expected[g] =
+        value_of(static_cast<int>(part.remote[g].rank), static_cast<Row>(part.remote[g].index));
   CHECK(ghosts == expected);
   // what a peer is told: the same ghosts, seen from the sender
   std::vector<int> neighbors;
   for (int rank = 0; rank < world_size(); ++rank) {
     std::vector<std::pair<Row, Row>> pairs, right;
-    const Part                       theirs = part_of(rank, wanted);
+    const Part theirs = part_of(rank, wanted);
     if (rank == world_rank()) continue;
     for (Row g = 0; g < theirs.plan.ghosts; ++g)
       if (theirs.remote[static_cast<std::size_t>(g)].rank == world_rank())
@@ -89,7 +95,8 @@ template <class Wanted> PetscErrorCode check(const char *what, const Wanted &wan
       for (std::size_t k = sent.first; sent.rank == rank && k < sent.first + sent.count; ++k)
         pairs.emplace_back(lists.ghosts[k], lists.rows[k]);
     CHECK(pairs == right);
-    if (!right.empty() || std::any_of(part.remote.begin(), part.remote.end(), [&](const PetscSFNode &node) { return node.rank == rank; }))
+    if (!right.empty() || std::any_of(part.remote.begin(), part.remote.end(),
+                                      [&](const PetscSFNode &node) { return node.rank == rank; }))
       neighbors.push_back(rank);
   }
   CHECK(lists.neighbors == neighbors);
@@ -103,8 +110,14 @@ TEST(every_ghost_gets_its_row)
   PetscFunctionBeginUser;
   PetscCall(check("all", [](int, int, Row, Row) { return true; }));
   PetscCall(check("none", [](int, int, Row, Row) { return false; }));
-  PetscCall(check("one way", [](int reader, int sender, Row, Row row) { return reader > sender && row % 2 == 0; }));
-  PetscCall(check("some colors", [](int reader, int sender, Row color, Row row) { return (reader + 2 * sender + color + row) % 3 == 0; }));
-  PetscCall(check("the last color", [](int, int sender, Row color, Row) { return sender == 0 && color == kColors - 1; }));
+  PetscCall(check("one way", [](int reader, int sender, Row, Row row) {
+    return reader > sender && row % 2 == 0;
+  }));
+  PetscCall(check("some colors", [](int reader, int sender, Row color, Row row) {
+    return (reader + 2 * sender + color + row) % 3 == 0;
+  }));
+  PetscCall(check("the last color", [](int, int sender, Row color, Row) {
+    return sender == 0 && color == kColors - 1;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,4 +1,5 @@
-// What is set up again when the matrix changes, and that the answer is always that of a preconditioner made afresh.
+// What is set up again when the matrix changes, and that the answer is always that of a
+// preconditioner made afresh.
 #include <malloc.h>
 
 #include <algorithm>
@@ -12,7 +13,8 @@ namespace {
 
 constexpr PetscInt bs = 3, n = 40;
 
-BlockMatrix matrix_of(std::uint64_t pattern_seed, std::uint64_t value_seed = 1, PetscInt block_size = bs)
+BlockMatrix matrix_of(std::uint64_t pattern_seed, std::uint64_t value_seed = 1,
+                      PetscInt block_size = bs)
 {
   Recipe recipe;
   recipe.seed = value_seed;
@@ -32,7 +34,7 @@ std::ostream &operator<<(std::ostream &out, const Counts &counts)
 
 PetscErrorCode count_of(const char *name, int *count)
 {
-  PetscLogEvent      event;
+  PetscLogEvent event;
   PetscEventPerfInfo info;
 
   PetscFunctionBeginUser;
@@ -46,7 +48,7 @@ PetscErrorCode count_of(const char *name, int *count)
 PetscErrorCode new_set_ups(Counts *fresh)
 {
   static Counts before;
-  Counts        now;
+  Counts now;
 
   PetscFunctionBeginUser;
   PetscCall(count_of("MCPISymbolic", &now.symbolic));
@@ -56,11 +58,11 @@ PetscErrorCode new_set_ups(Counts *fresh)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#define CHECK_SET_UPS(symbolic, numeric)                                                                                                   \
-  do {                                                                                                                                     \
-    Counts fresh;                                                                                                                          \
-    PetscCall(new_set_ups(&fresh));                                                                                                        \
-    CHECK_EQ(fresh, (Counts{symbolic, numeric}));                                                                                          \
+#define CHECK_SET_UPS(symbolic, numeric)                                                           \
+  do {                                                                                             \
+    Counts fresh;                                                                                  \
+    PetscCall(new_set_ups(&fresh));                                                                \
+    CHECK_EQ(fresh, (Counts{symbolic, numeric}));                                                  \
   } while (0)
 
 PetscErrorCode start_counting()
@@ -77,9 +79,9 @@ PetscErrorCode start_counting()
 PetscErrorCode check_like_new(PC pc, Mat mat, const std::string &options)
 {
   Preconditioner fresh;
-  PetscInt       rows;
-  Values         x, expected;
-  Counts         ignored;
+  PetscInt rows;
+  Values x, expected;
+  Counts ignored;
 
   PetscFunctionBeginUser;
   PetscCall(MatGetSize(mat, &rows, nullptr));
@@ -124,9 +126,9 @@ TEST(new_values_take_a_numeric_set_up_alone)
   PetscFunctionBeginUser;
   PetscCall(start_counting());
   for (const MatType type : {MATBAIJ, MATAIJ}) {
-    OwnedMat       mat;
+    OwnedMat mat;
     Preconditioner pc;
-    ISColoring     first, later;
+    ISColoring first, later;
     describe(type);
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix_of(1), Layout::even, type, &mat));
     PetscCall(create_pc(mat, options, &pc));
@@ -153,7 +155,7 @@ TEST(shifted_matrix_takes_a_numeric_set_up_alone)
   PetscCall(start_counting());
   for (const MatType type : {MATBAIJ, MATAIJ})
     for (const Layout layout : {Layout::even, Layout::empty_ranks}) {
-      OwnedMat       mat;
+      OwnedMat mat;
       Preconditioner pc;
       describe(std::string(type) + " " + name_of(layout));
       PetscCall(create_mat(PETSC_COMM_WORLD, matrix_of(1), layout, type, &mat));
@@ -173,8 +175,8 @@ TEST(numeric_set_up_allocates_nothing_that_grows_with_the_matrix)
 {
   PetscFunctionBeginUser;
   for (const MatType type : {MATBAIJ, MATAIJ}) {
-    OwnedMat          mat;
-    Preconditioner    pc;
+    OwnedMat mat;
+    Preconditioner pc;
     const BlockMatrix matrix = make_matrix(4, tetrahedral_pattern(12, 12, 10));
     describe(type);
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, type, &mat));
@@ -193,14 +195,15 @@ TEST(new_nonzeros_take_a_symbolic_set_up)
   PetscFunctionBeginUser;
   PetscCall(start_counting());
   for (const MatType type : {MATBAIJ, MATAIJ}) {
-    OwnedMat       mat;
+    OwnedMat mat;
     Preconditioner pc;
     describe(type);
     PetscCall(create_mat(PETSC_COMM_WORLD, with_couplings({}), Layout::even, type, &mat));
     PetscCall(create_pc(mat, options, &pc));
     PetscCall(PCSetUp(pc));
     std::vector<std::pair<PetscInt, PetscInt>> added{{n - 1, n - 2}}; // on the last rank alone
-    if (std::string(type) == MATAIJ) added.emplace_back(n - 1, 7);    // with another one, where PETSc 3.18's MPIBAIJ loses new blocks
+    if (std::string(type) == MATAIJ)
+      added.emplace_back(n - 1, 7); // with another one, where PETSc 3.18's MPIBAIJ loses new blocks
     PetscCall(add_couplings(with_couplings(added), mat));
     PetscCall(check_like_new(pc, mat, options));
     CHECK_SET_UPS(1, 1);
@@ -223,7 +226,7 @@ TEST(replaced_matrix_takes_a_symbolic_set_up)
 
   PetscFunctionBeginUser;
   for (const MatType type : {MATBAIJ, MATAIJ}) {
-    OwnedMat       mat;
+    OwnedMat mat;
     Preconditioner pc;
     describe(type);
     PetscCall(create_mat(PETSC_COMM_WORLD, shifted(1), Layout::even, type, &mat));
@@ -245,7 +248,7 @@ TEST(replaced_matrix_takes_a_symbolic_set_up)
 
 TEST(another_pmat_takes_its_place)
 {
-  OwnedMat       amat, baij, other_values, other_pattern, other_type;
+  OwnedMat amat, baij, other_values, other_pattern, other_type;
   Preconditioner pc;
 
   PetscFunctionBeginUser;
@@ -266,10 +269,11 @@ TEST(another_pmat_takes_its_place)
 // PETSc refuses MatSetBlockSize() on a matrix in use, so this is another matrix of the same size.
 TEST(pmat_of_another_block_size_takes_its_place)
 {
-  const BlockMatrix small = make_matrix(2, random_pattern(30, 2, false)), large = make_matrix(6, random_pattern(10, 2, false)),
+  const BlockMatrix small = make_matrix(2, random_pattern(30, 2, false)),
+                    large = make_matrix(6, random_pattern(10, 2, false)),
                     scalar = make_matrix(1, random_pattern(60, 2, false));
   Preconditioner pc;
-  OwnedMat       mats[3];
+  OwnedMat mats[3];
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, small, Layout::all_on_last, MATBAIJ, &mats[0]));
@@ -286,7 +290,7 @@ TEST(pmat_of_another_block_size_takes_its_place)
 TEST(pmat_of_another_size_works_after_a_reset)
 {
   Preconditioner pc;
-  OwnedMat       first;
+  OwnedMat first;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix_of(1), Layout::even, MATBAIJ, &first));
@@ -295,7 +299,8 @@ TEST(pmat_of_another_size_works_after_a_reset)
   for (const PetscInt rows : {10, 70, 0, 25}) {
     OwnedMat mat;
     describe(std::to_string(rows) + " block rows");
-    PetscCall(create_mat(PETSC_COMM_WORLD, make_matrix(5, random_pattern(rows, 2, false)), Layout::even, MATBAIJ, &mat));
+    PetscCall(create_mat(PETSC_COMM_WORLD, make_matrix(5, random_pattern(rows, 2, false)),
+                         Layout::even, MATBAIJ, &mat));
     PetscCall(PCSetOperators(pc, mat, mat));
     PetscCall(check_like_new(pc, mat, options));
     PetscCall(PCReset(pc));
@@ -306,10 +311,10 @@ TEST(pmat_of_another_size_works_after_a_reset)
 
 TEST(reused_preconditioner_stays_until_it_may_change)
 {
-  OwnedMat       mat;
+  OwnedMat mat;
   Preconditioner pc;
-  const Values   b = noise(n * bs, 7);
-  Values         before, after;
+  const Values b = noise(n * bs, 7);
+  Values before, after;
 
   PetscFunctionBeginUser;
   PetscCall(start_counting());
@@ -330,11 +335,11 @@ TEST(reused_preconditioner_stays_until_it_may_change)
 
 TEST(ksp_reuses_the_preconditioner_when_told)
 {
-  OwnedMat           mat;
-  OwnedSolver        ksp;
+  OwnedMat mat;
+  OwnedSolver ksp;
   KSPConvergedReason reason;
-  Values             x;
-  bool               first = true;
+  Values x;
+  bool first = true;
 
   PetscFunctionBeginUser;
   PetscCall(start_counting());
@@ -342,8 +347,8 @@ TEST(ksp_reuses_the_preconditioner_when_told)
   PetscCall(create_ksp(mat, mat, "-ksp_rtol 1e-10", &ksp));
   for (const bool reuse : {false, true, false})
     for (std::uint64_t seed = 1; seed < 4; ++seed) {
-      const BlockMatrix matrix   = matrix_of(1, seed);
-      const Values      solution = noise(n * bs, seed);
+      const BlockMatrix matrix = matrix_of(1, seed);
+      const Values solution = noise(n * bs, seed);
       PetscCall(set_values(matrix, mat));
       PetscCall(KSPSetReusePreconditioner(ksp, reuse ? PETSC_TRUE : PETSC_FALSE));
       PetscCall(solve(ksp, matrix.multiply(solution), &x, &reason, nullptr));
@@ -357,9 +362,9 @@ TEST(ksp_reuses_the_preconditioner_when_told)
 
 TEST(preconditioners_that_were_never_used_leave_nothing)
 {
-  OwnedMat       mat;
+  OwnedMat mat;
   Preconditioner unused, reset;
-  OwnedPC        bare;
+  OwnedPC bare;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix_of(1), Layout::even, MATBAIJ, &mat));
@@ -376,20 +381,22 @@ TEST(preconditioners_that_were_never_used_leave_nothing)
 
 TEST(many_preconditioners_live_side_by_side)
 {
-  constexpr const char       *settings[] = {"-pc_mcpi_offdiag_precision fp64",
-                                            "-pc_mcpi_offdiag_precision int4 -pc_mcpi_its 3",
-                                            "-pc_mcpi_sweep symmetric -pc_mcpi_omega 0.8",
-                                            "-pc_mcpi_sweep backward -pc_mcpi_form factored",
-                                            "-pc_mcpi_halo_frequency sweep -pc_mcpi_offdiag_precision bf16",
-                                            "-pc_mcpi_backend reference -pc_mcpi_ordering rcm",
-                                            "-pc_mcpi_restart 2 -pc_mcpi_its 4 -pc_mcpi_offdiag_precision fp16"};
-  std::vector<OwnedMat>       mats(std::size(settings));
+  constexpr const char *settings[] = {
+      "-pc_mcpi_offdiag_precision fp64",
+      "-pc_mcpi_offdiag_precision int4 -pc_mcpi_its 3",
+      "-pc_mcpi_sweep symmetric -pc_mcpi_omega 0.8",
+      "-pc_mcpi_sweep backward -pc_mcpi_form factored",
+      "-pc_mcpi_halo_frequency sweep -pc_mcpi_offdiag_precision bf16",
+      "-pc_mcpi_backend reference -pc_mcpi_ordering rcm",
+      "-pc_mcpi_restart 2 -pc_mcpi_its 4 -pc_mcpi_offdiag_precision fp16"};
+  std::vector<OwnedMat> mats(std::size(settings));
   std::vector<Preconditioner> pcs(std::size(settings));
 
   PetscFunctionBeginUser;
   for (std::size_t k = 0; k < pcs.size(); ++k) {
     const PetscInt block_size = 1 + static_cast<PetscInt>(k);
-    PetscCall(create_mat(PETSC_COMM_WORLD, matrix_of(k, 1, block_size), Layout::uneven, k % 2 ? MATAIJ : MATBAIJ, &mats[k]));
+    PetscCall(create_mat(PETSC_COMM_WORLD, matrix_of(k, 1, block_size), Layout::uneven,
+                         k % 2 ? MATAIJ : MATBAIJ, &mats[k]));
     PetscCall(create_pc(mats[k], settings[k], &pcs[k]));
   }
   for (const PC pc : pcs) PetscCall(PCSetUp(pc));
@@ -405,19 +412,19 @@ TEST(many_preconditioners_live_side_by_side)
 TEST(view_tells_the_memory_that_is_held)
 {
   const BlockMatrix matrix = make_matrix(1, tetrahedral_pattern(40, 30, 20));
-  const auto        held   = [] {
+  const auto held = [] {
     const auto info = mallinfo2();
     return static_cast<double>(info.uordblks + info.hblkhd);
   };
 
   PetscFunctionBeginUser;
   if (world_size() > 1) PetscFunctionReturn(PETSC_SUCCESS); // of the exchange PETSc holds the most
-  for (const char *options :
-       {"-pc_mcpi_backend host -pc_mcpi_offdiag_precision int8", "-pc_mcpi_backend host -pc_mcpi_offdiag_precision fp32"}) {
-    OwnedMat       mat;
+  for (const char *options : {"-pc_mcpi_backend host -pc_mcpi_offdiag_precision int8",
+                              "-pc_mcpi_backend host -pc_mcpi_offdiag_precision fp32"}) {
+    OwnedMat mat;
     Preconditioner pc;
-    OwnedVec       b, x;
-    std::string    text;
+    OwnedVec b, x;
+    std::string text;
     describe(options);
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
     PetscCall(create_pc(mat, options, &pc));

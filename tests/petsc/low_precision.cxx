@@ -13,7 +13,8 @@ constexpr PetscInt bs = 5;
 constexpr double kSlow = 0.2; // dominance at which sweeps converge slowly
 
 // As of density, three momenta and energy: D^{-1} O spans 12 decades.
-constexpr double row_units[] = {1.0, 1e2, 1e2, 1e2, 1e5}, column_units[] = {1e6, 1e5, 1e5, 1e5, 1e-6};
+constexpr double row_units[] = {1.0, 1e2, 1e2, 1e2, 1e5},
+                 column_units[] = {1e6, 1e5, 1e5, 1e5, 1e-6};
 
 Values in_row_units(Values v)
 {
@@ -37,13 +38,18 @@ BlockMatrix plain_matrix(double dominance)
   return make_matrix(bs, tetrahedral_pattern(7, 6, 5), recipe);
 }
 
-PetscErrorCode fgmres_iterations(Mat mat, const Values &b, const std::string &options, PetscInt *its)
+PetscErrorCode fgmres_iterations(Mat mat, const Values &b, const std::string &options,
+                                 PetscInt *its)
 {
-  OwnedSolver        ksp;
+  OwnedSolver ksp;
   KSPConvergedReason reason;
 
   PetscFunctionBeginUser;
-  PetscCall(create_ksp(mat, mat, "-ksp_type fgmres -ksp_rtol 1e-8 -ksp_max_it 300 -ksp_gmres_restart 100 -pc_mcpi_its 2 " + options, &ksp));
+  PetscCall(create_ksp(
+      mat, mat,
+      "-ksp_type fgmres -ksp_rtol 1e-8 -ksp_max_it 300 -ksp_gmres_restart 100 -pc_mcpi_its 2 " +
+          options,
+      &ksp));
   PetscCall(solve(ksp, b, nullptr, &reason, its));
   if (reason <= 0) *its = 10000; // never
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -58,26 +64,28 @@ double relative_residual(const BlockMatrix &matrix, const Values &b, const Value
 }
 
 // True relative residual of a solver in one cycle; a reason that is not positive counts as 1
-PetscErrorCode solve_to_1e_10(Mat mat, const BlockMatrix &matrix, const Values &b, const std::string &options, double *residual,
-                              PetscInt *its)
+PetscErrorCode solve_to_1e_10(Mat mat, const BlockMatrix &matrix, const Values &b,
+                              const std::string &options, double *residual, PetscInt *its)
 {
-  OwnedSolver        ksp;
+  OwnedSolver ksp;
   KSPConvergedReason reason;
-  Values             x;
+  Values x;
 
   PetscFunctionBeginUser;
-  PetscCall(create_ksp(mat, mat, "-ksp_gmres_restart 100 -ksp_max_it 100 -ksp_rtol 1e-10 " + options, &ksp));
+  PetscCall(create_ksp(mat, mat,
+                       "-ksp_gmres_restart 100 -ksp_max_it 100 -ksp_rtol 1e-10 " + options, &ksp));
   PetscCall(solve(ksp, b, &x, &reason, its));
   *residual = reason > 0 ? relative_residual(matrix, b, x) : 1.0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // Relative residuals after 1, 2, ... applications of PCApplyRichardson with so many sweeps
-PetscErrorCode residual_history(Mat mat, const BlockMatrix &matrix, const Values &b, const std::string &options, int applications,
+PetscErrorCode residual_history(Mat mat, const BlockMatrix &matrix, const Values &b,
+                                const std::string &options, int applications,
                                 std::vector<double> *history)
 {
   Preconditioner pc;
-  Values         x(b.size(), 0.0);
+  Values x(b.size(), 0.0);
 
   PetscFunctionBeginUser;
   history->clear();
@@ -90,7 +98,8 @@ PetscErrorCode residual_history(Mat mat, const BlockMatrix &matrix, const Values
 }
 
 // Within a factor of the residual of fp64 as long as that is above the floor
-void check_follows(const std::vector<double> &history, const std::vector<double> &fp64, double factor)
+void check_follows(const std::vector<double> &history, const std::vector<double> &fp64,
+                   double factor)
 {
   for (std::size_t k = 0; k < history.size(); ++k) CHECK_LE(history[k], factor * fp64[k] + 1e-12);
 }
@@ -100,9 +109,9 @@ void check_follows(const std::vector<double> &history, const std::vector<double>
 TEST(few_bits_cost_few_iterations)
 {
   const BlockMatrix matrix = plain_matrix(kSlow);
-  const Values      b      = noise(matrix.rows(), 1);
-  OwnedMat          mat;
-  PetscInt          reference, its;
+  const Values b = noise(matrix.rows(), 1);
+  OwnedMat mat;
+  PetscInt reference, its;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
@@ -111,7 +120,9 @@ TEST(few_bits_cost_few_iterations)
   for (const char *precision : {"fp32", "fp16", "bf16", "int8", "int4"})
     for (const char *form : {"prescaled", "factored"}) {
       describe(std::string(precision) + " " + form);
-      PetscCall(fgmres_iterations(mat, b, std::string("-pc_mcpi_offdiag_precision ") + precision + " -pc_mcpi_form " + form, &its));
+      PetscCall(fgmres_iterations(
+          mat, b, std::string("-pc_mcpi_offdiag_precision ") + precision + " -pc_mcpi_form " + form,
+          &its));
       CHECK_LE(its, reference + (precision == std::string("int4") ? 4 : 2));
     }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -120,9 +131,9 @@ TEST(few_bits_cost_few_iterations)
 TEST(balancing_makes_si_units_harmless)
 {
   const BlockMatrix matrix = si_matrix(kSlow);
-  const Values      b      = in_row_units(noise(matrix.rows(), 1));
-  OwnedMat          mat;
-  PetscInt          reference, its;
+  const Values b = in_row_units(noise(matrix.rows(), 1));
+  OwnedMat mat;
+  PetscInt reference, its;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
@@ -130,12 +141,16 @@ TEST(balancing_makes_si_units_harmless)
   CHECK_LE(reference, 100);
   for (const char *precision : {"fp32", "fp16", "bf16", "int8", "int4"}) {
     describe(precision);
-    PetscCall(fgmres_iterations(mat, b, std::string("-pc_mcpi_scaling balanced -pc_mcpi_offdiag_precision ") + precision, &its));
+    PetscCall(fgmres_iterations(
+        mat, b, std::string("-pc_mcpi_scaling balanced -pc_mcpi_offdiag_precision ") + precision,
+        &its));
     CHECK_LE(its, reference + 4);
   }
   for (const char *precision : {"fp16", "int8", "int4"}) {
     describe(std::string(precision) + ", one factor for the whole matrix");
-    PetscCall(fgmres_iterations(mat, b, std::string("-pc_mcpi_scaling global -pc_mcpi_offdiag_precision ") + precision, &its));
+    PetscCall(fgmres_iterations(
+        mat, b, std::string("-pc_mcpi_scaling global -pc_mcpi_offdiag_precision ") + precision,
+        &its));
     CHECK_LE(2 * reference, its);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -144,23 +159,26 @@ TEST(balancing_makes_si_units_harmless)
 TEST(iterate_in_si_units_is_that_in_others_times_the_units)
 {
   const BlockMatrix plain = plain_matrix(1.2), si = si_matrix(1.2);
-  const Values      b = noise(plain.rows(), 1), scaled = in_row_units(b);
-  Values            x, y;
-  OwnedMat          mat, si_mat;
+  const Values b = noise(plain.rows(), 1), scaled = in_row_units(b);
+  Values x, y;
+  OwnedMat mat, si_mat;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, plain, Layout::even, MATBAIJ, &mat));
   PetscCall(create_mat(PETSC_COMM_WORLD, si, Layout::even, MATBAIJ, &si_mat));
   for (const char *precision : {"fp32", "fp16", "bf16", "int8", "int4"}) {
-    Preconditioner    pc, si_pc;
-    const std::string options = std::string("-pc_mcpi_its 3 -pc_mcpi_offdiag_precision ") + precision;
+    Preconditioner pc, si_pc;
+    const std::string options =
+        std::string("-pc_mcpi_its 3 -pc_mcpi_offdiag_precision ") + precision;
     describe(precision);
     PetscCall(create_pc(mat, options, &pc));
     PetscCall(create_pc(si_mat, options, &si_pc));
     PetscCall(apply(pc, b, &x));
     PetscCall(apply(si_pc, scaled, &y));
     for (std::size_t i = 0; i < y.size(); ++i) y[i] *= column_units[i % bs];
-    CHECK_LE(difference(y, x), precision == std::string("int4") ? 0.3 : precision == std::string("int8") ? 0.03 : 1e-2);
+    CHECK_LE(difference(y, x), precision == std::string("int4")   ? 0.3
+                               : precision == std::string("int8") ? 0.03
+                                                                  : 1e-2);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -169,58 +187,67 @@ TEST(restarts_let_few_bits_follow_fp64)
 {
   struct Case {
     const char *precision;
-    int         restart;
+    int restart;
   };
 
   PetscFunctionBeginUser;
   for (const bool si : {false, true}) {
-    const BlockMatrix   matrix = si ? si_matrix(kSlow) : plain_matrix(kSlow);
-    const Values        b      = matrix.multiply(noise(matrix.rows(), 1));
-    OwnedMat            mat;
+    const BlockMatrix matrix = si ? si_matrix(kSlow) : plain_matrix(kSlow);
+    const Values b = matrix.multiply(noise(matrix.rows(), 1));
+    OwnedMat mat;
     std::vector<double> fp64, history;
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
     for (const Case &c : {Case{"int8", 5}, Case{"int4", 3}, Case{"fp16", 5}, Case{"fp32", 5}}) {
       const std::string its = "-pc_mcpi_its " + std::to_string(c.restart);
       describe(std::string(c.precision) + (si ? " in SI units" : ""));
-      PetscCall(residual_history(mat, matrix, b, its + " -pc_mcpi_offdiag_precision fp64", 6, &fp64));
-      PetscCall(residual_history(mat, matrix, b, its + " -pc_mcpi_offdiag_precision " + c.precision, 6, &history));
+      PetscCall(
+          residual_history(mat, matrix, b, its + " -pc_mcpi_offdiag_precision fp64", 6, &fp64));
+      PetscCall(residual_history(mat, matrix, b, its + " -pc_mcpi_offdiag_precision " + c.precision,
+                                 6, &history));
       check_follows(history, fp64, 10.0);
       // the same inside one application
       Preconditioner pc;
-      Values         x;
+      Values x;
       PetscCall(create_pc(mat,
-                          "-pc_mcpi_its " + std::to_string(6 * c.restart) + " -pc_mcpi_restart " + std::to_string(c.restart) +
-                              " -pc_mcpi_offdiag_precision " + c.precision,
+                          "-pc_mcpi_its " + std::to_string(6 * c.restart) + " -pc_mcpi_restart " +
+                              std::to_string(c.restart) + " -pc_mcpi_offdiag_precision " +
+                              c.precision,
                           &pc));
       PetscCall(apply(pc, b, &x));
       CHECK_LE(relative_residual(matrix, b, x), 1.01 * history.back() + 1e-12);
     }
     // and without restarts they stop at their floor
-    PetscCall(residual_history(mat, matrix, b, "-pc_mcpi_its 45 -pc_mcpi_offdiag_precision fp64", 1, &fp64));
-    PetscCall(residual_history(mat, matrix, b, "-pc_mcpi_its 45 -pc_mcpi_restart 0 -pc_mcpi_offdiag_precision int4", 1, &history));
+    PetscCall(residual_history(mat, matrix, b, "-pc_mcpi_its 45 -pc_mcpi_offdiag_precision fp64", 1,
+                               &fp64));
+    PetscCall(residual_history(mat, matrix, b,
+                               "-pc_mcpi_its 45 -pc_mcpi_restart 0 -pc_mcpi_offdiag_precision int4",
+                               1, &history));
     CHECK_LE(1e3 * fp64[0], history[0]);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// x that products read in 16 bits: no iteration more, except where a method takes the map for linear.
+// x that products read in 16 bits: no iteration more, except where a method takes the map for
+// linear.
 TEST(rounded_gather_converges_with_fgmres_and_with_restarts)
 {
   PetscFunctionBeginUser;
   for (const bool si : {false, true}) {
     const BlockMatrix matrix = si ? si_matrix(kSlow) : plain_matrix(kSlow);
-    const Values      b      = matrix.multiply(noise(matrix.rows(), 1));
-    OwnedMat          mat;
+    const Values b = matrix.multiply(noise(matrix.rows(), 1));
+    OwnedMat mat;
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
     for (const char *precision : {"fp16", "int8"}) {
-      const std::string blocks = std::string("-pc_mcpi_offdiag_precision ") + precision + " ", rounded = "-pc_mcpi_gather_precision bfp16 ",
-                        forced = "-pc_mcpi_vector_precision fp32 ", gmres = "-pc_mcpi_its 2 -ksp_pc_side right -ksp_type gmres ",
-                        fgmres     = "-pc_mcpi_its 2 -ksp_type fgmres ",
-                        richardson = "-ksp_type richardson -ksp_max_it 30 -pc_mcpi_its 5 -pc_mcpi_restart 5 ";
+      const std::string
+          blocks = std::string("-pc_mcpi_offdiag_precision ") + precision + " ",
+          rounded = "-pc_mcpi_gather_precision bfp16 ", forced = "-pc_mcpi_vector_precision fp32 ",
+          gmres = "-pc_mcpi_its 2 -ksp_pc_side right -ksp_type gmres ",
+          fgmres = "-pc_mcpi_its 2 -ksp_type fgmres ",
+          richardson = "-ksp_type richardson -ksp_max_it 30 -pc_mcpi_its 5 -pc_mcpi_restart 5 ";
       Preconditioner with, without;
-      Values         x, y;
-      double         residual;
-      PetscInt       its, expected;
+      Values x, y;
+      double residual;
+      PetscInt its, expected;
       describe(std::string(precision) + (si ? " in SI units" : ""));
       PetscCall(solve_to_1e_10(mat, matrix, b, fgmres + blocks, &residual, &expected));
       PetscCall(solve_to_1e_10(mat, matrix, b, fgmres + blocks + rounded, &residual, &its));
@@ -247,11 +274,12 @@ TEST(rounded_gather_converges_with_fgmres_and_with_restarts)
     }
     // without balancing the largest unit of a row takes the digits of the others
     if (si) {
-      double   residual;
+      double residual;
       PetscInt its, expected;
       for (PetscInt *count : {&expected, &its})
         PetscCall(solve_to_1e_10(mat, matrix, b,
-                                 std::string("-ksp_type fgmres -pc_mcpi_its 2 -pc_mcpi_gather_precision bfp16 -pc_mcpi_scaling ") +
+                                 std::string("-ksp_type fgmres -pc_mcpi_its 2 "
+                                             "-pc_mcpi_gather_precision bfp16 -pc_mcpi_scaling ") +
                                      (count == &its ? "none" : "balanced"),
                                  &residual, count));
       CHECK_LE(2 * expected, its);
@@ -263,8 +291,8 @@ TEST(rounded_gather_converges_with_fgmres_and_with_restarts)
 // Programs run with -fp_trap.
 TEST(storing_large_values_raises_no_floating_point_exception)
 {
-  constexpr int  trapped = FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW;
-  OwnedMat       mat;
+  constexpr int trapped = FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW;
+  OwnedMat mat;
   PCFailedReason reason;
 
   PetscFunctionBeginUser;
@@ -274,8 +302,10 @@ TEST(storing_large_values_raises_no_floating_point_exception)
       for (const char *scaling : {"none", "balanced"}) {
         Preconditioner pc;
         describe(std::string(precision) + ", " + form + ", " + scaling);
-        PetscCall(create_pc(
-            mat, std::string("-pc_mcpi_offdiag_precision ") + precision + " -pc_mcpi_form " + form + " -pc_mcpi_scaling " + scaling, &pc));
+        PetscCall(create_pc(mat,
+                            std::string("-pc_mcpi_offdiag_precision ") + precision +
+                                " -pc_mcpi_form " + form + " -pc_mcpi_scaling " + scaling,
+                            &pc));
         std::feclearexcept(FE_ALL_EXCEPT);
         PetscCall(PCSetUp(pc));
         CHECK_EQ(std::fetestexcept(trapped), 0);

@@ -1,4 +1,5 @@
-// Every supported matrix type gives the iterate of the formula; so do the smallest and oddest matrices.
+// Every supported matrix type gives the iterate of the formula; so do the smallest and oddest
+// matrices.
 #include "support.h"
 
 using namespace test;
@@ -13,45 +14,49 @@ const MatType types[] = {
 };
 
 // The iterate of the formula with the coloring in use
-PetscErrorCode check_formula(PC pc, const BlockMatrix &matrix, PCMCPISweepType type, int its, const Values &b, const Values &x)
+PetscErrorCode check_formula(PC pc, const BlockMatrix &matrix, PCMCPISweepType type, int its,
+                             const Values &b, const Values &x)
 {
   std::vector<int> color;
-  Sweeps           sweeps;
+  Sweeps sweeps;
 
   PetscFunctionBeginUser;
   PetscCall(gather_colors(pc, &color));
   sweeps.type = type;
-  sweeps.its  = its;
+  sweeps.its = its;
   CHECK_LE(difference(x, sweep_by_formula(matrix, color, sweeps, b, Values(b.size(), 0.0))), 1e-12);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode check_all_operations(const BlockMatrix &matrix, MatType type, Layout layout)
 {
-  OwnedMat       mat;
+  OwnedMat mat;
   Preconditioner pc;
-  const Values   b = noise(matrix.rows(), 1);
-  Values         x;
+  const Values b = noise(matrix.rows(), 1);
+  Values x;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, layout, type, &mat));
-  PetscCall(create_pc(mat, "-pc_mcpi_sweep symmetric -pc_mcpi_its 2 -pc_mcpi_offdiag_precision fp64", &pc));
+  PetscCall(create_pc(
+      mat, "-pc_mcpi_sweep symmetric -pc_mcpi_its 2 -pc_mcpi_offdiag_precision fp64", &pc));
   PetscCall(apply(pc, b, &x));
   PetscCall(check_formula(pc, matrix, PC_MCPI_SWEEP_SYMMETRIC, 2, b, x));
   PetscCall(apply_transpose(pc, b, &x));
   CHECK_EQ(x.size(), b.size());
   const Values guess = noise(matrix.rows(), 2);
-  Values       exact = guess;
+  Values exact = guess;
   PetscCall(apply_richardson(pc, b, false, 2, &exact));
   PetscCall(PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_FP32));
-  for (const PetscInt restart : {0, 1}) { // sweeps on residuals: products of the matrix and its own kind of vectors
+  for (const PetscInt restart :
+       {0, 1}) { // sweeps on residuals: products of the matrix and its own kind of vectors
     PetscCall(PCMCPISetRestart(pc, restart));
     x = guess;
     PetscCall(apply_richardson(pc, b, false, 2, &x));
     CHECK_LE(difference(x, exact), 1e-5);
   }
   PetscCall(PCMCPISetRestart(pc, 0));
-  for (const PCMCPIPrecision precision : {PC_MCPI_PRECISION_FP16, PC_MCPI_PRECISION_INT8, PC_MCPI_PRECISION_INT4}) {
+  for (const PCMCPIPrecision precision :
+       {PC_MCPI_PRECISION_FP16, PC_MCPI_PRECISION_INT8, PC_MCPI_PRECISION_INT4}) {
     Values low;
     PetscCall(PCMCPISetOffdiagPrecision(pc, precision));
     PetscCall(apply(pc, b, &x));
@@ -73,16 +78,17 @@ TEST(types_of_one_symmetric_matrix_give_the_same_bits)
   PetscFunctionBeginUser;
   for (const PetscInt bs : {1, 2, 5, 8, 9}) {
     const BlockMatrix matrix = make_matrix(bs, random_pattern(30, 2, true), recipe);
-    const Values      b      = noise(matrix.rows(), 1);
-    Values            first;
+    const Values b = noise(matrix.rows(), 1);
+    Values first;
     for (const MatType type : types) {
       if (world_size() > 1 && std::string(type) == MATMPISBAIJ) continue; // what MATSBAIJ is there
-      OwnedMat       mat;
+      OwnedMat mat;
       Preconditioner pc;
-      Values         x;
+      Values x;
       describe(std::string(type) + " bs " + std::to_string(bs));
       PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, type, &mat));
-      PetscCall(create_pc(mat, "-pc_mcpi_its 2 -pc_mcpi_sweep forward -pc_mcpi_offdiag_precision fp64", &pc));
+      PetscCall(create_pc(
+          mat, "-pc_mcpi_its 2 -pc_mcpi_sweep forward -pc_mcpi_offdiag_precision fp64", &pc));
       PetscCall(apply(pc, b, &x));
       if (first.empty()) {
         PetscCall(check_formula(pc, matrix, PC_MCPI_SWEEP_FORWARD, 2, b, x));
@@ -96,11 +102,11 @@ TEST(types_of_one_symmetric_matrix_give_the_same_bits)
 
 TEST(columns_of_a_users_arrays_come_in_any_order)
 {
-  const BlockMatrix     matrix = make_matrix(1, random_pattern(60, 3, false));
-  const Values          b      = noise(matrix.rows(), 1);
+  const BlockMatrix matrix = make_matrix(1, random_pattern(60, 3, false));
+  const Values b = noise(matrix.rows(), 1);
   std::vector<PetscInt> i = matrix.ptr, j = matrix.col;
-  Values                a = matrix.values;
-  OwnedMat              sorted, shuffled;
+  Values a = matrix.values;
+  OwnedMat sorted, shuffled;
 
   PetscFunctionBeginUser;
   if (world_size() > 1) PetscFunctionReturn(PETSC_SUCCESS);
@@ -109,12 +115,13 @@ TEST(columns_of_a_users_arrays_come_in_any_order)
     std::reverse(a.begin() + i[row], a.begin() + i[row + 1]);
   }
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &sorted));
-  PetscCall(MatCreateSeqBAIJWithArrays(PETSC_COMM_SELF, 1, matrix.n, matrix.n, i.data(), j.data(), a.data(), shuffled.out()));
+  PetscCall(MatCreateSeqBAIJWithArrays(PETSC_COMM_SELF, 1, matrix.n, matrix.n, i.data(), j.data(),
+                                       a.data(), shuffled.out()));
   for (const char *type : {"jplf", "jp", "greedy", "sl"}) {
     const std::string options = std::string("-pc_mcpi_its 2 -pc_mcpi_mat_coloring_type ") + type;
-    Preconditioner    of_sorted, of_shuffled;
-    std::vector<int>  color, same;
-    Values            x, y;
+    Preconditioner of_sorted, of_shuffled;
+    std::vector<int> color, same;
+    Values x, y;
     PetscCall(create_pc(sorted, options, &of_sorted));
     PetscCall(create_pc(shuffled, options, &of_shuffled));
     PetscCall(apply(of_sorted, b, &x));
@@ -133,31 +140,34 @@ TEST(entries_of_a_users_aij_arrays_come_in_any_order)
   PetscFunctionBeginUser;
   if (world_size() > 1 || PetscDefined(USE_DEBUG)) PetscFunctionReturn(PETSC_SUCCESS);
   for (const PetscInt bs : {1, 3}) {
-    const BlockMatrix  matrix = make_matrix(bs, random_pattern(60, 3, false));
-    const Values       b      = noise(matrix.rows(), 1);
-    const PetscInt    *from_i, *from_j;
+    const BlockMatrix matrix = make_matrix(bs, random_pattern(60, 3, false));
+    const Values b = noise(matrix.rows(), 1);
+    const PetscInt *from_i, *from_j;
     const PetscScalar *from_a;
-    OwnedMat           sorted, shuffled;
-    PetscBool          done;
-    Preconditioner     of_sorted, of_shuffled;
-    Values             x, y;
-    PetscInt           n;
+    OwnedMat sorted, shuffled;
+    PetscBool done;
+    Preconditioner of_sorted, of_shuffled;
+    Values x, y;
+    PetscInt n;
     describe("bs " + std::to_string(bs));
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATAIJ, &sorted));
     Mat local = sorted;
     PetscCall(MatGetRowIJ(local, 0, PETSC_FALSE, PETSC_FALSE, &n, &from_i, &from_j, &done));
     PetscCall(MatSeqAIJGetArrayRead(local, &from_a));
     std::vector<PetscInt> i(from_i, from_i + n + 1), j(from_j, from_j + from_i[n]);
-    Values                a(from_a, from_a + from_i[n]);
+    Values a(from_a, from_a + from_i[n]);
     PetscCall(MatSeqAIJRestoreArrayRead(local, &from_a));
     PetscCall(MatRestoreRowIJ(local, 0, PETSC_FALSE, PETSC_FALSE, &n, &from_i, &from_j, &done));
-    for (std::size_t row = 0; row + 1 < i.size(); ++row) { // another order in each scalar row of a block
-      const auto turn = static_cast<std::ptrdiff_t>(row) % std::max<PetscInt>(1, i[row + 1] - i[row]);
+    for (std::size_t row = 0; row + 1 < i.size();
+         ++row) { // another order in each scalar row of a block
+      const auto turn =
+          static_cast<std::ptrdiff_t>(row) % std::max<PetscInt>(1, i[row + 1] - i[row]);
       std::rotate(j.begin() + i[row], j.begin() + i[row] + turn, j.begin() + i[row + 1]);
       std::rotate(a.begin() + i[row], a.begin() + i[row] + turn, a.begin() + i[row + 1]);
     }
     const auto rows = static_cast<PetscInt>(i.size()) - 1;
-    PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, rows, rows, i.data(), j.data(), a.data(), shuffled.out()));
+    PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, rows, rows, i.data(), j.data(), a.data(),
+                                        shuffled.out()));
     PetscCall(MatSetBlockSize(shuffled, bs));
     PetscCall(create_pc(sorted, "-pc_mcpi_its 2", &of_sorted));
     PetscCall(create_pc(shuffled, "-pc_mcpi_its 2", &of_shuffled));
@@ -187,7 +197,8 @@ TEST(entries_missing_inside_blocks_of_aij_are_zeros)
 TEST(aij_without_a_block_size_is_relaxed_by_rows)
 {
   PetscFunctionBeginUser;
-  PetscCall(check_all_operations(make_matrix(1, random_pattern(70, 4, false)), MATAIJ, Layout::uneven));
+  PetscCall(
+      check_all_operations(make_matrix(1, random_pattern(70, 4, false)), MATAIJ, Layout::uneven));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -196,7 +207,8 @@ TEST(large_blocks_work)
   PetscFunctionBeginUser;
   for (const PetscInt bs : {16, 33, 65}) {
     describe("bs " + std::to_string(bs));
-    PetscCall(check_all_operations(make_matrix(bs, random_pattern(9, 2, false)), MATBAIJ, Layout::even));
+    PetscCall(
+        check_all_operations(make_matrix(bs, random_pattern(9, 2, false)), MATBAIJ, Layout::even));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -205,11 +217,11 @@ TEST(matrices_without_rows_work)
 {
   PetscFunctionBeginUser;
   for (const MatType type : {MATBAIJ, MATAIJ, MATSBAIJ}) {
-    const BlockMatrix  matrix = make_matrix(3, diagonal_pattern(0));
-    OwnedMat           mat;
-    OwnedSolver        ksp;
+    const BlockMatrix matrix = make_matrix(3, diagonal_pattern(0));
+    OwnedMat mat;
+    OwnedSolver ksp;
     KSPConvergedReason reason;
-    Values             x;
+    Values x;
     describe(type);
     PetscCall(check_all_operations(matrix, type, Layout::even));
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, type, &mat));
@@ -225,12 +237,12 @@ TEST(matrices_of_diagonal_blocks_are_solved_at_once)
   PetscFunctionBeginUser;
   for (const MatType type : {MATBAIJ, MATAIJ, MATSBAIJ}) {
     Recipe recipe;
-    recipe.symmetric         = true;
+    recipe.symmetric = true;
     const BlockMatrix matrix = make_matrix(3, diagonal_pattern(11), recipe);
-    const Values      x      = noise(33, 1);
-    OwnedMat          mat;
-    Preconditioner    pc;
-    Values            solved;
+    const Values x = noise(33, 1);
+    OwnedMat mat;
+    Preconditioner pc;
+    Values solved;
     describe(type);
     PetscCall(check_all_operations(matrix, type, Layout::empty_ranks));
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, type, &mat));
@@ -266,10 +278,10 @@ TEST(row_that_reads_all_others_works)
 
 TEST(complete_graph_takes_a_color_for_every_row)
 {
-  const PetscInt   n = 13;
-  Pattern          pattern(n);
-  OwnedMat         mat;
-  Preconditioner   pc;
+  const PetscInt n = 13;
+  Pattern pattern(n);
+  OwnedMat mat;
+  Preconditioner pc;
   std::vector<int> color;
 
   PetscFunctionBeginUser;

@@ -1,5 +1,6 @@
-// As a smoother of PCMG and GAMG, and inside PCASM, PCBJACOBI, PCFIELDSPLIT, PCKSP and PCCOMPOSITE: it solves, and a bad block on one rank
-// is never taken for convergence. (PETSc's outer preconditioners never forget a failure, whatever is inside, so none is used again.)
+// As a smoother of PCMG and GAMG, and inside PCASM, PCBJACOBI, PCFIELDSPLIT, PCKSP and PCCOMPOSITE:
+// it solves, and a bad block on one rank is never taken for convergence. (PETSc's outer
+// preconditioners never forget a failure, whatever is inside, so none is used again.)
 #include <numeric>
 
 #include "support.h"
@@ -27,23 +28,27 @@ BlockMatrix damaged_matrix()
 
 struct Nest {
   const char *options;
-  bool        multigrid = false, baij = true;
+  bool multigrid = false, baij = true;
 };
 
 constexpr Nest nests[] = {
     {"-ksp_type fgmres -pc_type asm -sub_pc_type mcpi"},
-    {"-ksp_type fgmres -pc_type asm -pc_asm_overlap 2 -sub_ksp_type gmres -sub_ksp_max_it 3 -sub_pc_type mcpi "
+    {"-ksp_type fgmres -pc_type asm -pc_asm_overlap 2 -sub_ksp_type gmres -sub_ksp_max_it 3 "
+     "-sub_pc_type mcpi "
      "-sub_pc_mcpi_offdiag_precision int8"},
     {"-ksp_type gmres -pc_type bjacobi -sub_pc_type mcpi -sub_pc_mcpi_its 2"},
-    {"-ksp_type fgmres -pc_type fieldsplit -pc_fieldsplit_block_size 4 -pc_fieldsplit_0_fields 0,1 -pc_fieldsplit_1_fields 2,3 "
+    {"-ksp_type fgmres -pc_type fieldsplit -pc_fieldsplit_block_size 4 -pc_fieldsplit_0_fields 0,1 "
+     "-pc_fieldsplit_1_fields 2,3 "
      "-fieldsplit_pc_type mcpi -fieldsplit_ksp_type preonly",
      false, false},
     {"-ksp_type fgmres -pc_type ksp -ksp_ksp_type gmres -ksp_ksp_max_it 3 -ksp_pc_type mcpi"},
     {"-ksp_type fgmres -pc_type composite -pc_composite_pcs mcpi,jacobi"},
-    {"-ksp_type fgmres -pc_type mg -pc_mg_galerkin both -mg_levels_ksp_type richardson -mg_levels_pc_type mcpi -mg_coarse_pc_type mcpi "
+    {"-ksp_type fgmres -pc_type mg -pc_mg_galerkin both -mg_levels_ksp_type richardson "
+     "-mg_levels_pc_type mcpi -mg_coarse_pc_type mcpi "
      "-mg_coarse_ksp_type preonly -mg_coarse_pc_mcpi_its 10",
      true, false},
-    {"-ksp_type cg -pc_type mg -pc_mg_galerkin both -mg_levels_ksp_type chebyshev -mg_levels_pc_type mcpi -mg_levels_pc_mcpi_sweep "
+    {"-ksp_type cg -pc_type mg -pc_mg_galerkin both -mg_levels_ksp_type chebyshev "
+     "-mg_levels_pc_type mcpi -mg_levels_pc_mcpi_sweep "
      "symmetric "
      "-mg_levels_pc_mcpi_offdiag_precision fp16 -mg_coarse_pc_type redundant",
      true, false},
@@ -56,7 +61,8 @@ PetscErrorCode create_nested(Mat mat, const Nest &nest, OwnedSolver *solver)
   PetscFunctionBeginUser;
   PetscCall(PetscOptionsCreate(solver->options.out()));
   PetscCall(PetscOptionsInsertString(solver->options, nest.options));
-  PetscCall(PetscOptionsPush(solver->options)); // inner solvers look into the default database when they are made
+  PetscCall(PetscOptionsPush(
+      solver->options)); // inner solvers look into the default database when they are made
   PetscCall(KSPCreate(PETSC_COMM_WORLD, solver->ksp.out()));
   PetscCall(KSPSetOperators(*solver, mat, mat));
   if (nest.multigrid) {
@@ -71,10 +77,11 @@ PetscErrorCode create_nested(Mat mat, const Nest &nest, OwnedSolver *solver)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode solve_nested(KSP ksp, const BlockMatrix &matrix, Mat mat, KSPConvergedReason *reason, PetscInt *its, double *error)
+PetscErrorCode solve_nested(KSP ksp, const BlockMatrix &matrix, Mat mat, KSPConvergedReason *reason,
+                            PetscInt *its, double *error)
 {
   const Values solution = noise(matrix.rows(), 2);
-  Values       x;
+  Values x;
 
   PetscFunctionBeginUser;
   PetscCall(set_values(matrix, mat));
@@ -91,12 +98,13 @@ TEST(inner_preconditioner_solves_and_then_fails)
   PetscFunctionBeginUser;
   for (const Nest &nest : nests)
     for (const MatType type : {MATAIJ, MATBAIJ}) {
-      if (!nest.baij && std::string(type) == MATBAIJ) continue; // Galerkin products and splits of blocks want AIJ
-      OwnedMat           mat;
-      OwnedSolver        solver;
+      if (!nest.baij && std::string(type) == MATBAIJ)
+        continue; // Galerkin products and splits of blocks want AIJ
+      OwnedMat mat;
+      OwnedSolver solver;
       KSPConvergedReason reason;
-      PetscInt           its;
-      double             error;
+      PetscInt its;
+      double error;
       describe(std::string(type) + " " + nest.options);
       PetscCall(create_mat(PETSC_COMM_WORLD, good_matrix(), Layout::even, type, &mat));
       PetscCall(create_nested(mat, nest, &solver));
@@ -116,11 +124,11 @@ TEST(inner_preconditioner_fails_at_the_first_set_up)
 {
   PetscFunctionBeginUser;
   for (const Nest &nest : nests) {
-    OwnedMat           mat;
-    OwnedSolver        solver;
+    OwnedMat mat;
+    OwnedSolver solver;
     KSPConvergedReason reason;
-    PetscInt           its;
-    double             error;
+    PetscInt its;
+    double error;
     describe(nest.options);
     PetscCall(create_mat(PETSC_COMM_WORLD, good_matrix(), Layout::even, MATAIJ, &mat));
     PetscCall(create_nested(mat, nest, &solver));
@@ -133,22 +141,23 @@ TEST(inner_preconditioner_fails_at_the_first_set_up)
 
 TEST(coarse_levels_of_gamg_are_smoothed)
 {
-  const BlockMatrix  matrix = make_matrix(3, tetrahedral_pattern(7, 7, 7), [] {
+  const BlockMatrix matrix = make_matrix(3, tetrahedral_pattern(7, 7, 7), [] {
     Recipe recipe;
     recipe.symmetric = true;
     recipe.dominance = 1.0;
     return recipe;
   }());
-  OwnedMat           mat;
-  OwnedSolver        solver;
+  OwnedMat mat;
+  OwnedSolver solver;
   KSPConvergedReason reason;
-  PetscInt           its;
-  double             error;
+  PetscInt its;
+  double error;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATAIJ, &mat));
   PetscCall(create_nested(mat,
-                          {"-ksp_type cg -pc_type gamg -mg_levels_ksp_type richardson -mg_levels_ksp_max_it 1 -mg_levels_pc_type mcpi "
+                          {"-ksp_type cg -pc_type gamg -mg_levels_ksp_type richardson "
+                           "-mg_levels_ksp_max_it 1 -mg_levels_pc_type mcpi "
                            "-mg_levels_pc_mcpi_sweep symmetric -pc_gamg_coarse_eq_limit 30"},
                           &solver));
   PetscCall(solve_nested(solver, matrix, mat, &reason, &its, &error));

@@ -1,4 +1,5 @@
-// One Mat whose nonzeros move, in as many places as before: the answer is always that of a preconditioner made afresh.
+// One Mat whose nonzeros move, in as many places as before: the answer is always that of a
+// preconditioner made afresh.
 #include <algorithm>
 #include <cstdio>
 
@@ -13,7 +14,7 @@ constexpr PetscInt bs = 3, n = 40;
 // Rows read those a given distance away, on both sides.
 BlockMatrix shifted(PetscInt distance)
 {
-  Recipe  recipe;
+  Recipe recipe;
   Pattern pattern(n);
   recipe.symmetric = true;
   for (PetscInt i = 0; i < n; ++i) {
@@ -26,12 +27,12 @@ BlockMatrix shifted(PetscInt distance)
 // This rank's rows of an even layout as arrays, values by rows, of each block if blocked
 struct Arrays {
   std::vector<PetscInt> i{0}, j, row; // row: of every entry
-  Values                values;
+  Values values;
 
   Arrays(const BlockMatrix &matrix, bool blocked)
   {
-    const std::vector<PetscInt> rows  = block_rows_of_ranks(Layout::even, n, world_size());
-    PetscInt                    begin = 0;
+    const std::vector<PetscInt> rows = block_rows_of_ranks(Layout::even, n, world_size());
+    PetscInt begin = 0;
     for (int rank = 0; rank < world_rank(); ++rank) begin += rows[rank];
     for (PetscInt block = begin; block < begin + rows[world_rank()]; ++block)
       for (PetscInt p = 0; p < (blocked ? 1 : bs); ++p) {
@@ -39,7 +40,8 @@ struct Arrays {
           const double *column_major = matrix.values.data() + k * bs * bs;
           if (blocked) {
             j.push_back(matrix.col[k]);
-            for (PetscInt at = 0; at < bs * bs; ++at) values.push_back(column_major[at % bs * bs + at / bs]);
+            for (PetscInt at = 0; at < bs * bs; ++at)
+              values.push_back(column_major[at % bs * bs + at / bs]);
             continue;
           }
           for (PetscInt q = 0; q < bs; ++q) {
@@ -59,8 +61,8 @@ constexpr const char *names[] = {"preallocated", "from arrays", "from coordinate
 PetscErrorCode load(const BlockMatrix &matrix, Mat mat)
 {
   const std::string file = "new_pattern." + std::to_string(world_size()) + ".bin";
-  OwnedMat          other;
-  PetscViewer       viewer;
+  OwnedMat other;
+  PetscViewer viewer;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATAIJ, &other));
@@ -85,24 +87,30 @@ PetscErrorCode renew(const BlockMatrix &matrix, const std::string &type, Renewal
   switch (how) {
   case Renewal::preallocated: {
     const std::vector<PetscInt> three(n, 3); // the diagonal block and two others, wherever they lie
-    PetscCall(MatXAIJSetPreallocation(mat, bs, three.data(), three.data(), three.data(), three.data()));
+    PetscCall(
+        MatXAIJSetPreallocation(mat, bs, three.data(), three.data(), three.data(), three.data()));
     PetscCall(set_values(matrix, mat));
     break;
   }
   case Renewal::arrays: {
     const Arrays arrays(matrix, blocked);
     if (type == MATAIJ) {
-      PetscCall(MatSeqAIJSetPreallocationCSR(mat, arrays.i.data(), arrays.j.data(), arrays.values.data()));
-      PetscCall(MatMPIAIJSetPreallocationCSR(mat, arrays.i.data(), arrays.j.data(), arrays.values.data()));
+      PetscCall(MatSeqAIJSetPreallocationCSR(mat, arrays.i.data(), arrays.j.data(),
+                                             arrays.values.data()));
+      PetscCall(MatMPIAIJSetPreallocationCSR(mat, arrays.i.data(), arrays.j.data(),
+                                             arrays.values.data()));
     } else {
-      PetscCall(MatSeqBAIJSetPreallocationCSR(mat, bs, arrays.i.data(), arrays.j.data(), arrays.values.data()));
-      PetscCall(MatMPIBAIJSetPreallocationCSR(mat, bs, arrays.i.data(), arrays.j.data(), arrays.values.data()));
+      PetscCall(MatSeqBAIJSetPreallocationCSR(mat, bs, arrays.i.data(), arrays.j.data(),
+                                              arrays.values.data()));
+      PetscCall(MatMPIBAIJSetPreallocationCSR(mat, bs, arrays.i.data(), arrays.j.data(),
+                                              arrays.values.data()));
     }
     break;
   }
   case Renewal::coordinates: {
     Arrays arrays(matrix, blocked);
-    PetscCall(MatSetPreallocationCOO(mat, static_cast<PetscCount>(arrays.j.size()), arrays.row.data(), arrays.j.data()));
+    PetscCall(MatSetPreallocationCOO(mat, static_cast<PetscCount>(arrays.j.size()),
+                                     arrays.row.data(), arrays.j.data()));
     PetscCall(MatSetValuesCOO(mat, arrays.values.data(), INSERT_VALUES));
     break;
   }
@@ -114,9 +122,9 @@ PetscErrorCode renew(const BlockMatrix &matrix, const std::string &type, Renewal
 
 PetscErrorCode check_renewals(const std::string &type, Renewal how)
 {
-  OwnedMat       mat;
+  OwnedMat mat;
   Preconditioner pc;
-  PetscBool      used = PETSC_FALSE;
+  PetscBool used = PETSC_FALSE;
 
   PetscFunctionBeginUser;
   describe(type + " " + names[static_cast<int>(how)]);
@@ -127,10 +135,10 @@ PetscErrorCode check_renewals(const std::string &type, Renewal how)
   PetscCall(MatSetType(mat, type.c_str()));
   for (const PetscInt distance : {1, 2, 7, 1}) {
     const BlockMatrix matrix = shifted(distance);
-    const Values      b      = noise(matrix.rows(), 7);
-    OwnedMat          right;
-    Preconditioner    fresh;
-    Values            x, expected;
+    const Values b = noise(matrix.rows(), 7);
+    OwnedMat right;
+    Preconditioner fresh;
+    Values x, expected;
     PetscCall(renew(matrix, type, how, mat));
     if (!used) PetscCall(create_pc(mat, "-pc_mcpi_its 2", &pc));
     used = PETSC_TRUE;
@@ -151,7 +159,8 @@ PetscErrorCode check_renewals(const std::string &type, Renewal how)
 TEST(matrix_preallocated_again_is_set_up_again)
 {
   PetscFunctionBeginUser;
-  for (const char *type : {MATAIJ, MATBAIJ, MATSBAIJ}) PetscCall(check_renewals(type, Renewal::preallocated));
+  for (const char *type : {MATAIJ, MATBAIJ, MATSBAIJ})
+    PetscCall(check_renewals(type, Renewal::preallocated));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -172,6 +181,7 @@ TEST(matrix_from_other_coordinates_is_set_up_again)
 TEST(matrix_from_another_file_is_set_up_again)
 {
   PetscFunctionBeginUser;
-  for (const char *type : {MATAIJ, MATBAIJ, MATSBAIJ}) PetscCall(check_renewals(type, Renewal::loaded));
+  for (const char *type : {MATAIJ, MATBAIJ, MATSBAIJ})
+    PetscCall(check_renewals(type, Renewal::loaded));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,4 +1,5 @@
-// The distributed answer is the serial answer: every rank also computes it alone, from the same whole matrix.
+// The distributed answer is the serial answer: every rank also computes it alone, from the same
+// whole matrix.
 #include <algorithm>
 
 #include "support.h"
@@ -8,29 +9,31 @@ using namespace test;
 namespace {
 
 constexpr const char *precisions[] = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"};
-constexpr const char *forms[]      = {"prescaled", "factored"};
-constexpr const char *scalings[]   = {"balanced", "none", "global"};
-constexpr const char *orderings[]  = {"auto", "natural", "rcm", "nd"};
+constexpr const char *forms[] = {"prescaled", "factored"};
+constexpr const char *scalings[] = {"balanced", "none", "global"};
+constexpr const char *orderings[] = {"auto", "natural", "rcm", "nd"};
 
-constexpr PCMCPISweepType sweep_types[] = {PC_MCPI_SWEEP_FORWARD, PC_MCPI_SWEEP_BACKWARD, PC_MCPI_SWEEP_SYMMETRIC};
+constexpr PCMCPISweepType sweep_types[] = {PC_MCPI_SWEEP_FORWARD, PC_MCPI_SWEEP_BACKWARD,
+                                           PC_MCPI_SWEEP_SYMMETRIC};
 
 struct Problem {
   const char *name;
   BlockMatrix matrix;
-  MatType     type;
-  Layout      layout;
+  MatType type;
+  Layout layout;
 };
 
 std::vector<Problem> problems()
 {
   Recipe holes, symmetric;
-  holes.sparsity      = 0.4;
+  holes.sparsity = 0.4;
   symmetric.symmetric = true;
   return {
       {"tetrahedra", make_matrix(5, tetrahedral_pattern(4, 3, 3)), MATBAIJ, Layout::even},
       {"nonsymmetric", make_matrix(3, random_pattern(40, 3, false)), MATBAIJ, Layout::uneven},
       {"one-way couplings", make_matrix(2, one_way_pattern(32, 4), holes), MATAIJ, Layout::even},
-      {"symmetric", make_matrix(4, random_pattern(30, 2, true), symmetric), MATSBAIJ, Layout::empty_ranks},
+      {"symmetric", make_matrix(4, random_pattern(30, 2, true), symmetric), MATSBAIJ,
+       Layout::empty_ranks},
       {"scalar", make_matrix(1, random_pattern(60, 3, false)), MATAIJ, Layout::empty_ranks},
       {"arrow", make_matrix(7, arrow_pattern(17)), MATMPIBAIJ, Layout::all_on_last},
   };
@@ -38,15 +41,17 @@ std::vector<Problem> problems()
 
 // One matrix on all ranks and on this rank alone, with preconditioners of the same options
 struct Pair {
-  OwnedMat       shared_mat, alone_mat;
+  OwnedMat shared_mat, alone_mat;
   Preconditioner shared, alone;
 
   PetscErrorCode create(const Problem &problem, const std::string &options)
   {
     PetscFunctionBeginUser;
     const bool mpi = std::string(problem.type) == MATMPIBAIJ;
-    PetscCall(create_mat(PETSC_COMM_WORLD, problem.matrix, problem.layout, problem.type, &shared_mat));
-    PetscCall(create_mat(PETSC_COMM_SELF, problem.matrix, Layout::even, mpi ? MATSEQBAIJ : problem.type, &alone_mat));
+    PetscCall(
+        create_mat(PETSC_COMM_WORLD, problem.matrix, problem.layout, problem.type, &shared_mat));
+    PetscCall(create_mat(PETSC_COMM_SELF, problem.matrix, Layout::even,
+                         mpi ? MATSEQBAIJ : problem.type, &alone_mat));
     PetscCall(create_pc(shared_mat, options, &shared));
     PetscCall(create_pc(alone_mat, options, &alone));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -62,7 +67,7 @@ struct Pair {
 };
 
 struct Tally {
-  int    compared = 0, bitwise = 0;
+  int compared = 0, bitwise = 0;
   double worst_fp64 = 0.0, worst_other = 0.0;
 
   // own_sums: no residual of PETSc's MatMult, whose sums depend on the partition, took part
@@ -72,14 +77,15 @@ struct Tally {
     if (own_sums) CHECK(a == b);
     CHECK_LE(d, fp64 ? 1e-13 : 2e-6);
     double &worst = fp64 ? worst_fp64 : worst_other;
-    worst         = std::max(worst, d);
+    worst = std::max(worst, d);
     ++compared;
     bitwise += a == b;
   }
   void print() const
   {
     if (world_rank() == 0)
-      std::printf("        %d iterates compared, %d with the same bits; largest relative difference %.1e in fp64, %.1e in others\n",
+      std::printf("        %d iterates compared, %d with the same bits; largest relative "
+                  "difference %.1e in fp64, %.1e in others\n",
                   compared, bitwise, worst_fp64, worst_other);
   }
 };
@@ -94,15 +100,16 @@ PetscErrorCode set_sweep(PC pc, int choice)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode compare_all(const Problem &problem, const std::string &options, bool fp64, Tally *tally)
+PetscErrorCode compare_all(const Problem &problem, const std::string &options, bool fp64,
+                           Tally *tally)
 {
-  Pair         pair;
+  Pair pair;
   const Values b = noise(problem.matrix.rows(), 3), guess = noise(problem.matrix.rows(), 4);
 
   PetscFunctionBeginUser;
   PetscCall(pair.create(problem, options));
   for (int choice = 0; choice < 9; ++choice) {
-    Values     shared, alone;
+    Values shared, alone;
     const bool restarts = choice % 5 == 2, guess_zero = choice % 2;
     describe(std::string(problem.name) + " " + options + " choice " + std::to_string(choice));
     PetscCall(pair.both([&](PC pc) { return set_sweep(pc, choice); }));
@@ -125,21 +132,23 @@ PetscErrorCode compare_all(const Problem &problem, const std::string &options, b
 TEST(iterate_on_ranks_is_the_iterate_on_one)
 {
   Tally tally;
-  int   turn = 0;
+  int turn = 0;
 
   PetscFunctionBeginUser;
   for (const Problem &problem : problems())
     for (const char *precision : precisions)
       for (const char *form : forms) {
-        if (world_size() > 4 && (turn + problem.matrix.bs) % 2) { // enough turns for many ranks on few cores
+        if (world_size() > 4 &&
+            (turn + problem.matrix.bs) % 2) { // enough turns for many ranks on few cores
           ++turn;
           continue;
         }
-        const bool        fp64    = precision == precisions[0];
-        const std::string options = std::string("-pc_mcpi_offdiag_precision ") + precision + " -pc_mcpi_form " + form +
-                                    " -pc_mcpi_scaling " + scalings[turn % 3] + " -pc_mcpi_ordering " + orderings[turn % 4] +
-                                    " -pc_mcpi_overlap " + (turn / 2 % 2 ? "true" : "false") + " -pc_mcpi_vector_precision " +
-                                    (fp64 || turn / 3 % 2 ? "fp64" : "fp32");
+        const bool fp64 = precision == precisions[0];
+        const std::string options =
+            std::string("-pc_mcpi_offdiag_precision ") + precision + " -pc_mcpi_form " + form +
+            " -pc_mcpi_scaling " + scalings[turn % 3] + " -pc_mcpi_ordering " +
+            orderings[turn % 4] + " -pc_mcpi_overlap " + (turn / 2 % 2 ? "true" : "false") +
+            " -pc_mcpi_vector_precision " + (fp64 || turn / 3 % 2 ? "fp64" : "fp32");
         ++turn;
         PetscCall(compare_all(problem, options, fp64, &tally));
       }
@@ -153,7 +162,8 @@ TEST(reference_backend_agrees_on_any_number_of_ranks)
 
   PetscFunctionBeginUser;
   for (const Problem &problem : problems())
-    PetscCall(compare_all(problem, "-pc_mcpi_backend reference -pc_mcpi_offdiag_precision int8", false, &tally));
+    PetscCall(compare_all(problem, "-pc_mcpi_backend reference -pc_mcpi_offdiag_precision int8",
+                          false, &tally));
   tally.print();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -166,9 +176,11 @@ TEST(rounded_gather_is_the_same_on_any_number_of_ranks)
   PetscFunctionBeginUser;
   for (const Problem &problem : problems())
     for (const char *precision : {"fp32", "int8"})
-      PetscCall(compare_all(
-          problem, std::string("-pc_mcpi_gather_precision bfp16 -pc_mcpi_vector_precision fp32 -pc_mcpi_offdiag_precision ") + precision,
-          false, &tally));
+      PetscCall(compare_all(problem,
+                            std::string("-pc_mcpi_gather_precision bfp16 -pc_mcpi_vector_precision "
+                                        "fp32 -pc_mcpi_offdiag_precision ") +
+                                precision,
+                            false, &tally));
   tally.print();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -177,7 +189,7 @@ TEST(coloring_is_the_same_on_any_number_of_ranks)
 {
   PetscFunctionBeginUser;
   for (const Problem &problem : problems()) {
-    Pair             pair;
+    Pair pair;
     std::vector<int> shared, alone;
     describe(problem.name);
     PetscCall(pair.create(problem, ""));
@@ -193,17 +205,18 @@ TEST(iterate_is_that_of_the_formula)
 {
   PetscFunctionBeginUser;
   for (const Problem &problem : problems()) {
-    OwnedMat         mat;
-    Preconditioner   pc;
+    OwnedMat mat;
+    Preconditioner pc;
     std::vector<int> color;
-    const Values     b = noise(problem.matrix.rows(), 5), guess = noise(problem.matrix.rows(), 6), zero(b.size(), 0.0);
+    const Values b = noise(problem.matrix.rows(), 5), guess = noise(problem.matrix.rows(), 6),
+                 zero(b.size(), 0.0);
     PetscCall(create_mat(PETSC_COMM_WORLD, problem.matrix, problem.layout, problem.type, &mat));
     PetscCall(create_pc(mat, "-pc_mcpi_offdiag_precision fp64", &pc));
     PetscCall(PCSetUp(pc));
     PetscCall(gather_colors(pc, &color));
     for (int choice = 0; choice < 12; ++choice) {
-      Sweeps   sweeps;
-      Values   x;
+      Sweeps sweeps;
+      Values x;
       PetscInt its, restart;
       describe(std::string(problem.name) + " choice " + std::to_string(choice));
       PetscCall(set_sweep(pc, choice));
@@ -211,7 +224,7 @@ TEST(iterate_is_that_of_the_formula)
       PetscCall(PCMCPIGetOmega(pc, &sweeps.omega));
       PetscCall(PCMCPIGetIts(pc, &its));
       PetscCall(PCMCPIGetRestart(pc, &restart));
-      sweeps.its     = static_cast<int>(its);
+      sweeps.its = static_cast<int>(its);
       sweeps.restart = static_cast<int>(restart);
       PetscCall(apply(pc, b, &x));
       CHECK_LE(difference(x, sweep_by_formula(problem.matrix, color, sweeps, b, zero)), 1e-12);
@@ -231,17 +244,22 @@ TEST(the_same_run_gives_the_same_bits)
   PetscFunctionBeginUser;
   for (const Problem &problem : problems())
     for (const char *precision : precisions) {
-      Values       first;
+      Values first;
       const Values b = noise(problem.matrix.rows(), 3);
       if (world_size() > 4 && precision != precisions[problem.matrix.bs % 6]) continue;
       for (int run = 0; run < 3; ++run) {
-        OwnedMat       mat;
+        OwnedMat mat;
         Preconditioner pc;
-        Values         x;
+        Values x;
         describe(std::string(problem.name) + " " + precision);
         PetscCall(create_mat(PETSC_COMM_WORLD, problem.matrix, problem.layout, problem.type, &mat));
-        PetscCall(create_pc(mat, std::string("-pc_mcpi_its 2 -pc_mcpi_sweep symmetric -pc_mcpi_offdiag_precision ") + precision, &pc));
-        if (run == 2) PetscCall(PCMCPISetOverlap(pc, PETSC_FALSE)); // in another order, but the same sums
+        PetscCall(create_pc(
+            mat,
+            std::string("-pc_mcpi_its 2 -pc_mcpi_sweep symmetric -pc_mcpi_offdiag_precision ") +
+                precision,
+            &pc));
+        if (run == 2)
+          PetscCall(PCMCPISetOverlap(pc, PETSC_FALSE)); // in another order, but the same sums
         PetscCall(apply(pc, b, &x));
         PetscCall(apply(pc, b, &x));
         if (run == 0) first = x;
@@ -255,12 +273,14 @@ TEST(halo_exchanged_once_a_sweep_reads_other_ranks_as_they_were_before_the_pass)
 {
   PetscFunctionBeginUser;
   for (const Problem &problem : problems()) {
-    OwnedMat         mat;
-    Preconditioner   pc;
+    OwnedMat mat;
+    Preconditioner pc;
     std::vector<int> color, owner;
-    const Values     b = noise(problem.matrix.rows(), 5), guess = noise(problem.matrix.rows(), 6), zero(b.size(), 0.0);
-    const auto       rows = block_rows_of_ranks(problem.layout, problem.matrix.n, world_size());
-    for (std::size_t r = 0; r < rows.size(); ++r) owner.insert(owner.end(), static_cast<std::size_t>(rows[r]), static_cast<int>(r));
+    const Values b = noise(problem.matrix.rows(), 5), guess = noise(problem.matrix.rows(), 6),
+                 zero(b.size(), 0.0);
+    const auto rows = block_rows_of_ranks(problem.layout, problem.matrix.n, world_size());
+    for (std::size_t r = 0; r < rows.size(); ++r)
+      owner.insert(owner.end(), static_cast<std::size_t>(rows[r]), static_cast<int>(r));
     PetscCall(create_mat(PETSC_COMM_WORLD, problem.matrix, problem.layout, problem.type, &mat));
     PetscCall(create_pc(mat, "-pc_mcpi_offdiag_precision fp64 -pc_mcpi_halo_frequency sweep", &pc));
     PetscCall(PCSetUp(pc));
@@ -270,14 +290,16 @@ TEST(halo_exchanged_once_a_sweep_reads_other_ranks_as_they_were_before_the_pass)
         for (const int its : {1, 3}) {
           Values x;
           Sweeps sweeps{type, omega, its, 0, &owner};
-          describe(std::string(problem.name) + " sweep " + std::to_string(type) + " omega " + std::to_string(omega));
+          describe(std::string(problem.name) + " sweep " + std::to_string(type) + " omega " +
+                   std::to_string(omega));
           PetscCall(PCMCPISetSweep(pc, type));
           PetscCall(PCMCPISetOmega(pc, omega));
           PetscCall(PCMCPISetIts(pc, its));
           PetscCall(apply(pc, b, &x));
           CHECK_LE(difference(x, sweep_by_formula(problem.matrix, color, sweeps, b, zero)), 1e-12);
           PetscCall(apply_transpose(pc, b, &x));
-          CHECK_LE(difference(x, transposed_sweep_by_formula(problem.matrix, color, sweeps, b)), 1e-12);
+          CHECK_LE(difference(x, transposed_sweep_by_formula(problem.matrix, color, sweeps, b)),
+                   1e-12);
           x = guess;
           PetscCall(apply_richardson(pc, b, false, 1, &x));
           CHECK_LE(difference(x, sweep_by_formula(problem.matrix, color, sweeps, b, guess)), 1e-12);
@@ -290,13 +312,14 @@ TEST(halo_exchanged_once_a_sweep_converges_to_the_solution)
 {
   PetscFunctionBeginUser;
   for (const Problem &problem : problems()) {
-    OwnedMat       mat;
+    OwnedMat mat;
     Preconditioner pc;
-    Values         x;
-    const Values   solution = noise(problem.matrix.rows(), 8);
+    Values x;
+    const Values solution = noise(problem.matrix.rows(), 8);
     describe(problem.name);
     PetscCall(create_mat(PETSC_COMM_WORLD, problem.matrix, problem.layout, problem.type, &mat));
-    PetscCall(create_pc(mat, "-pc_mcpi_offdiag_precision fp64 -pc_mcpi_halo_frequency sweep -pc_mcpi_its 60", &pc));
+    PetscCall(create_pc(
+        mat, "-pc_mcpi_offdiag_precision fp64 -pc_mcpi_halo_frequency sweep -pc_mcpi_its 60", &pc));
     PetscCall(apply(pc, problem.matrix.multiply(solution), &x));
     CHECK_LE(difference(x, solution), 1e-6);
   }

@@ -1,5 +1,6 @@
-// Bad option values and bad colorings: an error on every rank that names the remedy, and no set-up that looks done. PETSc does not free
-// what it holds when it meets an error, so leaks are not looked for here.
+// Bad option values and bad colorings: an error on every rank that names the remedy, and no set-up
+// that looks done. PETSc does not free what it holds when it meets an error, so leaks are not
+// looked for here.
 #include "support.h"
 
 #include <petsc/private/matimpl.h>
@@ -14,21 +15,23 @@ const BlockMatrix &sample()
   return matrix;
 }
 
-// A MatColoring type of this program that gives all rows the same color, but for those of one rank if it is asked to
+// A MatColoring type of this program that gives all rows the same color, but for those of one rank
+// if it is asked to
 template <bool only_last_rank> PetscErrorCode color_wrongly(MatColoring mc, ISColoring *coloring)
 {
-  PetscInt         begin, end;
+  PetscInt begin, end;
   ISColoringValue *values;
 
   PetscFunctionBeginUser;
   PetscCall(MatGetOwnershipRange(mc->mat, &begin, &end));
   PetscCall(PetscMalloc1(end - begin, &values));
   for (PetscInt i = begin; i < end; ++i)
-    values[i - begin] = static_cast<ISColoringValue>(only_last_rank && world_rank() < world_size() - 1 ? i : 0);
+    values[i - begin] =
+        static_cast<ISColoringValue>(only_last_rank && world_rank() < world_size() - 1 ? i : 0);
   PetscInt rows;
   PetscCall(MatGetSize(mc->mat, &rows, nullptr));
-  PetscCall(
-      ISColoringCreate(PetscObjectComm((PetscObject)mc), only_last_rank ? rows : 1, end - begin, values, PETSC_OWN_POINTER, coloring));
+  PetscCall(ISColoringCreate(PetscObjectComm((PetscObject)mc), only_last_rank ? rows : 1,
+                             end - begin, values, PETSC_OWN_POINTER, coloring));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -39,21 +42,22 @@ template <bool only_last_rank> PetscErrorCode create_wrong(MatColoring mc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// A PC that is refused with these options, and works as if nothing had been after the type jplf is set
+// A PC that is refused with these options, and works as if nothing had been after the type jplf is
+// set
 PetscErrorCode check_coloring_refused(const std::string &options, const std::string &remedy)
 {
-  OwnedMat       mat;
+  OwnedMat mat;
   Preconditioner pc, good;
-  Values         x, expected;
-  const Values   b = noise(sample().rows(), 1);
+  Values x, expected;
+  const Values b = noise(sample().rows(), 1);
 
   PetscFunctionBeginUser;
   describe(options);
   PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
   PetscCall(create_pc(mat, options, &pc));
   for (int attempt = 0; attempt < 2; ++attempt) {
-    const Caught caught   = catch_error([&] { return PCSetUp(pc); });
-    int          codes[2] = {static_cast<int>(caught.code), -static_cast<int>(caught.code)};
+    const Caught caught = catch_error([&] { return PCSetUp(pc); });
+    int codes[2] = {static_cast<int>(caught.code), -static_cast<int>(caught.code)};
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, codes, 2, MPI_INT, MPI_MIN, PETSC_COMM_WORLD));
     CHECK_LT(0, codes[0]);
     CHECK_EQ(codes[0], -codes[1]);
@@ -76,10 +80,11 @@ TEST(options_refuse_bad_values_and_name_the_option)
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
-  for (const std::string name : {"sweep", "offdiag_precision", "vector_precision", "gather_precision", "form", "scaling", "backend", "halo",
-                                 "halo_frequency", "ordering"}) {
+  for (const std::string name :
+       {"sweep", "offdiag_precision", "vector_precision", "gather_precision", "form", "scaling",
+        "backend", "halo", "halo_frequency", "ordering"}) {
     Preconditioner pc;
-    const Caught   caught = catch_error([&]() -> PetscErrorCode {
+    const Caught caught = catch_error([&]() -> PetscErrorCode {
       PetscFunctionBeginUser;
       PetscCall(create_pc(mat, "-pc_mcpi_" + name + " nonsense", &pc));
       PetscCall(PCSetUp(pc));
@@ -92,9 +97,10 @@ TEST(options_refuse_bad_values_and_name_the_option)
   }
   for (const std::string option : {"its 0", "its -1", "omega 0", "omega 2", "restart -2"}) {
     Preconditioner pc;
-    const auto     name = option.substr(0, option.find(' '));
+    const auto name = option.substr(0, option.find(' '));
     describe(option);
-    CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_" + name, create_pc(mat, "-pc_mcpi_" + option, &pc));
+    CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_" + name,
+                create_pc(mat, "-pc_mcpi_" + option, &pc));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -103,10 +109,10 @@ TEST(options_refuse_bad_values_and_name_the_option)
 // Ranks with other numbers of sweeps would wait for exchanges for ever.
 TEST(settings_that_differ_from_rank_to_rank_are_refused)
 {
-  OwnedMat       mat;
+  OwnedMat mat;
   Preconditioner pc, good;
-  Values         x, expected;
-  const Values   b = noise(sample().rows(), 1);
+  Values x, expected;
+  const Values b = noise(sample().rows(), 1);
 
   PetscFunctionBeginUser;
   if (world_size() == 1) PetscFunctionReturn(PETSC_SUCCESS);
@@ -117,7 +123,8 @@ TEST(settings_that_differ_from_rank_to_rank_are_refused)
   PetscCall(PCMCPISetIts(pc, world_rank() == 0 ? 1 : 3));
   CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_its", PCSetUp(pc));
   PetscCall(PCMCPISetIts(pc, 1));
-  PetscCall(PCMCPISetOffdiagPrecision(pc, world_rank() == 0 ? PC_MCPI_PRECISION_FP32 : PC_MCPI_PRECISION_INT8));
+  PetscCall(PCMCPISetOffdiagPrecision(pc, world_rank() == 0 ? PC_MCPI_PRECISION_FP32
+                                                            : PC_MCPI_PRECISION_INT8));
   CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_offdiag_precision", PCSetUp(pc));
   PetscCall(PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_FP32));
   PetscCall(PCMCPISetMatColoringType(pc, world_rank() == 0 ? MATCOLORINGJPLF : MATCOLORINGGREEDY));
@@ -130,7 +137,8 @@ TEST(settings_that_differ_from_rank_to_rank_are_refused)
   PetscCall(apply(good, b, &expected));
   CHECK(x != expected);
   PetscCall(PCMCPISetIts(pc, world_rank() == 0 ? 1 : 3));
-  for (int attempt = 0; attempt < 2; ++attempt) CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_its", PCSetUp(pc));
+  for (int attempt = 0; attempt < 2; ++attempt)
+    CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_its", PCSetUp(pc));
   PetscCall(PCMCPISetIts(pc, 1));
   PetscCall(apply(pc, b, &x));
   CHECK(x == expected);
@@ -140,13 +148,14 @@ TEST(settings_that_differ_from_rank_to_rank_are_refused)
 
 TEST(no_coloring_type_is_refused)
 {
-  OwnedMat       mat;
+  OwnedMat mat;
   Preconditioner pc;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
   PetscCall(create_pc(mat, "", &pc));
-  CHECK_ERROR(PETSC_ERR_ARG_NULL, "-pc_mcpi_mat_coloring_type", PCMCPISetMatColoringType(pc, nullptr));
+  CHECK_ERROR(PETSC_ERR_ARG_NULL, "-pc_mcpi_mat_coloring_type",
+              PCMCPISetMatColoringType(pc, nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -154,7 +163,8 @@ TEST(coloring_of_one_color_is_refused)
 {
   PetscFunctionBeginUser;
   PetscCall(MatColoringRegister("wrong", create_wrong<false>));
-  PetscCall(check_coloring_refused("-pc_mcpi_mat_coloring_type wrong", "-pc_mcpi_mat_coloring_type jplf"));
+  PetscCall(check_coloring_refused("-pc_mcpi_mat_coloring_type wrong",
+                                   "-pc_mcpi_mat_coloring_type jplf"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -162,14 +172,16 @@ TEST(coloring_that_is_wrong_on_one_rank_is_refused)
 {
   PetscFunctionBeginUser;
   PetscCall(MatColoringRegister("wrong_on_last", create_wrong<true>));
-  PetscCall(check_coloring_refused("-pc_mcpi_mat_coloring_type wrong_on_last", "-pc_mcpi_mat_coloring_type jplf"));
+  PetscCall(check_coloring_refused("-pc_mcpi_mat_coloring_type wrong_on_last",
+                                   "-pc_mcpi_mat_coloring_type jplf"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 TEST(unknown_coloring_type_is_refused)
 {
   PetscFunctionBeginUser;
-  PetscCall(check_coloring_refused("-pc_mcpi_mat_coloring_type nonsense", "-pc_mcpi_mat_coloring_type"));
+  PetscCall(
+      check_coloring_refused("-pc_mcpi_mat_coloring_type nonsense", "-pc_mcpi_mat_coloring_type"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -177,25 +189,27 @@ TEST(too_few_colors_are_refused)
 {
   PetscFunctionBeginUser;
   for (const char *type : {"jplf", "greedy", "jp"})
-    PetscCall(check_coloring_refused(std::string("-pc_mcpi_mat_coloring_maxcolors 2 -pc_mcpi_mat_coloring_type ") + type,
-                                     "-pc_mcpi_mat_coloring_maxcolors"));
+    PetscCall(check_coloring_refused(
+        std::string("-pc_mcpi_mat_coloring_maxcolors 2 -pc_mcpi_mat_coloring_type ") + type,
+        "-pc_mcpi_mat_coloring_maxcolors"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 TEST(coloring_distance_other_than_one_is_refused_by_jplf)
 {
   PetscFunctionBeginUser;
-  PetscCall(check_coloring_refused("-pc_mcpi_mat_coloring_distance 2", "-pc_mcpi_mat_coloring_distance 1"));
+  PetscCall(check_coloring_refused("-pc_mcpi_mat_coloring_distance 2",
+                                   "-pc_mcpi_mat_coloring_distance 1"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 TEST(vectors_of_another_size_are_refused)
 {
-  const auto                  small = static_cast<PetscInt>(10);
-  OwnedMat                    mat;
-  Preconditioner              pc;
-  Vec                         good, wrong;
-  PetscInt                    its;
+  const auto small = static_cast<PetscInt>(10);
+  OwnedMat mat;
+  Preconditioner pc;
+  Vec good, wrong;
+  PetscInt its;
   PCRichardsonConvergedReason reason;
 
   PetscFunctionBeginUser;
@@ -209,7 +223,8 @@ TEST(vectors_of_another_size_are_refused)
     describe(wrong_b ? "right-hand side" : "solution");
     CHECK_ERROR(PETSC_ERR_ARG_SIZ, "", PCApply(pc, b, x));
     CHECK_ERROR(PETSC_ERR_ARG_SIZ, "MatCreateVecs()", PCApplyTranspose(pc, b, x));
-    CHECK_ERROR(PETSC_ERR_ARG_SIZ, "MatCreateVecs()", PCApplyRichardson(pc, b, x, nullptr, 0.0, 0.0, 0.0, 1, PETSC_TRUE, &its, &reason));
+    CHECK_ERROR(PETSC_ERR_ARG_SIZ, "MatCreateVecs()",
+                PCApplyRichardson(pc, b, x, nullptr, 0.0, 0.0, 0.0, 1, PETSC_TRUE, &its, &reason));
   }
   PetscCall(VecDestroy(&good));
   PetscCall(VecDestroy(&wrong));

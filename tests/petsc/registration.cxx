@@ -10,7 +10,8 @@ bool other_version = false;
 } // namespace
 
 // Stands before PETSc's own, in this program only.
-PETSC_EXTERN PetscErrorCode PetscGetVersionNumber(PetscInt *major, PetscInt *minor, PetscInt *subminor, PetscInt *release)
+PETSC_EXTERN PetscErrorCode PetscGetVersionNumber(PetscInt *major, PetscInt *minor,
+                                                  PetscInt *subminor, PetscInt *release)
 {
   *major = PETSC_VERSION_MAJOR;
   *minor = PETSC_VERSION_MINOR + (other_version ? 3 : 0);

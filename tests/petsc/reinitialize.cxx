@@ -1,5 +1,5 @@
-// PETSc initialised, finalised and initialised again in one program, with logging: nothing of the first life is used in the second.
-// Its main() replaces the one of support_main.cxx.
+// PETSc initialised, finalised and initialised again in one program, with logging: nothing of the
+// first life is used in the second. Its main() replaces the one of support_main.cxx.
 #include <cstdio>
 
 #include "support.h"
@@ -10,13 +10,13 @@ namespace {
 
 PetscErrorCode one_life()
 {
-  const BlockMatrix  matrix   = make_matrix(3, random_pattern(30, 3, false));
-  const Values       solution = noise(matrix.rows(), 1);
-  OwnedMat           mat;
-  OwnedSolver        ksp;
+  const BlockMatrix matrix = make_matrix(3, random_pattern(30, 3, false));
+  const Values solution = noise(matrix.rows(), 1);
+  OwnedMat mat;
+  OwnedSolver ksp;
   KSPConvergedReason reason;
-  Values             x;
-  PetscLogEvent      event;
+  Values x;
+  PetscLogEvent event;
   PetscEventPerfInfo info;
 
   PetscFunctionBeginUser;
@@ -47,9 +47,12 @@ int main(int argc, char **argv)
   if (MPI_Init(&argc, &argv) != MPI_SUCCESS) return 2;
   for (int life = 0; life < 3; ++life) {
     if (PetscInitialize(&argc, &argv, nullptr, nullptr) != PETSC_SUCCESS) return 2;
-    for (int other = 0; other < 40 * life; ++other) { // so that events have other numbers than before
+    for (int other = 0; other < 40 * life;
+         ++other) { // so that events have other numbers than before
       PetscLogEvent event;
-      PetscCallAbort(PETSC_COMM_WORLD, PetscLogEventRegister(("other" + std::to_string(other)).c_str(), KSP_CLASSID, &event));
+      PetscCallAbort(
+          PETSC_COMM_WORLD,
+          PetscLogEventRegister(("other" + std::to_string(other)).c_str(), KSP_CLASSID, &event));
     }
     describe("life " + std::to_string(life));
     PetscCallAbort(PETSC_COMM_WORLD, one_life());

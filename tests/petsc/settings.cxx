@@ -1,4 +1,5 @@
-// Options, setters and getters: what they take, what they refuse, what -help and PCView say of them, and when they act.
+// Options, setters and getters: what they take, what they refuse, what -help and PCView say of
+// them, and when they act.
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
@@ -24,16 +25,29 @@ PetscErrorCode create_sample(const std::string &options, OwnedMat *mat, Precondi
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-constexpr const char *option_names[] = {
-    "its",     "gather_precision", "sweep", "omega",        "offdiag_precision", "vector_precision", "form",     "scaling",
-    "restart", "backend",          "halo",  "halo_timeout", "halo_frequency",    "overlap",          "ordering", "mat_coloring_type"};
+constexpr const char *option_names[] = {"its",
+                                        "gather_precision",
+                                        "sweep",
+                                        "omega",
+                                        "offdiag_precision",
+                                        "vector_precision",
+                                        "form",
+                                        "scaling",
+                                        "restart",
+                                        "backend",
+                                        "halo",
+                                        "halo_timeout",
+                                        "halo_frequency",
+                                        "overlap",
+                                        "ordering",
+                                        "mat_coloring_type"};
 
 std::string help;
 
 PetscErrorCode collect_help(FILE *, const char format[], va_list arguments)
 {
   std::vector<char> text(16384);
-  size_t            full;
+  size_t full;
 
   PetscFunctionBeginUser;
   PetscCall(PetscVSNPrintf(text.data(), text.size(), format, &full, arguments));
@@ -42,7 +56,8 @@ PetscErrorCode collect_help(FILE *, const char format[], va_list arguments)
 }
 
 template <class Value>
-PetscErrorCode check_round_trip(PC pc, PetscErrorCode (*set)(PC, Value), PetscErrorCode (*get)(PC, Value *), Value first, Value second)
+PetscErrorCode check_round_trip(PC pc, PetscErrorCode (*set)(PC, Value),
+                                PetscErrorCode (*get)(PC, Value *), Value first, Value second)
 {
   PetscFunctionBeginUser;
   for (const Value value : {first, second, first}) {
@@ -59,10 +74,13 @@ template <class Value> Value wild(int value)
   return static_cast<Value>(value);
 }
 
-template <class Value> PetscErrorCode check_enumeration_refused(PC pc, PetscErrorCode (*set)(PC, Value), const char *option)
+template <class Value>
+PetscErrorCode check_enumeration_refused(PC pc, PetscErrorCode (*set)(PC, Value),
+                                         const char *option)
 {
   PetscFunctionBeginUser;
-  for (const int value : {-1, 6, 77}) CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, option, set(pc, wild<Value>(value)));
+  for (const int value : {-1, 6, 77})
+    CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, option, set(pc, wild<Value>(value)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -70,55 +88,65 @@ template <class Value> PetscErrorCode check_enumeration_refused(PC pc, PetscErro
 
 TEST(help_lists_every_option)
 {
-  OwnedMat       mat;
+  OwnedMat mat;
   Preconditioner pc;
 
   PetscFunctionBeginUser;
   const auto before = PetscVFPrintf;
-  PetscVFPrintf     = collect_help;
+  PetscVFPrintf = collect_help;
   PetscCall(create_sample("-help", &mat, &pc));
   PetscVFPrintf = before;
   if (world_rank() != 0) PetscFunctionReturn(PETSC_SUCCESS); // PETSc prints on the first rank
   for (const char *name : option_names) {
     const std::string option = std::string("  -pc_mcpi_") + name;
     describe(option);
-    CHECK(help.find(option + " ") != std::string::npos || help.find(option + ":") != std::string::npos);
+    CHECK(help.find(option + " ") != std::string::npos ||
+          help.find(option + ":") != std::string::npos);
   }
-  for (const char *value : {"forward backward symmetric", "fp64 fp32 fp16 bf16 int8 int4", "fp32 bfp16", "prescaled factored",
-                            "none global balanced", "color sweep", "auto natural rcm nd coordinates", "jplf"})
+  for (const char *value : {"forward backward symmetric", "fp64 fp32 fp16 bf16 int8 int4",
+                            "fp32 bfp16", "prescaled factored", "none global balanced",
+                            "color sweep", "auto natural rcm nd coordinates", "jplf"})
     CHECK_CONTAINS(help, value);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 TEST(setters_and_getters_agree)
 {
-  OwnedMat        mat;
-  Preconditioner  pc;
+  OwnedMat mat;
+  Preconditioner pc;
   MatColoringType type;
-  PetscInt        row;
+  PetscInt row;
 
   PetscFunctionBeginUser;
   PetscCall(create_sample("", &mat, &pc));
   PetscCall(check_round_trip<PetscInt>(pc, PCMCPISetIts, PCMCPIGetIts, 7, 1));
-  PetscCall(check_round_trip(pc, PCMCPISetSweep, PCMCPIGetSweep, PC_MCPI_SWEEP_FORWARD, PC_MCPI_SWEEP_BACKWARD));
+  PetscCall(check_round_trip(pc, PCMCPISetSweep, PCMCPIGetSweep, PC_MCPI_SWEEP_FORWARD,
+                             PC_MCPI_SWEEP_BACKWARD));
   PetscCall(check_round_trip<PetscReal>(pc, PCMCPISetOmega, PCMCPIGetOmega, 1.9, 0.1));
   PetscCall(check_round_trip<PetscReal>(pc, PCMCPISetHaloTimeout, PCMCPIGetHaloTimeout, 20.0, 1.5));
-  PetscCall(check_round_trip(pc, PCMCPISetOffdiagPrecision, PCMCPIGetOffdiagPrecision, PC_MCPI_PRECISION_INT4, PC_MCPI_PRECISION_BF16));
-  PetscCall(check_round_trip(pc, PCMCPISetVectorPrecision, PCMCPIGetVectorPrecision, PC_MCPI_VECTOR_PRECISION_FP64,
-                             PC_MCPI_VECTOR_PRECISION_FP32));
-  PetscCall(check_round_trip(pc, PCMCPISetGatherPrecision, PCMCPIGetGatherPrecision, PC_MCPI_GATHER_PRECISION_BFP16,
-                             PC_MCPI_GATHER_PRECISION_FP32));
-  PetscCall(check_round_trip(pc, PCMCPISetForm, PCMCPIGetForm, PC_MCPI_FORM_FACTORED, PC_MCPI_FORM_PRESCALED));
-  PetscCall(check_round_trip(pc, PCMCPISetScaling, PCMCPIGetScaling, PC_MCPI_SCALING_NONE, PC_MCPI_SCALING_GLOBAL));
+  PetscCall(check_round_trip(pc, PCMCPISetOffdiagPrecision, PCMCPIGetOffdiagPrecision,
+                             PC_MCPI_PRECISION_INT4, PC_MCPI_PRECISION_BF16));
+  PetscCall(check_round_trip(pc, PCMCPISetVectorPrecision, PCMCPIGetVectorPrecision,
+                             PC_MCPI_VECTOR_PRECISION_FP64, PC_MCPI_VECTOR_PRECISION_FP32));
+  PetscCall(check_round_trip(pc, PCMCPISetGatherPrecision, PCMCPIGetGatherPrecision,
+                             PC_MCPI_GATHER_PRECISION_BFP16, PC_MCPI_GATHER_PRECISION_FP32));
+  PetscCall(check_round_trip(pc, PCMCPISetForm, PCMCPIGetForm, PC_MCPI_FORM_FACTORED,
+                             PC_MCPI_FORM_PRESCALED));
+  PetscCall(check_round_trip(pc, PCMCPISetScaling, PCMCPIGetScaling, PC_MCPI_SCALING_NONE,
+                             PC_MCPI_SCALING_GLOBAL));
   PetscCall(check_round_trip<PetscInt>(pc, PCMCPISetRestart, PCMCPIGetRestart, 5, PETSC_DECIDE));
-  PetscCall(check_round_trip(pc, PCMCPISetScalingKeep, PCMCPIGetScalingKeep, PETSC_FALSE, PETSC_TRUE));
-  PetscCall(check_round_trip<PetscInt>(pc, PCMCPISetSetUpThreads, PCMCPIGetSetUpThreads, 3, PETSC_DECIDE));
-  PetscCall(check_round_trip(pc, PCMCPISetBackend, PCMCPIGetBackend, PC_MCPI_BACKEND_REFERENCE, PC_MCPI_BACKEND_HOST));
-  PetscCall(check_round_trip(pc, PCMCPISetHalo, PCMCPIGetHalo, PC_MCPI_HALO_SF, PC_MCPI_HALO_AUTO));
   PetscCall(
-      check_round_trip(pc, PCMCPISetHaloFrequency, PCMCPIGetHaloFrequency, PC_MCPI_HALO_FREQUENCY_SWEEP, PC_MCPI_HALO_FREQUENCY_COLOR));
+      check_round_trip(pc, PCMCPISetScalingKeep, PCMCPIGetScalingKeep, PETSC_FALSE, PETSC_TRUE));
+  PetscCall(check_round_trip<PetscInt>(pc, PCMCPISetSetUpThreads, PCMCPIGetSetUpThreads, 3,
+                                       PETSC_DECIDE));
+  PetscCall(check_round_trip(pc, PCMCPISetBackend, PCMCPIGetBackend, PC_MCPI_BACKEND_REFERENCE,
+                             PC_MCPI_BACKEND_HOST));
+  PetscCall(check_round_trip(pc, PCMCPISetHalo, PCMCPIGetHalo, PC_MCPI_HALO_SF, PC_MCPI_HALO_AUTO));
+  PetscCall(check_round_trip(pc, PCMCPISetHaloFrequency, PCMCPIGetHaloFrequency,
+                             PC_MCPI_HALO_FREQUENCY_SWEEP, PC_MCPI_HALO_FREQUENCY_COLOR));
   PetscCall(check_round_trip(pc, PCMCPISetOverlap, PCMCPIGetOverlap, PETSC_FALSE, PETSC_TRUE));
-  PetscCall(check_round_trip(pc, PCMCPISetOrdering, PCMCPIGetOrdering, PC_MCPI_ORDERING_RCM, PC_MCPI_ORDERING_ND));
+  PetscCall(check_round_trip(pc, PCMCPISetOrdering, PCMCPIGetOrdering, PC_MCPI_ORDERING_RCM,
+                             PC_MCPI_ORDERING_ND));
   PetscCall(PCMCPISetMatColoringType(pc, MATCOLORINGGREEDY));
   PetscCall(PCMCPIGetMatColoringType(pc, &type));
   CHECK_EQ(std::string(type), MATCOLORINGGREEDY);
@@ -129,10 +157,10 @@ TEST(setters_and_getters_agree)
 
 TEST(vectors_are_fp64_where_the_method_is_not_known)
 {
-  OwnedMat              mat;
-  Preconditioner        pc;
+  OwnedMat mat;
+  Preconditioner pc;
   PCMCPIVectorPrecision precision;
-  std::string           text;
+  std::string text;
 
   PetscFunctionBeginUser;
   PetscCall(create_sample("", &mat, &pc));
@@ -140,15 +168,16 @@ TEST(vectors_are_fp64_where_the_method_is_not_known)
   CHECK_EQ(precision, PC_MCPI_VECTOR_PRECISION_AUTO);
   PetscCall(PCSetUp(pc));
   PetscCall(view(pc, &text));
-  CHECK_CONTAINS(text, "vectors: fp64 (auto: the method that applies the preconditioner is not known)");
+  CHECK_CONTAINS(text,
+                 "vectors: fp64 (auto: the method that applies the preconditioner is not known)");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 TEST(fp64_blocks_with_fp32_vectors_are_refused)
 {
-  OwnedMat       mat;
+  OwnedMat mat;
   Preconditioner pc;
-  Values         x;
+  Values x;
 
   PetscFunctionBeginUser;
   PetscCall(create_sample("", &mat, &pc));
@@ -168,11 +197,12 @@ TEST(fp64_blocks_with_fp32_vectors_are_refused)
 TEST(rounded_gather_with_fp64_vectors_is_refused)
 {
   const Values b = noise(sample().rows(), 1);
-  OwnedMat     mat;
-  Values       x;
+  OwnedMat mat;
+  Values x;
 
   PetscFunctionBeginUser;
-  for (const char *options : {"-pc_mcpi_vector_precision fp64", "-pc_mcpi_offdiag_precision fp64"}) {
+  for (const char *options :
+       {"-pc_mcpi_vector_precision fp64", "-pc_mcpi_offdiag_precision fp64"}) {
     Preconditioner pc;
     describe(options);
     PetscCall(create_sample(options, &mat, &pc));
@@ -190,30 +220,36 @@ TEST(rounded_gather_with_fp64_vectors_is_refused)
 
 TEST(view_says_when_rounded_gather_is_safe_and_counts_its_memory)
 {
-  OwnedMat       mat;
+  OwnedMat mat;
   Preconditioner pc;
-  std::string    text, before;
+  std::string text, before;
 
   PetscFunctionBeginUser;
-  PetscCall(create_sample("-pc_mcpi_sweep forward -pc_mcpi_scaling none -pc_mcpi_vector_precision fp32", &mat, &pc));
+  PetscCall(create_sample(
+      "-pc_mcpi_sweep forward -pc_mcpi_scaling none -pc_mcpi_vector_precision fp32", &mat, &pc));
   PetscCall(PCSetUp(pc));
   PetscCall(view(pc, &before));
   CHECK(before.find("bfp16") == std::string::npos);
   PetscCall(PCMCPISetGatherPrecision(pc, PC_MCPI_GATHER_PRECISION_BFP16));
   PetscCall(PCSetUp(pc));
   PetscCall(view(pc, &text));
-  for (const char *part : {"bfp16", "KSPFGMRES", "-pc_mcpi_restart", "-pc_mcpi_scaling balanced"}) CHECK_CONTAINS(text, part);
-  const auto moved = [](const std::string &from) { return std::stod(from.substr(from.find("one sweep: ") + 11)); };
-  CHECK_LE(std::abs(moved(text) - moved(before) - sample().n * 3 * sizeof(float) * 1e-6), 1e-5); // a copy more is written
+  for (const char *part : {"bfp16", "KSPFGMRES", "-pc_mcpi_restart", "-pc_mcpi_scaling balanced"})
+    CHECK_CONTAINS(text, part);
+  const auto moved = [](const std::string &from) {
+    return std::stod(from.substr(from.find("one sweep: ") + 11));
+  };
+  CHECK_LE(std::abs(moved(text) - moved(before) - sample().n * 3 * sizeof(float) * 1e-6),
+           1e-5); // a copy more is written
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 TEST(setters_refuse_bad_values_and_name_the_option)
 {
-  OwnedMat         mat;
-  Preconditioner   pc;
-  PetscReal        omega;
-  constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+  OwnedMat mat;
+  Preconditioner pc;
+  PetscReal omega;
+  constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN(),
+                   infinity = std::numeric_limits<double>::infinity();
 
   PetscFunctionBeginUser;
   PetscCall(create_sample("-pc_mcpi_omega 0.5", &mat, &pc));
@@ -221,9 +257,12 @@ TEST(setters_refuse_bad_values_and_name_the_option)
     CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_omega", PCMCPISetOmega(pc, value));
   PetscCall(PCMCPIGetOmega(pc, &omega));
   CHECK_EQ(omega, 0.5);
-  for (const PetscInt value : {0, -3, (1 << 29) + 1}) CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_its", PCMCPISetIts(pc, value));
+  for (const PetscInt value : {0, -3, (1 << 29) + 1})
+    CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_its", PCMCPISetIts(pc, value));
   CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_restart", PCMCPISetRestart(pc, -2));
-  for (const PetscInt value : {0, -2}) CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_setup_threads", PCMCPISetSetUpThreads(pc, value));
+  for (const PetscInt value : {0, -2})
+    CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_setup_threads",
+                PCMCPISetSetUpThreads(pc, value));
   PetscCall(check_enumeration_refused(pc, PCMCPISetSweep, "-pc_mcpi_sweep"));
   PetscCall(check_enumeration_refused(pc, PCMCPISetOffdiagPrecision, "-pc_mcpi_offdiag_precision"));
   PetscCall(check_enumeration_refused(pc, PCMCPISetVectorPrecision, "-pc_mcpi_vector_precision"));
@@ -239,10 +278,10 @@ TEST(setters_refuse_bad_values_and_name_the_option)
 
 TEST(coloring_is_there_after_the_set_up)
 {
-  OwnedMat               mat;
-  Preconditioner         pc;
-  ISColoring             coloring;
-  PetscInt               rows, local, colors;
+  OwnedMat mat;
+  Preconditioner pc;
+  ISColoring coloring;
+  PetscInt rows, local, colors;
   const ISColoringValue *values;
 
   PetscFunctionBeginUser;
@@ -260,10 +299,10 @@ TEST(coloring_is_there_after_the_set_up)
 
 TEST(backends_that_were_not_built_are_refused_at_set_up)
 {
-  OwnedMat       mat;
+  OwnedMat mat;
   Preconditioner pc;
-  Values         first, again;
-  const Values   b = noise(sample().rows(), 1);
+  Values first, again;
+  const Values b = noise(sample().rows(), 1);
 
   PetscFunctionBeginUser;
   PetscCall(create_sample("", &mat, &pc));
@@ -283,7 +322,7 @@ TEST(backends_that_were_not_built_are_refused_at_set_up)
 
 TEST(other_types_ignore_setters_and_refuse_getters)
 {
-  OwnedPC  pc;
+  OwnedPC pc;
   PetscInt its;
 
   PetscFunctionBeginUser;
@@ -301,20 +340,21 @@ TEST(other_types_ignore_setters_and_refuse_getters)
 
 TEST(options_obey_the_prefix)
 {
-  OwnedMat        mat;
-  OwnedOptions    options;
-  OwnedPC         pc;
-  PetscInt        its;
+  OwnedMat mat;
+  OwnedOptions options;
+  OwnedPC pc;
+  PetscInt its;
   PCMCPIPrecision precision;
   MatColoringType type;
-  std::string     text;
+  std::string text;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
   PetscCall(PetscOptionsCreate(options.out()));
-  PetscCall(PetscOptionsInsertString(options,
-                                     "-a_pc_mcpi_its 7 -pc_mcpi_its 3 -a_pc_mcpi_offdiag_precision int8 -pc_mcpi_offdiag_precision fp64 "
-                                     "-a_pc_mcpi_mat_coloring_type greedy -pc_mcpi_mat_coloring_type jp"));
+  PetscCall(PetscOptionsInsertString(
+      options, "-a_pc_mcpi_its 7 -pc_mcpi_its 3 -a_pc_mcpi_offdiag_precision int8 "
+               "-pc_mcpi_offdiag_precision fp64 "
+               "-a_pc_mcpi_mat_coloring_type greedy -pc_mcpi_mat_coloring_type jp"));
   PetscCall(PCCreate(PETSC_COMM_WORLD, pc.out()));
   PetscCall(PetscObjectSetOptions((PetscObject)(PC)pc, options));
   PetscCall(PCSetOptionsPrefix(pc, "a_"));
@@ -340,44 +380,49 @@ static void check_view_of_halo(const std::string &text, const char *on_ranks)
 
 TEST(view_prints_every_setting_in_force)
 {
-  OwnedMat       mat;
+  OwnedMat mat;
   Preconditioner pc, plain;
-  std::string    text;
+  std::string text;
 
   PetscFunctionBeginUser;
-  PetscCall(create_sample("-pc_mcpi_its 3 -pc_mcpi_sweep backward -pc_mcpi_omega 0.875 -pc_mcpi_restart 6 -pc_mcpi_offdiag_precision bf16 "
-                          "-pc_mcpi_vector_precision fp64 -pc_mcpi_form factored -pc_mcpi_scaling global -pc_mcpi_halo_frequency sweep "
-                          "-pc_mcpi_overlap false -pc_mcpi_backend reference -pc_mcpi_ordering rcm -pc_mcpi_mat_coloring_type greedy",
+  PetscCall(create_sample("-pc_mcpi_its 3 -pc_mcpi_sweep backward -pc_mcpi_omega 0.875 "
+                          "-pc_mcpi_restart 6 -pc_mcpi_offdiag_precision bf16 "
+                          "-pc_mcpi_vector_precision fp64 -pc_mcpi_form factored -pc_mcpi_scaling "
+                          "global -pc_mcpi_halo_frequency sweep "
+                          "-pc_mcpi_overlap false -pc_mcpi_backend reference -pc_mcpi_ordering rcm "
+                          "-pc_mcpi_mat_coloring_type greedy",
                           &mat, &pc));
   PetscCall(view(pc, &text));
   check_view_of_halo(text, "exchanged every sweep, overlap false");
-  for (const char *part :
-       {"type: mcpi", "3 backward", "0.875", "6 sweeps", "bf16", "factored", "global", "fp64", "reference", "rcm", "greedy", "not set up"})
+  for (const char *part : {"type: mcpi", "3 backward", "0.875", "6 sweeps", "bf16", "factored",
+                           "global", "fp64", "reference", "rcm", "greedy", "not set up"})
     CHECK_CONTAINS(text, part);
   PetscCall(PCSetUp(pc));
   PetscCall(view(pc, &text));
-  for (const char *part : {"3 backward", "0.875", "6 sweeps", "bf16", "factored", "global", "fp64", "reference", "rcm", "greedy",
-                           "block size 3", "colors: ", "largest", "smallest", "memory"})
+  for (const char *part :
+       {"3 backward", "0.875", "6 sweeps", "bf16", "factored", "global", "fp64", "reference", "rcm",
+        "greedy", "block size 3", "colors: ", "largest", "smallest", "memory"})
     CHECK_CONTAINS(text, part);
-  PetscCall(PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_FP16)); // what there was to view is gone
+  PetscCall(
+      PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_FP16)); // what there was to view is gone
   PetscCall(view(pc, &text));
   for (const char *part : {"fp16", "not set up"}) CHECK_CONTAINS(text, part);
   PetscCall(create_pc(mat, "", &plain));
   PetscCall(PCSetUp(plain));
   PetscCall(view(plain, &text));
   check_view_of_halo(text, "exchanged every color, overlap true");
-  for (const char *part :
-       {"1 symmetric", "omega = 1", "off-diagonal blocks: fp32", "vectors: fp64 (auto", "prescaled", "balanced", "host", "jplf"})
+  for (const char *part : {"1 symmetric", "omega = 1", "off-diagonal blocks: fp32",
+                           "vectors: fp64 (auto", "prescaled", "balanced", "host", "jplf"})
     CHECK_CONTAINS(text, part);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 TEST(view_names_the_row_that_failed)
 {
-  BlockMatrix    matrix = sample();
-  OwnedMat       mat;
+  BlockMatrix matrix = sample();
+  OwnedMat mat;
   Preconditioner pc;
-  std::string    text;
+  std::string text;
 
   PetscFunctionBeginUser;
   matrix.block(31, 31)[0] = std::numeric_limits<double>::quiet_NaN();

@@ -17,7 +17,7 @@ constexpr int kPrintedFailures = 6; // of one TEST on one rank
 
 struct Case {
   const char *name;
-  Body        body;
+  Body body;
 };
 
 std::vector<Case> &cases()
@@ -26,9 +26,9 @@ std::vector<Case> &cases()
   return list;
 }
 
-const char *current     = "";
+const char *current = "";
 std::string description = "";
-int         failures    = 0;
+int failures = 0;
 
 extern "C" void on_alarm(int)
 {
@@ -36,7 +36,8 @@ extern "C" void on_alarm(int)
   _exit(9);
 }
 
-extern "C" PetscErrorCode record_error(MPI_Comm, int, const char *, const char *, PetscErrorCode code, PetscErrorType type,
+extern "C" PetscErrorCode record_error(MPI_Comm, int, const char *, const char *,
+                                       PetscErrorCode code, PetscErrorType type,
                                        const char *message, void *context)
 {
   auto *caught = static_cast<Caught *>(context);
@@ -54,8 +55,8 @@ Registration::Registration(const char *name, Body body)
 void report_failure(const char *file, int line, const std::string &text)
 {
   if (++failures > kPrintedFailures) return;
-  std::fprintf(stderr, "[%d] %s:%d: %s%s%s: %s\n", world_rank(), file, line, current, description.empty() ? "" : ", ", description.c_str(),
-               text.c_str());
+  std::fprintf(stderr, "[%d] %s:%d: %s%s%s: %s\n", world_rank(), file, line, current,
+               description.empty() ? "" : ", ", description.c_str(), text.c_str());
 }
 
 void describe(const std::string &text)
@@ -72,14 +73,17 @@ Caught catch_error(const std::function<PetscErrorCode()> &call)
   return caught;
 }
 
-void check_error(const char *file, int line, const Caught &caught, PetscErrorCode code, const std::string &part)
+void check_error(const char *file, int line, const Caught &caught, PetscErrorCode code,
+                 const std::string &part)
 {
   int code_range[2] = {static_cast<int>(caught.code), -static_cast<int>(caught.code)};
   (void)MPI_Allreduce(MPI_IN_PLACE, code_range, 2, MPI_INT, MPI_MAX, PETSC_COMM_WORLD);
   if (code_range[0] != code || -code_range[1] != code)
     report_failure(file, line,
-                   "error code between " + std::to_string(-code_range[1]) + " and " + std::to_string(code_range[0]) + " instead of " +
-                       std::to_string(static_cast<int>(code)) + " on every rank: " + caught.message);
+                   "error code between " + std::to_string(-code_range[1]) + " and " +
+                       std::to_string(code_range[0]) + " instead of " +
+                       std::to_string(static_cast<int>(code)) +
+                       " on every rank: " + caught.message);
   if (caught.message.find(part) == std::string::npos)
     report_failure(file, line, "the message does not contain '" + part + "': " + caught.message);
 }
@@ -107,9 +111,9 @@ int failures_of_all_ranks()
 
 int run_all()
 {
-  char      only[256] = "";
-  PetscBool listed    = PETSC_FALSE;
-  int       total     = 0;
+  char only[256] = "";
+  PetscBool listed = PETSC_FALSE;
+  int total = 0;
 
   (void)PetscOptionsGetString(nullptr, nullptr, "-only", only, sizeof only, &listed);
   (void)std::signal(SIGALRM, on_alarm);
@@ -117,13 +121,14 @@ int run_all()
     if (listed && std::string(c.name).find(only) == std::string::npos) continue;
     current = c.name;
     describe("");
-    failures           = 0;
+    failures = 0;
     const double start = MPI_Wtime();
     alarm(kWatchdogSeconds);
     PetscCallAbort(PETSC_COMM_WORLD, c.body());
     alarm(0);
     const int failed = failures_of_all_ranks();
-    if (world_rank() == 0) std::printf("%-7s %6.2f s  %s\n", failed ? "FAILED" : "ok", MPI_Wtime() - start, c.name);
+    if (world_rank() == 0)
+      std::printf("%-7s %6.2f s  %s\n", failed ? "FAILED" : "ok", MPI_Wtime() - start, c.name);
     (void)std::fflush(stdout);
     total += failed;
   }

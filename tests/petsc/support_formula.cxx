@@ -29,20 +29,24 @@ Values solve_block(PetscInt bs, const double *m, Values r)
   return r;
 }
 
-// One pass over the colors. Rows of other ranks are read as they were before the pass, if owners are given.
-void pass(const BlockMatrix &m, const std::vector<int> &color, const Sweeps &sweeps, bool forward, const Values &b, Values &x)
+// One pass over the colors. Rows of other ranks are read as they were before the pass, if owners
+// are given.
+void pass(const BlockMatrix &m, const std::vector<int> &color, const Sweeps &sweeps, bool forward,
+          const Values &b, Values &x)
 {
   const Values before = x;
-  const int    colors = color.empty() ? 0 : 1 + *std::max_element(color.begin(), color.end());
-  const auto   stale  = [&](PetscInt i, PetscInt j) { return sweeps.owner_of && (*sweeps.owner_of)[i] != (*sweeps.owner_of)[j]; };
+  const int colors = color.empty() ? 0 : 1 + *std::max_element(color.begin(), color.end());
+  const auto stale = [&](PetscInt i, PetscInt j) {
+    return sweeps.owner_of && (*sweeps.owner_of)[i] != (*sweeps.owner_of)[j];
+  };
   for (int step = 0; step < colors; ++step)
     for (PetscInt i = 0; i < m.n; ++i) {
       if (color[i] != (forward ? step : colors - 1 - step)) continue;
-      Values        r(b.begin() + i * m.bs, b.begin() + (i + 1) * m.bs);
+      Values r(b.begin() + i * m.bs, b.begin() + (i + 1) * m.bs);
       const double *diagonal = nullptr;
       for (PetscInt k = m.ptr[i]; k < m.ptr[i + 1]; ++k) {
         const double *block = m.values.data() + k * m.bs * m.bs;
-        const double *xj    = (stale(i, m.col[k]) ? before : x).data() + m.col[k] * m.bs;
+        const double *xj = (stale(i, m.col[k]) ? before : x).data() + m.col[k] * m.bs;
         if (m.col[k] == i) {
           diagonal = block;
           continue;
@@ -51,19 +55,21 @@ void pass(const BlockMatrix &m, const std::vector<int> &color, const Sweeps &swe
           for (PetscInt p = 0; p < m.bs; ++p) r[p] -= block[q * m.bs + p] * xj[q];
       }
       r = solve_block(m.bs, diagonal, r);
-      for (PetscInt p = 0; p < m.bs; ++p) x[i * m.bs + p] = (1.0 - sweeps.omega) * x[i * m.bs + p] + sweeps.omega * r[p];
+      for (PetscInt p = 0; p < m.bs; ++p)
+        x[i * m.bs + p] = (1.0 - sweeps.omega) * x[i * m.bs + p] + sweeps.omega * r[p];
     }
 }
 
 } // namespace
 
-Values sweep_by_formula(const BlockMatrix &m, const std::vector<int> &color, const Sweeps &sweeps, const Values &b, const Values &start)
+Values sweep_by_formula(const BlockMatrix &m, const std::vector<int> &color, const Sweeps &sweeps,
+                        const Values &b, const Values &start)
 {
-  Values    x     = start;
+  Values x = start;
   const int chunk = sweeps.restart > 0 ? sweeps.restart : sweeps.its;
   for (int done = 0; done < sweeps.its; done += chunk) {
     const int its = std::min(chunk, sweeps.its - done);
-    Values    rhs = b, y = x;
+    Values rhs = b, y = x;
     if (sweeps.restart > 0) { // sweep on the correction
       const Values product = m.multiply(x);
       for (std::size_t i = 0; i < rhs.size(); ++i) rhs[i] -= product[i];
@@ -81,16 +87,18 @@ Values sweep_by_formula(const BlockMatrix &m, const std::vector<int> &color, con
   return x;
 }
 
-// By the columns of the operator, one unit vector after the other: nothing of the transposed sweep's own ideas
-Values transposed_sweep_by_formula(const BlockMatrix &m, const std::vector<int> &color, const Sweeps &sweeps, const Values &b)
+// By the columns of the operator, one unit vector after the other: nothing of the transposed
+// sweep's own ideas
+Values transposed_sweep_by_formula(const BlockMatrix &m, const std::vector<int> &color,
+                                   const Sweeps &sweeps, const Values &b)
 {
   const auto rows = static_cast<std::size_t>(m.rows());
-  Values     x(rows), unit(rows, 0.0);
+  Values x(rows), unit(rows, 0.0);
   for (std::size_t j = 0; j < rows; ++j) {
-    unit[j]             = 1.0;
+    unit[j] = 1.0;
     const Values column = sweep_by_formula(m, color, sweeps, unit, Values(rows, 0.0));
-    unit[j]             = 0.0;
-    x[j]                = 0.0;
+    unit[j] = 0.0;
+    x[j] = 0.0;
     for (std::size_t i = 0; i < rows; ++i) x[j] += column[i] * b[i];
   }
   return x;

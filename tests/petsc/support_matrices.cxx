@@ -42,8 +42,9 @@ Pattern random_pattern(PetscInt n, int degree, bool symmetric, std::uint64_t see
   Pattern pattern(static_cast<std::size_t>(n));
   for (PetscInt i = 0; i < n; ++i)
     for (int k = 0; k < degree; ++k) {
-      const auto j = static_cast<PetscInt>(mix(mix(seed + static_cast<std::uint64_t>(i)) + static_cast<std::uint64_t>(k)) %
-                                           static_cast<std::uint64_t>(n));
+      const auto j = static_cast<PetscInt>(
+          mix(mix(seed + static_cast<std::uint64_t>(i)) + static_cast<std::uint64_t>(k)) %
+          static_cast<std::uint64_t>(n));
       if (j == i) continue;
       pattern[i].push_back(j);
       if (symmetric) pattern[j].push_back(i);
@@ -71,9 +72,10 @@ Pattern arrow_pattern(PetscInt n)
 
 Pattern tetrahedral_pattern(PetscInt nx, PetscInt ny, PetscInt nz)
 {
-  constexpr int edges[][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 0}, {1, 0, 1}, {0, 1, 1}, {1, 1, 1}};
-  Pattern       pattern(static_cast<std::size_t>(nx * ny * nz));
-  const auto    vertex = [&](PetscInt x, PetscInt y, PetscInt z) { return x + nx * (y + ny * z); };
+  constexpr int edges[][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 0},
+                              {1, 0, 1}, {0, 1, 1}, {1, 1, 1}};
+  Pattern pattern(static_cast<std::size_t>(nx * ny * nz));
+  const auto vertex = [&](PetscInt x, PetscInt y, PetscInt z) { return x + nx * (y + ny * z); };
   for (PetscInt z = 0; z < nz; ++z)
     for (PetscInt y = 0; y < ny; ++y)
       for (PetscInt x = 0; x < nx; ++x)
@@ -89,8 +91,10 @@ Pattern tetrahedral_pattern(PetscInt nx, PetscInt ny, PetscInt nz)
 
 double *BlockMatrix::block(PetscInt row, PetscInt column)
 {
-  const auto first = col.begin() + ptr[row], last = col.begin() + ptr[row + 1], found = std::lower_bound(first, last, column);
-  return found == last || *found != column ? nullptr : values.data() + (found - col.begin()) * bs * bs;
+  const auto first = col.begin() + ptr[row], last = col.begin() + ptr[row + 1],
+             found = std::lower_bound(first, last, column);
+  return found == last || *found != column ? nullptr
+                                           : values.data() + (found - col.begin()) * bs * bs;
 }
 
 Values BlockMatrix::multiply(const Values &x) const
@@ -99,15 +103,16 @@ Values BlockMatrix::multiply(const Values &x) const
   for (PetscInt i = 0; i < n; ++i)
     for (PetscInt k = ptr[i]; k < ptr[i + 1]; ++k)
       for (PetscInt q = 0; q < bs; ++q)
-        for (PetscInt p = 0; p < bs; ++p) y[i * bs + p] += values[(k * bs + q) * bs + p] * x[col[k] * bs + q];
+        for (PetscInt p = 0; p < bs; ++p)
+          y[i * bs + p] += values[(k * bs + q) * bs + p] * x[col[k] * bs + q];
   return y;
 }
 
 BlockMatrix make_matrix(PetscInt bs, const Pattern &pattern, const Recipe &recipe)
 {
   BlockMatrix m;
-  m.bs  = bs;
-  m.n   = static_cast<PetscInt>(pattern.size());
+  m.bs = bs;
+  m.n = static_cast<PetscInt>(pattern.size());
   m.ptr = {0};
   for (PetscInt i = 0; i < m.n; ++i) {
     std::vector<PetscInt> row = pattern[i];
@@ -117,23 +122,25 @@ BlockMatrix make_matrix(PetscInt bs, const Pattern &pattern, const Recipe &recip
   }
   m.values.resize(m.col.size() * static_cast<std::size_t>(bs * bs));
   const auto raw = [&](PetscInt r, PetscInt c) {
-    const auto row    = static_cast<std::uint64_t>(recipe.symmetric ? std::min(r, c) : r),
+    const auto row = static_cast<std::uint64_t>(recipe.symmetric ? std::min(r, c) : r),
                column = static_cast<std::uint64_t>(recipe.symmetric ? std::max(r, c) : c);
-    return r / bs != c / bs && noise_at(recipe.seed + 7, row, column) < 2.0 * recipe.sparsity - 1.0 ? 0.0
-                                                                                                    : noise_at(recipe.seed, row, column);
+    return r / bs != c / bs && noise_at(recipe.seed + 7, row, column) < 2.0 * recipe.sparsity - 1.0
+               ? 0.0
+               : noise_at(recipe.seed, row, column);
   };
   for (PetscInt i = 0; i < m.n; ++i)
     for (PetscInt p = 0; p < bs; ++p) {
-      const PetscInt r   = i * bs + p;
-      double         sum = 0.0;
+      const PetscInt r = i * bs + p;
+      double sum = 0.0;
       for (PetscInt k = m.ptr[i]; k < m.ptr[i + 1]; ++k)
         for (PetscInt q = 0; q < bs; ++q) sum += std::abs(raw(r, m.col[k] * bs + q));
       for (PetscInt k = m.ptr[i]; k < m.ptr[i + 1]; ++k)
         for (PetscInt q = 0; q < bs; ++q) {
           const PetscInt c = m.col[k] * bs + q;
-          const double   units =
-              (recipe.row_units.empty() ? 1.0 : recipe.row_units[p]) * (recipe.column_units.empty() ? 1.0 : recipe.column_units[q]);
-          m.values[(k * bs + q) * bs + p] = units * (r == c ? recipe.dominance * sum + 0.1 : raw(r, c));
+          const double units = (recipe.row_units.empty() ? 1.0 : recipe.row_units[p]) *
+                               (recipe.column_units.empty() ? 1.0 : recipe.column_units[q]);
+          m.values[(k * bs + q) * bs + p] =
+              units * (r == c ? recipe.dominance * sum + 0.1 : raw(r, c));
         }
     }
   return m;
@@ -156,7 +163,8 @@ double difference(const Values &a, const Values &b)
   if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
   double d = 0.0, s = 0.0;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (!std::isfinite(a[i]) || !std::isfinite(b[i])) return std::numeric_limits<double>::infinity();
+    if (!std::isfinite(a[i]) || !std::isfinite(b[i]))
+      return std::numeric_limits<double>::infinity();
     d += (a[i] - b[i]) * (a[i] - b[i]);
     s += b[i] * b[i];
   }

@@ -21,8 +21,8 @@ std::vector<PetscInt> block_rows_of_ranks(Layout layout, PetscInt n, int ranks)
     if (layout == Layout::empty_ranks) weight[r] = ranks > 1 && r % 2 == 0 ? 0 : 1;
     if (layout == Layout::all_on_last) weight[r] = r == ranks - 1;
   }
-  const PetscInt total  = std::accumulate(weight.begin(), weight.end(), PetscInt(0));
-  PetscInt       before = 0, given = 0;
+  const PetscInt total = std::accumulate(weight.begin(), weight.end(), PetscInt(0));
+  PetscInt before = 0, given = 0;
   for (int r = 0; r < ranks; ++r) {
     before += weight[r];
     rows[r] = n * before / total - given;
@@ -31,18 +31,21 @@ std::vector<PetscInt> block_rows_of_ranks(Layout layout, PetscInt n, int ranks)
   return rows;
 }
 
-PetscErrorCode create_mat(MPI_Comm comm, const BlockMatrix &matrix, Layout layout, MatType type, OwnedMat *mat)
+PetscErrorCode create_mat(MPI_Comm comm, const BlockMatrix &matrix, Layout layout, MatType type,
+                          OwnedMat *mat)
 {
-  PetscMPIInt           rank, size;
+  PetscMPIInt rank, size;
   std::vector<PetscInt> counts[4];
 
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_rank(comm, &rank));
   PetscCallMPI(MPI_Comm_size(comm, &size));
-  const std::vector<PetscInt> rows  = block_rows_of_ranks(layout, matrix.n, size);
-  const PetscInt              begin = std::accumulate(rows.begin(), rows.begin() + rank, PetscInt(0)), end = begin + rows[rank];
+  const std::vector<PetscInt> rows = block_rows_of_ranks(layout, matrix.n, size);
+  const PetscInt begin = std::accumulate(rows.begin(), rows.begin() + rank, PetscInt(0)),
+                 end = begin + rows[rank];
   for (PetscInt i = begin; i < end; ++i) {
-    PetscInt count[4] = {0, 0, 0, 0}; // in our columns, in others', and the same in the upper triangle
+    PetscInt count[4] = {0, 0, 0,
+                         0}; // in our columns, in others', and the same in the upper triangle
     for (PetscInt k = matrix.ptr[i]; k < matrix.ptr[i + 1]; ++k) {
       const bool ours = matrix.col[k] >= begin && matrix.col[k] < end;
       ++count[ours ? 0 : 1];
@@ -51,10 +54,12 @@ PetscErrorCode create_mat(MPI_Comm comm, const BlockMatrix &matrix, Layout layou
     for (int t = 0; t < 4; ++t) counts[t].push_back(count[t]);
   }
   PetscCall(MatCreate(comm, mat->out()));
-  PetscCall(MatSetSizes(*mat, rows[rank] * matrix.bs, rows[rank] * matrix.bs, matrix.rows(), matrix.rows()));
+  PetscCall(MatSetSizes(*mat, rows[rank] * matrix.bs, rows[rank] * matrix.bs, matrix.rows(),
+                        matrix.rows()));
   PetscCall(MatSetBlockSize(*mat, matrix.bs));
   PetscCall(MatSetType(*mat, type));
-  PetscCall(MatXAIJSetPreallocation(*mat, matrix.bs, counts[0].data(), counts[1].data(), counts[2].data(), counts[3].data()));
+  PetscCall(MatXAIJSetPreallocation(*mat, matrix.bs, counts[0].data(), counts[1].data(),
+                                    counts[2].data(), counts[3].data()));
   PetscCall(set_values(matrix, *mat));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -62,19 +67,22 @@ PetscErrorCode create_mat(MPI_Comm comm, const BlockMatrix &matrix, Layout layou
 // Zeros are left out of AIJ matrices.
 PetscErrorCode set_values(const BlockMatrix &matrix, Mat mat)
 {
-  PetscInt  begin, end;
+  PetscInt begin, end;
   PetscBool upper, scalar;
 
   PetscFunctionBeginUser;
   PetscCall(PetscObjectTypeCompareAny((PetscObject)mat, &upper, MATSEQSBAIJ, MATMPISBAIJ, ""));
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)mat, &scalar, MATSEQAIJ, MATMPIAIJ, MATSEQAIJCUSPARSE, MATMPIAIJCUSPARSE, ""));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)mat, &scalar, MATSEQAIJ, MATMPIAIJ,
+                                      MATSEQAIJCUSPARSE, MATMPIAIJCUSPARSE, ""));
   PetscCall(MatSetOption(mat, MAT_ROW_ORIENTED, PETSC_FALSE));
   if (scalar) PetscCall(MatSetOption(mat, MAT_IGNORE_ZERO_ENTRIES, PETSC_TRUE));
   if (upper) PetscCall(MatSetOption(mat, MAT_IGNORE_LOWER_TRIANGULAR, PETSC_TRUE));
   PetscCall(MatGetOwnershipRange(mat, &begin, &end));
   for (PetscInt i = begin / matrix.bs; i < end / matrix.bs; ++i)
     for (PetscInt k = matrix.ptr[i]; k < matrix.ptr[i + 1]; ++k)
-      PetscCall(MatSetValuesBlocked(mat, 1, &i, 1, &matrix.col[k], matrix.values.data() + k * matrix.bs * matrix.bs, INSERT_VALUES));
+      PetscCall(MatSetValuesBlocked(mat, 1, &i, 1, &matrix.col[k],
+                                    matrix.values.data() + k * matrix.bs * matrix.bs,
+                                    INSERT_VALUES));
   PetscCall(MatAssemblyBegin(mat, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(mat, MAT_FINAL_ASSEMBLY));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -82,7 +90,7 @@ PetscErrorCode set_values(const BlockMatrix &matrix, Mat mat)
 
 PetscErrorCode create_vec(Mat mat, const Values &whole, OwnedVec *vec)
 {
-  PetscInt     begin, end;
+  PetscInt begin, end;
   PetscScalar *array;
 
   PetscFunctionBeginUser;
@@ -96,11 +104,11 @@ PetscErrorCode create_vec(Mat mat, const Values &whole, OwnedVec *vec)
 
 PetscErrorCode gather(Vec vec, Values *whole)
 {
-  PetscInt           size;
-  PetscMPIInt        ranks;
-  const PetscInt    *ranges;
+  PetscInt size;
+  PetscMPIInt ranks;
+  const PetscInt *ranges;
   const PetscScalar *array;
-  std::vector<int>   counts, starts;
+  std::vector<int> counts, starts;
 
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)vec), &ranks));
@@ -114,43 +122,47 @@ PetscErrorCode gather(Vec vec, Values *whole)
   PetscMPIInt rank;
   PetscCallMPI(MPI_Comm_rank(PetscObjectComm((PetscObject)vec), &rank));
   PetscCall(VecGetArrayRead(vec, &array));
-  PetscCallMPI(MPI_Allgatherv(array, counts[rank], MPI_DOUBLE, whole->data(), counts.data(), starts.data(), MPI_DOUBLE,
-                              PetscObjectComm((PetscObject)vec)));
+  PetscCallMPI(MPI_Allgatherv(array, counts[rank], MPI_DOUBLE, whole->data(), counts.data(),
+                              starts.data(), MPI_DOUBLE, PetscObjectComm((PetscObject)vec)));
   PetscCall(VecRestoreArrayRead(vec, &array));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode gather_colors(PC pc, std::vector<int> *color)
 {
-  ISColoring             coloring;
-  PetscInt               local, colors;
+  ISColoring coloring;
+  PetscInt local, colors;
   const ISColoringValue *values;
-  MPI_Comm               comm = PetscObjectComm((PetscObject)pc);
-  PetscMPIInt            ranks;
+  MPI_Comm comm = PetscObjectComm((PetscObject)pc);
+  PetscMPIInt ranks;
 
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_size(comm, &ranks));
   PetscCall(PCMCPIGetColoring(pc, &coloring));
   PetscCall(ISColoringGetColors(coloring, &local, &colors, &values));
   const std::vector<int> own(values, values + local);
-  std::vector<int>       counts(static_cast<std::size_t>(ranks)), starts(counts.size(), 0);
-  int                    count = static_cast<int>(local);
+  std::vector<int> counts(static_cast<std::size_t>(ranks)), starts(counts.size(), 0);
+  int count = static_cast<int>(local);
   PetscCallMPI(MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, comm));
   for (int r = 1; r < ranks; ++r) starts[r] = starts[r - 1] + counts[r - 1];
   color->resize(static_cast<std::size_t>(starts.back() + counts.back()));
-  PetscCallMPI(MPI_Allgatherv(own.data(), count, MPI_INT, color->data(), counts.data(), starts.data(), MPI_INT, comm));
+  PetscCallMPI(MPI_Allgatherv(own.data(), count, MPI_INT, color->data(), counts.data(),
+                              starts.data(), MPI_INT, comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode insert_options(PetscOptions all, const std::string &options)
 {
-  char      backend[32];
+  char backend[32];
   PetscBool given;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscOptionsGetString(nullptr, nullptr, "-test_backend", backend, sizeof(backend), &given));
+  PetscCall(
+      PetscOptionsGetString(nullptr, nullptr, "-test_backend", backend, sizeof(backend), &given));
   for (const char *prefix : {"", "mg_levels_", "mg_coarse_", "sub_", "fieldsplit_"})
-    if (given) PetscCall(PetscOptionsSetValue(all, (std::string("-") + prefix + "pc_mcpi_backend").c_str(), backend));
+    if (given)
+      PetscCall(PetscOptionsSetValue(all, (std::string("-") + prefix + "pc_mcpi_backend").c_str(),
+                                     backend));
   PetscCall(PetscOptionsInsertString(all, options.c_str()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -172,9 +184,10 @@ PetscErrorCode create_pc(Mat mat, const std::string &options, Preconditioner *pc
 namespace {
 
 // x starts as NaN, so that what is not written shows.
-PetscErrorCode apply_with(PC pc, PetscErrorCode (*operation)(PC, Vec, Vec), const Values &b, Values *x)
+PetscErrorCode apply_with(PC pc, PetscErrorCode (*operation)(PC, Vec, Vec), const Values &b,
+                          Values *x)
 {
-  Mat      pmat;
+  Mat pmat;
   OwnedVec in, out;
 
   PetscFunctionBeginUser;
@@ -191,9 +204,9 @@ PetscErrorCode apply_with(PC pc, PetscErrorCode (*operation)(PC, Vec, Vec), cons
 PetscErrorCode view(PC pc, std::string *text)
 {
   PetscViewer viewer;
-  char       *memory = nullptr;
-  std::size_t size   = 0;
-  std::FILE  *file   = open_memstream(&memory, &size);
+  char *memory = nullptr;
+  std::size_t size = 0;
+  std::FILE *file = open_memstream(&memory, &size);
 
   PetscFunctionBeginUser;
   PetscCall(PetscViewerASCIIOpenWithFILE(PETSC_COMM_WORLD, file, &viewer));
@@ -221,18 +234,20 @@ PetscErrorCode apply_transpose(PC pc, const Values &b, Values *x)
 
 PetscErrorCode apply_richardson(PC pc, const Values &b, bool guess_zero, PetscInt max_it, Values *x)
 {
-  Mat                         pmat;
-  OwnedVec                    in, out, work;
-  PetscInt                    its    = -1;
+  Mat pmat;
+  OwnedVec in, out, work;
+  PetscInt its = -1;
   PCRichardsonConvergedReason reason = static_cast<PCRichardsonConvergedReason>(0);
 
   PetscFunctionBeginUser;
   PetscCall(PCGetOperators(pc, nullptr, &pmat));
   PetscCall(create_vec(pmat, b, &in));
-  PetscCall(create_vec(pmat, guess_zero ? Values(b.size(), std::numeric_limits<double>::quiet_NaN()) : *x, &out));
+  PetscCall(create_vec(
+      pmat, guess_zero ? Values(b.size(), std::numeric_limits<double>::quiet_NaN()) : *x, &out));
   PetscCall(VecDuplicate(in, work.out()));
   PetscCall(PCSetUp(pc));
-  PetscCall(PCApplyRichardson(pc, in, out, work, 0.0, 0.0, 1e9, max_it, guess_zero ? PETSC_TRUE : PETSC_FALSE, &its, &reason));
+  PetscCall(PCApplyRichardson(pc, in, out, work, 0.0, 0.0, 1e9, max_it,
+                              guess_zero ? PETSC_TRUE : PETSC_FALSE, &its, &reason));
   CHECK_EQ(its, max_it);
   CHECK_EQ(static_cast<int>(reason), static_cast<int>(PCRICHARDSON_CONVERGED_ITS));
   PetscCall(gather(out, x));
@@ -259,7 +274,7 @@ PetscErrorCode create_ksp(Mat amat, Mat pmat, const std::string &options, OwnedS
 
 PetscErrorCode solve(KSP ksp, const Values &b, Values *x, KSPConvergedReason *reason, PetscInt *its)
 {
-  Mat      amat;
+  Mat amat;
   OwnedVec in, out;
 
   PetscFunctionBeginUser;
@@ -280,7 +295,7 @@ PetscErrorCode create_interpolation(Mat mat, PetscInt bs, OwnedMat *interpolatio
   PetscFunctionBeginUser;
   PetscCall(MatGetLocalSize(mat, &fine, nullptr));
   PetscCall(MatGetOwnershipRange(mat, &begin, &end));
-  coarse         = (fine / bs + 3) / 4 * bs;
+  coarse = (fine / bs + 3) / 4 * bs;
   PetscInt first = 0;
   PetscCallMPI(MPI_Exscan(&coarse, &first, 1, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
   if (world_rank() == 0) first = 0;
@@ -290,7 +305,8 @@ PetscErrorCode create_interpolation(Mat mat, PetscInt bs, OwnedMat *interpolatio
   PetscCall(MatSetType(*interpolation, MATAIJ));
   PetscCall(MatSetUp(*interpolation));
   for (PetscInt i = 0; i < fine; ++i)
-    PetscCall(MatSetValue(*interpolation, begin + i, first + i / bs / 4 * bs + i % bs, 1.0, INSERT_VALUES));
+    PetscCall(MatSetValue(*interpolation, begin + i, first + i / bs / 4 * bs + i % bs, 1.0,
+                          INSERT_VALUES));
   PetscCall(MatAssemblyBegin(*interpolation, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(*interpolation, MAT_FINAL_ASSEMBLY));
   PetscFunctionReturn(PETSC_SUCCESS);

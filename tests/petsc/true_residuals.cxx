@@ -1,5 +1,6 @@
-// The true residual that a solver reaches with all defaults is that which it reaches with PCSOR, whatever the method.
-// With -table the residuals are printed as a table in Markdown. -n is the number of vertices along an edge of the mesh.
+// The true residual that a solver reaches with all defaults is that which it reaches with PCSOR,
+// whatever the method. With -table the residuals are printed as a table in Markdown. -n is the
+// number of vertices along an edge of the mesh.
 #include <cmath>
 
 #include "support.h"
@@ -8,17 +9,18 @@ using namespace test;
 
 namespace {
 
-constexpr PetscInt bs           = 5;
-constexpr double   tolerances[] = {1e-6, 1e-10, 1e-12};
-constexpr double   kAllowed     = 4.0; // methods lose some digits of their own: GMRES by Gram-Schmidt without refinement
+constexpr PetscInt bs = 5;
+constexpr double tolerances[] = {1e-6, 1e-10, 1e-12};
+// methods lose some digits of their own: GMRES by Gram-Schmidt without refinement
+constexpr double kAllowed = 4.0;
 
 enum class Kind { general, definite, easy };
 
 struct Method {
   const char *name, *options;
-  Kind        kind = Kind::general;
-  bool        aij  = false; // blocks are split, or products are formed
-  bool        mg   = false;
+  Kind kind = Kind::general;
+  bool aij = false; // blocks are split, or products are formed
+  bool mg = false;
 };
 
 // %s is the type of the preconditioner
@@ -36,24 +38,34 @@ constexpr Method methods[] = {
     {"FCG", "-ksp_type fcg -pc_type %s", Kind::definite},
     {"MINRES", "-ksp_type minres -pc_type %s", Kind::definite},
     {"CR", "-ksp_type cr -pc_type %s", Kind::definite},
-    {"Chebyshev", "-ksp_type chebyshev -ksp_chebyshev_eigenvalues 0.001,1.05 -pc_type %s", Kind::definite},
+    {"Chebyshev", "-ksp_type chebyshev -ksp_chebyshev_eigenvalues 0.001,1.05 -pc_type %s",
+     Kind::definite},
     {"LSQR", "-ksp_type lsqr -pc_type %s", Kind::definite},
     {"PIPEFGMRES", "-ksp_type pipefgmres -pc_type %s"},
     {"PIPEFCG", "-ksp_type pipefcg -pc_type %s", Kind::definite},
-    {"GMRES, PCMG", "-ksp_type gmres -pc_type mg -pc_mg_galerkin both -mg_levels_pc_type %s -mg_coarse_pc_type redundant", Kind::general,
-     true, true},
-    {"CG, PCMG", "-ksp_type cg -pc_type mg -pc_mg_galerkin both -mg_levels_pc_type %s -mg_coarse_pc_type redundant", Kind::definite, true,
-     true},
-    {"GMRES, PCGAMG", "-ksp_type gmres -pc_type gamg -pc_gamg_coarse_eq_limit 40 -mg_levels_pc_type %s", Kind::definite, true},
-    {"CG, PCGAMG", "-ksp_type cg -pc_type gamg -pc_gamg_coarse_eq_limit 40 -mg_levels_pc_type %s", Kind::definite, true},
+    {"GMRES, PCMG",
+     "-ksp_type gmres -pc_type mg -pc_mg_galerkin both -mg_levels_pc_type %s -mg_coarse_pc_type "
+     "redundant",
+     Kind::general, true, true},
+    {"CG, PCMG",
+     "-ksp_type cg -pc_type mg -pc_mg_galerkin both -mg_levels_pc_type %s -mg_coarse_pc_type "
+     "redundant",
+     Kind::definite, true, true},
+    {"GMRES, PCGAMG",
+     "-ksp_type gmres -pc_type gamg -pc_gamg_coarse_eq_limit 40 -mg_levels_pc_type %s",
+     Kind::definite, true},
+    {"CG, PCGAMG", "-ksp_type cg -pc_type gamg -pc_gamg_coarse_eq_limit 40 -mg_levels_pc_type %s",
+     Kind::definite, true},
     {"GMRES, PCGAMG, Richardson",
-     "-ksp_type gmres -pc_type gamg -pc_gamg_coarse_eq_limit 40 -mg_levels_ksp_type richardson -mg_levels_pc_type %s", Kind::definite,
-     true},
+     "-ksp_type gmres -pc_type gamg -pc_gamg_coarse_eq_limit 40 -mg_levels_ksp_type richardson "
+     "-mg_levels_pc_type %s",
+     Kind::definite, true},
     {"GMRES, PCASM", "-ksp_type gmres -pc_type asm -sub_pc_type %s"},
     {"BCGS, PCASM", "-ksp_type bcgs -pc_type asm -sub_pc_type %s"},
     {"GMRES, PCBJACOBI", "-ksp_type gmres -pc_type bjacobi -sub_pc_type %s"},
     {"GMRES, PCFIELDSPLIT",
-     "-ksp_type gmres -pc_type fieldsplit -pc_fieldsplit_block_size 5 -pc_fieldsplit_0_fields 0,1 -pc_fieldsplit_1_fields 2,3,4 "
+     "-ksp_type gmres -pc_type fieldsplit -pc_fieldsplit_block_size 5 -pc_fieldsplit_0_fields 0,1 "
+     "-pc_fieldsplit_1_fields 2,3,4 "
      "-fieldsplit_pc_type %s",
      Kind::general, true},
 };
@@ -62,10 +74,10 @@ constexpr Method methods[] = {
 BlockMatrix matrix_of(Kind kind, PetscInt edge)
 {
   constexpr double kCoupling = 0.1, kFlow = 0.4;
-  const double     reaction = kind == Kind::easy ? 1.0 : 1e-2;
-  const bool       definite = kind == Kind::definite;
-  Recipe           recipe;
-  recipe.symmetric   = definite;
+  const double reaction = kind == Kind::easy ? 1.0 : 1e-2;
+  const bool definite = kind == Kind::definite;
+  Recipe recipe;
+  recipe.symmetric = definite;
   BlockMatrix matrix = make_matrix(bs, tetrahedral_pattern(edge, edge - 1, edge - 2), recipe);
   for (PetscInt i = 0; i < matrix.n; ++i) {
     double *diagonal = matrix.block(i, i);
@@ -73,13 +85,15 @@ BlockMatrix matrix_of(Kind kind, PetscInt edge)
     for (PetscInt e = matrix.ptr[i]; e < matrix.ptr[i + 1]; ++e) {
       const PetscInt j = matrix.col[e];
       if (j == i) continue;
-      const double along    = definite ? 1.0 : j < i ? 1.0 + kFlow : 1.0 - kFlow;
-      const Values coupling = noise(bs * bs, static_cast<std::uint64_t>(std::min(i, j) * matrix.n + std::max(i, j)));
-      double      *block    = matrix.block(i, j);
+      const double along = definite ? 1.0 : j < i ? 1.0 + kFlow : 1.0 - kFlow;
+      const Values coupling =
+          noise(bs * bs, static_cast<std::uint64_t>(std::min(i, j) * matrix.n + std::max(i, j)));
+      double *block = matrix.block(i, j);
       for (PetscInt q = 0; q < bs; ++q)
         for (PetscInt p = 0; p < bs; ++p) {
-          const double couples = definite ? coupling[p * bs + q] + coupling[q * bs + p] : coupling[q * bs + p];
-          block[q * bs + p]    = -along * ((p == q ? 1.0 : 0.0) + kCoupling * couples);
+          const double couples =
+              definite ? coupling[p * bs + q] + coupling[q * bs + p] : coupling[q * bs + p];
+          block[q * bs + p] = -along * ((p == q ? 1.0 : 0.0) + kCoupling * couples);
           diagonal[q * bs + p] -= block[q * bs + p];
         }
     }
@@ -95,9 +109,9 @@ double relative_residual(const BlockMatrix &matrix, const Values &b, const Value
 }
 
 struct Result {
-  double             residual = 0.0; // true and relative
-  PetscInt           its      = 0;
-  KSPConvergedReason reason   = KSP_CONVERGED_ITERATING;
+  double residual = 0.0; // true and relative
+  PetscInt its = 0;
+  KSPConvergedReason reason = KSP_CONVERGED_ITERATING;
 
   bool converged() const { return reason > 0; }
 };
@@ -107,17 +121,20 @@ std::string options_of(const Method &method, const std::string &type, double tol
   std::string options = method.options;
   options.replace(options.find("%s"), 2, type);
   std::ostringstream all;
-  all << "-ksp_max_it 4000 -ksp_gmres_restart 100 -ksp_gcr_restart 100 -ksp_rtol " << tolerance << " " << options;
+  all << "-ksp_max_it 4000 -ksp_gmres_restart 100 -ksp_gcr_restart 100 -ksp_rtol " << tolerance
+      << " " << options;
   return all.str();
 }
 
-// With the options of a user: inner solvers look into the database that is current when they are made.
-PetscErrorCode solve_with(const Method &method, const BlockMatrix &matrix, Mat mat, const std::string &options, Result *result)
+// With the options of a user: inner solvers look into the database that is current when they are
+// made.
+PetscErrorCode solve_with(const Method &method, const BlockMatrix &matrix, Mat mat,
+                          const std::string &options, Result *result)
 {
-  OwnedSolver  solver;
-  OwnedMat     interpolation;
-  PC           pc;
-  Values       x;
+  OwnedSolver solver;
+  OwnedMat interpolation;
+  PC pc;
+  Values x;
   const Values b = matrix.multiply(noise(matrix.rows(), 1));
 
   PetscFunctionBeginUser;
@@ -158,26 +175,33 @@ PetscInt edge_of_mesh()
 std::string cell(const Result &result)
 {
   char text[64];
-  (void)std::snprintf(text, sizeof text, "%.1e (%d)", result.residual, static_cast<int>(result.its));
+  (void)std::snprintf(text, sizeof text, "%.1e (%d)", result.residual,
+                      static_cast<int>(result.its));
   return result.converged() ? text : std::string(text) + " not converged";
 }
 
-// What PCMCPI reaches with these options beside what PCSOR reaches, at every tolerance up to this one
-PetscErrorCode compare_with_sor(const Method &method, const std::string &mcpi_options, double largest_tolerance)
+// What PCMCPI reaches with these options beside what PCSOR reaches, at every tolerance up to this
+// one
+PetscErrorCode compare_with_sor(const Method &method, const std::string &mcpi_options,
+                                double largest_tolerance)
 {
   const BlockMatrix matrix = matrix_of(method.kind, edge_of_mesh());
-  OwnedMat          mat;
-  std::string       row = std::string("| ") + method.name + " |";
+  OwnedMat mat;
+  std::string row = std::string("| ") + method.name + " |";
 
   PetscFunctionBeginUser;
-  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, method.aij ? MATAIJ : MATBAIJ, &mat));
-  if (std::string(method.options).find("gamg") != std::string::npos) PetscCall(MatSetOption(mat, MAT_SPD, PETSC_TRUE));
+  PetscCall(
+      create_mat(PETSC_COMM_WORLD, matrix, Layout::even, method.aij ? MATAIJ : MATBAIJ, &mat));
+  if (std::string(method.options).find("gamg") != std::string::npos)
+    PetscCall(MatSetOption(mat, MAT_SPD, PETSC_TRUE));
   for (const double tolerance : tolerances) {
     Result sor, mcpi;
     if (tolerance > largest_tolerance) continue;
     PetscCall(solve_with(method, matrix, mat, options_of(method, "sor", tolerance), &sor));
-    PetscCall(solve_with(method, matrix, mat, options_of(method, "mcpi", tolerance) + mcpi_options, &mcpi));
-    describe(std::string(method.name) + mcpi_options + ", tolerance " + std::to_string(std::log10(tolerance)));
+    PetscCall(solve_with(method, matrix, mat, options_of(method, "mcpi", tolerance) + mcpi_options,
+                         &mcpi));
+    describe(std::string(method.name) + mcpi_options + ", tolerance " +
+             std::to_string(std::log10(tolerance)));
     if (sor.converged()) {
       CHECK_LT(0, static_cast<int>(mcpi.reason));
       CHECK_LE(mcpi.residual, kAllowed * std::max(sor.residual, tolerance));
@@ -194,7 +218,8 @@ PetscErrorCode print_head(const char *title, double largest_tolerance)
   if (!tables()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "\n%s\n\n| method |", title));
   for (const double tolerance : tolerances)
-    if (tolerance <= largest_tolerance) PetscCall(PetscPrintf(PETSC_COMM_WORLD, " %g, mcpi | %g, sor |", tolerance, tolerance));
+    if (tolerance <= largest_tolerance)
+      PetscCall(PetscPrintf(PETSC_COMM_WORLD, " %g, mcpi | %g, sor |", tolerance, tolerance));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "\n|---|"));
   for (const double tolerance : tolerances)
     if (tolerance <= largest_tolerance) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "---|---|"));
@@ -220,8 +245,9 @@ TEST(every_storage_reaches_the_true_residual_of_sor)
     for (const Method &method : methods) {
       if (method.kind == Kind::definite) continue; // rounded blocks are not symmetric
       PetscCall(compare_with_sor(method,
-                                 std::string(" -pc_mcpi_offdiag_precision ") + precision + " -mg_levels_pc_mcpi_offdiag_precision " +
-                                     precision + " -sub_pc_mcpi_offdiag_precision " + precision,
+                                 std::string(" -pc_mcpi_offdiag_precision ") + precision +
+                                     " -mg_levels_pc_mcpi_offdiag_precision " + precision +
+                                     " -sub_pc_mcpi_offdiag_precision " + precision,
                                  tolerances[2]));
     }
   }

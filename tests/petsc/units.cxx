@@ -1,4 +1,5 @@
-// Systems in any units: right-hand sides and matrices far from 1 give the answer of those near 1, times the units.
+// Systems in any units: right-hand sides and matrices far from 1 give the answer of those near 1,
+// times the units.
 #include <cmath>
 
 #include "support.h"
@@ -7,10 +8,10 @@ using namespace test;
 
 namespace {
 
-constexpr PetscInt bs       = 5;
-constexpr double   units[]  = {1e-46, 1e-30, 1e30, 1e46};
-const char *const  blocks[] = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"};
-const char *const  forms[]  = {"prescaled", "factored"};
+constexpr PetscInt bs = 5;
+constexpr double units[] = {1e-46, 1e-30, 1e30, 1e46};
+const char *const blocks[] = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"};
+const char *const forms[] = {"prescaled", "factored"};
 
 Values times(double factor, Values v)
 {
@@ -55,34 +56,39 @@ PetscErrorCode applications(PC pc, const Values &b, std::vector<Values> *results
 TEST(applications_scale_with_the_units_of_the_right_hand_side_and_of_the_matrix)
 {
   const BlockMatrix matrix = in_units(1.0);
-  const Values      b      = noise(matrix.rows(), 1);
+  const Values b = noise(matrix.rows(), 1);
 
   PetscFunctionBeginUser;
   for (const std::string storage : blocks)
     for (const std::string vectors : {"fp64", "fp32"})
       for (const std::string form : forms) {
         if (!allowed(storage, vectors)) continue;
-        const std::string options =
-            "-pc_mcpi_offdiag_precision " + storage + " -pc_mcpi_vector_precision " + vectors + " -pc_mcpi_form " + form;
-        OwnedMat            mat;
-        Preconditioner      plain;
+        const std::string options = "-pc_mcpi_offdiag_precision " + storage +
+                                    " -pc_mcpi_vector_precision " + vectors + " -pc_mcpi_form " +
+                                    form;
+        OwnedMat mat;
+        Preconditioner plain;
         std::vector<Values> expected, results;
         PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
         PetscCall(create_pc(mat, options, &plain));
         PetscCall(applications(plain, b, &expected));
         for (const double of_matrix : {1e-46, 1.0, 1e46})
           for (const double of_b : units) {
-            OwnedMat       other;
+            OwnedMat other;
             Preconditioner pc;
-            describe(options + ", matrix times " + std::to_string(std::log10(of_matrix)) + ", b times " + std::to_string(std::log10(of_b)));
-            PetscCall(create_mat(PETSC_COMM_WORLD, in_units(of_matrix), Layout::even, MATBAIJ, &other));
+            describe(options + ", matrix times " + std::to_string(std::log10(of_matrix)) +
+                     ", b times " + std::to_string(std::log10(of_b)));
+            PetscCall(
+                create_mat(PETSC_COMM_WORLD, in_units(of_matrix), Layout::even, MATBAIJ, &other));
             PetscCall(create_pc(other, options, &pc));
             PetscCall(applications(pc, times(of_b, b), &results));
-            // decimal units move all roundings: those of blocks to few bits as far as one such rounding goes
+            // decimal units move all roundings: those of blocks to few bits as far as one such
+            // rounding goes
             for (std::size_t i = 0; i < results.size(); ++i)
-              CHECK_LE(difference(times(of_matrix / of_b, results[i]), expected[i]), storage == "fp64"   ? 1e-13
-                                                                                     : storage == "fp32" ? 1e-6
-                                                                                                         : 0.05);
+              CHECK_LE(difference(times(of_matrix / of_b, results[i]), expected[i]),
+                       storage == "fp64"   ? 1e-13
+                       : storage == "fp32" ? 1e-6
+                                           : 0.05);
           }
       }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -92,23 +98,27 @@ TEST(applications_scale_with_the_units_of_the_right_hand_side_and_of_the_matrix)
 TEST(powers_of_two_as_units_change_no_bit)
 {
   const BlockMatrix matrix = in_units(1.0);
-  const Values      b      = noise(matrix.rows(), 1);
+  const Values b = noise(matrix.rows(), 1);
 
   PetscFunctionBeginUser;
   for (const std::string storage : blocks)
     for (const std::string vectors : {"fp64", "fp32"}) {
       if (!allowed(storage, vectors)) continue;
-      OwnedMat            mat;
-      Preconditioner      pc;
+      OwnedMat mat;
+      Preconditioner pc;
       std::vector<Values> expected, results;
       PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
-      PetscCall(create_pc(mat, "-pc_mcpi_offdiag_precision " + storage + " -pc_mcpi_vector_precision " + vectors, &pc));
+      PetscCall(create_pc(
+          mat, "-pc_mcpi_offdiag_precision " + storage + " -pc_mcpi_vector_precision " + vectors,
+          &pc));
       PetscCall(applications(pc, b, &expected));
       for (const double unit : {0x1p-200, 0x1p-100, 0x1p100, 0x1p200}) {
-        describe(storage + " blocks, " + vectors + " vectors, b times 2^" + std::to_string(std::ilogb(unit)));
+        describe(storage + " blocks, " + vectors + " vectors, b times 2^" +
+                 std::to_string(std::ilogb(unit)));
         PetscCall(PCMCPISetRestart(pc, PETSC_DECIDE));
         PetscCall(applications(pc, times(unit, b), &results));
-        for (std::size_t i = 0; i < results.size(); ++i) CHECK(times(1.0 / unit, results[i]) == expected[i]);
+        for (std::size_t i = 0; i < results.size(); ++i)
+          CHECK(times(1.0 / unit, results[i]) == expected[i]);
       }
     }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -116,17 +126,19 @@ TEST(powers_of_two_as_units_change_no_bit)
 
 TEST(columns_of_different_units_are_solved_together)
 {
-  const BlockMatrix  matrix        = in_units(1.0);
-  constexpr PetscInt columns       = 6;
-  const double       unit[columns] = {1e-46, 0.0, 1e46, 1.0, 1e-30, 1e30};
+  const BlockMatrix matrix = in_units(1.0);
+  constexpr PetscInt columns = 6;
+  const double unit[columns] = {1e-46, 0.0, 1e46, 1.0, 1e-30, 1e30};
 
   PetscFunctionBeginUser;
-  for (const std::string options : {"-pc_mcpi_vector_precision fp64", "-pc_mcpi_vector_precision fp32 -pc_mcpi_offdiag_precision int8"}) {
-    OwnedMat       mat, b, x;
+  for (const std::string options :
+       {"-pc_mcpi_vector_precision fp64",
+        "-pc_mcpi_vector_precision fp32 -pc_mcpi_offdiag_precision int8"}) {
+    OwnedMat mat, b, x;
     Preconditioner pc;
-    PetscInt       local, begin;
-    PetscScalar   *array;
-    Values         expected;
+    PetscInt local, begin;
+    PetscScalar *array;
+    Values expected;
     describe(options);
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
     PetscCall(create_pc(mat, options, &pc));
@@ -134,21 +146,24 @@ TEST(columns_of_different_units_are_solved_together)
     PetscCall(MatGetLocalSize(mat, &local, nullptr));
     PetscCall(MatGetOwnershipRange(mat, &begin, nullptr));
     for (OwnedMat *dense : {&b, &x})
-      PetscCall(MatCreateDense(PETSC_COMM_WORLD, local, PETSC_DECIDE, matrix.rows(), columns, nullptr, dense->out()));
+      PetscCall(MatCreateDense(PETSC_COMM_WORLD, local, PETSC_DECIDE, matrix.rows(), columns,
+                               nullptr, dense->out()));
     PetscCall(MatDenseGetArrayWrite(b, &array));
     for (PetscInt c = 0; c < columns; ++c) {
       const Values column = times(unit[c], noise(matrix.rows(), static_cast<std::uint64_t>(c + 1)));
-      for (PetscInt i = 0; i < local; ++i) array[c * local + i] = column[static_cast<std::size_t>(begin + i)];
+      for (PetscInt i = 0; i < local; ++i)
+        array[c * local + i] = column[static_cast<std::size_t>(begin + i)];
     }
     PetscCall(MatDenseRestoreArrayWrite(b, &array));
     PetscCall(PCMatApply(pc, b, x));
     for (PetscInt c = 0; c < columns; ++c) {
-      Vec    column;
+      Vec column;
       Values got;
       PetscCall(MatDenseGetColumnVecRead(x, c, &column));
       PetscCall(gather(column, &got));
       PetscCall(MatDenseRestoreColumnVecRead(x, c, &column));
-      PetscCall(apply(pc, times(unit[c], noise(matrix.rows(), static_cast<std::uint64_t>(c + 1))), &expected));
+      PetscCall(apply(pc, times(unit[c], noise(matrix.rows(), static_cast<std::uint64_t>(c + 1))),
+                      &expected));
       if (unit[c] == 0.0)
         CHECK(got == expected);
       else
@@ -166,19 +181,24 @@ TEST(solvers_converge_in_any_units)
   PetscFunctionBeginUser;
   for (const double of_matrix : {1e-46, 1.0, 1e46})
     for (const double of_b : units)
-      for (const std::string method : {"-ksp_type fgmres", "-ksp_type gmres -ksp_pc_side right", "-ksp_type gmres", "-ksp_type bcgs",
-                                       "-ksp_type richardson -ksp_max_it 60"})
+      for (const std::string method :
+           {"-ksp_type fgmres", "-ksp_type gmres -ksp_pc_side right", "-ksp_type gmres",
+            "-ksp_type bcgs", "-ksp_type richardson -ksp_max_it 60"})
         for (const std::string storage : blocks) {
-          const BlockMatrix  matrix = in_units(of_matrix);
-          OwnedMat           mat;
-          OwnedSolver        ksp;
+          const BlockMatrix matrix = in_units(of_matrix);
+          OwnedMat mat;
+          OwnedSolver ksp;
           KSPConvergedReason reason;
-          Values             x;
-          PetscInt           its;
-          describe(method + " " + storage + ", matrix times " + std::to_string(std::log10(of_matrix)) + ", x times " +
+          Values x;
+          PetscInt its;
+          describe(method + " " + storage + ", matrix times " +
+                   std::to_string(std::log10(of_matrix)) + ", x times " +
                    std::to_string(std::log10(of_b)));
           PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
-          PetscCall(create_ksp(mat, mat, "-ksp_atol 0 -ksp_rtol 1e-10 -pc_mcpi_offdiag_precision " + storage + " " + method, &ksp));
+          PetscCall(create_ksp(mat, mat,
+                               "-ksp_atol 0 -ksp_rtol 1e-10 -pc_mcpi_offdiag_precision " + storage +
+                                   " " + method,
+                               &ksp));
           PetscCall(solve(ksp, matrix.multiply(times(of_b, solution)), &x, &reason, &its));
           CHECK_LT(0, static_cast<int>(reason));
           CHECK_LE(difference(times(1.0 / of_b, x), solution), 1e-8);

@@ -1,4 +1,5 @@
-// Matrices that PCMCPI cannot take: a PETSc error on every rank that names the remedy, and the same PC goes on with a good matrix.
+// Matrices that PCMCPI cannot take: a PETSc error on every rank that names the remedy, and the same
+// PC goes on with a good matrix.
 #include "support.h"
 
 using namespace test;
@@ -48,7 +49,7 @@ private:
   // PCSetOperators() refuses other local sizes before PCReset().
   PetscErrorCode set_operators(Mat mat)
   {
-    Mat      old;
+    Mat old;
     PetscInt m, n, old_m, old_n;
     PetscInt differ;
 
@@ -63,9 +64,9 @@ private:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  OwnedMat       good_;
+  OwnedMat good_;
   Preconditioner pc_;
-  Values         before_;
+  Values before_;
 };
 
 PetscErrorCode check_refused(Mat bad, PetscErrorCode code, const std::string &remedy)
@@ -90,7 +91,8 @@ PetscErrorCode check_fresh_refused(Mat bad, PetscErrorCode code, const std::stri
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode create_aij(PetscInt m, PetscInt n, PetscInt row_bs, PetscInt column_bs, OwnedMat *mat)
+PetscErrorCode create_aij(PetscInt m, PetscInt n, PetscInt row_bs, PetscInt column_bs,
+                          OwnedMat *mat)
 {
   PetscInt begin, end;
 
@@ -126,7 +128,8 @@ TEST(types_that_hold_no_blocks_are_refused)
     if (name == MATSHELL) {
       PetscInt m;
       PetscCall(MatGetLocalSize(aij, &m, nullptr));
-      PetscCall(MatCreateShell(PETSC_COMM_WORLD, m, m, PETSC_DETERMINE, PETSC_DETERMINE, nullptr, bad.out()));
+      PetscCall(MatCreateShell(PETSC_COMM_WORLD, m, m, PETSC_DETERMINE, PETSC_DETERMINE, nullptr,
+                               bad.out()));
       PetscCall(MatSetUp(bad));
       PetscCall(assemble(bad));
     } else if (name == MATNEST) {
@@ -198,12 +201,13 @@ TEST(rows_without_their_diagonal_block_are_refused)
   PetscFunctionBeginUser;
   for (const MatType type : {MATAIJ, MATBAIJ}) {
     BlockMatrix matrix = make_matrix(bs, random_pattern(n, 2, false));
-    OwnedMat    bad;
+    OwnedMat bad;
     describe(type);
     for (PetscInt k = matrix.ptr[missing]; k < matrix.ptr[missing + 1]; ++k)
       if (matrix.col[k] == missing) {
         matrix.col.erase(matrix.col.begin() + k);
-        matrix.values.erase(matrix.values.begin() + k * bs * bs, matrix.values.begin() + (k + 1) * bs * bs);
+        matrix.values.erase(matrix.values.begin() + k * bs * bs,
+                            matrix.values.begin() + (k + 1) * bs * bs);
         break;
       }
     for (PetscInt i = missing + 1; i <= n; ++i) --matrix.ptr[i];
@@ -217,9 +221,9 @@ TEST(rows_without_their_diagonal_block_are_refused)
 // What the message for a missing diagonal block proposes must help.
 TEST(diagonal_block_inserted_after_the_refusal_helps)
 {
-  OwnedMat       bad;
+  OwnedMat bad;
   Preconditioner pc;
-  PetscInt       begin, end;
+  PetscInt begin, end;
   PCFailedReason reason;
 
   PetscFunctionBeginUser;
@@ -242,18 +246,20 @@ TEST(diagonal_block_inserted_after_the_refusal_helps)
     PetscCall(assemble(bad));
     PetscCall(PCSetUp(pc));
     PetscCall(PCGetFailedReason(pc, &reason));
-    CHECK_EQ(static_cast<int>(reason), static_cast<int>(diagonal == 0.0 ? PC_FACTOR_NUMERIC_ZEROPIVOT : PC_NOERROR));
+    CHECK_EQ(static_cast<int>(reason),
+             static_cast<int>(diagonal == 0.0 ? PC_FACTOR_NUMERIC_ZEROPIVOT : PC_NOERROR));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// PETSc 3.18 does where a rank without such blocks gets its first after an assembly; MatMult() crashes then.
+// PETSc 3.18 does where a rank without such blocks gets its first after an assembly; MatMult()
+// crashes then.
 TEST(off_process_blocks_that_petsc_has_lost_are_named)
 {
-  constexpr PetscInt    bs = 2, n = 24;
+  constexpr PetscInt bs = 2, n = 24;
   constexpr PetscScalar block[] = {2.0, 0.5, 0.5, 2.0};
-  Patient               patient;
-  OwnedMat              mat;
+  Patient patient;
+  OwnedMat mat;
 
   PetscFunctionBeginUser;
   PetscCall(patient.create());
@@ -268,12 +274,14 @@ TEST(off_process_blocks_that_petsc_has_lost_are_named)
     PetscCall(MatGetOwnershipRange(mat, &first, &end));
     for (PetscInt row = first / bs; row < end / bs; ++row) {
       const PetscInt column = later ? n - 1 - row : row;
-      if (!later || world_rank() == 0) PetscCall(MatSetValuesBlocked(mat, 1, &row, 1, &column, block, INSERT_VALUES));
+      if (!later || world_rank() == 0)
+        PetscCall(MatSetValuesBlocked(mat, 1, &row, 1, &column, block, INSERT_VALUES));
     }
     PetscCall(assemble(mat));
   }
   const Caught caught = patient.attempt(mat);
-  if (caught.code != PETSC_SUCCESS) check_error(__FILE__, __LINE__, caught, PETSC_ERR_ARG_WRONGSTATE, "before that assembly");
+  if (caught.code != PETSC_SUCCESS)
+    check_error(__FILE__, __LINE__, caught, PETSC_ERR_ARG_WRONGSTATE, "before that assembly");
   CHECK(caught.code == PETSC_SUCCESS || world_size() > 1);
   PetscCall(patient.check_recovery());
   PetscFunctionReturn(PETSC_SUCCESS);

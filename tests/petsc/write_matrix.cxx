@@ -1,7 +1,9 @@
-// Writes a block matrix and a right-hand side in PETSc's binary format, for programs that read theirs from a file.
+// Writes a block matrix and a right-hand side in PETSc's binary format, for programs that read
+// theirs from a file.
 //
-// Every entry is a function of its global position, so the file is the same on any number of ranks: a 7-point stencil on an n x n x n grid
-// with bs unknowns a point, not symmetric, block rows in units that differ by up to 10^4, diagonally dominant after that.
+// Every entry is a function of its global position, so the file is the same on any number of ranks:
+// a 7-point stencil on an n x n x n grid with bs unknowns a point, not symmetric, block rows in
+// units that differ by up to 10^4, diagonally dominant after that.
 #include <petscmat.h>
 
 #include <array>
@@ -15,8 +17,8 @@ namespace {
 double noise(std::uint64_t row, std::uint64_t column)
 {
   std::uint64_t h = row * 0x9E3779B97F4A7C15u + column * 0xC2B2AE3D27D4EB4Fu;
-  h               = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9u;
-  h               = (h ^ (h >> 27)) * 0x94D049BB133111EBu;
+  h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9u;
+  h = (h ^ (h >> 27)) * 0x94D049BB133111EBu;
   h ^= h >> 31;
   return static_cast<double>(h >> 11) * 0x1p-52 - 1.0;
 }
@@ -26,8 +28,9 @@ struct Grid {
 
   std::vector<PetscInt> stencil(PetscInt point) const
   {
-    const std::array<PetscInt, 3> stride{1, n, n * n}, at{point % n, point / n % n, point / (n * n)};
-    std::vector<PetscInt>         points{point};
+    const std::array<PetscInt, 3> stride{1, n, n * n},
+        at{point % n, point / n % n, point / (n * n)};
+    std::vector<PetscInt> points{point};
     for (int axis = 0; axis < 3; ++axis) {
       if (at[axis] > 0) points.push_back(point - stride[axis]);
       if (at[axis] < n - 1) points.push_back(point + stride[axis]);
@@ -41,12 +44,13 @@ struct Grid {
     for (PetscInt j = 0; j < bs; ++j) {
       for (PetscInt i = 0; i < bs; ++i) {
         const PetscInt r = row * bs + i, c = column * bs + j;
-        double         value = noise(static_cast<std::uint64_t>(r), static_cast<std::uint64_t>(c)) / static_cast<double>(bs);
+        double value = noise(static_cast<std::uint64_t>(r), static_cast<std::uint64_t>(c)) /
+                       static_cast<double>(bs);
         if (row != column)
           value = i == j ? value - 1.0 : 0.3 * value;
         else if (i == j)
           value = 6.5;
-        const double units                           = std::exp2(static_cast<double>((i * 5) % 8 - (j * 5) % 8));
+        const double units = std::exp2(static_cast<double>((i * 5) % 8 - (j * 5) % 8));
         values[static_cast<std::size_t>(j * bs + i)] = value * units;
       }
     }
@@ -55,15 +59,16 @@ struct Grid {
 
 PetscErrorCode write(const Grid &grid, const char file[])
 {
-  Mat                      matrix;
-  Vec                      rhs;
-  PetscViewer              viewer;
-  PetscInt                 begin, end;
-  const PetscInt           rows = grid.n * grid.n * grid.n * grid.bs;
+  Mat matrix;
+  Vec rhs;
+  PetscViewer viewer;
+  PetscInt begin, end;
+  const PetscInt rows = grid.n * grid.n * grid.n * grid.bs;
   std::vector<PetscScalar> values(static_cast<std::size_t>(grid.bs * grid.bs));
 
   PetscFunctionBeginUser;
-  PetscCall(MatCreateBAIJ(PETSC_COMM_WORLD, grid.bs, PETSC_DECIDE, PETSC_DECIDE, rows, rows, 7, nullptr, 6, nullptr, &matrix));
+  PetscCall(MatCreateBAIJ(PETSC_COMM_WORLD, grid.bs, PETSC_DECIDE, PETSC_DECIDE, rows, rows, 7,
+                          nullptr, 6, nullptr, &matrix));
   PetscCall(MatSetOption(matrix, MAT_ROW_ORIENTED, PETSC_FALSE));
   PetscCall(MatGetOwnershipRange(matrix, &begin, &end));
   for (PetscInt point = begin / grid.bs; point < end / grid.bs; ++point) {
@@ -76,7 +81,8 @@ PetscErrorCode write(const Grid &grid, const char file[])
   PetscCall(MatAssemblyEnd(matrix, MAT_FINAL_ASSEMBLY));
 
   PetscCall(MatCreateVecs(matrix, nullptr, &rhs));
-  for (PetscInt row = begin; row < end; ++row) PetscCall(VecSetValue(rhs, row, noise(static_cast<std::uint64_t>(row), 0), INSERT_VALUES));
+  for (PetscInt row = begin; row < end; ++row)
+    PetscCall(VecSetValue(rhs, row, noise(static_cast<std::uint64_t>(row), 0), INSERT_VALUES));
   PetscCall(VecAssemblyBegin(rhs));
   PetscCall(VecAssemblyEnd(rhs));
 
@@ -93,12 +99,13 @@ PetscErrorCode write(const Grid &grid, const char file[])
 
 int main(int argc, char **argv)
 {
-  char      file[PETSC_MAX_PATH_LEN] = "";
-  Grid      grid{8, 5};
+  char file[PETSC_MAX_PATH_LEN] = "";
+  Grid grid{8, 5};
   PetscBool set;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscInitialize(&argc, &argv, nullptr, "Writes a block matrix: -o file [-n points] [-bs size]\n"));
+  PetscCall(PetscInitialize(&argc, &argv, nullptr,
+                            "Writes a block matrix: -o file [-n points] [-bs size]\n"));
   PetscCall(PetscOptionsGetString(nullptr, nullptr, "-o", file, sizeof file, &set));
   PetscCheck(set, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "Name the file with -o");
   PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-n", &grid.n, nullptr));

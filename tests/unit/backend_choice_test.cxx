@@ -15,7 +15,8 @@ TEST(BackendChoice, NamesTheOldestGpuWhereOneIsTooOld)
 
 TEST(BackendChoice, NamesTheBuildOptionWhereAGpuIsNewer)
 {
-  EXPECT_NE(BackendLacksCode(120).find("12.0: build it with -DCMAKE_CUDA_ARCHITECTURES=120"), std::string::npos);
+  EXPECT_NE(BackendLacksCode(120).find("12.0: build it with -DCMAKE_CUDA_ARCHITECTURES=120"),
+            std::string::npos);
 }
 
 TEST(BackendChoice, HasNothingToSayWhereThereIsCode)

@@ -1,4 +1,5 @@
-// Balancing of every pattern of couplings: it ends, with factors that are finite powers of two, and is no worse than no scaling.
+// Balancing of every pattern of couplings: it ends, with factors that are finite powers of two, and
+// is no worse than no scaling.
 #include "core/balancing.h"
 
 #include <gtest/gtest.h>
@@ -15,31 +16,45 @@ namespace {
 Vector balanced(const Vector &maxima)
 {
   const int bs = static_cast<int>(std::lround(std::sqrt(static_cast<double>(maxima.size()))));
-  Vector    s(static_cast<std::size_t>(bs), kNaN);
+  Vector s(static_cast<std::size_t>(bs), kNaN);
   Balancing(bs).compute(maxima, s);
   return s;
 }
 
-// log2 of the largest entry of diag(1/s) * maxima * diag(s): the numbers themselves may be beyond doubles
+// log2 of the largest entry of diag(1/s) * maxima * diag(s): the numbers themselves may be beyond
+// doubles
 double largest_exponent(const Vector &maxima, const Vector &s)
 {
-  const std::size_t bs      = s.size();
-  double            largest = -kInf;
+  const std::size_t bs = s.size();
+  double largest = -kInf;
   for (std::size_t q = 0; q < bs; ++q)
-    for (std::size_t p = 0; p < bs; ++p) largest = std::max(largest, std::log2(maxima[p + q * bs]) + std::log2(s[q]) - std::log2(s[p]));
+    for (std::size_t p = 0; p < bs; ++p)
+      largest =
+          std::max(largest, std::log2(maxima[p + q * bs]) + std::log2(s[q]) - std::log2(s[p]));
   return largest;
 }
 
-// Maxima of D^{-1}O of a reservoir (PETSc's snes/ex33) and of the Jacobian of an SPE1 case, column-major; couplings of 1e-19; triangles
-const Vector kReservoir  = {2.40793299e-02, 3.52750064e-19, 5.18023282e-03, 2.28236999e-02, 0.5, 9.54934323e-01, 0, 0, 0.5};
-const Vector kSpe1       = {0, 0, 0, 1.06647621e-10, .997857795, 1.07306462e-03, 3.89894558e-05, 3.65923609e+05, 1.71804661e+03};
-const Vector kOneTiny    = {0.3, 1e-19, 0.005, 0.2, 0.5, 0.9, 0, 0, 0.5};
+// Maxima of D^{-1}O of a reservoir (PETSc's snes/ex33) and of the Jacobian of an SPE1 case,
+// column-major; couplings of 1e-19; triangles
+const Vector kReservoir = {
+    2.40793299e-02, 3.52750064e-19, 5.18023282e-03, 2.28236999e-02, 0.5, 9.54934323e-01, 0, 0, 0.5};
+const Vector kSpe1 = {0,
+                      0,
+                      0,
+                      1.06647621e-10,
+                      .997857795,
+                      1.07306462e-03,
+                      3.89894558e-05,
+                      3.65923609e+05,
+                      1.71804661e+03};
+const Vector kOneTiny = {0.3, 1e-19, 0.005, 0.2, 0.5, 0.9, 0, 0, 0.5};
 const Vector kTriangular = {0.5, 0, 0, 0.2, 0.5, 0, 0.3, 0.2, 0.5};
-const Vector kOneReads   = {0.5, 0.3, 0.2, 0.3, 0.5, 0.3, 0, 0, 0.5};
+const Vector kOneReads = {0.5, 0.3, 0.2, 0.3, 0.5, 0.3, 0, 0, 0.5};
 
 TEST(Balancing, LeavesCouplingsWithoutAWayBackAsTheyAre)
 {
-  for (const Vector &maxima : {kReservoir, kOneTiny, kTriangular, kOneReads}) EXPECT_EQ(balanced(maxima), Vector(3, 1.0));
+  for (const Vector &maxima : {kReservoir, kOneTiny, kTriangular, kOneReads})
+    EXPECT_EQ(balanced(maxima), Vector(3, 1.0));
 }
 
 TEST(Balancing, BringsOneWayCouplingsInOtherUnitsToTheSizeOfTheRest)
@@ -52,7 +67,8 @@ TEST(Balancing, BringsOneWayCouplingsInOtherUnitsToTheSizeOfTheRest)
           maxima[component + 3 * k] *= unit;
           maxima[k + 3 * component] /= unit;
         }
-        EXPECT_LE(largest_exponent(maxima, balanced(maxima)), largest_exponent(plain, Vector(3, 1.0)) + 2.0)
+        EXPECT_LE(largest_exponent(maxima, balanced(maxima)),
+                  largest_exponent(plain, Vector(3, 1.0)) + 2.0)
             << testing::PrintToString(plain) << " component " << component << " unit " << unit;
       }
 }
@@ -64,16 +80,17 @@ TEST(Balancing, OfAReservoirTakesTheLargeCouplingDown)
   EXPECT_LE(*std::max_element(s.begin(), s.end()) / *std::min_element(s.begin(), s.end()), 0x1p60);
 }
 
-// Sparse patterns, magnitudes from 1e-300 to 1e300: most have no way back, or one that is lost in rounding.
+// Sparse patterns, magnitudes from 1e-300 to 1e300: most have no way back, or one that is lost in
+// rounding.
 class AnyPattern : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(BlockSizes, AnyPattern, testing::Values(1, 2, 3, 4, 5, 7, 16, 40));
 
 Vector random_sparse(int bs, unsigned seed, double decades)
 {
-  const std::size_t size   = static_cast<std::size_t>(bs) * static_cast<std::size_t>(bs);
-  const Vector      chance = random_vector(size, seed), magnitude = random_vector(size, seed + 1000);
-  const double      density = random_vector(1, seed + 2000)[0]; // -1 to 1
-  Vector            maxima(size, 0.0);
+  const std::size_t size = static_cast<std::size_t>(bs) * static_cast<std::size_t>(bs);
+  const Vector chance = random_vector(size, seed), magnitude = random_vector(size, seed + 1000);
+  const double density = random_vector(1, seed + 2000)[0]; // -1 to 1
+  Vector maxima(size, 0.0);
   for (std::size_t k = 0; k < size; ++k)
     if (chance[k] < density) maxima[k] = std::pow(10.0, decades * magnitude[k]);
   return maxima;
@@ -89,7 +106,8 @@ TEST_P(AnyPattern, IsBalancedByFinitePowersOfTwoAndNoWorseThanUnscaled)
         ASSERT_EQ(std::frexp(factor, &exponent), 0.5);
         ASSERT_LE(std::abs(exponent - 1), Balancing::kLargestExponent);
       }
-      ASSERT_LE(largest_exponent(maxima, s), largest_exponent(maxima, Vector(s.size(), 1.0))) << "seed " << seed << " decades " << decades;
+      ASSERT_LE(largest_exponent(maxima, s), largest_exponent(maxima, Vector(s.size(), 1.0)))
+          << "seed " << seed << " decades " << decades;
     }
 }
 
@@ -97,15 +115,18 @@ TEST_P(AnyPattern, GivesTheSameFactorsWhenBalancedAgain)
 {
   const int bs = GetParam();
   for (unsigned seed = 1; seed <= 100; ++seed) {
-    Vector       maxima = random_sparse(bs, seed, 5.0);
-    const Vector s      = balanced(maxima);
+    Vector maxima = random_sparse(bs, seed, 5.0);
+    const Vector s = balanced(maxima);
     for (std::size_t q = 0; q < s.size(); ++q)
       for (std::size_t p = 0; p < s.size(); ++p) maxima[p + q * s.size()] *= s[q] / s[p];
-    EXPECT_LE(largest_exponent(maxima, Vector(s.size(), 1.0)), largest_exponent(maxima, balanced(maxima)) + 2.0) << "seed " << seed;
+    EXPECT_LE(largest_exponent(maxima, Vector(s.size(), 1.0)),
+              largest_exponent(maxima, balanced(maxima)) + 2.0)
+        << "seed " << seed;
   }
 }
 
-// Both forms, every storage: what is stored, and what the right-hand side is multiplied by, stays finite.
+// Both forms, every storage: what is stored, and what the right-hand side is multiplied by, stays
+// finite.
 TEST_P(AnyPattern, IsScaledByFinitePowersOfTwoInBothForms)
 {
   const int bs = GetParam();
@@ -114,8 +135,9 @@ TEST_P(AnyPattern, IsScaledByFinitePowersOfTwoInBothForms)
       for (const PCMCPIForm form : kForms)
         for (const PCMCPIPrecision storage : {PC_MCPI_PRECISION_FP32, PC_MCPI_PRECISION_FP16}) {
           ScaleMethods methods(bs);
-          Scales       scales = unit_scales(bs);
-          compute_scales(form, PC_MCPI_SCALING_BALANCED, storage, bs, random_sparse(bs, seed, decades), methods, scales);
+          Scales scales = unit_scales(bs);
+          compute_scales(form, PC_MCPI_SCALING_BALANCED, storage, bs,
+                         random_sparse(bs, seed, decades), methods, scales);
           for (const Vector &factors : {scales.left, scales.right, Vector{scales.alpha}})
             for (const double factor : factors) {
               int exponent = 0;

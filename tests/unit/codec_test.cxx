@@ -13,10 +13,11 @@ using namespace mcpi;
 
 namespace {
 
-constexpr PCMCPIPrecision kAll[] = {PC_MCPI_PRECISION_FP64, PC_MCPI_PRECISION_FP32, PC_MCPI_PRECISION_FP16,
-                                    PC_MCPI_PRECISION_BF16, PC_MCPI_PRECISION_INT8, PC_MCPI_PRECISION_INT4};
-constexpr double          kNaN   = std::numeric_limits<double>::quiet_NaN();
-constexpr double          kInf   = std::numeric_limits<double>::infinity();
+constexpr PCMCPIPrecision kAll[] = {PC_MCPI_PRECISION_FP64, PC_MCPI_PRECISION_FP32,
+                                    PC_MCPI_PRECISION_FP16, PC_MCPI_PRECISION_BF16,
+                                    PC_MCPI_PRECISION_INT8, PC_MCPI_PRECISION_INT4};
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
 
 struct Sixteen {
   std::uint16_t (*to)(double);
@@ -27,16 +28,16 @@ constexpr Sixteen kFp16 = {to_fp16, from_fp16, 0x7c00}, kBf16 = {to_bf16, from_b
 
 std::vector<double> random_block(int bs, unsigned seed)
 {
-  std::mt19937                           generator(seed);
+  std::mt19937 generator(seed);
   std::uniform_real_distribution<double> value(-1, 1), exponent(-12, 8);
-  std::vector<double>                    block(static_cast<std::size_t>(bs) * bs);
+  std::vector<double> block(static_cast<std::size_t>(bs) * bs);
   for (double &v : block) v = std::ldexp(value(generator), static_cast<int>(exponent(generator)));
   return block;
 }
 
 struct Record {
   std::vector<std::byte> bytes;
-  bool                   good;
+  bool good;
 };
 
 Record encode(PCMCPIPrecision storage, int bs, const std::vector<double> &block)
@@ -56,8 +57,8 @@ std::vector<double> decode(PCMCPIPrecision storage, int bs, const std::vector<st
 void every_pattern_survives(const Sixteen &format)
 {
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
-    const auto   pattern = static_cast<std::uint16_t>(bits);
-    const double value   = format.from(pattern);
+    const auto pattern = static_cast<std::uint16_t>(bits);
+    const double value = format.from(pattern);
     if ((bits & 0x7fff) > format.infinity) {
       ASSERT_TRUE(std::isnan(value)) << bits;
       ASSERT_TRUE(std::isnan(format.from(format.to(value)))) << bits;
@@ -70,9 +71,11 @@ void every_pattern_survives(const Sixteen &format)
 void rounds_to_nearest_even(const Sixteen &format)
 {
   for (unsigned bits = 0; bits + 1 < format.infinity; ++bits) {
-    const auto  low = static_cast<std::uint16_t>(bits), high = static_cast<std::uint16_t>(bits + 1);
-    const auto  middle = static_cast<float>((format.from(low) + format.from(high)) / 2); // exact, 16-bit formats have room below them
-    const float below = std::nextafter(middle, 0.0f), above = std::nextafter(middle, std::numeric_limits<float>::infinity());
+    const auto low = static_cast<std::uint16_t>(bits), high = static_cast<std::uint16_t>(bits + 1);
+    const auto middle = static_cast<float>((format.from(low) + format.from(high)) /
+                                           2); // exact, 16-bit formats have room below them
+    const float below = std::nextafter(middle, 0.0f),
+                above = std::nextafter(middle, std::numeric_limits<float>::infinity());
     ASSERT_EQ(format.to(middle), bits % 2 == 0 ? low : high) << bits;
     ASSERT_EQ(format.to(below), low) << bits;
     ASSERT_EQ(format.to(above), high) << bits;
@@ -121,17 +124,19 @@ TEST(Codec, WhatDoesNotFitIsRefused)
   const double largest_float = std::numeric_limits<float>::max();
   struct Limit {
     PCMCPIPrecision storage;
-    double          fits, overflows;
+    double fits, overflows;
   };
   for (const Limit &limit :
        {Limit{PC_MCPI_PRECISION_FP64, std::numeric_limits<double>::max(), kInf},
-        Limit{PC_MCPI_PRECISION_FP32, largest_float, 2 * largest_float}, Limit{PC_MCPI_PRECISION_FP16, 65519.99, 65520},
+        Limit{PC_MCPI_PRECISION_FP32, largest_float, 2 * largest_float},
+        Limit{PC_MCPI_PRECISION_FP16, 65519.99, 65520},
         Limit{PC_MCPI_PRECISION_BF16, std::ldexp(255.0, 120), largest_float},
         Limit{PC_MCPI_PRECISION_INT8, std::ldexp(127.0, 120), std::ldexp(127.5, 120)},
         Limit{PC_MCPI_PRECISION_INT4, std::ldexp(7.0, 120), std::ldexp(7.5, 120)}})
     for (const int bs : {1, 3, 9})
       for (const double sign : {1.0, -1.0}) {
-        SCOPED_TRACE(testing::Message() << "storage " << limit.storage << " bs " << bs << " sign " << sign);
+        SCOPED_TRACE(testing::Message()
+                     << "storage " << limit.storage << " bs " << bs << " sign " << sign);
         std::vector<double> block(static_cast<std::size_t>(bs) * bs, 0.5);
         block.back() = sign * limit.fits;
         EXPECT_TRUE(encode(limit.storage, bs, block).good);
@@ -146,31 +151,35 @@ TEST(Codec, FloatingFormatsKeepTheirRelativePrecision)
 {
   struct Precision {
     PCMCPIPrecision storage;
-    double          unit;
+    double unit;
   };
-  for (const Precision &precision : {Precision{PC_MCPI_PRECISION_FP64, 0}, Precision{PC_MCPI_PRECISION_FP32, 0x1p-24},
-                                     Precision{PC_MCPI_PRECISION_FP16, 0x1p-11}, Precision{PC_MCPI_PRECISION_BF16, 0x1p-8}})
+  for (const Precision &precision :
+       {Precision{PC_MCPI_PRECISION_FP64, 0}, Precision{PC_MCPI_PRECISION_FP32, 0x1p-24},
+        Precision{PC_MCPI_PRECISION_FP16, 0x1p-11}, Precision{PC_MCPI_PRECISION_BF16, 0x1p-8}})
     for (const int bs : {1, 5, 17}) {
-      const auto block  = random_block(bs, 7);
+      const auto block = random_block(bs, 7);
       const auto record = encode(precision.storage, bs, block);
       ASSERT_TRUE(record.good);
       const auto stored = decode(precision.storage, bs, record.bytes);
       // a denormal of fp16 has half of 2^-24 instead
       for (std::size_t k = 0; k < block.size(); ++k)
-        ASSERT_LE(std::abs(stored[k] - block[k]), std::max(precision.unit * std::abs(block[k]), precision.unit == 0x1p-11 ? 0x1p-25 : 0.0));
+        ASSERT_LE(std::abs(stored[k] - block[k]),
+                  std::max(precision.unit * std::abs(block[k]),
+                           precision.unit == 0x1p-11 ? 0x1p-25 : 0.0));
     }
 }
 
 TEST(Codec, IntegersAreWithinHalfAQuantumAndUseTheSmallestExponent)
 {
-  for (const auto &[storage, limit] : {std::pair{PC_MCPI_PRECISION_INT8, 127}, std::pair{PC_MCPI_PRECISION_INT4, 7}})
+  for (const auto &[storage, limit] :
+       {std::pair{PC_MCPI_PRECISION_INT8, 127}, std::pair{PC_MCPI_PRECISION_INT4, 7}})
     for (int bs = 1; bs <= 17; ++bs)
       for (unsigned seed = 0; seed < 20; ++seed) {
-        const auto block  = random_block(bs, seed);
+        const auto block = random_block(bs, seed);
         const auto record = encode(storage, bs, block);
         ASSERT_TRUE(record.good);
         const double quantum = std::ldexp(1.0, static_cast<std::int8_t>(record.bytes[0]));
-        double       max_abs = 0;
+        double max_abs = 0;
         for (const double v : block) max_abs = std::max(max_abs, std::abs(v));
         ASSERT_LE(max_abs, limit * quantum);
         ASSERT_GT(max_abs, limit * quantum / 2);
@@ -202,8 +211,9 @@ TEST(Codec, SharedExponentIsTheSmallestThatHoldsTheMaximum)
 TEST(Codec, TinyIntegersBecomeZero)
 {
   for (const auto storage : {PC_MCPI_PRECISION_INT8, PC_MCPI_PRECISION_INT4}) {
-    const std::vector<double> block  = {1e-300, -1e-300, std::numeric_limits<double>::denorm_min(), 0};
-    const auto                record = encode(storage, 2, block);
+    const std::vector<double> block = {1e-300, -1e-300, std::numeric_limits<double>::denorm_min(),
+                                       0};
+    const auto record = encode(storage, 2, block);
     ASSERT_TRUE(record.good);
     for (const double v : decode(storage, 2, record.bytes)) EXPECT_EQ(v, 0);
   }
@@ -239,6 +249,7 @@ TEST(Codec, TransposedRecordHoldsTheSameNumbersTransposed)
       const auto block = decode(storage, bs, record.bytes), transposed = decode(storage, bs, once);
       for (int j = 0; j < bs; ++j)
         for (int i = 0; i < bs; ++i)
-          ASSERT_EQ(transposed[static_cast<std::size_t>(i) * bs + j], block[static_cast<std::size_t>(j) * bs + i]);
+          ASSERT_EQ(transposed[static_cast<std::size_t>(i) * bs + j],
+                    block[static_cast<std::size_t>(j) * bs + i]);
     }
 }

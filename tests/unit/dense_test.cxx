@@ -17,10 +17,10 @@ const int kSizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 32, 33, 64, 65, 100};
 Inversion inverted(int bs, const Vector &block, Vector &inverse)
 {
   inverse.assign(block.size(), kNaN);
-  Vector                    work(3 * static_cast<std::size_t>(bs), kNaN);
+  Vector work(3 * static_cast<std::size_t>(bs), kNaN);
   std::vector<std::int64_t> pivot(bs, -1);
-  const Vector              before  = block;
-  const Inversion           outcome = invert(bs, block.data(), inverse.data(), work.data(), pivot.data());
+  const Vector before = block;
+  const Inversion outcome = invert(bs, block.data(), inverse.data(), work.data(), pivot.data());
   EXPECT_TRUE(same_bits(block, before)) << "the block itself was changed";
   return outcome;
 }
@@ -30,7 +30,8 @@ Vector good_block(int bs, unsigned seed)
 {
   Vector block = random_vector(static_cast<std::size_t>(bs) * bs, seed);
   for (double &value : block) value *= 0.5 / bs;
-  for (int i = 0; i < bs; ++i) block[static_cast<std::size_t>(i) * bs + (i + 1) % bs] += i % 3 ? 1.0 : -2.0;
+  for (int i = 0; i < bs; ++i)
+    block[static_cast<std::size_t>(i) * bs + (i + 1) % bs] += i % 3 ? 1.0 : -2.0;
   return block;
 }
 
@@ -40,15 +41,17 @@ void scale(Vector &block, int bs, const Vector &row, const Vector &column)
     for (int i = 0; i < bs; ++i) block[static_cast<std::size_t>(j) * bs + i] *= row[i] * column[j];
 }
 
-// Largest error of inverse(i,j) * row[j] * column[i], in the units of an unscaled block with entries near 1
-double scaled_error(int bs, const Vector &inverse, const LongVector &exact, const Vector &row, const Vector &column)
+// Largest error of inverse(i,j) * row[j] * column[i], in the units of an unscaled block with
+// entries near 1
+double scaled_error(int bs, const Vector &inverse, const LongVector &exact, const Vector &row,
+                    const Vector &column)
 {
   long double error = 0.0L, largest = 0.0L;
   for (int j = 0; j < bs; ++j)
     for (int i = 0; i < bs; ++i) {
-      const std::size_t k     = static_cast<std::size_t>(j) * bs + i;
+      const std::size_t k = static_cast<std::size_t>(j) * bs + i;
       const long double units = static_cast<long double>(row[j]) * column[i];
-      largest                 = std::max(largest, std::fabs(exact[k] * units));
+      largest = std::max(largest, std::fabs(exact[k] * units));
       if (!std::isfinite(inverse[k])) return kInf;
       error = std::max(error, std::fabs((inverse[k] - exact[k]) * units));
     }
@@ -60,9 +63,9 @@ INSTANTIATE_TEST_SUITE_P(BlockSizes, Inverse, testing::ValuesIn(kSizes));
 
 TEST_P(Inverse, IsAccurateForWellConditionedBlocks)
 {
-  const int    bs = GetParam();
+  const int bs = GetParam();
   const Vector one(bs, 1.0);
-  Vector       inverse;
+  Vector inverse;
   for (unsigned seed = 1; seed <= 5; ++seed) {
     const Vector block = good_block(bs, seed);
     ASSERT_EQ(inverted(bs, block, inverse), Inversion::done);
@@ -74,12 +77,12 @@ TEST_P(Inverse, IsAccurateForWellConditionedBlocks)
 TEST_P(Inverse, DoesNotDependOnUnits)
 {
   const int bs = GetParam();
-  Vector    inverse, row(bs), column(bs);
+  Vector inverse, row(bs), column(bs);
   for (unsigned seed = 1; seed <= 5; ++seed) {
-    Vector       block = good_block(bs, seed);
+    Vector block = good_block(bs, seed);
     const Vector u = random_vector(bs, seed + 10), v = random_vector(bs, seed + 20);
     for (int i = 0; i < bs; ++i) {
-      row[i]    = std::pow(10.0, 6.0 * u[i]);
+      row[i] = std::pow(10.0, 6.0 * u[i]);
       column[i] = std::pow(10.0, 6.0 * v[i]);
     }
     scale(block, bs, row, column);
@@ -90,22 +93,24 @@ TEST_P(Inverse, DoesNotDependOnUnits)
 
 TEST_P(Inverse, OfTinyAndHugeBlocks)
 {
-  const int    bs = GetParam();
+  const int bs = GetParam();
   const Vector one(bs, 1.0);
   for (const double factor : {1e-300, 1e-150, 1e150, 1e300}) {
     Vector block = good_block(bs, 3), inverse;
     scale(block, bs, one, Vector(bs, factor));
     ASSERT_EQ(inverted(bs, block, inverse), Inversion::done) << factor;
-    EXPECT_LT(scaled_error(bs, inverse, exact_inverse(bs, block), one, one), 1e-14 * (10 + bs)) << factor;
+    EXPECT_LT(scaled_error(bs, inverse, exact_inverse(bs, block), one, one), 1e-14 * (10 + bs))
+        << factor;
   }
 }
 
-// Rows in units of 1e-160 and columns in units of 1e160: the factors of the inverse overflow where the inverse does not.
+// Rows in units of 1e-160 and columns in units of 1e160: the factors of the inverse overflow where
+// the inverse does not.
 TEST_P(Inverse, OfOppositeExtremeUnits)
 {
   const int bs = GetParam();
   for (const double unit : {1e-160, 1e160}) {
-    Vector       block = good_block(bs, 4), inverse;
+    Vector block = good_block(bs, 4), inverse;
     const Vector row(bs, unit), column(bs, 1.0 / unit);
     scale(block, bs, row, column);
     ASSERT_EQ(inverted(bs, block, inverse), Inversion::done);
@@ -116,11 +121,14 @@ TEST_P(Inverse, OfOppositeExtremeUnits)
 TEST_P(Inverse, OfZeroRowOrColumnOrBlockIsSingular)
 {
   const int bs = GetParam();
-  Vector    inverse;
-  EXPECT_EQ(inverted(bs, Vector(static_cast<std::size_t>(bs) * bs, 0.0), inverse), Inversion::singular);
+  Vector inverse;
+  EXPECT_EQ(inverted(bs, Vector(static_cast<std::size_t>(bs) * bs, 0.0), inverse),
+            Inversion::singular);
   for (const int k : {0, bs / 2, bs - 1}) {
     Vector no_row = good_block(bs, 5), no_column = no_row;
-    for (int i = 0; i < bs; ++i) no_row[static_cast<std::size_t>(i) * bs + k] = no_column[static_cast<std::size_t>(k) * bs + i] = 0.0;
+    for (int i = 0; i < bs; ++i)
+      no_row[static_cast<std::size_t>(i) * bs + k] =
+          no_column[static_cast<std::size_t>(k) * bs + i] = 0.0;
     EXPECT_EQ(inverted(bs, no_row, inverse), Inversion::singular);
     EXPECT_EQ(inverted(bs, no_column, inverse), Inversion::singular);
   }
@@ -130,21 +138,26 @@ TEST_P(Inverse, OfZeroRowOrColumnOrBlockIsSingular)
 TEST_P(Inverse, OfRankDeficientBlockIsSingular)
 {
   const int bs = GetParam();
-  if (bs == 1) return;                          // a zero, shown above
-  const unsigned seeds  = bs < 32 ? 2000 : 300; // rare are those whose last pivot rounding leaves large
-  int            missed = 0;
+  if (bs == 1) return; // a zero, shown above
+  // rare are those whose last pivot rounding leaves large
+  const unsigned seeds = bs < 32 ? 2000 : 300;
+  int missed = 0;
   for (unsigned seed = 1; seed <= seeds; ++seed) {
-    Vector       block = random_vector(static_cast<std::size_t>(bs) * bs, seed), inverse;
+    Vector block = random_vector(static_cast<std::size_t>(bs) * bs, seed), inverse;
     const Vector u = random_vector(bs, seed + 100), v = random_vector(bs, seed + 200);
     for (double &value : block) value = std::round(9.0 * value);
-    const int last = static_cast<int>(seed) % bs, first = (last + 1) % bs, second = (last + 2 + static_cast<int>(seed) / 7 % bs) % bs;
+    const int last = static_cast<int>(seed) % bs, first = (last + 1) % bs,
+              second = (last + 2 + static_cast<int>(seed) / 7 % bs) % bs;
     for (int k = 0; k < bs; ++k) {
-      const auto at = [&](int i) -> double & { return block[static_cast<std::size_t>(seed % 2 ? i * bs + k : k * bs + i)]; };
-      at(last)      = at(first) + (second == last ? 0.0 : at(second));
+      const auto at = [&](int i) -> double & {
+        return block[static_cast<std::size_t>(seed % 2 ? i * bs + k : k * bs + i)];
+      };
+      at(last) = at(first) + (second == last ? 0.0 : at(second));
     }
     const double unit = seed % 4 < 2 ? 0.0 : 20.0;
-    Vector       row(bs), column(bs);
-    for (int i = 0; i < bs; ++i) row[i] = std::exp2(std::round(unit * u[i])), column[i] = std::exp2(std::round(unit * v[i]));
+    Vector row(bs), column(bs);
+    for (int i = 0; i < bs; ++i)
+      row[i] = std::exp2(std::round(unit * u[i])), column[i] = std::exp2(std::round(unit * v[i]));
     scale(block, bs, row, column);
     missed += inverted(bs, block, inverse) != Inversion::singular;
   }
@@ -159,13 +172,13 @@ TEST(InverseOfThree, WithDependentColumnsIsSingular)
 
 TEST_P(Inverse, OfNonfiniteBlockIsNamedSo)
 {
-  const int         bs   = GetParam();
+  const int bs = GetParam();
   const std::size_t size = static_cast<std::size_t>(bs) * bs;
-  Vector            inverse;
+  Vector inverse;
   for (const double bad : {kNaN, kInf, -kInf})
     for (const std::size_t k : {std::size_t{0}, size / 2, size - 1}) {
       Vector block = good_block(bs, 6);
-      block[k]     = bad;
+      block[k] = bad;
       EXPECT_EQ(inverted(bs, block, inverse), Inversion::nonfinite);
     }
   Vector zeros(size, 0.0);
@@ -198,9 +211,9 @@ TEST(InverseOfTwo, NearlySingularIsRegular)
 
 TEST_P(Inverse, ProductsOfBlockAndVectorAreRight)
 {
-  const int    bs    = GetParam();
+  const int bs = GetParam();
   const Vector block = good_block(bs, 7), x = random_vector(bs, 8);
-  Vector       y(bs, kNaN), z(bs, kNaN);
+  Vector y(bs, kNaN), z(bs, kNaN);
   mcpi::multiply(bs, block.data(), x.data(), y.data());
   mcpi::multiply_transposed(bs, block.data(), x.data(), z.data());
   for (int i = 0; i < bs; ++i) {

@@ -10,27 +10,32 @@ namespace mcpi::test {
 namespace {
 
 struct Partition {
-  const char      *what;
+  const char *what;
   std::vector<Row> start;
 };
-const Partition kPartitions[] = {{"two ranks", {0, 13, 30}}, {"three ranks", {0, 4, 17, 30}}, {"an empty rank", {0, 11, 11, 30}}};
+const Partition kPartitions[] = {{"two ranks", {0, 13, 30}},
+                                 {"three ranks", {0, 4, 17, 30}},
+                                 {"an empty rank", {0, 11, 11, 30}}};
 
 class Distributed : public testing::TestWithParam<std::size_t> {
 protected:
-  const Partition       &partition = kPartitions[GetParam()];
-  const Pattern          pattern   = random_pattern(30, 1, 14);
-  const std::vector<int> color     = greedy_coloring(pattern);
+  const Partition &partition = kPartitions[GetParam()];
+  const Pattern pattern = random_pattern(30, 1, 14);
+  const std::vector<int> color = greedy_coloring(pattern);
 };
 INSTANTIATE_TEST_SUITE_P(Partitions, Distributed, testing::Values(0, 1, 2));
 
 TEST_P(Distributed, SweepsGiveTheBitsOfOneRank)
 {
-  const int           bs     = 3;
-  const BlockMatrix   matrix = random_matrix(pattern, bs, 15);
-  const Ranks         one = build_ranks(pattern, color, bs, {0, 30}), many = build_ranks(pattern, color, bs, partition.start);
-  const Vector        b = random_vector(2 * matrix.size(), 16), guess = random_vector(2 * matrix.size(), 17);
-  std::vector<Kind>   kinds = {reference_kind()};
-  const NumericConfig fp32{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED};
+  const int bs = 3;
+  const BlockMatrix matrix = random_matrix(pattern, bs, 15);
+  const Ranks one = build_ranks(pattern, color, bs, {0, 30}),
+              many = build_ranks(pattern, color, bs, partition.start);
+  const Vector b = random_vector(2 * matrix.size(), 16),
+               guess = random_vector(2 * matrix.size(), 17);
+  std::vector<Kind> kinds = {reference_kind()};
+  const NumericConfig fp32{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED,
+                           PC_MCPI_SCALING_BALANCED};
   const NumericConfig int8{PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_FACTORED, PC_MCPI_SCALING_GLOBAL};
   for (const CpuKernels *kernels : all_kernels())
     for (const NumericConfig &config : {fp32, int8}) kinds.push_back({{config, false}, kernels});
@@ -44,11 +49,12 @@ TEST_P(Distributed, SweepsGiveTheBitsOfOneRank)
         for (const bool overlap : {true, false})
           for (const bool shortcuts : {true, false}) {
             if (transposed && !run.from_zero) continue;
-            run.apply     = {transposed, 2, run.apply.omega};
-            run.sweep.overlap   = overlap;
+            run.apply = {transposed, 2, run.apply.omega};
+            run.sweep.overlap = overlap;
             run.sweep.shortcuts = shortcuts;
             const Vector x = serial.apply(run, b, guess), y = distributed.apply(run, b, guess);
-            EXPECT_TRUE(same_bits(x, y)) << partition.what << " " << name(kind) << " " << name(run) << " differs by " << difference(y, x);
+            EXPECT_TRUE(same_bits(x, y)) << partition.what << " " << name(kind) << " " << name(run)
+                                         << " differs by " << difference(y, x);
             EXPECT_EQ(distributed.blocks_read(run), serial.blocks_read(run));
           }
     });
@@ -58,27 +64,30 @@ TEST_P(Distributed, SweepsGiveTheBitsOfOneRank)
 // Backends may keep what a run launches, so long runs are made in pieces.
 TEST_P(Distributed, RunsInPiecesGiveTheBitsOfTheWhole)
 {
-  const int           bs     = 3;
-  const BlockMatrix   matrix = random_matrix(pattern, bs, 15);
-  const Vector        b = random_vector(matrix.size(), 16), guess = random_vector(matrix.size(), 17);
-  const NumericConfig int8{PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED};
-  std::vector<Kind>   kinds = {reference_kind()};
+  const int bs = 3;
+  const BlockMatrix matrix = random_matrix(pattern, bs, 15);
+  const Vector b = random_vector(matrix.size(), 16), guess = random_vector(matrix.size(), 17);
+  const NumericConfig int8{PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_PRESCALED,
+                           PC_MCPI_SCALING_BALANCED};
+  std::vector<Kind> kinds = {reference_kind()};
   for (const CpuKernels *kernels : all_kernels()) kinds.push_back({{int8, false}, kernels});
   for (const std::vector<Row> &start : {std::vector<Row>{0, 30}, partition.start})
     for (const Kind &kind : kinds) {
       const Ranks ranks = build_ranks(pattern, color, bs, start);
-      System      system(ranks, kind);
+      System system(ranks, kind);
       ASSERT_EQ(system.refresh(matrix).defect, Defect::none);
       for_runs(5, [&](Smoothing run) {
         for (const bool transposed : {false, true})
-          for (const PCMCPIHaloFrequency frequency : {PC_MCPI_HALO_FREQUENCY_COLOR, PC_MCPI_HALO_FREQUENCY_SWEEP})
+          for (const PCMCPIHaloFrequency frequency :
+               {PC_MCPI_HALO_FREQUENCY_COLOR, PC_MCPI_HALO_FREQUENCY_SWEEP})
             for (const int sweeps : {1, 2}) {
               if (transposed && !run.from_zero) continue;
-              run.apply.transposed    = transposed;
-              run.sweep.frequency           = frequency;
-              Smoothing pieces              = run;
-              const int passes              = run.sweep.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1;
-              pieces.sweep.max_relaxations = sweeps * passes * (1 + *std::max_element(color.begin(), color.end()));
+              run.apply.transposed = transposed;
+              run.sweep.frequency = frequency;
+              Smoothing pieces = run;
+              const int passes = run.sweep.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1;
+              pieces.sweep.max_relaxations =
+                  sweeps * passes * (1 + *std::max_element(color.begin(), color.end()));
               EXPECT_TRUE(same_bits(system.apply(pieces, b, guess), system.apply(run, b, guess)))
                   << name(kind) << " " << name(run) << " in pieces of " << sweeps;
             }
@@ -88,21 +97,24 @@ TEST_P(Distributed, RunsInPiecesGiveTheBitsOfTheWhole)
 
 TEST_P(Distributed, OneExchangeASweepIsBlockJacobiAcrossRanks)
 {
-  const int         bs     = 2;
+  const int bs = 2;
   const BlockMatrix matrix = random_matrix(pattern, bs, 18);
-  const Ranks       many   = build_ranks(pattern, color, bs, partition.start);
-  const Vector      b = random_vector(matrix.size(), 19), guess = random_vector(matrix.size(), 20), zero(matrix.size(), 0.0);
-  std::vector<int>  owner(30);
-  for (int r = 0; r < many.count(); ++r) std::fill(owner.begin() + many.start[r], owner.begin() + many.start[r + 1], r);
+  const Ranks many = build_ranks(pattern, color, bs, partition.start);
+  const Vector b = random_vector(matrix.size(), 19), guess = random_vector(matrix.size(), 20),
+               zero(matrix.size(), 0.0);
+  std::vector<int> owner(30);
+  for (int r = 0; r < many.count(); ++r)
+    std::fill(owner.begin() + many.start[r], owner.begin() + many.start[r + 1], r);
   DenseIteration dense(matrix, color, owner);
-  System         system(many, reference_kind());
+  System system(many, reference_kind());
   system.refresh(matrix);
   for_runs(3, [&](Smoothing run) {
-    run.sweep.frequency   = PC_MCPI_HALO_FREQUENCY_SWEEP;
+    run.sweep.frequency = PC_MCPI_HALO_FREQUENCY_SWEEP;
     const Vector expected = dense.run(run, b, run.from_zero ? zero : guess);
     for (const bool overlap : {true, false}) {
       run.sweep.overlap = overlap;
-      EXPECT_LT(difference(system.apply(run, b, guess), expected), 1e-12) << partition.what << " " << name(run);
+      EXPECT_LT(difference(system.apply(run, b, guess), expected), 1e-12)
+          << partition.what << " " << name(run);
     }
   });
 }
@@ -110,17 +122,18 @@ TEST_P(Distributed, OneExchangeASweepIsBlockJacobiAcrossRanks)
 TEST_P(Distributed, TransposedWithOneExchangeASweepIsTheTransposedMatrix)
 {
   const BlockMatrix matrix = random_matrix(pattern, 1, 21);
-  const Ranks       many   = build_ranks(pattern, color, 1, partition.start);
-  System            system(many, reference_kind());
+  const Ranks many = build_ranks(pattern, color, 1, partition.start);
+  System system(many, reference_kind());
   system.refresh(matrix);
   const Vector b = random_vector(matrix.size(), 22), c = random_vector(matrix.size(), 23);
   for_runs(3, [&](Smoothing run) {
     if (!run.from_zero) return;
-    run.sweep.frequency        = PC_MCPI_HALO_FREQUENCY_SWEEP;
-    const Vector mb            = system.apply(run, b);
+    run.sweep.frequency = PC_MCPI_HALO_FREQUENCY_SWEEP;
+    const Vector mb = system.apply(run, b);
     run.apply.transposed = true;
-    const Vector tc            = system.apply(run, c);
-    EXPECT_NEAR(std::inner_product(mb.begin(), mb.end(), c.begin(), 0.0), std::inner_product(b.begin(), b.end(), tc.begin(), 0.0), 1e-12)
+    const Vector tc = system.apply(run, c);
+    EXPECT_NEAR(std::inner_product(mb.begin(), mb.end(), c.begin(), 0.0),
+                std::inner_product(b.begin(), b.end(), tc.begin(), 0.0), 1e-12)
         << name(run);
   });
 }

@@ -15,7 +15,7 @@ namespace {
 
 // ---- the numbers
 
-constexpr float kLargestFloat  = std::numeric_limits<float>::max();
+constexpr float kLargestFloat = std::numeric_limits<float>::max();
 constexpr float kSmallestFloat = std::numeric_limits<float>::denorm_min();
 
 template <class X> std::vector<X> rounded(const std::vector<X> &row)
@@ -36,7 +36,8 @@ std::vector<float> defined(const std::vector<float> &row)
   std::vector<float> result;
   for (const float v : row) {
     const double q = std::nearbyint(std::ldexp(static_cast<double>(v), 15 - e));
-    result.push_back(static_cast<float>(std::ldexp(std::clamp(q, -32767.0, 32767.0) + 0.0, e - 15)));
+    result.push_back(
+        static_cast<float>(std::ldexp(std::clamp(q, -32767.0, 32767.0) + 0.0, e - 15)));
   }
   return result;
 }
@@ -44,16 +45,17 @@ std::vector<float> defined(const std::vector<float> &row)
 std::vector<float> random_row(int bs, int exponent, int decay, std::mt19937 &generator)
 {
   std::uniform_real_distribution<float> value(-1, 1);
-  std::uniform_int_distribution<int>    smaller(0, decay);
-  std::vector<float>                    row(static_cast<std::size_t>(bs));
+  std::uniform_int_distribution<int> smaller(0, decay);
+  std::vector<float> row(static_cast<std::size_t>(bs));
   for (float &v : row) v = std::ldexp(value(generator), exponent - smaller(generator));
   return row;
 }
 
 bool same(const std::vector<float> &a, const std::vector<float> &b)
 {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](float x, float y) { return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](float x, float y) {
+    return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
+  });
 }
 
 TEST(GatherRounding, FollowsItsDefinitionAtEveryExponent)
@@ -62,8 +64,10 @@ TEST(GatherRounding, FollowsItsDefinitionAtEveryExponent)
   for (const int bs : {1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 65})
     for (int exponent = -150; exponent <= 128; ++exponent)
       for (const int decay : {0, 3, 20}) {
-        const std::vector<float> row = random_row(bs, exponent, decay, generator), result = rounded(row);
-        ASSERT_TRUE(same(result, defined(row))) << "bs " << bs << " exponent " << exponent << " decay " << decay;
+        const std::vector<float> row = random_row(bs, exponent, decay, generator),
+                                 result = rounded(row);
+        ASSERT_TRUE(same(result, defined(row)))
+            << "bs " << bs << " exponent " << exponent << " decay " << decay;
         ASSERT_TRUE(same(rounded(result), result)); // again changes nothing
         const Vector wide(row.begin(), row.end());
         ASSERT_EQ(rounded(wide), Vector(result.begin(), result.end()));
@@ -73,7 +77,8 @@ TEST(GatherRounding, FollowsItsDefinitionAtEveryExponent)
 TEST(GatherRounding, TiesGoToEvenAndMagnitudesStayBelow32768)
 {
   // quantum 1
-  EXPECT_TRUE(same(rounded<float>({16384, 0.5F, 1.5F, 2.5F, -0.5F, -1.5F, -2.5F, 3.25F}), {16384, 0, 2, 2, 0, -2, -2, 3}));
+  EXPECT_TRUE(same(rounded<float>({16384, 0.5F, 1.5F, 2.5F, -0.5F, -1.5F, -2.5F, 3.25F}),
+                   {16384, 0, 2, 2, 0, -2, -2, 3}));
   EXPECT_TRUE(same(rounded<float>({16384.5F, 16385.5F, -16385.5F}), {16384, 16386, -16386}));
   EXPECT_TRUE(same(rounded<float>({32767.5F, -32767.75F, 32766.5F}), {32767, -32767, 32766}));
   // the next power of two doubles the quantum
@@ -96,9 +101,11 @@ TEST(GatherRounding, QuantumIsNeverADenormal)
 {
   const float normal = std::numeric_limits<float>::min(); // 2^-126, the least quantum
   EXPECT_TRUE(same(rounded<float>({kSmallestFloat}), {0}));
-  EXPECT_TRUE(same(rounded<float>({normal, normal / 2, 0.75F * normal, -1.5F * normal}), {normal, 0, normal, -2 * normal}));
+  EXPECT_TRUE(same(rounded<float>({normal, normal / 2, 0.75F * normal, -1.5F * normal}),
+                   {normal, 0, normal, -2 * normal}));
   for (int exponent = -112; exponent <= -110; ++exponent) { // both sides of where the floor ends
-    const float        largest = std::ldexp(1.0F, exponent), quantum = std::ldexp(1.0F, std::max(exponent + 1, -111) - 15);
+    const float largest = std::ldexp(1.0F, exponent),
+                quantum = std::ldexp(1.0F, std::max(exponent + 1, -111) - 15);
     std::vector<float> row = {largest, 1.25F * quantum, -1.75F * quantum};
     EXPECT_TRUE(same(rounded(row), {largest, quantum, -2 * quantum})) << exponent;
   }
@@ -118,8 +125,9 @@ TEST(GatherRounding, HidesNothingThatIsNotFinite)
 
 // ---- backends
 
-// Rounding moves x by some 1e-5, less where few blocks take part. It flips where the floats of two backends lie on both sides of a tie: each time by 2^-14 of a row's largest
-// entry at most, but fewer than one in a hundred do. 4e-6 has been seen.
+// Rounding moves x by some 1e-5, less where few blocks take part. It flips where the floats of two
+// backends lie on both sides of a tie: each time by 2^-14 of a row's largest entry at most, but
+// fewer than one in a hundred do. 4e-6 has been seen.
 constexpr double kFlips = 2e-5, kLeastEffect = 1e-7, kLargestEffect = 3e-4;
 
 #ifdef MCPI_SANITIZED // many times slower
@@ -130,12 +138,16 @@ constexpr bool kSanitized = false;
 
 struct Problem {
   explicit Problem(int block) : bs(block) {}
-  Ranks on(const std::vector<Row> &start) const { return build_ranks(pattern, greedy_coloring(pattern), bs, start); }
+  Ranks on(const std::vector<Row> &start) const
+  {
+    return build_ranks(pattern, greedy_coloring(pattern), bs, start);
+  }
 
-  const int         bs;
-  const Pattern     pattern = random_pattern(bs <= 17 ? 30 : 8, 2, 31);
-  const BlockMatrix matrix  = random_matrix(pattern, bs, 32);
-  const Vector      b = random_vector(3 * matrix.size(), 33), guess = random_vector(3 * matrix.size(), 34);
+  const int bs;
+  const Pattern pattern = random_pattern(bs <= 17 ? 30 : 8, 2, 31);
+  const BlockMatrix matrix = random_matrix(pattern, bs, 32);
+  const Vector b = random_vector(3 * matrix.size(), 33),
+               guess = random_vector(3 * matrix.size(), 34);
 };
 
 Kind with_gather(BackendConfig config, bool bfp16, const CpuKernels *kernels)
@@ -145,33 +157,41 @@ Kind with_gather(BackendConfig config, bool bfp16, const CpuKernels *kernels)
 }
 
 class GatherBackends : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(BlockSizes, GatherBackends, testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 65));
+INSTANTIATE_TEST_SUITE_P(BlockSizes, GatherBackends,
+                         testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 65));
 
-// In double nothing lies between two roundings, so any row that is read before it is rounded shows; what floats change is small.
+// In double nothing lies between two roundings, so any row that is read before it is rounded shows;
+// what floats change is small.
 TEST_P(GatherBackends, AgreeInEveryCombination)
 {
-  const Problem                p(GetParam());
-  const Ranks                  ranks  = p.on({0, p.matrix.rows()});
-  const std::vector<Smoothing> runs   = all_runs();
-  const std::size_t            stride = (kSanitized ? 13 : 1) * (p.bs <= 5 ? 7 : p.bs <= 17 ? 19 : 61);
-  std::size_t                  turn   = 0;
+  const Problem p(GetParam());
+  const Ranks ranks = p.on({0, p.matrix.rows()});
+  const std::vector<Smoothing> runs = all_runs();
+  const std::size_t stride = (kSanitized ? 13 : 1) * (p.bs <= 5 ? 7 : p.bs <= 17 ? 19 : 61);
+  std::size_t turn = 0;
   for_configs([&](const BackendConfig &config) {
-    System reference(ranks, with_gather(config, true, nullptr)), plain(ranks, with_gather(config, true, &plain_kernels())),
-        simd(ranks, with_gather(config, true, &simd_kernels())), unrounded(ranks, with_gather(config, false, nullptr));
-    for (System *system : {&reference, &plain, &simd, &unrounded}) ASSERT_EQ(system->refresh(p.matrix).defect, Defect::none);
+    System reference(ranks, with_gather(config, true, nullptr)),
+        plain(ranks, with_gather(config, true, &plain_kernels())),
+        simd(ranks, with_gather(config, true, &simd_kernels())),
+        unrounded(ranks, with_gather(config, false, nullptr));
+    for (System *system : {&reference, &plain, &simd, &unrounded})
+      ASSERT_EQ(system->refresh(p.matrix).defect, Defect::none);
     for (std::size_t k = turn++ % stride; k < runs.size(); k += stride) {
-      Smoothing run         = runs[k];
-      run.apply.nrhs  = 3;
+      Smoothing run = runs[k];
+      run.apply.nrhs = 3;
       const Vector expected = reference.apply(run, p.b, p.guess);
-      const double effect   = difference(unrounded.apply(run, p.b, p.guess), expected);
+      const double effect = difference(unrounded.apply(run, p.b, p.guess), expected);
       EXPECT_TRUE(effect > kLeastEffect && effect < kLargestEffect) << effect << " " << name(run);
       for (const int nrhs : {3, 1}) {
         run.apply.nrhs = nrhs;
         const Vector columns = first_columns(expected, p.matrix.size(), nrhs);
         for (System *system : {&plain, &simd}) {
-          const Vector x = system->apply(run, first_columns(p.b, p.matrix.size(), nrhs), first_columns(p.guess, p.matrix.size(), nrhs));
+          const Vector x = system->apply(run, first_columns(p.b, p.matrix.size(), nrhs),
+                                         first_columns(p.guess, p.matrix.size(), nrhs));
           EXPECT_LT(difference(x, columns), config.double_vectors ? 1e-12 : kFlips)
-              << name(with_gather(config, true, system == &plain ? &plain_kernels() : &simd_kernels())) << " " << name(run);
+              << name(with_gather(config, true,
+                                  system == &plain ? &plain_kernels() : &simd_kernels()))
+              << " " << name(run);
         }
       }
     }
@@ -181,41 +201,50 @@ TEST_P(GatherBackends, AgreeInEveryCombination)
 TEST_P(GatherBackends, GiveTheBitsOfOneRankOnSeveral)
 {
   const Problem p(GetParam());
-  const Row     n   = p.matrix.rows();
-  const Ranks   one = p.on({0, n}), many = p.on({0, n / 7, n / 2, n});
+  const Row n = p.matrix.rows();
+  const Ranks one = p.on({0, n}), many = p.on({0, n / 7, n / 2, n});
   for (const PCMCPIPrecision storage : {PC_MCPI_PRECISION_FP32, PC_MCPI_PRECISION_INT8})
-    for (const CpuKernels *kernels : {static_cast<const CpuKernels *>(nullptr), &plain_kernels(), &simd_kernels()}) {
-      const Kind kind = with_gather({{storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false}, true, kernels);
-      System     serial(one, kind), distributed(many, kind);
+    for (const CpuKernels *kernels :
+         {static_cast<const CpuKernels *>(nullptr), &plain_kernels(), &simd_kernels()}) {
+      const Kind kind = with_gather(
+          {{storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false}, true, kernels);
+      System serial(one, kind), distributed(many, kind);
       ASSERT_EQ(serial.refresh(p.matrix).defect, Defect::none);
       ASSERT_EQ(distributed.refresh(p.matrix).defect, Defect::none);
       for (Smoothing run : all_runs()) {
         if ((p.bs > 5 || kSanitized) && run.its != 2) continue;
         run.apply.nrhs = 3;
-        const Vector x       = serial.apply(run, p.b, p.guess);
+        const Vector x = serial.apply(run, p.b, p.guess);
         for (const bool overlap : {true, false}) {
           run.sweep.overlap = overlap;
-          EXPECT_TRUE(same_bits(distributed.apply(run, p.b, p.guess), x)) << name(kind) << " " << name(run);
+          EXPECT_TRUE(same_bits(distributed.apply(run, p.b, p.guess), x))
+              << name(kind) << " " << name(run);
         }
       }
     }
 }
 
-// With one exchange a sweep ghosts come before the pass, or are zero: as in the reference on the same ranks.
+// With one exchange a sweep ghosts come before the pass, or are zero: as in the reference on the
+// same ranks.
 TEST_P(GatherBackends, AgreeWithOneExchangeASweep)
 {
   const Problem p(GetParam());
-  const Row     n    = p.matrix.rows();
-  const Ranks   many = p.on({0, n / 7, n / 2, n});
+  const Row n = p.matrix.rows();
+  const Ranks many = p.on({0, n / 7, n / 2, n});
   for (const CpuKernels *kernels : all_kernels()) {
-    const BackendConfig config{{PC_MCPI_PRECISION_FP64, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, true};
-    System              reference(many, with_gather(config, true, nullptr)), host(many, with_gather(config, true, kernels));
-    for (System *system : {&reference, &host}) ASSERT_EQ(system->refresh(p.matrix).defect, Defect::none);
+    const BackendConfig config{
+        {PC_MCPI_PRECISION_FP64, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, true};
+    System reference(many, with_gather(config, true, nullptr)),
+        host(many, with_gather(config, true, kernels));
+    for (System *system : {&reference, &host})
+      ASSERT_EQ(system->refresh(p.matrix).defect, Defect::none);
     for (Smoothing run : all_runs()) {
       if ((p.bs > 5 || kSanitized) && run.its != 2) continue;
       run.apply.nrhs = 3;
-      run.sweep.frequency  = PC_MCPI_HALO_FREQUENCY_SWEEP;
-      EXPECT_LT(difference(host.apply(run, p.b, p.guess), reference.apply(run, p.b, p.guess)), 1e-12) << kernels->name << " " << name(run);
+      run.sweep.frequency = PC_MCPI_HALO_FREQUENCY_SWEEP;
+      EXPECT_LT(difference(host.apply(run, p.b, p.guess), reference.apply(run, p.b, p.guess)),
+                1e-12)
+          << kernels->name << " " << name(run);
     }
   }
 }
@@ -223,13 +252,17 @@ TEST_P(GatherBackends, AgreeWithOneExchangeASweep)
 TEST(Gather, ColumnsAreRoundedEachForItself)
 {
   const Problem p(5);
-  const Ranks   ranks = p.on({0, p.matrix.rows()});
-  System        system(ranks, with_gather({{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, false}, true, nullptr));
+  const Ranks ranks = p.on({0, p.matrix.rows()});
+  System system(
+      ranks,
+      with_gather({{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, false},
+                  true, nullptr));
   system.refresh(p.matrix);
   Vector b = p.b;
-  for (std::size_t i = p.matrix.size(); i < b.size(); ++i) b[i] *= 1e6; // an exponent in common would cost the first column its digits
-  Smoothing    run     = make_run(PC_MCPI_SWEEP_SYMMETRIC, 1.0, 2, true);
-  const Vector alone   = system.apply(run, first_columns(b, p.matrix.size(), 1));
+  for (std::size_t i = p.matrix.size(); i < b.size(); ++i)
+    b[i] *= 1e6; // an exponent in common would cost the first column its digits
+  Smoothing run = make_run(PC_MCPI_SWEEP_SYMMETRIC, 1.0, 2, true);
+  const Vector alone = system.apply(run, first_columns(b, p.matrix.size(), 1));
   run.apply.nrhs = 3;
   EXPECT_TRUE(same_bits(first_columns(system.apply(run, b), p.matrix.size(), 1), alone));
 }
@@ -238,12 +271,15 @@ TEST(Gather, ColumnsAreRoundedEachForItself)
 TEST(Gather, FollowsTheSizeOfTheVector)
 {
   const Problem p(5);
-  const Ranks   ranks = p.on({0, p.matrix.rows()});
+  const Ranks ranks = p.on({0, p.matrix.rows()});
   for (const CpuKernels *kernels : all_kernels()) {
-    System system(ranks, with_gather({{PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false}, true, kernels));
+    System system(ranks, with_gather({{PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_PRESCALED,
+                                       PC_MCPI_SCALING_BALANCED},
+                                      false},
+                                     true, kernels));
     system.refresh(p.matrix);
     const Smoothing run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 3, true);
-    const Vector    b = first_columns(p.b, p.matrix.size(), 1), x = system.apply(run, b);
+    const Vector b = first_columns(p.b, p.matrix.size(), 1), x = system.apply(run, b);
     for (const double factor : {0x1p-60, 0x1p60}) {
       Vector scaled = b, expected = x;
       for (double &v : scaled) v *= factor;
@@ -256,31 +292,41 @@ TEST(Gather, FollowsTheSizeOfTheVector)
 TEST(Gather, NaNReachesTheRowsThatReadIt)
 {
   const Problem p(5);
-  const Ranks   ranks = p.on({0, p.matrix.rows()});
-  for (const CpuKernels *kernels : {static_cast<const CpuKernels *>(nullptr), &plain_kernels(), &simd_kernels()}) {
-    System system(ranks, with_gather({{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, false}, true, kernels));
+  const Ranks ranks = p.on({0, p.matrix.rows()});
+  for (const CpuKernels *kernels :
+       {static_cast<const CpuKernels *>(nullptr), &plain_kernels(), &simd_kernels()}) {
+    System system(
+        ranks,
+        with_gather({{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, false},
+                    true, kernels));
     system.refresh(p.matrix);
-    Vector b       = first_columns(p.b, p.matrix.size(), 1);
-    b[7]           = kNaN;
+    Vector b = first_columns(p.b, p.matrix.size(), 1);
+    b[7] = kNaN;
     const Vector x = system.apply(make_run(PC_MCPI_SWEEP_SYMMETRIC, 1.0, 8, true), b);
-    EXPECT_TRUE(std::all_of(x.begin(), x.end(), [](double v) { return std::isnan(v); })); // the graph is a ring and more
+    EXPECT_TRUE(std::all_of(x.begin(), x.end(), [](double v) {
+      return std::isnan(v);
+    })); // the graph is a ring and more
   }
 }
 
 TEST(Gather, HoldsACopyOnlyIfAsked)
 {
   const Problem p(5);
-  const Ranks   ranks = p.on({0, p.matrix.rows()});
+  const Ranks ranks = p.on({0, p.matrix.rows()});
   for (const CpuKernels *kernels : {static_cast<const CpuKernels *>(nullptr), &simd_kernels()}) {
-    const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, false};
-    System              off(ranks, with_gather(config, false, kernels)), on(ranks, with_gather(config, true, kernels));
-    const Smoothing     run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true);
+    const BackendConfig config{
+        {PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, false};
+    System off(ranks, with_gather(config, false, kernels)),
+        on(ranks, with_gather(config, true, kernels));
+    const Smoothing run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true);
     for (System *system : {&off, &on}) {
       system->refresh(p.matrix);
       system->apply(run, first_columns(p.b, p.matrix.size(), 1));
     }
-    const std::size_t number = kernels ? sizeof(float) : sizeof(double), padding = kernels ? kReadPadding : 0;
-    EXPECT_EQ(on.backend().memory_bytes() - off.backend().memory_bytes(), number * p.matrix.size() + padding);
+    const std::size_t number = kernels ? sizeof(float) : sizeof(double),
+                      padding = kernels ? kReadPadding : 0;
+    EXPECT_EQ(on.backend().memory_bytes() - off.backend().memory_bytes(),
+              number * p.matrix.size() + padding);
     EXPECT_EQ(off.backend().gathered_bytes(run.apply), 0u);
     EXPECT_EQ(on.backend().gathered_bytes(run.apply), number * p.bs);
   }

@@ -1,5 +1,7 @@
-// Ranks that exchange ghosts as words with epochs, simulated under random schedules: stores land late and in any order, ranks run at any pace.
-// Every read must find the version that the schedule of the sweeps puts before it, and nobody may wait for ever.
+// Ranks that exchange ghosts as words with epochs, simulated under random schedules: stores land
+// late and in any order, ranks run at any pace.
+// Every read must find the version that the schedule of the sweeps puts before it, and nobody may
+// wait for ever.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,25 +26,27 @@ struct Mutation {
 
 // A version of a row's values
 struct Version {
-  int      apply = -1;
-  unsigned epoch       = Epochs::kNone;
+  int apply = -1;
+  unsigned epoch = Epochs::kNone;
 
   bool operator==(const Version &) const = default;
 };
 
 struct Word {
   unsigned epoch = 0;
-  Version  holds;
+  Version holds;
 };
 
 class Simulation {
 public:
-  Simulation(const Pattern &pattern, const std::vector<int> &color, const std::vector<Row> &begins, const std::vector<Run> &runs,
-             const Mutation &mutation, unsigned seed)
-      : plan_(plan_of_colors(color)), color_(color), owner_(pattern.size()), readers_(pattern.size()), mutation_(mutation), random_(seed)
+  Simulation(const Pattern &pattern, const std::vector<int> &color, const std::vector<Row> &begins,
+             const std::vector<Run> &runs, const Mutation &mutation, unsigned seed)
+      : plan_(plan_of_colors(color)), color_(color), owner_(pattern.size()),
+        readers_(pattern.size()), mutation_(mutation), random_(seed)
   {
     for (std::size_t rank = 0; rank + 1 < begins.size(); ++rank)
-      std::fill(owner_.begin() + begins[rank], owner_.begin() + begins[rank + 1], static_cast<int>(rank));
+      std::fill(owner_.begin() + begins[rank], owner_.begin() + begins[rank + 1],
+                static_cast<int>(rank));
     ranks_.resize(begins.size() - 1);
     reads_ = readers_;
     for (Row row = 0; row < static_cast<Row>(pattern.size()); ++row)
@@ -51,7 +55,7 @@ public:
           connect(row, column);
           if (!mutation.one_way) connect(column, row);
         }
-    slow_rank_    = static_cast<int>(random_() % (ranks_.size() + 1)); // or none
+    slow_rank_ = static_cast<int>(random_() % (ranks_.size() + 1)); // or none
     unsigned base = 0;
     for (std::size_t n = 0; n < runs.size(); ++n) {
       schedules_.emplace_back(plan_, runs[n].config, runs[n].apply, runs[n].its, runs[n].from_zero);
@@ -64,10 +68,12 @@ public:
   std::string run()
   {
     while (true) {
-      std::vector<std::function<void()>> possible, slow; // slow: of a rank that gets its turn when no other can go on, or rarely
+      std::vector<std::function<void()>> possible,
+          slow; // slow: of a rank that gets its turn when no other can go on, or rarely
       for (auto &[where, stores] : flying_)
         if (!stores.empty())
-          (std::get<0>(where) == slow_rank_ ? slow : possible).push_back([this, &stores = stores, where = where] { land(where, stores); });
+          (std::get<0>(where) == slow_rank_ ? slow : possible)
+              .push_back([this, &stores = stores, where = where] { land(where, stores); });
       bool done = true;
       for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
         enter_phases(rank);
@@ -75,46 +81,50 @@ public:
         for (Task &task : ranks_[static_cast<std::size_t>(rank)].tasks)
           for (Wait &wait : task.waits)
             if (!wait.over && holds(rank, wait))
-              (rank == slow_rank_ ? slow : possible).push_back([this, rank, &task, &wait] { pass(rank, task, wait); });
+              (rank == slow_rank_ ? slow : possible).push_back([this, rank, &task, &wait] {
+                pass(rank, task, wait);
+              });
       }
       if (!wrong_.empty()) return wrong_;
       if (done) return {};
-      if (possible.empty() || random_() % 64 == 0) possible.insert(possible.end(), slow.begin(), slow.end());
+      if (possible.empty() || random_() % 64 == 0)
+        possible.insert(possible.end(), slow.begin(), slow.end());
       if (possible.empty()) return "everybody waits";
       possible[random_() % possible.size()]();
     }
   }
 
 private:
-  // Something in a rank's memory that a task waits for: a piece of a ghost row, or (piece -1) a neighbor's count of applications that are done
+  // Something in a rank's memory that a task waits for: a piece of a ghost row, or (piece -1) a
+  // neighbor's count of applications that are done
   struct Wait {
-    int      from, piece;
+    int from, piece;
     unsigned epoch;
-    Version  version;
-    bool     over = false;
+    Version version;
+    bool over = false;
   };
   struct Task {
-    Row               row;
+    Row row;
     std::vector<Wait> waits;
-    std::size_t       left = 0;
+    std::size_t left = 0;
   };
   struct Phase {
-    int                   apply, color; // -1: the guess is sent, -2: the application is done
-    bool                  first, lower = false, upper = false, sends = false, skipped = false;
-    unsigned              epoch    = 0;  // of what it sends
+    int apply, color; // -1: the guess is sent, -2: the application is done
+    bool first, lower = false, upper = false, sends = false, skipped = false;
+    unsigned epoch = 0;                  // of what it sends
     std::vector<unsigned> expected = {}; // by color, absolute; 0: not sent yet
-    unsigned              base     = 0;
+    unsigned base = 0;
   };
   struct Rank {
-    std::size_t                         phase   = 0;
-    bool                                entered = false;
-    std::vector<Task>                   tasks;
+    std::size_t phase = 0;
+    bool entered = false;
+    std::vector<Task> tasks;
     std::map<std::pair<Row, int>, Word> ghosts;
-    std::map<int, int>                  done; // by neighbor
+    std::map<int, int> done; // by neighbor
   };
   struct Store {
     Word word;
-    int  done = 0;
+    int done = 0;
   };
   using Where = std::tuple<int, int, int>; // rank, ghost row or neighbor, piece (-1: done word)
 
@@ -142,25 +152,26 @@ private:
   void add_phases(int apply, unsigned base)
   {
     const Schedule &schedule = schedules_.back();
-    const Epochs    epochs(schedule);
+    const Epochs epochs(schedule);
     if (!schedule.from_zero()) {
       Phase guess{apply, -1, true};
       guess.sends = true;
       guess.epoch = Epochs::kGuess;
-      guess.base  = base;
+      guess.base = base;
       phases_.push_back(guess);
     }
     for (int pass = 0; pass < schedule.passes(); ++pass)
       for (int k = 0; k < schedule.colors(); ++k) {
         const Step step = schedule.step(pass, k);
-        Phase      phase{apply, step.color, pass == 0};
+        Phase phase{apply, step.color, pass == 0};
         phase.skipped = step.skips_boundary;
-        phase.lower   = step.boundary.lower;
-        phase.upper   = step.boundary.upper;
-        phase.sends   = step.sends;
-        phase.epoch   = Epochs::of_pass(pass);
-        phase.base    = base;
-        for (int c = 0; c < schedule.colors(); ++c) phase.expected.push_back(epochs.expected(pass, k, c));
+        phase.lower = step.boundary.lower;
+        phase.upper = step.boundary.upper;
+        phase.sends = step.sends;
+        phase.epoch = Epochs::of_pass(pass);
+        phase.base = base;
+        for (int c = 0; c < schedule.colors(); ++c)
+          phase.expected.push_back(epochs.expected(pass, k, c));
         phases_.push_back(phase);
       }
     phases_.push_back({apply, -2, false});
@@ -176,9 +187,12 @@ private:
         rank.entered = true;
         start_tasks(number, phase);
       }
-      if (std::any_of(rank.tasks.begin(), rank.tasks.end(), [](const Task &task) { return task.left > 0; })) return;
+      if (std::any_of(rank.tasks.begin(), rank.tasks.end(),
+                      [](const Task &task) { return task.left > 0; }))
+        return;
       if (phase.color == -2)
-        for (const int neighbor : neighbors_[number]) flying_[{neighbor, number, -1}].push_back({{}, phase.apply + 1});
+        for (const int neighbor : neighbors_[number])
+          flying_[{neighbor, number, -1}].push_back({{}, phase.apply + 1});
       rank.tasks.clear();
       rank.entered = false;
       ++rank.phase;
@@ -190,18 +204,22 @@ private:
     Rank &rank = ranks_[static_cast<std::size_t>(number)];
     if (phase.color == -2 || phase.skipped) return;
     for (Row row = 0; row < static_cast<Row>(owner_.size()); ++row) {
-      const bool boundary = !reads_[static_cast<std::size_t>(row)].empty() || !readers_[static_cast<std::size_t>(row)].empty();
-      if (owner(row) != number || !boundary || (phase.color >= 0 && color(row) != phase.color)) continue;
+      const bool boundary = !reads_[static_cast<std::size_t>(row)].empty() ||
+                            !readers_[static_cast<std::size_t>(row)].empty();
+      if (owner(row) != number || !boundary || (phase.color >= 0 && color(row) != phase.color))
+        continue;
       Task task{row, {}};
       if (phase.first && !mutation_.no_done_words)
-        for (const int neighbor : neighbors_[number]) task.waits.push_back({neighbor, -1, static_cast<unsigned>(phase.apply), {}});
+        for (const int neighbor : neighbors_[number])
+          task.waits.push_back({neighbor, -1, static_cast<unsigned>(phase.apply), {}});
       if (phase.color >= 0)
         for (const Row ghost : reads_[static_cast<std::size_t>(row)]) {
           if (!(color(ghost) < color(row) ? phase.lower : phase.upper)) continue;
           const unsigned epoch = phase.expected[static_cast<std::size_t>(color(ghost))];
           if (epoch == Epochs::kNone) wrong_ = "reads what nobody has sent";
           for (int piece = 0; piece < kPieces; ++piece)
-            task.waits.push_back({static_cast<int>(ghost), piece, phase.base + epoch, {phase.apply, epoch}});
+            task.waits.push_back(
+                {static_cast<int>(ghost), piece, phase.base + epoch, {phase.apply, epoch}});
         }
       task.left = task.waits.size();
       rank.tasks.push_back(task);
@@ -220,7 +238,9 @@ private:
   void pass(int number, Task &task, Wait &wait)
   {
     wait.over = true;
-    if (wait.piece >= 0 && !(ranks_[static_cast<std::size_t>(number)].ghosts[{wait.from, wait.piece}].holds == wait.version))
+    if (wait.piece >= 0 &&
+        !(ranks_[static_cast<std::size_t>(number)].ghosts[{wait.from, wait.piece}].holds ==
+          wait.version))
       wrong_ = "reads another version";
     if (--task.left == 0) finish(number, task);
   }
@@ -231,14 +251,15 @@ private:
     if (!phase.sends) return;
     for (const int reader : readers_[static_cast<std::size_t>(task.row)])
       for (int piece = 0; piece < kPieces; ++piece)
-        flying_[{reader, task.row, piece}].push_back({{phase.base + phase.epoch, {phase.apply, phase.epoch}}, 0});
+        flying_[{reader, task.row, piece}].push_back(
+            {{phase.base + phase.epoch, {phase.apply, phase.epoch}}, 0});
   }
 
   // Stores to one address land in order.
   void land(const Where &where, std::deque<Store> &stores)
   {
     const auto &[number, from, piece] = where;
-    Rank &rank                        = ranks_[static_cast<std::size_t>(number)];
+    Rank &rank = ranks_[static_cast<std::size_t>(number)];
     if (piece < 0)
       rank.done[from] = stores.front().done;
     else
@@ -246,27 +267,29 @@ private:
     stores.pop_front();
   }
 
-  ColorPlan                          plan_;
-  std::vector<int>                   color_, owner_;
-  std::vector<std::set<int>>         readers_; // ranks to which a row goes
-  std::vector<std::set<int>>         reads_;   // ghosts that a row waits for
-  std::map<int, std::set<int>>       neighbors_;
-  std::deque<Schedule>               schedules_;
-  std::vector<Phase>                 phases_;
-  std::vector<Rank>                  ranks_;
+  ColorPlan plan_;
+  std::vector<int> color_, owner_;
+  std::vector<std::set<int>> readers_; // ranks to which a row goes
+  std::vector<std::set<int>> reads_;   // ghosts that a row waits for
+  std::map<int, std::set<int>> neighbors_;
+  std::deque<Schedule> schedules_;
+  std::vector<Phase> phases_;
+  std::vector<Rank> ranks_;
   std::map<Where, std::deque<Store>> flying_;
-  const Mutation                     mutation_;
-  std::string                        wrong_;
-  std::mt19937                       random_;
-  int                                slow_rank_ = -1;
+  const Mutation mutation_;
+  std::string wrong_;
+  std::mt19937 random_;
+  int slow_rank_ = -1;
 };
 
 std::string simulate(const Mutation &mutation, int worlds)
 {
   return first_wrong(worlds, false,
-                     [&](const Pattern &pattern, const std::vector<int> &color, const std::vector<Row> &begins,
-                         const std::vector<Run> &runs,
-                         unsigned                seed) { return Simulation(pattern, color, begins, runs, mutation, seed).run(); });
+                     [&](const Pattern &pattern, const std::vector<int> &color,
+                         const std::vector<Row> &begins, const std::vector<Run> &runs,
+                         unsigned seed) {
+                       return Simulation(pattern, color, begins, runs, mutation, seed).run();
+                     });
 }
 
 TEST(GhostEpochs, AreReadInTheRightVersionAndNobodyWaitsForEver)
@@ -279,16 +302,16 @@ TEST(GhostEpochs, OfAStepAreThoseOfEveryColorThatItReads)
 {
   std::mt19937 random(5);
   for (int trial = 0; trial < 500; ++trial) {
-    const int        colors = 2 + static_cast<int>(random() % 6);
-    ColorPlan        plan;
+    const int colors = 2 + static_cast<int>(random() % 6);
+    ColorPlan plan;
     std::vector<Row> ghost_begin;
     plan.colors = colors;
     plan.color_begin.assign(static_cast<std::size_t>(colors) + 1, 0);
     plan.boundary_end.assign(static_cast<std::size_t>(colors), 0);
     for (Row c = 0; c <= colors; ++c) ghost_begin.push_back(10 * c);
-    const auto     run = some_run(random, false);
+    const auto run = some_run(random, false);
     const Schedule schedule(plan, run.config, run.apply, run.its, run.from_zero);
-    const Epochs   epochs(schedule);
+    const Epochs epochs(schedule);
     for (int pass = 0; pass < schedule.passes(); ++pass)
       for (int k = 0; k < colors; ++k) {
         const Step step = schedule.step(pass, k);
@@ -299,7 +322,9 @@ TEST(GhostEpochs, OfAStepAreThoseOfEveryColorThatItReads)
           const bool lower = c < step.color;
           if (c == step.color || !(lower ? step.boundary.lower : step.boundary.upper)) continue;
           const bool turn = 10 * c >= told.turn_begin && 10 * c < told.turn_end;
-          EXPECT_EQ(epochs.expected(pass, k, c), turn ? told.turn : lower ? told.lower : told.upper);
+          EXPECT_EQ(epochs.expected(pass, k, c), turn    ? told.turn
+                                                 : lower ? told.lower
+                                                         : told.upper);
         }
       }
   }

@@ -1,5 +1,7 @@
-// Ranks that exchange ghosts as words with epochs, simulated under random schedules: stores land late and in any order, ranks run at any pace.
-// Every read must find the sending that it is meant for, and nobody may wait for ever. What the ranks do comes from the driver itself.
+// Ranks that exchange ghosts as words with epochs, simulated under random schedules: stores land
+// late and in any order, ranks run at any pace.
+// Every read must find the sending that it is meant for, and nobody may wait for ever. What the
+// ranks do comes from the driver itself.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,26 +28,26 @@ struct Mutation {
 // What a rank's stream does
 struct Operation {
   enum Kind { send, receive, finish } kind;
-  int           color; // -1: all
+  int color; // -1: all
   std::uint32_t epoch, used;
 };
 
 class IdleBackend final : public Backend {
 public:
-  int           refresh(BlockRows &, const MaxReduce &, NumericStatus &) override { return 0; }
-  std::size_t   record_size() const override { return 0; }
-  void          pack_records(const std::vector<Offset> &, std::byte *) override {}
-  void          build_transposed(const ColorPlan &, const std::byte *) override {}
-  void          reserve(int) override {}
-  void          load_rhs(const ApplyArgs &, const ConstColumns &) override {}
-  void          load_guess(const ApplyArgs &, const ConstColumns &) override {}
-  void          zero_ghosts(const ApplyArgs &) override {}
-  void          relax(const ApplyArgs &, const RelaxStep &) override {}
-  void          store(const ApplyArgs &, const MutableColumns &) override {}
-  void         *vector() override { return nullptr; }
-  std::size_t   entry_bytes(const ApplyArgs &) const override { return 1; }
-  std::size_t   memory_bytes() const override { return 0; }
-  double        largest_inverse() const override { return 1.0; }
+  int refresh(BlockRows &, const MaxReduce &, NumericStatus &) override { return 0; }
+  std::size_t record_size() const override { return 0; }
+  void pack_records(const std::vector<Offset> &, std::byte *) override {}
+  void build_transposed(const ColorPlan &, const std::byte *) override {}
+  void reserve(int) override {}
+  void load_rhs(const ApplyArgs &, const ConstColumns &) override {}
+  void load_guess(const ApplyArgs &, const ConstColumns &) override {}
+  void zero_ghosts(const ApplyArgs &) override {}
+  void relax(const ApplyArgs &, const RelaxStep &) override {}
+  void store(const ApplyArgs &, const MutableColumns &) override {}
+  void *vector() override { return nullptr; }
+  std::size_t entry_bytes(const ApplyArgs &) const override { return 1; }
+  std::size_t memory_bytes() const override { return 0; }
+  double largest_inverse() const override { return 1.0; }
   const Scales &scales() const override { return scales_; }
 
 private:
@@ -60,14 +62,20 @@ public:
   std::vector<Operation> operations;
 
   bool on_device() const override { return true; }
-  int  prepare(std::size_t) override { return 0; }
-  int  start() override
+  int prepare(std::size_t) override { return 0; }
+  int start() override
   {
     steps_.start();
     return 0;
   }
-  int begin(int color, void *) override { return add(Operation::send, color, steps_.of_color(color)); }
-  int end(int color, void *) override { return add(Operation::receive, color, {steps_.count(), 0}); }
+  int begin(int color, void *) override
+  {
+    return add(Operation::send, color, steps_.of_color(color));
+  }
+  int end(int color, void *) override
+  {
+    return add(Operation::receive, color, {steps_.count(), 0});
+  }
   int exchange_all(void *) override
   {
     add(Operation::send, -1, steps_.of_all());
@@ -87,8 +95,8 @@ private:
     return 0;
   }
 
-  PacketSteps     steps_;
-  const bool    same_base_;
+  PacketSteps steps_;
+  const bool same_base_;
   std::uint32_t base_ = 0;
 };
 
@@ -102,24 +110,29 @@ ColorPlan plan_of_colors(const std::vector<int> &color)
   return plan;
 }
 
-std::vector<Operation> operations_of(const std::vector<int> &color, const std::vector<Run> &runs, bool same_base)
+std::vector<Operation> operations_of(const std::vector<int> &color, const std::vector<Run> &runs,
+                                     bool same_base)
 {
   const ColorPlan plan = plan_of_colors(color);
-  IdleBackend     backend;
-  RecordingHalo   halo(plan.colors, same_base);
-  for (const Run &run : runs) EXPECT_EQ(MulticolorSweep(plan, backend, halo, run.config).run(run.apply, run.its, run.from_zero), 0);
+  IdleBackend backend;
+  RecordingHalo halo(plan.colors, same_base);
+  for (const Run &run : runs)
+    EXPECT_EQ(
+        MulticolorSweep(plan, backend, halo, run.config).run(run.apply, run.its, run.from_zero), 0);
   return halo.operations;
 }
 
 class Simulation {
 public:
-  Simulation(const Pattern &pattern, const std::vector<int> &color, const std::vector<Row> &begins, const std::vector<Run> &runs,
-             const Mutation &mutation, unsigned seed)
-      : operations_(operations_of(color, runs, mutation.same_base)), ranks_(begins.size() - 1), mutation_(mutation), random_(seed)
+  Simulation(const Pattern &pattern, const std::vector<int> &color, const std::vector<Row> &begins,
+             const std::vector<Run> &runs, const Mutation &mutation, unsigned seed)
+      : operations_(operations_of(color, runs, mutation.same_base)), ranks_(begins.size() - 1),
+        mutation_(mutation), random_(seed)
   {
     std::vector<int> owner(pattern.size());
     for (std::size_t rank = 0; rank + 1 < begins.size(); ++rank)
-      std::fill(owner.begin() + begins[rank], owner.begin() + begins[rank + 1], static_cast<int>(rank));
+      std::fill(owner.begin() + begins[rank], owner.begin() + begins[rank + 1],
+                static_cast<int>(rank));
     for (std::size_t row = 0; row < pattern.size(); ++row)
       for (const Row column : pattern[row]) {
         const int reader = owner[row], sender = owner[static_cast<std::size_t>(column)];
@@ -136,18 +149,21 @@ public:
   std::string run()
   {
     while (true) {
-      std::vector<std::function<void()>> possible, slow; // slow: of a rank that gets its turn when no other can go on, or rarely
-      bool                               done = true;
+      std::vector<std::function<void()>> possible,
+          slow; // slow: of a rank that gets its turn when no other can go on, or rarely
+      bool done = true;
       for (auto &[where, stores] : flying_)
         if (!stores.empty())
-          (std::get<0>(where) == slow_rank_ ? slow : possible).push_back([this, &stores = stores, where = where] { land(where, stores); });
+          (std::get<0>(where) == slow_rank_ ? slow : possible)
+              .push_back([this, &stores = stores, where = where] { land(where, stores); });
       for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
         done = done && ranks_[rank].next == operations_.size();
         add_moves(rank, rank == slow_rank_ ? slow : possible);
       }
       if (!wrong_.empty()) return wrong_;
       if (done) return {};
-      if (possible.empty() || random_() % 64 == 0) possible.insert(possible.end(), slow.begin(), slow.end());
+      if (possible.empty() || random_() % 64 == 0)
+        possible.insert(possible.end(), slow.begin(), slow.end());
       if (possible.empty()) return "everybody waits";
       possible[random_() % possible.size()]();
     }
@@ -155,20 +171,21 @@ public:
 
 private:
   struct Content {
-    std::uint32_t epoch     = 0;
-    std::size_t   operation = 0; // that sent it: what a row's numbers would tell
+    std::uint32_t epoch = 0;
+    std::size_t operation = 0; // that sent it: what a row's numbers would tell
   };
-  using Packet  = std::pair<Row, int>;       // ghost row and piece
-  using Where = std::tuple<int, int, int>; // rank, ghost row or neighbor, piece (-1: acknowledgement)
-  using Sent  = std::tuple<int, Row, int>; // color, row, reader
+  using Packet = std::pair<Row, int>; // ghost row and piece
+  // rank, ghost row or neighbor, piece (-1: acknowledgement)
+  using Where = std::tuple<int, int, int>;
+  using Sent = std::tuple<int, Row, int>; // color, row, reader
   struct Rank {
-    std::map<Row, int>           ghosts; // with their colors
-    std::set<Sent>               sends;
-    std::set<int>                neighbors;
-    std::size_t                  next         = 0;     // operation
-    bool                         acknowledged = false; // the operation has done so, or has begun
-    std::set<Packet>               waits;                // of a receive
-    std::map<Packet, Content>      packets;
+    std::map<Row, int> ghosts; // with their colors
+    std::set<Sent> sends;
+    std::set<int> neighbors;
+    std::size_t next = 0;      // operation
+    bool acknowledged = false; // the operation has done so, or has begun
+    std::set<Packet> waits;    // of a receive
+    std::map<Packet, Content> packets;
     std::map<int, std::uint32_t> acknowledgements; // by neighbor
   };
 
@@ -202,8 +219,10 @@ private:
 
   bool may_send(Rank &rank, const Operation &operation) const
   {
-    return mutation_.no_acknowledgements || std::all_of(rank.neighbors.begin(), rank.neighbors.end(),
-                                                        [&](int neighbor) { return rank.acknowledgements[neighbor] >= operation.used; });
+    return mutation_.no_acknowledgements ||
+           std::all_of(rank.neighbors.begin(), rank.neighbors.end(), [&](int neighbor) {
+             return rank.acknowledgements[neighbor] >= operation.used;
+           });
   }
   void advance(int number)
   {
@@ -213,18 +232,20 @@ private:
   void acknowledge(int number, std::uint32_t epoch)
   {
     ranks_[number].acknowledged = true;
-    for (const int neighbor : ranks_[number].neighbors) flying_[{neighbor, number, -1}].push_back({epoch, 0});
+    for (const int neighbor : ranks_[number].neighbors)
+      flying_[{neighbor, number, -1}].push_back({epoch, 0});
   }
   void send(int number, const Operation &operation)
   {
     for (const auto &[color, row, reader] : ranks_[number].sends)
       if (operation.color < 0 || operation.color == color)
-        for (int piece = 0; piece < kPieces; ++piece) flying_[{reader, row, piece}].push_back({operation.epoch, ranks_[number].next});
+        for (int piece = 0; piece < kPieces; ++piece)
+          flying_[{reader, row, piece}].push_back({operation.epoch, ranks_[number].next});
     advance(number);
   }
   void expect(int number, const Operation &operation)
   {
-    Rank &rank        = ranks_[number];
+    Rank &rank = ranks_[number];
     rank.acknowledged = true;
     for (const auto &[ghost, color] : rank.ghosts)
       if (operation.color < 0 || operation.color == color)
@@ -234,7 +255,8 @@ private:
   void take(int number, const Packet &packet)
   {
     Rank &rank = ranks_[number];
-    if (rank.packets[packet].operation + 1 != rank.next) wrong_ = "reads another sending"; // a receive follows its send
+    if (rank.packets[packet].operation + 1 != rank.next)
+      wrong_ = "reads another sending"; // a receive follows its send
     rank.waits.erase(packet);
     if (rank.waits.empty()) advance(number);
   }
@@ -250,21 +272,23 @@ private:
     stores.pop_front();
   }
 
-  const std::vector<Operation>         operations_;
-  std::vector<Rank>                    ranks_;
+  const std::vector<Operation> operations_;
+  std::vector<Rank> ranks_;
   std::map<Where, std::deque<Content>> flying_;
-  const Mutation                       mutation_;
-  std::string                          wrong_;
-  std::mt19937                         random_;
-  int                                  slow_rank_ = -1;
+  const Mutation mutation_;
+  std::string wrong_;
+  std::mt19937 random_;
+  int slow_rank_ = -1;
 };
 
 std::string simulate(const Mutation &mutation, int worlds)
 {
   return first_wrong(worlds, true,
-                     [&](const Pattern &pattern, const std::vector<int> &color, const std::vector<Row> &begins,
-                         const std::vector<Run> &runs,
-                         unsigned                seed) { return Simulation(pattern, color, begins, runs, mutation, seed).run(); });
+                     [&](const Pattern &pattern, const std::vector<int> &color,
+                         const std::vector<Row> &begins, const std::vector<Run> &runs,
+                         unsigned seed) {
+                       return Simulation(pattern, color, begins, runs, mutation, seed).run();
+                     });
 }
 
 TEST(GhostPackets, AreReadInTheRightVersionAndNobodyWaitsForEver)

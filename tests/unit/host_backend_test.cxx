@@ -1,4 +1,5 @@
-// The host backend with every combination of options against the reference on the same stored numbers, and what storage does to a solution.
+// The host backend with every combination of options against the reference on the same stored
+// numbers, and what storage does to a solution.
 #include "backend/host/simd_kernels.h"
 #include "sweep/backend.h"
 
@@ -19,34 +20,40 @@ constexpr std::size_t kSparser = 13;
 constexpr std::size_t kSparser = 1;
 #endif
 
-// Every kind of set-up takes its turn at all runs: each at all of them for small blocks, at some of them for large ones.
+// Every kind of set-up takes its turn at all runs: each at all of them for small blocks, at some of
+// them for large ones.
 class HostBackend : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(BlockSizes, HostBackend, testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 33, 64, 65));
+INSTANTIATE_TEST_SUITE_P(BlockSizes, HostBackend,
+                         testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 33, 64, 65));
 
 TEST_P(HostBackend, AgreesWithTheReferenceInEveryCombination)
 {
-  const int                    bs      = GetParam();
-  const std::size_t            stride  = kSparser * (bs <= 5 ? 1 : bs <= 17 ? 7 : 31);
-  const Pattern                pattern = random_pattern(bs <= 17 ? 36 : 8, 2, 1);
-  const BlockMatrix            matrix  = random_matrix(pattern, bs, 2);
-  const Ranks                  ranks   = build_ranks(pattern, greedy_coloring(pattern), bs, {0, matrix.rows()});
-  const std::vector<Smoothing> runs    = all_runs();
-  const Vector                 b = random_vector(8 * matrix.size(), 3), guess = random_vector(8 * matrix.size(), 4);
-  std::size_t                  turn = 0;
+  const int bs = GetParam();
+  const std::size_t stride = kSparser * (bs <= 5 ? 1 : bs <= 17 ? 7 : 31);
+  const Pattern pattern = random_pattern(bs <= 17 ? 36 : 8, 2, 1);
+  const BlockMatrix matrix = random_matrix(pattern, bs, 2);
+  const Ranks ranks = build_ranks(pattern, greedy_coloring(pattern), bs, {0, matrix.rows()});
+  const std::vector<Smoothing> runs = all_runs();
+  const Vector b = random_vector(8 * matrix.size(), 3), guess = random_vector(8 * matrix.size(), 4);
+  std::size_t turn = 0;
   for_configs([&](const BackendConfig &config) {
-    System reference(ranks, {config, nullptr}), plain(ranks, {config, &plain_kernels()}), simd(ranks, {config, &simd_kernels()});
-    for (System *system : {&reference, &plain, &simd}) ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
+    System reference(ranks, {config, nullptr}), plain(ranks, {config, &plain_kernels()}),
+        simd(ranks, {config, &simd_kernels()});
+    for (System *system : {&reference, &plain, &simd})
+      ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
     for (std::size_t k = turn++ % stride; k < runs.size(); k += stride) {
-      Smoothing run         = runs[k];
-      run.apply.nrhs  = 8;
+      Smoothing run = runs[k];
+      run.apply.nrhs = 8;
       const Vector expected = reference.apply(run, b, guess);
       for (const int nrhs : {8, 1, 3, 2}) {
         run.apply.nrhs = nrhs;
         const Vector columns = first_columns(expected, matrix.size(), nrhs);
         for (System *system : {&plain, &simd}) {
-          const Vector x = system->apply(run, first_columns(b, matrix.size(), nrhs), first_columns(guess, matrix.size(), nrhs));
+          const Vector x = system->apply(run, first_columns(b, matrix.size(), nrhs),
+                                         first_columns(guess, matrix.size(), nrhs));
           EXPECT_LT(difference(x, columns), tolerance(config))
-              << name(Kind{config, system == &plain ? &plain_kernels() : &simd_kernels()}) << " " << name(run);
+              << name(Kind{config, system == &plain ? &plain_kernels() : &simd_kernels()}) << " "
+              << name(run);
         }
       }
     }
@@ -57,21 +64,23 @@ TEST_P(HostBackend, AgreesWithTheReferenceInEveryCombination)
 TEST(HostBackendTiles, GiveTheReference)
 {
   for (const int bs : {1, 5}) {
-    const Pattern     pattern = random_pattern(bs == 1 ? 9000 : 2000, 1, 5);
-    const BlockMatrix matrix  = random_matrix(pattern, bs, 6);
-    const Ranks       ranks   = build_ranks(pattern, greedy_coloring(pattern), bs, {0, matrix.rows()});
-    const Vector      b = random_vector(3 * matrix.size(), 7), guess = random_vector(3 * matrix.size(), 8);
+    const Pattern pattern = random_pattern(bs == 1 ? 9000 : 2000, 1, 5);
+    const BlockMatrix matrix = random_matrix(pattern, bs, 6);
+    const Ranks ranks = build_ranks(pattern, greedy_coloring(pattern), bs, {0, matrix.rows()});
+    const Vector b = random_vector(3 * matrix.size(), 7),
+                 guess = random_vector(3 * matrix.size(), 8);
     for (const PCMCPIForm form : kForms) {
       const BackendConfig config{{PC_MCPI_PRECISION_FP32, form, PC_MCPI_SCALING_BALANCED}, false};
-      System              reference(ranks, {config, nullptr});
+      System reference(ranks, {config, nullptr});
       reference.refresh(matrix);
       for (const CpuKernels *kernels : all_kernels()) {
         System host(ranks, {config, kernels});
         host.refresh(matrix);
         for (const bool from_zero : {true, false}) {
-          Smoothing run        = make_run(PC_MCPI_SWEEP_SYMMETRIC, 1.3, 2, from_zero);
+          Smoothing run = make_run(PC_MCPI_SWEEP_SYMMETRIC, 1.3, 2, from_zero);
           run.apply.nrhs = 3;
-          EXPECT_LT(difference(host.apply(run, b, guess), reference.apply(run, b, guess)), 1e-5) << kernels->name << " bs " << bs;
+          EXPECT_LT(difference(host.apply(run, b, guess), reference.apply(run, b, guess)), 1e-5)
+              << kernels->name << " bs " << bs;
         }
       }
     }
@@ -79,25 +88,26 @@ TEST(HostBackendTiles, GiveTheReference)
 }
 
 class HostKernels : public testing::TestWithParam<const CpuKernels *> {};
-INSTANTIATE_TEST_SUITE_P(Kernels, HostKernels, testing::ValuesIn(all_kernels()), [](const auto &instance) { return instance.param->name; });
+INSTANTIATE_TEST_SUITE_P(Kernels, HostKernels, testing::ValuesIn(all_kernels()),
+                         [](const auto &instance) { return instance.param->name; });
 
 TEST_P(HostKernels, TransposedApplicationIsTheAdjoint)
 {
   for (const int bs : {1, 3, 5, 8, 17}) {
-    const Pattern     pattern = random_pattern(20, 2, 9);
-    const BlockMatrix matrix  = random_matrix(pattern, bs, 10);
-    const Ranks       ranks   = build_ranks(pattern, greedy_coloring(pattern), bs, {0, matrix.rows()});
-    const Vector      b = random_vector(matrix.size(), 11), c = random_vector(matrix.size(), 12);
+    const Pattern pattern = random_pattern(20, 2, 9);
+    const BlockMatrix matrix = random_matrix(pattern, bs, 10);
+    const Ranks ranks = build_ranks(pattern, greedy_coloring(pattern), bs, {0, matrix.rows()});
+    const Vector b = random_vector(matrix.size(), 11), c = random_vector(matrix.size(), 12);
     for_configs([&](const BackendConfig &config) {
       System system(ranks, {config, GetParam()});
       system.refresh(matrix);
       for_runs(2, [&](Smoothing run) {
         if (!run.from_zero) return;
-        const Vector mb            = system.apply(run, b);
+        const Vector mb = system.apply(run, b);
         run.apply.transposed = true;
-        const Vector tc            = system.apply(run, c);
-        const double left          = std::inner_product(mb.begin(), mb.end(), c.begin(), 0.0);
-        const double right         = std::inner_product(b.begin(), b.end(), tc.begin(), 0.0);
+        const Vector tc = system.apply(run, c);
+        const double left = std::inner_product(mb.begin(), mb.end(), c.begin(), 0.0);
+        const double right = std::inner_product(b.begin(), b.end(), tc.begin(), 0.0);
         EXPECT_NEAR(left, right, (config.double_vectors ? 1e-13 : 1e-6) * norm(mb) * norm(c))
             << name(Kind{config, GetParam()}) << " bs " << bs << " " << name(run);
       });
@@ -105,61 +115,69 @@ TEST_P(HostKernels, TransposedApplicationIsTheAdjoint)
   }
 }
 
-// Twice the same, also after other work and NaN have passed through the same memory, and from another object.
+// Twice the same, also after other work and NaN have passed through the same memory, and from
+// another object.
 TEST_P(HostKernels, SameRunGivesTheSameBits)
 {
-  const int         bs      = 5;
-  const Pattern     pattern = random_pattern(25, 2, 13);
-  const BlockMatrix matrix  = random_matrix(pattern, bs, 14);
-  const Ranks       ranks   = build_ranks(pattern, greedy_coloring(pattern), bs, {0, matrix.rows()});
-  const Vector      b = random_vector(3 * matrix.size(), 15), guess = random_vector(3 * matrix.size(), 16);
-  const Vector      nans(8 * matrix.size(), kNaN);
+  const int bs = 5;
+  const Pattern pattern = random_pattern(25, 2, 13);
+  const BlockMatrix matrix = random_matrix(pattern, bs, 14);
+  const Ranks ranks = build_ranks(pattern, greedy_coloring(pattern), bs, {0, matrix.rows()});
+  const Vector b = random_vector(3 * matrix.size(), 15),
+               guess = random_vector(3 * matrix.size(), 16);
+  const Vector nans(8 * matrix.size(), kNaN);
   for_configs([&](const BackendConfig &config) {
     System system(ranks, {config, GetParam()}), other(ranks, {config, GetParam()});
     system.refresh(matrix);
     other.refresh(matrix);
     for_runs(2, [&](Smoothing run) {
       run.apply.nrhs = 3;
-      const Vector x       = system.apply(run, b, guess);
-      Smoothing    spoil   = make_run(PC_MCPI_SWEEP_SYMMETRIC, 0.7, 2, false);
+      const Vector x = system.apply(run, b, guess);
+      Smoothing spoil = make_run(PC_MCPI_SWEEP_SYMMETRIC, 0.7, 2, false);
       for (const int nrhs : {8, 1}) {
         spoil.apply.nrhs = nrhs;
         system.apply(spoil, first_columns(nans, matrix.size(), nrhs), nans);
       }
-      EXPECT_TRUE(same_bits(system.apply(run, b, guess), x)) << name(Kind{config, GetParam()}) << " " << name(run);
-      EXPECT_TRUE(same_bits(other.apply(run, b, guess), x)) << name(Kind{config, GetParam()}) << " " << name(run);
+      EXPECT_TRUE(same_bits(system.apply(run, b, guess), x))
+          << name(Kind{config, GetParam()}) << " " << name(run);
+      EXPECT_TRUE(same_bits(other.apply(run, b, guess), x))
+          << name(Kind{config, GetParam()}) << " " << name(run);
     });
   });
 }
 
-// Scalings by powers of two leave no trace in double precision, and the order of the rows inside a color none at all.
+// Scalings by powers of two leave no trace in double precision, and the order of the rows inside a
+// color none at all.
 TEST_P(HostKernels, ScalingAndOrderInsideColorsKeepTheBits)
 {
-  const int              bs      = 5;
-  const Pattern          pattern = random_pattern(30, 2, 17);
-  const std::vector<int> color   = greedy_coloring(pattern);
-  BlockMatrix            matrix  = random_matrix(pattern, bs, 18);
+  const int bs = 5;
+  const Pattern pattern = random_pattern(30, 2, 17);
+  const std::vector<int> color = greedy_coloring(pattern);
+  BlockMatrix matrix = random_matrix(pattern, bs, 18);
   scale_components(matrix, {1e-3, 1e2, 1e2, 1e2, 1e5}, {1, 1e-2, 1e-2, 1e-2, 1e-5});
   std::vector<Row> backwards(30);
   std::iota(backwards.rbegin(), backwards.rend(), 0);
-  const Ranks  natural = build_ranks(pattern, color, bs, {0, 30}), reordered = build_ranks(pattern, color, bs, {0, 30}, backwards);
+  const Ranks natural = build_ranks(pattern, color, bs, {0, 30}),
+              reordered = build_ranks(pattern, color, bs, {0, 30}, backwards);
   const Vector b = random_vector(matrix.size(), 19), guess = random_vector(matrix.size(), 20);
   for (const PCMCPIForm form : kForms) {
     const BackendConfig none{{PC_MCPI_PRECISION_FP64, form, PC_MCPI_SCALING_NONE}, true};
-    System              plain(natural, {none, GetParam()});
+    System plain(natural, {none, GetParam()});
     plain.refresh(matrix);
     for (const PCMCPIScaling scaling : kScalings) {
       const BackendConfig config{{PC_MCPI_PRECISION_FP64, form, scaling}, true};
-      System              scaled(natural, {config, GetParam()}), other(reordered, {config, GetParam()});
+      System scaled(natural, {config, GetParam()}), other(reordered, {config, GetParam()});
       scaled.refresh(matrix);
       other.refresh(matrix);
       for_runs(2, [&](Smoothing run) {
         for (const bool transposed : {false, true}) {
           if (transposed && !run.from_zero) continue;
           run.apply.transposed = transposed;
-          const Vector x             = plain.apply(run, b, guess);
-          EXPECT_TRUE(same_bits(scaled.apply(run, b, guess), x)) << name(Kind{config, GetParam()}) << " " << name(run);
-          EXPECT_TRUE(same_bits(other.apply(run, b, guess), x)) << name(Kind{config, GetParam()}) << " " << name(run);
+          const Vector x = plain.apply(run, b, guess);
+          EXPECT_TRUE(same_bits(scaled.apply(run, b, guess), x))
+              << name(Kind{config, GetParam()}) << " " << name(run);
+          EXPECT_TRUE(same_bits(other.apply(run, b, guess), x))
+              << name(Kind{config, GetParam()}) << " " << name(run);
         }
       });
     }
@@ -168,16 +186,16 @@ TEST_P(HostKernels, ScalingAndOrderInsideColorsKeepTheBits)
 
 TEST_P(HostKernels, SymmetricSweepOfASymmetricMatrixIsSymmetric)
 {
-  const Pattern     pattern = symmetrised(random_pattern(14, 1, 21));
-  const BlockMatrix matrix  = symmetric_matrix(pattern, 4, 22);
-  const Ranks       ranks   = build_ranks(pattern, greedy_coloring(pattern), 4, {0, 14});
+  const Pattern pattern = symmetrised(random_pattern(14, 1, 21));
+  const BlockMatrix matrix = symmetric_matrix(pattern, 4, 22);
+  const Ranks ranks = build_ranks(pattern, greedy_coloring(pattern), 4, {0, 14});
   for (const PCMCPIForm form : kForms)
     for (const PCMCPIScaling scaling : kScalings) {
       System system(ranks, {{{PC_MCPI_PRECISION_FP64, form, scaling}, true}, GetParam()});
       system.refresh(matrix);
       for (const double omega : kOmegas) {
         const Dense m = system.matrix(make_run(PC_MCPI_SWEEP_SYMMETRIC, omega, 2, true));
-        Vector      transposed(m.a.size());
+        Vector transposed(m.a.size());
         for (std::size_t i = 0; i < m.n; ++i)
           for (std::size_t j = 0; j < m.n; ++j) transposed[i * m.n + j] = m(i, j);
         EXPECT_LT(difference(m.a, transposed), 1e-13) << "omega " << omega;
@@ -187,8 +205,8 @@ TEST_P(HostKernels, SymmetricSweepOfASymmetricMatrixIsSymmetric)
 
 // ---- units
 
-// Density, momentum, energy and a turbulence variable in SI units, equations in the same: entries over more than 12 decades, and a
-// residual measured in each equation's own unit.
+// Density, momentum, energy and a turbulence variable in SI units, equations in the same: entries
+// over more than 12 decades, and a residual measured in each equation's own unit.
 class SiUnits {
 public:
   SiUnits() : matrix_(random_matrix(pattern_, 6, 24, 1.2))
@@ -204,7 +222,7 @@ public:
   Vector history(const Kind &kind) const
   {
     const Ranks ranks = build_ranks(pattern_, greedy_coloring(pattern_), 6, {0, 40});
-    System      system(ranks, kind);
+    System system(ranks, kind);
     EXPECT_EQ(system.refresh(matrix_).defect, Defect::none);
     Vector residuals;
     for (int its = 1; its <= 15; ++its) {
@@ -219,7 +237,8 @@ public:
     double least = kInf, largest = 0.0;
     for (const auto &row : matrix_.offdiag)
       for (const Vector &block : row)
-        for (const double value : block) least = std::min(least, std::fabs(value)), largest = std::max(largest, std::fabs(value));
+        for (const double value : block)
+          least = std::min(least, std::fabs(value)), largest = std::max(largest, std::fabs(value));
     return std::log10(largest / least);
   }
 
@@ -230,20 +249,21 @@ private:
     return r;
   }
 
-  const Vector  unit_    = {1.2, 3e2, 3e2, 3e2, 3e5, 1e-4};
+  const Vector unit_ = {1.2, 3e2, 3e2, 3e2, 3e5, 1e-4};
   const Pattern pattern_ = random_pattern(40, 3, 23);
-  BlockMatrix   matrix_;
-  Vector        b_;
+  BlockMatrix matrix_;
+  Vector b_;
 };
 
 TEST_P(HostKernels, BalancingMakesLowPrecisionFollowFp64InSiUnits)
 {
   struct Storage {
     PCMCPIPrecision storage;
-    double          floor;
+    double floor;
   };
   const SiUnits si;
-  const auto    history = [&](PCMCPIPrecision storage, PCMCPIForm form, PCMCPIScaling scaling, bool double_vectors) {
+  const auto history = [&](PCMCPIPrecision storage, PCMCPIForm form, PCMCPIScaling scaling,
+                           bool double_vectors) {
     return si.history({{{storage, form, scaling}, double_vectors}, GetParam()});
   };
   ASSERT_GT(si.decades(), 12.0);
@@ -251,21 +271,28 @@ TEST_P(HostKernels, BalancingMakesLowPrecisionFollowFp64InSiUnits)
     const Vector exact = history(PC_MCPI_PRECISION_FP64, form, PC_MCPI_SCALING_NONE, true);
     ASSERT_LT(exact.back(), 1e-10);
     for (const auto &[storage, floor] :
-         {Storage{PC_MCPI_PRECISION_FP32, 1e-6}, Storage{PC_MCPI_PRECISION_FP16, 2e-4}, Storage{PC_MCPI_PRECISION_BF16, 2e-3},
-          Storage{PC_MCPI_PRECISION_INT8, 8e-3}, Storage{PC_MCPI_PRECISION_INT4, 1e-1}}) {
+         {Storage{PC_MCPI_PRECISION_FP32, 1e-6}, Storage{PC_MCPI_PRECISION_FP16, 2e-4},
+          Storage{PC_MCPI_PRECISION_BF16, 2e-3}, Storage{PC_MCPI_PRECISION_INT8, 8e-3},
+          Storage{PC_MCPI_PRECISION_INT4, 1e-1}}) {
       const Vector balanced = history(storage, form, PC_MCPI_SCALING_BALANCED, false);
       for (std::size_t k = 0; k < balanced.size(); ++k)
         EXPECT_LT(balanced[k], 1.2 * exact[k] + floor)
-            << name(Kind{{{storage, form, PC_MCPI_SCALING_BALANCED}, false}, GetParam()}) << " sweep " << k + 1;
+            << name(Kind{{{storage, form, PC_MCPI_SCALING_BALANCED}, false}, GetParam()})
+            << " sweep " << k + 1;
     }
     // x in 16 bits as well
     for (const auto &[storage, floor] :
-         {Storage{PC_MCPI_PRECISION_FP32, 2e-4}, Storage{PC_MCPI_PRECISION_FP16, 4e-4}, Storage{PC_MCPI_PRECISION_INT8, 8e-3}}) {
-      const Kind   kind{{{storage, form, PC_MCPI_SCALING_BALANCED}, false, true}, GetParam()};
+         {Storage{PC_MCPI_PRECISION_FP32, 2e-4}, Storage{PC_MCPI_PRECISION_FP16, 4e-4},
+          Storage{PC_MCPI_PRECISION_INT8, 8e-3}}) {
+      const Kind kind{{{storage, form, PC_MCPI_SCALING_BALANCED}, false, true}, GetParam()};
       const Vector balanced = si.history(kind);
-      for (std::size_t k = 0; k < balanced.size(); ++k) EXPECT_LT(balanced[k], 1.2 * exact[k] + floor) << name(kind) << " sweep " << k + 1;
+      for (std::size_t k = 0; k < balanced.size(); ++k)
+        EXPECT_LT(balanced[k], 1.2 * exact[k] + floor) << name(kind) << " sweep " << k + 1;
     }
-    EXPECT_GT(si.history({{{PC_MCPI_PRECISION_FP32, form, PC_MCPI_SCALING_NONE}, false, true}, GetParam()}).back(), 1e-2);
+    EXPECT_GT(si.history({{{PC_MCPI_PRECISION_FP32, form, PC_MCPI_SCALING_NONE}, false, true},
+                          GetParam()})
+                  .back(),
+              1e-2);
     // what balancing is for
     EXPECT_GT(history(PC_MCPI_PRECISION_FP16, form, PC_MCPI_SCALING_GLOBAL, false).back(), 1e-2);
     EXPECT_GT(history(PC_MCPI_PRECISION_INT8, form, PC_MCPI_SCALING_GLOBAL, false).back(), 5e-2);

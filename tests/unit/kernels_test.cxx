@@ -20,13 +20,16 @@ using namespace mcpi;
 
 namespace {
 
-constexpr PCMCPIPrecision kAll[]   = {PC_MCPI_PRECISION_FP64, PC_MCPI_PRECISION_FP32, PC_MCPI_PRECISION_FP16,
-                                      PC_MCPI_PRECISION_BF16, PC_MCPI_PRECISION_INT8, PC_MCPI_PRECISION_INT4};
-constexpr int             kSizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 31, 32, 33, 63, 64, 65, 66, 100};
-constexpr double          kNaN     = std::numeric_limits<double>::quiet_NaN();
-constexpr double          kInf     = std::numeric_limits<double>::infinity();
+constexpr PCMCPIPrecision kAll[] = {PC_MCPI_PRECISION_FP64, PC_MCPI_PRECISION_FP32,
+                                    PC_MCPI_PRECISION_FP16, PC_MCPI_PRECISION_BF16,
+                                    PC_MCPI_PRECISION_INT8, PC_MCPI_PRECISION_INT4};
+constexpr int kSizes[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13,
+                          14, 15, 16, 17, 31, 32, 33, 63, 64, 65, 66, 100};
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// Exactly n values and their read padding, all bits set (NaN in every floating format): address sanitizer sees what goes further.
+// Exactly n values and their read padding, all bits set (NaN in every floating format): address
+// sanitizer sees what goes further.
 template <typename T> class Padded {
 public:
   explicit Padded(std::size_t n, std::size_t shift = 0)
@@ -34,30 +37,31 @@ public:
   {
     std::memset(bytes_.get(), 0xff, (n + shift) * sizeof(T) + kReadPadding);
   }
-  T          *data() { return reinterpret_cast<T *>(bytes_.get()) + shift_; }
-  const T    *data() const { return reinterpret_cast<const T *>(bytes_.get()) + shift_; }
-  T          &operator[](std::size_t i) { return data()[i]; }
-  const T    &operator[](std::size_t i) const { return data()[i]; }
+  T *data() { return reinterpret_cast<T *>(bytes_.get()) + shift_; }
+  const T *data() const { return reinterpret_cast<const T *>(bytes_.get()) + shift_; }
+  T &operator[](std::size_t i) { return data()[i]; }
+  const T &operator[](std::size_t i) const { return data()[i]; }
   std::size_t size() const { return size_; }
 
 private:
-  std::size_t                  size_, shift_;
+  std::size_t size_, shift_;
   std::unique_ptr<std::byte[]> bytes_;
 };
 
 // Two triangles of ragged rows, some of them empty.
 struct Problem {
-  PCMCPIPrecision        storage;
-  int                    bs;
-  Row                    rows, columns;
-  std::vector<Offset>    ptr[2];
-  std::vector<Row>       col[2];
+  PCMCPIPrecision storage;
+  int bs;
+  Row rows, columns;
+  std::vector<Offset> ptr[2];
+  std::vector<Row> col[2];
   std::vector<std::byte> records[2];
 
-  Problem(PCMCPIPrecision precision, int size, Row row_count) : storage(precision), bs(size), rows(row_count), columns(row_count + 2)
+  Problem(PCMCPIPrecision precision, int size, Row row_count)
+      : storage(precision), bs(size), rows(row_count), columns(row_count + 2)
   {
-    std::mt19937           generator(static_cast<unsigned>(bs) * 8 + storage);
-    std::vector<double>    block(static_cast<std::size_t>(bs) * bs);
+    std::mt19937 generator(static_cast<unsigned>(bs) * 8 + storage);
+    std::vector<double> block(static_cast<std::size_t>(bs) * bs);
     std::vector<std::byte> record(record_bytes(storage, bs));
     for (int t = 0; t < 2; ++t) {
       ptr[t].push_back(0);
@@ -76,9 +80,9 @@ struct Problem {
 };
 
 struct Range {
-  Row         begin, end;
+  Row begin, end;
   std::size_t shift = 0; // in memory, of records (8 bytes each), x and sums (one number each)
-  bool        far   = false;
+  bool far = false;
 };
 
 template <typename T> Padded<T> make_x(const Problem &problem, int nrhs, std::size_t shift)
@@ -86,36 +90,43 @@ template <typename T> Padded<T> make_x(const Problem &problem, int nrhs, std::si
   Padded<T> x(static_cast<std::size_t>(problem.columns) * nrhs * problem.bs, shift);
   for (Row col = 0; col < problem.columns; ++col)
     for (int r = 0; r < nrhs; ++r) {
-      std::mt19937 generator(static_cast<unsigned>(col) * 16 + r); // the r-th right-hand side is the same for every nrhs
+      std::mt19937 generator(static_cast<unsigned>(col) * 16 +
+                             r); // the r-th right-hand side is the same for every nrhs
       for (int j = 0; j < problem.bs; ++j)
-        x[(static_cast<std::size_t>(col) * nrhs + r) * problem.bs + j] = static_cast<T>(generator() % 2001) / 1000 - 1;
+        x[(static_cast<std::size_t>(col) * nrhs + r) * problem.bs + j] =
+            static_cast<T>(generator() % 2001) / 1000 - 1;
     }
   return x;
 }
 
 template <typename T>
-std::vector<T> run(const CpuKernels &kernels, const Problem &problem, int nrhs, Range range, int first = 0, int count = 2)
+std::vector<T> run(const CpuKernels &kernels, const Problem &problem, int nrhs, Range range,
+                   int first = 0, int count = 2)
 {
-  const Padded<T>                x = make_x<T>(problem, nrhs, range.shift);
+  const Padded<T> x = make_x<T>(problem, nrhs, range.shift);
   std::vector<Padded<std::byte>> records;
-  const std::size_t              n = static_cast<std::size_t>(range.end - range.begin) * nrhs * problem.bs;
-  std::unique_ptr<T[]>           sums(new T[range.shift + n]); // no padding: kernels must not write past the end
+  const std::size_t n = static_cast<std::size_t>(range.end - range.begin) * nrhs * problem.bs;
+  std::unique_ptr<T[]> sums(
+      new T[range.shift + n]); // no padding: kernels must not write past the end
   std::fill_n(sums.get(), range.shift + n, static_cast<T>(kNaN));
   ProductArgs args;
   for (int t = 0; t < count; ++t) {
     records.emplace_back(problem.records[first + t].size(), 8 * range.shift);
-    std::copy(problem.records[first + t].begin(), problem.records[first + t].end(), records[t].data());
-    args.triangles[t] = {problem.ptr[first + t].data(), problem.col[first + t].data(), records[t].data()};
+    std::copy(problem.records[first + t].begin(), problem.records[first + t].end(),
+              records[t].data());
+    args.triangles[t] = {problem.ptr[first + t].data(), problem.col[first + t].data(),
+                         records[t].data()};
   }
-  args.count              = count;
-  args.bs                 = problem.bs;
-  args.nrhs               = nrhs;
-  args.begin              = range.begin;
-  args.end                = range.end;
-  args.far                = range.far;
-  args.x                  = x.data();
-  args.sums               = sums.get() + range.shift;
-  const ProductFn product = kernels.product(problem.storage, sizeof(T) == sizeof(double), problem.bs);
+  args.count = count;
+  args.bs = problem.bs;
+  args.nrhs = nrhs;
+  args.begin = range.begin;
+  args.end = range.end;
+  args.far = range.far;
+  args.x = x.data();
+  args.sums = sums.get() + range.shift;
+  const ProductFn product =
+      kernels.product(problem.storage, sizeof(T) == sizeof(double), problem.bs);
   EXPECT_NE(product, nullptr);
   if (product) product(args);
   return std::vector<T>(sums.get() + range.shift, sums.get() + range.shift + n);
@@ -123,15 +134,18 @@ std::vector<T> run(const CpuKernels &kernels, const Problem &problem, int nrhs, 
 
 template <typename T> bool same_bits(const std::vector<T> &a, const std::vector<T> &b)
 {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
-template <typename T> void expect_near(const std::vector<T> &sums, const std::vector<T> &expected, int bs)
+template <typename T>
+void expect_near(const std::vector<T> &sums, const std::vector<T> &expected, int bs)
 {
   // at most 12 blocks a row, products at most 1
   const double tolerance = 12.0 * bs * std::numeric_limits<T>::epsilon() * 4;
   ASSERT_EQ(sums.size(), expected.size());
-  for (std::size_t i = 0; i < sums.size(); ++i) ASSERT_LE(std::abs(double(sums[i]) - double(expected[i])), tolerance) << i; // false for NaN
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    ASSERT_LE(std::abs(double(sums[i]) - double(expected[i])), tolerance) << i; // false for NaN
 }
 
 bool exists(PCMCPIPrecision storage, bool x_is_double)
@@ -146,11 +160,13 @@ template <typename T> void products_agree_with_the_plain_ones()
     for (const int bs : kSizes) {
       const Problem problem(storage, bs, bs > 33 ? 4 : 9);
       for (const int nrhs : {1, 2, 3, 8}) {
-        SCOPED_TRACE(testing::Message() << "storage " << storage << " bs " << bs << " nrhs " << nrhs);
+        SCOPED_TRACE(testing::Message()
+                     << "storage " << storage << " bs " << bs << " nrhs " << nrhs);
         for (int first = 0; first < 2; ++first)
           for (int count = 0; first + count <= 2; ++count)
             expect_near(run<T>(simd_kernels(), problem, nrhs, {0, problem.rows}, first, count),
-                        run<T>(plain_kernels(), problem, nrhs, {0, problem.rows}, first, count), bs);
+                        run<T>(plain_kernels(), problem, nrhs, {0, problem.rows}, first, count),
+                        bs);
       }
     }
   }
@@ -162,16 +178,19 @@ template <typename T> void sums_have_the_same_bits_everywhere()
     if (!exists(storage, sizeof(T) == sizeof(double))) continue;
     for (const int bs : kSizes) {
       SCOPED_TRACE(testing::Message() << "storage " << storage << " bs " << bs);
-      const Problem        problem(storage, bs, 6);
+      const Problem problem(storage, bs, 6);
       const std::vector<T> whole = run<T>(simd_kernels(), problem, 1, {0, 6});
-      for (const Range range :
-           {Range{0, 6, 1}, Range{1, 2, 0}, Range{2, 5, 3}, Range{5, 6, 1}, Range{3, 3, 0}, Range{0, 6, 0, true}, Range{2, 5, 3, true}})
-        EXPECT_TRUE(same_bits(run<T>(simd_kernels(), problem, 1, range),
-                              std::vector<T>(whole.begin() + range.begin * bs, whole.begin() + range.end * bs)));
+      for (const Range range : {Range{0, 6, 1}, Range{1, 2, 0}, Range{2, 5, 3}, Range{5, 6, 1},
+                                Range{3, 3, 0}, Range{0, 6, 0, true}, Range{2, 5, 3, true}})
+        EXPECT_TRUE(same_bits(
+            run<T>(simd_kernels(), problem, 1, range),
+            std::vector<T>(whole.begin() + range.begin * bs, whole.begin() + range.end * bs)));
       for (const int nrhs : {2, 3, 8}) {
         const std::vector<T> many = run<T>(simd_kernels(), problem, nrhs, {0, 6});
-        std::vector<T>       first;
-        for (Row row = 0; row < 6; ++row) first.insert(first.end(), many.begin() + row * nrhs * bs, many.begin() + (row * nrhs + 1) * bs);
+        std::vector<T> first;
+        for (Row row = 0; row < 6; ++row)
+          first.insert(first.end(), many.begin() + row * nrhs * bs,
+                       many.begin() + (row * nrhs + 1) * bs);
         EXPECT_TRUE(same_bits(first, whole)) << nrhs;
       }
     }
@@ -180,10 +199,11 @@ template <typename T> void sums_have_the_same_bits_everywhere()
 
 std::vector<double> random_blocks(int bs, int count, unsigned seed)
 {
-  std::mt19937        generator(seed);
+  std::mt19937 generator(seed);
   std::vector<double> blocks(static_cast<std::size_t>(bs) * bs * count);
   for (double &v : blocks) // ties, zeros and denormals of the 16-bit formats among them
-    v = std::ldexp(static_cast<double>(generator() % 8193) - 4096, -static_cast<int>(generator() % 40));
+    v = std::ldexp(static_cast<double>(generator() % 8193) - 4096,
+                   -static_cast<int>(generator() % 40));
   return blocks;
 }
 
@@ -204,12 +224,15 @@ private:
 std::vector<std::int64_t> targets()
 {
   std::vector<std::int64_t> list;
-  for (std::int64_t left = HWY_TARGETS & hwy::SupportedTargets(); left != 0; left &= left - 1) list.push_back(left & -left);
+  for (std::int64_t left = HWY_TARGETS & hwy::SupportedTargets(); left != 0; left &= left - 1)
+    list.push_back(left & -left);
   return list;
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, EveryTarget, testing::ValuesIn(targets()),
-                         [](const auto &target) { return std::string(hwy::TargetName(target.param)); });
+                         [](const auto &target) {
+                           return std::string(hwy::TargetName(target.param));
+                         });
 
 } // namespace
 
@@ -233,8 +256,8 @@ TEST_P(EveryTarget, LongRowsOfSingleNumbersAreSummedWhole)
 {
   // longer than any buffer of decoded numbers, and a row that begins inside one
   for (const auto storage : kAll) {
-    Problem                problem(storage, 1, 4);
-    const double           one = 1;
+    Problem problem(storage, 1, 4);
+    const double one = 1;
     std::vector<std::byte> record(record_bytes(storage, 1));
     ASSERT_TRUE(encode_block(storage, 1, &one, record.data()));
     problem.ptr[0] = {0, 3, 1500, 1500, 2600};
@@ -244,7 +267,7 @@ TEST_P(EveryTarget, LongRowsOfSingleNumbersAreSummedWhole)
       problem.col[0][k] = static_cast<Row>(k % 6);
       problem.records[0].insert(problem.records[0].end(), record.begin(), record.end());
     }
-    const auto sums     = run<double>(simd_kernels(), problem, 2, {0, 4}, 0, 1),
+    const auto sums = run<double>(simd_kernels(), problem, 2, {0, 4}, 0, 1),
                expected = run<double>(plain_kernels(), problem, 2, {0, 4}, 0, 1);
     for (std::size_t i = 0; i < sums.size(); ++i) EXPECT_NEAR(sums[i], expected[i], 1e-10);
   }
@@ -262,15 +285,17 @@ TEST_P(EveryTarget, RecordsAreThePlainOnesBitForBit)
 {
   for (const auto storage : kAll)
     for (const int bs : kSizes) {
-      const int  count  = bs > 33 ? 2 : 5;
-      const auto size   = record_bytes(storage, bs) * count;
-      auto       blocks = random_blocks(bs, count, 11);
+      const int count = bs > 33 ? 2 : 5;
+      const auto size = record_bytes(storage, bs) * count;
+      auto blocks = random_blocks(bs, count, 11);
       std::fill_n(blocks.begin() + static_cast<std::ptrdiff_t>(bs) * bs, bs * bs, 0.0);
       for (const double factor : {1.0, 1e-300, 1e-40, -1e-7, 3.0}) {
-        SCOPED_TRACE(testing::Message() << "storage " << storage << " bs " << bs << " factor " << factor);
+        SCOPED_TRACE(testing::Message()
+                     << "storage " << storage << " bs " << bs << " factor " << factor);
         auto scaled = blocks;
         for (double &v : scaled) v *= factor;
-        const std::unique_ptr<std::byte[]> simd(new std::byte[size]), plain(new std::byte[size]); // exact: no writes past the end
+        const std::unique_ptr<std::byte[]> simd(new std::byte[size]),
+            plain(new std::byte[size]); // exact: no writes past the end
         EXPECT_EQ(simd_kernels().encode(storage, bs, scaled.data(), count, simd.get()), -1);
         EXPECT_EQ(plain_kernels().encode(storage, bs, scaled.data(), count, plain.get()), -1);
         EXPECT_EQ(std::memcmp(simd.get(), plain.get(), size), 0);
@@ -282,15 +307,17 @@ TEST_P(EveryTarget, EncodeNamesTheFirstBlockThatDoesNotFit)
 {
   for (const auto storage : kAll)
     for (const int bs : {1, 2, 3, 4, 5, 8, 9, 16, 17, 33, 65}) {
-      const auto             good = random_blocks(bs, 4, 5);
+      const auto good = random_blocks(bs, 4, 5);
       std::vector<std::byte> records(record_bytes(storage, bs) * 4);
-      const std::size_t      n = static_cast<std::size_t>(bs) * bs;
-      for (const double bad : {kNaN, kInf, -kInf, storage == PC_MCPI_PRECISION_FP16 ? 65520.0 : kInf})
+      const std::size_t n = static_cast<std::size_t>(bs) * bs;
+      for (const double bad :
+           {kNaN, kInf, -kInf, storage == PC_MCPI_PRECISION_FP16 ? 65520.0 : kInf})
         for (const std::size_t place : {std::size_t{0}, n / 2, n - 1}) {
-          auto blocks           = good;
-          blocks[n + place]     = bad;
+          auto blocks = good;
+          blocks[n + place] = bad;
           blocks[3 * n + place] = bad;
-          EXPECT_EQ(simd_kernels().encode(storage, bs, blocks.data(), 4, records.data()), 1) << storage << " bs " << bs << " value " << bad;
+          EXPECT_EQ(simd_kernels().encode(storage, bs, blocks.data(), 4, records.data()), 1)
+              << storage << " bs " << bs << " value " << bad;
           EXPECT_EQ(plain_kernels().encode(storage, bs, blocks.data(), 4, records.data()), 1);
         }
     }
@@ -300,27 +327,30 @@ TEST_P(EveryTarget, PremultiplyAgreesWithThePlainOneAndRaisesTheMaxima)
 {
   for (const int bs : kSizes) {
     SCOPED_TRACE(bs);
-    const std::size_t                      n     = static_cast<std::size_t>(bs) * bs;
-    const int                              count = 3;
-    const auto                             left = random_blocks(bs, 1, 1), in = random_blocks(bs, count, 2);
-    const std::vector<double>              right(in.begin(), in.begin() + bs);
-    std::vector<const double *>            pointers;
+    const std::size_t n = static_cast<std::size_t>(bs) * bs;
+    const int count = 3;
+    const auto left = random_blocks(bs, 1, 1), in = random_blocks(bs, count, 2);
+    const std::vector<double> right(in.begin(), in.begin() + bs);
+    std::vector<const double *> pointers;
     std::vector<std::unique_ptr<double[]>> exact; // blocks of exactly their size
     for (int k = 0; k < count; ++k) {
       exact.emplace_back(new double[n]);
       std::copy_n(in.begin() + static_cast<std::ptrdiff_t>(k * n), n, exact.back().get());
       pointers.push_back(exact.back().get());
     }
-    std::vector<double> out(n * count, kNaN), expected(n * count, kNaN), maxima(n, 0.0), expected_maxima(n, 0.0), bound(n * count);
+    std::vector<double> out(n * count, kNaN), expected(n * count, kNaN), maxima(n, 0.0),
+        expected_maxima(n, 0.0), bound(n * count);
     maxima[n - 1] = 1e300;
-    EXPECT_TRUE(simd_kernels().premultiply(bs, left.data(), right.data(), pointers.data(), count, out.data(), maxima.data()));
-    EXPECT_TRUE(
-        plain_kernels().premultiply(bs, left.data(), right.data(), pointers.data(), count, expected.data(), expected_maxima.data()));
+    EXPECT_TRUE(simd_kernels().premultiply(bs, left.data(), right.data(), pointers.data(), count,
+                                           out.data(), maxima.data()));
+    EXPECT_TRUE(plain_kernels().premultiply(bs, left.data(), right.data(), pointers.data(), count,
+                                            expected.data(), expected_maxima.data()));
     for (int k = 0; k < count; ++k)
       for (int q = 0; q < bs; ++q)
         for (int p = 0; p < bs; ++p) {
           double magnitude = 0;
-          for (int l = 0; l < bs; ++l) magnitude += std::abs(left[l * bs + p] * pointers[k][q * bs + l] * right[q]);
+          for (int l = 0; l < bs; ++l)
+            magnitude += std::abs(left[l * bs + p] * pointers[k][q * bs + l] * right[q]);
           const std::size_t i = k * n + q * bs + p;
           ASSERT_LE(std::abs(out[i] - expected[i]), magnitude * bs * 1e-15);
         }
@@ -335,11 +365,14 @@ TEST_P(EveryTarget, PremultiplyAgreesWithThePlainOneAndRaisesTheMaxima)
 TEST_P(EveryTarget, PremultiplyNeverLosesWhatIsNotFinite)
 {
   for (const int bs : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 33, 64, 65}) {
-    const std::size_t   n    = static_cast<std::size_t>(bs) * bs;
-    const auto          left = std::vector<double>(n, 0.5);
+    const std::size_t n = static_cast<std::size_t>(bs) * bs;
+    const auto left = std::vector<double>(n, 0.5);
     std::vector<double> right(bs, 1.0), in(3 * n, 0.25), out(3 * n), maxima(n, 0.0);
     const double *const pointers[] = {in.data(), in.data() + n, in.data() + 2 * n};
-    const auto good = [&] { return simd_kernels().premultiply(bs, left.data(), right.data(), pointers, 3, out.data(), maxima.data()); };
+    const auto good = [&] {
+      return simd_kernels().premultiply(bs, left.data(), right.data(), pointers, 3, out.data(),
+                                        maxima.data());
+    };
     EXPECT_TRUE(good());
     for (const std::size_t place : {std::size_t{0}, n - 1, n + n / 2, 2 * n - 1, 3 * n - 1}) {
       in[place] = kNaN;
@@ -350,8 +383,9 @@ TEST_P(EveryTarget, PremultiplyNeverLosesWhatIsNotFinite)
       std::fill(maxima.begin(), maxima.end(), 0.0);
     }
     // a NaN that shows in one row only
-    auto single   = left;
+    auto single = left;
     single[n - 1] = kNaN;
-    EXPECT_FALSE(simd_kernels().premultiply(bs, single.data(), right.data(), pointers, 3, out.data(), maxima.data()));
+    EXPECT_FALSE(simd_kernels().premultiply(bs, single.data(), right.data(), pointers, 3,
+                                            out.data(), maxima.data()));
   }
 }

@@ -1,4 +1,5 @@
-// How rows of large blocks are taken by the CUDA backend. Needs no device; built where the backend is.
+// How rows of large blocks are taken by the CUDA backend. Needs no device; built where the backend
+// is.
 #if defined(MCPI_HAVE_CUDA)
 #include "backend/cuda/large_shape.h"
 
@@ -18,8 +19,9 @@ TEST(LargeShape, LetsEveryNumberOfAColumnMeetOneThread)
 {
   for (const PCMCPIPrecision storage : kStorages)
     for (int bs = kMaxSmallBlock + 1; bs < 300; ++bs) {
-      const StreamShape shape  = stream_shape(storage, bs, storage == PC_MCPI_PRECISION_FP64 ? 8 : 4);
-      const int         vector = large_vector(storage, bs);
+      const StreamShape shape =
+          stream_shape(storage, bs, storage == PC_MCPI_PRECISION_FP64 ? 8 : 4);
+      const int vector = large_vector(storage, bs);
       EXPECT_EQ(shape.ld % vector, 0);
       EXPECT_EQ(vector * value_bits(storage) % 8, 0);
       EXPECT_GE(shape.parts * shape.lanes * vector, shape.ld) << bs;
@@ -51,7 +53,8 @@ TEST(LargeShape, DividesByTheBlockSize)
 {
   for (int bs = kMaxSmallBlock + 1; bs < 1000; ++bs) {
     const StreamShape shape = stream_shape(PC_MCPI_PRECISION_FP32, bs, 4);
-    for (std::uint64_t e = 0; e < static_cast<std::uint64_t>(shape.segment) * bs; ++e) ASSERT_EQ(e * shape.inverse >> 32, e / bs);
+    for (std::uint64_t e = 0; e < static_cast<std::uint64_t>(shape.segment) * bs; ++e)
+      ASSERT_EQ(e * shape.inverse >> 32, e / bs);
   }
 }
 

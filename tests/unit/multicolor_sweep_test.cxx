@@ -1,4 +1,5 @@
-// The sweeps against the iteration written densely from its formula, their shortcuts against the plain iteration, and the halo calls.
+// The sweeps against the iteration written densely from its formula, their shortcuts against the
+// plain iteration, and the halo calls.
 #include "sweep/multicolor_sweep.h"
 
 #include <gtest/gtest.h>
@@ -15,21 +16,23 @@ INSTANTIATE_TEST_SUITE_P(BlockSizes, SweepsOf, testing::Values(1, 2, 3, 4, 5, 6,
 
 TEST_P(SweepsOf, TheReferenceAreTheDenseIteration)
 {
-  const int              bs      = GetParam();
-  const Pattern          pattern = random_pattern(bs < 10 ? 24 : 9, 2, 1);
-  const std::vector<int> color   = greedy_coloring(pattern);
-  const BlockMatrix      matrix  = random_matrix(pattern, bs, 2);
-  const Ranks            ranks   = build_ranks(pattern, color, bs, {0, matrix.rows()});
-  const Vector           b = random_vector(matrix.size(), 3), guess = random_vector(matrix.size(), 4), zero(matrix.size(), 0.0);
-  DenseIteration         dense(matrix, color);
+  const int bs = GetParam();
+  const Pattern pattern = random_pattern(bs < 10 ? 24 : 9, 2, 1);
+  const std::vector<int> color = greedy_coloring(pattern);
+  const BlockMatrix matrix = random_matrix(pattern, bs, 2);
+  const Ranks ranks = build_ranks(pattern, color, bs, {0, matrix.rows()});
+  const Vector b = random_vector(matrix.size(), 3), guess = random_vector(matrix.size(), 4),
+               zero(matrix.size(), 0.0);
+  DenseIteration dense(matrix, color);
   for (const PCMCPIForm form : kForms)
     for (const PCMCPIScaling scaling : kScalings) {
       const Kind kind = reference_kind(PC_MCPI_PRECISION_FP64, form, scaling);
-      System     system(ranks, kind);
+      System system(ranks, kind);
       ASSERT_EQ(system.refresh(matrix).defect, Defect::none);
       for_runs(3, [&](const Smoothing &run) {
         const Vector expected = dense.run(run, b, run.from_zero ? zero : guess);
-        EXPECT_LT(difference(system.apply(run, b, guess), expected), 1e-12) << name(kind) << " " << name(run);
+        EXPECT_LT(difference(system.apply(run, b, guess), expected), 1e-12)
+            << name(kind) << " " << name(run);
       });
     }
 }
@@ -38,33 +41,37 @@ TEST_P(SweepsOf, TheReferenceAreTheDenseIteration)
 TEST(Sweeps, OfABlockDiagonalMatrixAreTheDenseIteration)
 {
   const BlockMatrix matrix = random_matrix(Pattern(4), 3, 40);
-  const Ranks       ranks  = build_ranks(matrix.pattern, {0, 0, 0, 0}, 3, {0, 4});
-  const Vector      b = random_vector(12, 41), guess = random_vector(12, 42), zero(12, 0.0);
-  DenseIteration    dense(matrix, {0, 0, 0, 0});
-  System            system(ranks, reference_kind());
+  const Ranks ranks = build_ranks(matrix.pattern, {0, 0, 0, 0}, 3, {0, 4});
+  const Vector b = random_vector(12, 41), guess = random_vector(12, 42), zero(12, 0.0);
+  DenseIteration dense(matrix, {0, 0, 0, 0});
+  System system(ranks, reference_kind());
   system.refresh(matrix);
   for_runs(3, [&](const Smoothing &run) {
-    EXPECT_LT(difference(system.apply(run, b, guess), dense.run(run, b, run.from_zero ? zero : guess)), 1e-14) << name(run);
+    EXPECT_LT(
+        difference(system.apply(run, b, guess), dense.run(run, b, run.from_zero ? zero : guess)),
+        1e-14)
+        << name(run);
   });
 }
 
-// The transposed application is the transpose of the operator as a matrix, which the test above ties to the formula.
+// The transposed application is the transpose of the operator as a matrix, which the test above
+// ties to the formula.
 TEST(TransposedSweeps, OfTheReferenceAreTheTransposedMatrix)
 {
-  const Pattern          pattern = random_pattern(12, 2, 5);
-  const std::vector<int> color   = greedy_coloring(pattern);
-  const BlockMatrix      matrix  = random_matrix(pattern, 3, 6);
-  const Ranks            ranks   = build_ranks(pattern, color, 3, {0, matrix.rows()});
+  const Pattern pattern = random_pattern(12, 2, 5);
+  const std::vector<int> color = greedy_coloring(pattern);
+  const BlockMatrix matrix = random_matrix(pattern, 3, 6);
+  const Ranks ranks = build_ranks(pattern, color, 3, {0, matrix.rows()});
   for (const PCMCPIForm form : kForms)
     for (const PCMCPIScaling scaling : kScalings) {
       System system(ranks, reference_kind(PC_MCPI_PRECISION_FP64, form, scaling));
       system.refresh(matrix);
       for_runs(3, [&](Smoothing run) {
         if (!run.from_zero) return;
-        const Dense m              = system.matrix(run);
+        const Dense m = system.matrix(run);
         run.apply.transposed = true;
-        const Dense t              = system.matrix(run);
-        Vector      expected(m.a.size());
+        const Dense t = system.matrix(run);
+        Vector expected(m.a.size());
         for (std::size_t i = 0; i < m.n; ++i)
           for (std::size_t j = 0; j < m.n; ++j) expected[i * m.n + j] = m(i, j);
         EXPECT_LT(difference(t.a, expected), 1e-13) << name(run);
@@ -74,10 +81,10 @@ TEST(TransposedSweeps, OfTheReferenceAreTheTransposedMatrix)
 
 TEST(SymmetricSweeps, OfASymmetricMatrixAreASymmetricOperator)
 {
-  const Pattern          pattern = symmetrised(random_pattern(12, 2, 7));
-  const std::vector<int> color   = greedy_coloring(pattern);
-  const BlockMatrix      matrix  = symmetric_matrix(pattern, 3, 8);
-  const Ranks            ranks   = build_ranks(pattern, color, 3, {0, matrix.rows()});
+  const Pattern pattern = symmetrised(random_pattern(12, 2, 7));
+  const std::vector<int> color = greedy_coloring(pattern);
+  const BlockMatrix matrix = symmetric_matrix(pattern, 3, 8);
+  const Ranks ranks = build_ranks(pattern, color, 3, {0, matrix.rows()});
   for (const PCMCPIForm form : kForms)
     for (const PCMCPIScaling scaling : kScalings) {
       System system(ranks, reference_kind(PC_MCPI_PRECISION_FP64, form, scaling));
@@ -85,7 +92,7 @@ TEST(SymmetricSweeps, OfASymmetricMatrixAreASymmetricOperator)
       for (const double omega : kOmegas)
         for (const int its : {1, 2, 3}) {
           const Dense m = system.matrix(make_run(PC_MCPI_SWEEP_SYMMETRIC, omega, its, true));
-          Vector      transposed(m.a.size());
+          Vector transposed(m.a.size());
           for (std::size_t i = 0; i < m.n; ++i)
             for (std::size_t j = 0; j < m.n; ++j) transposed[i * m.n + j] = m(i, j);
           EXPECT_LT(difference(m.a, transposed), 1e-13) << "omega " << omega << " its " << its;
@@ -93,22 +100,24 @@ TEST(SymmetricSweeps, OfASymmetricMatrixAreASymmetricOperator)
     }
 }
 
-// Reading only the triangles that matter changes rounding at most; also where the plain iteration starts from a loaded zero.
+// Reading only the triangles that matter changes rounding at most; also where the plain iteration
+// starts from a loaded zero.
 TEST(Shortcuts, GiveThePlainIteration)
 {
   for (const int bs : {1, 5}) {
-    const Pattern          pattern = random_pattern(20, 2, 9);
-    const std::vector<int> color   = greedy_coloring(pattern);
-    const BlockMatrix      matrix  = random_matrix(pattern, bs, 10);
-    const Ranks            ranks   = build_ranks(pattern, color, bs, {0, matrix.rows()});
-    const Vector           b = random_vector(matrix.size(), 11), guess = random_vector(matrix.size(), 12), zero(matrix.size(), 0.0);
-    System                 system(ranks, reference_kind());
+    const Pattern pattern = random_pattern(20, 2, 9);
+    const std::vector<int> color = greedy_coloring(pattern);
+    const BlockMatrix matrix = random_matrix(pattern, bs, 10);
+    const Ranks ranks = build_ranks(pattern, color, bs, {0, matrix.rows()});
+    const Vector b = random_vector(matrix.size(), 11), guess = random_vector(matrix.size(), 12),
+                 zero(matrix.size(), 0.0);
+    System system(ranks, reference_kind());
     system.refresh(matrix);
     for_runs(4, [&](const Smoothing &run) {
       for (const bool transposed : {false, true}) {
         Smoothing mine = run, plain = run;
-        plain.sweep.shortcuts       = false;
-        plain.from_zero             = false;
+        plain.sweep.shortcuts = false;
+        plain.from_zero = false;
         mine.apply.transposed = plain.apply.transposed = transposed;
         if (transposed && !run.from_zero) continue;
         const Vector expected = system.apply(plain, b, run.from_zero ? zero : guess);
@@ -120,13 +129,13 @@ TEST(Shortcuts, GiveThePlainIteration)
 
 TEST(Shortcuts, ReadTheBlocksThatTheyClaim)
 {
-  const Pattern   pattern = random_pattern(30, 2, 13);
-  const auto      color   = greedy_coloring(pattern);
-  const Ranks     ranks   = build_ranks(pattern, color, 2, {0, 30});
-  const ColorPlan plan    = ranks.forward[0];
-  const Offset    lower = plan.lower.ptr.back(), upper = plan.upper.ptr.back(), all = plan.blocks();
-  System          system(ranks, reference_kind());
-  const auto      read = [&](PCMCPISweepType sweep, double omega, int its, bool from_zero) {
+  const Pattern pattern = random_pattern(30, 2, 13);
+  const auto color = greedy_coloring(pattern);
+  const Ranks ranks = build_ranks(pattern, color, 2, {0, 30});
+  const ColorPlan plan = ranks.forward[0];
+  const Offset lower = plan.lower.ptr.back(), upper = plan.upper.ptr.back(), all = plan.blocks();
+  System system(ranks, reference_kind());
+  const auto read = [&](PCMCPISweepType sweep, double omega, int its, bool from_zero) {
     return system.blocks_read(make_run(sweep, omega, its, from_zero));
   };
   ASSERT_NE(lower, upper);
@@ -139,7 +148,8 @@ TEST(Shortcuts, ReadTheBlocksThatTheyClaim)
       // one triangle a half-sweep, in turn; the colors at the turns have none to read
       EXPECT_EQ(read(PC_MCPI_SWEEP_SYMMETRIC, omega, its, true), its * all);
       EXPECT_EQ(read(PC_MCPI_SWEEP_SYMMETRIC, omega, its, false), all + upper + (its - 1) * all);
-      EXPECT_EQ(system.blocks_read(make_run(PC_MCPI_SWEEP_SYMMETRIC, omega, its, true, false)), lower + (2 * its - 1) * all);
+      EXPECT_EQ(system.blocks_read(make_run(PC_MCPI_SWEEP_SYMMETRIC, omega, its, true, false)),
+                lower + (2 * its - 1) * all);
     }
 }
 
@@ -151,7 +161,7 @@ public:
   int exchange_all(void *) override { return note("all", 0); }
 
   std::vector<std::string> log;
-  std::string              fails;
+  std::string fails;
 
 private:
   int note(const std::string &call, int number)
@@ -163,15 +173,15 @@ private:
 
 TEST(DriverAndHalo, ErrorsEndTheRun)
 {
-  const Pattern     pattern = random_pattern(10, 1, 24);
-  const BlockMatrix matrix  = random_matrix(pattern, 2, 25);
-  const Ranks       ranks   = build_ranks(pattern, greedy_coloring(pattern), 2, {0, 10});
-  System            system(ranks, reference_kind());
+  const Pattern pattern = random_pattern(10, 1, 24);
+  const BlockMatrix matrix = random_matrix(pattern, 2, 25);
+  const Ranks ranks = build_ranks(pattern, greedy_coloring(pattern), 2, {0, 10});
+  System system(ranks, reference_kind());
   system.refresh(matrix);
   const Vector b = random_vector(20, 26);
   for (const char *call : {"begin", "end", "all"}) {
     const Smoothing run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 2, false);
-    LoggingHalo     halo;
+    LoggingHalo halo;
     halo.fails = call;
     system.backend().load_rhs(run.apply, {b.data(), 20});
     system.backend().load_guess(run.apply, {b.data(), 20});
@@ -202,16 +212,17 @@ TEST(DriverAndHalo, AfterAnApplicationThatFailedHalfWayThereIsNone)
   EXPECT_NO_THROW(ApplyGuard apply(nobody));
 }
 
-// What nobody reads again is not sent: a forward sweep from zero needs one exchange less than colors.
+// What nobody reads again is not sent: a forward sweep from zero needs one exchange less than
+// colors.
 TEST(DriverAndHalo, NothingIsSentInVain)
 {
-  const Pattern     pattern = {{1, 2}, {0, 2}, {0, 1}};
-  const BlockMatrix matrix  = random_matrix(pattern, 1, 27);
-  const Ranks       ranks   = build_ranks(pattern, {0, 1, 2}, 1, {0, 3});
-  System            system(ranks, reference_kind());
+  const Pattern pattern = {{1, 2}, {0, 2}, {0, 1}};
+  const BlockMatrix matrix = random_matrix(pattern, 1, 27);
+  const Ranks ranks = build_ranks(pattern, {0, 1, 2}, 1, {0, 3});
+  System system(ranks, reference_kind());
   system.refresh(matrix);
-  const Vector b   = random_vector(3, 28);
-  const auto   log = [&](const Smoothing &run) {
+  const Vector b = random_vector(3, 28);
+  const auto log = [&](const Smoothing &run) {
     LoggingHalo halo;
     system.backend().load_rhs(run.apply, {b.data(), 3});
     system.backend().load_guess(run.apply, {b.data(), 3});
@@ -220,11 +231,13 @@ TEST(DriverAndHalo, NothingIsSentInVain)
     return halo.log;
   };
   using Log = std::vector<std::string>;
-  EXPECT_EQ(log(make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true)), (Log{"begin 0", "end 0", "begin 1", "end 1"}));
-  EXPECT_EQ(log(make_run(PC_MCPI_SWEEP_BACKWARD, 1.0, 1, false)), (Log{"all 0", "begin 2", "end 2", "begin 1", "end 1"}));
+  EXPECT_EQ(log(make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true)),
+            (Log{"begin 0", "end 0", "begin 1", "end 1"}));
+  EXPECT_EQ(log(make_run(PC_MCPI_SWEEP_BACKWARD, 1.0, 1, false)),
+            (Log{"all 0", "begin 2", "end 2", "begin 1", "end 1"}));
   EXPECT_EQ(log(make_run(PC_MCPI_SWEEP_SYMMETRIC, 1.0, 1, true)),
             (Log{"begin 0", "end 0", "begin 1", "end 1", "begin 2", "end 2", "begin 1", "end 1"}));
-  Smoothing by_sweep       = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 3, true);
+  Smoothing by_sweep = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 3, true);
   by_sweep.sweep.frequency = PC_MCPI_HALO_FREQUENCY_SWEEP;
   EXPECT_EQ(log(by_sweep), (Log{"all 0", "all 0"}));
 }
@@ -253,21 +266,23 @@ private:
 
 TEST(DriverAndHalo, InteriorRowsAreRelaxedWhileGhostsTravel)
 {
-  const Pattern     pattern = random_pattern(20, 1, 30);
-  const BlockMatrix matrix  = random_matrix(pattern, 2, 31);
-  const Ranks       ranks   = build_ranks(pattern, greedy_coloring(pattern), 2, {0, 20});
-  const ColorPlan  &plan    = ranks.forward[0];
-  const Row         last    = plan.color_begin[plan.colors] - plan.color_begin[plan.colors - 1]; // not sent
-  System            system(ranks, reference_kind());
+  const Pattern pattern = random_pattern(20, 1, 30);
+  const BlockMatrix matrix = random_matrix(pattern, 2, 31);
+  const Ranks ranks = build_ranks(pattern, greedy_coloring(pattern), 2, {0, 20});
+  const ColorPlan &plan = ranks.forward[0];
+  const Row last = plan.color_begin[plan.colors] - plan.color_begin[plan.colors - 1]; // not sent
+  System system(ranks, reference_kind());
   system.refresh(matrix);
   for (const bool overlap : {true, false}) {
-    Smoothing run     = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true);
+    Smoothing run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true);
     run.sweep.overlap = overlap;
     system.backend().load_rhs(run.apply, {random_vector(40, 32).data(), 40});
     double *x = static_cast<double *>(system.backend().vector());
     std::fill(x, x + 40, kNaN);
     OverlapHalo halo(plan);
-    EXPECT_EQ(MulticolorSweep(plan, system.backend(), halo, run.sweep).run(run.apply, run.its, run.from_zero), 0);
+    EXPECT_EQ(MulticolorSweep(plan, system.backend(), halo, run.sweep)
+                  .run(run.apply, run.its, run.from_zero),
+              0);
     EXPECT_EQ(halo.at_begin, overlap ? 0 : 20 - last);
     EXPECT_EQ(halo.at_end, 20 - last);
   }

@@ -1,4 +1,5 @@
-// The order of rows inside colors: permutations, Hilbert's curve, and a choice that does not lose against the natural order.
+// The order of rows inside colors: permutations, Hilbert's curve, and a choice that does not lose
+// against the natural order.
 #include "setup/ordering.h"
 
 #include <gtest/gtest.h>
@@ -15,14 +16,15 @@
 namespace mcpi::test {
 namespace {
 
-constexpr PCMCPIOrderingType kGraphTypes[] = {PC_MCPI_ORDERING_AUTO, PC_MCPI_ORDERING_NATURAL, PC_MCPI_ORDERING_RCM, PC_MCPI_ORDERING_ND};
+constexpr PCMCPIOrderingType kGraphTypes[] = {PC_MCPI_ORDERING_AUTO, PC_MCPI_ORDERING_NATURAL,
+                                              PC_MCPI_ORDERING_RCM, PC_MCPI_ORDERING_ND};
 
 BlockGraph make_graph(const Pattern &pattern)
 {
   BlockGraph graph;
-  graph.comm        = PETSC_COMM_SELF;
-  graph.bs          = 1;
-  graph.rows        = static_cast<Row>(pattern.size());
+  graph.comm = PETSC_COMM_SELF;
+  graph.bs = 1;
+  graph.rows = static_cast<Row>(pattern.size());
   graph.global_rows = graph.rows;
   graph.ptr.assign(1, 0);
   graph.in_ptr.assign(pattern.size() + 1, 0);
@@ -36,8 +38,9 @@ BlockGraph make_graph(const Pattern &pattern)
 Coloring make_coloring(const Pattern &pattern)
 {
   Coloring coloring;
-  coloring.color  = greedy_coloring(pattern);
-  coloring.colors = pattern.empty() ? 0 : 1 + *std::max_element(coloring.color.begin(), coloring.color.end());
+  coloring.color = greedy_coloring(pattern);
+  coloring.colors =
+      pattern.empty() ? 0 : 1 + *std::max_element(coloring.color.begin(), coloring.color.end());
   return coloring;
 }
 
@@ -47,8 +50,10 @@ Pattern grid(Row n, const std::vector<Row> &number)
   Pattern pattern(number.size());
   for (Row i = 0; i < n; ++i)
     for (Row j = 0; j < n; ++j)
-      for (const auto &[k, l] : {std::pair{i - 1, j}, std::pair{i + 1, j}, std::pair{i, j - 1}, std::pair{i, j + 1}})
-        if (k >= 0 && k < n && l >= 0 && l < n) pattern[number[i * n + j]].push_back(number[k * n + l]);
+      for (const auto &[k, l] :
+           {std::pair{i - 1, j}, std::pair{i + 1, j}, std::pair{i, j - 1}, std::pair{i, j + 1}})
+        if (k >= 0 && k < n && l >= 0 && l < n)
+          pattern[number[i * n + j]].push_back(number[k * n + l]);
   for (auto &columns : pattern) std::sort(columns.begin(), columns.end());
   return pattern;
 }
@@ -74,11 +79,14 @@ bool is_permutation_of_rows(std::vector<Row> order, std::size_t rows)
   return order == natural(static_cast<Row>(rows));
 }
 
-std::vector<Row> ordered(const Pattern &pattern, PCMCPIOrderingType type, const Coordinates &coordinates, PCMCPIOrderingType expected)
+std::vector<Row> ordered(const Pattern &pattern, PCMCPIOrderingType type,
+                         const Coordinates &coordinates, PCMCPIOrderingType expected)
 {
   std::vector<Row> order = {-1, -1};
-  OrderingUsed     used{PC_MCPI_ORDERING_AUTO, true};
-  EXPECT_EQ(OrderingCreate(make_graph(pattern), make_coloring(pattern), type, coordinates, &order, &used), 0);
+  OrderingUsed used{PC_MCPI_ORDERING_AUTO, true};
+  EXPECT_EQ(
+      OrderingCreate(make_graph(pattern), make_coloring(pattern), type, coordinates, &order, &used),
+      0);
   if (expected != PC_MCPI_ORDERING_AUTO) {
     EXPECT_EQ(used.type, expected);
   }
@@ -91,7 +99,7 @@ std::vector<Row> ordered(const Pattern &pattern, PCMCPIOrderingType type, const 
 std::size_t gathered_lines(const Pattern &pattern, const std::vector<Row> &order)
 {
   const std::vector<int> color = greedy_coloring(pattern);
-  std::vector<Row>       sorted(order), place(order.size());
+  std::vector<Row> sorted(order), place(order.size());
   std::stable_sort(sorted.begin(), sorted.end(), [&](Row a, Row b) { return color[a] < color[b]; });
   for (std::size_t p = 0; p < sorted.size(); ++p) place[sorted[p]] = static_cast<Row>(p);
   std::size_t lines = 0;
@@ -107,32 +115,36 @@ std::size_t gathered_lines(const Pattern &pattern, const std::vector<Row> &order
 TEST(Ordering, OfEveryTypeIsAPermutation)
 {
   const Pattern disconnected = {{}, {2}, {}, {1}, {}};
-  for (const Pattern &pattern : {random_pattern(50, 2, 1), grid(9, scrambled(81)), disconnected, Pattern(1), Pattern()})
-    for (const PCMCPIOrderingType type : kGraphTypes) ordered(pattern, type, {}, pattern.empty() ? PC_MCPI_ORDERING_AUTO : type);
+  for (const Pattern &pattern :
+       {random_pattern(50, 2, 1), grid(9, scrambled(81)), disconnected, Pattern(1), Pattern()})
+    for (const PCMCPIOrderingType type : kGraphTypes)
+      ordered(pattern, type, {}, pattern.empty() ? PC_MCPI_ORDERING_AUTO : type);
 }
 
 TEST(Ordering, NaturalIsTheMatrixOrder)
 {
-  EXPECT_EQ(ordered(random_pattern(50, 2, 1), PC_MCPI_ORDERING_NATURAL, {}, PC_MCPI_ORDERING_NATURAL), natural(50));
+  EXPECT_EQ(
+      ordered(random_pattern(50, 2, 1), PC_MCPI_ORDERING_NATURAL, {}, PC_MCPI_ORDERING_NATURAL),
+      natural(50));
 }
 
 // Rows that only other ranks' rows touch, and columns that are ghosts
 TEST(Ordering, IgnoresGhosts)
 {
   BlockGraph graph = make_graph({{1}, {0, 2}, {1}});
-  graph.ghosts     = {7, 9};
-  graph.col        = {1, 3, 0, 2, 1, 4};
-  graph.ptr        = {0, 2, 4, 6};
-  graph.in_ptr     = {0, 0, 1, 1};
-  graph.in_col     = {3};
-  graph.in_slot    = {0};
+  graph.ghosts = {7, 9};
+  graph.col = {1, 3, 0, 2, 1, 4};
+  graph.ptr = {0, 2, 4, 6};
+  graph.in_ptr = {0, 0, 1, 1};
+  graph.in_col = {3};
+  graph.in_slot = {0};
   Coloring coloring;
-  coloring.colors      = 2;
-  coloring.color       = {0, 1, 0};
+  coloring.colors = 2;
+  coloring.color = {0, 1, 0};
   coloring.ghost_color = {0, 1};
   for (const PCMCPIOrderingType type : kGraphTypes) {
     std::vector<Row> order;
-    OrderingUsed     used;
+    OrderingUsed used;
     EXPECT_EQ(OrderingCreate(graph, coloring, type, {}, &order, &used), 0);
     EXPECT_TRUE(is_permutation_of_rows(order, 3));
   }
@@ -142,9 +154,10 @@ TEST(Ordering, AutoTakesTheMostLocal)
 {
   const std::vector<Row> good = natural(30 * 30), bad = scrambled(30 * 30);
   for (const auto &number : {good, bad}) {
-    const Pattern     pattern = grid(30, number);
-    const std::size_t by_auto = gathered_lines(pattern, ordered(pattern, PC_MCPI_ORDERING_AUTO, {}, PC_MCPI_ORDERING_AUTO));
-    std::size_t       least   = gathered_lines(pattern, natural(30 * 30));
+    const Pattern pattern = grid(30, number);
+    const std::size_t by_auto =
+        gathered_lines(pattern, ordered(pattern, PC_MCPI_ORDERING_AUTO, {}, PC_MCPI_ORDERING_AUTO));
+    std::size_t least = gathered_lines(pattern, natural(30 * 30));
     if (number == bad) {
       EXPECT_LT(2 * by_auto, least);
     }
@@ -154,34 +167,45 @@ TEST(Ordering, AutoTakesTheMostLocal)
   }
 }
 
-// A Hilbert curve through a grid takes one step at a time, and each square or cube of cells whole before the next, whatever the unit and the origin of
-// the coordinates.
+// A Hilbert curve through a grid takes one step at a time, and each square or cube of cells whole
+// before the next, whatever the unit and the origin of the coordinates.
 TEST(Ordering, CoordinatesFollowHilbertsCurve)
 {
   for (const int dim : {1, 2, 3}) {
-    const Row              n = 8, count = static_cast<Row>(std::lround(std::pow(n, dim)));
+    const Row n = 8, count = static_cast<Row>(std::lround(std::pow(n, dim)));
     const std::vector<Row> place = scrambled(count);
-    std::vector<Row>       number(count);
-    Coordinates            coordinates{dim, Vector(static_cast<std::size_t>(count) * dim)};
-    const auto             cell = [&](Row point, int d) { return point / static_cast<Row>(std::lround(std::pow(n, d))) % n; };
+    std::vector<Row> number(count);
+    Coordinates coordinates{dim, Vector(static_cast<std::size_t>(count) * dim)};
+    const auto cell = [&](Row point, int d) {
+      return point / static_cast<Row>(std::lround(std::pow(n, d))) % n;
+    };
     for (Row point = 0; point < count; ++point) {
       number[place[point]] = point;
       for (int d = 0; d < dim; ++d)
-        coordinates.points[static_cast<std::size_t>(place[point]) * dim + d] = -5.0e3 + 1.7e-3 * cell(point, d) * (d + 1);
+        coordinates.points[static_cast<std::size_t>(place[point]) * dim + d] =
+            -5.0e3 + 1.7e-3 * cell(point, d) * (d + 1);
     }
-    const Pattern          pattern(count);
-    const std::vector<Row> order = ordered(pattern, PC_MCPI_ORDERING_COORDINATES, coordinates, PC_MCPI_ORDERING_COORDINATES);
+    const Pattern pattern(count);
+    const std::vector<Row> order =
+        ordered(pattern, PC_MCPI_ORDERING_COORDINATES, coordinates, PC_MCPI_ORDERING_COORDINATES);
     for (Row k = 1; k < count; ++k) {
       int steps = 0;
-      for (int d = 0; d < dim; ++d) steps += std::abs(cell(number[order[k]], d) - cell(number[order[k - 1]], d));
+      for (int d = 0; d < dim; ++d)
+        steps += std::abs(cell(number[order[k]], d) - cell(number[order[k - 1]], d));
       ASSERT_EQ(steps, 1) << dim << " dimensions, at " << k;
     }
     for (Row size = 2, whole = 1 << dim; size < n; size *= 2, whole <<= dim)
       for (Row k = 0; k < count; ++k)
         for (int d = 0; d < dim; ++d)
-          ASSERT_EQ(cell(number[order[k]], d) / size, cell(number[order[k / whole * whole]], d) / size) << dim << " dimensions, at " << k;
-    EXPECT_EQ(ordered(pattern, PC_MCPI_ORDERING_AUTO, coordinates, PC_MCPI_ORDERING_COORDINATES), order) << dim;
-    EXPECT_EQ(ordered(pattern, PC_MCPI_ORDERING_NATURAL, coordinates, PC_MCPI_ORDERING_NATURAL), natural(count)) << dim;
+          ASSERT_EQ(cell(number[order[k]], d) / size,
+                    cell(number[order[k / whole * whole]], d) / size)
+              << dim << " dimensions, at " << k;
+    EXPECT_EQ(ordered(pattern, PC_MCPI_ORDERING_AUTO, coordinates, PC_MCPI_ORDERING_COORDINATES),
+              order)
+        << dim;
+    EXPECT_EQ(ordered(pattern, PC_MCPI_ORDERING_NATURAL, coordinates, PC_MCPI_ORDERING_NATURAL),
+              natural(count))
+        << dim;
   }
 }
 
@@ -189,19 +213,23 @@ TEST(Ordering, DegenerateCoordinatesKeepTheNaturalOrder)
 {
   for (const int dim : {1, 2, 3})
     for (const double value : {0.0, -3.5, 1e300})
-      EXPECT_EQ(ordered(Pattern(20), PC_MCPI_ORDERING_COORDINATES, {dim, Vector(20 * dim, value)}, PC_MCPI_ORDERING_COORDINATES),
+      EXPECT_EQ(ordered(Pattern(20), PC_MCPI_ORDERING_COORDINATES, {dim, Vector(20 * dim, value)},
+                        PC_MCPI_ORDERING_COORDINATES),
                 natural(20));
   ordered(Pattern(), PC_MCPI_ORDERING_COORDINATES, {3, {}}, PC_MCPI_ORDERING_COORDINATES);
-  ordered(Pattern(2), PC_MCPI_ORDERING_COORDINATES, {1, {-1.7e308, 1.7e308}}, PC_MCPI_ORDERING_COORDINATES);
+  ordered(Pattern(2), PC_MCPI_ORDERING_COORDINATES, {1, {-1.7e308, 1.7e308}},
+          PC_MCPI_ORDERING_COORDINATES);
 }
 
 TEST(Ordering, CoordinatesWithoutCoordinatesIsAnError)
 {
   std::vector<Row> order;
-  OrderingUsed     used;
-  const Pattern    pattern = random_pattern(5, 1, 1);
+  OrderingUsed used;
+  const Pattern pattern = random_pattern(5, 1, 1);
   ASSERT_EQ(PetscPushErrorHandler(PetscReturnErrorHandler, nullptr), 0);
-  EXPECT_EQ(OrderingCreate(make_graph(pattern), make_coloring(pattern), PC_MCPI_ORDERING_COORDINATES, {}, &order, &used), PETSC_ERR_ORDER);
+  EXPECT_EQ(OrderingCreate(make_graph(pattern), make_coloring(pattern),
+                           PC_MCPI_ORDERING_COORDINATES, {}, &order, &used),
+            PETSC_ERR_ORDER);
   ASSERT_EQ(PetscPopErrorHandler(), 0);
 }
 

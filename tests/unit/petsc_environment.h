@@ -12,6 +12,7 @@ public:
   void TearDown() override { ASSERT_EQ(PetscFinalize(), 0); }
 };
 
-inline testing::Environment *const petsc_environment = testing::AddGlobalTestEnvironment(new PetscEnvironment);
+inline testing::Environment *const petsc_environment =
+    testing::AddGlobalTestEnvironment(new PetscEnvironment);
 
 } // namespace mcpi::test

@@ -15,24 +15,26 @@ namespace {
 
 using Block = std::pair<Row, Row>; // global row, global column
 
-// What BlockGraphCreate() gives one rank, made without messages. The ghosts' owners are made up: all are rows of this rank.
+// What BlockGraphCreate() gives one rank, made without messages. The ghosts' owners are made up:
+// all are rows of this rank.
 struct RankGraph {
-  BlockGraph         graph;
-  Coloring           coloring;
+  BlockGraph graph;
+  Coloring coloring;
   std::vector<Block> leaves;   // off-process blocks in the order of graph.edges' leaves
   std::vector<Block> arriving; // by slot
 };
 
-void make_rank_graph(const Pattern &pattern, const std::vector<int> &color, const std::vector<Row> &start, int rank, RankGraph &result)
+void make_rank_graph(const Pattern &pattern, const std::vector<int> &color,
+                     const std::vector<Row> &start, int rank, RankGraph &result)
 {
   BlockGraph &graph = result.graph;
-  const Row   first = start[rank], last = start[rank + 1];
-  const auto  local = [&](Row i) { return i >= first && i < last; };
-  graph.comm        = PETSC_COMM_SELF;
-  graph.bs          = 3;
-  graph.row_start   = first;
+  const Row first = start[rank], last = start[rank + 1];
+  const auto local = [&](Row i) { return i >= first && i < last; };
+  graph.comm = PETSC_COMM_SELF;
+  graph.bs = 3;
+  graph.row_start = first;
   graph.global_rows = static_cast<PetscInt>(pattern.size());
-  graph.rows        = last - first;
+  graph.rows = last - first;
   for (Row i = 0; i < static_cast<Row>(pattern.size()); ++i)
     for (const Row j : pattern[i]) {
       if (local(i) && !local(j)) graph.ghosts.push_back(j);
@@ -42,7 +44,9 @@ void make_rank_graph(const Pattern &pattern, const std::vector<int> &color, cons
   graph.ghosts.erase(std::unique(graph.ghosts.begin(), graph.ghosts.end()), graph.ghosts.end());
   const auto column = [&](Row j) {
     return local(j) ? j - first
-                    : graph.rows + static_cast<Row>(std::lower_bound(graph.ghosts.begin(), graph.ghosts.end(), j) - graph.ghosts.begin());
+                    : graph.rows + static_cast<Row>(std::lower_bound(graph.ghosts.begin(),
+                                                                     graph.ghosts.end(), j) -
+                                                    graph.ghosts.begin());
   };
   graph.ptr.assign(1, 0);
   graph.in_ptr.assign(1, 0);
@@ -57,7 +61,8 @@ void make_rank_graph(const Pattern &pattern, const std::vector<int> &color, cons
     std::vector<Row> readers;
     for (Row j = 0; j < static_cast<Row>(pattern.size()); ++j)
       if (!local(j) && std::count(pattern[j].begin(), pattern[j].end(), i)) readers.push_back(j);
-    for (std::size_t k = 0; k < readers.size(); ++k) { // they arrive in another order than that of their rows
+    for (std::size_t k = 0; k < readers.size();
+         ++k) { // they arrive in another order than that of their rows
       graph.in_col.push_back(column(readers[k]));
       graph.in_slot.push_back(graph.in_ptr.back() + static_cast<Offset>(readers.size() - 1 - k));
       result.arriving.emplace_back(readers[readers.size() - 1 - k], i);
@@ -67,13 +72,13 @@ void make_rank_graph(const Pattern &pattern, const std::vector<int> &color, cons
   std::vector<PetscSFNode> remote;
   for (std::size_t g = 0; g < graph.ghosts.size(); ++g) {
     PetscSFNode node;
-    node.rank  = 0;
+    node.rank = 0;
     node.index = static_cast<PetscInt>(g) % graph.rows;
     remote.push_back(node);
   }
   ASSERT_EQ(PetscSFCreate(graph.comm, &graph.ghost_sf), 0);
-  ASSERT_EQ(PetscSFSetGraph(graph.ghost_sf, graph.rows, static_cast<PetscInt>(remote.size()), nullptr, PETSC_COPY_VALUES, remote.data(),
-                            PETSC_COPY_VALUES),
+  ASSERT_EQ(PetscSFSetGraph(graph.ghost_sf, graph.rows, static_cast<PetscInt>(remote.size()),
+                            nullptr, PETSC_COPY_VALUES, remote.data(), PETSC_COPY_VALUES),
             0);
   result.coloring.colors = 1 + *std::max_element(color.begin(), color.end());
   result.coloring.color.assign(color.begin() + first, color.begin() + last);
@@ -88,7 +93,9 @@ std::vector<Block> stored_blocks(const RankGraph &rank, const ColorPlan &plan)
     for (Row p = 0; p < plan.rows; ++p)
       for (Offset k = triangle->ptr[p]; k < triangle->ptr[p + 1]; ++k) {
         const Row i = plan.row_of[p];
-        blocks.emplace_back(rank.graph.row_start + i, rank.graph.global_row(rank.graph.col[rank.graph.ptr[i] + triangle->source[k]]));
+        blocks.emplace_back(
+            rank.graph.row_start + i,
+            rank.graph.global_row(rank.graph.col[rank.graph.ptr[i] + triangle->source[k]]));
       }
   return blocks;
 }
@@ -120,7 +127,9 @@ protected:
       std::vector<Row> local;
       for (const Row i : order)
         if (i >= start[r] && i < start[r + 1]) local.push_back(i - start[r]);
-      ASSERT_EQ(PlanBuild(ranks_[r].graph, ranks_[r].coloring, local, Arrangement::equal_rows_together, &built_[r]), 0);
+      ASSERT_EQ(PlanBuild(ranks_[r].graph, ranks_[r].coloring, local,
+                          Arrangement::equal_rows_together, &built_[r]),
+                0);
     }
   }
   void TearDown() override
@@ -135,16 +144,17 @@ protected:
     return order;
   }
 
-  const std::vector<Row> start    = GetParam();
-  const Pattern          pattern  = random_pattern(30, 1, 1);
-  const std::vector<int> color    = greedy_coloring(pattern);
-  const std::vector<Row> order    = shuffled(30);
-  const Ranks            expected = build_ranks(pattern, color, 3, start, order);
+  const std::vector<Row> start = GetParam();
+  const Pattern pattern = random_pattern(30, 1, 1);
+  const std::vector<int> color = greedy_coloring(pattern);
+  const std::vector<Row> order = shuffled(30);
+  const Ranks expected = build_ranks(pattern, color, 3, start, order);
   std::vector<RankGraph> ranks_;
   std::vector<BuiltPlan> built_;
 };
 INSTANTIATE_TEST_SUITE_P(Partitions, Plans,
-                         testing::Values(std::vector<Row>{0, 30}, std::vector<Row>{0, 13, 30}, std::vector<Row>{0, 4, 17, 30},
+                         testing::Values(std::vector<Row>{0, 30}, std::vector<Row>{0, 13, 30},
+                                         std::vector<Row>{0, 4, 17, 30},
                                          std::vector<Row>{0, 11, 11, 30}));
 
 TEST_P(Plans, ForwardPlanHoldsEveryBlockInItsPlace)
@@ -152,7 +162,7 @@ TEST_P(Plans, ForwardPlanHoldsEveryBlockInItsPlace)
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     expect_same_structure(built_[r].plan, expected.forward[r]);
     std::vector<Block> mine = stored_blocks(ranks_[r], built_[r].plan), theirs;
-    const ColorPlan   &plan = expected.forward[r];
+    const ColorPlan &plan = expected.forward[r];
     for (const Triangle *triangle : {&plan.lower, &plan.upper})
       for (Row p = 0; p < plan.rows; ++p)
         for (Offset k = triangle->ptr[p]; k < triangle->ptr[p + 1]; ++k) {
@@ -167,7 +177,7 @@ TEST_P(Plans, GhostsKnowTheirPlaceAndTheirOwnersPlanRow)
 {
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     const BlockGraph &graph = ranks_[r].graph;
-    const ColorPlan  &plan  = built_[r].plan;
+    const ColorPlan &plan = built_[r].plan;
     ASSERT_EQ(built_[r].ghost_place.size(), graph.ghosts.size());
     ASSERT_EQ(built_[r].ghost_owner.size(), graph.ghosts.size());
     for (std::size_t g = 0; g < graph.ghosts.size(); ++g) {
@@ -175,22 +185,24 @@ TEST_P(Plans, GhostsKnowTheirPlaceAndTheirOwnersPlanRow)
       EXPECT_EQ(expected.global_ghosts[r][place], graph.ghosts[g]);
       const PetscSFNode owner = built_[r].ghost_owner[place];
       EXPECT_EQ(owner.rank, 0);
-      EXPECT_EQ(plan.row_of.at(static_cast<std::size_t>(owner.index)), static_cast<Row>(g) % graph.rows);
+      EXPECT_EQ(plan.row_of.at(static_cast<std::size_t>(owner.index)),
+                static_cast<Row>(g) % graph.rows);
     }
   }
 }
 
 TEST_P(Plans, TransposedPlanReadsTheTransposedBlocks)
 {
-  std::vector<ColorPlan>           transposed(ranks_.size());
+  std::vector<ColorPlan> transposed(ranks_.size());
   std::vector<std::vector<Offset>> outgoing(ranks_.size());
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     outgoing[r].assign(5, -1);
     PlanBuildTransposed(ranks_[r].graph, built_[r], &transposed[r], &outgoing[r]);
     // what goes out are the off-process blocks in the order of the leaves
     const std::vector<Block> stored = stored_blocks(ranks_[r], built_[r].plan);
-    std::vector<Block>       sent;
-    for (const Offset block : outgoing[r]) sent.push_back(stored.at(static_cast<std::size_t>(block)));
+    std::vector<Block> sent;
+    for (const Offset block : outgoing[r])
+      sent.push_back(stored.at(static_cast<std::size_t>(block)));
     EXPECT_EQ(sent, ranks_[r].leaves);
   }
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
@@ -203,8 +215,10 @@ TEST_P(Plans, TransposedPlanReadsTheTransposedBlocks)
       for (Row p = 0; p < plan.rows; ++p)
         for (Offset k = triangle->ptr[p]; k < triangle->ptr[p + 1]; ++k) {
           const Row column = triangle->col[k];
-          const Row global = column < plan.rows ? start[r] + plan.row_of[column] : expected.global_ghosts[r][column - plan.rows];
-          EXPECT_EQ(blocks.at(static_cast<std::size_t>(triangle->source[k])), Block(global, start[r] + plan.row_of[p]));
+          const Row global = column < plan.rows ? start[r] + plan.row_of[column]
+                                                : expected.global_ghosts[r][column - plan.rows];
+          EXPECT_EQ(blocks.at(static_cast<std::size_t>(triangle->source[k])),
+                    Block(global, start[r] + plan.row_of[p]));
         }
   }
 }

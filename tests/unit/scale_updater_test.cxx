@@ -16,13 +16,15 @@ namespace {
 // Passes over the values of a matrix whose true maxima are these
 int passes(ScaleUpdater &keeper, const Vector &maxima)
 {
-  const int     bs    = static_cast<int>(std::lround(std::sqrt(static_cast<double>(maxima.size()))));
-  int           count = 0;
+  const int bs = static_cast<int>(std::lround(std::sqrt(static_cast<double>(maxima.size()))));
+  int count = 0;
   NumericStatus status;
-  const auto    convert = [&](ScaleUpdater::Pass) {
+  const auto convert = [&](ScaleUpdater::Pass) {
     ++count;
     for (int q = 0; q < bs; ++q)
-      for (int p = 0; p < bs; ++p) keeper.maxima()[p + q * bs] = keeper.scales().left[p] * maxima[p + q * bs] * keeper.scales().right[q];
+      for (int p = 0; p < bs; ++p)
+        keeper.maxima()[p + q * bs] =
+            keeper.scales().left[p] * maxima[p + q * bs] * keeper.scales().right[q];
   };
   EXPECT_EQ(keeper.refresh(
                 convert, [](double *, int) { return 0; }, status),
@@ -37,7 +39,7 @@ Vector times(double factor, Vector values)
 }
 
 const NumericConfig kInt4{PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED};
-const Vector        kMaxima = {1.0, 1e-4, 1e4, 2.0};
+const Vector kMaxima = {1.0, 1e-4, 1e4, 2.0};
 
 TEST(ScaleUpdater, ReadsTwiceAtFirstAndThenOnce)
 {
@@ -52,16 +54,18 @@ TEST(ScaleUpdater, ReadsTwiceAtFirstAndThenOnce)
 // Whose other ranks reduce once, too, and are told by what comes out of it.
 TEST(ScaleUpdater, KeepsStepWithOtherRanksWhenValuesCannotBeRead)
 {
-  ScaleUpdater   keeper(kInt4, 2);
+  ScaleUpdater keeper(kInt4, 2);
   NumericStatus status;
-  int           reductions = 0;
-  double        largest    = 0.0;
-  const auto    reduce     = [&](double *values, int count) {
+  int reductions = 0;
+  double largest = 0.0;
+  const auto reduce = [&](double *values, int count) {
     ++reductions;
     largest = *std::max_element(values, values + count);
     return 0;
   };
-  EXPECT_EQ(keeper.refresh([](ScaleUpdater::Pass) { throw std::runtime_error("unreadable"); }, reduce, status), 0);
+  EXPECT_EQ(keeper.refresh([](ScaleUpdater::Pass) { throw std::runtime_error("unreadable"); },
+                           reduce, status),
+            0);
   EXPECT_EQ(reductions, 1);
   EXPECT_TRUE(std::isinf(largest));
   EXPECT_EQ(status.defect, Defect::backend);
@@ -69,13 +73,14 @@ TEST(ScaleUpdater, KeepsStepWithOtherRanksWhenValuesCannotBeRead)
   EXPECT_EQ(passes(keeper, kMaxima), 2); // as if nothing had been
 }
 
-// A row that outgrew the scales is looked at again where another rank has a worse one, and is the one to name where none has.
+// A row that outgrew the scales is looked at again where another rank has a worse one, and is the
+// one to name where none has.
 TEST(ScaleUpdater, TellsWhatOutgrewItsScalesFromWhatIsBad)
 {
   for (const bool worse : {false, true}) {
-    ScaleUpdater   keeper(kInt4, 2);
+    ScaleUpdater keeper(kInt4, 2);
     NumericStatus status;
-    int           count = 0;
+    int count = 0;
     EXPECT_EQ(passes(keeper, kMaxima), 2);
     const auto convert = [&](ScaleUpdater::Pass pass) {
       ++count;
@@ -108,7 +113,8 @@ TEST(ScaleUpdater, StoresAgainWhatOutgrowsALimitedStorage)
 
 TEST(ScaleUpdater, WithoutScalingReadsOnceAndReducesNothing)
 {
-  ScaleUpdater keeper({PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, 2, true);
+  ScaleUpdater keeper({PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, 2,
+                      true);
   EXPECT_EQ(passes(keeper, kMaxima), 1);
   EXPECT_EQ(passes(keeper, times(100.0, kMaxima)), 1);
 }

@@ -28,7 +28,8 @@ double largest_offdiagonal(int bs, const Vector &maxima, const Vector &s)
   return largest;
 }
 
-// The least that any scaling can reach: the largest geometric mean over the cycles of the off-diagonal entries (Karp)
+// The least that any scaling can reach: the largest geometric mean over the cycles of the
+// off-diagonal entries (Karp)
 double largest_cycle_mean(int bs, const Vector &maxima)
 {
   std::vector<Vector> best(bs + 1, Vector(bs, -kInf)); // best[k][v]: heaviest walk of k edges to v
@@ -36,7 +37,8 @@ double largest_cycle_mean(int bs, const Vector &maxima)
   for (int k = 1; k <= bs; ++k)
     for (int q = 0; q < bs; ++q)
       for (int p = 0; p < bs; ++p)
-        if (p != q && maxima[p + q * bs] > 0.0) best[k][q] = std::max(best[k][q], best[k - 1][p] + std::log2(maxima[p + q * bs]));
+        if (p != q && maxima[p + q * bs] > 0.0)
+          best[k][q] = std::max(best[k][q], best[k - 1][p] + std::log2(maxima[p + q * bs]));
   double mean = -kInf;
   for (int v = 0; v < bs; ++v) {
     if (best[bs][v] == -kInf) continue;
@@ -76,7 +78,7 @@ std::pair<double, double> scaled_range(int bs, const Scales &scales, const Vecto
   for (int q = 0; q < bs; ++q)
     for (int p = 0; p < bs; ++p) {
       const double value = scales.left[p] * maxima[p + q * bs] * scales.right[q];
-      largest            = std::max(largest, value);
+      largest = std::max(largest, value);
       if (maxima[p + q * bs] > 0.0) least = std::min(least, value);
     }
   return {largest, least};
@@ -89,9 +91,10 @@ Vector balanced(int bs, const Vector &maxima)
   return s;
 }
 
-Scales scales_for(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision storage, int bs, const Vector &maxima)
+Scales scales_for(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision storage, int bs,
+                  const Vector &maxima)
 {
-  Scales       scales = unit_scales(bs);
+  Scales scales = unit_scales(bs);
   ScaleMethods methods(bs);
   compute_scales(form, scaling, storage, bs, maxima, methods, scales);
   return scales;
@@ -104,8 +107,8 @@ TEST_P(Balancing, ReachesNearlyTheLeastMaximumInAnyUnits)
 {
   const int bs = GetParam();
   for (unsigned seed = 1; seed <= 10; ++seed) {
-    Vector       maxima = random_maxima(bs, seed);
-    const double least  = bs > 1 ? largest_cycle_mean(bs, maxima) : 0.0;
+    Vector maxima = random_maxima(bs, seed);
+    const double least = bs > 1 ? largest_cycle_mean(bs, maxima) : 0.0;
     change_units(bs, maxima, random_units(bs, seed + 50, 10.0));
     const Vector s = balanced(bs, maxima);
     EXPECT_TRUE(std::all_of(s.begin(), s.end(), is_power_of_two));
@@ -117,7 +120,7 @@ TEST_P(Balancing, ReachesNearlyTheLeastMaximumInAnyUnits)
 TEST_P(Balancing, OfAChainInBadUnits)
 {
   const int bs = GetParam();
-  Vector    maxima(static_cast<std::size_t>(bs) * bs, 0.0);
+  Vector maxima(static_cast<std::size_t>(bs) * bs, 0.0);
   for (int p = 0; p < bs; ++p)
     for (const int q : {p - 1, p, p + 1})
       if (q >= 0 && q < bs) maxima[p + q * bs] = 1.0;
@@ -127,20 +130,22 @@ TEST_P(Balancing, OfAChainInBadUnits)
 
 TEST_P(Balancing, DoesNotDependOnPowersOfTwoInTheUnits)
 {
-  const int    bs   = GetParam();
+  const int bs = GetParam();
   const Vector base = random_maxima(bs, 7);
-  Vector       unit = random_vector(bs, 8), maxima = base;
+  Vector unit = random_vector(bs, 8), maxima = base;
   for (double &value : unit) value = std::exp2(std::round(30.0 * value));
   change_units(bs, maxima, unit);
-  const double plain = largest_offdiagonal(bs, base, balanced(bs, base)), other = largest_offdiagonal(bs, maxima, balanced(bs, maxima));
+  const double plain = largest_offdiagonal(bs, base, balanced(bs, base)),
+               other = largest_offdiagonal(bs, maxima, balanced(bs, maxima));
   EXPECT_LE(other, 4.0 * plain);
   EXPECT_LE(plain, 4.0 * other);
 }
 
-// One component in small units reads the others and none of them reads it, or the other way round; and strings of such components.
+// One component in small units reads the others and none of them reads it, or the other way round;
+// and strings of such components.
 TEST(Balancing, OfOneWayCouplingKeepsEverythingInRange)
 {
-  const double u       = 1e12;
+  const double u = 1e12;
   const Vector cases[] = {
       {1, 1, u, 1, 1, u, 0, 0, 1},                      // the last one reads
       {1, 1, 0, 1, 1, 0, u, u, 1},                      // the last one is read
@@ -149,19 +154,22 @@ TEST(Balancing, OfOneWayCouplingKeepsEverythingInRange)
       {1, 1, u, u, 1, 1, u, u, 0, 0, 1, 1, 0, 0, 1, 1}, // two of four read the other two
   };
   for (const Vector &maxima : cases) {
-    const int    bs             = static_cast<int>(std::lround(std::sqrt(maxima.size())));
-    const Scales scales         = scales_for(PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED, PC_MCPI_PRECISION_FP16, bs, maxima);
+    const int bs = static_cast<int>(std::lround(std::sqrt(maxima.size())));
+    const Scales scales = scales_for(PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED,
+                                     PC_MCPI_PRECISION_FP16, bs, maxima);
     const auto [largest, least] = scaled_range(bs, scales, maxima);
     EXPECT_LT(largest / least, 1e4) << testing::PrintToString(maxima);
   }
 }
 
-// Factors of the right-hand side, and of what is read nowhere, would else be 1 beside those of all others.
+// Factors of the right-hand side, and of what is read nowhere, would else be 1 beside those of all
+// others.
 TEST(Equilibration, OfComponentsWithoutCouplingsFollowsTheOthers)
 {
   for (const double unit : {1e-60, 1e60}) {
-    const Scales scales = scales_for(PC_MCPI_FORM_FACTORED, PC_MCPI_SCALING_BALANCED, PC_MCPI_PRECISION_FP32, 3,
-                                     {unit, 0.0, unit, 0.0, 0.0, 0.0, unit, 0.0, unit});
+    const Scales scales =
+        scales_for(PC_MCPI_FORM_FACTORED, PC_MCPI_SCALING_BALANCED, PC_MCPI_PRECISION_FP32, 3,
+                   {unit, 0.0, unit, 0.0, 0.0, 0.0, unit, 0.0, unit});
     for (const Vector &factors : {scales.left, scales.right}) {
       EXPECT_TRUE(is_power_of_two(factors[1]));
       EXPECT_EQ(factors[1], factors[0]) << unit;
@@ -184,7 +192,8 @@ TEST(Balancing, LeavesZerosAlone)
       }
 }
 
-// diag(left) P diag(right) times alpha is the true product in scaled variables; every factor is a power of two and so exact.
+// diag(left) P diag(right) times alpha is the true product in scaled variables; every factor is a
+// power of two and so exact.
 TEST(Scales, ArePowersOfTwoThatUndoEachOther)
 {
   for (const int bs : {1, 2, 5, 9})
@@ -201,7 +210,8 @@ TEST(Scales, ArePowersOfTwoThatUndoEachOther)
             EXPECT_TRUE(std::all_of(scales.left.begin(), scales.left.end(), is_power_of_two));
             EXPECT_TRUE(std::all_of(scales.right.begin(), scales.right.end(), is_power_of_two));
             EXPECT_TRUE(is_power_of_two(scales.alpha));
-            for (int p = 0; p < bs && form == PC_MCPI_FORM_PRESCALED; ++p) EXPECT_EQ(scales.alpha * scales.left[p] * scales.right[p], 1.0);
+            for (int p = 0; p < bs && form == PC_MCPI_FORM_PRESCALED; ++p)
+              EXPECT_EQ(scales.alpha * scales.left[p] * scales.right[p], 1.0);
             if (form == PC_MCPI_FORM_FACTORED) {
               EXPECT_EQ(scales.alpha, 1.0);
             }
@@ -215,26 +225,30 @@ TEST(Scales, GlobalFillsFp16AndNoMore)
 {
   for (const PCMCPIForm form : kForms)
     for (double value = 1e-300; value < 1e301; value *= 77.7) {
-      const Scales scales  = scales_for(form, PC_MCPI_SCALING_GLOBAL, PC_MCPI_PRECISION_FP16, 1, {value});
+      const Scales scales =
+          scales_for(form, PC_MCPI_SCALING_GLOBAL, PC_MCPI_PRECISION_FP16, 1, {value});
       const double largest = scales.left[0] * value;
       EXPECT_LE(largest, kFp16Max * (1 + 1e-15)) << value;
       EXPECT_GT(largest, kFp16Max / 2 * (1 - 1e-15)) << value;
     }
   for (int e = -20; e <= 20; ++e) { // exactly at the limit
-    const Scales scales = scales_for(PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_GLOBAL, PC_MCPI_PRECISION_FP16, 1, {std::ldexp(kFp16Max, e)});
+    const Scales scales = scales_for(PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_GLOBAL,
+                                     PC_MCPI_PRECISION_FP16, 1, {std::ldexp(kFp16Max, e)});
     EXPECT_EQ(scales.left[0], std::ldexp(1.0, -e));
   }
 }
 
-// Between the largest fp16 and what its normal numbers resolve there must be room for the entries and for growth until the next look.
+// Between the largest fp16 and what its normal numbers resolve there must be room for the entries
+// and for growth until the next look.
 TEST(Scales, BalancedFp16LeavesRoomForGrowth)
 {
   for (const PCMCPIForm form : kForms)
     for (const double size : {1e-100, 1e-9, 1e-3, 1.0, 100.0, 1e4, 1e5, 1e9, 1e100}) {
-      const int bs     = 4;
-      Vector    maxima = random_maxima(bs, 21);
+      const int bs = 4;
+      Vector maxima = random_maxima(bs, 21);
       for (double &value : maxima) value *= size;
-      const Scales scales         = scales_for(form, PC_MCPI_SCALING_BALANCED, PC_MCPI_PRECISION_FP16, bs, maxima);
+      const Scales scales =
+          scales_for(form, PC_MCPI_SCALING_BALANCED, PC_MCPI_PRECISION_FP16, bs, maxima);
       const auto [largest, least] = scaled_range(bs, scales, maxima);
       EXPECT_LE(4.0 * largest, kFp16Max) << size;
       EXPECT_GE(least, 6.1e-5) << size; // normal
@@ -249,7 +263,8 @@ TEST(Scales, StayFiniteForDenormalAndHugeMaxima)
       for (const double value : {5e-324, 1e-310, 1e-305, 1e300, 1.7e308}) {
         const Scales scales = scales_for(form, scaling, PC_MCPI_PRECISION_FP16, 1, {value});
         for (const double factor : {scales.left[0], scales.right[0], scales.alpha})
-          EXPECT_TRUE(is_power_of_two(factor)) << value << " scaling " << scaling << " form " << form << ": " << factor;
+          EXPECT_TRUE(is_power_of_two(factor))
+              << value << " scaling " << scaling << " form " << form << ": " << factor;
         if (scaling != PC_MCPI_SCALING_NONE) {
           EXPECT_LE(scales.left[0] * value * scales.right[0], kFp16Max);
         }
@@ -263,7 +278,7 @@ TEST(ScalesMoved, OnlyBeyondAFactorOfFour)
   for (const bool left : {true, false})
     for (int p = 0; p < 3; ++p)
       for (const double factor : {0.125, 0.25, 0.5, 2.0, 4.0, 8.0}) {
-        Scales after                         = before;
+        Scales after = before;
         (left ? after.left : after.right)[p] = factor;
         EXPECT_EQ(scales_moved(before, after), factor < 0.25 || factor > 4.0);
         EXPECT_EQ(scales_moved(after, before), factor < 0.25 || factor > 4.0);

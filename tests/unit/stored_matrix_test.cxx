@@ -47,7 +47,7 @@ Ranks one_rank(const Pattern &pattern, int bs)
 
 NumericStatus refresh(StoredMatrix &stored, const BlockMatrix &matrix)
 {
-  MatrixRows    rows(matrix);
+  MatrixRows rows(matrix);
   NumericStatus status{Defect::singular, -7};
   EXPECT_EQ(stored.refresh(rows, kOneRank, status), 0);
   return status;
@@ -56,15 +56,16 @@ NumericStatus refresh(StoredMatrix &stored, const BlockMatrix &matrix)
 Vector decoded(const StoredMatrix &stored, const StoredTriangle &triangle, Offset k)
 {
   const int bs = stored.plan().bs;
-  Vector    block(static_cast<std::size_t>(bs) * bs, kNaN);
-  decode_block(stored.config().storage, bs, triangle.records + static_cast<std::size_t>(k) * stored.record_size(), block.data());
+  Vector block(static_cast<std::size_t>(bs) * bs, kNaN);
+  decode_block(stored.config().storage, bs,
+               triangle.records + static_cast<std::size_t>(k) * stored.record_size(), block.data());
   return block;
 }
 
 // All stored numbers: both triangles, then the diagonal maps
 Vector contents(const StoredMatrix &stored)
 {
-  Vector           all;
+  Vector all;
   const ColorPlan &plan = stored.plan();
   for (const bool lower : {true, false}) {
     const StoredTriangle triangle = lower ? stored.lower(false) : stored.upper(false);
@@ -80,7 +81,9 @@ Vector contents(const StoredMatrix &stored)
 // Distance of neighboring stored numbers near value, in a block whose largest number is largest
 long double quantum(PCMCPIPrecision storage, long double value, long double largest)
 {
-  const auto shared = [&](int limit) { return largest > 0 ? std::exp2(std::ceil(std::log2(largest / limit))) : 0.0L; };
+  const auto shared = [&](int limit) {
+    return largest > 0 ? std::exp2(std::ceil(std::log2(largest / limit))) : 0.0L;
+  };
   switch (storage) {
   case PC_MCPI_PRECISION_FP64:
     return std::fabs(value) * 0x1p-52L;
@@ -98,36 +101,40 @@ long double quantum(PCMCPIPrecision storage, long double value, long double larg
   return 0;
 }
 
-// Largest error of the stored blocks and diagonal maps in quanta, after rounding of the set-up's own arithmetic
+// Largest error of the stored blocks and diagonal maps in quanta, after rounding of the set-up's
+// own arithmetic
 double worst_error(const StoredMatrix &stored, const BlockMatrix &matrix)
 {
-  const ColorPlan  &plan  = stored.plan();
-  const int         bs    = plan.bs;
-  const bool        scale = stored.config().form == PC_MCPI_FORM_PRESCALED;
-  const Vector     &left = stored.scales().left, &right = stored.scales().right;
+  const ColorPlan &plan = stored.plan();
+  const int bs = plan.bs;
+  const bool scale = stored.config().form == PC_MCPI_FORM_PRESCALED;
+  const Vector &left = stored.scales().left, &right = stored.scales().right;
   const long double rounding = 1e-13L * bs;
-  long double       worst    = 0;
-  const auto        note     = [&](long double error) { worst = error <= worst ? worst : error; }; // NaN stays
+  long double worst = 0;
+  const auto note = [&](long double error) { worst = error <= worst ? worst : error; }; // NaN stays
   for (Row p = 0; p < plan.rows; ++p) {
-    const Row        i       = plan.row_of[p];
+    const Row i = plan.row_of[p];
     const LongVector inverse = exact_inverse(bs, matrix.diagonal[i]);
-    long double      size    = 0;
+    long double size = 0;
     for (int c = 0; c < bs; ++c)
-      for (int r = 0; r < bs; ++r) size = std::max(size, std::fabs(inverse[c * bs + r]) * (scale ? 1 : right[0] * left[0]));
+      for (int r = 0; r < bs; ++r)
+        size = std::max(size, std::fabs(inverse[c * bs + r]) * (scale ? 1 : right[0] * left[0]));
     for (int c = 0; c < bs; ++c)
       for (int r = 0; r < bs; ++r) {
         const long double exact = inverse[c * bs + r] / right[r] / (scale ? 1.0L : left[c]);
-        note(std::fabs(stored.diagonal_map(p)[c * bs + r] * right[r] * (scale ? 1 : left[c]) - inverse[c * bs + r]) / (rounding * size));
+        note(std::fabs(stored.diagonal_map(p)[c * bs + r] * right[r] * (scale ? 1 : left[c]) -
+                       inverse[c * bs + r]) /
+             (rounding * size));
         if (!std::isfinite(static_cast<double>(exact))) return kInf;
       }
     for (const bool lower : {true, false}) {
-      const Triangle      &symbolic = lower ? plan.lower : plan.upper;
+      const Triangle &symbolic = lower ? plan.lower : plan.upper;
       const StoredTriangle triangle = lower ? stored.lower(false) : stored.upper(false);
       for (Offset k = symbolic.ptr[p]; k < symbolic.ptr[p + 1]; ++k) {
         const Vector &block = matrix.offdiag[i][symbolic.source[k]];
-        const Vector  mine  = decoded(stored, triangle, k);
-        LongVector    exact(block.size()), absolute(block.size());
-        long double   largest = 0;
+        const Vector mine = decoded(stored, triangle, k);
+        LongVector exact(block.size()), absolute(block.size());
+        long double largest = 0;
         for (int c = 0; c < bs; ++c)
           for (int r = 0; r < bs; ++r) {
             for (int l = 0; l < bs; ++l) {
@@ -140,7 +147,8 @@ double worst_error(const StoredMatrix &stored, const BlockMatrix &matrix)
             largest = std::max(largest, std::fabs(exact[c * bs + r]));
           }
         for (std::size_t e = 0; e < exact.size(); ++e)
-          note((std::fabs(mine[e] - exact[e]) - rounding * absolute[e]) / quantum(stored.config().storage, exact[e], largest));
+          note((std::fabs(mine[e] - exact[e]) - rounding * absolute[e]) /
+               quantum(stored.config().storage, exact[e], largest));
       }
     }
   }
@@ -148,7 +156,8 @@ double worst_error(const StoredMatrix &stored, const BlockMatrix &matrix)
 }
 
 class Stored : public testing::TestWithParam<const CpuKernels *> {};
-INSTANTIATE_TEST_SUITE_P(Kernels, Stored, testing::ValuesIn(all_kernels()), [](const auto &instance) { return instance.param->name; });
+INSTANTIATE_TEST_SUITE_P(Kernels, Stored, testing::ValuesIn(all_kernels()),
+                         [](const auto &instance) { return instance.param->name; });
 
 template <class Visit> void for_configs(const Visit &visit)
 {
@@ -160,37 +169,41 @@ template <class Visit> void for_configs(const Visit &visit)
 TEST_P(Stored, ValuesAreWithinOneQuantumOfTheExactOnes)
 {
   for (const int bs : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 33, 64, 65}) {
-    const Pattern     pattern = random_pattern(bs < 20 ? 12 : 4, 2, 5);
-    const BlockMatrix matrix  = random_matrix(pattern, bs, 6);
-    const Ranks       ranks   = one_rank(pattern, bs);
+    const Pattern pattern = random_pattern(bs < 20 ? 12 : 4, 2, 5);
+    const BlockMatrix matrix = random_matrix(pattern, bs, 6);
+    const Ranks ranks = one_rank(pattern, bs);
     for_configs([&](const NumericConfig &config) {
       StoredMatrix stored(ranks.forward[0], config, *GetParam());
       EXPECT_EQ(refresh(stored, matrix).defect, Defect::none);
-      EXPECT_LE(worst_error(stored, matrix), 1.0) << name(Kind{{config, true}, GetParam()}) << " bs " << bs;
+      EXPECT_LE(worst_error(stored, matrix), 1.0)
+          << name(Kind{{config, true}, GetParam()}) << " bs " << bs;
     });
   }
 }
 
-// The second refresh sees other values in the same pattern: as if they had been the first, unless the scales stayed.
+// The second refresh sees other values in the same pattern: as if they had been the first, unless
+// the scales stayed.
 TEST_P(Stored, RefreshesLikeANewOneWhenValuesGrow)
 {
-  const Pattern     pattern = random_pattern(15, 2, 7);
-  const BlockMatrix small   = random_matrix(pattern, 5, 8);
-  const Ranks       ranks   = one_rank(pattern, 5);
+  const Pattern pattern = random_pattern(15, 2, 7);
+  const BlockMatrix small = random_matrix(pattern, 5, 8);
+  const Ranks ranks = one_rank(pattern, 5);
   for (const double growth : {0.01, 0.5, 2.0, 100.0, 1e4})
     for_configs([&](const NumericConfig &config) {
       BlockMatrix grown = small;
       for (auto &row : grown.offdiag)
         for (Vector &block : row)
           for (double &value : block) value *= growth;
-      StoredMatrix refreshed(ranks.forward[0], config, *GetParam()), fresh(ranks.forward[0], config, *GetParam());
+      StoredMatrix refreshed(ranks.forward[0], config, *GetParam()),
+          fresh(ranks.forward[0], config, *GetParam());
       refresh(refreshed, small);
       const NumericStatus first = refresh(fresh, grown), second = refresh(refreshed, grown);
       EXPECT_EQ(first.defect, Defect::none);
       EXPECT_EQ(second.defect, Defect::none);
       EXPECT_LE(worst_error(refreshed, grown), 1.0);
       EXPECT_FALSE(scales_moved(refreshed.scales(), fresh.scales()));
-      if (refreshed.scales().left == fresh.scales().left && refreshed.scales().right == fresh.scales().right) {
+      if (refreshed.scales().left == fresh.scales().left &&
+          refreshed.scales().right == fresh.scales().right) {
         EXPECT_TRUE(same_bits(contents(refreshed), contents(fresh)));
       } else {
         EXPECT_EQ(config.scaling, PC_MCPI_SCALING_BALANCED) << "growth " << growth;
@@ -198,16 +211,21 @@ TEST_P(Stored, RefreshesLikeANewOneWhenValuesGrow)
     });
 }
 
-// Each balancing factor may lag behind by 4x, two together by 16x: what fits with new factors must not be called unrepresentable.
+// Each balancing factor may lag behind by 4x, two together by 16x: what fits with new factors must
+// not be called unrepresentable.
 TEST_P(Stored, KeptScalesDoNotMakeValuesUnrepresentable)
 {
   const Pattern pattern = {{1}, {0}};
-  const Vector  unit = {1, 0, 0, 0, 1, 0, 0, 0, 1}, first = {4096, 2048, 2048, 8192, 4096, 2048, 8192, 2048, 1024},
+  const Vector unit = {1, 0, 0, 0, 1, 0, 0, 0, 1},
+               first = {4096, 2048, 2048, 8192, 4096, 2048, 8192, 2048, 1024},
                second = {8192, 256, 256, 262144, 8192, 65536, 16384, 32, 2048};
-  const BlockMatrix before{3, pattern, {unit, unit}, {{first}, {first}}}, after{3, pattern, {unit, unit}, {{second}, {second}}};
-  const Ranks       ranks = one_rank(pattern, 3);
+  const BlockMatrix before{3, pattern, {unit, unit}, {{first}, {first}}},
+      after{3, pattern, {unit, unit}, {{second}, {second}}};
+  const Ranks ranks = one_rank(pattern, 3);
   for (const BlockMatrix *start : {&before, &after}) {
-    StoredMatrix stored(ranks.forward[0], {PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, *GetParam());
+    StoredMatrix stored(ranks.forward[0],
+                        {PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED},
+                        *GetParam());
     EXPECT_EQ(refresh(stored, *start).defect, Defect::none);
     EXPECT_EQ(refresh(stored, after).defect, Defect::none);
     EXPECT_LE(worst_error(stored, after), 1.0);
@@ -216,23 +234,23 @@ TEST_P(Stored, KeptScalesDoNotMakeValuesUnrepresentable)
 
 TEST_P(Stored, RefreshOfTheSamePatternAllocatesNothingAndReadsOnce)
 {
-  const Pattern            pattern = random_pattern(40, 2, 9);
-  const BlockMatrix        matrix = random_matrix(pattern, 5, 10), other = random_matrix(pattern, 5, 11);
-  const Ranks              ranks = one_rank(pattern, 5);
+  const Pattern pattern = random_pattern(40, 2, 9);
+  const BlockMatrix matrix = random_matrix(pattern, 5, 10), other = random_matrix(pattern, 5, 11);
+  const Ranks ranks = one_rank(pattern, 5);
   std::vector<std::string> allocating;
   for_configs([&](const NumericConfig &config) {
     StoredMatrix stored(ranks.forward[0], config, *GetParam());
     refresh(stored, matrix);
     stored.build_transposed(ranks.transposed[0], nullptr);
-    const std::size_t    bytes = stored.memory_bytes();
+    const std::size_t bytes = stored.memory_bytes();
     const StoredTriangle lower = stored.lower(false), transposed = stored.upper(true);
-    MatrixRows           rows(other);
-    const double        *diagonal;
+    MatrixRows rows(other);
+    const double *diagonal;
     const double *const *offdiag;
     rows.row(0, diagonal, offdiag); // its own memory
     rows.reads = 0;
     NumericStatus status;
-    const long    before = allocations;
+    const long before = allocations;
     stored.refresh(rows, kOneRank, status);
     stored.build_transposed(ranks.transposed[0], nullptr);
     const long after = allocations;
@@ -243,63 +261,78 @@ TEST_P(Stored, RefreshOfTheSamePatternAllocatesNothingAndReadsOnce)
     EXPECT_EQ(stored.upper(true).records, transposed.records);
     EXPECT_LE(worst_error(stored, other), 1.0);
   });
-  EXPECT_TRUE(allocating.empty()) << allocating.size() << " of 36 allocate, first: " << allocating[0];
+  EXPECT_TRUE(allocating.empty()) << allocating.size()
+                                  << " of 36 allocate, first: " << allocating[0];
 }
 
 struct Planted {
   const char *what;
-  Defect      defect;
+  Defect defect;
   void (*plant)(BlockMatrix &, Row);
 };
 const Planted kPlanted[] = {
-    {"NaN in O", Defect::nonfinite_offdiagonal, [](BlockMatrix &m, Row i) { m.offdiag[i][0][0] = kNaN; }},
-    {"last entry of O NaN", Defect::nonfinite_offdiagonal, [](BlockMatrix &m, Row i) { m.offdiag[i].back().back() = kNaN; }},
-    {"Inf in O", Defect::nonfinite_offdiagonal, [](BlockMatrix &m, Row i) { m.offdiag[i][0][0] = kInf; }},
-    {"-Inf in O", Defect::nonfinite_offdiagonal, [](BlockMatrix &m, Row i) { m.offdiag[i].back().back() = -kInf; }},
-    {"NaN in D", Defect::nonfinite_diagonal, [](BlockMatrix &m, Row i) { m.diagonal[i].back() = kNaN; }},
-    {"Inf in D", Defect::nonfinite_diagonal, [](BlockMatrix &m, Row i) { m.diagonal[i][0] = kInf; }},
-    {"singular D", Defect::singular, [](BlockMatrix &m, Row i) { std::fill(m.diagonal[i].begin(), m.diagonal[i].end(), 0.0); }},
+    {"NaN in O", Defect::nonfinite_offdiagonal,
+     [](BlockMatrix &m, Row i) { m.offdiag[i][0][0] = kNaN; }},
+    {"last entry of O NaN", Defect::nonfinite_offdiagonal,
+     [](BlockMatrix &m, Row i) { m.offdiag[i].back().back() = kNaN; }},
+    {"Inf in O", Defect::nonfinite_offdiagonal,
+     [](BlockMatrix &m, Row i) { m.offdiag[i][0][0] = kInf; }},
+    {"-Inf in O", Defect::nonfinite_offdiagonal,
+     [](BlockMatrix &m, Row i) { m.offdiag[i].back().back() = -kInf; }},
+    {"NaN in D", Defect::nonfinite_diagonal,
+     [](BlockMatrix &m, Row i) { m.diagonal[i].back() = kNaN; }},
+    {"Inf in D", Defect::nonfinite_diagonal,
+     [](BlockMatrix &m, Row i) { m.diagonal[i][0] = kInf; }},
+    {"singular D", Defect::singular,
+     [](BlockMatrix &m, Row i) { std::fill(m.diagonal[i].begin(), m.diagonal[i].end(), 0.0); }},
 };
 
 // Set-ups with bad values from some row on, then good ones; what went wrong, if anything.
-std::string bad_rows(const Ranks &ranks, const BlockMatrix &good, const NumericConfig &config, const CpuKernels &kernels,
-                     const Planted &planted, bool good_before)
+std::string bad_rows(const Ranks &ranks, const BlockMatrix &good, const NumericConfig &config,
+                     const CpuKernels &kernels, const Planted &planted, bool good_before)
 {
   StoredMatrix stored(ranks.forward[0], config, kernels), fresh(ranks.forward[0], config, kernels);
   refresh(fresh, good);
   if (good_before) refresh(stored, good);
   for (const Row row : {0, 5, 12}) {
     BlockMatrix bad = good;
-    for (Row planted_row = row; planted_row < bad.rows(); ++planted_row) planted.plant(bad, planted_row);
+    for (Row planted_row = row; planted_row < bad.rows(); ++planted_row)
+      planted.plant(bad, planted_row);
     const NumericStatus status = refresh(stored, bad);
     if (status.defect == Defect::none) return "not seen";
     if (status.row != row) return "wrong row";
-    if (status.defect != planted.defect) return "wrong defect " + std::to_string(static_cast<int>(status.defect));
+    if (status.defect != planted.defect)
+      return "wrong defect " + std::to_string(static_cast<int>(status.defect));
   }
   const NumericStatus status = refresh(stored, good);
   if (status.defect != Defect::none || status.row != -1) return "not forgotten";
   if (!(worst_error(stored, good) <= 1.0)) return "wrong values afterwards";
-  if ((good_before || config.scaling != PC_MCPI_SCALING_BALANCED) && !same_bits(contents(stored), contents(fresh)))
+  if ((good_before || config.scaling != PC_MCPI_SCALING_BALANCED) &&
+      !same_bits(contents(stored), contents(fresh)))
     return "other bits afterwards";
   return "";
 }
 
-// Whatever came before, a bad row is reported, the smallest of several; and good values afterwards are stored as if nothing had happened.
+// Whatever came before, a bad row is reported, the smallest of several; and good values afterwards
+// are stored as if nothing had happened.
 TEST_P(Stored, BadRowsAreReportedAndForgotten)
 {
   for (const int bs : {1, 2, 5}) {
-    const Pattern     pattern = random_pattern(13, 2, 12);
-    const BlockMatrix good    = random_matrix(pattern, bs, 13);
-    const Ranks       ranks   = one_rank(pattern, bs);
+    const Pattern pattern = random_pattern(13, 2, 12);
+    const BlockMatrix good = random_matrix(pattern, bs, 13);
+    const Ranks ranks = one_rank(pattern, bs);
     for (const Planted &planted : kPlanted)
       for (const bool good_before : {false, true}) {
         std::vector<std::string> wrong;
         for_configs([&](const NumericConfig &config) {
-          const std::string problem = bad_rows(ranks, good, config, *GetParam(), planted, good_before);
-          if (!problem.empty()) wrong.push_back(problem + " with " + name(Kind{{config, true}, GetParam()}));
+          const std::string problem =
+              bad_rows(ranks, good, config, *GetParam(), planted, good_before);
+          if (!problem.empty())
+            wrong.push_back(problem + " with " + name(Kind{{config, true}, GetParam()}));
         });
-        EXPECT_TRUE(wrong.empty()) << planted.what << " bs " << bs << (good_before ? " after good values: " : " at first: ") << wrong.size()
-                                   << " of 36 wrong, first: " << wrong[0];
+        EXPECT_TRUE(wrong.empty()) << planted.what << " bs " << bs
+                                   << (good_before ? " after good values: " : " at first: ")
+                                   << wrong.size() << " of 36 wrong, first: " << wrong[0];
       }
   }
 }
@@ -307,26 +340,32 @@ TEST_P(Stored, BadRowsAreReportedAndForgotten)
 // Finite values that the storage cannot hold, and a D^{-1}O that even a double cannot
 TEST_P(Stored, OverflowIsReported)
 {
-  const std::pair<PCMCPIPrecision, double> cases[] = {{PC_MCPI_PRECISION_FP16, 1e6},  {PC_MCPI_PRECISION_FP32, 1e39},
-                                                      {PC_MCPI_PRECISION_BF16, 1e39}, {PC_MCPI_PRECISION_INT8, 1e60},
-                                                      {PC_MCPI_PRECISION_INT4, 1e60}, {PC_MCPI_PRECISION_FP64, 1e200}};
-  const Pattern                            pattern = random_pattern(9, 2, 14);
-  const Ranks                              ranks   = one_rank(pattern, 3);
+  const std::pair<PCMCPIPrecision, double> cases[] = {
+      {PC_MCPI_PRECISION_FP16, 1e6},  {PC_MCPI_PRECISION_FP32, 1e39},
+      {PC_MCPI_PRECISION_BF16, 1e39}, {PC_MCPI_PRECISION_INT8, 1e60},
+      {PC_MCPI_PRECISION_INT4, 1e60}, {PC_MCPI_PRECISION_FP64, 1e200}};
+  const Pattern pattern = random_pattern(9, 2, 14);
+  const Ranks ranks = one_rank(pattern, 3);
   for_configs([&](const NumericConfig &config) {
     for (const auto &[storage, value] : cases) {
       const bool tiny_diagonal = storage == PC_MCPI_PRECISION_FP64;
-      if (config.storage != storage || (tiny_diagonal && config.form == PC_MCPI_FORM_FACTORED)) continue;
+      if (config.storage != storage || (tiny_diagonal && config.form == PC_MCPI_FORM_FACTORED))
+        continue;
       BlockMatrix matrix = random_matrix(pattern, 3, 15);
       std::fill(matrix.offdiag[4][1].begin(), matrix.offdiag[4][1].end(), value);
       if (tiny_diagonal) matrix.diagonal[4] = {1e-200, 0, 0, 0, 1e-200, 0, 0, 0, 1e-200};
-      StoredMatrix        stored(ranks.forward[0], config, *GetParam());
+      StoredMatrix stored(ranks.forward[0], config, *GetParam());
       const NumericStatus status = refresh(stored, matrix);
-      // one factor for all saves everything; balancing saves factored blocks, and has a factor for fp16
-      const bool by_balance = config.form == PC_MCPI_FORM_FACTORED || storage == PC_MCPI_PRECISION_FP16;
+      // one factor for all saves everything; balancing saves factored blocks, and has a factor for
+      // fp16
+      const bool by_balance =
+          config.form == PC_MCPI_FORM_FACTORED || storage == PC_MCPI_PRECISION_FP16;
       const bool rescued =
-          !tiny_diagonal && (config.scaling == PC_MCPI_SCALING_GLOBAL || (config.scaling == PC_MCPI_SCALING_BALANCED && by_balance));
+          !tiny_diagonal && (config.scaling == PC_MCPI_SCALING_GLOBAL ||
+                             (config.scaling == PC_MCPI_SCALING_BALANCED && by_balance));
       const auto expected = rescued ? Defect::none : Defect::unrepresentable;
-      EXPECT_EQ(static_cast<int>(status.defect), static_cast<int>(expected)) << name(Kind{{config, true}, GetParam()});
+      EXPECT_EQ(static_cast<int>(status.defect), static_cast<int>(expected))
+          << name(Kind{{config, true}, GetParam()});
       EXPECT_EQ(status.row, rescued ? -1 : 4);
     }
   });
@@ -335,12 +374,14 @@ TEST_P(Stored, OverflowIsReported)
 // The error of the reduction comes through, and a set-up after it starts afresh.
 TEST_P(Stored, ErrorsOfTheReductionComeThrough)
 {
-  const Pattern     pattern = random_pattern(6, 1, 18);
-  const BlockMatrix matrix  = random_matrix(pattern, 2, 19);
-  const Ranks       ranks   = one_rank(pattern, 2);
-  StoredMatrix      stored(ranks.forward[0], {PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, *GetParam());
-  MatrixRows        rows(matrix);
-  NumericStatus     status;
+  const Pattern pattern = random_pattern(6, 1, 18);
+  const BlockMatrix matrix = random_matrix(pattern, 2, 19);
+  const Ranks ranks = one_rank(pattern, 2);
+  StoredMatrix stored(ranks.forward[0],
+                      {PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED},
+                      *GetParam());
+  MatrixRows rows(matrix);
+  NumericStatus status;
   EXPECT_EQ(stored.refresh(
                 rows, [](double *, int) { return 42; }, status),
             42);
@@ -354,10 +395,10 @@ TEST_P(Stored, ErrorsOfTheReductionComeThrough)
 
 TEST_P(Stored, TransposedRecordsAreTheSameNumbersTransposed)
 {
-  const Pattern     pattern = random_pattern(14, 2, 20);
-  const BlockMatrix matrix  = random_matrix(pattern, 5, 21);
-  const Ranks       ranks   = one_rank(pattern, 5);
-  const ColorPlan  &plan = ranks.forward[0], &transposed = ranks.transposed[0];
+  const Pattern pattern = random_pattern(14, 2, 20);
+  const BlockMatrix matrix = random_matrix(pattern, 5, 21);
+  const Ranks ranks = one_rank(pattern, 5);
+  const ColorPlan &plan = ranks.forward[0], &transposed = ranks.transposed[0];
   for_configs([&](const NumericConfig &config) {
     StoredMatrix stored(plan, config, *GetParam());
     refresh(stored, matrix);
@@ -365,10 +406,12 @@ TEST_P(Stored, TransposedRecordsAreTheSameNumbersTransposed)
     for (const bool lower : {true, false}) {
       const Triangle &triangle = lower ? transposed.lower : transposed.upper;
       for (std::size_t k = 0; k < triangle.col.size(); ++k) {
-        const Offset lowers = static_cast<Offset>(plan.lower.col.size()), source = triangle.source[k];
-        const Vector from =
-            source < lowers ? decoded(stored, stored.lower(false), source) : decoded(stored, stored.upper(false), source - lowers);
-        const Vector to = decoded(stored, lower ? stored.lower(true) : stored.upper(true), static_cast<Offset>(k));
+        const Offset lowers = static_cast<Offset>(plan.lower.col.size()),
+                     source = triangle.source[k];
+        const Vector from = source < lowers ? decoded(stored, stored.lower(false), source)
+                                            : decoded(stored, stored.upper(false), source - lowers);
+        const Vector to = decoded(stored, lower ? stored.lower(true) : stored.upper(true),
+                                  static_cast<Offset>(k));
         for (int c = 0; c < 5; ++c)
           for (int r = 0; r < 5; ++r) ASSERT_EQ(to[c * 5 + r], from[r * 5 + c]);
       }

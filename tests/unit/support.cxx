@@ -10,7 +10,8 @@
 #include <utility>
 
 extern "C" {
-void dgesv_(const int *n, const int *nrhs, double *a, const int *lda, int *ipiv, double *b, const int *ldb, int *info);
+void dgesv_(const int *n, const int *nrhs, double *a, const int *lda, int *ipiv, double *b,
+            const int *ldb, int *info);
 }
 
 namespace mcpi::test {
@@ -46,7 +47,7 @@ void add_product(const Vector &block, int bs, const double *x, double *y)
 
 Pattern random_pattern(Row rows, int extra, unsigned seed)
 {
-  std::mt19937               random(seed);
+  std::mt19937 random(seed);
   std::vector<std::set<Row>> columns(rows);
   for (Row i = 0; i < rows; ++i) {
     if (rows > 1) columns[i].insert((i + 1) % rows);
@@ -74,7 +75,7 @@ Pattern symmetrised(const Pattern &pattern)
 
 std::vector<int> greedy_coloring(const Pattern &pattern)
 {
-  const Pattern    neighbors = symmetrised(pattern);
+  const Pattern neighbors = symmetrised(pattern);
   std::vector<int> color(pattern.size(), -1);
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     std::set<int> taken;
@@ -87,9 +88,9 @@ std::vector<int> greedy_coloring(const Pattern &pattern)
 
 BlockMatrix random_matrix(const Pattern &pattern, int bs, unsigned seed, double coupling)
 {
-  std::mt19937                           random(seed);
+  std::mt19937 random(seed);
   std::uniform_real_distribution<double> entry(-1.0, 1.0);
-  const auto                             random_block = [&] {
+  const auto random_block = [&] {
     Vector block(static_cast<std::size_t>(bs) * bs);
     for (double &value : block) value = entry(random);
     return block;
@@ -97,15 +98,16 @@ BlockMatrix random_matrix(const Pattern &pattern, int bs, unsigned seed, double 
   BlockMatrix matrix{bs, pattern, {}, {}};
   for (const auto &columns : pattern) {
     // D = M (I + small) with a permutation-like M keeps |D^{-1}| near 1 and needs pivoting
-    const int shift    = static_cast<int>(random() % bs);
-    Vector    diagonal = random_block();
+    const int shift = static_cast<int>(random() % bs);
+    Vector diagonal = random_block();
     for (double &value : diagonal) value *= 0.3 / bs;
     for (int i = 0; i < bs; ++i) diagonal[i * bs + (i + shift) % bs] += i % 2 ? -1.0 : 1.0;
     matrix.diagonal.push_back(diagonal);
     matrix.offdiag.emplace_back();
     for (std::size_t k = 0; k < columns.size(); ++k) {
-      Vector       block  = random_block();
-      const double factor = 0.7 * coupling / (static_cast<double>(columns.size()) * block_norm(block, bs));
+      Vector block = random_block();
+      const double factor =
+          0.7 * coupling / (static_cast<double>(columns.size()) * block_norm(block, bs));
       for (double &value : block) value *= factor;
       matrix.offdiag.back().push_back(block);
     }
@@ -119,12 +121,15 @@ BlockMatrix symmetric_matrix(const Pattern &pattern, int bs, unsigned seed)
   for (Row i = 0; i < matrix.rows(); ++i) {
     Vector &d = matrix.diagonal[i];
     for (int q = 0; q < bs; ++q)
-      for (int p = 0; p < bs; ++p) d[q * bs + p] = p == q ? 2.0 + p : 0.3 / bs * std::cos(i + 7 * std::min(p, q) + 3 * std::max(p, q));
+      for (int p = 0; p < bs; ++p)
+        d[q * bs + p] =
+            p == q ? 2.0 + p : 0.3 / bs * std::cos(i + 7 * std::min(p, q) + 3 * std::max(p, q));
     for (std::size_t k = 0; k < matrix.pattern[i].size(); ++k) {
       const Row j = matrix.pattern[i][k];
       if (j < i) continue;
-      const auto &back                                                                = matrix.pattern[j];
-      matrix.offdiag[j][std::lower_bound(back.begin(), back.end(), i) - back.begin()] = transposed_block(matrix.offdiag[i][k], bs);
+      const auto &back = matrix.pattern[j];
+      matrix.offdiag[j][std::lower_bound(back.begin(), back.end(), i) - back.begin()] =
+          transposed_block(matrix.offdiag[i][k], bs);
     }
   }
   return matrix;
@@ -143,9 +148,9 @@ void scale_components(BlockMatrix &matrix, const Vector &equation, const Vector 
 
 Vector random_vector(std::size_t size, unsigned seed)
 {
-  std::mt19937                           random(seed);
+  std::mt19937 random(seed);
   std::uniform_real_distribution<double> entry(-1.0, 1.0);
-  Vector                                 x(size);
+  Vector x(size);
   for (double &value : x) value = entry(random);
   return x;
 }
@@ -155,9 +160,11 @@ Vector multiply(const BlockMatrix &matrix, const Vector &x)
   Vector y(matrix.size(), 0.0);
   for (Row i = 0; i < matrix.rows(); ++i) {
     double *yi = y.data() + static_cast<std::size_t>(i) * matrix.bs;
-    add_product(matrix.diagonal[i], matrix.bs, x.data() + static_cast<std::size_t>(i) * matrix.bs, yi);
+    add_product(matrix.diagonal[i], matrix.bs, x.data() + static_cast<std::size_t>(i) * matrix.bs,
+                yi);
     for (std::size_t k = 0; k < matrix.pattern[i].size(); ++k)
-      add_product(matrix.offdiag[i][k], matrix.bs, x.data() + static_cast<std::size_t>(matrix.pattern[i][k]) * matrix.bs, yi);
+      add_product(matrix.offdiag[i][k], matrix.bs,
+                  x.data() + static_cast<std::size_t>(matrix.pattern[i][k]) * matrix.bs, yi);
   }
   return y;
 }
@@ -184,8 +191,9 @@ double difference(const Vector &x, const Vector &y)
 
 bool same_bits(const Vector &x, const Vector &y)
 {
-  return std::equal(x.begin(), x.end(), y.begin(), y.end(),
-                    [](double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); });
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](double a, double b) {
+    return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+  });
 }
 
 void MatrixRows::row(Row local_row, const double *&diagonal, const double *const *&offdiag)
@@ -195,23 +203,25 @@ void MatrixRows::row(Row local_row, const double *&diagonal, const double *const
   blocks_.reserve(matrix_.pattern.size());
   for (const Vector &block : matrix_.offdiag.at(i)) blocks_.push_back(block.data());
   diagonal = matrix_.diagonal[i].data();
-  offdiag  = blocks_.data();
+  offdiag = blocks_.data();
   ++reads;
 }
 
 Dense assemble(const BlockMatrix &matrix, const std::function<double(Row, Row)> &factor)
 {
-  Dense      dense(matrix.size());
-  const int  bs  = matrix.bs;
+  Dense dense(matrix.size());
+  const int bs = matrix.bs;
   const auto add = [&](Row i, Row j, const Vector &block) {
     const double f = factor(i, j);
     for (int q = 0; q < bs; ++q)
       for (int p = 0; p < bs; ++p)
-        dense(static_cast<std::size_t>(i) * bs + p, static_cast<std::size_t>(j) * bs + q) = f == 0.0 ? 0.0 : f * block[q * bs + p];
+        dense(static_cast<std::size_t>(i) * bs + p, static_cast<std::size_t>(j) * bs + q) =
+            f == 0.0 ? 0.0 : f * block[q * bs + p];
   };
   for (Row i = 0; i < matrix.rows(); ++i) {
     add(i, i, matrix.diagonal[i]);
-    for (std::size_t k = 0; k < matrix.pattern[i].size(); ++k) add(i, matrix.pattern[i][k], matrix.offdiag[i][k]);
+    for (std::size_t k = 0; k < matrix.pattern[i].size(); ++k)
+      add(i, matrix.pattern[i][k], matrix.offdiag[i][k]);
   }
   return dense;
 }
@@ -228,9 +238,9 @@ Dense inverse(Dense a)
 {
   Dense b(a.n);
   for (std::size_t i = 0; i < a.n; ++i) b(i, i) = 1.0;
-  const int        n = static_cast<int>(a.n);
+  const int n = static_cast<int>(a.n);
   std::vector<int> pivot(a.n);
-  int              info = 0;
+  int info = 0;
   dgesv_(&n, &n, a.a.data(), &n, pivot.data(), b.a.data(), &n, &info);
   if (info != 0) throw std::runtime_error("singular test matrix");
   return b;
@@ -238,9 +248,11 @@ Dense inverse(Dense a)
 
 LongVector exact_inverse(int n, const Vector &block)
 {
-  LongVector       a(block.begin(), block.end());
+  LongVector a(block.begin(), block.end());
   std::vector<int> rows(n), columns(n);
-  const auto       at = [&](int i, int j) -> long double       &{ return a[static_cast<std::size_t>(j) * n + i]; };
+  const auto at = [&](int i, int j) -> long double & {
+    return a[static_cast<std::size_t>(j) * n + i];
+  };
   for (int k = 0; k < n; ++k) {
     int p = k, q = k;
     for (int j = k; j < n; ++j)
@@ -250,7 +262,7 @@ LongVector exact_inverse(int n, const Vector &block)
     for (int j = 0; j < n; ++j) std::swap(at(k, j), at(p, j));
     for (int i = 0; i < n; ++i) std::swap(at(i, k), at(i, q));
     const long double scale = 1.0L / at(k, k);
-    at(k, k)                = 1.0L;
+    at(k, k) = 1.0L;
     for (int j = 0; j < n; ++j) at(k, j) *= scale;
     for (int i = 0; i < n; ++i) {
       if (i == k) continue;
@@ -265,37 +277,44 @@ LongVector exact_inverse(int n, const Vector &block)
   return a;
 }
 
-Ranks build_ranks(const Pattern &pattern, const std::vector<int> &color, int bs, const std::vector<Row> &start,
-                  const std::vector<Row> &order)
+Ranks build_ranks(const Pattern &pattern, const std::vector<int> &color, int bs,
+                  const std::vector<Row> &start, const std::vector<Row> &order)
 {
-  const int     ranks = static_cast<int>(start.size()) - 1, colors = 1 + *std::max_element(color.begin(), color.end());
+  const int ranks = static_cast<int>(start.size()) - 1,
+            colors = 1 + *std::max_element(color.begin(), color.end());
   const Pattern neighbors = symmetrised(pattern);
-  Ranks         result{start,
+  Ranks result{start,
                std::vector<ColorPlan>(ranks),
                {},
                std::vector<std::vector<GhostOwner>>(ranks),
                std::vector<std::vector<Row>>(ranks),
                std::vector<std::vector<ReceivedBlock>>(ranks)};
 
-  std::vector<Row> natural(pattern.size()), owner(pattern.size()), place(pattern.size()); // place: plan row on its owner
+  std::vector<Row> natural(pattern.size()), owner(pattern.size()),
+      place(pattern.size()); // place: plan row on its owner
   std::iota(natural.begin(), natural.end(), 0);
   const std::vector<Row> &visit = order.empty() ? natural : order;
-  for (int r = 0; r < ranks; ++r) std::fill(owner.begin() + start[r], owner.begin() + start[r + 1], r);
+  for (int r = 0; r < ranks; ++r)
+    std::fill(owner.begin() + start[r], owner.begin() + start[r + 1], r);
   const auto is_boundary = [&](Row i) {
-    return std::any_of(neighbors[i].begin(), neighbors[i].end(), [&](Row j) { return owner[j] != owner[i]; });
+    return std::any_of(neighbors[i].begin(), neighbors[i].end(),
+                       [&](Row j) { return owner[j] != owner[i]; });
   };
 
-  constexpr std::size_t kWindow = 256; // rows of a color, ordered by the length of their lower triangle, then of both
-  const auto            lengths = [&](Row i) {
-    return std::pair(std::count_if(pattern[i].begin(), pattern[i].end(), [&](Row j) { return color[j] < color[i]; }), pattern[i].size());
+  // rows of a color, ordered by the length of their lower triangle, then of both
+  constexpr std::size_t kWindow = 256;
+  const auto lengths = [&](Row i) {
+    return std::pair(std::count_if(pattern[i].begin(), pattern[i].end(),
+                                   [&](Row j) { return color[j] < color[i]; }),
+                     pattern[i].size());
   };
   const auto shorter = [&](Row i, Row j) { return lengths(i) < lengths(j); };
 
   for (int r = 0; r < ranks; ++r) {
     ColorPlan &plan = result.forward[r];
-    plan.bs         = bs;
-    plan.rows       = start[r + 1] - start[r];
-    plan.colors     = colors;
+    plan.bs = bs;
+    plan.rows = start[r + 1] - start[r];
+    plan.colors = colors;
     for (int c = 0; c < colors; ++c) {
       plan.color_begin.push_back(static_cast<Row>(plan.row_of.size()));
       for (const bool boundary : {true, false}) {
@@ -304,7 +323,9 @@ Ranks build_ranks(const Pattern &pattern, const std::vector<int> &color, int bs,
           if (owner[i] == r && color[i] == c && is_boundary(i) == boundary) part.push_back(i);
         for (std::size_t first = 0; first < part.size(); first += kWindow)
           std::stable_sort(part.begin() + static_cast<std::ptrdiff_t>(first),
-                           part.begin() + static_cast<std::ptrdiff_t>(std::min(first + kWindow, part.size())), shorter);
+                           part.begin() +
+                               static_cast<std::ptrdiff_t>(std::min(first + kWindow, part.size())),
+                           shorter);
         for (const Row i : part) {
           place[i] = static_cast<Row>(plan.row_of.size());
           plan.row_of.push_back(i - start[r]);
@@ -327,35 +348,44 @@ Ranks build_ranks(const Pattern &pattern, const std::vector<int> &color, int bs,
   }
 
   // Triangles of the rows of rank r: columns(i) gives (global column, source) ascending
-  using Columns            = std::vector<std::pair<Row, Offset>>;
-  const auto add_triangles = [&](ColorPlan &plan, int r, const std::function<Columns(Row)> &columns) {
+  using Columns = std::vector<std::pair<Row, Offset>>;
+  const auto add_triangles = [&](ColorPlan &plan, int r,
+                                 const std::function<Columns(Row)> &columns) {
     plan.lower = plan.upper = {{0}, {}, {}};
     for (Row p = 0; p < plan.rows; ++p) {
       const Row i = start[r] + plan.row_of[p];
       for (const auto &[j, source] : columns(i)) {
-        const auto &ghosts   = result.global_ghosts[r];
-        Triangle   &triangle = color[j] < color[i] ? plan.lower : plan.upper;
-        triangle.col.push_back(owner[j] == r ? place[j]
-                                             : plan.rows + static_cast<Row>(std::find(ghosts.begin(), ghosts.end(), j) - ghosts.begin()));
+        const auto &ghosts = result.global_ghosts[r];
+        Triangle &triangle = color[j] < color[i] ? plan.lower : plan.upper;
+        triangle.col.push_back(
+            owner[j] == r
+                ? place[j]
+                : plan.rows + static_cast<Row>(std::find(ghosts.begin(), ghosts.end(), j) -
+                                               ghosts.begin()));
         triangle.source.push_back(source);
       }
       plan.lower.ptr.push_back(static_cast<Offset>(plan.lower.col.size()));
       plan.upper.ptr.push_back(static_cast<Offset>(plan.upper.col.size()));
     }
   };
-  std::vector<std::vector<Offset>> stored(pattern.size()); // block of a row in the pattern's order -> stored block of its owner
+  std::vector<std::vector<Offset>> stored(
+      pattern.size()); // block of a row in the pattern's order -> stored block of its owner
   for (int r = 0; r < ranks; ++r) {
     for (const Row j : result.global_ghosts[r]) result.ghosts[r].push_back({owner[j], place[j]});
     ColorPlan &plan = result.forward[r];
-    add_triangles(plan, r, [&](Row i) { // local columns come first in BlockRows order only within PETSc; here it is the pattern's
+    add_triangles(plan, r, [&](Row i) { // local columns come first in BlockRows order only within
+                                        // PETSc; here it is the pattern's
       Columns columns;
-      for (std::size_t k = 0; k < pattern[i].size(); ++k) columns.emplace_back(pattern[i][k], static_cast<Offset>(k));
+      for (std::size_t k = 0; k < pattern[i].size(); ++k)
+        columns.emplace_back(pattern[i][k], static_cast<Offset>(k));
       return columns;
     });
     for (Row p = 0; p < plan.rows; ++p) {
       auto &row = stored[start[r] + plan.row_of[p]];
-      row.resize(plan.lower.ptr[p + 1] - plan.lower.ptr[p] + plan.upper.ptr[p + 1] - plan.upper.ptr[p]);
-      for (Offset k = plan.lower.ptr[p]; k < plan.lower.ptr[p + 1]; ++k) row[plan.lower.source[k]] = k;
+      row.resize(plan.lower.ptr[p + 1] - plan.lower.ptr[p] + plan.upper.ptr[p + 1] -
+                 plan.upper.ptr[p]);
+      for (Offset k = plan.lower.ptr[p]; k < plan.lower.ptr[p + 1]; ++k)
+        row[plan.lower.source[k]] = k;
       for (Offset k = plan.upper.ptr[p]; k < plan.upper.ptr[p + 1]; ++k)
         row[plan.upper.source[k]] = static_cast<Offset>(plan.lower.col.size()) + k;
     }
@@ -368,11 +398,13 @@ Ranks build_ranks(const Pattern &pattern, const std::vector<int> &color, int bs,
     add_triangles(result.transposed[r], r, [&](Row j) {
       Columns columns;
       for (const Row i : readers[j]) {
-        const Offset block = stored[i][std::lower_bound(pattern[i].begin(), pattern[i].end(), j) - pattern[i].begin()];
+        const Offset block = stored[i][std::lower_bound(pattern[i].begin(), pattern[i].end(), j) -
+                                       pattern[i].begin()];
         if (owner[i] == r) {
           columns.emplace_back(i, block);
         } else {
-          columns.emplace_back(i, result.forward[r].blocks() + static_cast<Offset>(result.received[r].size()));
+          columns.emplace_back(i, result.forward[r].blocks() +
+                                      static_cast<Offset>(result.received[r].size()));
           result.received[r].push_back({static_cast<int>(owner[i]), block});
         }
       }

@@ -11,9 +11,9 @@
 namespace mcpi::test {
 namespace {
 
-constexpr auto kPatience  = std::chrono::seconds(20);
-constexpr int  kReduceTag = -1, kAllTag = -2;
-constexpr int  kGap = 3; // leading dimensions are longer than columns by this
+constexpr auto kPatience = std::chrono::seconds(20);
+constexpr int kReduceTag = -1, kAllTag = -2;
+constexpr int kGap = 3; // leading dimensions are longer than columns by this
 
 // Exchanges nothing, but does not say so before
 class SilentHalo final : public Halo {
@@ -38,7 +38,8 @@ void Mailbox::post(int rank, int tag, std::vector<std::byte> data)
 const std::vector<std::byte> *Mailbox::wait(int rank, std::size_t index, int tag)
 {
   std::unique_lock lock(mutex_);
-  if (!arrived_.wait_for(lock, kPatience, [&] { return messages_[rank].size() > index; })) return nullptr;
+  if (!arrived_.wait_for(lock, kPatience, [&] { return messages_[rank].size() > index; }))
+    return nullptr;
   const Message &message = messages_[rank][index];
   return message.tag == tag ? &message.data : nullptr;
 }
@@ -68,17 +69,19 @@ int ThreadHalo::begin(int color, void *x)
 {
   if (entry_ == 0) return kNotPrepared;
   if (begun_ >= 0) return kBeginTwice;
-  begun_                = color;
+  begun_ = color;
   const ColorPlan &plan = ranks_.forward[peer_.rank];
-  const auto      *rows = static_cast<const std::byte *>(x);
-  peer_.mailbox->post(peer_.rank, color, {rows + plan.color_begin[color] * entry_, rows + plan.boundary_end[color] * entry_});
+  const auto *rows = static_cast<const std::byte *>(x);
+  peer_.mailbox->post(
+      peer_.rank, color,
+      {rows + plan.color_begin[color] * entry_, rows + plan.boundary_end[color] * entry_});
   return 0;
 }
 
 int ThreadHalo::end(int color, void *x)
 {
   if (begun_ != color) return kEndWithoutBegin;
-  begun_                = -1;
+  begun_ = -1;
   const ColorPlan &plan = ranks_.forward[peer_.rank];
   return receive(color, plan.ghost_begin[color], plan.ghost_begin[color + 1], x);
 }
@@ -135,7 +138,8 @@ const char *name(Engine engine)
 std::unique_ptr<Backend> make_backend(const ColorPlan &plan, const Kind &kind)
 {
   if (kind.engine != Engine::host) return engines().at(kind.engine)(plan, kind.config);
-  return kind.kernels ? make_host_backend(plan, kind.config, *kind.kernels) : make_reference_backend(plan, kind.config);
+  return kind.kernels ? make_host_backend(plan, kind.config, *kind.kernels)
+                      : make_reference_backend(plan, kind.config);
 }
 
 Kind reference_kind(PCMCPIPrecision storage, PCMCPIForm form, PCMCPIScaling scaling)
@@ -150,11 +154,11 @@ System::System(const Ranks &ranks, const Kind &kind) : ranks_(ranks)
 
 int System::on_ranks(const std::function<int(Peer &)> &work)
 {
-  Mailbox           mailbox(ranks_.count());
+  Mailbox mailbox(ranks_.count());
   std::vector<Peer> peers;
   for (int rank = 0; rank < ranks_.count(); ++rank) peers.push_back({&mailbox, rank});
   if (ranks_.count() == 1) return work(peers[0]);
-  std::vector<int>         errors(ranks_.count());
+  std::vector<int> errors(ranks_.count());
   std::vector<std::thread> threads;
   for (Peer &peer : peers) threads.emplace_back([&] { errors[peer.rank] = work(peer); });
   for (std::thread &thread : threads) thread.join();
@@ -176,24 +180,26 @@ NumericStatus System::refresh(BlockRows &source)
 NumericStatus System::refresh(const std::function<BlockRows &(int rank)> &source)
 {
   std::vector<NumericStatus> status(ranks_.count());
-  const int                  error = on_ranks([&](Peer &peer) {
+  const int error = on_ranks([&](Peer &peer) {
     const auto reduce = [&](double *values, int count) { return reduce_max(peer, values, count); };
     return backends_[peer.rank]->refresh(source(peer.rank), reduce, status[peer.rank]);
   });
   if (error != 0) throw std::runtime_error("refresh: error " + std::to_string(error));
   exchange_transposed();
   for (int rank = 0; rank < ranks_.count(); ++rank)
-    if (status[rank].defect != Defect::none) return {status[rank].defect, status[rank].row + ranks_.start[rank]};
+    if (status[rank].defect != Defect::none)
+      return {status[rank].defect, status[rank].row + ranks_.start[rank]};
   return {};
 }
 
 void System::exchange_transposed()
 {
   for (int rank = 0; rank < ranks_.count(); ++rank) {
-    const std::size_t      size = backends_[rank]->record_size();
+    const std::size_t size = backends_[rank]->record_size();
     std::vector<std::byte> received(ranks_.received[rank].size() * size);
     for (std::size_t k = 0; k < ranks_.received[rank].size(); ++k)
-      backends_[ranks_.received[rank][k].rank]->pack_records({ranks_.received[rank][k].stored}, received.data() + k * size);
+      backends_[ranks_.received[rank][k].rank]->pack_records({ranks_.received[rank][k].stored},
+                                                             received.data() + k * size);
     backends_[rank]->build_transposed(ranks_.transposed[rank], received.data());
   }
 }
@@ -210,28 +216,36 @@ void System::adopt(System &other)
   exchange_transposed();
 }
 
-int System::apply_rank(const Smoothing &run, const Vector &b, const Vector &guess, Peer &peer, Vector &x)
+int System::apply_rank(const Smoothing &run, const Vector &b, const Vector &guess, Peer &peer,
+                       Vector &x)
 {
-  const ColorPlan  &plan    = (run.apply.transposed ? ranks_.transposed : ranks_.forward)[peer.rank];
-  Backend          &backend = *backends_[peer.rank];
-  const std::size_t n = static_cast<std::size_t>(ranks_.start.back()) * plan.bs, local = static_cast<std::size_t>(plan.rows) * plan.bs,
-                    first = static_cast<std::size_t>(ranks_.start[peer.rank]) * plan.bs, ld = local + kGap;
+  const ColorPlan &plan = (run.apply.transposed ? ranks_.transposed : ranks_.forward)[peer.rank];
+  Backend &backend = *backends_[peer.rank];
+  const std::size_t n = static_cast<std::size_t>(ranks_.start.back()) * plan.bs,
+                    local = static_cast<std::size_t>(plan.rows) * plan.bs,
+                    first = static_cast<std::size_t>(ranks_.start[peer.rank]) * plan.bs,
+                    ld = local + kGap;
   const auto columns = [&](const Vector &whole) {
     Vector mine(ld * run.apply.nrhs, kNaN);
-    for (int r = 0; r < run.apply.nrhs; ++r) std::copy_n(whole.begin() + r * n + first, local, mine.begin() + r * ld);
+    for (int r = 0; r < run.apply.nrhs; ++r)
+      std::copy_n(whole.begin() + r * n + first, local, mine.begin() + r * ld);
     return mine;
   };
   const Vector in = columns(b);
   backend.load_rhs(run.apply, {in.data(), static_cast<std::ptrdiff_t>(ld)});
-  std::fill_n(static_cast<unsigned char *>(backend.vector()), (plan.rows + plan.ghosts) * backend.entry_bytes(run.apply),
+  std::fill_n(static_cast<unsigned char *>(backend.vector()),
+              (plan.rows + plan.ghosts) * backend.entry_bytes(run.apply),
               static_cast<unsigned char>(0xff)); // NaN in both precisions
   backend.accept(run.apply, 0, plan.rows + plan.ghosts, false);
-  if (!run.from_zero) backend.load_guess(run.apply, {columns(guess).data(), static_cast<std::ptrdiff_t>(ld)});
+  if (!run.from_zero)
+    backend.load_guess(run.apply, {columns(guess).data(), static_cast<std::ptrdiff_t>(ld)});
   ThreadHalo threads(ranks_, peer);
-  NoHalo     none;
+  NoHalo none;
   SilentHalo silent;
-  Halo      &halo = ranks_.count() > 1 ? static_cast<Halo &>(threads) : run.replayed ? static_cast<Halo &>(none) : silent;
-  MulticolorSweep     sweep(plan, backend, halo, run.sweep);
+  Halo &halo = ranks_.count() > 1 ? static_cast<Halo &>(threads)
+               : run.replayed     ? static_cast<Halo &>(none)
+                                  : silent;
+  MulticolorSweep sweep(plan, backend, halo, run.sweep);
   if (const int error = halo.prepare(backend.entry_bytes(run.apply))) return error;
   if (const int error = sweep.run(run.apply, run.its, run.from_zero)) return error;
   Vector solution(ld * run.apply.nrhs, kNaN);
@@ -239,14 +253,15 @@ int System::apply_rank(const Smoothing &run, const Vector &b, const Vector &gues
   for (int r = 0; r < run.apply.nrhs; ++r) {
     std::copy_n(solution.begin() + r * ld, local, x.begin() + r * n + first);
     for (std::size_t i = local; i < ld; ++i)
-      if (solution[r * ld + i] == solution[r * ld + i]) return kOutOfStep; // written between the columns
+      if (solution[r * ld + i] == solution[r * ld + i])
+        return kOutOfStep; // written between the columns
   }
   return 0;
 }
 
 Vector System::apply(const Smoothing &run, const Vector &b, const Vector &guess)
 {
-  Vector    x(b.size(), kNaN);
+  Vector x(b.size(), kNaN);
   const int error = on_ranks([&](Peer &peer) { return apply_rank(run, b, guess, peer, x); });
   if (error != 0) throw std::runtime_error("sweep: error " + std::to_string(error));
   return x;
@@ -258,7 +273,8 @@ Offset System::blocks_read(const Smoothing &run) const
   NoHalo halo;
   for (int rank = 0; rank < ranks_.count(); ++rank) {
     const ColorPlan &plan = (run.apply.transposed ? ranks_.transposed : ranks_.forward)[rank];
-    blocks += MulticolorSweep(plan, *backends_[rank], halo, run.sweep).blocks_read(run.apply, run.its, run.from_zero);
+    blocks += MulticolorSweep(plan, *backends_[rank], halo, run.sweep)
+                  .blocks_read(run.apply, run.its, run.from_zero);
   }
   return blocks;
 }
@@ -266,15 +282,17 @@ Offset System::blocks_read(const Smoothing &run) const
 Dense System::matrix(Smoothing run)
 {
   const std::size_t n = static_cast<std::size_t>(ranks_.start.back()) * ranks_.forward[0].bs;
-  Dense             result(n), identity(n);
+  Dense result(n), identity(n);
   for (std::size_t i = 0; i < n; ++i) identity(i, i) = 1.0;
   run.apply.nrhs = static_cast<int>(n);
-  result.a             = apply(run, identity.a);
+  result.a = apply(run, identity.a);
   return result;
 }
 
-DenseIteration::DenseIteration(const BlockMatrix &matrix, const std::vector<int> &color, const std::vector<int> &owner)
-    : matrix_(matrix), color_(color), owner_(owner.empty() ? std::vector<int>(color.size(), 0) : owner),
+DenseIteration::DenseIteration(const BlockMatrix &matrix, const std::vector<int> &color,
+                               const std::vector<int> &owner)
+    : matrix_(matrix), color_(color),
+      owner_(owner.empty() ? std::vector<int>(color.size(), 0) : owner),
       full_(assemble(matrix, [](Row, Row) { return 1.0; }))
 {
 }
@@ -290,17 +308,18 @@ Vector DenseIteration::run(const Smoothing &run, const Vector &b, Vector x)
 
 void DenseIteration::pass(const Smoothing &run, bool forward, const Vector &b, Vector &x)
 {
-  const double omega    = run.apply.omega;
-  const bool   by_color = run.sweep.frequency == PC_MCPI_HALO_FREQUENCY_COLOR;
-  const auto   key      = std::make_tuple(omega, forward, by_color);
+  const double omega = run.apply.omega;
+  const bool by_color = run.sweep.frequency == PC_MCPI_HALO_FREQUENCY_COLOR;
+  const auto key = std::make_tuple(omega, forward, by_color);
   if (!solvers_.count(key))
     solvers_.emplace(key, inverse(assemble(matrix_, [&](Row i, Row j) {
                        const bool visited =
-                           (forward ? color_[j] < color_[i] : color_[j] > color_[i]) && (by_color || owner_[i] == owner_[j]);
+                           (forward ? color_[j] < color_[i] : color_[j] > color_[i]) &&
+                           (by_color || owner_[i] == owner_[j]);
                        return i == j ? 1.0 / omega : visited ? 1.0 : 0.0;
                      })));
   const Vector product = multiply(full_, x);
-  Vector       r       = b;
+  Vector r = b;
   for (std::size_t i = 0; i < r.size(); ++i) r[i] -= product[i];
   const Vector update = multiply(solvers_.at(key), r);
   for (std::size_t i = 0; i < r.size(); ++i) x[i] += update[i];
@@ -310,10 +329,10 @@ Smoothing make_run(PCMCPISweepType sweep, double omega, int its, bool from_zero,
 {
   Smoothing run;
   run.apply.omega = omega;
-  run.sweep.sweep       = sweep;
-  run.sweep.shortcuts   = shortcuts;
-  run.its               = its;
-  run.from_zero         = from_zero;
+  run.sweep.sweep = sweep;
+  run.sweep.shortcuts = shortcuts;
+  run.its = its;
+  run.from_zero = from_zero;
   return run;
 }
 
@@ -347,7 +366,9 @@ void for_configs(const std::function<void(const BackendConfig &)> &visit)
 {
   for (const PCMCPIForm form : kForms)
     for (const PCMCPIScaling scaling : kScalings)
-      for_precisions([&](PCMCPIPrecision storage, bool double_vectors) { visit(BackendConfig{{storage, form, scaling}, double_vectors}); });
+      for_precisions([&](PCMCPIPrecision storage, bool double_vectors) {
+        visit(BackendConfig{{storage, form, scaling}, double_vectors});
+      });
 }
 
 double tolerance(const BackendConfig &config)
@@ -368,22 +389,24 @@ const std::vector<const CpuKernels *> &all_kernels()
 
 std::string name(const Kind &kind)
 {
-  static const char *const storages[] = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"}, *const forms[] = {"prescaled", "factored"},
+  static const char *const storages[] = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"},
+                           *const forms[] = {"prescaled", "factored"},
                            *const scalings[] = {"none", "global", "balanced"};
   return std::string(kind.engine != Engine::host ? name(kind.engine)
                      : kind.kernels              ? kind.kernels->name
                                                  : "reference") +
-         " " + storages[kind.config.numeric.storage] + " vectors " + (kind.config.double_vectors ? "fp64 " : "fp32 ") +
-         (kind.config.bfp16_gather ? "gathered as bfp16 " : "") + forms[kind.config.numeric.form] + " " +
-         scalings[kind.config.numeric.scaling];
+         " " + storages[kind.config.numeric.storage] + " vectors " +
+         (kind.config.double_vectors ? "fp64 " : "fp32 ") +
+         (kind.config.bfp16_gather ? "gathered as bfp16 " : "") + forms[kind.config.numeric.form] +
+         " " + scalings[kind.config.numeric.scaling];
 }
 
 std::string name(const Smoothing &run)
 {
   static const char *const sweeps[] = {"forward", "backward", "symmetric"};
-  return std::string(sweeps[run.sweep.sweep]) + " omega " + std::to_string(run.apply.omega) + " its " + std::to_string(run.its) +
-         (run.from_zero ? " from zero" : " from guess") + (run.apply.transposed ? " transposed" : "") + " nrhs " +
-         std::to_string(run.apply.nrhs);
+  return std::string(sweeps[run.sweep.sweep]) + " omega " + std::to_string(run.apply.omega) +
+         " its " + std::to_string(run.its) + (run.from_zero ? " from zero" : " from guess") +
+         (run.apply.transposed ? " transposed" : "") + " nrhs " + std::to_string(run.apply.nrhs);
 }
 
 } // namespace mcpi::test

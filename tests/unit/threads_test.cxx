@@ -21,25 +21,28 @@ TEST(Threads, DoEveryPartOnce)
     }
 }
 
-// More columns than one thread takes: a matrix that was filled again elsewhere differs in few of them.
+// More columns than one thread takes: a matrix that was filled again elsewhere differs in few of
+// them.
 TEST(Threads, HashesTellColumnsApartWhereverTheyDiffer)
 {
   constexpr std::size_t kMillion = 1UL << 20U;
   std::vector<PetscInt> columns(3 * kMillion + 5);
   for (std::size_t k = 0; k < columns.size(); ++k) columns[k] = static_cast<PetscInt>(k / 7);
-  constexpr int       kThreads = 4;
-  const std::uint64_t hash     = HashOfIndices(columns.data(), columns.size(), 1, kThreads);
+  constexpr int kThreads = 4;
+  const std::uint64_t hash = HashOfIndices(columns.data(), columns.size(), 1, kThreads);
   EXPECT_EQ(HashOfIndices(columns.data(), columns.size(), 1, kThreads), hash);
   EXPECT_EQ(HashOfIndices(columns.data(), columns.size(), 1, 1), hash);
   EXPECT_NE(HashOfIndices(columns.data(), columns.size(), 2, kThreads), hash);
   EXPECT_NE(HashOfIndices(columns.data(), columns.size() - 1, 1, kThreads), hash);
-  for (const std::size_t at : {std::size_t{0}, kMillion - 1, kMillion, 2 * kMillion + 17, columns.size() - 6, columns.size() - 1}) {
+  for (const std::size_t at : {std::size_t{0}, kMillion - 1, kMillion, 2 * kMillion + 17,
+                               columns.size() - 6, columns.size() - 1}) {
     ++columns[at];
     EXPECT_NE(HashOfIndices(columns.data(), columns.size(), 1, kThreads), hash) << at;
     --columns[at];
   }
   std::swap_ranges(columns.begin(), columns.begin() + kMillion, columns.begin() + kMillion);
-  EXPECT_NE(HashOfIndices(columns.data(), columns.size(), 1, kThreads), hash) << "parts change places";
+  EXPECT_NE(HashOfIndices(columns.data(), columns.size(), 1, kThreads), hash)
+      << "parts change places";
 }
 
 } // namespace

@@ -18,14 +18,15 @@ namespace {
 using namespace mcpi::cuda;
 
 struct Problem {
-  Pattern     pattern;
+  Pattern pattern;
   BlockMatrix matrix;
-  Ranks       ranks;
+  Ranks ranks;
 
   Problem(Row rows, int bs) : Problem(random_pattern(rows, 2, 1), bs) {}
   Problem(const Pattern &given, int bs) : pattern(given), matrix(random_matrix(pattern, bs, 2))
   {
-    ranks = build_ranks(pattern, greedy_coloring(pattern), bs, {0, static_cast<Row>(pattern.size())});
+    ranks =
+        build_ranks(pattern, greedy_coloring(pattern), bs, {0, static_cast<Row>(pattern.size())});
   }
   const ColorPlan &plan() const { return ranks.forward[0]; }
 };
@@ -34,11 +35,12 @@ TEST(Tiles, HoldEveryRowOfAColorOnceAndNoMoreThanAThreadBlockTakes)
 {
   for (const auto &[bs, resident] : {std::pair{1, 1}, {1, 5}, {3, 1}, {3, 1000}, {8, 2}})
     for (const int capacity : {16, 128, 384}) {
-      const Problem    problem(400, bs);
+      const Problem problem(400, bs);
       const ColorPlan &plan = problem.plan();
-      const int        rows = tile_rows(128, bs);
+      const int rows = tile_rows(128, bs);
       const TileLayout layout =
-          make_tiles(plan, slice_shape(PC_MCPI_PRECISION_FP32, bs), {rows, std::min(128, capacity), capacity, capacity / 2, resident, 2});
+          make_tiles(plan, slice_shape(PC_MCPI_PRECISION_FP32, bs),
+                     {rows, std::min(128, capacity), capacity, capacity / 2, resident, 2});
       ASSERT_EQ(layout.part_begin.size(), 2 * static_cast<std::size_t>(plan.colors) + 1);
       Row next = 0;
       for (int part = 0; part < 2 * plan.colors; ++part) {
@@ -51,7 +53,8 @@ TEST(Tiles, HoldEveryRowOfAColorOnceAndNoMoreThanAThreadBlockTakes)
           }
           next += static_cast<Row>(rows_of(tile));
         }
-        EXPECT_EQ(next, part % 2 == 0 ? plan.boundary_end[part / 2] : plan.color_begin[part / 2 + 1]);
+        EXPECT_EQ(next,
+                  part % 2 == 0 ? plan.boundary_end[part / 2] : plan.color_begin[part / 2 + 1]);
       }
     }
 }
@@ -63,13 +66,15 @@ TEST(Slices, GiveEveryNumberItsOwnBits)
       for (const bool packed : {false, true}) {
         if (packed && !has_exponent(storage)) continue;
         const SliceShape shape = slice_shape(storage, bs, packed);
-        std::set<int>   slots;
-        const int       bits = value_bits(storage), end = 8 * shape.numbers + shape.shift;
+        std::set<int> slots;
+        const int bits = value_bits(storage), end = 8 * shape.numbers + shape.shift;
         for (int j = 0; j < shape.columns; ++j)
           for (int i = 0; i < bs; ++i) {
             const int slot = number_slot(storage, bs, i, j);
-            EXPECT_TRUE(slots.insert(slot).second) << "storage " << storage << " bs " << bs << " (" << i << ", " << j << ")";
-            EXPECT_LE((slot + 1) * bits, end) << "storage " << storage << " bs " << bs << " packed " << packed;
+            EXPECT_TRUE(slots.insert(slot).second)
+                << "storage " << storage << " bs " << bs << " (" << i << ", " << j << ")";
+            EXPECT_LE((slot + 1) * bits, end)
+                << "storage " << storage << " bs " << bs << " packed " << packed;
           }
         EXPECT_EQ(shape.bytes % 4, 0);
         EXPECT_LE(shape.numbers + (has_exponent(storage) && !packed ? 1 : 0), shape.head_at());
@@ -82,7 +87,8 @@ TEST(Slices, OfIntegersHoldFourColumnsOfARowInOneWord)
     for (int i = 0; i < bs; ++i)
       for (int q = 0; q < bs / 4; ++q)
         for (int c = 1; c < 4; ++c) {
-          EXPECT_EQ(number_slot(PC_MCPI_PRECISION_INT8, bs, i, 4 * q + c), number_slot(PC_MCPI_PRECISION_INT8, bs, i, 4 * q) + c);
+          EXPECT_EQ(number_slot(PC_MCPI_PRECISION_INT8, bs, i, 4 * q + c),
+                    number_slot(PC_MCPI_PRECISION_INT8, bs, i, 4 * q) + c);
           const int first = number_slot(PC_MCPI_PRECISION_INT4, bs, i, 4 * q);
           EXPECT_EQ(number_slot(PC_MCPI_PRECISION_INT4, bs, i, 4 * q + c), first + 2 * c);
           EXPECT_LE(first % 8, 1);
@@ -93,11 +99,12 @@ TEST(Slices, OfIntegersHoldFourColumnsOfARowInOneWord)
 TEST(Tiles, OfBoundaryRowsHaveFewerSlices)
 {
   const Pattern pattern = random_pattern(600, 2, 3);
-  const Ranks   ranks   = build_ranks(pattern, greedy_coloring(pattern), 5, {0, 300, 600});
+  const Ranks ranks = build_ranks(pattern, greedy_coloring(pattern), 5, {0, 300, 600});
   for (const ColorPlan &plan : ranks.forward)
     for (const auto &[slices, boundary_slices] : {std::pair{96, 48}, {48, 48}, {96, 3}, {4, 3}}) {
-      const TileLayout layout = make_tiles(plan, slice_shape(PC_MCPI_PRECISION_INT4, 5), {32, 32, slices, boundary_slices, 1, 1});
-      std::uint32_t    most[2]{};
+      const TileLayout layout = make_tiles(plan, slice_shape(PC_MCPI_PRECISION_INT4, 5),
+                                           {32, 32, slices, boundary_slices, 1, 1});
+      std::uint32_t most[2]{};
       for (std::size_t part = 0; part + 1 < layout.part_begin.size(); ++part)
         for (std::uint32_t t = layout.part_begin[part]; t < layout.part_begin[part + 1]; ++t)
           most[part % 2] = std::max(most[part % 2], slices_of(layout.tiles[t]));
@@ -110,18 +117,20 @@ TEST(Tiles, OfBoundaryRowsHaveFewerSlices)
 
 TEST(Tiles, OfFewRowsAreSmall)
 {
-  const Problem    problem(400, 5);
-  const TileLayout layout = make_tiles(problem.plan(), slice_shape(PC_MCPI_PRECISION_FP32, 5), {tile_rows(128, 5), 128, 128, 128, 10, 132});
+  const Problem problem(400, 5);
+  const TileLayout layout = make_tiles(problem.plan(), slice_shape(PC_MCPI_PRECISION_FP32, 5),
+                                       {tile_rows(128, 5), 128, 128, 128, 10, 132});
   for (const Tile &tile : layout.tiles) EXPECT_EQ(rows_of(tile), 1U);
 }
 
 TEST(Tiles, GiveAThreadAsFewSlicesAsLetTheDeviceTakeAllAtOnce)
 {
-  const Problem    problem(4000, 5);
+  const Problem problem(4000, 5);
   const ColorPlan &plan = problem.plan();
-  const auto       most = [&](int multiprocessors) {
-    std::uint32_t    slices  = 0;
-    const TileLayout layout = make_tiles(plan, slice_shape(PC_MCPI_PRECISION_INT4, 5), {32, 32, 128, 128, 2, multiprocessors});
+  const auto most = [&](int multiprocessors) {
+    std::uint32_t slices = 0;
+    const TileLayout layout = make_tiles(plan, slice_shape(PC_MCPI_PRECISION_INT4, 5),
+                                         {32, 32, 128, 128, 2, multiprocessors});
     for (const Tile &tile : layout.tiles) slices = std::max(slices, slices_of(tile));
     return slices;
   };
@@ -132,23 +141,28 @@ TEST(Tiles, GiveAThreadAsFewSlicesAsLetTheDeviceTakeAllAtOnce)
 // A few tiles more take about as long as all that the device takes at once.
 TEST(Tiles, AreTakenAtOnceWhereLargerOnesWouldBe)
 {
-  constexpr int    kThreads = 32, kBlocks = 2;
-  const Problem    problem(4000, 8);
-  const SliceShape  shape = slice_shape(PC_MCPI_PRECISION_FP64, 8);
-  const ColorPlan &plan  = problem.plan();
-  const auto       tiles = [&](int multiprocessors) {
-    return make_tiles(plan, shape, {kThreads, kThreads, 160, 160, kBlocks, multiprocessors}).part_begin;
+  constexpr int kThreads = 32, kBlocks = 2;
+  const Problem problem(4000, 8);
+  const SliceShape shape = slice_shape(PC_MCPI_PRECISION_FP64, 8);
+  const ColorPlan &plan = problem.plan();
+  const auto tiles = [&](int multiprocessors) {
+    return make_tiles(plan, shape, {kThreads, kThreads, 160, 160, kBlocks, multiprocessors})
+        .part_begin;
   };
   const std::vector<std::uint32_t> largest = tiles(1); // no color is taken at once
-  int                              fitted  = 0;
+  int fitted = 0;
   for (int multiprocessors = 2; multiprocessors < 200; ++multiprocessors) {
     const std::vector<std::uint32_t> part = tiles(multiprocessors);
-    const auto                       most = static_cast<std::uint32_t>(kBlocks * multiprocessors);
+    const auto most = static_cast<std::uint32_t>(kBlocks * multiprocessors);
     for (std::size_t color = 0; 2 * color + 2 < part.size(); ++color) {
-      const Row    begin = plan.color_begin[color], end = plan.color_begin[color + 1];
-      const Offset blocks = plan.lower.ptr[end] - plan.lower.ptr[begin] + plan.upper.ptr[end] - plan.upper.ptr[begin];
-      if (blocks * shape.slices <= Offset{kThreads} * most || largest[2 * color + 2] - largest[2 * color] > most) continue;
-      EXPECT_LE(part[2 * color + 2] - part[2 * color], most) << color << " with " << multiprocessors;
+      const Row begin = plan.color_begin[color], end = plan.color_begin[color + 1];
+      const Offset blocks =
+          plan.lower.ptr[end] - plan.lower.ptr[begin] + plan.upper.ptr[end] - plan.upper.ptr[begin];
+      if (blocks * shape.slices <= Offset{kThreads} * most ||
+          largest[2 * color + 2] - largest[2 * color] > most)
+        continue;
+      EXPECT_LE(part[2 * color + 2] - part[2 * color], most)
+          << color << " with " << multiprocessors;
       ++fitted;
     }
   }
@@ -157,18 +171,20 @@ TEST(Tiles, AreTakenAtOnceWhereLargerOnesWouldBe)
 
 TEST(Tiles, OfColorsThatTheDeviceTakesAtOnceFitKernelsForFewRows)
 {
-  constexpr int    kThreads = 96, kFewRows = 18, kFewBlocks = 3;
-  const Problem    problem(4000, 5);
+  constexpr int kThreads = 96, kFewRows = 18, kFewBlocks = 3;
+  const Problem problem(4000, 5);
   const ColorPlan &plan = problem.plan();
-  for (const auto &[multiprocessors, any, all] : {std::tuple{1, false, false}, {20, true, false}, {1000, true, true}}) {
+  for (const auto &[multiprocessors, any, all] :
+       {std::tuple{1, false, false}, {20, true, false}, {1000, true, true}}) {
     const TileLayout layout =
-        make_tiles(plan, slice_shape(PC_MCPI_PRECISION_INT4, 5), {kThreads, kThreads, 480, 288, 2, multiprocessors, kFewRows, kFewBlocks});
+        make_tiles(plan, slice_shape(PC_MCPI_PRECISION_INT4, 5),
+                   {kThreads, kThreads, 480, 288, 2, multiprocessors, kFewRows, kFewBlocks});
     ASSERT_EQ(layout.launch.size(), layout.part_begin.size() - 1);
     bool some = false, every = true;
     for (std::size_t part = 0; part < layout.launch.size(); ++part) {
       const std::uint32_t begin = layout.part_begin[part], end = layout.part_begin[part + 1];
       if (begin == end) continue;
-      some  = some || layout.launch[part].few;
+      some = some || layout.launch[part].few;
       every = every && layout.launch[part].few;
       if (!layout.launch[part].few) continue;
       EXPECT_LE(end - begin, static_cast<std::uint32_t>(kFewBlocks * multiprocessors));
@@ -185,9 +201,10 @@ TEST(Tiles, OfColorsThatTheDeviceTakesAtOnceFitKernelsForFewRows)
 // Then one warp sums them all.
 TEST(Tiles, OfFewRowsHaveTheRowsOfAWarpWhereThoseAreTakenAtOnce)
 {
-  const Problem    problem(4000, 5);
-  const TileLayout layout = make_tiles(problem.plan(), slice_shape(PC_MCPI_PRECISION_INT4, 5), {96, 96, 480, 288, 2, 1000, 18, 3});
-  std::uint32_t    most   = 0;
+  const Problem problem(4000, 5);
+  const TileLayout layout = make_tiles(problem.plan(), slice_shape(PC_MCPI_PRECISION_INT4, 5),
+                                       {96, 96, 480, 288, 2, 1000, 18, 3});
+  std::uint32_t most = 0;
   for (const Tile &tile : layout.tiles) most = std::max(most, rows_of(tile));
   EXPECT_EQ(most, static_cast<std::uint32_t>(kWarpSize / 5));
 }
@@ -196,19 +213,22 @@ TEST(Tiles, OfFewRowsHaveTheRowsOfAWarpWhereThoseAreTakenAtOnce)
 TEST(Tiles, OfAColorWithALongRowAreSmallButNotForKernelsOfFewRows)
 {
   constexpr int kThreads = 32, kMultiprocessors = 50;
-  Pattern       pattern = random_pattern(1000, 2, 1);
+  Pattern pattern = random_pattern(1000, 2, 1);
   for (const bool with_long_row : {false, true}) {
     if (with_long_row)
       for (Row column = 1; column < 60; ++column) pattern[0].push_back(10 * column);
     std::sort(pattern[0].begin(), pattern[0].end());
     pattern[0].erase(std::unique(pattern[0].begin(), pattern[0].end()), pattern[0].end());
-    const Problem    problem(pattern, 5);
-    const TileLayout layout =
-        make_tiles(problem.plan(), slice_shape(PC_MCPI_PRECISION_INT8, 5), {kThreads, kThreads, 96, 96, 10, kMultiprocessors, 6, 16});
+    const Problem problem(pattern, 5);
+    const TileLayout layout = make_tiles(problem.plan(), slice_shape(PC_MCPI_PRECISION_INT8, 5),
+                                         {kThreads, kThreads, 96, 96, 10, kMultiprocessors, 6, 16});
     bool long_row = false;
     for (std::size_t part = 0; part < layout.launch.size(); ++part) {
-      const auto begin = layout.tiles.begin() + layout.part_begin[part], end = layout.tiles.begin() + layout.part_begin[part + 1];
-      const bool has = std::any_of(begin, end, [](const Tile &tile) { return slices_of(tile) > static_cast<std::uint32_t>(kThreads); });
+      const auto begin = layout.tiles.begin() + layout.part_begin[part],
+                 end = layout.tiles.begin() + layout.part_begin[part + 1];
+      const bool has = std::any_of(begin, end, [](const Tile &tile) {
+        return slices_of(tile) > static_cast<std::uint32_t>(kThreads);
+      });
       if (begin == end) continue;
       EXPECT_EQ(layout.launch[part].few, !has) << part;
       if (has) {
@@ -223,11 +243,14 @@ TEST(Tiles, OfAColorWithALongRowAreSmallButNotForKernelsOfFewRows)
 // What thread blocks of several waiting colors would load is little where slices are small, or few.
 TEST(Tiles, OfSmallColorsLetOneColorWait)
 {
-  const Problem    problem(4000, 8);
+  const Problem problem(4000, 8);
   const ColorPlan &plan = problem.plan();
   for (const auto &[storage, multiprocessors, one_waits] :
-       {std::tuple{PC_MCPI_PRECISION_INT4, 10, true}, {PC_MCPI_PRECISION_FP16, 10, false}, {PC_MCPI_PRECISION_FP16, 2000, true}}) {
-    const TileLayout layout = make_tiles(plan, slice_shape(storage, 8), {96, 96, 192, 192, 10, multiprocessors, 12, 1000});
+       {std::tuple{PC_MCPI_PRECISION_INT4, 10, true},
+        {PC_MCPI_PRECISION_FP16, 10, false},
+        {PC_MCPI_PRECISION_FP16, 2000, true}}) {
+    const TileLayout layout = make_tiles(plan, slice_shape(storage, 8),
+                                         {96, 96, 192, 192, 10, multiprocessors, 12, 1000});
     for (int color = 0; color < plan.colors; ++color) {
       const TileLaunch &launch = layout.launch[2 * static_cast<std::size_t>(color) + 1];
       EXPECT_TRUE(launch.few);
@@ -241,14 +264,15 @@ TEST(Tiles, OfSmallColorsLetOneColorWait)
 TEST(GatherGroups, TakeEachRowOnceInTheOrderOfTheArray)
 {
   for (const int bs : {1, 5, 8}) {
-    const Problem     problem(4001, bs);
-    const ColorPlan  &plan    = problem.plan();
-    const GatherGroups     groups = make_gather_groups(plan);
-    const std::size_t rows = group_rows(bs), units = rows / kUnit, count = (static_cast<std::size_t>(plan.rows) + rows - 1) / rows;
+    const Problem problem(4001, bs);
+    const ColorPlan &plan = problem.plan();
+    const GatherGroups groups = make_gather_groups(plan);
+    const std::size_t rows = group_rows(bs), units = rows / kUnit,
+                      count = (static_cast<std::size_t>(plan.rows) + rows - 1) / rows;
     ASSERT_EQ(groups.rows.size(), count * rows);
     ASSERT_EQ(groups.slots.size(), count * rows);
     ASSERT_EQ(groups.units.size(), count * units);
-    std::set<Row>           matrix_rows;
+    std::set<Row> matrix_rows;
     std::set<std::uint32_t> all;
     for (std::size_t k = 0; k < groups.rows.size(); ++k) {
       const Row row = groups.rows[k];
@@ -264,21 +288,24 @@ TEST(GatherGroups, TakeEachRowOnceInTheOrderOfTheArray)
     }
     EXPECT_EQ(matrix_rows.size(), static_cast<std::size_t>(plan.rows));
     EXPECT_EQ(all.size(), (static_cast<std::size_t>(plan.rows) + kUnit - 1) / kUnit);
-    EXPECT_TRUE(std::all_of(groups.units.begin() + static_cast<std::ptrdiff_t>(all.size()), groups.units.end(),
-                            [&](std::uint32_t unit) { return unit * kUnit >= static_cast<std::uint32_t>(plan.rows); }));
+    EXPECT_TRUE(std::all_of(
+        groups.units.begin() + static_cast<std::ptrdiff_t>(all.size()), groups.units.end(),
+        [&](std::uint32_t unit) { return unit * kUnit >= static_cast<std::uint32_t>(plan.rows); }));
   }
 }
 
 TEST(GatherGroups, FollowTheirRowsPlacesInTheColors)
 {
-  const Problem    problem(4000, 5);
+  const Problem problem(4000, 5);
   const ColorPlan &plan = problem.plan();
-  double           last = 0;
+  double last = 0;
   for (const std::uint32_t unit : make_gather_groups(plan).units) {
     const Row row = static_cast<Row>(unit * kUnit);
     if (row >= plan.rows) continue;
-    const auto   color = std::upper_bound(plan.color_begin.begin(), plan.color_begin.end(), row) - plan.color_begin.begin() - 1;
-    const double place = (row - plan.color_begin[color]) / static_cast<double>(plan.color_begin[color + 1] - plan.color_begin[color]);
+    const auto color = std::upper_bound(plan.color_begin.begin(), plan.color_begin.end(), row) -
+                       plan.color_begin.begin() - 1;
+    const double place = (row - plan.color_begin[color]) /
+                         static_cast<double>(plan.color_begin[color + 1] - plan.color_begin[color]);
     EXPECT_GE(place, last);
     last = place;
   }
@@ -287,12 +314,13 @@ TEST(GatherGroups, FollowTheirRowsPlacesInTheColors)
 
 TEST(Tiles, OfFewRowsAreAsManyForEachMultiprocessor)
 {
-  const Problem    problem(4000, 5);
-  const ColorPlan &plan   = problem.plan();
-  const TileLayout layout = make_tiles(plan, slice_shape(PC_MCPI_PRECISION_INT4, 5), {96, 96, 480, 288, 12, 20});
+  const Problem problem(4000, 5);
+  const ColorPlan &plan = problem.plan();
+  const TileLayout layout =
+      make_tiles(plan, slice_shape(PC_MCPI_PRECISION_INT4, 5), {96, 96, 480, 288, 12, 20});
   for (int c = 0; c < plan.colors; ++c) {
     const std::uint32_t tiles = layout.part_begin[2 * c + 2] - layout.part_begin[2 * c + 1];
-    const Row           rows  = plan.color_begin[c + 1] - plan.boundary_end[c];
+    const Row rows = plan.color_begin[c + 1] - plan.boundary_end[c];
     if (rows >= 60) {
       EXPECT_LE(tiles % 20 == 0 ? 0U : 20U - tiles % 20, 10U) << rows;
     }

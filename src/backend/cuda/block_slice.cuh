@@ -1,4 +1,5 @@
-// What a thread multiplies of the relaxation with small blocks: an slice (shapes.h) and x of its columns.
+// What a thread multiplies of the relaxation with small blocks: an slice (shapes.h) and x of its
+// columns.
 #pragma once
 
 #include "backend/cuda/decode.cuh"
@@ -8,25 +9,28 @@
 
 namespace mcpi::cuda {
 
-// The words of an entry of an array of entries of so many words, in the largest loads that its alignment allows
-template <int words> __device__ __forceinline__ void load_words(const std::uint32_t *array, std::size_t entry, std::uint32_t (&word)[words])
+// The words of an entry of an array of entries of so many words, in the largest loads that its
+// alignment allows
+template <int words>
+__device__ __forceinline__ void load_words(const std::uint32_t *array, std::size_t entry,
+                                           std::uint32_t (&word)[words])
 {
   const std::uint32_t *from = array + entry * words;
   if constexpr (words % 4 == 0) {
 #pragma unroll
     for (int w = 0; w < words; w += 4) {
       const uint4 four = *reinterpret_cast<const uint4 *>(from + w);
-      word[w]          = four.x;
-      word[w + 1]      = four.y;
-      word[w + 2]      = four.z;
-      word[w + 3]      = four.w;
+      word[w] = four.x;
+      word[w + 1] = four.y;
+      word[w + 2] = four.z;
+      word[w + 3] = four.w;
     }
   } else if constexpr (words % 2 == 0) {
 #pragma unroll
     for (int w = 0; w < words; w += 2) {
       const uint2 two = *reinterpret_cast<const uint2 *>(from + w);
-      word[w]         = two.x;
-      word[w + 1]     = two.y;
+      word[w] = two.x;
+      word[w + 1] = two.y;
     }
   } else {
 #pragma unroll
@@ -39,7 +43,8 @@ template <class T, int columns> struct PlainX {
   T value[columns];
 
   // first: the slice's first column in its block; whole: no slice of a block has fewer columns
-  template <bool whole, int bs> __device__ __forceinline__ void load(const RelaxArgs &args, std::size_t entry, int first)
+  template <bool whole, int bs>
+  __device__ __forceinline__ void load(const RelaxArgs &args, std::size_t entry, int first)
   {
     if constexpr (columns == bs && sizeof(T) == sizeof(float)) {
       std::uint32_t word[bs];
@@ -56,13 +61,15 @@ template <class T, int columns> struct PlainX {
     }
   }
   // From the 32-bit numbers of a row; part: the slice's place among the slices of its block
-  template <int bs, int slices, class Numbers> __device__ __forceinline__ void take(const Numbers &numbers, int part)
+  template <int bs, int slices, class Numbers>
+  __device__ __forceinline__ void take(const Numbers &numbers, int part)
   {
 #pragma unroll
     for (int i = 0; i < slices; ++i)
 #pragma unroll
       for (int j = 0; j < columns; ++j)
-        if (part == i) value[j] = i * columns + j < bs ? __uint_as_float(numbers[i * columns + j]) : 0.0f;
+        if (part == i)
+          value[j] = i * columns + j < bs ? __uint_as_float(numbers[i * columns + j]) : 0.0f;
   }
   __device__ __forceinline__ T operator()(int j) const
   {
@@ -73,10 +80,11 @@ template <class T, int columns> struct PlainX {
 // The same from the rounded copy; first is even
 template <int columns> struct RoundedX {
   static constexpr int words = (columns + 1) / 2;
-  std::uint32_t        mantissa[words];
-  int                  exponent;
+  std::uint32_t mantissa[words];
+  int exponent;
 
-  template <bool, int bs> __device__ __forceinline__ void load(const RelaxArgs &args, std::size_t entry, int first)
+  template <bool, int bs>
+  __device__ __forceinline__ void load(const RelaxArgs &args, std::size_t entry, int first)
   {
     if constexpr (columns == bs) {
       std::uint32_t word[gather_words(bs)];
@@ -91,7 +99,8 @@ template <int columns> struct RoundedX {
       exponent = bs % 2 ? high_half(x[bs / 2]) : low_half(x[bs / 2]);
     }
   }
-  template <int bs, int slices, class Numbers> __device__ __forceinline__ void take(const Numbers &numbers, int part)
+  template <int bs, int slices, class Numbers>
+  __device__ __forceinline__ void take(const Numbers &numbers, int part)
   {
 #pragma unroll
     for (int i = 0; i < slices; ++i)
@@ -129,28 +138,30 @@ __device__ __forceinline__ int dot_high(std::uint32_t a, std::uint32_t b, int c)
 
 template <PCMCPIPrecision storage, int bs, bool packed> struct BlockSlice {
   static constexpr SliceShape shape = slice_shape(storage, bs, packed);
-  static constexpr int       words = shape.bytes / 4;
-  std::uint32_t              word[words];
+  static constexpr int words = shape.bytes / 4;
+  std::uint32_t word[words];
 
-  // BlockSlice k of a tile of count stored slices. The column comes first: what it leads to is loaded while the numbers are still on their way.
+  // BlockSlice k of a tile of count stored slices. The column comes first: what it leads to is
+  // loaded while the numbers are still on their way.
   __device__ __forceinline__ void load(const std::byte *tile, std::uint32_t count, std::uint32_t k)
   {
-    constexpr int    pieces = shape.pieces();
-    const uint4     *piece  = reinterpret_cast<const uint4 *>(tile) + k;
-    const std::byte *rest   = tile + static_cast<std::size_t>(pieces) * kPiece * count;
+    constexpr int pieces = shape.pieces();
+    const uint4 *piece = reinterpret_cast<const uint4 *>(tile) + k;
+    const std::byte *rest = tile + static_cast<std::size_t>(pieces) * kPiece * count;
     if constexpr ((shape.bytes & 4) != 0) {
-      const std::byte *last = rest + ((shape.bytes & 8) != 0 ? static_cast<std::size_t>(8) * count : 0);
-      word[words - 1]       = load_once(reinterpret_cast<const std::uint32_t *>(last) + k);
+      const std::byte *last =
+          rest + ((shape.bytes & 8) != 0 ? static_cast<std::size_t>(8) * count : 0);
+      word[words - 1] = load_once(reinterpret_cast<const std::uint32_t *>(last) + k);
     }
     if constexpr ((shape.bytes & 8) != 0) {
-      const uint2 v        = load_once(reinterpret_cast<const uint2 *>(rest) + k);
-      word[4 * pieces]     = v.x;
+      const uint2 v = load_once(reinterpret_cast<const uint2 *>(rest) + k);
+      word[4 * pieces] = v.x;
       word[4 * pieces + 1] = v.y;
     }
 #pragma unroll
     for (int q = pieces - 1; q >= 0; --q) {
-      const uint4 v   = load_once(piece + static_cast<std::size_t>(q) * count);
-      word[4 * q]     = v.x;
+      const uint4 v = load_once(piece + static_cast<std::size_t>(q) * count);
+      word[4 * q] = v.x;
       word[4 * q + 1] = v.y;
       word[4 * q + 2] = v.z;
       word[4 * q + 3] = v.w;
@@ -159,18 +170,22 @@ template <PCMCPIPrecision storage, int bs, bool packed> struct BlockSlice {
 
   __device__ __forceinline__ Row column(const HeadBits &head) const
   {
-    if constexpr (packed) return static_cast<Row>(word[words - 1] >> shape.shift & ((1U << head.column_bits) - 1U));
+    if constexpr (packed)
+      return static_cast<Row>(word[words - 1] >> shape.shift & ((1U << head.column_bits) - 1U));
     return static_cast<Row>(word[words - 1]);
   }
   __device__ __forceinline__ int exponent(const HeadBits &head) const
   {
-    if constexpr (packed) return head.exponent_base + static_cast<int>(word[words - 1] >> (shape.shift + head.column_bits));
+    if constexpr (packed)
+      return head.exponent_base +
+             static_cast<int>(word[words - 1] >> (shape.shift + head.column_bits));
     constexpr int at = shape.numbers;
     return static_cast<signed char>(word[at / 4] >> (8 * (at % 4)));
   }
 
   // sum[i] = over its columns j of number(i, j) * x(j)
-  template <class T, class X> __device__ __forceinline__ void multiply(const X &x, const HeadBits &head, T (&sum)[bs]) const
+  template <class T, class X>
+  __device__ __forceinline__ void multiply(const X &x, const HeadBits &head, T (&sum)[bs]) const
   {
     T xj[shape.columns];
 #pragma unroll
@@ -180,7 +195,8 @@ template <PCMCPIPrecision storage, int bs, bool packed> struct BlockSlice {
 #pragma unroll
     for (int j = 0; j < shape.columns; ++j)
 #pragma unroll
-      for (int i = 0; i < bs; ++i) sum[i] += number<storage, T>(word, number_slot(storage, bs, i, j)) * xj[j];
+      for (int i = 0; i < bs; ++i)
+        sum[i] += number<storage, T>(word, number_slot(storage, bs, i, j)) * xj[j];
     if constexpr (has_exponent(storage)) {
       const T scale = power_of_two<T>(exponent(head));
 #pragma unroll
@@ -189,13 +205,15 @@ template <PCMCPIPrecision storage, int bs, bool packed> struct BlockSlice {
   }
 
   // The same in integers, exact but for one rounding of the sum to a float
-  __device__ __forceinline__ void multiply_integers(const RoundedX<bs> &x, const HeadBits &head, float (&y)[bs]) const
+  __device__ __forceinline__ void multiply_integers(const RoundedX<bs> &x, const HeadBits &head,
+                                                    float (&y)[bs]) const
   {
-    constexpr int   quads = bs / 4;
-    constexpr bool  few   = storage == PC_MCPI_PRECISION_INT4; // sums below 2^22: as last bits of 1.5 * 2^23 they are floats already
-    constexpr float kFew  = 12582912.0f;
-    const float     scale = power_of_two<float>(exponent(head)) * gather_quantum(x.exponent);
-    int             start = few ? __float_as_int(kFew) : 0;
+    constexpr int quads = bs / 4;
+    constexpr bool few = storage == PC_MCPI_PRECISION_INT4; // sums below 2^22: as last bits of 1.5
+                                                            // * 2^23 they are floats already
+    constexpr float kFew = 12582912.0f;
+    const float scale = power_of_two<float>(exponent(head)) * gather_quantum(x.exponent);
+    int start = few ? __float_as_int(kFew) : 0;
     if constexpr (few) { // less what the bias of a row's numbers adds up to
       static_assert(kNibbleShift == 8 && bs * kNibbleShift * kGatherLimit < 1 << 22);
       constexpr std::uint32_t kMinusBias = 0xf8f8f8f8U;
@@ -210,7 +228,7 @@ template <PCMCPIPrecision storage, int bs, bool packed> struct BlockSlice {
 #pragma unroll
       for (int q = 0; q < quads; ++q) {
         const std::uint32_t four = quad(number_slot(storage, bs, i, 4 * q));
-        sum[i]                   = dot_high(x.mantissa[2 * q + 1], four, dot_low(x.mantissa[2 * q], four, sum[i]));
+        sum[i] = dot_high(x.mantissa[2 * q + 1], four, dot_low(x.mantissa[2 * q], four, sum[i]));
       }
     }
     // Columns left over: one byte of four counts, so the other half of x is zero.
@@ -218,12 +236,14 @@ template <PCMCPIPrecision storage, int bs, bool packed> struct BlockSlice {
     for (int j = 4 * quads; j < bs; ++j)
 #pragma unroll
       for (int i = 0; i < bs; ++i) {
-        const int           slot = number_slot(storage, bs, i, j), byte = byte_of(slot);
+        const int slot = number_slot(storage, bs, i, j), byte = byte_of(slot);
         const std::uint32_t four = quad(slot), half = x.half(j, byte % 2);
         sum[i] = byte < 2 ? dot_low(half, four, sum[i]) : dot_high(half, four, sum[i]);
       }
 #pragma unroll
-    for (int i = 0; i < bs; ++i) y[i] = few ? __fmaf_rn(__int_as_float(sum[i]), scale, -kFew * scale) : static_cast<float>(sum[i]) * scale;
+    for (int i = 0; i < bs; ++i)
+      y[i] = few ? __fmaf_rn(__int_as_float(sum[i]), scale, -kFew * scale)
+                 : static_cast<float>(sum[i]) * scale;
   }
 
 private:

@@ -15,7 +15,8 @@ __device__ __forceinline__ std::uint32_t shared_address(const void *p)
 }
 __device__ __forceinline__ void barrier_init(std::uint64_t *barrier, unsigned copies = 1)
 {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(copies) : "memory");
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(copies)
+               : "memory");
 }
 // So that copies see the barriers that this thread has initialized
 __device__ __forceinline__ void barrier_init_fence()
@@ -23,18 +24,25 @@ __device__ __forceinline__ void barrier_init_fence()
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 // Both addresses and bytes are multiples of 16.
-__device__ __forceinline__ void bulk_copy(void *to, const void *from, std::uint32_t bytes, std::uint64_t *barrier)
+__device__ __forceinline__ void bulk_copy(void *to, const void *from, std::uint32_t bytes,
+                                          std::uint64_t *barrier)
 {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared_address(to)),
-               "l"(from), "r"(bytes), "r"(shared_address(barrier))
-               : "memory");
+  asm volatile(
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+      "r"(bytes)
+      : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(shared_address(to)),
+      "l"(from), "r"(bytes), "r"(shared_address(barrier))
+      : "memory");
 }
 __device__ __forceinline__ void barrier_wait(std::uint64_t *barrier, std::uint32_t parity)
 {
   std::uint32_t done;
   do
-    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 "
+                 "%0, 1, 0, p; }"
                  : "=r"(done)
                  : "r"(shared_address(barrier)), "r"(parity)
                  : "memory");

@@ -3,8 +3,8 @@
 #include <memory>
 #include <utility>
 
-#include "backend/cuda/overlap_streams.h"
 #include "backend/cuda/numeric_setup.h"
+#include "backend/cuda/overlap_streams.h"
 #include "backend/cuda/vectors.h"
 #include "cuda/recorded_runs.h"
 #include "sweep/backend.h"
@@ -17,7 +17,8 @@ namespace {
 class CudaBackend final : public Backend {
 public:
   CudaBackend(const ColorPlan &plan, const BackendConfig &config)
-      : plan_(plan), config_(config), number_(config.double_vectors ? sizeof(double) : sizeof(float)), forward_(plan, config),
+      : plan_(plan), config_(config),
+        number_(config.double_vectors ? sizeof(double) : sizeof(float)), forward_(plan, config),
         row_of_(plan.row_of), plan_row_(inverse(plan.row_of)),
         groups_(config.double_vectors || !prescaled() ? GatherGroups() : make_gather_groups(plan)),
         setup_(config, forward_, row_of_.data(), plan_row_.data())
@@ -30,23 +31,28 @@ public:
     if (const int error = setup_.refresh(source, reduce, status, stream_)) return error;
     // launches hold alpha, and the exponents' base, which follows the largest number
     if (alpha_ != setup_.scales().alpha || largest_ != setup_.largest()) graphs_.clear();
-    alpha_   = setup_.scales().alpha;
+    alpha_ = setup_.scales().alpha;
     largest_ = setup_.largest();
     return 0;
   }
 
-  std::size_t record_size() const override { return record_bytes(config_.numeric.storage, plan_.bs); }
-  void        pack_records(const std::vector<Offset> &stored, std::byte *records) override
+  std::size_t record_size() const override
+  {
+    return record_bytes(config_.numeric.storage, plan_.bs);
+  }
+  void pack_records(const std::vector<Offset> &stored, std::byte *records) override
   {
     if (stored.empty()) return; // one rank: the map of all blocks is not made
     const std::vector<Location> all = locations();
-    std::vector<Location>       wanted(stored.size());
-    std::transform(stored.begin(), stored.end(), wanted.begin(), [&](Offset block) { return all[static_cast<std::size_t>(block)]; });
-    DeviceArray<Location>  from;
+    std::vector<Location> wanted(stored.size());
+    std::transform(stored.begin(), stored.end(), wanted.begin(),
+                   [&](Offset block) { return all[static_cast<std::size_t>(block)]; });
+    DeviceArray<Location> from;
     DeviceArray<std::byte> to(wanted.size() * record_size());
     from.upload(wanted);
     read_records(forward_.numbers(), from.data(), wanted.size(), to.data(), stream_);
-    MCPI_CUDA(cudaMemcpyAsync(records, to.data(), wanted.size() * record_size(), cudaMemcpyDeviceToHost, stream_));
+    MCPI_CUDA(cudaMemcpyAsync(records, to.data(), wanted.size() * record_size(),
+                              cudaMemcpyDeviceToHost, stream_));
     MCPI_CUDA(cudaStreamSynchronize(stream_));
   }
 
@@ -59,21 +65,25 @@ public:
     }
     transposed_->set_largest(setup_.largest());
     received_.upload(received, received_blocks_ * record_size());
-    fill_transposed(transposed_->numbers(), forward_.numbers(), sources_.data(), transposed_->tile_count(),
-                    static_cast<std::size_t>(plan.blocks()), received_.data(), stream_);
+    fill_transposed(transposed_->numbers(), forward_.numbers(), sources_.data(),
+                    transposed_->tile_count(), static_cast<std::size_t>(plan.blocks()),
+                    received_.data(), stream_);
   }
 
   void reserve(int nrhs) override
   {
     if (nrhs <= room_) return;
-    const std::size_t entry = static_cast<std::size_t>(plan_.bs) * nrhs * number_, local = plan_.rows * entry;
+    const std::size_t entry = static_cast<std::size_t>(plan_.bs) * nrhs * number_,
+                      local = plan_.rows * entry;
     room_ = 0; // until all is there
     MCPI_CUDA(cudaStreamSynchronize(stream_));
     graphs_.clear(); // they hold the old addresses
     x_.resize(local + plan_.ghosts * entry);
     rhs_.resize(local);
     kept_.resize(local);
-    if (rounded()) gathered_.resize(static_cast<std::size_t>(plan_.rows + plan_.ghosts) * copy_words() * static_cast<std::size_t>(nrhs));
+    if (rounded())
+      gathered_.resize(static_cast<std::size_t>(plan_.rows + plan_.ghosts) * copy_words() *
+                       static_cast<std::size_t>(nrhs));
     room_ = nrhs;
   }
   void load_rhs(const ApplyArgs &apply, const ConstColumns &b) override
@@ -92,9 +102,9 @@ public:
 
   void load_guess(const ApplyArgs &apply, const ConstColumns &x) override
   {
-    VectorArgs args     = vector_args(apply, x.ld);
-    args.scale          = setup_.right();
-    args.divide         = true;
+    VectorArgs args = vector_args(apply, x.ld);
+    args.scale = setup_.right();
+    args.divide = true;
     const double *array = on_device(apply, x, args.ld);
     load_vector(args, config_.double_vectors, array, x_.data(), stream_);
     round(apply, 0, plan_.rows, stream_);
@@ -103,19 +113,21 @@ public:
   void zero_ghosts(const ApplyArgs &apply) override
   {
     const std::size_t entry = x_bytes(apply);
-    if (plan_.ghosts > 0) MCPI_CUDA(cudaMemsetAsync(x_.data() + plan_.rows * entry, 0, plan_.ghosts * entry, stream_));
+    if (plan_.ghosts > 0)
+      MCPI_CUDA(cudaMemsetAsync(x_.data() + plan_.rows * entry, 0, plan_.ghosts * entry, stream_));
     round(apply, plan_.rows, plan_.rows + plan_.ghosts, stream_);
     if (launched_) streams_.mark(false);
   }
 
   void relax(const ApplyArgs &apply, const RelaxStep &step) override
   {
-    const RelaxArgs    args   = relax_args(apply, step);
-    const bool         ahead  = launched_ && step.overlapped;
+    const RelaxArgs args = relax_args(apply, step);
+    const bool ahead = launched_ && step.overlapped;
     const cudaStream_t stream = ahead ? streams_.ahead() : stream_;
     if (launched_) streams_.order(ahead);
     const bool early = step.begin == step.end || may_begin_early(ahead);
-    (apply.transposed ? *transposed_ : forward_).relax(step.begin, step.end, args, cache(apply), early, stream);
+    (apply.transposed ? *transposed_ : forward_)
+        .relax(step.begin, step.end, args, cache(apply), early, stream);
     if (!forward_.small()) round(apply, step.begin, step.end, stream); // small blocks' kernels do
     if (launched_) streams_.mark(ahead);
   }
@@ -133,33 +145,38 @@ public:
   void start_inside(const ApplyArgs &apply, bool from_zero) override
   {
     const bool guess = !from_zero;
-    send_packets(packet_args(apply), guess ? packets_->sent : nullptr, guess ? packets_->count : 0, {Epochs::kGuess, 0}, stream_);
+    send_packets(packet_args(apply), guess ? packets_->sent : nullptr, guess ? packets_->count : 0,
+                 {Epochs::kGuess, 0}, stream_);
   }
-  void relax_inside(const ApplyArgs &apply, const RelaxStep &step, const GhostEpochs &epochs) override
+  void relax_inside(const ApplyArgs &apply, const RelaxStep &step,
+                    const GhostEpochs &epochs) override
   {
-    RelaxArgs    args   = relax_args(apply, step);
+    RelaxArgs args = relax_args(apply, step);
     InlineExchange &inside = args.inside;
-    inside.packets        = packet_args(apply);
-    inside.sent         = packets_->sent;
-    inside.sending      = packets_->sending[static_cast<std::size_t>(epochs.color)];
-    inside.first_row    = static_cast<std::uint32_t>(step.begin);
-    inside.sends        = epochs.sends;
-    inside.lower        = epochs.lower;
-    inside.upper        = epochs.upper;
-    inside.turn         = epochs.turn;
-    inside.turn_begin   = static_cast<std::uint32_t>(epochs.turn_begin);
-    inside.turn_end     = static_cast<std::uint32_t>(epochs.turn_end);
-    const bool early    = step.begin == step.end || may_begin_early(false);
+    inside.packets = packet_args(apply);
+    inside.sent = packets_->sent;
+    inside.sending = packets_->sending[static_cast<std::size_t>(epochs.color)];
+    inside.first_row = static_cast<std::uint32_t>(step.begin);
+    inside.sends = epochs.sends;
+    inside.lower = epochs.lower;
+    inside.upper = epochs.upper;
+    inside.turn = epochs.turn;
+    inside.turn_begin = static_cast<std::uint32_t>(epochs.turn_begin);
+    inside.turn_end = static_cast<std::uint32_t>(epochs.turn_end);
+    const bool early = step.begin == step.end || may_begin_early(false);
     forward_.relax(step.begin, step.end, args, cache(apply), early, stream_);
   }
-  void finish_inside(const ApplyArgs &apply, unsigned epochs) override { finish_packets(packet_args(apply), epochs, stream_); }
+  void finish_inside(const ApplyArgs &apply, unsigned epochs) override
+  {
+    finish_packets(packet_args(apply), epochs, stream_);
+  }
 
   void store(const ApplyArgs &apply, const MutableColumns &x) override
   {
     VectorArgs args = vector_args(apply, x.ld);
-    args.factor     = 1.0 / apply.scale;
+    args.factor = 1.0 / apply.scale;
     if (prescaled() && apply.transposed) {
-      args.diagonal   = setup_.diagonal_map();
+      args.diagonal = setup_.diagonal_map();
       args.transposed = true;
     } else {
       args.scale = apply.transposed ? setup_.left() : setup_.right();
@@ -168,15 +185,17 @@ public:
       store_vector(args, config_.double_vectors, x_.data(), x.data, stream_);
       MCPI_CUDA(cudaEventRecord(done_, stream_));
       MCPI_CUDA(cudaStreamWaitEvent(static_cast<cudaStream_t>(apply.stream), done_, 0));
-      if (std::exchange(copying_, false)) MCPI_CUDA(cudaEventSynchronize(copied_)); // the caller may now free what was copied
+      if (std::exchange(copying_, false))
+        MCPI_CUDA(cudaEventSynchronize(copied_)); // the caller may now free what was copied
       return;
     }
     const std::size_t local = static_cast<std::size_t>(plan_.rows) * plan_.bs;
-    args.ld                 = static_cast<long long>(local);
+    args.ld = static_cast<long long>(local);
     staging_.resize(local * apply.nrhs);
     store_vector(args, config_.double_vectors, x_.data(), staging_.data(), stream_);
     for (int r = 0; r < apply.nrhs; ++r)
-      MCPI_CUDA(cudaMemcpyAsync(x.data + r * x.ld, staging_.data() + r * local, local * sizeof(double), cudaMemcpyDeviceToHost, stream_));
+      MCPI_CUDA(cudaMemcpyAsync(x.data + r * x.ld, staging_.data() + r * local,
+                                local * sizeof(double), cudaMemcpyDeviceToHost, stream_));
     MCPI_CUDA(cudaStreamSynchronize(stream_));
   }
 
@@ -188,11 +207,13 @@ public:
   }
   std::size_t entry_bytes(const ApplyArgs &apply) const override
   {
-    return launched_ && rounded() ? gathered_bytes(apply) : x_bytes(apply); // products read nothing else of ghosts
+    return launched_ && rounded() ? gathered_bytes(apply)
+                                  : x_bytes(apply); // products read nothing else of ghosts
   }
   std::size_t gathered_bytes(const ApplyArgs &apply) const override
   {
-    return rounded() ? sizeof(std::uint32_t) * copy_words() * static_cast<std::size_t>(apply.nrhs) : 0;
+    return rounded() ? sizeof(std::uint32_t) * copy_words() * static_cast<std::size_t>(apply.nrhs)
+                     : 0;
   }
 
   void publish(const ApplyArgs &apply, Row begin, Row end, bool ahead) override
@@ -204,8 +225,8 @@ public:
     const std::size_t entry = entry_bytes(apply);
     mirror_.resize(x_.bytes());
     if (begin < end)
-      MCPI_CUDA(cudaMemcpyAsync(mirror_.data() + begin * entry, x_.data() + begin * entry, (end - begin) * entry, cudaMemcpyDeviceToHost,
-                                stream_));
+      MCPI_CUDA(cudaMemcpyAsync(mirror_.data() + begin * entry, x_.data() + begin * entry,
+                                (end - begin) * entry, cudaMemcpyDeviceToHost, stream_));
     MCPI_CUDA(cudaStreamSynchronize(stream_));
   }
 
@@ -217,8 +238,8 @@ public:
     }
     const std::size_t entry = entry_bytes(apply);
     if (begin < end)
-      MCPI_CUDA(cudaMemcpyAsync(x_.data() + begin * entry, mirror_.data() + begin * entry, (end - begin) * entry, cudaMemcpyHostToDevice,
-                                stream_));
+      MCPI_CUDA(cudaMemcpyAsync(x_.data() + begin * entry, mirror_.data() + begin * entry,
+                                (end - begin) * entry, cudaMemcpyHostToDevice, stream_));
     round(apply, begin, end, stream_);
   }
 
@@ -232,7 +253,8 @@ public:
   std::uint32_t not_a_number() const override
   {
     constexpr auto kExponent = static_cast<std::uint32_t>(kGatherExponentNaN);
-    return launched_ && rounded() && forward_.small() ? kExponent << 16U | kExponent : ~0U; // in either half of a word
+    return launched_ && rounded() && forward_.small() ? kExponent << 16U | kExponent
+                                                      : ~0U; // in either half of a word
   }
   void start_exchanges() override
   {
@@ -243,46 +265,52 @@ public:
     if (launched_) streams_.join();
   }
 
-  int replay(const RunKey &key, const std::function<int()> &record) override { return graphs_.run(stream_, key, record); }
+  int replay(const RunKey &key, const std::function<int()> &record) override
+  {
+    return graphs_.run(stream_, key, record);
+  }
 
   std::size_t memory_bytes() const override
   {
-    return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + setup_.bytes() + sources_.bytes() + received_.bytes() +
-           x_.bytes() + rhs_.bytes() + kept_.bytes() + gathered_.bytes() + row_of_.bytes() + plan_row_.bytes() + groups_.bytes() +
+    return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + setup_.bytes() +
+           sources_.bytes() + received_.bytes() + x_.bytes() + rhs_.bytes() + kept_.bytes() +
+           gathered_.bytes() + row_of_.bytes() + plan_row_.bytes() + groups_.bytes() +
            staging_.bytes();
   }
-  double        largest_inverse() const override { return setup_.largest_inverse(); }
+  double largest_inverse() const override { return setup_.largest_inverse(); }
   const Scales &scales() const override { return setup_.scales(); }
 
 private:
   static std::vector<Row> inverse(const std::vector<Row> &permutation)
   {
     std::vector<Row> result(permutation.size());
-    for (std::size_t k = 0; k < result.size(); ++k) result[static_cast<std::size_t>(permutation[k])] = static_cast<Row>(k);
+    for (std::size_t k = 0; k < result.size(); ++k)
+      result[static_cast<std::size_t>(permutation[k])] = static_cast<Row>(k);
     return result;
   }
 
   PacketArgs packet_args(const ApplyArgs &apply)
   {
     PacketArgs args = packets_->args;
-    args.x         = reinterpret_cast<std::uint32_t *>(rounded() ? reinterpret_cast<std::byte *>(gathered_.data()) : x_.data());
-    args.numbers   = static_cast<std::uint32_t>(entry_bytes(apply) / sizeof(std::uint32_t));
+    args.x = reinterpret_cast<std::uint32_t *>(
+        rounded() ? reinterpret_cast<std::byte *>(gathered_.data()) : x_.data());
+    args.numbers = static_cast<std::uint32_t>(entry_bytes(apply) / sizeof(std::uint32_t));
     return args;
   }
 
   RelaxArgs relax_args(const ApplyArgs &apply, const RelaxStep &step)
   {
     RelaxArgs args{};
-    args.x        = x_.data();
-    args.rhs      = rhs_.data();
-    args.kept     = kept_.data();
+    args.x = x_.data();
+    args.rhs = rhs_.data();
+    args.kept = kept_.data();
     args.gathered = gathered_.data();
-    args.read     = rounded() ? static_cast<const void *>(gathered_.data()) : x_.data();
+    args.read = rounded() ? static_cast<const void *>(gathered_.data()) : x_.data();
     args.diagonal = setup_.diagonal_map();
-    args.alpha    = setup_.scales().alpha;
-    args.omega    = apply.omega;
-    args.nrhs     = apply.nrhs;
-    args.flags    = relax_flags(apply, step, prescaled());
+    args.alpha = setup_.scales().alpha;
+    args.omega = apply.omega;
+    args.nrhs = apply.nrhs;
+    args.flags = relax_flags(apply, step, prescaled());
     if (step.read_later || !rounded() || !forward_.small()) args.flags |= kReadLater;
     return args;
   }
@@ -293,68 +321,86 @@ private:
     return cache_use(cache_bytes_, static_cast<std::size_t>(plan_.rows) * (row + read), row);
   }
 
-  std::size_t x_bytes(const ApplyArgs &apply) const { return number_ * plan_.bs * apply.nrhs; } // of a block row
-  bool        rounded() const { return config_.bfp16_gather && !config_.double_vectors; }
-  bool        prescaled() const { return config_.numeric.form == PC_MCPI_FORM_PRESCALED; }
+  std::size_t x_bytes(const ApplyArgs &apply) const
+  {
+    return number_ * plan_.bs * apply.nrhs;
+  } // of a block row
+  bool rounded() const { return config_.bfp16_gather && !config_.double_vectors; }
+  bool prescaled() const { return config_.numeric.form == PC_MCPI_FORM_PRESCALED; }
 
   // Of all blocks of the plan, by their stored number
   std::vector<Location> locations() const
   {
     std::vector<Location> result(static_cast<std::size_t>(plan_.blocks()));
-    const std::size_t     lowers = plan_.lower.col.size();
-    forward_.for_blocks([&](Row, const Triangle &triangle, Offset k, std::uint32_t tile, std::uint32_t place) {
-      result[static_cast<std::size_t>(k) + (&triangle == &plan_.lower ? 0 : lowers)] = location(tile, place);
-    });
+    const std::size_t lowers = plan_.lower.col.size();
+    forward_.for_blocks(
+        [&](Row, const Triangle &triangle, Offset k, std::uint32_t tile, std::uint32_t place) {
+          result[static_cast<std::size_t>(k) + (&triangle == &plan_.lower ? 0 : lowers)] =
+              location(tile, place);
+        });
     return result;
   }
 
   void map_transposed(const Operator &transposed)
   {
-    const std::vector<Location> all   = locations();
-    const std::size_t           slices = transposed.slices();
-    std::vector<Location>       sources(transposed.slice_count());
+    const std::vector<Location> all = locations();
+    const std::size_t slices = transposed.slices();
+    std::vector<Location> sources(transposed.slice_count());
     received_blocks_ = 0;
-    transposed.for_blocks([&](Row, const Triangle &triangle, Offset k, std::uint32_t tile, std::uint32_t place) {
-      const Offset stored = triangle.source[static_cast<std::size_t>(k)], received = stored - plan_.blocks();
-      if (received >= 0) received_blocks_ = std::max(received_blocks_, static_cast<std::size_t>(received) + 1);
-      std::fill_n(sources.begin() + static_cast<std::ptrdiff_t>(transposed.slice_number(tile, place)), slices,
-                  received >= 0 ? kReceived | static_cast<Location>(received) : all[static_cast<std::size_t>(stored)]);
-    });
+    transposed.for_blocks(
+        [&](Row, const Triangle &triangle, Offset k, std::uint32_t tile, std::uint32_t place) {
+          const Offset stored = triangle.source[static_cast<std::size_t>(k)],
+                       received = stored - plan_.blocks();
+          if (received >= 0)
+            received_blocks_ = std::max(received_blocks_, static_cast<std::size_t>(received) + 1);
+          std::fill_n(sources.begin() +
+                          static_cast<std::ptrdiff_t>(transposed.slice_number(tile, place)),
+                      slices,
+                      received >= 0 ? kReceived | static_cast<Location>(received)
+                                    : all[static_cast<std::size_t>(stored)]);
+        });
     sources_.upload(sources);
   }
 
   VectorArgs vector_args(const ApplyArgs &apply, std::ptrdiff_t ld) const
   {
     VectorArgs args{};
-    args.row_of   = row_of_.data();
+    args.row_of = row_of_.data();
     args.plan_row = plan_row_.data();
-    args.groups  = groups_.args();
-    args.rows     = plan_.rows;
-    args.bs       = plan_.bs;
-    args.nrhs     = apply.nrhs;
-    args.ld       = ld;
-    args.factor   = apply.scale;
+    args.groups = groups_.args();
+    args.rows = plan_.rows;
+    args.bs = plan_.bs;
+    args.nrhs = apply.nrhs;
+    args.ld = ld;
+    args.factor = apply.scale;
     return args;
   }
 
   // Words of the rounded copy of x for a row and right-hand side
-  std::size_t copy_words() const { return static_cast<std::size_t>(forward_.small() ? gather_words(plan_.bs) : plan_.bs); }
+  std::size_t copy_words() const
+  {
+    return static_cast<std::size_t>(forward_.small() ? gather_words(plan_.bs) : plan_.bs);
+  }
 
   // What products read of the plan columns [begin, end)
   void round(const ApplyArgs &apply, Row begin, Row end, cudaStream_t stream)
   {
     if (!rounded() || begin >= end) return;
-    const std::size_t nrhs = static_cast<std::size_t>(apply.nrhs), first = static_cast<std::size_t>(begin) * nrhs;
-    round_vector(reinterpret_cast<const float *>(x_.data()) + first * static_cast<std::size_t>(plan_.bs),
-                 static_cast<std::size_t>(end - begin) * nrhs, plan_.bs, forward_.small(), gathered_.data() + first * copy_words(), stream);
+    const std::size_t nrhs = static_cast<std::size_t>(apply.nrhs),
+                      first = static_cast<std::size_t>(begin) * nrhs;
+    round_vector(reinterpret_cast<const float *>(x_.data()) +
+                     first * static_cast<std::size_t>(plan_.bs),
+                 static_cast<std::size_t>(end - begin) * nrhs, plan_.bs, forward_.small(),
+                 gathered_.data() + first * copy_words(), stream);
   }
 
-  // Relaxations read the right-hand side before they wait for what was launched before them: that must not be its load. In a graph it never is,
-  // but a recording may be lost: what is recorded leaves the mark for the launches that then take its place.
+  // Relaxations read the right-hand side before they wait for what was launched before them: that
+  // must not be its load. In a graph it never is, but a recording may be lost: what is recorded
+  // leaves the mark for the launches that then take its place.
   bool may_begin_early(bool ahead)
   {
     cudaStreamCaptureStatus status{};
-    bool                   &loading = loading_[ahead ? 1 : 0];
+    bool &loading = loading_[ahead ? 1 : 0];
     if (!loading) return true;
     MCPI_CUDA(cudaStreamIsCapturing(stream_, &status));
     if (status != cudaStreamCaptureStatusNone) return true;
@@ -374,42 +420,43 @@ private:
   {
     if (columns.device) return columns.data;
     const std::size_t local = static_cast<std::size_t>(plan_.rows) * plan_.bs;
-    ld                      = static_cast<long long>(local);
+    ld = static_cast<long long>(local);
     staging_.resize(local * apply.nrhs);
     for (int r = 0; r < apply.nrhs; ++r)
-      MCPI_CUDA(cudaMemcpyAsync(staging_.data() + r * local, columns.data + r * columns.ld, local * sizeof(double), cudaMemcpyHostToDevice,
-                                stream_));
+      MCPI_CUDA(cudaMemcpyAsync(staging_.data() + r * local, columns.data + r * columns.ld,
+                                local * sizeof(double), cudaMemcpyHostToDevice, stream_));
     MCPI_CUDA(cudaEventRecord(copied_, stream_));
     copying_ = true;
     return staging_.data();
   }
 
-  const ColorPlan           &plan_;
-  const BackendConfig        config_;
-  const std::size_t          number_; // bytes of one in the vectors
-  const std::size_t          cache_bytes_ = static_cast<std::size_t>(device_attribute(cudaDevAttrL2CacheSize));
-  Stream                     stream_;
-  OverlapStreams                      streams_{stream_};
-  Event                      ready_, done_, copied_;
-  Operator                   forward_;
-  DeviceArray<Row>           row_of_, plan_row_;
-  DeviceGatherGroups              groups_;
-  NumericSetup               setup_;
-  std::unique_ptr<Operator>  transposed_;
-  DeviceArray<Location>      sources_;             // of the transposed operator's slices
-  std::size_t                received_blocks_ = 0; // of other ranks
-  DeviceArray<std::byte>     received_;
-  int                        room_ = 0; // right-hand sides
-  DeviceArray<double>        staging_;
-  DeviceArray<std::byte>     x_, rhs_, kept_;
+  const ColorPlan &plan_;
+  const BackendConfig config_;
+  const std::size_t number_; // bytes of one in the vectors
+  const std::size_t cache_bytes_ =
+      static_cast<std::size_t>(device_attribute(cudaDevAttrL2CacheSize));
+  Stream stream_;
+  OverlapStreams streams_{stream_};
+  Event ready_, done_, copied_;
+  Operator forward_;
+  DeviceArray<Row> row_of_, plan_row_;
+  DeviceGatherGroups groups_;
+  NumericSetup setup_;
+  std::unique_ptr<Operator> transposed_;
+  DeviceArray<Location> sources_;   // of the transposed operator's slices
+  std::size_t received_blocks_ = 0; // of other ranks
+  DeviceArray<std::byte> received_;
+  int room_ = 0; // right-hand sides
+  DeviceArray<double> staging_;
+  DeviceArray<std::byte> x_, rhs_, kept_;
   DeviceArray<std::uint32_t> gathered_;
-  PinnedBytes                mirror_;
-  bool                       copying_    = false; // arrays of the host, until copied_
-  bool                       launched_   = false; // exchanges are
-  bool                       loading_[2] = {};    // the right-hand side, since the last relaxation, by lane
-  const GhostPackets          *packets_      = nullptr;
-  double                     alpha_ = 0.0, largest_ = 0.0;
-  RecordedRuns               graphs_;
+  PinnedBytes mirror_;
+  bool copying_ = false;  // arrays of the host, until copied_
+  bool launched_ = false; // exchanges are
+  bool loading_[2] = {};  // the right-hand side, since the last relaxation, by lane
+  const GhostPackets *packets_ = nullptr;
+  double alpha_ = 0.0, largest_ = 0.0;
+  RecordedRuns graphs_;
 };
 
 } // namespace

@@ -1,4 +1,5 @@
-// Stored numbers out of the 32-bit words that a thread has loaded. Number and word indices are compile-time constants wherever loops unroll.
+// Stored numbers out of the 32-bit words that a thread has loaded. Number and word indices are
+// compile-time constants wherever loops unroll.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -9,10 +10,12 @@
 namespace mcpi::cuda {
 using namespace device;
 
-template <PCMCPIPrecision storage, class T> __device__ __forceinline__ T number(const std::uint32_t *words, int k)
+template <PCMCPIPrecision storage, class T>
+__device__ __forceinline__ T number(const std::uint32_t *words, int k)
 {
   if constexpr (storage == PC_MCPI_PRECISION_FP64) {
-    return static_cast<T>(__hiloint2double(static_cast<int>(words[2 * k + 1]), static_cast<int>(words[2 * k])));
+    return static_cast<T>(
+        __hiloint2double(static_cast<int>(words[2 * k + 1]), static_cast<int>(words[2 * k])));
   } else if constexpr (storage == PC_MCPI_PRECISION_FP32) {
     return static_cast<T>(__uint_as_float(words[k]));
   } else if constexpr (storage == PC_MCPI_PRECISION_FP16) {
@@ -21,10 +24,12 @@ template <PCMCPIPrecision storage, class T> __device__ __forceinline__ T number(
   } else if constexpr (storage == PC_MCPI_PRECISION_BF16) {
     return static_cast<T>(__uint_as_float(k % 2 ? words[k / 2] & 0xffff0000U : words[k / 2] << 16));
   } else if constexpr (storage == PC_MCPI_PRECISION_INT8) {
-    // 2^23 + (q + 128) as a float has q + 128 in its last bits: a byte permutation and a subtraction convert
+    // 2^23 + (q + 128) as a float has q + 128 in its last bits: a byte permutation and a
+    // subtraction convert
     const std::uint32_t biased = words[k / 4] ^ 0x80808080U;
-    return static_cast<T>(__uint_as_float(__byte_perm(biased, 0x4b000000U, 0x7440U + static_cast<unsigned>(k % 4))) -
-                          (8388608.0f + 128.0f));
+    return static_cast<T>(
+        __uint_as_float(__byte_perm(biased, 0x4b000000U, 0x7440U + static_cast<unsigned>(k % 4))) -
+        (8388608.0f + 128.0f));
   } else {
     const std::uint32_t nibble = words[k / 8] >> (4 * (k % 8)) & 15U;
     return static_cast<T>(__uint_as_float(nibble | 0x4b000000U) - (8388608.0f + 8.0f));

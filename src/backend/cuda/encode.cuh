@@ -45,8 +45,10 @@ template <PCMCPIPrecision storage> constexpr std::uint32_t overflow_from(bool st
   return store ? overflow_from<storage>() : overflow_from<PC_MCPI_PRECISION_FP64>();
 }
 
-// Bits of a number below that, as many as value_bits() says. e: of the integers; what is beyond their range gets any bits
-template <PCMCPIPrecision storage> __device__ __forceinline__ std::uint64_t number_bits(double value, int e)
+// Bits of a number below that, as many as value_bits() says. e: of the integers; what is beyond
+// their range gets any bits
+template <PCMCPIPrecision storage>
+__device__ __forceinline__ std::uint64_t number_bits(double value, int e)
 {
   if constexpr (storage == PC_MCPI_PRECISION_FP64) {
     return static_cast<std::uint64_t>(__double_as_longlong(value));
@@ -59,16 +61,18 @@ template <PCMCPIPrecision storage> __device__ __forceinline__ std::uint64_t numb
   } else {
     // a double whose last bit counts 1 rounds the sum as a conversion would, which takes longer
     constexpr double kOnes = 0x1.8p52 + (storage == PC_MCPI_PRECISION_INT8 ? 0 : kNibbleShift);
-    return static_cast<std::uint32_t>(__double2loint(__fma_rn(value, exact_power(-e), kOnes))) & ((1U << value_bits(storage)) - 1U);
+    return static_cast<std::uint32_t>(__double2loint(__fma_rn(value, exact_power(-e), kOnes))) &
+           ((1U << value_bits(storage)) - 1U);
   }
 }
 
 // Into words that are zero
-template <PCMCPIPrecision storage> __device__ __forceinline__ void put_number(std::uint32_t *words, int k, std::uint64_t bits)
+template <PCMCPIPrecision storage>
+__device__ __forceinline__ void put_number(std::uint32_t *words, int k, std::uint64_t bits)
 {
   constexpr int size = value_bits(storage);
   if constexpr (size == 64) {
-    words[2 * k]     = static_cast<std::uint32_t>(bits);
+    words[2 * k] = static_cast<std::uint32_t>(bits);
     words[2 * k + 1] = static_cast<std::uint32_t>(bits >> 32U);
   } else {
     constexpr int per_word = 32 / size;

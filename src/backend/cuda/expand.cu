@@ -10,10 +10,12 @@ constexpr int kThreads = 128;
 __global__ void expand_kernel(ExpandArgs args)
 {
   const long long warp = (static_cast<long long>(blockIdx.x) * kThreads + threadIdx.x) / kWarpSize;
-  const long long row  = static_cast<long long>(args.begin) * args.bs + warp;
+  const long long row = static_cast<long long>(args.begin) * args.bs + warp;
   if (row >= static_cast<long long>(args.end) * args.bs) return;
-  double *out = args.blocks + static_cast<std::size_t>(args.ptr[row / args.bs] - args.first) * args.bs * args.bs;
-  for (Offset k = args.entry_ptr[row] + threadIdx.x % kWarpSize; k < args.entry_ptr[row + 1]; k += kWarpSize)
+  double *out = args.blocks +
+                static_cast<std::size_t>(args.ptr[row / args.bs] - args.first) * args.bs * args.bs;
+  for (Offset k = args.entry_ptr[row] + threadIdx.x % kWarpSize; k < args.entry_ptr[row + 1];
+       k += kWarpSize)
     out[args.slot[k]] = args.values[k];
 }
 
@@ -22,7 +24,7 @@ __global__ void expand_kernel(ExpandArgs args)
 void expand_blocks(const ExpandArgs &args, cudaStream_t stream)
 {
   constexpr unsigned kRows = kThreads / kWarpSize;
-  const long long    rows  = static_cast<long long>(args.end - args.begin) * args.bs;
+  const long long rows = static_cast<long long>(args.end - args.begin) * args.bs;
   launch(expand_kernel, grid_of(static_cast<std::size_t>(rows), kRows), kThreads, stream, args);
 }
 

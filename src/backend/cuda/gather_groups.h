@@ -1,5 +1,6 @@
-// GatherGroups of rows that lie at like places of their colors: neighbors in the mesh, whose entries in a user's array lie side by side as well. A right-hand
-// side goes to plan order by groups, so that both are read and written in runs.
+// GatherGroups of rows that lie at like places of their colors: neighbors in the mesh, whose
+// entries in a user's array lie side by side as well. A right-hand side goes to plan order by
+// groups, so that both are read and written in runs.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@
 namespace mcpi::cuda {
 using namespace device;
 
-constexpr unsigned kUnit = 16; // plan rows side by side, of which groups are made; their narrow diagonal blocks are whole pieces
+constexpr unsigned kUnit = 16; // plan rows side by side, of which groups are made; their narrow
+                               // diagonal blocks are whole pieces
 
 // Rows of a group, which a thread block takes; 0: bs is too large
 constexpr unsigned group_rows(int bs)
@@ -23,8 +25,9 @@ constexpr unsigned group_rows(int bs)
 
 // Of all groups one after the other, patch_rows() rows each
 struct GatherGroups {
-  std::vector<std::uint32_t> units; // of kUnit plan rows, by number; those that the last group lacks are behind all rows
-  std::vector<Row>           rows;  // of the user's array, ascending in a group; -1 where there are no more
+  std::vector<std::uint32_t>
+      units; // of kUnit plan rows, by number; those that the last group lacks are behind all rows
+  std::vector<Row> rows; // of the user's array, ascending in a group; -1 where there are no more
   std::vector<std::uint16_t> slots; // where these are among the plan rows of the group's units
 };
 GatherGroups make_gather_groups(const ColorPlan &plan);
@@ -32,20 +35,23 @@ GatherGroups make_gather_groups(const ColorPlan &plan);
 // On the device
 struct GatherGroupArgs {
   const std::uint32_t *units;
-  const Row           *rows;
+  const Row *rows;
   const std::uint16_t *slots;
 };
 
 class DeviceGatherGroups {
 public:
-  explicit DeviceGatherGroups(const GatherGroups &groups) : units_(groups.units), rows_(groups.rows), slots_(groups.slots) {}
+  explicit DeviceGatherGroups(const GatherGroups &groups)
+      : units_(groups.units), rows_(groups.rows), slots_(groups.slots)
+  {
+  }
 
-  GatherGroupArgs   args() const { return {units_.data(), rows_.data(), slots_.data()}; }
+  GatherGroupArgs args() const { return {units_.data(), rows_.data(), slots_.data()}; }
   std::size_t bytes() const { return units_.bytes() + rows_.bytes() + slots_.bytes(); }
 
 private:
   DeviceArray<std::uint32_t> units_;
-  DeviceArray<Row>           rows_;
+  DeviceArray<Row> rows_;
   DeviceArray<std::uint16_t> slots_;
 };
 

@@ -1,4 +1,5 @@
-// What the kernels for large blocks share: a team of threads takes a row, a warp or the whole thread block.
+// What the kernels for large blocks share: a team of threads takes a row, a warp or the whole
+// thread block.
 #pragma once
 
 #include "backend/cuda/decode.cuh"
@@ -20,20 +21,20 @@ template <class T, int width> struct alignas(sizeof(T) * width) Vector {
 // Stored numbers of one column, as words
 template <PCMCPIPrecision storage, int vector> struct Numbers {
   static constexpr int bits = vector * value_bits(storage);
-  std::uint32_t        word[(bits + 31) / 32];
+  std::uint32_t word[(bits + 31) / 32];
 
   __device__ __forceinline__ void load(const std::byte *from)
   {
     if constexpr (bits == 128) {
       const uint4 v = *reinterpret_cast<const uint4 *>(from);
-      word[0]       = v.x;
-      word[1]       = v.y;
-      word[2]       = v.z;
-      word[3]       = v.w;
+      word[0] = v.x;
+      word[1] = v.y;
+      word[2] = v.z;
+      word[3] = v.w;
     } else if constexpr (bits == 64) {
       const uint2 v = *reinterpret_cast<const uint2 *>(from);
-      word[0]       = v.x;
-      word[1]       = v.y;
+      word[0] = v.x;
+      word[1] = v.y;
     } else if constexpr (bits == 32) {
       word[0] = *reinterpret_cast<const std::uint32_t *>(from);
     } else if constexpr (bits == 16) {

@@ -9,7 +9,9 @@ namespace mcpi::cuda {
 __device__ __forceinline__ uint4 load_once(const uint4 *from)
 {
   uint4 v;
-  asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(from));
+  asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+      : "l"(from));
   return v;
 }
 __device__ __forceinline__ uint2 load_once(const uint2 *from)

@@ -1,4 +1,5 @@
-// Numeric set-up on the device: diagonal blocks inverted, off-diagonal blocks multiplied, scaled, rounded and stored where the sweeps read them.
+// Numeric set-up on the device: diagonal blocks inverted, off-diagonal blocks multiplied, scaled,
+// rounded and stored where the sweeps read them.
 #pragma once
 
 #include <algorithm>
@@ -14,43 +15,48 @@ namespace mcpi::cuda {
 class NumericSetup {
 public:
   // row_of: the plan's, plan_row: its inverse, on the device
-  NumericSetup(const BackendConfig &config, Operator &target, const Row *row_of, const Row *plan_row);
+  NumericSetup(const BackendConfig &config, Operator &target, const Row *row_of,
+               const Row *plan_row);
 
   // See StoredMatrix::refresh().
-  int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status, cudaStream_t stream);
+  int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status,
+              cudaStream_t stream);
 
   const NumericConfig &config() const { return config_; }
-  const Scales        &scales() const { return keeper_.scales(); }
-  double               largest() const { return keeper_.largest(); }
-  double               largest_inverse() const { return largest_inverse_; }
-  const void          *diagonal_map() const { return diagonal_map_.data(); } // plan order
-  const double        *left() const { return scales_.data(); }
-  const double        *right() const { return scales_.data() + bs_; }
-  std::size_t          bytes() const;
+  const Scales &scales() const { return keeper_.scales(); }
+  double largest() const { return keeper_.largest(); }
+  double largest_inverse() const { return largest_inverse_; }
+  const void *diagonal_map() const { return diagonal_map_.data(); } // plan order
+  const double *left() const { return scales_.data(); }
+  const double *right() const { return scales_.data() + bs_; }
+  std::size_t bytes() const;
 
 private:
   void prepare(BlockRows &source);
   void convert(BlockRows &source, bool store, NumericStatus &status, cudaStream_t stream);
   void upload_scales(cudaStream_t stream);
   void launch(const Chunk &chunk, SetupArgs args, cudaStream_t stream);
-  Row  least_rows() const { return std::min(kernel_.rows, kWarpSize); } // that a thread block takes at a time
+  Row least_rows() const
+  {
+    return std::min(kernel_.rows, kWarpSize);
+  } // that a thread block takes at a time
 
-  const NumericConfig             config_;
-  Operator                       &target_;
-  const Row                      *row_of_, *plan_row_;
-  const ColorPlan                &plan_;
-  const int                       bs_;
-  const std::size_t               square_;
-  const bool                      narrow_diagonal_;
-  const SetupKernel               kernel_;
-  unsigned                        most_blocks_ = 1; // that run at a time
-  ScaleUpdater                     keeper_;
-  double                          largest_inverse_ = 0.0;
-  std::unique_ptr<ValueUpload>      feed_;
-  DeviceArray<std::uint32_t>      tile_of_, place_[2], maxima_;
-  DeviceArray<double>             scales_, scratch_;
-  std::vector<double>             sent_scales_; // lives as long as their copy may take
-  DeviceArray<std::byte>          diagonal_map_;
+  const NumericConfig config_;
+  Operator &target_;
+  const Row *row_of_, *plan_row_;
+  const ColorPlan &plan_;
+  const int bs_;
+  const std::size_t square_;
+  const bool narrow_diagonal_;
+  const SetupKernel kernel_;
+  unsigned most_blocks_ = 1; // that run at a time
+  ScaleUpdater keeper_;
+  double largest_inverse_ = 0.0;
+  std::unique_ptr<ValueUpload> feed_;
+  DeviceArray<std::uint32_t> tile_of_, place_[2], maxima_;
+  DeviceArray<double> scales_, scratch_;
+  std::vector<double> sent_scales_; // lives as long as their copy may take
+  DeviceArray<std::byte> diagonal_map_;
   DeviceArray<unsigned long long> bad_;
 };
 

@@ -1,6 +1,7 @@
-// Two streams for the relaxations of an application: one for boundary rows with their exchanges, which go ahead, and one for interior rows beside
-// them. Interior rows read no ghosts, so they wait for the boundary rows of the color before, but not for their exchange; boundary rows wait for
-// the interior rows of the color before, and, in their own stream, for the exchange.
+// Two streams for the relaxations of an application: one for boundary rows with their exchanges,
+// which go ahead, and one for interior rows beside them. Interior rows read no ghosts, so they wait
+// for the boundary rows of the color before, but not for their exchange; boundary rows wait for the
+// interior rows of the color before, and, in their own stream, for the exchange.
 #pragma once
 
 #include <utility>
@@ -15,8 +16,8 @@ public:
 
   cudaStream_t ahead() const { return ahead_; }
 
-  // Boundary rows of a color wait for the interior rows before; interior rows for the boundary rows before, not for those of their own color, which
-  // are launched first.
+  // Boundary rows of a color wait for the interior rows before; interior rows for the boundary rows
+  // before, not for those of their own color, which are launched first.
   void order(bool ahead)
   {
     Mark &other = ahead ? main_mark_ : older_;
@@ -44,7 +45,7 @@ public:
 private:
   struct Mark {
     Event event;
-    bool  pending = false;
+    bool pending = false;
   };
 
   void record(Mark &mark, bool ahead)
@@ -55,8 +56,8 @@ private:
   cudaStream_t stream(bool ahead) const { return ahead ? ahead_ : main_; }
 
   cudaStream_t main_;
-  Stream       ahead_{Stream::urgent};
-  Mark         main_mark_, older_, newest_;
+  Stream ahead_{Stream::urgent};
+  Mark main_mark_, older_, newest_;
 };
 
 } // namespace mcpi::cuda

@@ -11,9 +11,11 @@ struct Span {
   std::uint32_t first, size;
 };
 
-// What of a row's slices [begin, end) lies in the chunk [from, from + count), as places in the chunk; whole: all of them
+// What of a row's slices [begin, end) lies in the chunk [from, from + count), as places in the
+// chunk; whole: all of them
 template <bool whole>
-__device__ __forceinline__ Span span_in(std::uint32_t begin, std::uint32_t end, std::uint32_t from, std::uint32_t count)
+__device__ __forceinline__ Span span_in(std::uint32_t begin, std::uint32_t end, std::uint32_t from,
+                                        std::uint32_t count)
 {
   if (whole) return {begin - from, end - begin};
   const std::uint32_t first = max(begin, from), last = min(end, from + count);
@@ -30,11 +32,11 @@ __device__ __forceinline__ std::uint32_t upper_end(std::uint32_t ends)
   return ends >> 16;
 }
 
-// The slices' products on their way to the rows' sums, of the threads of a block: each component by itself, so that threads with the components of a
-// row read different banks.
+// The slices' products on their way to the rows' sums, of the threads of a block: each component by
+// itself, so that threads with the components of a row read different banks.
 template <class T, int bs, int capacity> struct PartialsByComponent {
   static constexpr int stride = capacity + 1;
-  T                    value[bs * stride];
+  T value[bs * stride];
 
   __device__ __forceinline__ void store(std::uint32_t k, const T (&y)[bs])
   {
@@ -42,10 +44,12 @@ template <class T, int bs, int capacity> struct PartialsByComponent {
     for (int i = 0; i < bs; ++i) value[i * stride + k] = y[i];
   }
 
-  // Adds component i of both triangles in order, side by side: their loads do not wait for each other.
-  __device__ __forceinline__ void add(Span lower, Span upper, unsigned i, TriangleSums<T> (&sums)[1]) const
+  // Adds component i of both triangles in order, side by side: their loads do not wait for each
+  // other.
+  __device__ __forceinline__ void add(Span lower, Span upper, unsigned i,
+                                      TriangleSums<T> (&sums)[1]) const
   {
-    const T            *low = value + i * stride + lower.first, *up = value + i * stride + upper.first;
+    const T *low = value + i * stride + lower.first, *up = value + i * stride + upper.first;
     const std::uint32_t size = max(lower.size, upper.size);
 #pragma unroll 4
     for (std::uint32_t k = 0; k < size; ++k) {
@@ -58,17 +62,19 @@ template <class T, int bs, int capacity> struct PartialsByComponent {
 // The same for threads that sum whole rows: up to four components and several slices at once
 template <int bs, int capacity> struct alignas(kPiece) PartialsByRow {
   static constexpr int quads = bs / 4, kAtOnce = 4;
-  float                value[bs * capacity];
+  float value[bs * capacity];
 
   __device__ __forceinline__ void store(std::uint32_t k, const float (&y)[bs])
   {
 #pragma unroll
-    for (int q = 0; q < quads; ++q) at<float4>(4 * q)[k] = {y[4 * q], y[4 * q + 1], y[4 * q + 2], y[4 * q + 3]};
+    for (int q = 0; q < quads; ++q)
+      at<float4>(4 * q)[k] = {y[4 * q], y[4 * q + 1], y[4 * q + 2], y[4 * q + 3]};
     if constexpr (bs & 2) at<float2>(4 * quads)[k] = {y[4 * quads], y[4 * quads + 1]};
     if constexpr (bs & 1) at<float>(bs - 1)[k] = y[bs - 1];
   }
 
-  __device__ __forceinline__ void add(Span lower, Span upper, unsigned, TriangleSums<float> (&sums)[bs]) const
+  __device__ __forceinline__ void add(Span lower, Span upper, unsigned,
+                                      TriangleSums<float> (&sums)[bs]) const
   {
     add(lower, [&](int i) -> float & { return sums[i].lower; });
     add(upper, [&](int i) -> float & { return sums[i].upper; });
@@ -104,14 +110,14 @@ private:
 #pragma unroll
     for (int q = 0; q < quads; ++q) {
       const float4 four = at<float4>(4 * q)[k];
-      v[4 * q]          = four.x;
-      v[4 * q + 1]      = four.y;
-      v[4 * q + 2]      = four.z;
-      v[4 * q + 3]      = four.w;
+      v[4 * q] = four.x;
+      v[4 * q + 1] = four.y;
+      v[4 * q + 2] = four.z;
+      v[4 * q + 3] = four.w;
     }
     if constexpr (bs & 2) {
       const float2 two = at<float2>(4 * quads)[k];
-      v[4 * quads]     = two.x;
+      v[4 * quads] = two.x;
       v[4 * quads + 1] = two.y;
     }
     if constexpr (bs & 1) v[bs - 1] = at<float>(bs - 1)[k];

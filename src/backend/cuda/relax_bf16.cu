@@ -1,3 +1,4 @@
 #include "backend/cuda/relax_table.cuh"
 
-template mcpi::cuda::RelaxKernel mcpi::cuda::relax_kernel<PC_MCPI_PRECISION_BF16>(const RelaxKind &kind, int bs);
+template mcpi::cuda::RelaxKernel
+mcpi::cuda::relax_kernel<PC_MCPI_PRECISION_BF16>(const RelaxKind &kind, int bs);

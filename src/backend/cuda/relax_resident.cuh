@@ -1,4 +1,5 @@
-// Relaxation with large blocks in rows that fit shared memory: one bulk copy brings a row there while the kernel waits for the color before it.
+// Relaxation with large blocks in rows that fit shared memory: one bulk copy brings a row there
+// while the kernel waits for the color before it.
 #pragma once
 
 #include <numeric>
@@ -10,41 +11,56 @@
 namespace mcpi::cuda {
 
 template <PCMCPIPrecision storage, class T, int bs> struct Resident {
-  static constexpr int ld = leading_dimension(storage, bs), vector = large_vector(storage, bs), number = static_cast<int>(sizeof(T));
-  static constexpr int column = column_bytes(storage, bs), record = record_pieces(storage, bs) * kPiece, gap = record - bs * column;
+  static constexpr int ld = leading_dimension(storage, bs), vector = large_vector(storage, bs),
+                       number = static_cast<int>(sizeof(T));
+  static constexpr int column = column_bytes(storage, bs),
+                       record = record_pieces(storage, bs) * kPiece, gap = record - bs * column;
   // a warp where it has enough lanes for two columns and a row is soon multiplied
-  static constexpr int lanes = ld / vector, team = lanes <= 16 && bs <= 32 && record <= 1024 ? 32 : record <= 1600 ? 64 : 128;
+  static constexpr int lanes = ld / vector, team = lanes <= 16 && bs <= 32 && record <= 1024 ? 32
+                                                   : record <= 1600                          ? 64
+                                                                                             : 128;
   static constexpr int slots = team / lanes;
 
-  // x: a thread gathers `width` entries at a time, a block's `gatherers` threads, `ahead` loads fly together
-  static constexpr int width     = std::min(bs % 4 == 0 ? 4 : bs % 2 == 0 ? 2 : 1, 16 / number);
+  // x: a thread gathers `width` entries at a time, a block's `gatherers` threads, `ahead` loads fly
+  // together
+  static constexpr int width = std::min(bs % 4 == 0 ? 4 : bs % 2 == 0 ? 2 : 1, 16 / number);
   static constexpr int gatherers = bs / width, together = team / gatherers;
   static constexpr int ahead = std::min(width == 4 ? 4 : 6, (20 + together - 1) / together);
 
-  // A thread's columns repeat their places in the padded blocks after so many turns; as many are loaded together if they are few.
+  // A thread's columns repeat their places in the padded blocks after so many turns; as many are
+  // loaded together if they are few.
   static constexpr int repeat = gap == 0 ? 1 : bs / std::gcd(bs, slots);
-  static constexpr int batch  = gap == 0 ? (vector * value_bits(storage) > 64 ? 4 : 8) : repeat <= 8 ? repeat : 6;
+  static constexpr int batch = gap == 0      ? (vector * value_bits(storage) > 64 ? 4 : 8)
+                               : repeat <= 8 ? repeat
+                                             : 6;
 
-  static constexpr int           partial_bytes = round_up(team * vector * number, kPiece);
-  static constexpr int           fixed_bytes   = partial_bytes + round_up(bs * number, kPiece) + kPiece;
-  static constexpr ResidentShape shape{team, team > 32 ? 1 : record > 256 ? 2 : 4, record, bs *number, fixed_bytes};
+  static constexpr int partial_bytes = round_up(team * vector * number, kPiece);
+  static constexpr int fixed_bytes = partial_bytes + round_up(bs * number, kPiece) + kPiece;
+  static constexpr ResidentShape shape{team,
+                                       team > 32      ? 1
+                                       : record > 256 ? 2
+                                                      : 4,
+                                       record, bs *number, fixed_bytes};
 };
 
 // sum += the columns slot, slot + slots, ... of a row's blocks times xs
 template <PCMCPIPrecision storage, class T, int bs>
-__device__ __forceinline__ void multiply(const std::byte *blocks, const T *xs, int columns, int lane, int slot, T *sum)
+__device__ __forceinline__ void multiply(const std::byte *blocks, const T *xs, int columns,
+                                         int lane, int slot, T *sum)
 {
-  using R             = Resident<storage, T, bs>;
+  using R = Resident<storage, T, bs>;
   constexpr int batch = R::batch;
-  using N             = Numbers<storage, R::vector>;
+  using N = Numbers<storage, R::vector>;
   blocks += lane * (R::vector * value_bits(storage) / 8) + slot * R::column;
-  N   numbers[batch];
-  T   x[batch];
+  N numbers[batch];
+  T x[batch];
   int c = slot;
   if constexpr (R::gap == 0 || R::repeat <= 8) {
-    constexpr int step = batch * R::slots * R::column + (R::gap == 0 ? 0 : batch * R::slots / bs * R::gap);
-    const auto    load = [&](int n) {
-      numbers[n].load(blocks + n * R::slots * R::column + (R::gap == 0 ? 0 : (slot + n * R::slots) / bs * R::gap));
+    constexpr int step =
+        batch * R::slots * R::column + (R::gap == 0 ? 0 : batch * R::slots / bs * R::gap);
+    const auto load = [&](int n) {
+      numbers[n].load(blocks + n * R::slots * R::column +
+                      (R::gap == 0 ? 0 : (slot + n * R::slots) / bs * R::gap));
       x[n] = xs[c + n * R::slots];
     };
     for (; c + (batch - 1) * R::slots < columns; c += batch * R::slots, blocks += step) {
@@ -56,14 +72,14 @@ __device__ __forceinline__ void multiply(const std::byte *blocks, const T *xs, i
 #pragma unroll
     for (int n = 0; n < batch - 1; ++n) {
       numbers[n] = {};
-      x[n]       = 0;
+      x[n] = 0;
       if (c + n * R::slots < columns) load(n);
     }
 #pragma unroll
     for (int n = 0; n < batch - 1; ++n) numbers[n].add_times(x[n], sum);
   } else {
     constexpr int step = R::slots * R::column + R::slots / bs * R::gap;
-    int           j    = slot % bs;
+    int j = slot % bs;
     blocks += slot / bs * R::gap;
 #pragma unroll batch
     for (; c < columns; c += R::slots) {
@@ -79,48 +95,62 @@ __device__ __forceinline__ void multiply(const std::byte *blocks, const T *xs, i
   }
 }
 
-// Thread blocks of a multiprocessor: 64 registers a thread suffice, but for sums in double precision
+// Thread blocks of a multiprocessor: 64 registers a thread suffice, but for sums in double
+// precision
 template <PCMCPIPrecision storage, class T, int bs> constexpr int resident_blocks()
 {
   using R = Resident<storage, T, bs>;
   return (sizeof(T) == sizeof(double) ? 640 : 1024) / (R::team * R::shape.rows);
 }
 
-// For one right-hand side, one range of blocks, and no thread block with more than args.capacity of them
+// For one right-hand side, one range of blocks, and no thread block with more than args.capacity of
+// them
 template <PCMCPIPrecision storage, class T, int bs>
-__global__ void __launch_bounds__(Resident<storage, T, bs>::team *Resident<storage, T, bs>::shape.rows, resident_blocks<storage, T, bs>())
-    relax_resident(RelaxArgs args)
+__global__ void
+__launch_bounds__(Resident<storage, T, bs>::team *Resident<storage, T, bs>::shape.rows,
+                  resident_blocks<storage, T, bs>()) relax_resident(RelaxArgs args)
 {
-  using R                       = Resident<storage, T, bs>;
-  using Entries                 = Vector<T, R::width>;
-  constexpr bool          warp  = R::team == 32;
+  using R = Resident<storage, T, bs>;
+  using Entries = Vector<T, R::width>;
+  constexpr bool warp = R::team == 32;
   constexpr ResidentShape shape = R::shape;
   extern __shared__ __align__(128) std::byte memory[];
 
   cudaTriggerProgrammaticLaunchCompletion();
-  const int           t = static_cast<int>(threadIdx.x) % R::team, in = static_cast<int>(threadIdx.x) / R::team;
-  const std::uint32_t place = blockIdx.x * static_cast<unsigned>(shape.rows) + static_cast<unsigned>(in);
+  const int t = static_cast<int>(threadIdx.x) % R::team,
+            in = static_cast<int>(threadIdx.x) / R::team;
+  const std::uint32_t place =
+      blockIdx.x * static_cast<unsigned>(shape.rows) + static_cast<unsigned>(in);
   if (place >= args.row_count) return;
-  const std::size_t row   = args.first_row + place;
-  const bool        lower = args.flags & kLower, upper = args.flags & kUpper;
-  const auto        load_row  = [&](std::size_t r) { return __ldg(reinterpret_cast<const uint4 *>(args.rows) + r); };
-  const auto        blocks_of = [&](uint4 r) { return static_cast<int>((lower ? r.y : 0U) + (upper ? r.z : 0U)); };
-  const uint4       head      = load_row(row);
-  int               before    = 0; // blocks of the rows before it in this thread block
+  const std::size_t row = args.first_row + place;
+  const bool lower = args.flags & kLower, upper = args.flags & kUpper;
+  const auto load_row = [&](std::size_t r) {
+    return __ldg(reinterpret_cast<const uint4 *>(args.rows) + r);
+  };
+  const auto blocks_of = [&](uint4 r) {
+    return static_cast<int>((lower ? r.y : 0U) + (upper ? r.z : 0U));
+  };
+  const uint4 head = load_row(row);
+  int before = 0; // blocks of the rows before it in this thread block
 #pragma unroll
   for (int r = 1; r < shape.rows; ++r)
     if (r <= in) before += blocks_of(load_row(row - static_cast<unsigned>(r)));
   const std::uint32_t begin = head.x + (lower ? 0U : head.y);
-  const int           count = blocks_of(head), capacity = static_cast<int>(args.capacity);
-  std::byte          *mine = memory + before * R::record, *fixed = memory + shape.fixed_at(capacity) + in * R::fixed_bytes;
-  T                  *xs = reinterpret_cast<T *>(memory + capacity * R::record) + before * bs, *partial = reinterpret_cast<T *>(fixed);
-  T                  *residuals = reinterpret_cast<T *>(fixed + R::partial_bytes);
-  std::uint64_t      *barrier   = reinterpret_cast<std::uint64_t *>(fixed + R::fixed_bytes - kPiece);
+  const int count = blocks_of(head), capacity = static_cast<int>(args.capacity);
+  std::byte *mine = memory + before * R::record,
+            *fixed = memory + shape.fixed_at(capacity) + in * R::fixed_bytes;
+  T *xs = reinterpret_cast<T *>(memory + capacity * R::record) + before * bs,
+    *partial = reinterpret_cast<T *>(fixed);
+  T *residuals = reinterpret_cast<T *>(fixed + R::partial_bytes);
+  std::uint64_t *barrier = reinterpret_cast<std::uint64_t *>(fixed + R::fixed_bytes - kPiece);
 
-  // All that does not depend on x is loaded before the kernel waits for the color before it. The heads come first: x waits for them.
-  const int  k0 = t / R::gatherers, j0 = t % R::gatherers * R::width;
-  const auto load_head = [&](int k) { return __ldg(reinterpret_cast<const int2 *>(args.heads) + begin + k); };
-  int2       heads[R::ahead];
+  // All that does not depend on x is loaded before the kernel waits for the color before it. The
+  // heads come first: x waits for them.
+  const int k0 = t / R::gatherers, j0 = t % R::gatherers * R::width;
+  const auto load_head = [&](int k) {
+    return __ldg(reinterpret_cast<const int2 *>(args.heads) + begin + k);
+  };
+  int2 heads[R::ahead];
 #pragma unroll
   for (int a = 0; a < R::ahead; ++a)
     if (const int k = k0 + a * R::together; k0 < R::together && k < count) heads[a] = load_head(k);
@@ -128,17 +158,20 @@ __global__ void __launch_bounds__(Resident<storage, T, bs>::team *Resident<stora
     barrier_init(barrier);
     barrier_init_fence();
     if (count > 0)
-      bulk_copy(mine, static_cast<const std::byte *>(args.blocks) + static_cast<std::size_t>(begin) * R::record,
+      bulk_copy(mine,
+                static_cast<const std::byte *>(args.blocks) +
+                    static_cast<std::size_t>(begin) * R::record,
                 static_cast<std::uint32_t>(count * R::record), barrier);
   }
-  const std::size_t at     = row * bs + t;
-  T                 my_rhs = 0;
+  const std::size_t at = row * bs + t;
+  T my_rhs = 0;
   if (t < bs) my_rhs = static_cast<const T *>(args.rhs)[at];
   cudaGridDependencySynchronize();
 
   const auto entries = [&](int2 h) {
-    const T *x = static_cast<const T *>(args.read) + static_cast<std::size_t>(static_cast<std::uint32_t>(h.x)) * bs;
-    Entries  v = *reinterpret_cast<const Entries *>(x + j0);
+    const T *x = static_cast<const T *>(args.read) +
+                 static_cast<std::size_t>(static_cast<std::uint32_t>(h.x)) * bs;
+    Entries v = *reinterpret_cast<const Entries *>(x + j0);
     if constexpr (has_exponent(storage))
 #pragma unroll
       for (int i = 0; i < R::width; ++i) v.v[i] *= power_of_two<T>(h.y);
@@ -153,7 +186,8 @@ __global__ void __launch_bounds__(Resident<storage, T, bs>::team *Resident<stora
 #pragma unroll
     for (int a = 0; a < R::ahead; ++a)
       if (const int k = k0 + a * R::together; k < count) *place_of(k) = v[a];
-    for (int k = k0 + R::ahead * R::together; k < count; k += R::together) *place_of(k) = entries(load_head(k));
+    for (int k = k0 + R::ahead * R::together; k < count; k += R::together)
+      *place_of(k) = entries(load_head(k));
   }
   team_sync<warp>();
   const int slot = t / R::lanes, lane = t % R::lanes;
@@ -173,7 +207,8 @@ __global__ void __launch_bounds__(Resident<storage, T, bs>::team *Resident<stora
 #pragma unroll
     for (int s = 0; s < R::slots; ++s) total += partial[s * R::ld + t];
     // if anything is to be kept it is the sum of this range
-    update = residual(args, my_rhs, lower ? TriangleSums<T>{total, T(0)} : TriangleSums<T>{T(0), total}, at);
+    update = residual(args, my_rhs,
+                      lower ? TriangleSums<T>{total, T(0)} : TriangleSums<T>{T(0), total}, at);
   }
   if (args.flags & kFactored) {
     if (t < bs) residuals[t] = update;

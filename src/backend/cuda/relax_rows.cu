@@ -1,4 +1,5 @@
-// Relaxation of rows without slices in the triangles that are read: those of the first color that a sweep from zero takes.
+// Relaxation of rows without slices in the triangles that are read: those of the first color that a
+// sweep from zero takes.
 #include <utility>
 
 #include "backend/cuda/gathered.cuh"
@@ -8,25 +9,29 @@ namespace mcpi::cuda {
 namespace {
 
 // A thread takes a row of one right-hand side.
-template <class T, int bs, bool rounded> __global__ void __launch_bounds__(kRowsThreads) relax_rows(RelaxArgs args)
+template <class T, int bs, bool rounded>
+__global__ void __launch_bounds__(kRowsThreads) relax_rows(RelaxArgs args)
 {
   cudaTriggerProgrammaticLaunchCompletion();
-  const std::size_t nrhs = static_cast<std::size_t>(args.nrhs), local = static_cast<std::size_t>(blockIdx.x) * kRowsThreads + threadIdx.x,
+  const std::size_t nrhs = static_cast<std::size_t>(args.nrhs),
+                    local = static_cast<std::size_t>(blockIdx.x) * kRowsThreads + threadIdx.x,
                     entry = args.first_row * nrhs + local;
   if (local >= args.row_count * nrhs) return;
   const T *rhs = static_cast<const T *>(args.rhs) + entry * bs;
-  T        update[bs];
+  T update[bs];
 #pragma unroll
   for (int i = 0; i < bs; ++i) update[i] = rhs[i];
   cudaGridDependencySynchronize();
 #pragma unroll
-  for (int i = 0; i < bs; ++i) update[i] = residual(args, update[i], TriangleSums<T>(), entry * bs + i);
+  for (int i = 0; i < bs; ++i)
+    update[i] = residual(args, update[i], TriangleSums<T>(), entry * bs + i);
   if (args.flags & kFactored) {
     T v[bs];
 #pragma unroll
     for (int i = 0; i < bs; ++i) v[i] = update[i];
 #pragma unroll
-    for (int i = 0; i < bs; ++i) update[i] = apply_diagonal<bs, T>(args, entry / nrhs, i, [&](int j) { return v[j]; });
+    for (int i = 0; i < bs; ++i)
+      update[i] = apply_diagonal<bs, T>(args, entry / nrhs, i, [&](int j) { return v[j]; });
   }
 #pragma unroll
   for (int i = 0; i < bs; ++i) update[i] = relax_component(args, update[i], entry * bs + i);
@@ -45,7 +50,7 @@ template <int bs> const void *kernel_of(const RelaxKind &kind)
 const void *rows_kernel(const RelaxKind &kind, int bs)
 {
   const void *kernel = nullptr;
-  const auto  match  = [&]<int... sizes>(std::integer_sequence<int, sizes...>)
+  const auto match = [&]<int... sizes>(std::integer_sequence<int, sizes...>)
   {
     ((bs == sizes + 1 ? void(kernel = kernel_of<sizes + 1>(kind)) : void()), ...);
   };

@@ -1,4 +1,5 @@
-// Relaxation with small blocks: a thread block takes a tile of whole rows, each thread some slices, then each thread a row or one component of one.
+// Relaxation with small blocks: a thread block takes a tile of whole rows, each thread some slices,
+// then each thread a row or one component of one.
 #pragma once
 
 #include <type_traits>
@@ -9,32 +10,38 @@
 
 namespace mcpi::cuda {
 
-// What a kernel takes. simple: one right-hand side, and no tile with more slices than the threads take at a time; exchanging: the same with ghosts exchanged
-// inside; few: the same for colors of few rows, whose time is the longest chain of dependent instructions
+// What a kernel takes. simple: one right-hand side, and no tile with more slices than the threads
+// take at a time; exchanging: the same with ghosts exchanged inside; few: the same for colors of
+// few rows, whose time is the longest chain of dependent instructions
 enum class Role { general, simple, exchanging, few };
 
 // Bytes from which on a thread takes one slice at a time
 constexpr int kWideSlice = 64;
 
 // What a kernel is compiled for. rounded: products read the bfp16 copy of x
-template <PCMCPIPrecision storage_, class T_, int bs_, bool packed_, bool rounded_, Role role> struct SmallKind {
+template <PCMCPIPrecision storage_, class T_, int bs_, bool packed_, bool rounded_, Role role>
+struct SmallKind {
   static constexpr PCMCPIPrecision storage = storage_;
-  static constexpr int             bs      = bs_;
-  static constexpr bool            packed = packed_, rounded = rounded_, simple = role != Role::general, few = role == Role::few;
-  static constexpr SliceShape       shape    = slice_shape(storage, bs, packed);
-  static constexpr bool            integers = rounded && has_exponent(storage);
-  // A thread sums all components of a row, and not one: fewer instructions. Not where that leaves too few loads in flight, or most threads idle because
-  // a tile has few rows; but a rounded row is sent by one thread.
+  static constexpr int bs = bs_;
+  static constexpr bool packed = packed_, rounded = rounded_, simple = role != Role::general,
+                        few = role == Role::few;
+  static constexpr SliceShape shape = slice_shape(storage, bs, packed);
+  static constexpr bool integers = rounded && has_exponent(storage);
+  // A thread sums all components of a row, and not one: fewer instructions. Not where that leaves
+  // too few loads in flight, or most threads idle because a tile has few rows; but a rounded row is
+  // sent by one thread.
   static constexpr bool loads_suffice = rounded || storage != PC_MCPI_PRECISION_FP32 || bs <= 3,
-                        rows_suffice  = shape.bytes < kWideSlice || bs <= 5,
-                        by_row        = !few && sizeof(T_) == sizeof(float) &&
-                                 ((rounded && role == Role::exchanging) || (loads_suffice && rows_suffice));
+                        rows_suffice = shape.bytes < kWideSlice || bs <= 5,
+                        by_row = !few && sizeof(T_) == sizeof(float) &&
+                                 ((rounded && role == Role::exchanging) ||
+                                  (loads_suffice && rows_suffice));
   using T = T_;
   using X = std::conditional_t<rounded, RoundedX<shape.columns>, PlainX<T, shape.columns>>;
 };
 
 template <class Kind, int capacity> struct SmallPartials {
-  using Type = std::conditional_t<Kind::by_row, PartialsByRow<Kind::bs, capacity>, PartialsByComponent<typename Kind::T, Kind::bs, capacity>>;
+  using Type = std::conditional_t<Kind::by_row, PartialsByRow<Kind::bs, capacity>,
+                                  PartialsByComponent<typename Kind::T, Kind::bs, capacity>>;
 };
 
 // 32-bit numbers of a row on its way to a neighbor
@@ -45,22 +52,24 @@ template <class Kind> constexpr int sent_numbers()
 
 // x of a tile's slices, ghosts from where they arrive: all are looked at before one is waited for
 template <class Kind, int threads, class MySlice, int per_thread>
-__device__ __forceinline__ void load_with_ghosts(const RelaxArgs &args, const MySlice (&slice)[per_thread], std::uint32_t begin,
-                                                 std::uint32_t end, std::uint32_t lower, std::uint32_t base,
-                                                 typename Kind::X (&x)[per_thread])
+__device__ __forceinline__ void
+load_with_ghosts(const RelaxArgs &args, const MySlice (&slice)[per_thread], std::uint32_t begin,
+                 std::uint32_t end, std::uint32_t lower, std::uint32_t base,
+                 typename Kind::X (&x)[per_thread])
 {
-  constexpr int               bs = Kind::bs, slices = MySlice::shape.slices, columns = MySlice::shape.columns;
-  const PacketArgs            &packets = args.inside.packets;
+  constexpr int bs = Kind::bs, slices = MySlice::shape.slices, columns = MySlice::shape.columns;
+  const PacketArgs &packets = args.inside.packets;
   Ghost<sent_numbers<Kind>()> ghost[per_thread];
-  std::uint32_t               column[per_thread];
+  std::uint32_t column[per_thread];
 #pragma unroll
   for (int u = 0; u < per_thread; ++u) {
     const std::uint32_t k = begin + threadIdx.x + u * threads;
-    column[u]             = k < end ? static_cast<std::uint32_t>(slice[u].column(args.head)) : 0;
+    column[u] = k < end ? static_cast<std::uint32_t>(slice[u].column(args.head)) : 0;
     if (column[u] >= packets.rows)
       ghost[u].look(packets, column[u] - packets.rows);
     else if (k < end)
-      x[u].template load<slices * columns == bs, bs>(args, column[u], slices > 1 ? static_cast<int>(k % slices) * columns : 0);
+      x[u].template load<slices * columns == bs, bs>(
+          args, column[u], slices > 1 ? static_cast<int>(k % slices) * columns : 0);
   }
 #pragma unroll
   for (int u = 0; u < per_thread; ++u)
@@ -73,8 +82,9 @@ __device__ __forceinline__ void load_with_ghosts(const RelaxArgs &args, const My
 
 // i: the first of a thread's components, whose new x is update. Called by all threads of a warp
 template <class Kind, class T, int own>
-__device__ __forceinline__ void send_row(const InlineExchange &inside, const Sending<sent_numbers<Kind>()> &sending, std::uint32_t epoch,
-                                         std::uint32_t i, const T (&update)[own])
+__device__ __forceinline__ void
+send_row(const InlineExchange &inside, const Sending<sent_numbers<Kind>()> &sending,
+         std::uint32_t epoch, std::uint32_t i, const T (&update)[own])
 {
   constexpr int bs = Kind::bs, numbers = sent_numbers<Kind>();
   if constexpr (Kind::by_row) {
@@ -86,57 +96,68 @@ __device__ __forceinline__ void send_row(const InlineExchange &inside, const Sen
     };
 #pragma unroll
     for (int w = 0; w < static_cast<int>(packets_of(numbers)); ++w)
-      sending.store(inside, w, number(kPacketPayload * w), number(kPacketPayload * w + 1), number(kPacketPayload * w + 2), epoch);
+      sending.store(inside, w, number(kPacketPayload * w), number(kPacketPayload * w + 1),
+                    number(kPacketPayload * w + 2), epoch);
   } else {
     static_assert(!Kind::rounded);
-    const std::uint32_t mine = __float_as_uint(update[0]), next = __shfl_down_sync(~0U, mine, 1), last = __shfl_down_sync(~0U, mine, 2);
+    const std::uint32_t mine = __float_as_uint(update[0]), next = __shfl_down_sync(~0U, mine, 1),
+                        last = __shfl_down_sync(~0U, mine, 2);
     if (i % kPacketPayload == 0)
-      sending.store(inside, static_cast<int>(i / kPacketPayload), mine, i + 1 < bs ? next : 0U, i + 2 < bs ? last : 0U, epoch);
+      sending.store(inside, static_cast<int>(i / kPacketPayload), mine, i + 1 < bs ? next : 0U,
+                    i + 2 < bs ? last : 0U, epoch);
   }
 }
 
-// What a thread block does with its tile. exchanging: it has boundary rows, whose ghosts are read where they arrive, and which are sent
+// What a thread block does with its tile. exchanging: it has boundary rows, whose ghosts are read
+// where they arrive, and which are sent
 template <class Kind, int threads, int per_thread, bool exchanging>
-__device__ __forceinline__ void relax_tile(const RelaxArgs &args, typename SmallPartials<Kind, threads * per_thread>::Type &partials)
+__device__ __forceinline__ void
+relax_tile(const RelaxArgs &args,
+           typename SmallPartials<Kind, threads * per_thread>::Type &partials)
 {
-  using T                 = typename Kind::T;
-  using MySlice            = BlockSlice<Kind::storage, Kind::bs, Kind::packed>;
-  constexpr int  bs       = Kind::bs;
-  constexpr bool simple   = Kind::simple;
-  constexpr int  capacity = threads * per_thread;
-  constexpr int  slices    = MySlice::shape.slices;
-  constexpr bool by_row   = Kind::by_row;
-  constexpr int  own      = by_row ? bs : 1; // components that a thread sums
+  using T = typename Kind::T;
+  using MySlice = BlockSlice<Kind::storage, Kind::bs, Kind::packed>;
+  constexpr int bs = Kind::bs;
+  constexpr bool simple = Kind::simple;
+  constexpr int capacity = threads * per_thread;
+  constexpr int slices = MySlice::shape.slices;
+  constexpr bool by_row = Kind::by_row;
+  constexpr int own = by_row ? bs : 1; // components that a thread sums
 
-  // All that does not depend on x is loaded before the kernel waits for the color before it. Where colors are small, thread blocks of several would
-  // wait on a multiprocessor, and share it unevenly: there the next color's start after the wait.
+  // All that does not depend on x is loaded before the kernel waits for the color before it. Where
+  // colors are small, thread blocks of several would wait on a multiprocessor, and share it
+  // unevenly: there the next color's start after the wait.
   if (!Kind::few || !(args.flags & kOneWaits)) cudaTriggerProgrammaticLaunchCompletion();
-  const std::uint32_t t    = threadIdx.x;
-  const uint4         head = __ldg(reinterpret_cast<const uint4 *>(args.tiles) + blockIdx.x);
+  const std::uint32_t t = threadIdx.x;
+  const uint4 head = __ldg(reinterpret_cast<const uint4 *>(args.tiles) + blockIdx.x);
   const std::uint32_t rows = head.z >> kLowerBits, lower = head.z & kLowerMask, upper = head.w;
   const std::uint32_t count = (lower + upper + 3U) & ~3U;
-  const std::uint32_t begin = args.flags & kLower ? 0U : lower, end = args.flags & kUpper ? lower + upper : lower;
-  const std::byte    *tile = static_cast<const std::byte *>(args.blocks) + static_cast<std::size_t>(head.x) * kPiece;
-  const int           nrhs = simple ? 1 : args.nrhs;
-  MySlice              slice[per_thread];
-  const auto          load = [&](std::uint32_t from) {
+  const std::uint32_t begin = args.flags & kLower ? 0U : lower,
+                      end = args.flags & kUpper ? lower + upper : lower;
+  const std::byte *tile =
+      static_cast<const std::byte *>(args.blocks) + static_cast<std::size_t>(head.x) * kPiece;
+  const int nrhs = simple ? 1 : args.nrhs;
+  MySlice slice[per_thread];
+  const auto load = [&](std::uint32_t from) {
 #pragma unroll
     for (int u = 0; u < per_thread; ++u)
       if (const std::uint32_t k = from + t + u * threads; k < end) slice[u].load(tile, count, k);
   };
   load(begin);
-  const std::uint32_t lane = t % kWarpSize, i = by_row ? 0 : lane % bs, // the first of a thread's components
-      my_row         = by_row ? t : t / kWarpSize * (kWarpSize / bs) + lane / bs;
-  const bool    mine = (by_row || lane < kWarpSize / bs * bs) && my_row < rows;
+  const std::uint32_t lane = t % kWarpSize,
+                      i = by_row ? 0 : lane % bs, // the first of a thread's components
+      my_row = by_row ? t : t / kWarpSize * (kWarpSize / bs) + lane / bs;
+  const bool mine = (by_row || lane < kWarpSize / bs * bs) && my_row < rows;
   std::uint32_t from = 0, to = 0;
   if (mine && rows > 1) {
-    const std::uint32_t *ends = reinterpret_cast<const std::uint32_t *>(args.ends) + head.y + my_row;
-    to                        = __ldg(ends);
+    const std::uint32_t *ends =
+        reinterpret_cast<const std::uint32_t *>(args.ends) + head.y + my_row;
+    to = __ldg(ends);
     if (my_row > 0) from = __ldg(ends - 1);
   }
-  const std::size_t row         = head.y + my_row;
-  const T          *rhs         = static_cast<const T *>(args.rhs);
-  T                 my_rhs[own] = {};
+  const std::size_t row = head.y + my_row;
+  const T *rhs = static_cast<const T *>(args.rhs);
+  T my_rhs[own] = {};
   if (mine)
 #pragma unroll
     for (unsigned c = 0; c < own; ++c) my_rhs[c] = rhs[row * nrhs * bs + i + c];
@@ -152,7 +173,7 @@ __device__ __forceinline__ void relax_tile(const RelaxArgs &args, typename Small
   const bool many = !simple && end - begin > static_cast<std::uint32_t>(capacity);
   for (int r = 0; r < nrhs; ++r) {
     TriangleSums<T> sums[own];
-    std::uint32_t   chunk = begin;
+    std::uint32_t chunk = begin;
     do {
       if (!simple && (chunk != begin || r > 0)) {
         if (many) load(chunk);
@@ -181,28 +202,33 @@ __device__ __forceinline__ void relax_tile(const RelaxArgs &args, typename Small
       __syncthreads();
       if (mine) {
         // a triangle that is not read has no slices here
-        const std::uint32_t last_lower = rows > 1 ? lower_end(to) : lower, last_upper = rows > 1 ? upper_end(to) : upper;
-        Span                low = span_in<simple>(lower_end(from), last_lower, chunk, capacity);
-        Span                up  = span_in<simple>(lower + upper_end(from), lower + last_upper, chunk, capacity);
+        const std::uint32_t last_lower = rows > 1 ? lower_end(to) : lower,
+                            last_upper = rows > 1 ? upper_end(to) : upper;
+        Span low = span_in<simple>(lower_end(from), last_lower, chunk, capacity);
+        Span up = span_in<simple>(lower + upper_end(from), lower + last_upper, chunk, capacity);
         if (!(args.flags & kLower)) low.size = 0;
         if (!(args.flags & kUpper)) up.size = 0;
         partials.add(low, up, i, sums);
       }
       chunk += capacity;
     } while (!simple && chunk < end);
-    const std::size_t at          = (row * nrhs + r) * bs + i;
-    T                 update[own] = {};
+    const std::size_t at = (row * nrhs + r) * bs + i;
+    T update[own] = {};
     if (mine)
 #pragma unroll
-      for (unsigned c = 0; c < own; ++c) update[c] = residual(args, r == 0 ? my_rhs[c] : rhs[at + c], sums[c], at + c);
+      for (unsigned c = 0; c < own; ++c)
+        update[c] = residual(args, r == 0 ? my_rhs[c] : rhs[at + c], sums[c], at + c);
     if (args.flags & kFactored) {
       T v[bs]; // the row's residuals
 #pragma unroll
-      for (unsigned j = 0; j < bs; ++j) v[j] = by_row ? update[j % own] : __shfl_sync(~0U, update[0], static_cast<int>(lane - i + j));
+      for (unsigned j = 0; j < bs; ++j)
+        v[j] =
+            by_row ? update[j % own] : __shfl_sync(~0U, update[0], static_cast<int>(lane - i + j));
       if (mine)
 #pragma unroll
         for (unsigned c = 0; c < own; ++c)
-          update[c] = apply_diagonal<bs, T>(args, row, static_cast<int>(i + c), [&](int j) { return v[j]; });
+          update[c] = apply_diagonal<bs, T>(args, row, static_cast<int>(i + c),
+                                            [&](int j) { return v[j]; });
     }
     if (mine)
 #pragma unroll
@@ -215,7 +241,8 @@ __device__ __forceinline__ void relax_tile(const RelaxArgs &args, typename Small
         store_gathered<bs>(args.gathered, entry, bs, update);
     }
     if constexpr (exchanging)
-      if (args.inside.sends != 0) send_row<Kind>(args.inside, sending, base + args.inside.sends, i, update);
+      if (args.inside.sends != 0)
+        send_row<Kind>(args.inside, sending, base + args.inside.sends, i, update);
   }
 }
 
@@ -226,12 +253,13 @@ __global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
   relax_tile<Kind, threads, per_thread, false>(args, partials);
 }
 
-// Boundary tiles exchange. They have fewer slices a thread, and a body of their own, so that the others keep their registers.
+// Boundary tiles exchange. They have fewer slices a thread, and a body of their own, so that the
+// others keep their registers.
 template <class Kind, int threads, int per_thread, int boundary_per_thread, int blocks>
 __global__ void __launch_bounds__(threads, blocks) relax_exchanging(RelaxArgs args)
 {
   __shared__ union {
-    typename SmallPartials<Kind, threads * per_thread>::Type          interior;
+    typename SmallPartials<Kind, threads * per_thread>::Type interior;
     typename SmallPartials<Kind, threads * boundary_per_thread>::Type boundary;
   } partials;
   if (blockIdx.x < args.inside.boundary_tiles)

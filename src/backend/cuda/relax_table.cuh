@@ -1,4 +1,5 @@
-// The kernels of one storage precision, by vector precision and block size. Included once per storage.
+// The kernels of one storage precision, by vector precision and block size. Included once per
+// storage.
 #pragma once
 
 #include <type_traits>
@@ -10,51 +11,63 @@
 
 namespace mcpi::cuda {
 
-// Measured on an H200: what keeps most bytes in flight without spilling registers, by the bytes of an slice
+// Measured on an H200: what keeps most bytes in flight without spilling registers, by the bytes of
+// an slice
 template <class Kind> struct SmallLaunch {
-  static constexpr int  bytes = Kind::shape.bytes, bs = Kind::bs;
-  static constexpr bool by_row     = Kind::by_row;
-  static constexpr int  few        = bytes >= kWideSlice ? 1 : bytes > 32 ? 2 : 3; // slices a thread
-  static constexpr int  many       = Kind::integers || bs < 5 ? 5 : 4;
-  static constexpr int  per_thread = by_row ? (bytes <= 16 ? many : few) : bytes <= 12 ? 3 : std::min(few, 2);
-  static constexpr int  boundary   = std::min(per_thread, 3); // slices a thread of tiles with boundary rows
-  static constexpr int  threads    = bytes >= kWideSlice || !by_row ? 128 : 96;
-  // registers in which a thread block keeps a row's products, and how many thread blocks a multiprocessor then takes
-  static constexpr int row       = bytes > 104 ? 6 : bytes > 32 ? std::min(15 - bs, 10) : bs > 5 ? 10 : 12;
+  static constexpr int bytes = Kind::shape.bytes, bs = Kind::bs;
+  static constexpr bool by_row = Kind::by_row;
+  static constexpr int few = bytes >= kWideSlice ? 1 : bytes > 32 ? 2 : 3; // slices a thread
+  static constexpr int many = Kind::integers || bs < 5 ? 5 : 4;
+  static constexpr int per_thread = by_row        ? (bytes <= 16 ? many : few)
+                                    : bytes <= 12 ? 3
+                                                  : std::min(few, 2);
+  // slices a thread of tiles with boundary rows
+  static constexpr int boundary = std::min(per_thread, 3);
+  static constexpr int threads = bytes >= kWideSlice || !by_row ? 128 : 96;
+  // registers in which a thread block keeps a row's products, and how many thread blocks a
+  // multiprocessor then takes
+  static constexpr int row = bytes > 104  ? 6
+                             : bytes > 32 ? std::min(15 - bs, 10)
+                             : bs > 5     ? 10
+                                          : 12;
   static constexpr int component = bytes > 104 ? 6 : bytes >= kWideSlice ? 10 : bytes > 32 ? 9 : 8;
-  static constexpr int resident  = by_row ? row : component;
-  static constexpr int blocks    = sizeof(typename Kind::T) == sizeof(double) ? 1 : resident;
+  static constexpr int resident = by_row ? row : component;
+  static constexpr int blocks = sizeof(typename Kind::T) == sizeof(double) ? 1 : resident;
 };
 
-template <PCMCPIPrecision storage, class T, int bs, bool packed, bool rounded> RelaxKernel small_kernel_of()
+template <PCMCPIPrecision storage, class T, int bs, bool packed, bool rounded>
+RelaxKernel small_kernel_of()
 {
-  using General         = SmallKind<storage, T, bs, packed, rounded, Role::general>;
-  using Simple          = SmallKind<storage, T, bs, packed, rounded, Role::simple>;
-  using Exchanging      = SmallKind<storage, T, bs, packed, rounded, Role::exchanging>;
-  using Few             = SmallKind<storage, T, bs, packed, rounded, Role::few>;
-  using Launch          = SmallLaunch<General>;
+  using General = SmallKind<storage, T, bs, packed, rounded, Role::general>;
+  using Simple = SmallKind<storage, T, bs, packed, rounded, Role::simple>;
+  using Exchanging = SmallKind<storage, T, bs, packed, rounded, Role::exchanging>;
+  using Few = SmallKind<storage, T, bs, packed, rounded, Role::few>;
+  using Launch = SmallLaunch<General>;
   constexpr auto kernel = []<class Kind>(Kind) {
-    return reinterpret_cast<const void *>(relax_small<Kind, Launch::threads, Launch::per_thread, Launch::blocks>);
+    return reinterpret_cast<const void *>(
+        relax_small<Kind, Launch::threads, Launch::per_thread, Launch::blocks>);
   };
   RelaxKernel result;
   result.function = kernel(General());
-  result.simple   = kernel(Simple());
+  result.simple = kernel(Simple());
   if constexpr (sizeof(T) == sizeof(float) && (rounded || storage != PC_MCPI_PRECISION_FP32)) {
-    result.few      = reinterpret_cast<const void *>(relax_small<Few, Launch::threads, 1, Launch::blocks>);
+    result.few =
+        reinterpret_cast<const void *>(relax_small<Few, Launch::threads, 1, Launch::blocks>);
     result.few_rows = tile_rows(Launch::threads, bs);
   }
   if constexpr (sizeof(T) == sizeof(float)) {
     static_assert(SmallLaunch<Exchanging>::threads == Launch::threads &&
                   SmallLaunch<Exchanging>::per_thread == Launch::per_thread); // one layout
     result.exchanging_blocks = SmallLaunch<Exchanging>::resident;
-    result.exchanging        = reinterpret_cast<const void *>(
-        relax_exchanging<Exchanging, Launch::threads, Launch::per_thread, Launch::boundary, SmallLaunch<Exchanging>::blocks>);
+    result.exchanging = reinterpret_cast<const void *>(
+        relax_exchanging<Exchanging, Launch::threads, Launch::per_thread, Launch::boundary,
+                         SmallLaunch<Exchanging>::blocks>);
   }
-  result.threads   = Launch::threads;
-  result.capacity  = Launch::threads * Launch::per_thread;
-  result.boundary  = Launch::threads * Launch::boundary;
+  result.threads = Launch::threads;
+  result.capacity = Launch::threads * Launch::per_thread;
+  result.boundary = Launch::threads * Launch::boundary;
   result.tile_rows = General::by_row ? Launch::threads : tile_rows(Launch::threads, bs);
-  result.blocks    = Launch::resident;
+  result.blocks = Launch::resident;
   return result;
 }
 
@@ -63,7 +76,8 @@ template <PCMCPIPrecision storage, class T, int bs> RelaxKernel small_kernel(con
   if constexpr (sizeof(T) == sizeof(float)) {
     if constexpr (has_exponent(storage))
       if (kind.packed)
-        return kind.gather_rounded ? small_kernel_of<storage, T, bs, true, true>() : small_kernel_of<storage, T, bs, true, false>();
+        return kind.gather_rounded ? small_kernel_of<storage, T, bs, true, true>()
+                                   : small_kernel_of<storage, T, bs, true, false>();
     if (kind.gather_rounded) return small_kernel_of<storage, T, bs, false, true>();
   }
   return small_kernel_of<storage, T, bs, false, false>();
@@ -72,7 +86,7 @@ template <PCMCPIPrecision storage, class T, int bs> RelaxKernel small_kernel(con
 template <PCMCPIPrecision storage, class T, int bs> void set_resident(RelaxKernel &kernel)
 {
   if constexpr (record_pieces(storage, bs) * kPiece <= largest_record(storage)) {
-    kernel.simple   = reinterpret_cast<const void *>(relax_resident<storage, T, bs>);
+    kernel.simple = reinterpret_cast<const void *>(relax_resident<storage, T, bs>);
     kernel.resident = Resident<storage, T, bs>::shape;
   }
 }
@@ -86,13 +100,14 @@ template <PCMCPIPrecision storage, class T, int vector> void set_streamed(RelaxK
 }
 
 // Sizes for which relax_resident is compiled
-using ResidentSizes =
-    std::integer_sequence<int, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 40, 48, 64>;
+using ResidentSizes = std::integer_sequence<int, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+                                            22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 40, 48, 64>;
 
-template <PCMCPIPrecision storage, class T, int... sizes> RelaxKernel large_kernel(int bs, std::integer_sequence<int, sizes...>)
+template <PCMCPIPrecision storage, class T, int... sizes>
+RelaxKernel large_kernel(int bs, std::integer_sequence<int, sizes...>)
 {
   constexpr int most = large_vector(storage, 64); // of all sizes
-  RelaxKernel   kernel;
+  RelaxKernel kernel;
   kernel.stream = stream_shape(storage, bs, static_cast<int>(sizeof(T)));
   if (const int vector = large_vector(storage, bs); vector == most)
     set_streamed<storage, T, most>(kernel);
@@ -133,7 +148,8 @@ template <PCMCPIPrecision storage> RelaxKernel relax_kernel(const RelaxKind &kin
   if constexpr (storage == PC_MCPI_PRECISION_FP64)
     return kernel_of<storage, double>(kind, bs);
   else
-    return kind.double_vectors ? kernel_of<storage, double>(kind, bs) : kernel_of<storage, float>(kind, bs);
+    return kind.double_vectors ? kernel_of<storage, double>(kind, bs)
+                               : kernel_of<storage, float>(kind, bs);
 }
 
 } // namespace mcpi::cuda

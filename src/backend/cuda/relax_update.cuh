@@ -12,31 +12,39 @@ template <class T> struct TriangleSums {
 };
 
 // The row's residual; keeps what is to be kept. at: the component's place in the vectors.
-template <class T> __device__ __forceinline__ T residual(const RelaxArgs &args, T rhs, TriangleSums<T> sums, std::size_t at)
+template <class T>
+__device__ __forceinline__ T residual(const RelaxArgs &args, T rhs, TriangleSums<T> sums,
+                                      std::size_t at)
 {
   const bool lower_near = args.flags & kLowerIsNear;
-  const T    near_sum = lower_near ? sums.lower : sums.upper, far_sum = lower_near ? sums.upper : sums.lower;
-  T         *kept = static_cast<T *>(args.kept);
-  T          sum  = near_sum + far_sum;
+  const T near_sum = lower_near ? sums.lower : sums.upper,
+          far_sum = lower_near ? sums.upper : sums.lower;
+  T *kept = static_cast<T *>(args.kept);
+  T sum = near_sum + far_sum;
   if (args.flags & kUseKept) sum += kept[at];
   if (args.flags & kKeepSum) kept[at] = near_sum;
   if (args.flags & kKeepZero) kept[at] = T(0);
   return rhs - args.alpha.as<T>() * sum;
 }
 
-// Component i of the inverse diagonal block of a row times v, whose components are v(0), v(1), ... size: bs where it is known
+// Component i of the inverse diagonal block of a row times v, whose components are v(0), v(1), ...
+// size: bs where it is known
 template <int size = 0, class T, class V>
-__device__ __forceinline__ T apply_diagonal(const RelaxArgs &args, std::size_t row, int i, const V &v)
+__device__ __forceinline__ T apply_diagonal(const RelaxArgs &args, std::size_t row, int i,
+                                            const V &v)
 {
-  return static_cast<T>(diagonal_product<size, false>(args.diagonal, row, args.bs, i, args.flags & kTransposed, v));
+  return static_cast<T>(
+      diagonal_product<size, false>(args.diagonal, row, args.bs, i, args.flags & kTransposed, v));
 }
 
 // Returns the new x.
-template <class T> __device__ __forceinline__ T relax_component(const RelaxArgs &args, T update, std::size_t at)
+template <class T>
+__device__ __forceinline__ T relax_component(const RelaxArgs &args, T update, std::size_t at)
 {
-  T      *x     = static_cast<T *>(args.x) + at;
+  T *x = static_cast<T *>(args.x) + at;
   const T omega = args.omega.as<T>();
-  if (omega != T(1)) update = args.flags & kFromZero ? omega * update : (T(1) - omega) * *x + omega * update;
+  if (omega != T(1))
+    update = args.flags & kFromZero ? omega * update : (T(1) - omega) * *x + omega * update;
   if (args.flags & kReadLater) *x = update;
   return update;
 }

@@ -1,3 +1,4 @@
 #include "backend/cuda/setup_table.cuh"
 
-template mcpi::cuda::SetupKernel mcpi::cuda::setup_kernel<PC_MCPI_PRECISION_INT4>(int bs, bool packed);
+template mcpi::cuda::SetupKernel mcpi::cuda::setup_kernel<PC_MCPI_PRECISION_INT4>(int bs,
+                                                                                  bool packed);

@@ -1,4 +1,5 @@
-// Inverses of small diagonal blocks, a thread each: all indices are constants, so that a block stays in registers. The steps and the verdicts are those of core/dense.cxx.
+// Inverses of small diagonal blocks, a thread each: all indices are constants, so that a block
+// stays in registers. The steps and the verdicts are those of core/dense.cxx.
 #pragma once
 
 #include <cfloat>
@@ -9,14 +10,14 @@
 namespace mcpi::cuda {
 using namespace device;
 
-constexpr double kEpsilon  = DBL_EPSILON;
+constexpr double kEpsilon = DBL_EPSILON;
 constexpr double kNoDigits = 0.1; // condition times epsilon of a block that counts as singular
 
 // 1 over the largest power of two that is not above the positive value
 __device__ __forceinline__ double inverse_power_of_two(double value)
 {
-  constexpr long long kSum     = 2046; // of the biased exponents of a power and its inverse
-  const long long     exponent = min(max(__double_as_longlong(value) >> 52, 1LL), kSum - 1);
+  constexpr long long kSum = 2046; // of the biased exponents of a power and its inverse
+  const long long exponent = min(max(__double_as_longlong(value) >> 52, 1LL), kSum - 1);
   return __longlong_as_double((kSum - exponent) << 52);
 }
 
@@ -41,20 +42,21 @@ template <int bs> __device__ __forceinline__ double column_norm(const double (&a
   return largest;
 }
 
-// Gauss-Jordan on the block's transpose, as the host has it: a[j] is column j, and pivots are sought along a row. Returns whether all pivots are large
-// enough.
-template <int bs> __device__ __forceinline__ bool gauss_jordan(double (&a)[bs][bs], double tolerance)
+// Gauss-Jordan on the block's transpose, as the host has it: a[j] is column j, and pivots are
+// sought along a row. Returns whether all pivots are large enough.
+template <int bs>
+__device__ __forceinline__ bool gauss_jordan(double (&a)[bs][bs], double tolerance)
 {
-  int  pivot[bs];
+  int pivot[bs];
   bool good = true;
 #pragma unroll
   for (int k = 0; k < bs; ++k) {
     double best = fabs(a[k][k]);
-    pivot[k]    = k;
+    pivot[k] = k;
 #pragma unroll
     for (int j = k + 1; j < bs; ++j)
       if (const double value = fabs(a[j][k]); value > best) {
-        best     = value;
+        best = value;
         pivot[k] = j;
       }
     good = good && best > tolerance;
@@ -63,14 +65,14 @@ template <int bs> __device__ __forceinline__ bool gauss_jordan(double (&a)[bs][b
 #pragma unroll
       for (int i = 0; i < bs; ++i) exchange_if(pivot[k] == j, a[k][i], a[j][i]);
     const double scale = 1.0 / a[k][k];
-    a[k][k]            = 1.0;
+    a[k][k] = 1.0;
 #pragma unroll
     for (int i = 0; i < bs; ++i) a[k][i] *= scale;
 #pragma unroll
     for (int j = 0; j < bs; ++j) {
       if (j == k) continue;
       const double factor = a[j][k];
-      a[j][k]             = 0.0;
+      a[j][k] = 0.0;
 #pragma unroll
       for (int i = 0; i < bs; ++i) a[j][i] -= factor * a[k][i];
     }
@@ -84,20 +86,21 @@ template <int bs> __device__ __forceinline__ bool gauss_jordan(double (&a)[bs][b
   return good;
 }
 
-// In place; a[j] is column j. One thread inverts the block: a team would spend most of its instructions on shuffles.
+// In place; a[j] is column j. One thread inverts the block: a team would spend most of its
+// instructions on shuffles.
 template <int bs> __device__ __forceinline__ Inversion invert(double (&a)[bs][bs])
 {
   double row[bs], column[bs];
-  bool   finite = true, zero = false;
+  bool finite = true, zero = false;
 #pragma unroll
   for (int i = 0; i < bs; ++i) {
     double most = 0.0;
 #pragma unroll
     for (int j = 0; j < bs; ++j) {
       finite = finite && fabs(a[j][i]) <= DBL_MAX;
-      most   = fmax(most, fabs(a[j][i]));
+      most = fmax(most, fabs(a[j][i]));
     }
-    zero   = zero || most == 0.0;
+    zero = zero || most == 0.0;
     row[i] = inverse_power_of_two(most);
   }
 #pragma unroll
@@ -108,15 +111,15 @@ template <int bs> __device__ __forceinline__ Inversion invert(double (&a)[bs][bs
       a[j][i] *= row[i];
       most = fmax(most, fabs(a[j][i]));
     }
-    zero      = zero || most == 0.0;
+    zero = zero || most == 0.0;
     column[j] = inverse_power_of_two(most);
 #pragma unroll
     for (int i = 0; i < bs; ++i) a[j][i] *= column[j];
   }
-  const double before      = column_norm(a);
-  const bool   good        = gauss_jordan(a, bs > 1 ? bs * kEpsilon : 0.0);
-  const bool   digits      = before * column_norm(a) * kEpsilon < kNoDigits;
-  bool         represented = true;
+  const double before = column_norm(a);
+  const bool good = gauss_jordan(a, bs > 1 ? bs * kEpsilon : 0.0);
+  const bool digits = before * column_norm(a) * kEpsilon < kNoDigits;
+  bool represented = true;
 #pragma unroll
   for (int j = 0; j < bs; ++j)
 #pragma unroll

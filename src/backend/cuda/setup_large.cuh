@@ -1,5 +1,6 @@
-// Numeric set-up of large blocks: a thread block takes some matrix rows, each warp (all threads for the largest blocks) inverts a diagonal block,
-// then all threads multiply and round groups of off-diagonal blocks.
+// Numeric set-up of large blocks: a thread block takes some matrix rows, each warp (all threads for
+// the largest blocks) inverts a diagonal block, then all threads multiply and round groups of
+// off-diagonal blocks.
 #pragma once
 
 #include "backend/cuda/encode.cuh"
@@ -7,34 +8,47 @@
 
 namespace mcpi::cuda {
 
-constexpr int      kLargeThreads = 256;
-constexpr int      kWarps        = kLargeThreads / kWarpSize;
-constexpr unsigned kWarp         = ~0U;
+constexpr int kLargeThreads = 256;
+constexpr int kWarps = kLargeThreads / kWarpSize;
+constexpr unsigned kWarp = ~0U;
 
 // How the thread block's working memory is divided; in doubles
 struct LargeShape {
-  int         rows;   // at a time: as many as there are warps, or one
-  int         blocks; // off-diagonal blocks at a time
+  int rows;           // at a time: as many as there are warps, or one
+  int blocks;         // off-diagonal blocks at a time
   std::size_t square; // bs*bs
-  int         bs;
+  int bs;
 
-  __host__ __device__ constexpr std::size_t in() const { return rows * square; } // behind the left factors
+  __host__ __device__ constexpr std::size_t in() const
+  {
+    return rows * square;
+  } // behind the left factors
   __host__ __device__ constexpr std::size_t out() const { return in() + blocks * square; }
-  __host__ __device__ constexpr std::size_t vectors() const { return out() + blocks * square; }                       // each row's scales
-  __host__ __device__ constexpr std::size_t pivots() const { return vectors() + 2UL * rows * bs; }                    // ints
-  __host__ __device__ constexpr std::size_t maxima() const { return pivots() + static_cast<std::size_t>(rows) * bs; } // 4 bytes each
+  __host__ __device__ constexpr std::size_t vectors() const
+  {
+    return out() + blocks * square;
+  } // each row's scales
+  __host__ __device__ constexpr std::size_t pivots() const
+  {
+    return vectors() + 2UL * rows * bs;
+  } // ints
+  __host__ __device__ constexpr std::size_t maxima() const
+  {
+    return pivots() + static_cast<std::size_t>(rows) * bs;
+  } // 4 bytes each
   __host__ __device__ constexpr std::size_t size() const { return maxima() + square + 1; }
 };
 constexpr LargeShape large_shape(int bs)
 {
   constexpr int kNumbers = 1024; // that make work for all threads
-  const int     square   = bs * bs;
-  return {square <= kNumbers ? kWarps : 1, square < kNumbers ? (kNumbers + square - 1) / square : 1, static_cast<std::size_t>(square), bs};
+  const int square = bs * bs;
+  return {square <= kNumbers ? kWarps : 1, square < kNumbers ? (kNumbers + square - 1) / square : 1,
+          static_cast<std::size_t>(square), bs};
 }
 
 // Threads that work on one block together
 struct Team {
-  int             rank, size;
+  int rank, size;
   __device__ void sync() const
   {
     if (size == kWarpSize)
@@ -45,9 +59,10 @@ struct Team {
 };
 
 // Loop over entries k = i + j*bs of a block, whose quotients are costly
-template <class Visit> __device__ __forceinline__ void for_entries(const Team &team, int bs, const Visit &visit)
+template <class Visit>
+__device__ __forceinline__ void for_entries(const Team &team, int bs, const Visit &visit)
 {
-  int       j = team.rank / bs, i = team.rank - j * bs;
+  int j = team.rank / bs, i = team.rank - j * bs;
   const int columns = team.size / bs, rest = team.size - columns * bs;
   while (j < bs) {
     visit(i, j);
@@ -63,7 +78,8 @@ template <class Visit> __device__ __forceinline__ void for_entries(const Team &t
 // The largest value of a warp, for each of its threads
 __device__ __forceinline__ double warp_max(double value)
 {
-  for (int step = kWarpSize / 2; step > 0; step /= 2) value = fmax(value, __shfl_xor_sync(kWarp, value, step));
+  for (int step = kWarpSize / 2; step > 0; step /= 2)
+    value = fmax(value, __shfl_xor_sync(kWarp, value, step));
   return value;
 }
 
@@ -79,27 +95,29 @@ __device__ __forceinline__ double block_norm(const double *a, int bs)
   return warp_max(largest);
 }
 
-// Gauss-Jordan in place on the transpose; see gauss_jordan(). All warps of a team seek the pivot, so that they agree.
-__device__ __forceinline__ bool block_gauss_jordan(const Team &team, double *a, int bs, double tolerance, int *pivot)
+// Gauss-Jordan in place on the transpose; see gauss_jordan(). All warps of a team seek the pivot,
+// so that they agree.
+__device__ __forceinline__ bool block_gauss_jordan(const Team &team, double *a, int bs,
+                                                   double tolerance, int *pivot)
 {
   bool good = true;
   for (int k = 0; k < bs; ++k) {
     double best = -1.0;
-    int    p    = k;
+    int p = k;
     for (int i = k + static_cast<int>(threadIdx.x) % kWarpSize; i < bs; i += kWarpSize)
       if (const double value = fabs(a[i * bs + k]); value > best) {
         best = value;
-        p    = i;
+        p = i;
       }
     for (int step = kWarpSize / 2; step > 0; step /= 2) {
       const double value = __shfl_xor_sync(kWarp, best, step);
-      const int    at    = __shfl_xor_sync(kWarp, p, step);
+      const int at = __shfl_xor_sync(kWarp, p, step);
       if (value > best || (value == best && at < p)) {
         best = value;
-        p    = at;
+        p = at;
       }
     }
-    good               = good && best > tolerance;
+    good = good && best > tolerance;
     const double scale = 1.0 / a[p * bs + k];
     team.sync(); // everybody has read the pivot
     if (team.rank == 0) pivot[k] = p;
@@ -121,8 +139,8 @@ __device__ __forceinline__ bool block_gauss_jordan(const Team &team, double *a, 
     if (const int p = pivot[k]; p != k)
       for (int i = team.rank; i < bs; i += team.size) {
         const double held = a[i * bs + k];
-        a[i * bs + k]     = a[i * bs + p];
-        a[i * bs + p]     = held;
+        a[i * bs + k] = a[i * bs + p];
+        a[i * bs + p] = held;
       }
     team.sync();
   }
@@ -130,16 +148,17 @@ __device__ __forceinline__ bool block_gauss_jordan(const Team &team, double *a, 
 }
 
 // a: the block, replaced by its inverse; row, column: bs each
-__device__ __forceinline__ Inversion block_invert(const Team &team, double *a, int bs, double *row, double *column, int *pivot)
+__device__ __forceinline__ Inversion block_invert(const Team &team, double *a, int bs, double *row,
+                                                  double *column, int *pivot)
 {
-  const int lane   = static_cast<int>(threadIdx.x) % kWarpSize;
-  bool      finite = true, zero = false;
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  bool finite = true, zero = false;
   for (int i = lane; i < bs; i += kWarpSize) { // every warp: all threads of the team agree
     double most = 0.0;
     for (int j = 0; j < bs; ++j) {
       const double value = fabs(a[j * bs + i]);
-      finite             = finite && value <= DBL_MAX;
-      most               = fmax(most, value);
+      finite = finite && value <= DBL_MAX;
+      most = fmax(most, value);
     }
     zero = zero || most == 0.0;
     if (team.rank < kWarpSize) row[i] = inverse_power_of_two(most);
@@ -158,7 +177,7 @@ __device__ __forceinline__ Inversion block_invert(const Team &team, double *a, i
   team.sync();
   const double before = block_norm(a, bs);
   team.sync();
-  const bool   good  = block_gauss_jordan(team, a, bs, bs * kEpsilon, pivot);
+  const bool good = block_gauss_jordan(team, a, bs, bs * kEpsilon, pivot);
   const double after = block_norm(a, bs);
   team.sync();
   bool represented = true;
@@ -166,33 +185,41 @@ __device__ __forceinline__ Inversion block_invert(const Team &team, double *a, i
     a[j * bs + i] *= column[i] * row[j];
     represented = represented && isfinite(a[j * bs + i]);
   });
-  represented = team.size == kWarpSize ? __all_sync(kWarp, represented) : __syncthreads_and(represented);
+  represented =
+      team.size == kWarpSize ? __all_sync(kWarp, represented) : __syncthreads_and(represented);
   team.sync();
   if (!finite) return Inversion::nonfinite;
-  return !zero && good && before * after * kEpsilon < kNoDigits && represented ? Inversion::done : Inversion::singular;
+  return !zero && good && before * after * kEpsilon < kNoDigits && represented
+             ? Inversion::done
+             : Inversion::singular;
 }
 
 // As prepare_row(); left[j*bs + i] multiplies entry j for row i
-__device__ __forceinline__ bool prepare_large_row(const SetupArgs &args, const Team &team, Row row, double *left, double *vectors,
-                                                  int *pivot, std::uint32_t *most)
+__device__ __forceinline__ bool prepare_large_row(const SetupArgs &args, const Team &team, Row row,
+                                                  double *left, double *vectors, int *pivot,
+                                                  std::uint32_t *most)
 {
-  const int           bs    = args.bs;
+  const int bs = args.bs;
   const std::uint32_t begin = args.piece[0].ptr[row], end = args.piece[0].ptr[row + 1];
-  const BlockView     block = block_view(args, args.piece[0], begin + static_cast<std::uint32_t>(args.diagonal[row]), begin, end);
+  const BlockView block = block_view(
+      args, args.piece[0], begin + static_cast<std::uint32_t>(args.diagonal[row]), begin, end);
   for_entries(team, bs, [&](int i, int j) {
-    left[j * bs + i] = block.data[static_cast<std::size_t>(i) * block.row + static_cast<std::size_t>(j) * block.column];
+    left[j * bs + i] = block.data[static_cast<std::size_t>(i) * block.row +
+                                  static_cast<std::size_t>(j) * block.column];
   });
   team.sync();
   const Inversion verdict = block_invert(team, left, bs, vectors, vectors + bs, pivot);
   if (team.rank == 0 && verdict != Inversion::done)
-    report(args, row, verdict == Inversion::singular ? Defect::singular : Defect::nonfinite_diagonal);
+    report(args, row,
+           verdict == Inversion::singular ? Defect::singular : Defect::nonfinite_diagonal);
   const double *left_scale = args.scales, *right_scale = args.scales + bs;
-  double       *map     = static_cast<double *>(args.diagonal_map) + static_cast<std::size_t>(args.plan_row[row]) * bs * bs;
-  double        largest = 0.0;
+  double *map = static_cast<double *>(args.diagonal_map) +
+                static_cast<std::size_t>(args.plan_row[row]) * bs * bs;
+  double largest = 0.0;
   for_entries(team, bs, [&](int i, int j) {
-    const double d   = left[j * bs + i];
-    map[j * bs + i]  = d / right_scale[i] / (args.prescaled ? 1.0 : left_scale[j]);
-    largest          = fmax(largest, fabs(map[j * bs + i]));
+    const double d = left[j * bs + i];
+    map[j * bs + i] = d / right_scale[i] / (args.prescaled ? 1.0 : left_scale[j]);
+    largest = fmax(largest, fabs(map[j * bs + i]));
     left[j * bs + i] = args.prescaled ? left_scale[i] * d : (i == j ? left_scale[i] : 0.0);
   });
   atomicMax(most, static_cast<std::uint32_t>(__double2hiint(largest)));
@@ -200,46 +227,50 @@ __device__ __forceinline__ bool prepare_large_row(const SetupArgs &args, const T
 }
 
 struct LargeMemory {
-  double        *left, *in, *out;
+  double *left, *in, *out;
   std::uint32_t *most;
 };
 
 // Off-diagonal blocks [k0, k0 + count) of one row and piece
 template <PCMCPIPrecision storage>
-__device__ __forceinline__ void convert_group(const SetupArgs &args, const SetupPiece &piece, Row row, std::uint32_t k0, int count,
+__device__ __forceinline__ void convert_group(const SetupArgs &args, const SetupPiece &piece,
+                                              Row row, std::uint32_t k0, int count,
                                               const LargeMemory &memory)
 {
-  const int           bs = args.bs, square = bs * bs, t = static_cast<int>(threadIdx.x);
+  const int bs = args.bs, square = bs * bs, t = static_cast<int>(threadIdx.x);
   const std::uint32_t begin = piece.ptr[row], end = piece.ptr[row + 1];
-  const double       *right   = args.scales + bs;
-  bool                good_in = true;
-  std::uint32_t       largest = 0; // upper word
-  __syncthreads();                 // in and out are free
+  const double *right = args.scales + bs;
+  bool good_in = true;
+  std::uint32_t largest = 0; // upper word
+  __syncthreads();           // in and out are free
   for (int n = t; n < count * square; n += kLargeThreads) {
     // in the order of memory
-    const int       block = n / square, at = n - block * square, slow = at / bs, fast = at - slow * bs;
-    const BlockView view = block_view(args, piece, k0 + static_cast<std::uint32_t>(block), begin, end);
-    const int       i = args.scalar_rows ? slow : fast, j = args.scalar_rows ? fast : slow;
-    const double    value                  = view.data[static_cast<std::size_t>(i) * view.row + static_cast<std::size_t>(j) * view.column];
+    const int block = n / square, at = n - block * square, slow = at / bs, fast = at - slow * bs;
+    const BlockView view =
+        block_view(args, piece, k0 + static_cast<std::uint32_t>(block), begin, end);
+    const int i = args.scalar_rows ? slow : fast, j = args.scalar_rows ? fast : slow;
+    const double value = view.data[static_cast<std::size_t>(i) * view.row +
+                                   static_cast<std::size_t>(j) * view.column];
     memory.in[block * square + j * bs + i] = value;
-    good_in                                = good_in && isfinite(value);
+    good_in = good_in && isfinite(value);
   }
   __syncthreads();
   for (int n = t; n < count * square; n += kLargeThreads) {
-    const int     block = n / square, at = n - block * square, j = at / bs, i = at - j * bs;
+    const int block = n / square, at = n - block * square, j = at / bs, i = at - j * bs;
     const double *column = memory.in + block * square + j * bs;
-    double        sum    = 0.0;
+    double sum = 0.0;
     if (args.prescaled)
       for (int k = 0; k < bs; ++k) sum += memory.left[k * bs + i] * column[k];
     else
       sum = memory.left[i * bs + i] * column[i];
     sum *= right[j];
-    memory.out[n]             = sum;
+    memory.out[n] = sum;
     const std::uint32_t upper = static_cast<std::uint32_t>(__double2hiint(sum)) & 0x7fffffffU;
-    largest                   = max(largest, upper);
+    largest = max(largest, upper);
     if (upper > memory.most[at]) atomicMax(memory.most + at, upper); // rare
   }
-  const bool all_in = __syncthreads_and(good_in), fits = __syncthreads_and(largest < overflow_from<storage>(args.store));
+  const bool all_in = __syncthreads_and(good_in),
+             fits = __syncthreads_and(largest < overflow_from<storage>(args.store));
   if (!fits) {
     if (t == 0) report(args, row, all_in ? Defect::unrepresentable : Defect::nonfinite_offdiagonal);
     return;
@@ -247,23 +278,26 @@ __device__ __forceinline__ void convert_group(const SetupArgs &args, const Setup
   if (!args.store) return;
   // a warp a block: the shared exponent needs all of its numbers
   constexpr int numbers = 8 * kPiece / value_bits(storage);
-  const int     ld = leading_dimension(storage, bs), pieces = record_pieces(storage, bs), lane = t % kWarpSize;
+  const int ld = leading_dimension(storage, bs), pieces = record_pieces(storage, bs),
+            lane = t % kWarpSize;
   for (int block = t / kWarpSize; block < count; block += kWarps) {
     const double *out = memory.out + block * square;
-    int           e   = 0;
+    int e = 0;
     if constexpr (has_exponent(storage)) {
       double most = 0.0;
       for (int n = lane; n < square; n += kWarpSize) most = fmax(most, fabs(out[n]));
       e = shared_exponent(warp_max(most), integer_limit<storage>());
     }
-    const std::uint32_t place  = piece.place[k0 + static_cast<std::uint32_t>(block)];
-    uint4              *record = reinterpret_cast<uint4 *>(args.blocks) + static_cast<std::size_t>(place) * pieces;
+    const std::uint32_t place = piece.place[k0 + static_cast<std::uint32_t>(block)];
+    uint4 *record =
+        reinterpret_cast<uint4 *>(args.blocks) + static_cast<std::size_t>(place) * pieces;
     for (int q = lane; q < pieces; q += kWarpSize) {
       std::uint32_t word[kPiece / 4] = {};
-      int           j = q * numbers / ld, i = q * numbers - j * ld;
+      int j = q * numbers / ld, i = q * numbers - j * ld;
 #pragma unroll
       for (int n = 0; n < numbers; ++n) {
-        if (i < bs && j < bs) put_number<storage>(word, n, number_bits<storage>(out[j * bs + i], e));
+        if (i < bs && j < bs)
+          put_number<storage>(word, n, number_bits<storage>(out[j * bs + i], e));
         if (++i == ld) {
           i = 0;
           ++j;
@@ -275,25 +309,27 @@ __device__ __forceinline__ void convert_group(const SetupArgs &args, const Setup
   }
 }
 
-template <PCMCPIPrecision storage> __global__ void __launch_bounds__(kLargeThreads) setup_large(SetupArgs args)
+template <PCMCPIPrecision storage>
+__global__ void __launch_bounds__(kLargeThreads) setup_large(SetupArgs args)
 {
   extern __shared__ double shared[];
-  __shared__ bool          inverted[kWarps];
-  const int                bs = args.bs, t = static_cast<int>(threadIdx.x), square = bs * bs;
-  const LargeShape         shape  = large_shape(bs);
-  double                  *memory = args.scratch ? args.scratch + blockIdx.x * shape.size() : shared;
-  int                     *pivots = reinterpret_cast<int *>(memory + shape.pivots());
-  std::uint32_t           *most   = reinterpret_cast<std::uint32_t *>(memory + shape.maxima());
-  const Team               team   = shape.rows > 1 ? Team{t % kWarpSize, kWarpSize} : Team{t, kLargeThreads};
-  const int                mine   = shape.rows > 1 ? t / kWarpSize : 0;
+  __shared__ bool inverted[kWarps];
+  const int bs = args.bs, t = static_cast<int>(threadIdx.x), square = bs * bs;
+  const LargeShape shape = large_shape(bs);
+  double *memory = args.scratch ? args.scratch + blockIdx.x * shape.size() : shared;
+  int *pivots = reinterpret_cast<int *>(memory + shape.pivots());
+  std::uint32_t *most = reinterpret_cast<std::uint32_t *>(memory + shape.maxima());
+  const Team team = shape.rows > 1 ? Team{t % kWarpSize, kWarpSize} : Team{t, kLargeThreads};
+  const int mine = shape.rows > 1 ? t / kWarpSize : 0;
   for (int n = t; n <= square; n += kLargeThreads) most[n] = 0;
   for (Row row0 = args.begin + static_cast<Row>(blockIdx.x) * shape.rows; row0 < args.end;
        row0 += static_cast<Row>(gridDim.x) * shape.rows) {
     const int rows = min(shape.rows, args.end - row0);
     __syncthreads();
     if (mine < rows) {
-      const bool good = prepare_large_row(args, team, matrix_row(args, row0 + mine), memory + mine * shape.square,
-                                          memory + shape.vectors() + 2 * mine * bs, pivots + mine * bs, most + square);
+      const bool good = prepare_large_row(
+          args, team, matrix_row(args, row0 + mine), memory + mine * shape.square,
+          memory + shape.vectors() + 2 * mine * bs, pivots + mine * bs, most + square);
       if (team.rank == 0) inverted[mine] = good;
     }
     __syncthreads();
@@ -304,15 +340,20 @@ template <PCMCPIPrecision storage> __global__ void __launch_bounds__(kLargeThrea
         const SetupPiece &piece = args.piece[p];
         if (!piece.values) continue;
         const std::uint32_t begin = piece.ptr[row], end = piece.ptr[row + 1],
-                            diagonal = p == 0 ? begin + static_cast<std::uint32_t>(args.diagonal[row]) : end;
+                            diagonal = p == 0
+                                           ? begin + static_cast<std::uint32_t>(args.diagonal[row])
+                                           : end;
         for (std::uint32_t k = begin; k < end;) {
           if (k == diagonal) {
             ++k;
             continue;
           }
-          const std::uint32_t stop  = k < diagonal ? diagonal : end;
-          const int           count = static_cast<int>(min(stop - k, static_cast<std::uint32_t>(shape.blocks)));
-          convert_group<storage>(args, piece, row, k, count, {memory + r * shape.square, memory + shape.in(), memory + shape.out(), most});
+          const std::uint32_t stop = k < diagonal ? diagonal : end;
+          const int count =
+              static_cast<int>(min(stop - k, static_cast<std::uint32_t>(shape.blocks)));
+          convert_group<storage>(
+              args, piece, row, k, count,
+              {memory + r * shape.square, memory + shape.in(), memory + shape.out(), most});
           k += static_cast<std::uint32_t>(count);
         }
       }

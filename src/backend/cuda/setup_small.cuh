@@ -1,5 +1,5 @@
-// Numeric set-up of small blocks: a thread block takes some matrix rows, each thread inverts the diagonal block of one, then each multiplies and
-// rounds one slice at a time.
+// Numeric set-up of small blocks: a thread block takes some matrix rows, each thread inverts the
+// diagonal block of one, then each multiplies and rounds one slice at a time.
 #pragma once
 
 #include "backend/cuda/diagonal.cuh"
@@ -16,8 +16,8 @@ constexpr int setup_rows(int bs)
 {
   return bs <= 6 ? kSetupThreads : kSetupThreads / 2;
 }
-// Thread blocks a multiprocessor. At bs 5 most storages would spill registers with four, those that hold least would not (H200: fp32 8 % slower, int4 2 %
-// faster).
+// Thread blocks a multiprocessor. At bs 5 most storages would spill registers with four, those that
+// hold least would not (H200: fp32 8 % slower, int4 2 % faster).
 constexpr int setup_blocks(int bs, bool packed)
 {
   return bs < 5 || (bs == 5 && packed) ? 4 : bs == 5 ? 3 : 2;
@@ -37,22 +37,26 @@ __device__ __forceinline__ Row matrix_row(const SetupArgs &args, Row k)
 // Where the numbers of a block lie: number (i, j) at data[i * row + j * column]
 struct BlockView {
   const double *data;
-  std::size_t   row, column;
+  std::size_t row, column;
 };
-__device__ __forceinline__ BlockView block_view(const SetupArgs &args, const SetupPiece &piece, std::uint32_t block,
-                                                std::uint32_t row_begin, std::uint32_t row_end)
+__device__ __forceinline__ BlockView block_view(const SetupArgs &args, const SetupPiece &piece,
+                                                std::uint32_t block, std::uint32_t row_begin,
+                                                std::uint32_t row_end)
 {
   const std::size_t bs = static_cast<std::size_t>(args.bs);
   if (!args.scalar_rows) return {piece.values + (block - piece.first) * bs * bs, 1, bs};
-  return {piece.values + (row_begin - piece.first) * bs * bs + (block - row_begin) * bs, (row_end - row_begin) * bs, 1};
+  return {piece.values + (row_begin - piece.first) * bs * bs + (block - row_begin) * bs,
+          (row_end - row_begin) * bs, 1};
 }
 
-// Stores an inverse block, a[j] its column j, and raises the thread block's maximum to its largest number
+// Stores an inverse block, a[j] its column j, and raises the thread block's maximum to its largest
+// number
 template <int bs>
-__device__ __forceinline__ void store_diagonal(const SetupArgs &args, std::size_t row, const double (&a)[bs][bs], std::uint32_t *most)
+__device__ __forceinline__ void store_diagonal(const SetupArgs &args, std::size_t row,
+                                               const double (&a)[bs][bs], std::uint32_t *most)
 {
-  constexpr int kMax   = 1000; // its inverse is a normal number, too
-  double        largest = 0.0;
+  constexpr int kMax = 1000; // its inverse is a normal number, too
+  double largest = 0.0;
 #pragma unroll
   for (int n = 0; n < bs * bs; ++n) largest = fmax(largest, fabs(a[n / bs][n % bs]));
   atomicMax(most, static_cast<std::uint32_t>(__double2hiint(largest)));
@@ -62,13 +66,16 @@ __device__ __forceinline__ void store_diagonal(const SetupArgs &args, std::size_
     for (int n = 0; n < bs * bs; ++n) map[n] = a[n / bs][n % bs];
     return;
   }
-  const int    e     = min(max(ilogb(largest), -kMax), kMax);
+  const int e = min(max(ilogb(largest), -kMax), kMax);
   const double scale = power_of_two<double>(-e);
-  float       *map   = static_cast<float *>(args.diagonal_map) + row * (bs * bs + 1);
-  const auto   entry = [&](int n) { return n < bs * bs ? static_cast<float>(a[n / bs][n % bs] * scale) : __int_as_float(e); };
+  float *map = static_cast<float *>(args.diagonal_map) + row * (bs * bs + 1);
+  const auto entry = [&](int n) {
+    return n < bs * bs ? static_cast<float>(a[n / bs][n % bs] * scale) : __int_as_float(e);
+  };
   if constexpr (bs % 2 == 1) { // an even number of entries
 #pragma unroll
-    for (int n = 0; n < bs * bs; n += 2) reinterpret_cast<float2 *>(map)[n / 2] = make_float2(entry(n), entry(n + 1));
+    for (int n = 0; n < bs * bs; n += 2)
+      reinterpret_cast<float2 *>(map)[n / 2] = make_float2(entry(n), entry(n + 1));
   } else {
 #pragma unroll
     for (int n = 0; n <= bs * bs; ++n) map[n] = entry(n);
@@ -77,15 +84,17 @@ __device__ __forceinline__ void store_diagonal(const SetupArgs &args, std::size_
 
 // What the threads of a thread block share about the rows that they take
 template <int bs> struct SetupRows {
-  static constexpr int most   = setup_rows(bs);
-  static constexpr int stride = bs * bs | 1; // odd: threads that write a row each meet different banks
-  double               left[most * stride];  // what multiplies a row's off-diagonal blocks from the left, row by row
-  std::uint32_t        from[most];           // first block in a piece
-  std::uint32_t        before[most + 1];     // blocks of the rows before it in a piece
-  std::uint32_t        diagonal[most];       // place of its diagonal block among those in the first piece
-  Row                  row[most];
-  std::uint32_t        tile_offset[most], tile_slices[most]; // of the tile that takes it
-  std::uint32_t        in_warp[kSetupThreads / kWarpSize];
+  static constexpr int most = setup_rows(bs);
+  // odd: threads that write a row each meet different banks
+  static constexpr int stride = bs * bs | 1;
+  double
+      left[most * stride];  // what multiplies a row's off-diagonal blocks from the left, row by row
+  std::uint32_t from[most]; // first block in a piece
+  std::uint32_t before[most + 1]; // blocks of the rows before it in a piece
+  std::uint32_t diagonal[most];   // place of its diagonal block among those in the first piece
+  Row row[most];
+  std::uint32_t tile_offset[most], tile_slices[most]; // of the tile that takes it
+  std::uint32_t in_warp[kSetupThreads / kWarpSize];
 
   // Sums of a count for each row
   __device__ __forceinline__ void sum(std::uint32_t count)
@@ -93,7 +102,8 @@ template <int bs> struct SetupRows {
     const std::uint32_t t = threadIdx.x, lane = t % kWarpSize, warp = t / kWarpSize;
 #pragma unroll
     for (int step = 1; step < kWarpSize; step *= 2)
-      if (const std::uint32_t other = __shfl_up_sync(~0U, count, step); lane >= step) count += other;
+      if (const std::uint32_t other = __shfl_up_sync(~0U, count, step); lane >= step)
+        count += other;
     if (lane == kWarpSize - 1) in_warp[warp] = count;
     __syncthreads();
     for (std::uint32_t w = 0; w < warp; ++w) count += in_warp[w];
@@ -112,27 +122,31 @@ template <int bs> struct SetupRows {
   }
 };
 
-// A thread's row: inverts its diagonal block, stores that in the diagonal map, and returns whether there is an inverse. scales: left, then right, powers
-// of two
+// A thread's row: inverts its diagonal block, stores that in the diagonal map, and returns whether
+// there is an inverse. scales: left, then right, powers of two
 template <int bs>
-__device__ __forceinline__ bool prepare_row(const SetupArgs &args, SetupRows<bs> &shared, int t, Row row, const double *scales,
-                                            std::uint32_t *most)
+__device__ __forceinline__ bool prepare_row(const SetupArgs &args, SetupRows<bs> &shared, int t,
+                                            Row row, const double *scales, std::uint32_t *most)
 {
   const std::uint32_t begin = args.piece[0].ptr[row], end = args.piece[0].ptr[row + 1],
                       number = static_cast<std::uint32_t>(args.diagonal[row]);
-  const BlockView block      = block_view(args, args.piece[0], begin + number, begin, end);
-  const Tile      tile       = args.tiles[args.tile_of[row]];
-  shared.row[t]              = row;
-  shared.diagonal[t]         = number;
-  shared.tile_offset[t]      = tile.offset;
-  shared.tile_slices[t]       = stored_slices(tile);
+  const BlockView block = block_view(args, args.piece[0], begin + number, begin, end);
+  const Tile tile = args.tiles[args.tile_of[row]];
+  shared.row[t] = row;
+  shared.diagonal[t] = number;
+  shared.tile_offset[t] = tile.offset;
+  shared.tile_slices[t] = stored_slices(tile);
   double a[bs][bs];
 #pragma unroll
   for (int i = 0; i < bs; ++i)
 #pragma unroll
-    for (int j = 0; j < bs; ++j) a[j][i] = block.data[static_cast<std::size_t>(i) * block.row + static_cast<std::size_t>(j) * block.column];
+    for (int j = 0; j < bs; ++j)
+      a[j][i] = block.data[static_cast<std::size_t>(i) * block.row +
+                           static_cast<std::size_t>(j) * block.column];
   const Inversion verdict = invert(a);
-  if (verdict != Inversion::done) report(args, row, verdict == Inversion::singular ? Defect::singular : Defect::nonfinite_diagonal);
+  if (verdict != Inversion::done)
+    report(args, row,
+           verdict == Inversion::singular ? Defect::singular : Defect::nonfinite_diagonal);
   double *left = shared.left + t * SetupRows<bs>::stride;
 #pragma unroll
   for (int i = 0; i < bs; ++i) {
@@ -154,52 +168,62 @@ __device__ __forceinline__ bool prepare_row(const SetupArgs &args, SetupRows<bs>
   return verdict == Inversion::done;
 }
 
-template <class Setup> __device__ __forceinline__ std::uint32_t *head_word(std::byte *tile, std::uint32_t count, std::uint32_t k)
+template <class Setup>
+__device__ __forceinline__ std::uint32_t *head_word(std::byte *tile, std::uint32_t count,
+                                                    std::uint32_t k)
 {
   constexpr SliceShape shape = Setup::shape;
   return reinterpret_cast<std::uint32_t *>(tile + slice_byte(shape, count, k, shape.head_at()));
 }
 
-// BlockSlice k of a tile of count stored slices: replaces its numbers and exponent; its column stays. head: its head word until now
+// BlockSlice k of a tile of count stored slices: replaces its numbers and exponent; its column
+// stays. head: its head word until now
 template <class Setup>
-__device__ __forceinline__ void store_slice(const HeadBits &bits, std::byte *tile, std::uint32_t count, std::uint32_t k, std::uint32_t head,
-                                           int e, std::uint32_t *word)
+__device__ __forceinline__ void store_slice(const HeadBits &bits, std::byte *tile,
+                                            std::uint32_t count, std::uint32_t k,
+                                            std::uint32_t head, int e, std::uint32_t *word)
 {
-  constexpr SliceShape shape  = Setup::shape;
-  constexpr int       pieces = shape.pieces(), words = shape.bytes / 4;
+  constexpr SliceShape shape = Setup::shape;
+  constexpr int pieces = shape.pieces(), words = shape.bytes / 4;
   if constexpr (shape.packed) {
     const std::uint32_t column = head >> shape.shift & ((1U << bits.column_bits) - 1U);
-    word[words - 1] |= column << shape.shift | static_cast<std::uint32_t>(e - bits.exponent_base) << (shape.shift + bits.column_bits);
+    word[words - 1] |= column << shape.shift | static_cast<std::uint32_t>(e - bits.exponent_base)
+                                                   << (shape.shift + bits.column_bits);
   } else {
     word[words - 1] = head;
     if constexpr (has_exponent(Setup::storage))
-      word[shape.numbers / 4] |= static_cast<std::uint32_t>(static_cast<std::uint8_t>(e)) << (8 * (shape.numbers % 4));
+      word[shape.numbers / 4] |= static_cast<std::uint32_t>(static_cast<std::uint8_t>(e))
+                                 << (8 * (shape.numbers % 4));
   }
 #pragma unroll
   for (int q = 0; q < pieces; ++q)
     *reinterpret_cast<uint4 *>(tile + slice_byte(shape, count, k, q * kPiece)) =
         make_uint4(word[4 * q], word[4 * q + 1], word[4 * q + 2], word[4 * q + 3]);
   if constexpr ((shape.bytes & 8) != 0)
-    *reinterpret_cast<uint2 *>(tile + slice_byte(shape, count, k, pieces * kPiece)) = make_uint2(word[4 * pieces], word[4 * pieces + 1]);
+    *reinterpret_cast<uint2 *>(tile + slice_byte(shape, count, k, pieces * kPiece)) =
+        make_uint2(word[4 * pieces], word[4 * pieces + 1]);
   if constexpr ((shape.bytes & 4) != 0) *head_word<Setup>(tile, count, k) = word[words - 1];
 }
 
 // What one thread does with one slice: left * block * diag(right), its maxima, its numbers
 template <PCMCPIPrecision storage_, int bs, bool packed> struct SliceSetup {
   static constexpr PCMCPIPrecision storage = storage_;
-  static constexpr SliceShape       shape   = slice_shape(storage, bs, packed);
-  static constexpr int             columns = shape.columns, words = shape.bytes / 4;
-  static constexpr bool            whole = shape.slices * columns == bs;
+  static constexpr SliceShape shape = slice_shape(storage, bs, packed);
+  static constexpr int columns = shape.columns, words = shape.bytes / 4;
+  static constexpr bool whole = shape.slices * columns == bs;
 
   double number[columns][bs]; // column by column
 
-  template <bool scalar_rows> __device__ __forceinline__ void load(const BlockView &block, int first)
+  template <bool scalar_rows>
+  __device__ __forceinline__ void load(const BlockView &block, int first)
   {
     const double *data = block.data + (scalar_rows ? first : first * bs);
 #pragma unroll
     for (int i = 0; i < bs; ++i)
 #pragma unroll
-      for (int j = 0; j < columns; ++j) number[j][i] = whole || first + j < bs ? data[scalar_rows ? i * block.row + j : i + j * bs] : 0.0;
+      for (int j = 0; j < columns; ++j)
+        number[j][i] =
+            whole || first + j < bs ? data[scalar_rows ? i * block.row + j : i + j * bs] : 0.0;
   }
   __device__ __forceinline__ void load(const SetupArgs &args, const BlockView &block, int first)
   {
@@ -247,16 +271,17 @@ template <PCMCPIPrecision storage_, int bs, bool packed> struct SliceSetup {
     }
   }
 
-  // Raises the thread block's maxima, by the block's columns, and returns the largest of the slice; upper words
+  // Raises the thread block's maxima, by the block's columns, and returns the largest of the slice;
+  // upper words
   __device__ __forceinline__ std::uint32_t maxima(int first, std::uint32_t *most) const
   {
     std::uint32_t largest = 0;
-    bool          more    = false;
+    bool more = false;
 #pragma unroll
     for (int n = 0; n < columns * bs; ++n) {
       const std::uint32_t upper = upper_word(n);
-      largest                   = max(largest, upper);
-      more                      = more || ((whole || first + n / bs < bs) && upper > most[first * bs + n]);
+      largest = max(largest, upper);
+      more = more || ((whole || first + n / bs < bs) && upper > most[first * bs + n]);
     }
     if (more) // rare
 #pragma unroll
@@ -266,19 +291,23 @@ template <PCMCPIPrecision storage_, int bs, bool packed> struct SliceSetup {
   }
 
   // Returns the exponent. largest: upper word of the largest number
-  __device__ __forceinline__ int encode(const HeadBits &head, std::uint32_t largest, std::uint32_t *word) const
+  __device__ __forceinline__ int encode(const HeadBits &head, std::uint32_t largest,
+                                        std::uint32_t *word) const
   {
     int e = 0;
     if constexpr (has_exponent(storage)) {
       e = shared_exponent(__hiloint2double(static_cast<int>(largest), 0), integer_limit<storage>());
       // what outgrows the exponents' bits will be stored again, see ScaleUpdater
-      if constexpr (packed) e = min(max(e, head.exponent_base), head.exponent_base + (1 << (32 - shape.shift - head.column_bits)) - 1);
+      if constexpr (packed)
+        e = min(max(e, head.exponent_base),
+                head.exponent_base + (1 << (32 - shape.shift - head.column_bits)) - 1);
     }
 #pragma unroll
     for (int w = 0; w < words; ++w) word[w] = 0;
 #pragma unroll
     for (int n = 0; n < columns * bs; ++n)
-      put_number<storage>(word, number_slot(storage, bs, n % bs, n / bs), number_bits<storage>(number[n / bs][n % bs], e));
+      put_number<storage>(word, number_slot(storage, bs, n % bs, n / bs),
+                          number_bits<storage>(number[n / bs][n % bs], e));
     return e;
   }
 
@@ -290,21 +319,25 @@ private:
 };
 
 template <PCMCPIPrecision storage, int bs, bool packed>
-__global__ void __launch_bounds__(kSetupThreads, setup_blocks(bs, packed)) setup_small(SetupArgs args)
+__global__ void __launch_bounds__(kSetupThreads, setup_blocks(bs, packed))
+    setup_small(SetupArgs args)
 {
-  using Setup         = SliceSetup<storage, bs, packed>;
-  constexpr int slices = Setup::shape.slices, lanes = kSetupThreads / slices * slices; // a thread keeps to its columns
+  using Setup = SliceSetup<storage, bs, packed>;
+  constexpr int slices = Setup::shape.slices,
+                lanes = kSetupThreads / slices * slices; // a thread keeps to its columns
   __shared__ SetupRows<bs> shared;
   __shared__ std::uint32_t most[bs * bs + 1];
-  __shared__ double        scales[2 * bs]; // left, then right
+  __shared__ double scales[2 * bs]; // left, then right
 
   const int t = static_cast<int>(threadIdx.x), slice = t % slices, first = slice * Setup::columns;
   if (t <= bs * bs) most[t] = 0;
   if (t < 2 * bs) scales[t] = args.scales[t];
-  for (Row row0 = args.begin + static_cast<Row>(blockIdx.x) * args.rows; row0 < args.end; row0 += static_cast<Row>(gridDim.x) * args.rows) {
+  for (Row row0 = args.begin + static_cast<Row>(blockIdx.x) * args.rows; row0 < args.end;
+       row0 += static_cast<Row>(gridDim.x) * args.rows) {
     const int rows = min(args.rows, args.end - row0);
     __syncthreads(); // the rows before are done
-    const bool good = t < rows && prepare_row<bs>(args, shared, t, matrix_row(args, row0 + t), scales, most);
+    const bool good =
+        t < rows && prepare_row<bs>(args, shared, t, matrix_row(args, row0 + t), scales, most);
 #pragma unroll 1
     for (int p = 0; p < 2; ++p) {
       const SetupPiece &piece = args.piece[p];
@@ -312,33 +345,38 @@ __global__ void __launch_bounds__(kSetupThreads, setup_blocks(bs, packed)) setup
       if (p > 0) __syncthreads(); // its numbers have been read
       std::uint32_t count = 0;
       if (good) {
-        const Row row  = shared.row[t];
+        const Row row = shared.row[t];
         shared.from[t] = piece.ptr[row];
-        count          = piece.ptr[row + 1] - shared.from[t];
+        count = piece.ptr[row + 1] - shared.from[t];
       }
       shared.sum(count);
       __syncthreads();
       if (t >= lanes) continue;
-      for (std::uint32_t m = static_cast<std::uint32_t>(t); m < shared.before[rows] * slices; m += lanes) {
+      for (std::uint32_t m = static_cast<std::uint32_t>(t); m < shared.before[rows] * slices;
+           m += lanes) {
         const std::uint32_t in_group = m / slices;
-        const int           r        = shared.row_of(in_group, rows);
-        const std::uint32_t from = shared.from[r], in_row = in_group - shared.before[r], k = from + in_row;
+        const int r = shared.row_of(in_group, rows);
+        const std::uint32_t from = shared.from[r], in_row = in_group - shared.before[r],
+                            k = from + in_row;
         if (p == 0 && in_row == shared.diagonal[r]) continue;
         // all loads but the head's, which needs the place, fly at once
-        const std::uint32_t place = piece.place[k] + static_cast<std::uint32_t>(slice), tile_slices = shared.tile_slices[r];
-        const BlockView     block = block_view(args, piece, k, from, from + shared.before[r + 1] - shared.before[r]);
-        std::byte          *tile  = args.blocks + static_cast<std::size_t>(shared.tile_offset[r]) * kPiece;
-        Setup               slice;
+        const std::uint32_t place = piece.place[k] + static_cast<std::uint32_t>(slice),
+                            tile_slices = shared.tile_slices[r];
+        const BlockView block =
+            block_view(args, piece, k, from, from + shared.before[r + 1] - shared.before[r]);
+        std::byte *tile = args.blocks + static_cast<std::size_t>(shared.tile_offset[r]) * kPiece;
+        Setup slice;
         slice.load(args, block, first);
         const std::uint32_t head = *head_word<Setup>(tile, tile_slices, place);
         slice.scale(first, shared.left + r * SetupRows<bs>::stride, scales + bs);
         const std::uint32_t largest = slice.maxima(first, most);
         if (largest >= overflow_from<storage>(args.store)) {
           slice.load(args, block, first);
-          report(args, shared.row[r], slice.finite() ? Defect::unrepresentable : Defect::nonfinite_offdiagonal);
+          report(args, shared.row[r],
+                 slice.finite() ? Defect::unrepresentable : Defect::nonfinite_offdiagonal);
         } else if (args.store) {
           std::uint32_t word[Setup::words];
-          const int     e = slice.encode(args.head, largest, word);
+          const int e = slice.encode(args.head, largest, word);
           store_slice<Setup>(args.head, tile, tile_slices, place, head, e, word);
         }
       }

@@ -12,14 +12,16 @@ namespace mcpi::cuda {
 namespace {
 
 constexpr std::size_t kChunkBytes = 32UL << 20U; // amortises a launch, leaves memory to the matrix
-constexpr int         kMaxCopiers = 12;          // threads that fill a buffer
+constexpr int kMaxCopiers = 12;                  // threads that fill a buffer
 
 } // namespace
 
-// One thread does not copy as fast as the bus takes the bytes: some share the work, all through one set-up.
+// One thread does not copy as fast as the bus takes the bytes: some share the work, all through one
+// set-up.
 class Copiers {
 public:
-  explicit Copiers(int threads) : count_(std::clamp(threads, 1, kMaxCopiers)), start_(count_), end_(count_)
+  explicit Copiers(int threads)
+      : count_(std::clamp(threads, 1, kMaxCopiers)), start_(count_), end_(count_)
   {
     try {
       for (int t = 1; t < count_; ++t) threads_.emplace_back([this, t] { work(t); });
@@ -30,7 +32,7 @@ public:
       }
     }
   }
-  Copiers(const Copiers &)            = delete;
+  Copiers(const Copiers &) = delete;
   Copiers &operator=(const Copiers &) = delete;
   ~Copiers()
   {
@@ -43,7 +45,7 @@ public:
   {
     from_ = from;
     size_ = size;
-    to_   = to;
+    to_ = to;
     start_.arrive_and_wait();
     share(0);
     end_.arrive_and_wait();
@@ -62,16 +64,17 @@ private:
   void share(int t) const
   {
     const std::size_t threads = threads_.size() + 1, part = (size_ + threads - 1) / threads;
-    const std::size_t begin = std::min(size_, part * static_cast<std::size_t>(t)), end = std::min(size_, begin + part);
+    const std::size_t begin = std::min(size_, part * static_cast<std::size_t>(t)),
+                      end = std::min(size_, begin + part);
     std::memcpy(to_ + begin, from_ + begin, (end - begin) * sizeof(double));
   }
 
-  const int                count_;
-  std::barrier<>           start_, end_;
+  const int count_;
+  std::barrier<> start_, end_;
   std::vector<std::thread> threads_;
-  const double            *from_ = nullptr;
-  double                  *to_   = nullptr;
-  std::size_t              size_ = 0;
+  const double *from_ = nullptr;
+  double *to_ = nullptr;
+  std::size_t size_ = 0;
 };
 
 namespace {
@@ -85,13 +88,16 @@ std::vector<std::uint32_t> narrow(const std::vector<Offset> &wide)
 
 } // namespace
 
-ValueUpload::ValueUpload(BlockRows &source, Row rows, int bs, const std::function<Row(Row)> &offdiagonal_blocks)
-    : rows_(rows), bs_(bs), square_(static_cast<std::size_t>(bs) * bs), layout_(source.arrays().layout), device_(source.arrays().device)
+ValueUpload::ValueUpload(BlockRows &source, Row rows, int bs,
+                         const std::function<Row(Row)> &offdiagonal_blocks)
+    : rows_(rows), bs_(bs), square_(static_cast<std::size_t>(bs) * bs),
+      layout_(source.arrays().layout), device_(source.arrays().device)
 {
   if (layout_ == ValueLayout::none) {
     PieceStructure &all = structure_[0];
     all.ptr.push_back(0);
-    for (Row row = 0; row < rows; ++row) all.ptr.push_back(all.ptr.back() + 1 + offdiagonal_blocks(row));
+    for (Row row = 0; row < rows; ++row)
+      all.ptr.push_back(all.ptr.back() + 1 + offdiagonal_blocks(row));
     all.diagonal.assign(static_cast<std::size_t>(rows), 0);
   } else {
     for (int p = 0; p < 2; ++p) structure_[p] = source.structure(p);
@@ -101,8 +107,8 @@ ValueUpload::ValueUpload(BlockRows &source, Row rows, int bs, const std::functio
     ptr_[p].upload(narrow(structure_[p].ptr));
     entry_ptr_[p].upload(structure_[p].entry_ptr);
     slot_[p].upload(structure_[p].slot);
-    partial_                = partial_ || !structure_[p].entry_ptr.empty();
-    structure_[p].slot      = {};
+    partial_ = partial_ || !structure_[p].entry_ptr.empty();
+    structure_[p].slot = {};
     structure_[p].entry_ptr = {};
   }
 }
@@ -110,14 +116,16 @@ ValueUpload::ValueUpload(BlockRows &source, Row rows, int bs, const std::functio
 std::size_t ValueUpload::bytes() const
 {
   std::size_t sum = diagonal_.bytes();
-  for (int p = 0; p < 2; ++p) sum += ptr_[p].bytes() + slot_[p].bytes() + entry_ptr_[p].bytes() + buffer_[p].device.bytes();
+  for (int p = 0; p < 2; ++p)
+    sum += ptr_[p].bytes() + slot_[p].bytes() + entry_ptr_[p].bytes() + buffer_[p].device.bytes();
   return sum;
 }
 
 Row ValueUpload::chunk_end(Row begin) const
 {
-  const Offset most = std::max<Offset>(1, static_cast<Offset>(kChunkBytes / (square_ * sizeof(double))));
-  Row          low = begin + 1, high = rows_; // at least one row
+  const Offset most =
+      std::max<Offset>(1, static_cast<Offset>(kChunkBytes / (square_ * sizeof(double))));
+  Row low = begin + 1, high = rows_; // at least one row
   while (low < high) {
     const Row middle = low + (high - low + 1) / 2;
     if (blocks(0, begin, middle) + blocks(1, begin, middle) <= most)
@@ -133,64 +141,73 @@ Chunk ValueUpload::describe(Row begin, Row end, const double *values) const
 {
   Chunk chunk;
   chunk.begin = begin;
-  chunk.end   = end;
+  chunk.end = end;
   for (int p = 0; p < 2; ++p) {
     if (!has(p)) continue;
-    chunk.first[p]  = static_cast<std::uint32_t>(structure_[p].ptr[static_cast<std::size_t>(begin)]);
+    chunk.first[p] = static_cast<std::uint32_t>(structure_[p].ptr[static_cast<std::size_t>(begin)]);
     chunk.values[p] = values;
     values += static_cast<std::size_t>(blocks(p, begin, end)) * square_;
   }
   return chunk;
 }
 
-void ValueUpload::fill(BlockRows &source, const ValueArrays &arrays, const Chunk &chunk, Copiers *copiers, double *out) const
+void ValueUpload::fill(BlockRows &source, const ValueArrays &arrays, const Chunk &chunk,
+                       Copiers *copiers, double *out) const
 {
   if (layout_ == ValueLayout::blocks) {
     for (int p = 0; p < 2; ++p) {
       if (!has(p)) continue;
-      const std::size_t count = static_cast<std::size_t>(blocks(p, chunk.begin, chunk.end)) * square_;
-      copiers->copy(arrays.piece[p] + static_cast<std::size_t>(chunk.first[p]) * square_, count, out);
+      const std::size_t count =
+          static_cast<std::size_t>(blocks(p, chunk.begin, chunk.end)) * square_;
+      copiers->copy(arrays.piece[p] + static_cast<std::size_t>(chunk.first[p]) * square_, count,
+                    out);
       out += count;
     }
     return;
   }
-  const double        *diagonal = nullptr;
-  const double *const *offdiag  = nullptr;
+  const double *diagonal = nullptr;
+  const double *const *offdiag = nullptr;
   for (Row row = chunk.begin; row < chunk.end; ++row) {
     source.row(row, diagonal, offdiag);
     out = std::copy_n(diagonal, square_, out);
-    for (Offset k = 0; k + 1 < blocks(0, row, row + 1); ++k) out = std::copy_n(offdiag[k], square_, out);
+    for (Offset k = 0; k + 1 < blocks(0, row, row + 1); ++k)
+      out = std::copy_n(offdiag[k], square_, out);
   }
 }
 
 // Entries of scalar rows whose blocks are not full
-void ValueUpload::expand(const ValueArrays &arrays, const Chunk &chunk, double *blocks_out, cudaStream_t stream) const
+void ValueUpload::expand(const ValueArrays &arrays, const Chunk &chunk, double *blocks_out,
+                         cudaStream_t stream) const
 {
-  const std::size_t count = static_cast<std::size_t>(blocks(0, chunk.begin, chunk.end) + blocks(1, chunk.begin, chunk.end)) * square_;
+  const std::size_t count = static_cast<std::size_t>(blocks(0, chunk.begin, chunk.end) +
+                                                     blocks(1, chunk.begin, chunk.end)) *
+                            square_;
   MCPI_CUDA(cudaMemsetAsync(blocks_out, 0, count * sizeof(double), stream));
   for (int p = 0; p < 2; ++p) {
     if (blocks(p, chunk.begin, chunk.end) == 0) continue;
-    expand_blocks(
-        {arrays.piece[p], ptr_[p].data(), entry_ptr_[p].data(), slot_[p].data(), blocks_out, chunk.first[p], chunk.begin, chunk.end, bs_},
-        stream);
+    expand_blocks({arrays.piece[p], ptr_[p].data(), entry_ptr_[p].data(), slot_[p].data(),
+                   blocks_out, chunk.first[p], chunk.begin, chunk.end, bs_},
+                  stream);
     blocks_out += static_cast<std::size_t>(blocks(p, chunk.begin, chunk.end)) * square_;
   }
 }
 
-void ValueUpload::run(BlockRows &source, cudaStream_t stream, const std::function<void(const Chunk &)> &use)
+void ValueUpload::run(BlockRows &source, cudaStream_t stream,
+                      const std::function<void(const Chunk &)> &use)
 {
   const ValueArrays arrays = source.arrays();
   if (rows_ == 0) return;
   if (device_) {
-    // PETSc's matrices work on its default stream, which the legacy one waits for, whatever the user's stream is now.
+    // PETSc's matrices work on its default stream, which the legacy one waits for, whatever the
+    // user's stream is now.
     for (const cudaStream_t made : {static_cast<cudaStream_t>(arrays.stream), cudaStreamLegacy}) {
       const Event ready;
       MCPI_CUDA(cudaEventRecord(ready, made));
       MCPI_CUDA(cudaStreamWaitEvent(stream, ready, 0));
     }
     if (!partial_) {
-      Chunk chunk       = describe(0, rows_, nullptr);
-      chunk.whole       = true;
+      Chunk chunk = describe(0, rows_, nullptr);
+      chunk.whole = true;
       chunk.scalar_rows = layout_ == ValueLayout::scalar_rows;
       std::copy_n(arrays.piece, 2, chunk.values);
       use(chunk);
@@ -198,12 +215,14 @@ void ValueUpload::run(BlockRows &source, cudaStream_t stream, const std::functio
     }
   }
   std::unique_ptr<Copiers> copiers;
-  if (!device_ && layout_ == ValueLayout::blocks) copiers = std::make_unique<Copiers>(arrays.threads);
+  if (!device_ && layout_ == ValueLayout::blocks)
+    copiers = std::make_unique<Copiers>(arrays.threads);
   int turn = 0;
   for (Row begin = 0; begin < rows_; turn = 1 - turn) {
-    Buffer           &buffer = buffer_[turn];
-    const Row         end    = chunk_end(begin);
-    const std::size_t count  = static_cast<std::size_t>(blocks(0, begin, end) + blocks(1, begin, end)) * square_;
+    Buffer &buffer = buffer_[turn];
+    const Row end = chunk_end(begin);
+    const std::size_t count =
+        static_cast<std::size_t>(blocks(0, begin, end) + blocks(1, begin, end)) * square_;
     MCPI_CUDA(cudaEventSynchronize(buffer.read));
     buffer.device.resize(count);
     const Chunk chunk = describe(begin, end, buffer.device.data());
@@ -212,7 +231,8 @@ void ValueUpload::run(BlockRows &source, cudaStream_t stream, const std::functio
     } else {
       buffer.host.resize(count * sizeof(double));
       fill(source, arrays, chunk, copiers.get(), reinterpret_cast<double *>(buffer.host.data()));
-      MCPI_CUDA(cudaMemcpyAsync(buffer.device.data(), buffer.host.data(), count * sizeof(double), cudaMemcpyHostToDevice, stream));
+      MCPI_CUDA(cudaMemcpyAsync(buffer.device.data(), buffer.host.data(), count * sizeof(double),
+                                cudaMemcpyHostToDevice, stream));
     }
     use(chunk);
     MCPI_CUDA(cudaEventRecord(buffer.read, stream));

@@ -11,87 +11,109 @@
 namespace mcpi::cuda {
 namespace {
 
-constexpr unsigned kThreads     = 256;
-constexpr unsigned kEach        = 4; // components a thread, whose loads are in flight together
-constexpr unsigned kStoreBlocks = 8; // a multiprocessor: what it waits for is the second-level cache
+constexpr unsigned kThreads = 256;
+constexpr unsigned kEach = 4; // components a thread, whose loads are in flight together
+// a multiprocessor: what it waits for is the second-level cache
+constexpr unsigned kStoreBlocks = 8;
 
 // Only the prescaled form multiplies here.
-template <int size, class T> constexpr bool narrow = size > 0 && narrow_diagonal(size, sizeof(T) == sizeof(double), true);
+template <int size, class T>
+constexpr bool narrow = size > 0 && narrow_diagonal(size, sizeof(T) == sizeof(double), true);
 
 __device__ double scaled(const VectorArgs &args, int i, double value)
 {
   return args.divide ? value / args.scale[i] : value * args.scale[i];
 }
 
-// A thread block takes whole rows, a thread some of their components: it looks up which rows of the other order they are, then makes all, then puts
-// them away. make(row, its partner, right-hand side, component), put(the same, without the partner, value). single: one right-hand side
+// A thread block takes whole rows, a thread some of their components: it looks up which rows of the
+// other order they are, then makes all, then puts them away. make(row, its partner, right-hand
+// side, component), put(the same, without the partner, value). single: one right-hand side
 template <int size, bool single, class Value, class Make, class Put>
-__device__ __forceinline__ void for_components(const VectorArgs &args, const Row *partner_of, const Make &make, const Put &put)
+__device__ __forceinline__ void for_components(const VectorArgs &args, const Row *partner_of,
+                                               const Make &make, const Put &put)
 {
-  const unsigned    bs = static_cast<unsigned>(size > 0 ? size : args.bs), entry = single ? bs : bs * static_cast<unsigned>(args.nrhs);
+  const unsigned bs = static_cast<unsigned>(size > 0 ? size : args.bs),
+                 entry = single ? bs : bs * static_cast<unsigned>(args.nrhs);
   const std::size_t first = static_cast<std::size_t>(blockIdx.x) * args.rows_per_block;
-  const unsigned    count = static_cast<unsigned>(min(static_cast<std::size_t>(args.rows_per_block), args.rows - first)) * entry;
+  const unsigned count =
+      static_cast<unsigned>(min(static_cast<std::size_t>(args.rows_per_block), args.rows - first)) *
+      entry;
   for (unsigned begin = threadIdx.x; begin < count; begin += kEach * kThreads) {
-    Row        partner[kEach];
-    Value      value[kEach];
-    const auto at        = [&](unsigned u) { return min(begin + u * kThreads, count - 1); }; // no branch between the loads
-    const auto rhs       = [&](unsigned k) { return single ? 0U : k % entry / bs; };
+    Row partner[kEach];
+    Value value[kEach];
+    const auto at = [&](unsigned u) {
+      return min(begin + u * kThreads, count - 1);
+    }; // no branch between the loads
+    const auto rhs = [&](unsigned k) { return single ? 0U : k % entry / bs; };
     const auto component = [&](unsigned k) { return static_cast<int>(k % bs); };
 #pragma unroll
     for (unsigned u = 0; u < kEach; ++u) partner[u] = partner_of[first + at(u) / entry];
 #pragma unroll
     for (unsigned u = 0; u < kEach; ++u)
-      value[u] = make(first + at(u) / entry, static_cast<std::size_t>(partner[u]), rhs(at(u)), component(at(u)));
+      value[u] = make(first + at(u) / entry, static_cast<std::size_t>(partner[u]), rhs(at(u)),
+                      component(at(u)));
 #pragma unroll
     for (unsigned u = 0; u < kEach; ++u)
-      if (const unsigned k = begin + u * kThreads; k < count) put(first + k / entry, rhs(k), component(k), value[u]);
+      if (const unsigned k = begin + u * kThreads; k < count)
+        put(first + k / entry, rhs(k), component(k), value[u]);
   }
 }
 
-template <int size, bool single, class T> __global__ void load_kernel(VectorArgs args, const double *array, T *vector)
+template <int size, bool single, class T>
+__global__ void load_kernel(VectorArgs args, const double *array, T *vector)
 {
   const int bs = size > 0 ? size : args.bs, nrhs = single ? 1 : args.nrhs;
   for_components<size, single, T>(
       args, args.row_of,
       [&](std::size_t row, std::size_t matrix_row, unsigned r, int i) {
-        const double *in      = array + r * args.ld + matrix_row * bs;
-        const auto    product = [&] {
-          return static_cast<T>(args.factor * diagonal_product<size, narrow<size, T>>(args.diagonal, row, bs, i, args.transposed,
-                                                                                      [&](int j) { return in[j]; }));
+        const double *in = array + r * args.ld + matrix_row * bs;
+        const auto product = [&] {
+          return static_cast<T>(args.factor * diagonal_product<size, narrow<size, T>>(
+                                                  args.diagonal, row, bs, i, args.transposed,
+                                                  [&](int j) { return in[j]; }));
         };
         if (!args.diagonal) return static_cast<T>(scaled(args, i, args.factor * in[i]));
         if constexpr (narrow<size, T>) {
-          const float sum =
-              narrow_product<size>(args.diagonal, row, i, [&](int j) { return counted<size>(args.diagonal, row, args.factor * in[j]); });
+          const float sum = narrow_product<size>(args.diagonal, row, i, [&](int j) {
+            return counted<size>(args.diagonal, row, args.factor * in[j]);
+          });
           return isfinite(sum) ? sum : product();
         } else {
           return product();
         }
       },
-      [&](std::size_t row, unsigned r, int i, T value) { vector[(row * nrhs + r) * bs + i] = value; });
+      [&](std::size_t row, unsigned r, int i, T value) {
+        vector[(row * nrhs + r) * bs + i] = value;
+      });
 }
 
-// D^{-1} b of small blocks in single precision, what most applications begin with: each number is read once, and the inverse blocks side by side.
-template <int size> __global__ void __launch_bounds__(kThreads) load_product(VectorArgs args, const double *array, float *vector)
+// D^{-1} b of small blocks in single precision, what most applications begin with: each number is
+// read once, and the inverse blocks side by side.
+template <int size>
+__global__ void __launch_bounds__(kThreads)
+    load_product(VectorArgs args, const double *array, float *vector)
 {
   constexpr unsigned rows = group_rows(size), units = rows / kUnit, record = size * size + 1;
   static_assert(rows * size <= kEach * kThreads);
   __shared__ alignas(16) float blocks[rows * record];
-  __shared__ float             in[rows * size];
+  __shared__ float in[rows * size];
   __shared__ std::uint32_t unit[units];
   __shared__ std::uint64_t barrier;
-  const std::size_t        first  = static_cast<std::size_t>(blockIdx.x) * rows;
-  const auto               number = [](unsigned u) { return threadIdx.x + u * kThreads; };
-  Row                      row[kEach];
-  unsigned                 place[kEach];
-  double                   value[kEach];
-#pragma unroll
-  for (unsigned u = 0; u < kEach; ++u) row[u] = number(u) < rows * size ? args.groups.rows[first + number(u) / size] : -1;
+  const std::size_t first = static_cast<std::size_t>(blockIdx.x) * rows;
+  const auto number = [](unsigned u) { return threadIdx.x + u * kThreads; };
+  Row row[kEach];
+  unsigned place[kEach];
+  double value[kEach];
 #pragma unroll
   for (unsigned u = 0; u < kEach; ++u)
-    place[u] = number(u) < rows * size ? args.groups.slots[first + number(u) / size] * size + number(u) % size : 0U;
+    row[u] = number(u) < rows * size ? args.groups.rows[first + number(u) / size] : -1;
+#pragma unroll
+  for (unsigned u = 0; u < kEach; ++u)
+    place[u] = number(u) < rows * size
+                   ? args.groups.slots[first + number(u) / size] * size + number(u) % size
+                   : 0U;
   if (threadIdx.x < units) unit[threadIdx.x] = args.groups.units[blockIdx.x * units + threadIdx.x];
-  const auto          all    = static_cast<std::uint32_t>(args.rows);
+  const auto all = static_cast<std::uint32_t>(args.rows);
   const std::uint32_t copies = min(units, (all + kUnit - 1) / kUnit - blockIdx.x * units);
   if (threadIdx.x == 0) {
     barrier_init(&barrier, copies);
@@ -99,38 +121,50 @@ template <int size> __global__ void __launch_bounds__(kThreads) load_product(Vec
   }
   __syncthreads();
   if (threadIdx.x < copies) {
-    const std::uint32_t begin = unit[threadIdx.x] * kUnit, bytes = min(kUnit, all - begin) * record * static_cast<unsigned>(sizeof(float));
-    bulk_copy(blocks + threadIdx.x * kUnit * record, static_cast<const float *>(args.diagonal) + static_cast<std::size_t>(begin) * record,
+    const std::uint32_t begin = unit[threadIdx.x] * kUnit,
+                        bytes =
+                            min(kUnit, all - begin) * record * static_cast<unsigned>(sizeof(float));
+    bulk_copy(blocks + threadIdx.x * kUnit * record,
+              static_cast<const float *>(args.diagonal) + static_cast<std::size_t>(begin) * record,
               (bytes + kPiece - 1) / kPiece * kPiece, &barrier);
   }
 #pragma unroll
-  for (unsigned u = 0; u < kEach; ++u) value[u] = row[u] >= 0 ? array[static_cast<std::size_t>(row[u]) * size + number(u) % size] : 0.0;
+  for (unsigned u = 0; u < kEach; ++u)
+    value[u] =
+        row[u] >= 0 ? array[static_cast<std::size_t>(row[u]) * size + number(u) % size] : 0.0;
   barrier_wait(&barrier, 0);
 #pragma unroll
   for (unsigned u = 0; u < kEach; ++u)
     if (row[u] >= 0) in[place[u]] = counted<size>(blocks, place[u] / size, args.factor * value[u]);
   __syncthreads();
-  const auto plan_row = [&](unsigned k) { return static_cast<std::size_t>(unit[k / size / kUnit]) * kUnit + k / size % kUnit; };
-  unsigned   beyond   = 0;
+  const auto plan_row = [&](unsigned k) {
+    return static_cast<std::size_t>(unit[k / size / kUnit]) * kUnit + k / size % kUnit;
+  };
+  unsigned beyond = 0;
 #pragma unroll
   for (unsigned u = 0; u < kEach; ++u) {
     const unsigned k = number(u);
     if (k >= rows * size || plan_row(k) >= all) continue;
-    const float sum = narrow_product<size>(blocks, k / size, static_cast<int>(k % size), [&](int j) { return in[k / size * size + j]; });
+    const float sum = narrow_product<size>(blocks, k / size, static_cast<int>(k % size),
+                                           [&](int j) { return in[k / size * size + j]; });
     if (!isfinite(sum)) beyond |= 1U << u;
     vector[plan_row(k) * size + k % size] = sum;
   }
   for (; beyond != 0; beyond &= beyond - 1) {
-    const unsigned k                      = number(static_cast<unsigned>(__ffs(static_cast<int>(beyond))) - 1);
-    const double  *b                      = array + static_cast<std::size_t>(args.row_of[plan_row(k)]) * size;
-    vector[plan_row(k) * size + k % size] = static_cast<float>(
-        args.factor * diagonal_product<size, true>(blocks, k / size, size, static_cast<int>(k % size), false, [&](int j) { return b[j]; }));
+    const unsigned k = number(static_cast<unsigned>(__ffs(static_cast<int>(beyond))) - 1);
+    const double *b = array + static_cast<std::size_t>(args.row_of[plan_row(k)]) * size;
+    vector[plan_row(k) * size + k % size] =
+        static_cast<float>(args.factor * diagonal_product<size, true>(
+                                             blocks, k / size, size, static_cast<int>(k % size),
+                                             false, [&](int j) { return b[j]; }));
   }
 }
 
-// By the array's rows: scattered reads cost less than scattered writes. product: multiplied by diagonal
+// By the array's rows: scattered reads cost less than scattered writes. product: multiplied by
+// diagonal
 template <int size, bool single, bool product, class T>
-__global__ void __launch_bounds__(kThreads, kStoreBlocks) store_kernel(VectorArgs args, const T *vector, double *array)
+__global__ void __launch_bounds__(kThreads, kStoreBlocks)
+    store_kernel(VectorArgs args, const T *vector, double *array)
 {
   const int bs = size > 0 ? size : args.bs, nrhs = single ? 1 : args.nrhs;
   for_components<size, single, double>(
@@ -139,19 +173,22 @@ __global__ void __launch_bounds__(kThreads, kStoreBlocks) store_kernel(VectorArg
         const T *in = vector + (row * nrhs + r) * bs;
         if constexpr (product)
           return args.factor *
-                 diagonal_product<size, narrow<size, T>>(args.diagonal, row, bs, i, args.transposed, [&](int j) { return in[j]; });
+                 diagonal_product<size, narrow<size, T>>(args.diagonal, row, bs, i, args.transposed,
+                                                         [&](int j) { return in[j]; });
         else
           return scaled(args, i, args.factor * static_cast<double>(in[i]));
       },
-      [&](std::size_t row, unsigned r, int i, double value) { array[r * args.ld + row * bs + i] = value; });
+      [&](std::size_t row, unsigned r, int i, double value) {
+        array[r * args.ld + row * bs + i] = value;
+      });
 }
 
 // Calls with the grid, and with bs as a constant, 0 for larger ones.
 template <class Call> void launch_by_size(VectorArgs &args, const Call &call)
 {
-  args.rows_per_block    = std::max(1U, kEach * kThreads / static_cast<unsigned>(args.bs * args.nrhs));
+  args.rows_per_block = std::max(1U, kEach * kThreads / static_cast<unsigned>(args.bs * args.nrhs));
   const std::size_t grid = grid_of(static_cast<std::size_t>(args.rows), args.rows_per_block);
-  const auto        with = [&]<int size> {
+  const auto with = [&]<int size> {
     if (args.nrhs == 1)
       call.template operator()<size, true>(grid);
     else
@@ -165,47 +202,56 @@ template <class Call> void launch_by_size(VectorArgs &args, const Call &call)
 }
 
 template <int size, bool single, bool product>
-void launch_store(std::size_t grid, const VectorArgs &args, bool double_vectors, const void *vector, double *array, cudaStream_t stream)
+void launch_store(std::size_t grid, const VectorArgs &args, bool double_vectors, const void *vector,
+                  double *array, cudaStream_t stream)
 {
   if (double_vectors)
-    launch(store_kernel<size, single, product, double>, grid, kThreads, stream, args, static_cast<const double *>(vector), array);
+    launch(store_kernel<size, single, product, double>, grid, kThreads, stream, args,
+           static_cast<const double *>(vector), array);
   else
-    launch(store_kernel<size, single, product, float>, grid, kThreads, stream, args, static_cast<const float *>(vector), array);
+    launch(store_kernel<size, single, product, float>, grid, kThreads, stream, args,
+           static_cast<const float *>(vector), array);
 }
 
 __global__ void round_kernel(const float *x, std::size_t entries, int bs, std::uint32_t *gathered)
 {
   const std::size_t entry = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (entry < entries) store_gathered(gathered, entry, bs, x + entry * static_cast<std::size_t>(bs));
+  if (entry < entries)
+    store_gathered(gathered, entry, bs, x + entry * static_cast<std::size_t>(bs));
 }
 
 __global__ void round_values_kernel(const float *x, std::size_t count, int bs, float *rounded)
 {
   const std::size_t k = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (k >= count) return;
-  const Mantissas mantissas = mantissas_of(x + k / static_cast<unsigned>(bs) * static_cast<unsigned>(bs), bs);
-  rounded[k]                = static_cast<float>(mantissas.of(x[k])) * gather_quantum(mantissas.exponent);
+  const Mantissas mantissas =
+      mantissas_of(x + k / static_cast<unsigned>(bs) * static_cast<unsigned>(bs), bs);
+  rounded[k] = static_cast<float>(mantissas.of(x[k])) * gather_quantum(mantissas.exponent);
 }
 
 } // namespace
 
-void load_vector(VectorArgs args, bool double_vectors, const double *array, void *vector, cudaStream_t stream)
+void load_vector(VectorArgs args, bool double_vectors, const double *array, void *vector,
+                 cudaStream_t stream)
 {
   launch_by_size(args, [&]<int size, bool single>(std::size_t grid) {
     if constexpr (size > 0 && single)
       if (!double_vectors && args.diagonal && !args.transposed) {
-        launch(load_product<size>, grid_of(static_cast<std::size_t>(args.rows), group_rows(size)), kThreads, stream, args, array,
-               static_cast<float *>(vector));
+        launch(load_product<size>, grid_of(static_cast<std::size_t>(args.rows), group_rows(size)),
+               kThreads, stream, args, array, static_cast<float *>(vector));
         return;
       }
     if (double_vectors)
-      launch(load_kernel<size, single, double>, grid, kThreads, stream, args, array, static_cast<double *>(vector));
+      launch(load_kernel<size, single, double>, grid, kThreads, stream, args, array,
+             static_cast<double *>(vector));
     else
-      launch(load_kernel<size, single, float>, grid, kThreads, stream, args, array, static_cast<float *>(vector));
+      launch(load_kernel<size, single, float>, grid, kThreads, stream, args, array,
+             static_cast<float *>(vector));
   });
 }
 
-void store_vector(VectorArgs args, bool double_vectors, const void *vector, double *array, cudaStream_t stream)
+void store_vector(VectorArgs args, bool double_vectors, const void *vector, double *array,
+                  cudaStream_t stream)
 {
   launch_by_size(args, [&]<int size, bool single>(std::size_t grid) {
     if (args.diagonal)
@@ -218,7 +264,8 @@ void store_vector(VectorArgs args, bool double_vectors, const void *vector, doub
 bool runs_on_device()
 {
   cudaFuncAttributes attributes{};
-  const cudaError_t  error = cudaFuncGetAttributes(&attributes, reinterpret_cast<const void *>(round_kernel));
+  const cudaError_t error =
+      cudaFuncGetAttributes(&attributes, reinterpret_cast<const void *>(round_kernel));
   if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction) {
     (void)cudaGetLastError();
     return false;
@@ -227,13 +274,15 @@ bool runs_on_device()
   return true;
 }
 
-void round_vector(const float *x, std::size_t entries, int bs, bool packed, void *copy, cudaStream_t stream)
+void round_vector(const float *x, std::size_t entries, int bs, bool packed, void *copy,
+                  cudaStream_t stream)
 {
   if (packed)
-    launch(round_kernel, grid_of(entries, kThreads), kThreads, stream, x, entries, bs, static_cast<std::uint32_t *>(copy));
+    launch(round_kernel, grid_of(entries, kThreads), kThreads, stream, x, entries, bs,
+           static_cast<std::uint32_t *>(copy));
   else
-    launch(round_values_kernel, grid_of(entries * static_cast<std::size_t>(bs), kThreads), kThreads, stream, x,
-           entries * static_cast<std::size_t>(bs), bs, static_cast<float *>(copy));
+    launch(round_values_kernel, grid_of(entries * static_cast<std::size_t>(bs), kThreads), kThreads,
+           stream, x, entries * static_cast<std::size_t>(bs), bs, static_cast<float *>(copy));
 }
 
 } // namespace mcpi::cuda

@@ -6,8 +6,8 @@ namespace mcpi {
 
 unsigned relax_flags(const ApplyArgs &apply, const RelaxStep &step, bool prescaled)
 {
-  unsigned   flags = 0;
-  const auto flag  = [&](bool on, RelaxFlag bit) { flags |= on ? bit : 0U; };
+  unsigned flags = 0;
+  const auto flag = [&](bool on, RelaxFlag bit) { flags |= on ? bit : 0U; };
   flag(step.lower, kLower);
   flag(step.upper, kUpper);
   flag(step.from_zero, kFromZero);

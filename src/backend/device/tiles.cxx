@@ -8,47 +8,57 @@ namespace {
 
 constexpr Offset kTilesEach = 3; // of a color, for a multiprocessor, at least
 
-// Where thread blocks of several waiting colors cost more than their early loads bring: slices of so many bytes, or so many bytes of a color for a
-// multiprocessor (on an H200, a color with several behind it takes up to 60 % longer, one that loads too late 15 %)
+// Where thread blocks of several waiting colors cost more than their early loads bring: slices of
+// so many bytes, or so many bytes of a color for a multiprocessor (on an H200, a color with several
+// behind it takes up to 60 % longer, one that loads too late 15 %)
 constexpr std::size_t kLightSlice = 40, kLightColor = 20 << 10;
 
 // The most of a tile, and the kernel
 struct TileBudget {
-  Row        rows;
-  Offset     slices;
+  Row rows;
+  Offset slices;
   TileLaunch launch{};
 };
 
 class Builder {
 public:
-  Builder(const ColorPlan &plan, const TileLimits &limits, TileLayout &layout) : plan_(plan), limits_(limits), layout_(layout) {}
+  Builder(const ColorPlan &plan, const TileLimits &limits, TileLayout &layout)
+      : plan_(plan), limits_(limits), layout_(layout)
+  {
+  }
 
-  // The most of a color's tiles, so that the device takes all of them at once if it can: a few tiles more would take about as long again as all the
-  // others. An slice a thread by the kernel for few rows; several; or, for long rows and where there is no such kernel, as many tiles for each
-  // multiprocessor as for the others.
+  // The most of a color's tiles, so that the device takes all of them at once if it can: a few
+  // tiles more would take about as long again as all the others. An slice a thread by the kernel
+  // for few rows; several; or, for long rows and where there is no such kernel, as many tiles for
+  // each multiprocessor as for the others.
   TileBudget budget_of(int color) const
   {
-    const Row    begin = plan_.color_begin[color], end = plan_.color_begin[color + 1], rows = end - begin;
-    const Offset all = slices(begin, end), threads = limits_.threads, tiles = Offset{1} * limits_.blocks * limits_.multiprocessors,
+    const Row begin = plan_.color_begin[color], end = plan_.color_begin[color + 1],
+              rows = end - begin;
+    const Offset all = slices(begin, end), threads = limits_.threads,
+                 tiles = Offset{1} * limits_.blocks * limits_.multiprocessors,
                  few = Offset{1} * limits_.few_blocks * limits_.multiprocessors;
-    Offset rounds    = (all + tiles * threads - 1) / (tiles * threads);
+    Offset rounds = (all + tiles * threads - 1) / (tiles * threads);
     if (limits_.few_rows > 0 && all <= few * threads) {
       Count counted;
-      for (const Row most : {limits_.few_rows / (limits_.threads / kWarpSize), limits_.few_rows}) { // one warp sums so many; all warps
+      for (const Row most : {limits_.few_rows / (limits_.threads / kWarpSize),
+                             limits_.few_rows}) { // one warp sums so many; all warps
         const TileBudget budget = {most, threads, launch_of_few(all)};
-        counted           = count(color, budget);
+        counted = count(color, budget);
         if (counted.tiles <= few && counted.largest <= threads) return budget;
       }
       if (counted.tiles > few) rounds = std::max<Offset>(rounds, 2);
     }
     if (rounds > 1) {
       for (Offset most = rounds * threads; most <= limits_.slices; most += threads)
-        if (const TileBudget budget = {limits_.rows, most}; count(color, budget).tiles <= tiles) return budget;
+        if (const TileBudget budget = {limits_.rows, most}; count(color, budget).tiles <= tiles)
+          return budget;
       return {limits_.rows, std::min<Offset>(rounds * threads, limits_.slices)};
     }
     for (Offset each = kTilesEach;; ++each) {
       const Offset most = each * limits_.multiprocessors, budget = (rows + most - 1) / most;
-      if (budget <= 1 || budget * all <= threads * rows) return {static_cast<Row>(std::clamp<Offset>(budget, 1, limits_.rows)), limits_.slices};
+      if (budget <= 1 || budget * all <= threads * rows)
+        return {static_cast<Row>(std::clamp<Offset>(budget, 1, limits_.rows)), limits_.slices};
     }
   }
 
@@ -65,14 +75,20 @@ public:
   }
 
 private:
-  // visit(first row, end) for each tile of a color's boundary or interior rows, of up to so many slices unless a row has more
-  template <class Visit> void cut(int color, bool interior, const TileBudget &budget, const Visit &visit) const
+  // visit(first row, end) for each tile of a color's boundary or interior rows, of up to so many
+  // slices unless a row has more
+  template <class Visit>
+  void cut(int color, bool interior, const TileBudget &budget, const Visit &visit) const
   {
-    const Row    end  = interior ? plan_.color_begin[color + 1] : plan_.boundary_end[color];
-    const Offset most = interior ? budget.slices : std::min<Offset>(budget.slices, limits_.boundary_slices);
-    for (Row begin = interior ? plan_.boundary_end[color] : plan_.color_begin[color]; begin < end;) {
+    const Row end = interior ? plan_.color_begin[color + 1] : plan_.boundary_end[color];
+    const Offset most =
+        interior ? budget.slices : std::min<Offset>(budget.slices, limits_.boundary_slices);
+    for (Row begin = interior ? plan_.boundary_end[color] : plan_.color_begin[color];
+         begin < end;) {
       Row last = begin + 1;
-      while (last < end && last - begin < budget.rows && slices(begin, last + 1) <= most && !fills_warps(begin, last, most)) ++last;
+      while (last < end && last - begin < budget.rows && slices(begin, last + 1) <= most &&
+             !fills_warps(begin, last, most))
+        ++last;
       visit(begin, last);
       begin = last;
     }
@@ -94,11 +110,18 @@ private:
   {
     const auto bytes = static_cast<std::size_t>(layout_.shape.bytes);
     return {true, bytes <= kLightSlice ||
-                      static_cast<std::size_t>(all) * bytes <= kLightColor * static_cast<std::size_t>(limits_.multiprocessors)};
+                      static_cast<std::size_t>(all) * bytes <=
+                          kLightColor * static_cast<std::size_t>(limits_.multiprocessors)};
   }
   // A nearly full tile does without a few rows that would keep one more warp busy.
-  bool   fills_warps(Row begin, Row end, Offset most) const { return (end - begin) % kWarpSize == 0 && 4 * slices(begin, end) >= 3 * most; }
-  Offset slices(Row begin, Row end) const { return slices(plan_.lower, begin, end) + slices(plan_.upper, begin, end); }
+  bool fills_warps(Row begin, Row end, Offset most) const
+  {
+    return (end - begin) % kWarpSize == 0 && 4 * slices(begin, end) >= 3 * most;
+  }
+  Offset slices(Row begin, Row end) const
+  {
+    return slices(plan_.lower, begin, end) + slices(plan_.upper, begin, end);
+  }
   Offset slices(const Triangle &triangle, Row begin, Row end) const
   {
     return (triangle.ptr[end] - triangle.ptr[begin]) * layout_.shape.slices;
@@ -107,24 +130,27 @@ private:
   void add_tile(Row begin, Row end)
   {
     const Offset lower = slices(plan_.lower, begin, end), upper = slices(plan_.upper, begin, end);
-    if (lower > static_cast<Offset>(kLowerMask) || upper > static_cast<Offset>(kLowerMask) || layout_.bytes / kPiece > 0xffffffffU)
-      throw std::length_error(
-          "a device holds at most 64 GiB of off-diagonal blocks: use more GPUs or a smaller -pc_mcpi_offdiag_precision");
+    if (lower > static_cast<Offset>(kLowerMask) || upper > static_cast<Offset>(kLowerMask) ||
+        layout_.bytes / kPiece > 0xffffffffU)
+      throw std::length_error("a device holds at most 64 GiB of off-diagonal blocks: use more GPUs "
+                              "or a smaller -pc_mcpi_offdiag_precision");
     Tile tile{};
-    tile.offset     = static_cast<std::uint32_t>(layout_.bytes / kPiece);
-    tile.row        = static_cast<std::uint32_t>(begin);
-    tile.rows_lower = static_cast<std::uint32_t>(end - begin) << kLowerBits | static_cast<std::uint32_t>(lower);
-    tile.upper      = static_cast<std::uint32_t>(upper);
+    tile.offset = static_cast<std::uint32_t>(layout_.bytes / kPiece);
+    tile.row = static_cast<std::uint32_t>(begin);
+    tile.rows_lower =
+        static_cast<std::uint32_t>(end - begin) << kLowerBits | static_cast<std::uint32_t>(lower);
+    tile.upper = static_cast<std::uint32_t>(upper);
     for (Row row = begin; row < end; ++row)
-      layout_.ends.push_back(
-          {static_cast<std::uint16_t>(slices(plan_.lower, begin, row + 1)), static_cast<std::uint16_t>(slices(plan_.upper, begin, row + 1))});
+      layout_.ends.push_back({static_cast<std::uint16_t>(slices(plan_.lower, begin, row + 1)),
+                              static_cast<std::uint16_t>(slices(plan_.upper, begin, row + 1))});
     layout_.tiles.push_back(tile);
-    layout_.bytes += static_cast<std::size_t>(stored_slices(tile)) * static_cast<std::size_t>(layout_.shape.bytes);
+    layout_.bytes += static_cast<std::size_t>(stored_slices(tile)) *
+                     static_cast<std::size_t>(layout_.shape.bytes);
   }
 
   const ColorPlan &plan_;
   const TileLimits limits_;
-  TileLayout      &layout_;
+  TileLayout &layout_;
 };
 
 } // namespace
@@ -136,11 +162,11 @@ TileLayout make_tiles(const ColorPlan &plan, const SliceShape &shape, const Tile
   Builder builder(plan, limits, layout);
   layout.part_begin.push_back(0);
   for (int c = 0; c < plan.colors; ++c) {
-    const TileBudget  budget    = builder.budget_of(c);
+    const TileBudget budget = builder.budget_of(c);
     const Offset boundary = builder.add_rows(c, false, budget);
     layout.part_begin.push_back(static_cast<std::uint32_t>(layout.tiles.size()));
-    const Offset interior     = builder.add_rows(c, true, budget);
-    layout.long_rows          = layout.long_rows || std::max(boundary, interior) > limits.slices;
+    const Offset interior = builder.add_rows(c, true, budget);
+    layout.long_rows = layout.long_rows || std::max(boundary, interior) > limits.slices;
     layout.long_boundary_rows = layout.long_boundary_rows || boundary > limits.boundary_slices;
     layout.part_begin.push_back(static_cast<std::uint32_t>(layout.tiles.size()));
   }

@@ -6,19 +6,19 @@
 namespace mcpi {
 
 // y += alpha * a * x, a column-major
-inline void blas_add_product(PetscBLASInt rows, PetscBLASInt columns, double alpha, const double *a, PetscBLASInt lda, const double *x,
-                             double *y)
+inline void blas_add_product(PetscBLASInt rows, PetscBLASInt columns, double alpha, const double *a,
+                             PetscBLASInt lda, const double *x, double *y)
 {
-  const PetscBLASInt one  = 1;
-  const double       beta = 1;
+  const PetscBLASInt one = 1;
+  const double beta = 1;
   BLASgemv_("N", &rows, &columns, &alpha, a, &lda, x, &one, &beta, y, &one);
 }
 
-inline void blas_add_product(PetscBLASInt rows, PetscBLASInt columns, float alpha, const float *a, PetscBLASInt lda, const float *x,
-                             float *y)
+inline void blas_add_product(PetscBLASInt rows, PetscBLASInt columns, float alpha, const float *a,
+                             PetscBLASInt lda, const float *x, float *y)
 {
-  const PetscBLASInt one  = 1;
-  const float        beta = 1;
+  const PetscBLASInt one = 1;
+  const float beta = 1;
   MCPI_SGEMV("N", &rows, &columns, &alpha, a, &lda, x, &one, &beta, y, &one);
 }
 

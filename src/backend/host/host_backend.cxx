@@ -1,4 +1,5 @@
-// Sweeps on one CPU core: tiles of rows of one color. A tile's block products stay in cache until its rows are updated.
+// Sweeps on one CPU core: tiles of rows of one color. A tile's block products stay in cache until
+// its rows are updated.
 #include "sweep/backend.h"
 
 #include <algorithm>
@@ -9,11 +10,16 @@
 namespace mcpi {
 namespace {
 
-constexpr std::size_t kNearBytes  = std::size_t(6) << 20; // of x: up to here caches bring it sooner than fetching it ahead pays, measured
-constexpr int         kTileValues = 2048; // of one vector: a tile's sums fit the first-level cache beside the blocks that stream by
+constexpr std::size_t kNearBytes =
+    std::size_t(6)
+    << 20; // of x: up to here caches bring it sooner than fetching it ahead pays, measured
+// of one vector: a tile's sums fit the first-level cache beside the blocks that stream by
+constexpr int kTileValues = 2048;
 
-// y = factor m x or factor m' x in double, converted to and from the vectors' precision. Unrolled: the sums stay in registers.
-template <int BS, class In, class Out> void apply_small(int, bool transposed, const double *m, const In *x, double factor, Out *y)
+// y = factor m x or factor m' x in double, converted to and from the vectors' precision. Unrolled:
+// the sums stay in registers.
+template <int BS, class In, class Out>
+void apply_small(int, bool transposed, const double *m, const In *x, double factor, Out *y)
 {
   double sum[BS] = {};
   if (transposed) {
@@ -31,7 +37,8 @@ template <int BS, class In, class Out> void apply_small(int, bool transposed, co
   for (int i = 0; i < BS; ++i) y[i] = static_cast<Out>(factor * sum[i]);
 }
 
-template <class In, class Out> void apply_any(int bs, bool transposed, const double *m, const In *x, double factor, Out *y)
+template <class In, class Out>
+void apply_any(int bs, bool transposed, const double *m, const In *x, double factor, Out *y)
 {
   for (int i = 0; i < bs; ++i) {
     double sum = 0.0;
@@ -40,13 +47,15 @@ template <class In, class Out> void apply_any(int bs, bool transposed, const dou
   }
 }
 
-template <class In, class Out> using ApplyFn = void (*)(int, bool, const double *, const In *, double, Out *);
+template <class In, class Out>
+using ApplyFn = void (*)(int, bool, const double *, const In *, double, Out *);
 
 template <class In, class Out> ApplyFn<In, Out> select_apply(int bs)
 {
   static constexpr ApplyFn<In, Out> table[] = {
-      apply_any<In, Out>,      apply_small<1, In, Out>, apply_small<2, In, Out>, apply_small<3, In, Out>, apply_small<4, In, Out>,
-      apply_small<5, In, Out>, apply_small<6, In, Out>, apply_small<7, In, Out>, apply_small<8, In, Out>,
+      apply_any<In, Out>,      apply_small<1, In, Out>, apply_small<2, In, Out>,
+      apply_small<3, In, Out>, apply_small<4, In, Out>, apply_small<5, In, Out>,
+      apply_small<6, In, Out>, apply_small<7, In, Out>, apply_small<8, In, Out>,
   };
   return table[bs <= 8 ? bs : 0];
 }
@@ -55,9 +64,11 @@ template <class In, class Out> ApplyFn<In, Out> select_apply(int bs)
 template <class X> class HostBackend final : public Backend {
 public:
   HostBackend(const ColorPlan &plan, const BackendConfig &config, const CpuKernels &kernels)
-      : plan_(plan), bs_(plan.bs), rounds_(config.bfp16_gather), matrix_(plan, config.numeric, kernels),
-        product_(kernels.product(config.numeric.storage, config.double_vectors, plan.bs)), to_rhs_(select_apply<double, X>(plan.bs)),
-        to_solution_(select_apply<X, double>(plan.bs)), in_sweep_(select_apply<X, X>(plan.bs)), scratch_(plan.bs)
+      : plan_(plan), bs_(plan.bs), rounds_(config.bfp16_gather),
+        matrix_(plan, config.numeric, kernels),
+        product_(kernels.product(config.numeric.storage, config.double_vectors, plan.bs)),
+        to_rhs_(select_apply<double, X>(plan.bs)), to_solution_(select_apply<X, double>(plan.bs)),
+        in_sweep_(select_apply<X, X>(plan.bs)), scratch_(plan.bs)
   {
   }
 
@@ -66,13 +77,19 @@ public:
     return matrix_.refresh(source, reduce, status);
   }
   std::size_t record_size() const override { return matrix_.record_size(); }
-  void        pack_records(const std::vector<Offset> &stored, std::byte *records) override { matrix_.pack_records(stored, records); }
-  void        build_transposed(const ColorPlan &plan, const std::byte *received) override { matrix_.build_transposed(plan, received); }
+  void pack_records(const std::vector<Offset> &stored, std::byte *records) override
+  {
+    matrix_.pack_records(stored, records);
+  }
+  void build_transposed(const ColorPlan &plan, const std::byte *received) override
+  {
+    matrix_.build_transposed(plan, received);
+  }
 
   void reserve(int nrhs) override
   {
     const std::size_t entry = static_cast<std::size_t>(bs_) * nrhs, local = plan_.rows * entry;
-    const std::size_t all  = local + plan_.ghosts * entry + kReadPadding / sizeof(X);
+    const std::size_t all = local + plan_.ghosts * entry + kReadPadding / sizeof(X);
     const std::size_t tile = std::max<std::size_t>(kTileValues, entry);
     if (x_.size() < all) x_.resize(all);
     if (rounds_ && gathered_.size() < all) gathered_.resize(all);
@@ -84,8 +101,9 @@ public:
   void load_rhs(const ApplyArgs &apply, const ConstColumns &b) override
   {
     reserve(apply.nrhs);
-    const bool    map   = prescaled() && !apply.transposed;
-    const double *scale = (apply.transposed ? matrix_.scales().right : matrix_.scales().left).data();
+    const bool map = prescaled() && !apply.transposed;
+    const double *scale =
+        (apply.transposed ? matrix_.scales().right : matrix_.scales().left).data();
     for_entries(apply, rhs_, [&](Row row, int r, X *rhs) {
       const double *in = column(b, r) + offset(row);
       if (map) {
@@ -101,7 +119,8 @@ public:
     reserve(apply.nrhs);
     for_entries(apply, x_, [&](Row row, int r, X *guess) {
       const double *in = column(x, r) + offset(row);
-      for (int i = 0; i < bs_; ++i) guess[i] = static_cast<X>(in[i] * apply.scale / matrix_.scales().right[i]);
+      for (int i = 0; i < bs_; ++i)
+        guess[i] = static_cast<X>(in[i] * apply.scale / matrix_.scales().right[i]);
     });
     round_rows(apply, 0, plan_.rows);
   }
@@ -113,7 +132,10 @@ public:
     accept(apply, plan_.rows, plan_.rows + plan_.ghosts, false);
   }
 
-  void accept(const ApplyArgs &apply, Row begin, Row end, bool) override { round_rows(apply, begin, end); }
+  void accept(const ApplyArgs &apply, Row begin, Row end, bool) override
+  {
+    round_rows(apply, begin, end);
+  }
 
   void relax(const ApplyArgs &apply, const RelaxStep &step) override
   {
@@ -124,35 +146,51 @@ public:
 
   void store(const ApplyArgs &apply, const MutableColumns &x) override
   {
-    const bool    map   = prescaled() && apply.transposed;
-    const double *scale = (apply.transposed ? matrix_.scales().left : matrix_.scales().right).data();
+    const bool map = prescaled() && apply.transposed;
+    const double *scale =
+        (apply.transposed ? matrix_.scales().left : matrix_.scales().right).data();
     for_entries(apply, x_, [&](Row row, int r, const X *solution) {
       double *out = column(x, r) + offset(row);
       if (map) {
         to_solution_(bs_, true, matrix_.diagonal_map(row), solution, 1.0 / apply.scale, out);
       } else {
-        for (int i = 0; i < bs_; ++i) out[i] = static_cast<double>(solution[i]) / apply.scale * scale[i];
+        for (int i = 0; i < bs_; ++i)
+          out[i] = static_cast<double>(solution[i]) / apply.scale * scale[i];
       }
     });
   }
 
-  void       *vector() override { return x_.data(); }
-  std::size_t entry_bytes(const ApplyArgs &apply) const override { return sizeof(X) * bs_ * apply.nrhs; }
-  std::size_t gathered_bytes(const ApplyArgs &apply) const override { return rounds_ ? entry_bytes(apply) : 0; }
+  void *vector() override { return x_.data(); }
+  std::size_t entry_bytes(const ApplyArgs &apply) const override
+  {
+    return sizeof(X) * bs_ * apply.nrhs;
+  }
+  std::size_t gathered_bytes(const ApplyArgs &apply) const override
+  {
+    return rounds_ ? entry_bytes(apply) : 0;
+  }
   std::size_t memory_bytes() const override
   {
-    return matrix_.memory_bytes() + sizeof(X) * (x_.size() + gathered_.size() + rhs_.size() + kept_.size() + sums_.size() + other_sums_.size());
+    return matrix_.memory_bytes() + sizeof(X) * (x_.size() + gathered_.size() + rhs_.size() +
+                                                 kept_.size() + sums_.size() + other_sums_.size());
   }
-  double        largest_inverse() const override { return matrix_.largest_inverse(); }
+  double largest_inverse() const override { return matrix_.largest_inverse(); }
   const Scales &scales() const override { return matrix_.scales(); }
 
 private:
-  bool           prescaled() const { return matrix_.config().form == PC_MCPI_FORM_PRESCALED; }
-  std::ptrdiff_t offset(Row row) const { return static_cast<std::ptrdiff_t>(plan_.row_of[row]) * bs_; }
+  bool prescaled() const { return matrix_.config().form == PC_MCPI_FORM_PRESCALED; }
+  std::ptrdiff_t offset(Row row) const
+  {
+    return static_cast<std::ptrdiff_t>(plan_.row_of[row]) * bs_;
+  }
 
-  template <class Number> static Number *column(const Columns<Number> &columns, int r) { return columns.data + r * columns.ld; }
+  template <class Number> static Number *column(const Columns<Number> &columns, int r)
+  {
+    return columns.data + r * columns.ld;
+  }
 
-  template <class Visit> void for_entries(const ApplyArgs &apply, std::vector<X> &v, const Visit &visit)
+  template <class Visit>
+  void for_entries(const ApplyArgs &apply, std::vector<X> &v, const Visit &visit)
   {
     X *entry = v.data();
     for (Row row = 0; row < plan_.rows; ++row)
@@ -164,36 +202,42 @@ private:
   {
     if (!rounds_) return;
     const std::size_t entry = static_cast<std::size_t>(bs_) * apply.nrhs;
-    for (std::size_t at = begin * entry; at < end * entry; at += bs_) round_gathered(bs_, x_.data() + at, gathered_.data() + at);
+    for (std::size_t at = begin * entry; at < end * entry; at += bs_)
+      round_gathered(bs_, x_.data() + at, gathered_.data() + at);
   }
 
-  void multiply_rows(const ApplyArgs &apply, Row begin, Row end, const StoredTriangle *first, const StoredTriangle *second, X *sums)
+  void multiply_rows(const ApplyArgs &apply, Row begin, Row end, const StoredTriangle *first,
+                     const StoredTriangle *second, X *sums)
   {
     ProductArgs args;
     if (first) args.triangles[args.count++] = *first;
     if (second) args.triangles[args.count++] = *second;
-    args.bs    = bs_;
-    args.nrhs  = apply.nrhs;
+    args.bs = bs_;
+    args.nrhs = apply.nrhs;
     args.begin = begin;
-    args.end   = end;
-    args.far   = x_.size() * sizeof(X) > kNearBytes;
-    args.x     = (rounds_ ? gathered_ : x_).data();
-    args.sums  = sums;
+    args.end = end;
+    args.far = x_.size() * sizeof(X) > kNearBytes;
+    args.x = (rounds_ ? gathered_ : x_).data();
+    args.sums = sums;
     product_(args);
   }
 
   void relax_tile(const ApplyArgs &apply, const RelaxStep &step, Row begin, Row end)
   {
-    const StoredTriangle lower = matrix_.lower(apply.transposed), upper = matrix_.upper(apply.transposed);
-    const std::size_t    entry = static_cast<std::size_t>(bs_) * apply.nrhs, first = begin * entry, count = (end - begin) * entry;
-    X                   *sums = sums_.data(), *kept = kept_.data() + first;
+    const StoredTriangle lower = matrix_.lower(apply.transposed),
+                         upper = matrix_.upper(apply.transposed);
+    const std::size_t entry = static_cast<std::size_t>(bs_) * apply.nrhs, first = begin * entry,
+                      count = (end - begin) * entry;
+    X *sums = sums_.data(), *kept = kept_.data() + first;
     if (step.keep == Keep::sum && step.lower && step.upper) {
       multiply_rows(apply, begin, end, step.keep_lower ? &lower : &upper, nullptr, sums);
-      multiply_rows(apply, begin, end, step.keep_lower ? &upper : &lower, nullptr, other_sums_.data());
+      multiply_rows(apply, begin, end, step.keep_lower ? &upper : &lower, nullptr,
+                    other_sums_.data());
       for (std::size_t i = 0; i < count; ++i) kept[i] = sums[i];
       for (std::size_t i = 0; i < count; ++i) sums[i] += other_sums_[i];
     } else {
-      multiply_rows(apply, begin, end, step.lower ? &lower : nullptr, step.upper ? &upper : nullptr, sums);
+      multiply_rows(apply, begin, end, step.lower ? &lower : nullptr, step.upper ? &upper : nullptr,
+                    sums);
       for (std::size_t i = 0; i < count && (step.use_kept || step.keep != Keep::no); ++i) {
         const X near = sums[i];
         if (step.use_kept) sums[i] += kept[i];
@@ -204,17 +248,20 @@ private:
     round_rows(apply, begin, end);
   }
 
-  void update_rows(const ApplyArgs &apply, const RelaxStep &step, Row begin, Row end, std::size_t first, std::size_t count)
+  void update_rows(const ApplyArgs &apply, const RelaxStep &step, Row begin, Row end,
+                   std::size_t first, std::size_t count)
   {
-    const X  alpha = static_cast<X>(matrix_.scales().alpha), omega = static_cast<X>(apply.omega), old = X(1) - omega;
-    const X *rhs  = rhs_.data() + first;
-    X       *sums = sums_.data(), *x = x_.data() + first;
+    const X alpha = static_cast<X>(matrix_.scales().alpha), omega = static_cast<X>(apply.omega),
+            old = X(1) - omega;
+    const X *rhs = rhs_.data() + first;
+    X *sums = sums_.data(), *x = x_.data() + first;
     for (std::size_t i = 0; i < count; ++i) sums[i] = rhs[i] - alpha * sums[i];
     if (!prescaled()) {
       X *residual = sums;
       for (Row row = begin; row < end; ++row)
         for (int r = 0; r < apply.nrhs; ++r, residual += bs_) {
-          in_sweep_(bs_, apply.transposed, matrix_.diagonal_map(row), residual, 1.0, scratch_.data());
+          in_sweep_(bs_, apply.transposed, matrix_.diagonal_map(row), residual, 1.0,
+                    scratch_.data());
           std::copy(scratch_.begin(), scratch_.end(), residual);
         }
     }
@@ -227,20 +274,21 @@ private:
     }
   }
 
-  const ColorPlan   &plan_;
-  const int          bs_;
-  const bool         rounds_; // products read gathered_ instead of x_
-  StoredMatrix       matrix_;
-  ProductFn          product_;
+  const ColorPlan &plan_;
+  const int bs_;
+  const bool rounds_; // products read gathered_ instead of x_
+  StoredMatrix matrix_;
+  ProductFn product_;
   ApplyFn<double, X> to_rhs_;
   ApplyFn<X, double> to_solution_;
-  ApplyFn<X, X>      in_sweep_;
-  std::vector<X>     x_, gathered_, rhs_, kept_, sums_, other_sums_, scratch_;
+  ApplyFn<X, X> in_sweep_;
+  std::vector<X> x_, gathered_, rhs_, kept_, sums_, other_sums_, scratch_;
 };
 
 } // namespace
 
-std::unique_ptr<Backend> make_host_backend(const ColorPlan &plan, const BackendConfig &config, const CpuKernels &kernels)
+std::unique_ptr<Backend> make_host_backend(const ColorPlan &plan, const BackendConfig &config,
+                                           const CpuKernels &kernels)
 {
   if (config.double_vectors) return std::make_unique<HostBackend<double>>(plan, config, kernels);
   return std::make_unique<HostBackend<float>>(plan, config, kernels);

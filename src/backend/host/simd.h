@@ -14,16 +14,19 @@ namespace mcpi {
 // One translation unit each, dispatched to the best instruction set of this CPU.
 ProductFn simd_product_float(PCMCPIPrecision storage, int bs);
 ProductFn simd_product_double(PCMCPIPrecision storage, int bs);
-bool simd_premultiply(int bs, const double *left, const double *right, const double *const *in, int count, double *out, double *max_abs);
-int  simd_encode(PCMCPIPrecision storage, int bs, const double *blocks, int count, std::byte *records);
+bool simd_premultiply(int bs, const double *left, const double *right, const double *const *in,
+                      int count, double *out, double *max_abs);
+int simd_encode(PCMCPIPrecision storage, int bs, const double *blocks, int count,
+                std::byte *records);
 
 // 2^e by the exponent byte of a record
 template <typename T> constexpr std::array<T, 256> make_powers_of_two()
 {
-  using Bits               = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  constexpr int      shift = sizeof(T) == 4 ? 23 : 52, bias = sizeof(T) == 4 ? 127 : 1023;
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  constexpr int shift = sizeof(T) == 4 ? 23 : 52, bias = sizeof(T) == 4 ? 127 : 1023;
   std::array<T, 256> powers{};
-  for (int e = -126; e <= 127; ++e) powers[static_cast<std::uint8_t>(e)] = std::bit_cast<T>(static_cast<Bits>(e + bias) << shift);
+  for (int e = -126; e <= 127; ++e)
+    powers[static_cast<std::uint8_t>(e)] = std::bit_cast<T>(static_cast<Bits>(e + bias) << shift);
   return powers;
 }
 template <typename T> inline constexpr std::array<T, 256> kPowersOfTwo = make_powers_of_two<T>();

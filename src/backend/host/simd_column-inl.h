@@ -1,5 +1,5 @@
-// Products for the block sizes that do not fill vectors evenly: 1, those above kMaxFlatBlock, and the library's; included once per
-// instruction set.
+// Products for the block sizes that do not fill vectors evenly: 1, those above kMaxFlatBlock, and
+// the library's; included once per instruction set.
 #if defined(MCPI_SIMD_COLUMN_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef MCPI_SIMD_COLUMN_INL_H
 #undef MCPI_SIMD_COLUMN_INL_H
@@ -21,18 +21,20 @@ constexpr int kMaxOwnBlock = 64; // larger blocks go to the library
 
 // Lanes along a column, x broadcast; strips of rows where the registers do not hold a whole column.
 template <PCMCPIPrecision storage, typename T> class ColumnProduct {
-  using D                        = hn::ScalableTag<T>;
-  using V                        = hn::VFromD<D>;
-  static constexpr int kLanes    = static_cast<int>(HWY_LANES(T));
+  using D = hn::ScalableTag<T>;
+  using V = hn::VFromD<D>;
+  static constexpr int kLanes = static_cast<int>(HWY_LANES(T));
   static constexpr int kMaxStrip = 4; // vectors
 
   template <int vectors> struct Sums {
-    static constexpr int kChains = vectors == 1 ? 4 : 2; // independent sums hide the latency of multiply-add
-    V                    chain[kChains][vectors];
+    // independent sums hide the latency of multiply-add
+    static constexpr int kChains = vectors == 1 ? 4 : 2;
+    V chain[kChains][vectors];
 
     HWY_INLINE void zero()
     {
-      unroll<kChains * vectors>([&](auto i) HWY_ATTR { chain[i() / vectors][i() % vectors] = hn::Zero(D()); });
+      unroll<kChains * vectors>(
+          [&](auto i) HWY_ATTR { chain[i() / vectors][i() % vectors] = hn::Zero(D()); });
     }
     HWY_INLINE V total(int v) const
     {
@@ -46,38 +48,50 @@ template <PCMCPIPrecision storage, typename T> class ColumnProduct {
   template <int vectors> static HWY_INLINE void add_column(const std::byte *column, T x, V *sums)
   {
     const V xj = hn::Set(D(), x);
-    unroll<vectors>([&](auto v) HWY_ATTR { sums[v()] = hn::MulAdd(load_stored<storage, v() * kLanes>(D(), column), xj, sums[v()]); });
+    unroll<vectors>([&](auto v) HWY_ATTR {
+      sums[v()] = hn::MulAdd(load_stored<storage, v() * kLanes>(D(), column), xj, sums[v()]);
+    });
   }
 
   template <int vectors>
-  static HWY_INLINE void add_block(const std::byte *strip, std::size_t column_bytes, int bs, const T *x, Sums<vectors> &sums)
+  static HWY_INLINE void add_block(const std::byte *strip, std::size_t column_bytes, int bs,
+                                   const T *x, Sums<vectors> &sums)
   {
     constexpr int chains = Sums<vectors>::kChains;
-    int           j      = 0;
+    int j = 0;
     for (; j + chains <= bs; j += chains, strip += chains * column_bytes)
-      unroll<chains>([&](auto c) HWY_ATTR { add_column<vectors>(strip + c() * column_bytes, x[j + c()], sums.chain[c()]); });
+      unroll<chains>([&](auto c) HWY_ATTR {
+        add_column<vectors>(strip + c() * column_bytes, x[j + c()], sums.chain[c()]);
+      });
     for (; j < bs; ++j, strip += column_bytes) add_column<vectors>(strip, x[j], sums.chain[0]);
   }
 
-  template <int vectors> static HWY_INLINE void add_row(const ProductArgs &args, Row row, int r, int first, T *out, bool last)
+  template <int vectors>
+  static HWY_INLINE void add_row(const ProductArgs &args, Row row, int r, int first, T *out,
+                                 bool last)
   {
-    const int         bs     = args.bs;
-    const std::size_t stride = static_cast<std::size_t>(args.nrhs) * bs, record = record_bytes(storage, bs);
-    const std::size_t column = byte_offset<storage>(storage == PC_MCPI_PRECISION_INT4 ? nibbles_per_column(bs) : bs);
-    Sums<vectors>     sums;
+    const int bs = args.bs;
+    const std::size_t stride = static_cast<std::size_t>(args.nrhs) * bs,
+                      record = record_bytes(storage, bs);
+    const std::size_t column =
+        byte_offset<storage>(storage == PC_MCPI_PRECISION_INT4 ? nibbles_per_column(bs) : bs);
+    Sums<vectors> sums;
     sums.zero();
     for (int t = 0; t < args.count; ++t) {
       const StoredTriangle &triangle = args.triangles[t];
-      const T              *x        = static_cast<const T *>(args.x) + static_cast<std::size_t>(r) * bs;
+      const T *x = static_cast<const T *>(args.x) + static_cast<std::size_t>(r) * bs;
       for (Offset k = triangle.ptr[row]; k < triangle.ptr[row + 1]; ++k) {
         const std::byte *block = triangle.records + k * record;
-        const T         *xk    = x + triangle.col[k] * stride;
+        const T *xk = x + triangle.col[k] * stride;
         if constexpr (has_exponent(storage)) {
           Sums<vectors> integers;
           integers.zero();
-          add_block<vectors>(numbers<storage>(block) + byte_offset<storage>(first), column, bs, xk, integers);
+          add_block<vectors>(numbers<storage>(block) + byte_offset<storage>(first), column, bs, xk,
+                             integers);
           const V scale = hn::Set(D(), record_scale<T>(block));
-          unroll<vectors>([&](auto v) HWY_ATTR { sums.chain[0][v()] = hn::MulAdd(integers.total(v()), scale, sums.chain[0][v()]); });
+          unroll<vectors>([&](auto v) HWY_ATTR {
+            sums.chain[0][v()] = hn::MulAdd(integers.total(v()), scale, sums.chain[0][v()]);
+          });
         } else {
           add_block<vectors>(block + byte_offset<storage>(first), column, bs, xk, sums);
         }
@@ -85,10 +99,12 @@ template <PCMCPIPrecision storage, typename T> class ColumnProduct {
     }
     // whole vectors run into the next entry, which is written later, but not past the array's end
     if (!last || first + vectors * kLanes <= bs) {
-      unroll<vectors>([&](auto v) HWY_ATTR { hn::StoreU(sums.total(v()), D(), out + first + v() * kLanes); });
+      unroll<vectors>(
+          [&](auto v) HWY_ATTR { hn::StoreU(sums.total(v()), D(), out + first + v() * kLanes); });
     } else {
       T strip[vectors * kLanes];
-      unroll<vectors>([&](auto v) HWY_ATTR { hn::StoreU(sums.total(v()), D(), strip + v() * kLanes); });
+      unroll<vectors>([&](auto v)
+                          HWY_ATTR { hn::StoreU(sums.total(v()), D(), strip + v() * kLanes); });
       std::copy_n(strip, bs - first, out + first);
     }
   }
@@ -96,8 +112,8 @@ template <PCMCPIPrecision storage, typename T> class ColumnProduct {
 public:
   static void run(const ProductArgs &args)
   {
-    const int bs  = args.bs;
-    T        *out = static_cast<T *>(args.sums);
+    const int bs = args.bs;
+    T *out = static_cast<T *>(args.sums);
     for (Row row = args.begin; row < args.end; ++row)
       for (int r = 0; r < args.nrhs; ++r, out += bs) {
         const bool last = row + 1 == args.end && r + 1 == args.nrhs;
@@ -120,13 +136,15 @@ public:
   }
 };
 
-// Large blocks: the library multiplies what is stored in the vectors' type, and tiles decoded to it.
+// Large blocks: the library multiplies what is stored in the vectors' type, and tiles decoded to
+// it.
 template <PCMCPIPrecision storage, typename T> class LibraryProduct {
-  using D                       = hn::ScalableTag<T>;
-  static constexpr int  kLanes  = static_cast<int>(HWY_LANES(T));
-  static constexpr int  kRows   = 256;  // of a tile
-  static constexpr int  kTile   = 4096; // numbers in a tile, which stays in the first-level cache
-  static constexpr bool kStored = (storage == PC_MCPI_PRECISION_FP64) || (storage == PC_MCPI_PRECISION_FP32 && sizeof(T) == sizeof(float));
+  using D = hn::ScalableTag<T>;
+  static constexpr int kLanes = static_cast<int>(HWY_LANES(T));
+  static constexpr int kRows = 256;  // of a tile
+  static constexpr int kTile = 4096; // numbers in a tile, which stays in the first-level cache
+  static constexpr bool kStored = (storage == PC_MCPI_PRECISION_FP64) ||
+                                  (storage == PC_MCPI_PRECISION_FP32 && sizeof(T) == sizeof(float));
 
   // entry: this block's x, of which each right-hand side has bs numbers
   static void add_block(const ProductArgs &args, const std::byte *record, const T *x, T *sums)
@@ -136,20 +154,24 @@ template <PCMCPIPrecision storage, typename T> class LibraryProduct {
       for (int r = 0; r < args.nrhs; ++r, x += bs, sums += bs)
         blas_add_product(bs, bs, T(1), reinterpret_cast<const T *>(record), bs, x, sums);
     } else {
-      alignas(64) T     tile[kTile + HWY_LANES(T)];
-      const std::size_t column = byte_offset<storage>(storage == PC_MCPI_PRECISION_INT4 ? nibbles_per_column(bs) : bs);
-      const T           scale  = has_exponent(storage) ? record_scale<T>(record) : T(1);
-      const int         ld     = std::min((bs + kLanes - 1) / kLanes * kLanes, kRows);
+      alignas(64) T tile[kTile + HWY_LANES(T)];
+      const std::size_t column =
+          byte_offset<storage>(storage == PC_MCPI_PRECISION_INT4 ? nibbles_per_column(bs) : bs);
+      const T scale = has_exponent(storage) ? record_scale<T>(record) : T(1);
+      const int ld = std::min((bs + kLanes - 1) / kLanes * kLanes, kRows);
       for (int j0 = 0; j0 < bs; j0 += kTile / ld)
         for (int i0 = 0; i0 < bs; i0 += kRows) {
           const int rows = std::min(kRows, bs - i0), columns = std::min(kTile / ld, bs - j0);
           for (int j = 0; j < columns; ++j) {
-            const std::byte *from = numbers<storage>(record) + (j0 + j) * column + byte_offset<storage>(i0);
+            const std::byte *from =
+                numbers<storage>(record) + (j0 + j) * column + byte_offset<storage>(i0);
             for (int i = 0; i < rows; i += kLanes)
-              hn::StoreU(load_stored<storage, 0>(D(), from + byte_offset<storage>(i)), D(), tile + j * ld + i);
+              hn::StoreU(load_stored<storage, 0>(D(), from + byte_offset<storage>(i)), D(),
+                         tile + j * ld + i);
           }
           for (int r = 0; r < args.nrhs; ++r)
-            blas_add_product(rows, columns, scale, tile, ld, x + static_cast<std::size_t>(r) * bs + j0,
+            blas_add_product(rows, columns, scale, tile, ld,
+                             x + static_cast<std::size_t>(r) * bs + j0,
                              sums + static_cast<std::size_t>(r) * bs + i0);
         }
     }
@@ -158,14 +180,16 @@ template <PCMCPIPrecision storage, typename T> class LibraryProduct {
 public:
   static void run(const ProductArgs &args)
   {
-    const std::size_t entry = static_cast<std::size_t>(args.nrhs) * args.bs, record = record_bytes(storage, args.bs);
-    T                *sums = static_cast<T *>(args.sums);
+    const std::size_t entry = static_cast<std::size_t>(args.nrhs) * args.bs,
+                      record = record_bytes(storage, args.bs);
+    T *sums = static_cast<T *>(args.sums);
     for (Row row = args.begin; row < args.end; ++row, sums += entry) {
       std::fill_n(sums, entry, T(0));
       for (int t = 0; t < args.count; ++t) {
         const StoredTriangle &triangle = args.triangles[t];
         for (Offset k = triangle.ptr[row]; k < triangle.ptr[row + 1]; ++k)
-          add_block(args, triangle.records + k * record, static_cast<const T *>(args.x) + triangle.col[k] * entry, sums);
+          add_block(args, triangle.records + k * record,
+                    static_cast<const T *>(args.x) + triangle.col[k] * entry, sums);
       }
     }
   }
@@ -173,24 +197,28 @@ public:
 
 // Blocks of one number: decoded in vectors, summed in order.
 template <PCMCPIPrecision storage, typename T> class ScalarProduct {
-  using D                        = hn::ScalableTag<T>;
+  using D = hn::ScalableTag<T>;
   static constexpr Offset kLanes = static_cast<Offset>(HWY_LANES(T));
   static constexpr Offset kChunk = 512; // numbers decoded at a time
-  static constexpr Row    kRows  = 64;  // their sums stay in the first-level cache
-  static constexpr bool kStored  = (storage == PC_MCPI_PRECISION_FP64) || (storage == PC_MCPI_PRECISION_FP32 && sizeof(T) == sizeof(float));
+  static constexpr Row kRows = 64;      // their sums stay in the first-level cache
+  static constexpr bool kStored = (storage == PC_MCPI_PRECISION_FP64) ||
+                                  (storage == PC_MCPI_PRECISION_FP32 && sizeof(T) == sizeof(float));
 
   static HWY_INLINE hn::VFromD<D> load(const std::byte *records, Offset k)
   {
-    const D          d;
+    const D d;
     const std::byte *at = records + k * record_bytes(storage, 1);
     if constexpr (has_exponent(storage)) {
       const hn::Rebind<std::int16_t, D> pairs;
       const hn::Rebind<std::int32_t, D> ints;
-      const auto                        pair     = hn::PromoteTo(ints, hn::LoadU(pairs, reinterpret_cast<const std::int16_t *>(at)));
-      const auto                        exponent = hn::ShiftRight<24>(hn::ShiftLeft<24>(pair));
-      const auto scale = hn::BitCast(hn::Rebind<float, D>(), hn::ShiftLeft<23>(hn::Add(exponent, hn::Set(ints, 127))));
-      auto       q     = hn::ShiftRight<8>(pair);
-      if constexpr (storage == PC_MCPI_PRECISION_INT4) q = hn::Sub(hn::And(q, hn::Set(ints, 15)), hn::Set(ints, 8));
+      const auto pair =
+          hn::PromoteTo(ints, hn::LoadU(pairs, reinterpret_cast<const std::int16_t *>(at)));
+      const auto exponent = hn::ShiftRight<24>(hn::ShiftLeft<24>(pair));
+      const auto scale = hn::BitCast(hn::Rebind<float, D>(),
+                                     hn::ShiftLeft<23>(hn::Add(exponent, hn::Set(ints, 127))));
+      auto q = hn::ShiftRight<8>(pair);
+      if constexpr (storage == PC_MCPI_PRECISION_INT4)
+        q = hn::Sub(hn::And(q, hn::Set(ints, 15)), hn::Set(ints, 8));
       return hn::Mul(from_int(d, q), from_float(d, scale));
     } else {
       return load_stored<storage, 0>(d, at);
@@ -208,21 +236,23 @@ template <PCMCPIPrecision storage, typename T> class ScalarProduct {
     }
   }
 
-  static void add_rows(const StoredTriangle &triangle, const ProductArgs &args, Row begin, Row end, T *out)
+  static void add_rows(const StoredTriangle &triangle, const ProductArgs &args, Row begin, Row end,
+                       T *out)
   {
     alignas(64) T chunk[kChunk + kLanes];
-    const T      *x   = static_cast<const T *>(args.x);
-    Row           row = begin;
+    const T *x = static_cast<const T *>(args.x);
+    Row row = begin;
     for (Offset k = triangle.ptr[begin]; k < triangle.ptr[end];) {
-      const Offset stop   = kStored ? triangle.ptr[end] : std::min(k + kChunk, triangle.ptr[end]);
-      const T     *number = decode(triangle.records, k, stop - k, chunk) - k;
+      const Offset stop = kStored ? triangle.ptr[end] : std::min(k + kChunk, triangle.ptr[end]);
+      const T *number = decode(triangle.records, k, stop - k, chunk) - k;
       while (k < stop) {
         while (triangle.ptr[row + 1] <= k) ++row;
         const Offset row_stop = std::min(stop, triangle.ptr[row + 1]);
-        T           *sum      = out + static_cast<std::size_t>(row - begin) * args.nrhs;
+        T *sum = out + static_cast<std::size_t>(row - begin) * args.nrhs;
         for (int r = 0; r < args.nrhs; ++r) {
           T s = sum[r];
-          for (Offset i = k; i < row_stop; ++i) s += number[i] * x[static_cast<std::size_t>(triangle.col[i]) * args.nrhs + r];
+          for (Offset i = k; i < row_stop; ++i)
+            s += number[i] * x[static_cast<std::size_t>(triangle.col[i]) * args.nrhs + r];
           sum[r] = s;
         }
         k = row_stop;

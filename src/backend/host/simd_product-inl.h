@@ -1,5 +1,5 @@
-// Products of a row's blocks with x for small block sizes, and the choice among all; included once per instruction set. The order of a row's
-// sum depends on the row alone.
+// Products of a row's blocks with x for small block sizes, and the choice among all; included once
+// per instruction set. The order of a row's sum depends on the row alone.
 #if defined(MCPI_SIMD_PRODUCT_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef MCPI_SIMD_PRODUCT_INL_H
 #undef MCPI_SIMD_PRODUCT_INL_H
@@ -18,19 +18,24 @@ HWY_BEFORE_NAMESPACE();
 namespace mcpi {
 namespace HWY_NAMESPACE {
 
-// Two ways to sum a row of small blocks, for a group of right-hand sides at a time: zero(), add_block(), store() of whole vectors.
+// Two ways to sum a row of small blocks, for a group of right-hand sides at a time: zero(),
+// add_block(), store() of whole vectors.
 
 // A block row fits a vector: as many whole columns as fit side by side, x spread over them.
 template <PCMCPIPrecision storage, typename T, int bs, int group> class SpreadSums {
-  static constexpr int kLanes   = static_cast<int>(std::min<std::size_t>(std::bit_ceil(unsigned(bs * bs)), HWY_LANES(T)));
-  static constexpr int kColumns = std::min(bs, kLanes / bs);                // per vector
-  static constexpr int kVectors = (bs + kColumns - 1) / kColumns;           // per block
-  static constexpr int kLast    = bs - (kVectors - 1) * kColumns;           // columns in the last vector
-  static constexpr int kChains  = kVectors >= 4 ? 1 : kVectors > 1 ? 2 : 4; // independent sums hide the latency of multiply-add
-  using D                       = hn::FixedTag<T, kLanes>;
-  using V                       = hn::VFromD<D>;
-  using Entry                   = hn::FixedTag<T, static_cast<int>(std::bit_ceil(unsigned(bs)))>;
-  using Lane                    = hwy::MakeUnsigned<T>;
+  static constexpr int kLanes =
+      static_cast<int>(std::min<std::size_t>(std::bit_ceil(unsigned(bs * bs)), HWY_LANES(T)));
+  static constexpr int kColumns = std::min(bs, kLanes / bs);      // per vector
+  static constexpr int kVectors = (bs + kColumns - 1) / kColumns; // per block
+  static constexpr int kLast = bs - (kVectors - 1) * kColumns;    // columns in the last vector
+  static constexpr int kChains = kVectors >= 4 ? 1
+                                 : kVectors > 1
+                                     ? 2
+                                     : 4; // independent sums hide the latency of multiply-add
+  using D = hn::FixedTag<T, kLanes>;
+  using V = hn::VFromD<D>;
+  using Entry = hn::FixedTag<T, static_cast<int>(std::bit_ceil(unsigned(bs)))>;
+  using Lane = hwy::MakeUnsigned<T>;
 
   struct Spread {
     Lane lane[kVectors][kLanes];
@@ -39,7 +44,8 @@ template <PCMCPIPrecision storage, typename T, int bs, int group> class SpreadSu
   {
     Spread spread{};
     for (int v = 0; v < kVectors; ++v)
-      for (int l = 0; l < kLanes; ++l) spread.lane[v][l] = static_cast<Lane>(std::min(v * kColumns + l / bs, bs - 1));
+      for (int l = 0; l < kLanes; ++l)
+        spread.lane[v][l] = static_cast<Lane>(std::min(v * kColumns + l / bs, bs - 1));
     return spread;
   }
   alignas(64) static constexpr Spread kSpread = make_spread();
@@ -58,12 +64,14 @@ template <PCMCPIPrecision storage, typename T, int bs, int group> class SpreadSu
       };
       alignas(64) static constexpr Shift kShift = [] {
         Shift shift{};
-        for (int l = 0; l < kLanes; ++l) shift.lane[l] = static_cast<Lane>(std::min(l + half * bs, kLanes - 1));
+        for (int l = 0; l < kLanes; ++l)
+          shift.lane[l] = static_cast<Lane>(std::min(l + half * bs, kLanes - 1));
         return shift;
       }();
       const D d;
-      V       upper = hn::TableLookupLanes(v, hn::SetTableIndices(d, kShift.lane));
-      if constexpr (columns % 2 != 0) upper = hn::IfThenElseZero(hn::FirstN(d, (columns - half) * bs), upper);
+      V upper = hn::TableLookupLanes(v, hn::SetTableIndices(d, kShift.lane));
+      if constexpr (columns % 2 != 0)
+        upper = hn::IfThenElseZero(hn::FirstN(d, (columns - half) * bs), upper);
       return fold<half>(hn::Add(v, upper));
     }
   }
@@ -72,15 +80,17 @@ public:
   HWY_INLINE void zero()
   {
     unroll<group>([&](auto g) HWY_ATTR {
-      unroll<kChains * kVectors>([&](auto i) HWY_ATTR { chain_[g()][i() / kVectors][i() % kVectors] = hn::Zero(D()); });
+      unroll<kChains * kVectors>(
+          [&](auto i) HWY_ATTR { chain_[g()][i() / kVectors][i() % kVectors] = hn::Zero(D()); });
     });
   }
 
   HWY_INLINE void add_block(const std::byte *record, const T *x)
   {
     const D d;
-    V       entry[group];
-    unroll<group>([&](auto g) HWY_ATTR { entry[g()] = extend(d, hn::LoadU(Entry(), x + g() * bs)); });
+    V entry[group];
+    unroll<group>([&](auto g)
+                      HWY_ATTR { entry[g()] = extend(d, hn::LoadU(Entry(), x + g() * bs)); });
     if constexpr (has_exponent(storage)) {
       const V scale = hn::Set(d, record_scale<T>(record));
       unroll<group>([&](auto g) HWY_ATTR { entry[g()] = hn::Mul(entry[g()], scale); });
@@ -88,10 +98,12 @@ public:
     unroll<kVectors>([&](auto v) HWY_ATTR {
       const V a = load_stored<storage, v() * kColumns * bs>(d, numbers<storage>(record));
       unroll<group>([&](auto g) HWY_ATTR {
-        const V mine   = hn::TableLookupLanes(entry[g()], hn::SetTableIndices(d, kSpread.lane[v()]));
+        const V mine = hn::TableLookupLanes(entry[g()], hn::SetTableIndices(d, kSpread.lane[v()]));
         const V newest = hn::MulAdd(a, mine, chain_[g()][0][v()]);
         // BitCast, as GCC 12 copies the vectors' struct through memory
-        unroll<kChains - 1>([&](auto c) HWY_ATTR { chain_[g()][c()][v()] = hn::BitCast(d, chain_[g()][c() + 1][v()]); });
+        unroll<kChains - 1>([&](auto c) HWY_ATTR {
+          chain_[g()][c()][v()] = hn::BitCast(d, chain_[g()][c() + 1][v()]);
+        });
         chain_[g()][kChains - 1][v()] = hn::BitCast(d, newest);
       });
     });
@@ -102,9 +114,11 @@ public:
     V sum[kVectors];
     unroll<kVectors>([&](auto v) HWY_ATTR {
       sum[v()] = chain_[g][0][v()];
-      unroll<kChains - 1>([&](auto c) HWY_ATTR { sum[v()] = hn::Add(sum[v()], chain_[g][c() + 1][v()]); });
+      unroll<kChains - 1>([&](auto c)
+                              HWY_ATTR { sum[v()] = hn::Add(sum[v()], chain_[g][c() + 1][v()]); });
     });
-    if constexpr (kLast < kColumns) sum[kVectors - 1] = hn::IfThenElseZero(hn::FirstN(D(), kLast * bs), sum[kVectors - 1]);
+    if constexpr (kLast < kColumns)
+      sum[kVectors - 1] = hn::IfThenElseZero(hn::FirstN(D(), kLast * bs), sum[kVectors - 1]);
     unroll<kVectors - 1>([&](auto v) HWY_ATTR { sum[0] = hn::Add(sum[0], sum[v() + 1]); });
     hn::StoreU(low_lanes(Entry(), fold<kColumns>(sum[0])), Entry(), out);
   }
@@ -112,10 +126,10 @@ public:
 
 // A column takes several vectors, x broadcast.
 template <PCMCPIPrecision storage, typename T, int bs, int group> class BroadcastSums {
-  using D                       = hn::ScalableTag<T>;
-  static constexpr int kLanes   = static_cast<int>(HWY_LANES(T));
+  using D = hn::ScalableTag<T>;
+  static constexpr int kLanes = static_cast<int>(HWY_LANES(T));
   static constexpr int kVectors = (bs + kLanes - 1) / kLanes; // per column
-  static constexpr int kChains  = 2;
+  static constexpr int kChains = 2;
 
   hn::VFromD<D> chain_[group][kChains][kVectors];
 
@@ -123,23 +137,26 @@ public:
   HWY_INLINE void zero()
   {
     unroll<group>([&](auto g) HWY_ATTR {
-      unroll<kChains * kVectors>([&](auto i) HWY_ATTR { chain_[g()][i() / kVectors][i() % kVectors] = hn::Zero(D()); });
+      unroll<kChains * kVectors>(
+          [&](auto i) HWY_ATTR { chain_[g()][i() / kVectors][i() % kVectors] = hn::Zero(D()); });
     });
   }
 
   HWY_INLINE void add_block(const std::byte *record, const T *x)
   {
     const D d;
-    T       scale = 1;
+    T scale = 1;
     if constexpr (has_exponent(storage)) scale = record_scale<T>(record);
     unroll<bs>([&](auto j) HWY_ATTR {
       hn::VFromD<D> xj[group];
-      unroll<group>([&](auto g) HWY_ATTR { xj[g()] = hn::Set(d, has_exponent(storage) ? x[g() * bs + j()] * scale : x[g() * bs + j()]); });
+      unroll<group>([&](auto g) HWY_ATTR {
+        xj[g()] = hn::Set(d, has_exponent(storage) ? x[g() * bs + j()] * scale : x[g() * bs + j()]);
+      });
       unroll<kVectors>([&](auto v) HWY_ATTR {
         const auto a = load_stored<storage, j() * bs + v() * kLanes>(d, numbers<storage>(record));
         unroll<group>([&](auto g) HWY_ATTR {
           auto &sum = chain_[g()][j() % kChains][v()];
-          sum       = hn::MulAdd(a, xj[g()], sum);
+          sum = hn::MulAdd(a, xj[g()], sum);
         });
       });
     });
@@ -147,28 +164,33 @@ public:
 
   template <int g> HWY_INLINE void store(T *out) const
   {
-    unroll<kVectors>([&](auto v) HWY_ATTR { hn::StoreU(hn::Add(chain_[g][0][v()], chain_[g][1][v()]), D(), out + v() * kLanes); });
+    unroll<kVectors>([&](auto v) HWY_ATTR {
+      hn::StoreU(hn::Add(chain_[g][0][v()], chain_[g][1][v()]), D(), out + v() * kLanes);
+    });
   }
 };
 
 // The sums of one row for some right-hand sides from r on; last: out ends with them.
-template <template <PCMCPIPrecision, typename, int, int> class RowSums, PCMCPIPrecision storage, typename T, int bs, int group>
+template <template <PCMCPIPrecision, typename, int, int> class RowSums, PCMCPIPrecision storage,
+          typename T, int bs, int group>
 HWY_INLINE void small_row(const ProductArgs &args, Row row, int r, T *out, bool last)
 {
-  constexpr std::size_t          record = record_bytes(storage, bs);
-  const std::size_t              stride = static_cast<std::size_t>(args.nrhs) * bs;
-  const T                       *x      = static_cast<const T *>(args.x) + static_cast<std::size_t>(r) * bs;
+  constexpr std::size_t record = record_bytes(storage, bs);
+  const std::size_t stride = static_cast<std::size_t>(args.nrhs) * bs;
+  const T *x = static_cast<const T *>(args.x) + static_cast<std::size_t>(r) * bs;
   RowSums<storage, T, bs, group> sums;
   sums.zero();
   for (int t = 0; t < args.count; ++t) {
     const StoredTriangle &triangle = args.triangles[t];
-    const Offset          end      = triangle.ptr[row + 1];
-    const std::byte      *block    = triangle.records + triangle.ptr[row] * record;
+    const Offset end = triangle.ptr[row + 1];
+    const std::byte *block = triangle.records + triangle.ptr[row] * record;
     if (const Row ahead = row + kRowsAhead; args.far && ahead < args.end)
-      for (Offset k = triangle.ptr[ahead]; k < triangle.ptr[ahead + 1]; ++k) __builtin_prefetch(x + triangle.col[k] * stride);
+      for (Offset k = triangle.ptr[ahead]; k < triangle.ptr[ahead + 1]; ++k)
+        __builtin_prefetch(x + triangle.col[k] * stride);
     for (Offset k = triangle.ptr[row]; k < end; ++k, block += record) {
       HWY_UNROLL(8)
-      for (std::size_t line = 0; line < record; line += 64) __builtin_prefetch(block + kPrefetchAhead + line);
+      for (std::size_t line = 0; line < record; line += 64)
+        __builtin_prefetch(block + kPrefetchAhead + line);
       sums.add_block(block, x + triangle.col[k] * stride);
     }
   }
@@ -184,17 +206,20 @@ HWY_INLINE void small_row(const ProductArgs &args, Row row, int r, T *out, bool 
   });
 }
 
-template <template <PCMCPIPrecision, typename, int, int> class RowSums, PCMCPIPrecision storage, typename T, int bs>
+template <template <PCMCPIPrecision, typename, int, int> class RowSums, PCMCPIPrecision storage,
+          typename T, int bs>
 void small_product(const ProductArgs &args)
 {
-  constexpr int group = HWY_TARGET == HWY_AVX3 ? 4 : 2; // as many right-hand sides at a time as registers hold
-  T            *out   = static_cast<T *>(args.sums);
+  // as many right-hand sides at a time as registers hold
+  constexpr int group = HWY_TARGET == HWY_AVX3 ? 4 : 2;
+  T *out = static_cast<T *>(args.sums);
   for (Row row = args.begin; row < args.end; ++row) {
     const bool last = row + 1 == args.end;
-    int        r    = 0;
+    int r = 0;
     for (; r + group <= args.nrhs; r += group, out += group * bs)
       small_row<RowSums, storage, T, bs, group>(args, row, r, out, last && r + group == args.nrhs);
-    for (; r < args.nrhs; ++r, out += bs) small_row<RowSums, storage, T, bs, 1>(args, row, r, out, last && r + 1 == args.nrhs);
+    for (; r < args.nrhs; ++r, out += bs)
+      small_row<RowSums, storage, T, bs, 1>(args, row, r, out, last && r + 1 == args.nrhs);
   }
 }
 

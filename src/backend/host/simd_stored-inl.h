@@ -55,7 +55,7 @@ template <class D, class V> HWY_INLINE hn::VFromD<D> low_lanes(D d, V v)
 
 // The memory's own prefetching stops at each page; bytes ahead, measured.
 constexpr std::size_t kPrefetchAhead = 3072;
-constexpr Row         kRowsAhead     = 5; // of which x is fetched where it is far
+constexpr Row kRowsAhead = 5; // of which x is fetched where it is far
 
 constexpr bool has_exponent(PCMCPIPrecision storage)
 {
@@ -93,8 +93,10 @@ template <class D> HWY_INLINE hn::VFromD<D> from_int(D d, hn::VFromD<hn::Rebind<
     return hn::PromoteTo(d, v);
 }
 
-// Numbers first, first + 1, ... of a record. Nibbles are good up to the 16th from an even, the 15th from an odd first, if there are so many lanes.
-template <PCMCPIPrecision storage, int first, class D> HWY_INLINE hn::VFromD<D> load_stored(D d, const std::byte *record_numbers)
+// Numbers first, first + 1, ... of a record. Nibbles are good up to the 16th from an even, the 15th
+// from an odd first, if there are so many lanes.
+template <PCMCPIPrecision storage, int first, class D>
+HWY_INLINE hn::VFromD<D> load_stored(D d, const std::byte *record_numbers)
 {
   const std::byte *const at = record_numbers + byte_offset<storage>(first);
   if constexpr (storage == PC_MCPI_PRECISION_FP64) {
@@ -103,63 +105,76 @@ template <PCMCPIPrecision storage, int first, class D> HWY_INLINE hn::VFromD<D> 
     return from_float(d, hn::LoadU(hn::Rebind<float, D>(), reinterpret_cast<const float *>(at)));
   } else if constexpr (storage == PC_MCPI_PRECISION_FP16) {
 #if HWY_TARGET == HWY_SSE4
-    // no instruction for it: the bits in place as if of a float, whose exponent is 112 too small; finite numbers only
-    const hn::Rebind<float, D>         floats;
+    // no instruction for it: the bits in place as if of a float, whose exponent is 112 too small;
+    // finite numbers only
+    const hn::Rebind<float, D> floats;
     const hn::Rebind<std::uint32_t, D> words;
-    const auto half      = hn::PromoteTo(words, hn::LoadU(hn::Rebind<std::uint16_t, D>(), reinterpret_cast<const std::uint16_t *>(at)));
+    const auto half = hn::PromoteTo(words, hn::LoadU(hn::Rebind<std::uint16_t, D>(),
+                                                     reinterpret_cast<const std::uint16_t *>(at)));
     const auto magnitude = hn::ShiftLeft<13>(hn::And(half, hn::Set(words, 0x7fffu)));
-    const auto sign      = hn::ShiftLeft<16>(hn::And(half, hn::Set(words, 0x8000u)));
-    const auto value     = hn::Mul(hn::BitCast(floats, magnitude), hn::Set(floats, 0x1p112f));
+    const auto sign = hn::ShiftLeft<16>(hn::And(half, hn::Set(words, 0x8000u)));
+    const auto value = hn::Mul(hn::BitCast(floats, magnitude), hn::Set(floats, 0x1p112f));
     return from_float(d, hn::Or(value, hn::BitCast(floats, sign)));
 #else
-    const auto half = hn::LoadU(hn::Rebind<hwy::float16_t, D>(), reinterpret_cast<const hwy::float16_t *>(at));
+    const auto half =
+        hn::LoadU(hn::Rebind<hwy::float16_t, D>(), reinterpret_cast<const hwy::float16_t *>(at));
     return from_float(d, hn::PromoteTo(hn::Rebind<float, D>(), half));
 #endif
   } else if constexpr (storage == PC_MCPI_PRECISION_BF16) {
-    const auto half = hn::LoadU(hn::Rebind<std::uint16_t, D>(), reinterpret_cast<const std::uint16_t *>(at));
+    const auto half =
+        hn::LoadU(hn::Rebind<std::uint16_t, D>(), reinterpret_cast<const std::uint16_t *>(at));
     const auto wide = hn::ShiftLeft<16>(hn::PromoteTo(hn::Rebind<std::uint32_t, D>(), half));
     return from_float(d, hn::BitCast(hn::Rebind<float, D>(), wide));
   } else if constexpr (storage == PC_MCPI_PRECISION_INT8) {
-    const auto byte = hn::LoadU(hn::Rebind<std::int8_t, D>(), reinterpret_cast<const std::int8_t *>(at));
+    const auto byte =
+        hn::LoadU(hn::Rebind<std::int8_t, D>(), reinterpret_cast<const std::int8_t *>(at));
     return from_int(d, hn::PromoteTo(hn::Rebind<std::int32_t, D>(), byte));
   } else if constexpr (hn::MaxLanes(D()) == 16) {
 #if HWY_TARGET == HWY_AVX3
     // a shuffle brings each nibble's byte to its lane; nibbles as the last bits of 2^23 make floats
     constexpr int base = first / 2 + 9 <= 16 ? 0 : first / 2, skip = first - 2 * base;
     struct Lanes {
-      std::uint8_t  byte[64];
+      std::uint8_t byte[64];
       std::uint32_t shift[16];
     };
     alignas(64) static constexpr Lanes kLanes = [] {
       Lanes lanes{};
-      for (int i = 0; i < 64; ++i) lanes.byte[i] = i % 4 == 0 ? static_cast<std::uint8_t>((skip + i / 4) / 2) : 0x80;
+      for (int i = 0; i < 64; ++i)
+        lanes.byte[i] = i % 4 == 0 ? static_cast<std::uint8_t>((skip + i / 4) / 2) : 0x80;
       for (int i = 0; i < 16; ++i) lanes.shift[i] = 4 * ((skip + i) % 2);
       return lanes;
     }();
     const hn::Repartition<std::uint8_t, D> bytes;
-    const hn::Rebind<std::uint32_t, D>     words;
-    const auto                             source  = hn::LoadDup128(bytes, reinterpret_cast<const std::uint8_t *>(record_numbers + base));
-    const auto                             spread  = hn::BitCast(words, hn::TableLookupBytesOr0(source, hn::Load(bytes, kLanes.byte)));
-    const auto                             nibble  = hn::Shr(spread, hn::Load(words, kLanes.shift));
-    const auto                             shifted = hn::OrAnd(hn::Set(words, 0x4b000000u), nibble, hn::Set(words, 15u));
+    const hn::Rebind<std::uint32_t, D> words;
+    const auto source =
+        hn::LoadDup128(bytes, reinterpret_cast<const std::uint8_t *>(record_numbers + base));
+    const auto spread =
+        hn::BitCast(words, hn::TableLookupBytesOr0(source, hn::Load(bytes, kLanes.byte)));
+    const auto nibble = hn::Shr(spread, hn::Load(words, kLanes.shift));
+    const auto shifted = hn::OrAnd(hn::Set(words, 0x4b000000u), nibble, hn::Set(words, 15u));
     return hn::Sub(hn::BitCast(d, shifted), hn::Set(d, 0x1p23f + 8));
 #endif
   } else {
-    constexpr int                      odd = first % 2;
+    constexpr int odd = first % 2;
     const hn::Rebind<std::uint32_t, D> words;
-    const hn::Rebind<std::int32_t, D>  ints;
-    std::uint32_t                      word;
+    const hn::Rebind<std::int32_t, D> ints;
+    std::uint32_t word;
     std::memcpy(&word, at, sizeof(word));
     if constexpr (hn::MaxLanes(D()) <= 4) {
       // without shifts by lane: the nibbles in place, scaled down
-      using T                                                = hn::TFromD<D>;
-      alignas(16) static constexpr std::uint32_t kMask[2][4] = {{0xf, 0xf0, 0xf00, 0xf000}, {0xf0, 0xf00, 0xf000, 0xf0000}};
-      alignas(32) static constexpr T kScale[2][4] = {{1, T(0x1p-4), T(0x1p-8), T(0x1p-12)}, {T(0x1p-4), T(0x1p-8), T(0x1p-12), T(0x1p-16)}};
-      const auto                     nibble       = hn::And(hn::Set(words, word), hn::LoadU(words, kMask[odd]));
-      return hn::MulAdd(from_int(d, hn::BitCast(ints, nibble)), hn::LoadU(d, kScale[odd]), hn::Set(d, T(-8)));
+      using T = hn::TFromD<D>;
+      alignas(16) static constexpr std::uint32_t kMask[2][4] = {{0xf, 0xf0, 0xf00, 0xf000},
+                                                                {0xf0, 0xf00, 0xf000, 0xf0000}};
+      alignas(32) static constexpr T kScale[2][4] = {
+          {1, T(0x1p-4), T(0x1p-8), T(0x1p-12)}, {T(0x1p-4), T(0x1p-8), T(0x1p-12), T(0x1p-16)}};
+      const auto nibble = hn::And(hn::Set(words, word), hn::LoadU(words, kMask[odd]));
+      return hn::MulAdd(from_int(d, hn::BitCast(ints, nibble)), hn::LoadU(d, kScale[odd]),
+                        hn::Set(d, T(-8)));
     } else {
-      alignas(32) static constexpr std::uint32_t kShift[2][8] = {{0, 4, 8, 12, 16, 20, 24, 28}, {4, 8, 12, 16, 20, 24, 28, 28}};
-      const auto nibble = hn::And(hn::Shr(hn::Set(words, word), hn::LoadU(words, kShift[odd])), hn::Set(words, 15));
+      alignas(32) static constexpr std::uint32_t kShift[2][8] = {{0, 4, 8, 12, 16, 20, 24, 28},
+                                                                 {4, 8, 12, 16, 20, 24, 28, 28}};
+      const auto nibble =
+          hn::And(hn::Shr(hn::Set(words, word), hn::LoadU(words, kShift[odd])), hn::Set(words, 15));
       return from_int(d, hn::Sub(hn::BitCast(ints, nibble), hn::Set(ints, 8)));
     }
   }

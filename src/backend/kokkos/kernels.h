@@ -1,4 +1,5 @@
-// The kernels of one storage precision: each is compiled in a file of its own, for every execution space in use.
+// The kernels of one storage precision: each is compiled in a file of its own, for every execution
+// space in use.
 #pragma once
 
 #include "backend/kokkos/relax.h"
@@ -7,15 +8,17 @@
 namespace mcpi::kokkos {
 
 template <class Space> struct Kernels {
-  RelaxFn<Space>   relax;
+  RelaxFn<Space> relax;
   ConvertFn<Space> convert;
   RecordsFn<Space> read_records, write_transposed;
 };
 
 // What storage and vectors of a backend need
-template <class Space, class Style, PCMCPIPrecision storage> Kernels<Space> kernels(bool double_vectors, int bs);
+template <class Space, class Style, PCMCPIPrecision storage>
+Kernels<Space> kernels(bool double_vectors, int bs);
 
-template <class Space, class Style> Kernels<Space> kernels(PCMCPIPrecision storage, bool double_vectors, int bs)
+template <class Space, class Style>
+Kernels<Space> kernels(PCMCPIPrecision storage, bool double_vectors, int bs)
 {
   switch (storage) {
   case PC_MCPI_PRECISION_FP64:

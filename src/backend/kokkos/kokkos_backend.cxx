@@ -5,7 +5,8 @@
 namespace mcpi {
 namespace kokkos {
 
-template void invert_diagonals<Kokkos::DefaultExecutionSpace>(const Kokkos::DefaultExecutionSpace &, int, const SetupArgs &);
+template void invert_diagonals<Kokkos::DefaultExecutionSpace>(const Kokkos::DefaultExecutionSpace &,
+                                                              int, const SetupArgs &);
 
 } // namespace kokkos
 

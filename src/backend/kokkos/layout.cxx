@@ -8,11 +8,11 @@ namespace {
 Shape make_shape(LayoutKind kind, const ColorPlan &plan, PCMCPIPrecision storage)
 {
   Shape shape;
-  shape.kind    = kind;
+  shape.kind = kind;
   shape.storage = storage;
-  shape.bs      = plan.bs;
-  shape.bits    = device::value_bits(storage);
-  shape.record  = record_bytes(storage, plan.bs);
+  shape.bs = plan.bs;
+  shape.bits = device::value_bits(storage);
+  shape.record = record_bytes(storage, plan.bs);
   return shape;
 }
 
@@ -24,28 +24,33 @@ std::int32_t length(const Triangle &triangle, Row row)
 // One tile of the rows [begin, end), after those that are there
 void add_sell_tile(const ColorPlan &plan, Row begin, Row end, Placement &placement)
 {
-  const auto lanes = static_cast<std::size_t>(placement.shape.lanes), step_bytes = placement.shape.step_bytes();
-  SellTile   tile{placement.bytes, begin, end - begin, 0, 0, 0};
+  const auto lanes = static_cast<std::size_t>(placement.shape.lanes),
+             step_bytes = placement.shape.step_bytes();
+  SellTile tile{placement.bytes, begin, end - begin, 0, 0, 0};
   tile.upper_begin = end > begin ? length(plan.lower, begin) : 0;
   for (Row row = begin; row < end; ++row) {
     const std::int32_t lower = length(plan.lower, row), all = lower + length(plan.upper, row);
     placement.sell_rows.push_back({lower, all});
-    tile.steps       = std::max(tile.steps, all);
+    tile.steps = std::max(tile.steps, all);
     tile.lower_steps = std::max(tile.lower_steps, lower);
     tile.upper_begin = std::min(tile.upper_begin, lower);
   }
   const std::size_t lowers = plan.lower.col.size(), first = placement.columns.size();
-  placement.columns.resize(first + static_cast<std::size_t>(tile.steps) * lanes, begin); // what fills up reads some x of the own color
+  placement.columns.resize(first + static_cast<std::size_t>(tile.steps) * lanes,
+                           begin); // what fills up reads some x of the own color
   for (Row row = begin; row < end; ++row) {
-    const auto  lane = static_cast<std::size_t>(row - begin);
+    const auto lane = static_cast<std::size_t>(row - begin);
     std::size_t step = 0;
     for (const Triangle *triangle : {&plan.lower, &plan.upper})
       for (Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1]; ++k, ++step) {
-        const std::size_t stored                       = static_cast<std::size_t>(k) + (triangle == &plan.lower ? 0 : lowers);
-        placement.slots[stored]                        = {tile.base + step * step_bytes, 0, static_cast<std::uint32_t>(lane)};
+        const std::size_t stored =
+            static_cast<std::size_t>(k) + (triangle == &plan.lower ? 0 : lowers);
+        placement.slots[stored] = {tile.base + step * step_bytes, 0,
+                                   static_cast<std::uint32_t>(lane)};
         placement.columns[first + step * lanes + lane] = triangle->col[static_cast<std::size_t>(k)];
       }
-    for (; step < static_cast<std::size_t>(tile.steps); ++step) placement.columns[first + step * lanes + lane] = row;
+    for (; step < static_cast<std::size_t>(tile.steps); ++step)
+      placement.columns[first + step * lanes + lane] = row;
   }
   placement.bytes += static_cast<std::size_t>(tile.steps) * step_bytes;
   placement.sell_tiles.push_back(tile);
@@ -56,7 +61,7 @@ void add_sell_tile(const ColorPlan &plan, Row begin, Row end, Placement &placeme
 Placement place_sell(const ColorPlan &plan, PCMCPIPrecision storage, int lanes)
 {
   Placement placement;
-  placement.shape       = make_shape(LayoutKind::sell, plan, storage);
+  placement.shape = make_shape(LayoutKind::sell, plan, storage);
   placement.shape.lanes = lanes;
   placement.slots.resize(static_cast<std::size_t>(plan.blocks()));
   placement.sell_rows.reserve(static_cast<std::size_t>(plan.rows));
@@ -64,30 +69,35 @@ Placement place_sell(const ColorPlan &plan, PCMCPIPrecision storage, int lanes)
   for (int color = 0; color < plan.colors; ++color)
     for (const bool interior : {false, true}) {
       const Row first = interior ? plan.boundary_end[color] : plan.color_begin[color],
-                last  = interior ? plan.color_begin[color + 1] : plan.boundary_end[color];
-      for (Row begin = first; begin < last; begin += lanes) add_sell_tile(plan, begin, std::min(begin + lanes, last), placement);
+                last = interior ? plan.color_begin[color + 1] : plan.boundary_end[color];
+      for (Row begin = first; begin < last; begin += lanes)
+        add_sell_tile(plan, begin, std::min(begin + lanes, last), placement);
       placement.part_begin.push_back(static_cast<std::uint32_t>(placement.sell_tiles.size()));
     }
   return placement;
 }
 
-Placement place_slices(const ColorPlan &plan, PCMCPIPrecision storage, const device::TileLimits &limits)
+Placement place_slices(const ColorPlan &plan, PCMCPIPrecision storage,
+                       const device::TileLimits &limits)
 {
   Placement placement;
-  placement.shape      = make_shape(LayoutKind::slices, plan, storage);
+  placement.shape = make_shape(LayoutKind::slices, plan, storage);
   placement.shape.slice = device::slice_shape(storage, plan.bs);
-  placement.slices      = device::make_tiles(plan, placement.shape.slice, limits);
-  placement.bytes      = placement.slices.bytes;
+  placement.slices = device::make_tiles(plan, placement.shape.slice, limits);
+  placement.bytes = placement.slices.bytes;
   placement.part_begin = placement.slices.part_begin;
   placement.slots.resize(static_cast<std::size_t>(plan.blocks()));
   const std::size_t lowers = plan.lower.col.size();
   for (const device::Tile &tile : placement.slices.tiles) {
-    const Row     begin = static_cast<Row>(tile.row), end = begin + static_cast<Row>(device::rows_of(tile));
+    const Row begin = static_cast<Row>(tile.row),
+              end = begin + static_cast<Row>(device::rows_of(tile));
     std::uint32_t slice = 0;
     for (const Triangle *triangle : {&plan.lower, &plan.upper})
-      for (Offset k = triangle->ptr[begin]; k < triangle->ptr[end]; ++k, slice += static_cast<std::uint32_t>(placement.shape.slice.slices))
+      for (Offset k = triangle->ptr[begin]; k < triangle->ptr[end];
+           ++k, slice += static_cast<std::uint32_t>(placement.shape.slice.slices))
         placement.slots[static_cast<std::size_t>(k) + (triangle == &plan.lower ? 0 : lowers)] = {
-            static_cast<std::uint64_t>(tile.offset) * device::kPiece, device::stored_slices(tile), slice};
+            static_cast<std::uint64_t>(tile.offset) * device::kPiece, device::stored_slices(tile),
+            slice};
   }
   return placement;
 }

@@ -8,13 +8,16 @@
 
 namespace mcpi::kokkos {
 
-template <class Space> constexpr bool reaches_host = Kokkos::SpaceAccessibility<Space, Kokkos::HostSpace>::accessible;
+template <class Space>
+constexpr bool reaches_host = Kokkos::SpaceAccessibility<Space, Kokkos::HostSpace>::accessible;
 
-// By a kernel that holds a pointer, as all of ours do: the first run on an H200 (Kokkos 4.7.00, CUDA 13) failed in Kokkos' own, which holds a View.
+// By a kernel that holds a pointer, as all of ours do: the first run on an H200 (Kokkos 4.7.00,
+// CUDA 13) failed in Kokkos' own, which holds a View.
 template <class Space, class T> void fill(const Space &space, T *data, std::size_t count, T value)
 {
   Kokkos::parallel_for(
-      "mcpi fill", Kokkos::RangePolicy<Space>(space, 0, count), KOKKOS_LAMBDA(const std::size_t k) { data[k] = value; });
+      "mcpi fill", Kokkos::RangePolicy<Space>(space, 0, count),
+      KOKKOS_LAMBDA(const std::size_t k) { data[k] = value; });
 }
 
 template <class Space, class T> class Array {
@@ -46,14 +49,15 @@ public:
   }
   void fill(const Space &space, T value) { kokkos::fill(space, view_.data(), size(), value); }
 
-  T          *data() const { return view_.data(); }
+  T *data() const { return view_.data(); }
   std::size_t size() const { return view_.extent(0); }
   std::size_t bytes() const { return size() * sizeof(T); }
 
 private:
   template <class U> static auto host(U *data, std::size_t count)
   {
-    return Kokkos::View<U *, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(data, count);
+    return Kokkos::View<U *, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(data,
+                                                                                         count);
   }
   View view_;
 };

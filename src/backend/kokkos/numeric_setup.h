@@ -12,9 +12,10 @@ namespace mcpi::kokkos {
 
 template <class Space, class Style> class NumericSetup {
 public:
-  NumericSetup(const Space &space, const BackendConfig &config, Operator<Space, Style> &target, const ColorPlan &plan, const Row *row_of)
-      : config_(config.numeric), target_(target), plan_(plan), row_of_(row_of), square_(static_cast<std::size_t>(plan.bs) * plan.bs),
-        keeper_(config.numeric, plan.bs)
+  NumericSetup(const Space &space, const BackendConfig &config, Operator<Space, Style> &target,
+               const ColorPlan &plan, const Row *row_of)
+      : config_(config.numeric), target_(target), plan_(plan), row_of_(row_of),
+        square_(static_cast<std::size_t>(plan.bs) * plan.bs), keeper_(config.numeric, plan.bs)
   {
     diagonal_.resize(space, static_cast<std::size_t>(plan.rows) * square_);
     scales_.resize(space, 2 * static_cast<std::size_t>(plan.bs));
@@ -25,19 +26,27 @@ public:
   // Collective through reduce
   int refresh(const Space &space, BlockRows &source, const MaxReduce &reduce, NumericStatus &status)
   {
-    return keeper_.refresh([&](ScaleUpdater::Pass kind) { convert(space, source, kind == ScaleUpdater::Pass::store, status); }, reduce,
-                           status);
+    return keeper_.refresh(
+        [&](ScaleUpdater::Pass kind) {
+          convert(space, source, kind == ScaleUpdater::Pass::store, status);
+        },
+        reduce, status);
   }
 
   const Scales &scales() const { return keeper_.scales(); }
-  double        largest_inverse() const { return largest_inverse_; }
+  double largest_inverse() const { return largest_inverse_; }
   const double *diagonal() const { return diagonal_.data(); }
   const double *left() const { return scales_.data(); }
   const double *right() const { return scales_.data() + plan_.bs; }
-  std::size_t   bytes() const { return diagonal_.bytes() + scales_.bytes() + maxima_.bytes() + values_.bytes() + in_place_.bytes(); }
+  std::size_t bytes() const
+  {
+    return diagonal_.bytes() + scales_.bytes() + maxima_.bytes() + values_.bytes() +
+           in_place_.bytes();
+  }
 
 private:
-  static constexpr std::size_t kMostBytes = 32UL << 20U; // of values at a time, unless a row has more
+  static constexpr std::size_t kMostBytes = 32UL
+                                            << 20U; // of values at a time, unless a row has more
 
   Offset blocks_before(Row row) const { return row + plan_.lower.ptr[row] + plan_.upper.ptr[row]; }
 
@@ -49,14 +58,14 @@ private:
     bad_.fill(space, ~0ULL);
     SetupArgs args{};
     target_.set(args);
-    args.row_of              = row_of_;
-    args.diagonal            = diagonal_.data();
-    args.left                = left();
-    args.right               = right();
-    args.maxima              = maxima_.data();
-    args.bad                 = bad_.data();
-    args.prescaled           = config_.form == PC_MCPI_FORM_PRESCALED;
-    args.store               = store;
+    args.row_of = row_of_;
+    args.diagonal = diagonal_.data();
+    args.left = left();
+    args.right = right();
+    args.maxima = maxima_.data();
+    args.bad = bad_.data();
+    args.prescaled = config_.form == PC_MCPI_FORM_PRESCALED;
+    args.store = store;
     const ValueArrays arrays = source.arrays();
     if (arrays.device) {
       in_place_.prepare(space, source, plan_);
@@ -65,27 +74,31 @@ private:
     for (Row begin = 0; begin < plan_.rows;) {
       Row end = begin + 1;
       while (end < plan_.rows && numbers(begin, end + 1) * sizeof(double) <= kMostBytes) ++end;
-      args.begin  = begin;
-      args.end    = end;
-      args.first  = blocks_before(begin);
+      args.begin = begin;
+      args.end = end;
+      args.first = blocks_before(begin);
       args.values = arrays.device ? copy(space, arrays, args) : read(space, source, begin, end);
       invert_diagonals<Space>(space, team_size<Space>(Style::setup_team), args);
       target_.kernel_table().convert(space, args);
       begin = end;
     }
-    unsigned long long              bad = 0;
+    unsigned long long bad = 0;
     std::vector<unsigned long long> maxima(square_ + 1);
     bad_.copy_out(space, &bad, 1);
     maxima_.copy_out(space, maxima.data(), maxima.size());
     if (bad != ~0ULL)
-      status = {static_cast<Defect>(SetupArgs::kDefects - 1 - bad % SetupArgs::kDefects), static_cast<Row>(bad / SetupArgs::kDefects)};
+      status = {static_cast<Defect>(SetupArgs::kDefects - 1 - bad % SetupArgs::kDefects),
+                static_cast<Row>(bad / SetupArgs::kDefects)};
     largest_inverse_ = std::bit_cast<double>(maxima.back());
     maxima.pop_back();
     std::transform(maxima.begin(), maxima.end(), keeper_.maxima().begin(),
                    [](unsigned long long bits) { return std::bit_cast<double>(bits); });
   }
 
-  std::size_t numbers(Row begin, Row end) const { return static_cast<std::size_t>(blocks_before(end) - blocks_before(begin)) * square_; }
+  std::size_t numbers(Row begin, Row end) const
+  {
+    return static_cast<std::size_t>(blocks_before(end) - blocks_before(begin)) * square_;
+  }
 
   // The values of these rows where the execution space reads them: from its own memory
   const double *copy(const Space &space, const ValueArrays &arrays, const SetupArgs &args)
@@ -106,12 +119,13 @@ private:
     if (host_.size() < count) host_.resize(count);
     double *out = host_.data();
     for (Row row = begin; row < end; ++row) {
-      const double        *diagonal = nullptr;
-      const double *const *offdiag  = nullptr;
+      const double *diagonal = nullptr;
+      const double *const *offdiag = nullptr;
       source.row(plan_.row_of[row], diagonal, offdiag);
       out = std::copy_n(diagonal, square_, out);
       for (const Triangle *triangle : {&plan_.lower, &plan_.upper})
-        for (Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1]; ++k) out = std::copy_n(offdiag[triangle->source[k]], square_, out);
+        for (Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1]; ++k)
+          out = std::copy_n(offdiag[triangle->source[k]], square_, out);
     }
     if constexpr (reaches_host<Space>) return host_.data();
     if (values_.size() < count) values_.resize(space, count);
@@ -119,17 +133,17 @@ private:
     return values_.data();
   }
 
-  const NumericConfig              config_;
-  Operator<Space, Style>          &target_;
-  const ColorPlan                 &plan_;
-  const Row                       *row_of_;
-  const std::size_t                square_;
-  ScaleUpdater                      keeper_;
-  double                           largest_inverse_ = 0.0;
-  std::vector<double>              host_;
-  Array<Space, double>             diagonal_, scales_, values_;
+  const NumericConfig config_;
+  Operator<Space, Style> &target_;
+  const ColorPlan &plan_;
+  const Row *row_of_;
+  const std::size_t square_;
+  ScaleUpdater keeper_;
+  double largest_inverse_ = 0.0;
+  std::vector<double> host_;
+  Array<Space, double> diagonal_, scales_, values_;
   Array<Space, unsigned long long> maxima_, bad_;
-  ValuesInPlace<Space, Style>      in_place_;
+  ValuesInPlace<Space, Style> in_place_;
 };
 
 } // namespace mcpi::kokkos

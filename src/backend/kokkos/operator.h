@@ -12,19 +12,23 @@ namespace mcpi::kokkos {
 
 // slices: a column for each block; sell: for each lane of each step
 template <class Space>
-void write_columns(const Space &space, const Shape &shape, const Row *columns, std::size_t count, const Slot *slots, std::byte *blocks)
+void write_columns(const Space &space, const Shape &shape, const Row *columns, std::size_t count,
+                   const Slot *slots, std::byte *blocks)
 {
   Kokkos::parallel_for(
-      "mcpi columns", Kokkos::RangePolicy<Space>(space, 0, count), KOKKOS_LAMBDA(const std::size_t k) {
+      "mcpi columns", Kokkos::RangePolicy<Space>(space, 0, count),
+      KOKKOS_LAMBDA(const std::size_t k) {
         if (shape.kind == LayoutKind::sell) {
-          const auto lanes                                                            = static_cast<std::size_t>(shape.lanes);
+          const auto lanes = static_cast<std::size_t>(shape.lanes);
           reinterpret_cast<Row *>(blocks + k / lanes * shape.step_bytes())[k % lanes] = columns[k];
           return;
         }
         for (int part = 0; part < shape.slice.slices; ++part)
-          *reinterpret_cast<Row *>(blocks + slots[k].base +
-                                   device::slice_byte(shape.slice, slots[k].count, slots[k].place + static_cast<std::size_t>(part),
-                                                     shape.slice.head_at())) = columns[k];
+          *reinterpret_cast<Row *>(
+              blocks + slots[k].base +
+              device::slice_byte(shape.slice, slots[k].count,
+                                 slots[k].place + static_cast<std::size_t>(part),
+                                 shape.slice.head_at())) = columns[k];
       });
 }
 
@@ -45,8 +49,10 @@ public:
     lane_tiles_.upload(space, placement_.sell_tiles);
     lane_rows_.upload(space, placement_.sell_rows);
     blocks_.resize(space, placement_.bytes);
-    constexpr int kNoNibbles = kNibbleShift << 4 | kNibbleShift; // what fills lanes up counts as zero
-    if (shape().kind == LayoutKind::sell && shape().storage == PC_MCPI_PRECISION_INT4) blocks_.fill(space, std::byte{kNoNibbles});
+    // what fills lanes up counts as zero
+    constexpr int kNoNibbles = kNibbleShift << 4 | kNibbleShift;
+    if (shape().kind == LayoutKind::sell && shape().storage == PC_MCPI_PRECISION_INT4)
+      blocks_.fill(space, std::byte{kNoNibbles});
     set_columns(space);
     space.fence("mcpi operator");
     long_rows_ = placement_.slices.long_rows;
@@ -56,24 +62,24 @@ public:
   void relax(const Space &space, RelaxArgs args, Row begin, Row end) const
   {
     if (begin == end) return;
-    args.blocks     = blocks_.data();
+    args.blocks = blocks_.data();
     args.sell_tiles = lane_tiles_.data();
-    args.sell_rows  = lane_rows_.data();
-    args.tiles      = tiles_.data();
-    args.ends       = ends_.data();
+    args.sell_rows = lane_rows_.data();
+    args.tiles = tiles_.data();
+    args.ends = ends_.data();
     for (int t = 0; t < 2; ++t) {
       args.ptr[t] = ptr_[t].data();
       args.col[t] = col_[t].data();
     }
-    args.lowers    = lowers();
-    args.shape     = shape();
-    args.begin     = begin;
-    args.end       = end;
+    args.lowers = lowers();
+    args.shape = shape();
+    args.begin = begin;
+    args.end = end;
     args.long_rows = long_rows_;
     if (shape().kind != LayoutKind::records) {
       const std::size_t part = part_of(begin);
-      args.first_tile        = placement_.part_begin[part];
-      args.last_tile         = placement_.part_begin[part + 1];
+      args.first_tile = placement_.part_begin[part];
+      args.last_tile = placement_.part_begin[part + 1];
     }
     kernels_.relax(space, args);
   }
@@ -83,19 +89,20 @@ public:
   {
     for (int t = 0; t < 2; ++t) args.ptr[t] = ptr_[t].data();
     args.lowers = lowers();
-    args.slots  = slots_.data();
+    args.slots = slots_.data();
     args.blocks = blocks_.data();
-    args.shape  = shape();
+    args.shape = shape();
   }
   const Kernels<Space> &kernel_table() const { return kernels_; }
-  const Shape          &shape() const { return placement_.shape; }
-  std::byte            *blocks() const { return blocks_.data(); }
-  const Slot           *slots() const { return slots_.data(); }
-  Offset                lowers() const { return static_cast<Offset>(plan_.lower.col.size()); }
-  std::size_t           bytes() const
+  const Shape &shape() const { return placement_.shape; }
+  std::byte *blocks() const { return blocks_.data(); }
+  const Slot *slots() const { return slots_.data(); }
+  Offset lowers() const { return static_cast<Offset>(plan_.lower.col.size()); }
+  std::size_t bytes() const
   {
-    return blocks_.bytes() + slots_.bytes() + tiles_.bytes() + ends_.bytes() + lane_tiles_.bytes() + lane_rows_.bytes() + ptr_[0].bytes() +
-           ptr_[1].bytes() + col_[0].bytes() + col_[1].bytes();
+    return blocks_.bytes() + slots_.bytes() + tiles_.bytes() + ends_.bytes() + lane_tiles_.bytes() +
+           lane_rows_.bytes() + ptr_[0].bytes() + ptr_[1].bytes() + col_[0].bytes() +
+           col_[1].bytes();
   }
 
 private:
@@ -103,11 +110,14 @@ private:
   {
     const PCMCPIPrecision storage = config.numeric.storage;
     if (plan.bs > device::kMaxSmallBlock) return place_records(plan, storage);
-    if (Style::small == LayoutKind::sell) return place_sell(plan, storage, config.double_vectors ? kLanes<double> : kLanes<float>);
+    if (Style::small == LayoutKind::sell)
+      return place_sell(plan, storage, config.double_vectors ? kLanes<double> : kLanes<float>);
     const SliceLaunch launch = slice_launch(storage, config.double_vectors, plan.bs);
-    return place_slices(plan, storage,
-                       {launch.by_row ? launch.threads : device::tile_rows(launch.threads, plan.bs), launch.threads, launch.capacity(),
-                        launch.capacity(), launch.resident, SpaceTraits<Space>::processors(space)});
+    return place_slices(
+        plan, storage,
+        {launch.by_row ? launch.threads : device::tile_rows(launch.threads, plan.bs),
+         launch.threads, launch.capacity(), launch.capacity(), launch.resident,
+         SpaceTraits<Space>::processors(space)});
   }
 
   // Into the heads of slices and the steps of sell
@@ -135,23 +145,24 @@ private:
   }
   std::size_t part_of(Row begin) const
   {
-    const auto color    = std::upper_bound(plan_.color_begin.begin(), plan_.color_begin.end(), begin) - plan_.color_begin.begin() - 1;
+    const auto color = std::upper_bound(plan_.color_begin.begin(), plan_.color_begin.end(), begin) -
+                       plan_.color_begin.begin() - 1;
     const bool interior = begin >= plan_.boundary_end[static_cast<std::size_t>(color)];
     return static_cast<std::size_t>(2 * color + (interior ? 1 : 0));
   }
 
-  const ColorPlan              &plan_;
-  Placement                     placement_;
-  bool                          long_rows_ = false;
-  const Kernels<Space>          kernels_;
-  Array<Space, std::byte>       blocks_;
-  Array<Space, Slot>            slots_;
-  Array<Space, device::Tile>    tiles_;
+  const ColorPlan &plan_;
+  Placement placement_;
+  bool long_rows_ = false;
+  const Kernels<Space> kernels_;
+  Array<Space, std::byte> blocks_;
+  Array<Space, Slot> slots_;
+  Array<Space, device::Tile> tiles_;
   Array<Space, device::RowEnds> ends_;
-  Array<Space, SellTile>        lane_tiles_;
-  Array<Space, SellRow>         lane_rows_;
-  Array<Space, Offset>          ptr_[2];
-  Array<Space, Row>             col_[2];
+  Array<Space, SellTile> lane_tiles_;
+  Array<Space, SellRow> lane_rows_;
+  Array<Space, Offset> ptr_[2];
+  Array<Space, Row> col_[2];
 };
 
 } // namespace mcpi::kokkos

@@ -10,40 +10,44 @@ namespace mcpi::kokkos {
 
 // Below 512 bytes: larger ones make Kokkos' launches wait for each other on CUDA.
 struct RelaxArgs {
-  void                  *x;
-  const void            *read; // what products read: x, or its rounded copy
-  const void            *rhs;
-  void                  *kept;
-  const double          *diagonal; // inverse blocks, column-major, in plan order
-  const std::byte       *blocks;
-  const SellTile        *sell_tiles;
-  const SellRow         *sell_rows;
-  const device::Tile    *tiles;
+  void *x;
+  const void *read; // what products read: x, or its rounded copy
+  const void *rhs;
+  void *kept;
+  const double *diagonal; // inverse blocks, column-major, in plan order
+  const std::byte *blocks;
+  const SellTile *sell_tiles;
+  const SellRow *sell_rows;
+  const device::Tile *tiles;
   const device::RowEnds *ends;
-  const Offset          *ptr[2]; // records: lower and upper triangle
-  const Row             *col[2];
-  Offset                 lowers; // blocks of the lower triangle
-  Scalar                 alpha = 1.0, omega = 1.0;
-  Shape                  shape;
-  Row                    begin, end;
-  std::uint32_t          first_tile, last_tile;
-  int                    nrhs;
-  bool                   long_rows; // slices: some row has more than a team takes at a time
-  unsigned               flags;
+  const Offset *ptr[2]; // records: lower and upper triangle
+  const Row *col[2];
+  Offset lowers; // blocks of the lower triangle
+  Scalar alpha = 1.0, omega = 1.0;
+  Shape shape;
+  Row begin, end;
+  std::uint32_t first_tile, last_tile;
+  int nrhs;
+  bool long_rows; // slices: some row has more than a team takes at a time
+  unsigned flags;
 };
 static_assert(sizeof(RelaxArgs) < 400);
 
 // Relaxes the tiles, or for records the rows, of args.
 template <class Space> using RelaxFn = void (*)(const Space &, const RelaxArgs &);
 
-template <class Space, PCMCPIPrecision storage, class T, int bs> void      relax_sell(const Space &space, const RelaxArgs &args);
-template <class Space, PCMCPIPrecision storage, class T, int bs> void      relax_slices(const Space &space, const RelaxArgs &args);
-template <class Space, class Style, PCMCPIPrecision storage, class T> void relax_records(const Space &space, const RelaxArgs &args);
+template <class Space, PCMCPIPrecision storage, class T, int bs>
+void relax_sell(const Space &space, const RelaxArgs &args);
+template <class Space, PCMCPIPrecision storage, class T, int bs>
+void relax_slices(const Space &space, const RelaxArgs &args);
+template <class Space, class Style, PCMCPIPrecision storage, class T>
+void relax_records(const Space &space, const RelaxArgs &args);
 
-// n numbers side by side, of an array of such runs: devices move as many at once as their alignment allows.
+// n numbers side by side, of an array of such runs: devices move as many at once as their alignment
+// allows.
 template <class T, int n> struct RunOf {
   static constexpr std::size_t bytes = n * sizeof(T);
-  static constexpr int         wide  = bytes % 16 == 0 ? 16 / sizeof(T) : bytes % 8 == 0 ? 8 / sizeof(T) : 1;
+  static constexpr int wide = bytes % 16 == 0 ? 16 / sizeof(T) : bytes % 8 == 0 ? 8 / sizeof(T) : 1;
   struct alignas(wide * sizeof(T)) Piece {
     T v[wide];
   };
@@ -76,12 +80,15 @@ template <class T> struct TriangleSums {
 };
 
 // The row's residual; keeps what is to be kept. at: the component's place in the vectors.
-template <class T> KOKKOS_FORCEINLINE_FUNCTION T residual(const RelaxArgs &args, T rhs, TriangleSums<T> sums, std::size_t at)
+template <class T>
+KOKKOS_FORCEINLINE_FUNCTION T residual(const RelaxArgs &args, T rhs, TriangleSums<T> sums,
+                                       std::size_t at)
 {
   const bool lower_near = args.flags & kLowerIsNear;
-  const T    near_sum = lower_near ? sums.lower : sums.upper, far_sum = lower_near ? sums.upper : sums.lower;
-  T         *kept = static_cast<T *>(args.kept);
-  T          sum  = near_sum + far_sum;
+  const T near_sum = lower_near ? sums.lower : sums.upper,
+          far_sum = lower_near ? sums.upper : sums.lower;
+  T *kept = static_cast<T *>(args.kept);
+  T sum = near_sum + far_sum;
   if (args.flags & kUseKept) sum += kept[at];
   if (args.flags & kKeepSum) kept[at] = near_sum;
   if (args.flags & kKeepZero) kept[at] = T(0);
@@ -90,11 +97,14 @@ template <class T> KOKKOS_FORCEINLINE_FUNCTION T residual(const RelaxArgs &args,
 
 // Component i of the inverse diagonal block of a row, or of its transpose, times v
 template <class V>
-KOKKOS_FORCEINLINE_FUNCTION double apply_diagonal(const double *diagonal, Row row, int bs, int i, bool transposed, const V &v)
+KOKKOS_FORCEINLINE_FUNCTION double apply_diagonal(const double *diagonal, Row row, int bs, int i,
+                                                  bool transposed, const V &v)
 {
-  const double *block = diagonal + static_cast<std::size_t>(row) * static_cast<std::size_t>(bs * bs) + (transposed ? i * bs : i);
-  const int     step  = transposed ? 1 : bs;
-  double        sum   = 0.0;
+  const double *block = diagonal +
+                        static_cast<std::size_t>(row) * static_cast<std::size_t>(bs * bs) +
+                        (transposed ? i * bs : i);
+  const int step = transposed ? 1 : bs;
+  double sum = 0.0;
   for (int j = 0; j < bs; ++j) sum += block[j * step] * static_cast<double>(v[j]);
   return sum;
 }
@@ -105,13 +115,16 @@ template <class T> KOKKOS_FORCEINLINE_FUNCTION T damped(const RelaxArgs &args, T
   if (omega == T(1)) return update;
   return args.flags & kFromZero ? omega * update : (T(1) - omega) * *x + omega * update;
 }
-template <class T> KOKKOS_FORCEINLINE_FUNCTION void relax_component(const RelaxArgs &args, T update, std::size_t at)
+template <class T>
+KOKKOS_FORCEINLINE_FUNCTION void relax_component(const RelaxArgs &args, T update, std::size_t at)
 {
   T *x = static_cast<T *>(args.x) + at;
-  *x   = damped(args, update, x);
+  *x = damped(args, update, x);
 }
 // Those of a row
-template <class T, int n> KOKKOS_FORCEINLINE_FUNCTION void relax_components(const RelaxArgs &args, T (&update)[n], std::size_t at)
+template <class T, int n>
+KOKKOS_FORCEINLINE_FUNCTION void relax_components(const RelaxArgs &args, T (&update)[n],
+                                                  std::size_t at)
 {
   T *x = static_cast<T *>(args.x) + at;
   MCPI_UNROLL

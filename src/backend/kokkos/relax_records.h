@@ -1,5 +1,6 @@
-// Relaxation with blocks above 8: a team takes a row. Its threads take runs of components, and where there are more threads than that, every so many-th
-// column each; their parts are added in order.
+// Relaxation with blocks above 8: a team takes a row. Its threads take runs of components, and
+// where there are more threads than that, every so many-th column each; their parts are added in
+// order.
 #pragma once
 
 #include "backend/kokkos/relax.h"
@@ -22,15 +23,17 @@ template <class Space, class Style, PCMCPIPrecision storage, class T> struct Rel
   // parts of the sums over both triangles, and the residual
   static KOKKOS_FUNCTION std::size_t scratch_bytes(int bs)
   {
-    return static_cast<std::size_t>(bs) * static_cast<std::size_t>(2 * groups(bs) + 1) * sizeof(T) + 16;
+    return static_cast<std::size_t>(bs) * static_cast<std::size_t>(2 * groups(bs) + 1) * sizeof(T) +
+           16;
   }
 
   KOKKOS_FUNCTION void operator()(const Member &team) const
   {
-    const int bs      = args.shape.bs;
-    const Row row     = args.begin + team.league_rank();
-    T        *scratch = static_cast<T *>(team.team_scratch(0).get_shmem_aligned(scratch_bytes(bs) - 16, 16)),
-      *value          = scratch + 2 * groups(bs) * bs;
+    const int bs = args.shape.bs;
+    const Row row = args.begin + team.league_rank();
+    T *scratch =
+          static_cast<T *>(team.team_scratch(0).get_shmem_aligned(scratch_bytes(bs) - 16, 16)),
+      *value = scratch + 2 * groups(bs) * bs;
     for (int r = 0; r < args.nrhs; ++r) {
       for (int task = team.team_rank(); task < runs(bs) * groups(bs); task += threads) {
         const int first = task % runs(bs) * run, group = task / runs(bs);
@@ -38,7 +41,8 @@ template <class Space, class Style, PCMCPIPrecision storage, class T> struct Rel
         add_triangle(args.flags & kUpper, 1, row, r, first, group, scratch + (2 * group + 1) * bs);
       }
       team.team_barrier();
-      const std::size_t at = (static_cast<std::size_t>(row) * static_cast<std::size_t>(args.nrhs) + static_cast<std::size_t>(r)) *
+      const std::size_t at = (static_cast<std::size_t>(row) * static_cast<std::size_t>(args.nrhs) +
+                              static_cast<std::size_t>(r)) *
                              static_cast<std::size_t>(bs);
       const T *rhs = static_cast<const T *>(args.rhs) + at;
       for (int i = team.team_rank(); i < bs; i += threads) {
@@ -48,12 +52,15 @@ template <class Space, class Style, PCMCPIPrecision storage, class T> struct Rel
           sums.upper += scratch[(2 * group + 1) * bs + i];
         }
         value[i] = residual<T>(args, rhs[i], sums, at + static_cast<std::size_t>(i));
-        if (!(args.flags & kFactored)) relax_component<T>(args, value[i], at + static_cast<std::size_t>(i));
+        if (!(args.flags & kFactored))
+          relax_component<T>(args, value[i], at + static_cast<std::size_t>(i));
       }
       team.team_barrier();
       if (args.flags & kFactored) {
         for (int i = team.team_rank(); i < bs; i += threads)
-          relax_component<T>(args, static_cast<T>(apply_diagonal(args.diagonal, row, bs, i, args.flags & kTransposed, value)),
+          relax_component<T>(args,
+                             static_cast<T>(apply_diagonal(args.diagonal, row, bs, i,
+                                                           args.flags & kTransposed, value)),
                              at + static_cast<std::size_t>(i));
         team.team_barrier();
       }
@@ -61,21 +68,27 @@ template <class Space, class Style, PCMCPIPrecision storage, class T> struct Rel
   }
 
 private:
-  // The components [first, first + run) of a row's products over one triangle, of the columns group, group + groups, ... of each block
-  KOKKOS_FORCEINLINE_FUNCTION void add_triangle(bool read, int triangle, Row row, int r, int first, int group, T *sums) const
+  // The components [first, first + run) of a row's products over one triangle, of the columns
+  // group, group + groups, ... of each block
+  KOKKOS_FORCEINLINE_FUNCTION void add_triangle(bool read, int triangle, Row row, int r, int first,
+                                                int group, T *sums) const
   {
     const int bs = args.shape.bs, count = bs - first < run ? bs - first : run, step = groups(bs);
-    T         sum[run] = {};
+    T sum[run] = {};
     if (read)
       for (Offset k = args.ptr[triangle][row]; k < args.ptr[triangle][row + 1]; ++k) {
-        const std::byte *record = args.blocks + static_cast<std::size_t>(k + triangle * args.lowers) * args.shape.record;
-        const T         *x      = static_cast<const T *>(args.read) +
-                     (static_cast<std::size_t>(args.col[triangle][k]) * static_cast<std::size_t>(args.nrhs) + static_cast<std::size_t>(r)) *
-                         static_cast<std::size_t>(bs);
+        const std::byte *record =
+            args.blocks + static_cast<std::size_t>(k + triangle * args.lowers) * args.shape.record;
+        const T *x =
+            static_cast<const T *>(args.read) +
+            (static_cast<std::size_t>(args.col[triangle][k]) * static_cast<std::size_t>(args.nrhs) +
+             static_cast<std::size_t>(r)) *
+                static_cast<std::size_t>(bs);
         T factor = 1;
-        if constexpr (device::has_exponent(storage)) factor = power_of_two<T>(static_cast<std::int8_t>(*record++));
+        if constexpr (device::has_exponent(storage))
+          factor = power_of_two<T>(static_cast<std::int8_t>(*record++));
         for (int j = group; j < bs; j += step) {
-          const T           xj = factor * x[j];
+          const T xj = factor * x[j];
           const std::size_t at = args.shape.in_record(first, j);
           if (count == run)
             add_column<run>(record, at, run, xj, sum);
@@ -88,26 +101,31 @@ private:
 
   // first: an even number of nibbles
   template <int known>
-  KOKKOS_FORCEINLINE_FUNCTION void add_column(const std::byte *record, std::size_t at, int any, T xj, T (&sum)[run]) const
+  KOKKOS_FORCEINLINE_FUNCTION void add_column(const std::byte *record, std::size_t at, int any,
+                                              T xj, T (&sum)[run]) const
   {
     const int count = known > 0 ? known : any;
     for (int i = 0; i < count; ++i) {
       if constexpr (storage == PC_MCPI_PRECISION_INT4) {
-        const std::size_t n   = at + static_cast<std::size_t>(i);
-        const auto        two = static_cast<std::uint8_t>(record[n / 2]);
+        const std::size_t n = at + static_cast<std::size_t>(i);
+        const auto two = static_cast<std::uint8_t>(record[n / 2]);
         sum[i] += decoded<storage, T>(static_cast<std::uint8_t>(n % 2 ? two >> 4 : two & 15)) * xj;
       } else {
-        sum[i] += decoded<storage, T>(reinterpret_cast<const Raw<storage> *>(record)[at + static_cast<std::size_t>(i)]) * xj;
+        sum[i] += decoded<storage, T>(reinterpret_cast<const Raw<storage> *>(
+                      record)[at + static_cast<std::size_t>(i)]) *
+                  xj;
       }
     }
   }
 };
 
-template <class Space, class Style, PCMCPIPrecision storage, class T> void relax_records(const Space &space, const RelaxArgs &args)
+template <class Space, class Style, PCMCPIPrecision storage, class T>
+void relax_records(const Space &space, const RelaxArgs &args)
 {
   using Kernel = RelaxRecords<Space, Style, storage, T>;
   typename Kernel::Policy policy(space, args.end - args.begin, Kernel::threads);
-  policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes(args.shape.bs))));
+  policy.set_scratch_size(0,
+                          Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes(args.shape.bs))));
   Kokkos::parallel_for("mcpi relax", policy, Kernel{args});
 }
 

@@ -30,7 +30,9 @@ void release_all()
 
 std::string has_ended()
 {
-  return Kokkos::is_finalized() ? "Kokkos has been finalized in this process, and cannot start again" : "";
+  return Kokkos::is_finalized()
+             ? "Kokkos has been finalized in this process, and cannot start again"
+             : "";
 }
 
 std::string start(bool chosen)
@@ -38,11 +40,14 @@ std::string start(bool chosen)
   if (std::string ended = has_ended(); !ended.empty()) return ended;
   if (Kokkos::is_initialized()) return {};
   try {
-    if (on_device() && Kokkos::num_devices() == 0) return std::string("Kokkos finds no device for ") + space_name();
+    if (on_device() && Kokkos::num_devices() == 0)
+      return std::string("Kokkos finds no device for ") + space_name();
     Kokkos::InitializationSettings settings;
     settings.set_disable_warnings(true);
     // 0 is what a process has that has not chosen
-    if (const int device = SpaceTraits<Space>::current_device(); device > 0 || (chosen && device == 0)) settings.set_device_id(device);
+    if (const int device = SpaceTraits<Space>::current_device();
+        device > 0 || (chosen && device == 0))
+      settings.set_device_id(device);
     Kokkos::initialize(settings);
   } catch (const std::exception &e) {
     return std::string("Kokkos does not start: ") + e.what();
@@ -61,7 +66,7 @@ void release_at_end(const void *owner, std::function<void()> release)
 {
   static bool hooked = false; // Kokkos starts once
   if (!hooked) Kokkos::push_finalize_hook(release_all);
-  hooked           = true;
+  hooked = true;
   holders()[owner] = std::move(release);
 }
 

@@ -8,18 +8,23 @@ namespace mcpi::kokkos {
 // A team takes a row, a thread one block of it after the other.
 template <class Space, class Style, PCMCPIPrecision storage> struct ConvertBlocks {
   static constexpr int threads = team_size<Space>(Style::setup_team);
-  using Policy                 = Kokkos::TeamPolicy<Space>;
-  using Member                 = typename Policy::member_type;
+  using Policy = Kokkos::TeamPolicy<Space>;
+  using Member = typename Policy::member_type;
 
   SetupArgs args;
 
   KOKKOS_FUNCTION void operator()(const Member &team) const
   {
-    const Row    row    = args.begin + team.league_rank();
-    const Offset lowers = args.ptr[0][row + 1] - args.ptr[0][row], blocks = lowers + args.ptr[1][row + 1] - args.ptr[1][row];
+    const Row row = args.begin + team.league_rank();
+    const Offset lowers = args.ptr[0][row + 1] - args.ptr[0][row],
+                 blocks = lowers + args.ptr[1][row + 1] - args.ptr[1][row];
     for (Offset k = team.team_rank(); k < blocks; k += threads) {
-      const Offset stored = k < lowers ? args.ptr[0][row] + k : args.lowers + args.ptr[1][row] + k - lowers;
-      convert(row, args.values + static_cast<std::size_t>(args.blocks_before(row) + 1 + k) * args.square(), args.slot(stored));
+      const Offset stored =
+          k < lowers ? args.ptr[0][row] + k : args.lowers + args.ptr[1][row] + k - lowers;
+      convert(row,
+              args.values +
+                  static_cast<std::size_t>(args.blocks_before(row) + 1 + k) * args.square(),
+              args.slot(stored));
     }
   }
 
@@ -27,11 +32,11 @@ private:
   // Number (p, q) of what is stored
   KOKKOS_FORCEINLINE_FUNCTION double scaled(Row row, const double *in, int p, int q) const
   {
-    const int     bs     = args.shape.bs;
+    const int bs = args.shape.bs;
     const double *column = in + q * bs;
     if (!args.prescaled) return args.left[p] * column[p] * args.right[q];
-    const double *map =
-        args.diagonal + static_cast<std::size_t>(row) * args.square() + p; // without the scale of what the right-hand side becomes
+    const double *map = args.diagonal + static_cast<std::size_t>(row) * args.square() +
+                        p; // without the scale of what the right-hand side becomes
     double sum = 0.0;
     for (int l = 0; l < bs; ++l) sum += map[l * bs] * column[l];
     return sum * (args.left[p] * args.right[p]) * args.right[q];
@@ -39,12 +44,12 @@ private:
 
   KOKKOS_FUNCTION void convert(Row row, const double *in, const Slot &slot) const
   {
-    const int          bs      = args.shape.bs;
+    const int bs = args.shape.bs;
     unsigned long long largest = 0;
     for (int q = 0; q < bs; ++q)
       for (int p = 0; p < bs; ++p) {
         const unsigned long long bits = raise_to(args.maxima + p + q * bs, scaled(row, in, p, q));
-        largest                       = bits > largest ? bits : largest;
+        largest = bits > largest ? bits : largest;
       }
     const double max_abs = Kokkos::bit_cast<double>(largest);
     if (!is_finite(max_abs)) {
@@ -58,68 +63,85 @@ private:
 
   KOKKOS_FUNCTION void put(Row row, const double *in, double max_abs, const Slot &slot) const
   {
-    const int bs      = args.shape.bs;
-    double    inverse = 1.0;
-    bool      good    = true;
+    const int bs = args.shape.bs;
+    double inverse = 1.0;
+    bool good = true;
     if constexpr (device::has_exponent(storage)) {
       constexpr int limit = storage == PC_MCPI_PRECISION_INT8 ? kInt8Limit : kInt4Limit;
-      const int     e     = shared_exponent(max_abs, limit);
-      good                = max_abs <= limit * power_of_two<double>(e);
-      inverse             = good ? power_of_two<double>(-e) : 0.0;
+      const int e = shared_exponent(max_abs, limit);
+      good = max_abs <= limit * power_of_two<double>(e);
+      inverse = good ? power_of_two<double>(-e) : 0.0;
       for (int part = 0; part < exponent_copies(args.shape); ++part)
-        *exponent_at(args.shape, args.blocks, slot, part) = static_cast<std::byte>(static_cast<std::int8_t>(e));
+        *exponent_at(args.shape, args.blocks, slot, part) =
+            static_cast<std::byte>(static_cast<std::int8_t>(e));
     }
     for (int q = 0; q < bs; ++q)
       for (int p = 0; p < bs; ++p)
-        put_number<storage>(args.shape, args.blocks, slot, p, q, encoded<storage>(scaled(row, in, p, q), inverse, good));
+        put_number<storage>(args.shape, args.blocks, slot, p, q,
+                            encoded<storage>(scaled(row, in, p, q), inverse, good));
     if (!good) args.report(row, Defect::unrepresentable);
   }
 };
 
-template <class Space, class Style, PCMCPIPrecision storage> void convert_blocks(const Space &space, const SetupArgs &args)
+template <class Space, class Style, PCMCPIPrecision storage>
+void convert_blocks(const Space &space, const SetupArgs &args)
 {
   using Kernel = ConvertBlocks<Space, Style, storage>;
   if (args.begin < args.end)
-    Kokkos::parallel_for("mcpi convert", typename Kernel::Policy(space, args.end - args.begin, Kernel::threads), Kernel{args});
+    Kokkos::parallel_for("mcpi convert",
+                         typename Kernel::Policy(space, args.end - args.begin, Kernel::threads),
+                         Kernel{args});
 }
 
 // The stored block numbers of a list as records
-template <class Space, PCMCPIPrecision storage> void read_records(const Space &space, const RecordsArgs &args)
+template <class Space, PCMCPIPrecision storage>
+void read_records(const Space &space, const RecordsArgs &args)
 {
   Kokkos::parallel_for(
-      "mcpi read records", Kokkos::RangePolicy<Space>(space, 0, args.size), KOKKOS_LAMBDA(const std::size_t k) {
-        const Shape &from   = args.from;
+      "mcpi read records", Kokkos::RangePolicy<Space>(space, 0, args.size),
+      KOKKOS_LAMBDA(const std::size_t k) {
+        const Shape &from = args.from;
         const Offset stored = args.stored[k];
-        const Slot   slot =
-            from.kind == LayoutKind::records ? Slot{static_cast<std::uint64_t>(stored) * from.record, 0, 0} : args.slots[stored];
+        const Slot slot = from.kind == LayoutKind::records
+                              ? Slot{static_cast<std::uint64_t>(stored) * from.record, 0, 0}
+                              : args.slots[stored];
         const Slot to{k * args.to.record, 0, 0};
         if constexpr (device::has_exponent(storage))
-          *exponent_at(args.to, args.records, to, 0) = *exponent_at(from, const_cast<std::byte *>(args.blocks), slot, 0);
+          *exponent_at(args.to, args.records, to, 0) =
+              *exponent_at(from, const_cast<std::byte *>(args.blocks), slot, 0);
         for (int j = 0; j < from.bs; ++j)
           for (int i = 0; i < from.bs; ++i)
-            put_number<storage>(args.to, args.records, to, i, j, get_number<storage>(from, args.blocks, slot, i, j));
+            put_number<storage>(args.to, args.records, to, i, j,
+                                get_number<storage>(from, args.blocks, slot, i, j));
       });
 }
 
 // The blocks of a transposed plan, of ours and of records that were received
-template <class Space, PCMCPIPrecision storage> void write_transposed(const Space &space, const RecordsArgs &args)
+template <class Space, PCMCPIPrecision storage>
+void write_transposed(const Space &space, const RecordsArgs &args)
 {
   Kokkos::parallel_for(
-      "mcpi transpose", Kokkos::RangePolicy<Space>(space, 0, args.size), KOKKOS_LAMBDA(const std::size_t k) {
+      "mcpi transpose", Kokkos::RangePolicy<Space>(space, 0, args.size),
+      KOKKOS_LAMBDA(const std::size_t k) {
         const Offset source = args.stored[k], remote = source - args.count;
-        Shape        from = args.from;
+        Shape from = args.from;
         if (remote >= 0) from.kind = LayoutKind::records;
         const std::byte *blocks = remote >= 0 ? args.received : args.blocks;
-        const Slot       slot   = from.kind == LayoutKind::records
-                                      ? Slot{static_cast<std::uint64_t>(remote >= 0 ? remote : source) * from.record, 0, 0}
-                                      : args.slots[source];
-        const Slot       to     = args.to.kind == LayoutKind::records ? Slot{k * args.to.record, 0, 0} : args.to_slots[k];
+        const Slot slot =
+            from.kind == LayoutKind::records
+                ? Slot{static_cast<std::uint64_t>(remote >= 0 ? remote : source) * from.record, 0,
+                       0}
+                : args.slots[source];
+        const Slot to =
+            args.to.kind == LayoutKind::records ? Slot{k * args.to.record, 0, 0} : args.to_slots[k];
         if constexpr (device::has_exponent(storage))
           for (int part = 0; part < exponent_copies(args.to); ++part)
-            *exponent_at(args.to, args.records, to, part) = *exponent_at(from, const_cast<std::byte *>(blocks), slot, 0);
+            *exponent_at(args.to, args.records, to, part) =
+                *exponent_at(from, const_cast<std::byte *>(blocks), slot, 0);
         for (int j = 0; j < from.bs; ++j)
           for (int i = 0; i < from.bs; ++i)
-            put_number<storage>(args.to, args.records, to, i, j, get_number<storage>(from, blocks, slot, j, i));
+            put_number<storage>(args.to, args.records, to, i, j,
+                                get_number<storage>(from, blocks, slot, j, i));
       });
 }
 

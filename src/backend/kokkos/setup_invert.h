@@ -1,4 +1,5 @@
-// Inverses of diagonal blocks by a team of threads; the steps and the verdicts are those of core/dense.cxx.
+// Inverses of diagonal blocks by a team of threads; the steps and the verdicts are those of
+// core/dense.cxx.
 #pragma once
 
 #include "backend/kokkos/setup.h"
@@ -8,13 +9,14 @@ namespace mcpi::kokkos {
 // 1 over the largest power of two that is not above the positive value
 KOKKOS_INLINE_FUNCTION double inverse_power_of_two(double value)
 {
-  constexpr long long kSum     = 2046; // of the biased exponents of a power and its inverse
-  long long           exponent = static_cast<long long>(Kokkos::bit_cast<unsigned long long>(value) >> 52);
-  exponent                     = exponent < 1 ? 1 : exponent > kSum - 1 ? kSum - 1 : exponent;
+  constexpr long long kSum = 2046; // of the biased exponents of a power and its inverse
+  long long exponent = static_cast<long long>(Kokkos::bit_cast<unsigned long long>(value) >> 52);
+  exponent = exponent < 1 ? 1 : exponent > kSum - 1 ? kSum - 1 : exponent;
   return Kokkos::bit_cast<double>(static_cast<unsigned long long>(kSum - exponent) << 52);
 }
 
-// A team takes a row, its threads columns of the block. What every thread needs to know it works out by itself, from the same numbers in the same order.
+// A team takes a row, its threads columns of the block. What every thread needs to know it works
+// out by itself, from the same numbers in the same order.
 template <class Space> struct InvertDiagonals {
   using Policy = Kokkos::TeamPolicy<Space>;
   using Member = typename Policy::member_type;
@@ -28,30 +30,35 @@ template <class Space> struct InvertDiagonals {
 
   KOKKOS_FUNCTION void operator()(const Member &team) const
   {
-    const int     bs      = args.shape.bs;
-    const Row     row     = args.begin + team.league_rank();
-    const double *block   = args.values + static_cast<std::size_t>(args.blocks_before(row)) * args.square();
-    double       *inverse = args.diagonal + static_cast<std::size_t>(row) * args.square();
-    auto *scale = static_cast<double *>(team.team_scratch(0).get_shmem_aligned(scratch_bytes(bs) - 16, 16)); // of rows, then of columns
-    const Defect defect = invert(team, block, inverse, scale, scale + bs, reinterpret_cast<int *>(scale + 2 * bs));
+    const int bs = args.shape.bs;
+    const Row row = args.begin + team.league_rank();
+    const double *block =
+        args.values + static_cast<std::size_t>(args.blocks_before(row)) * args.square();
+    double *inverse = args.diagonal + static_cast<std::size_t>(row) * args.square();
+    auto *scale = static_cast<double *>(team.team_scratch(0).get_shmem_aligned(
+        scratch_bytes(bs) - 16, 16)); // of rows, then of columns
+    const Defect defect =
+        invert(team, block, inverse, scale, scale + bs, reinterpret_cast<int *>(scale + 2 * bs));
     team.team_barrier();
     // prescaled: d = diag(1/right) D^{-1} b; factored: the inverse of diag(left) D diag(right)
     double largest = 0.0;
     for (int n = team.team_rank(); n < bs * bs; n += team.team_size()) {
       const double value = inverse[n] / args.right[n % bs];
-      inverse[n]         = defect != Defect::none ? 0.0 : args.prescaled ? value : value / args.left[n / bs];
-      largest            = Kokkos::fmax(largest, Kokkos::fabs(inverse[n]));
+      inverse[n] = defect != Defect::none ? 0.0
+                   : args.prescaled       ? value
+                                          : value / args.left[n / bs];
+      largest = Kokkos::fmax(largest, Kokkos::fabs(inverse[n]));
     }
     (void)raise_to(args.maxima + bs * bs, largest);
     if (defect != Defect::none && team.team_rank() == 0) args.report(row, defect);
   }
 
 private:
-  KOKKOS_FUNCTION Defect invert(const Member &team, const double *block, double *inverse, double *row_scale, double *column_scale,
-                                int *pivot) const
+  KOKKOS_FUNCTION Defect invert(const Member &team, const double *block, double *inverse,
+                                double *row_scale, double *column_scale, int *pivot) const
   {
     const int bs = args.shape.bs, rank = team.team_rank(), threads = team.team_size();
-    bool      finite = true;
+    bool finite = true;
     for (int n = 0; n < bs * bs; ++n) finite = finite && is_finite(block[n]);
     if (!finite) return Defect::nonfinite_diagonal;
     bool zero = false;
@@ -65,8 +72,9 @@ private:
     team.team_barrier();
     for (int j = 0; j < bs; ++j) {
       double largest = 0.0;
-      for (int i = 0; i < bs; ++i) largest = Kokkos::fmax(largest, Kokkos::fabs(row_scale[i] * block[j * bs + i]));
-      zero               = zero || largest == 0.0;
+      for (int i = 0; i < bs; ++i)
+        largest = Kokkos::fmax(largest, Kokkos::fabs(row_scale[i] * block[j * bs + i]));
+      zero = zero || largest == 0.0;
       const double scale = inverse_power_of_two(largest);
       if (j % threads == rank) {
         column_scale[j] = scale;
@@ -76,11 +84,13 @@ private:
     if (zero) return Defect::singular;
     team.team_barrier();
     const double block_norm = norm(inverse);
-    if (!gauss_jordan(team, inverse, bs > 1 ? bs * DBL_EPSILON : 0.0, pivot)) return Defect::singular;
+    if (!gauss_jordan(team, inverse, bs > 1 ? bs * DBL_EPSILON : 0.0, pivot))
+      return Defect::singular;
     // growth can leave a singular block any last pivot, but not a digit of its inverse
     if (!(block_norm * norm(inverse) * DBL_EPSILON < 0.1)) return Defect::singular;
     team.team_barrier();
-    for (int n = rank; n < bs * bs; n += threads) inverse[n] *= column_scale[n % bs] * row_scale[n / bs];
+    for (int n = rank; n < bs * bs; n += threads)
+      inverse[n] *= column_scale[n % bs] * row_scale[n / bs];
     team.team_barrier();
     for (int n = 0; n < bs * bs; ++n) finite = finite && is_finite(inverse[n]);
     return finite ? Defect::none : Defect::singular;
@@ -89,8 +99,8 @@ private:
   // Column-sum norm
   KOKKOS_FUNCTION double norm(const double *a) const
   {
-    const int bs      = args.shape.bs;
-    double    largest = 0.0;
+    const int bs = args.shape.bs;
+    double largest = 0.0;
     for (int j = 0; j < bs; ++j) {
       double sum = 0.0;
       for (int i = 0; i < bs; ++i) sum += Kokkos::fabs(a[j * bs + i]);
@@ -99,8 +109,10 @@ private:
     return largest;
   }
 
-  // In place, for rows a[i*n + ...]; run on a column-major block it inverts the transpose, which is the inverse transposed.
-  KOKKOS_FUNCTION bool gauss_jordan(const Member &team, double *a, double tolerance, int *pivot) const
+  // In place, for rows a[i*n + ...]; run on a column-major block it inverts the transpose, which is
+  // the inverse transposed.
+  KOKKOS_FUNCTION bool gauss_jordan(const Member &team, double *a, double tolerance,
+                                    int *pivot) const
   {
     const int n = args.shape.bs, rank = team.team_rank(), threads = team.team_size();
     for (int k = 0; k < n; ++k) {
@@ -114,8 +126,8 @@ private:
       if (rank == 0) pivot[k] = p;
       for (int j = rank; j < n; j += threads) {
         const double value = a[p * n + j];
-        a[p * n + j]       = a[k * n + j];
-        a[k * n + j]       = (j == k ? 1.0 : value) * scale;
+        a[p * n + j] = a[k * n + j];
+        a[k * n + j] = (j == k ? 1.0 : value) * scale;
       }
       team.team_barrier();
       for (int j = rank; j < n; j += threads)
@@ -130,8 +142,8 @@ private:
       const int p = pivot[k];
       for (int i = rank; i < n && p != k; i += threads) {
         const double value = a[i * n + k];
-        a[i * n + k]       = a[i * n + p];
-        a[i * n + p]       = value;
+        a[i * n + k] = a[i * n + p];
+        a[i * n + p] = value;
       }
     }
     team.team_barrier();
@@ -143,7 +155,8 @@ template <class Space> void invert_diagonals(const Space &space, int team, const
 {
   if (args.begin == args.end) return;
   typename InvertDiagonals<Space>::Policy policy(space, args.end - args.begin, team);
-  policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(InvertDiagonals<Space>::scratch_bytes(args.shape.bs))));
+  policy.set_scratch_size(
+      0, Kokkos::PerTeam(static_cast<int>(InvertDiagonals<Space>::scratch_bytes(args.shape.bs))));
   Kokkos::parallel_for("mcpi invert", policy, InvertDiagonals<Space>{args});
 }
 

@@ -1,4 +1,5 @@
-// The table of what differs between execution spaces. All that only one kind of device understands stands here and nowhere else.
+// The table of what differs between execution spaces. All that only one kind of device understands
+// stands here and nowhere else.
 #pragma once
 
 #include <Kokkos_Core.hpp>
@@ -12,7 +13,8 @@
 #include "cuda/recorded_runs.h"
 #endif
 
-// Before loops whose indices must be constants, so that arrays of a device's thread are registers. A host's are memory anyway.
+// Before loops whose indices must be constants, so that arrays of a device's thread are registers.
+// A host's are memory anyway.
 #if defined(__CUDACC__) || defined(__clang__)
 #define MCPI_UNROLL _Pragma("unroll")
 #else
@@ -28,77 +30,102 @@ struct alignas(8) Words2 {
   std::uint32_t v[2];
 };
 
-// How relaxation with small blocks in slices is launched: a team of threads with so many slices each, and how many teams a processor of the device is to
-// hold at once. A team of a host's space is one thread, which takes all of a team's slices.
+// How relaxation with small blocks in slices is launched: a team of threads with so many slices
+// each, and how many teams a processor of the device is to hold at once. A team of a host's space
+// is one thread, which takes all of a team's slices.
 struct SliceLaunch {
-  int  threads, each, resident;
-  bool by_row; // a thread sums all components of a row: fewer instructions, where that leaves enough loads in flight
+  int threads, each, resident;
+  bool by_row; // a thread sums all components of a row: fewer instructions, where that leaves
+               // enough loads in flight
 
   constexpr int capacity() const { return threads * each; }
 };
 // Measured on an H200; kernels of the CUDA backend hold the same bytes, but need fewer registers
 constexpr SliceLaunch slice_launch(PCMCPIPrecision storage, bool double_vectors, int bs)
 {
-  const int  bytes    = device::slice_shape(storage, bs).bytes;
-  const bool by_row   = !double_vectors && (storage != PC_MCPI_PRECISION_FP32 || bs <= 3);
-  const int  few      = bytes > 60 ? 1 : bytes > 32 ? 2 : 3;
-  const int  each     = by_row ? (bytes <= 16 ? 4 : few) : bytes <= 12 ? 3 : bytes > 72 ? 1 : 2;
-  const int  row      = bytes > 104 ? 6 : bytes > 60 ? 14 - bs : bytes > 32 ? 15 - bs : bs > 5 ? 10 : 12;
-  const int  resident = double_vectors ? 1 : by_row ? row : bytes > 104 ? 6 : bytes > 72 ? 9 : bytes > 60 ? 6 : bytes > 32 ? 9 : 8;
+  const int bytes = device::slice_shape(storage, bs).bytes;
+  const bool by_row = !double_vectors && (storage != PC_MCPI_PRECISION_FP32 || bs <= 3);
+  const int few = bytes > 60 ? 1 : bytes > 32 ? 2 : 3;
+  const int each = by_row ? (bytes <= 16 ? 4 : few) : bytes <= 12 ? 3 : bytes > 72 ? 1 : 2;
+  const int row = bytes > 104 ? 6 : bytes > 60 ? 14 - bs : bytes > 32 ? 15 - bs : bs > 5 ? 10 : 12;
+  const int resident = double_vectors ? 1
+                       : by_row       ? row
+                       : bytes > 104  ? 6
+                       : bytes > 72   ? 9
+                       : bytes > 60   ? 6
+                       : bytes > 32   ? 9
+                                      : 8;
   return {bytes > 60 || !by_row ? 128 : 96, each, resident, by_row};
 }
 
 // CPUs: SIMD over the rows of a tile of small blocks, and over components of larger ones
 template <class T> constexpr int kLanes = static_cast<int>(64 / sizeof(T));
 struct CpuStyle {
-  static constexpr LayoutKind small      = LayoutKind::sell;
-  static constexpr int        large_team = 1, large_run = 16; // threads for a row of large blocks, components of each
-  static constexpr int        setup_team = 1;
+  static constexpr LayoutKind small = LayoutKind::sell;
+  static constexpr int large_team = 1,
+                       large_run = 16; // threads for a row of large blocks, components of each
+  static constexpr int setup_team = 1;
 };
-// Devices: a thread for each block, whose pieces lie side by side. Host spaces can take it, too: slow, but a test of all of it
+// Devices: a thread for each block, whose pieces lie side by side. Host spaces can take it, too:
+// slow, but a test of all of it
 struct DeviceStyle {
-  static constexpr LayoutKind small      = LayoutKind::slices;
-  static constexpr int        large_team = 128, large_run = 1;
-  static constexpr int        setup_team = 32;
+  static constexpr LayoutKind small = LayoutKind::slices;
+  static constexpr int large_team = 128, large_run = 1;
+  static constexpr int setup_team = 32;
 };
 
 // See Backend::replay(): launched anew each time
 struct DirectRuns {
-  template <class Space> int run(Space &, const RunKey &, const std::function<int()> &record) { return record(); }
-  void                       clear() {}
+  template <class Space> int run(Space &, const RunKey &, const std::function<int()> &record)
+  {
+    return record();
+  }
+  void clear() {}
 };
 
-// Launches that begin before what was launched before them has ended, where there is such a thing: in the kernel all that does not depend on it stands
-// before await_launched().
+// Launches that begin before what was launched before them has ended, where there is such a thing:
+// in the kernel all that does not depend on it stands before await_launched().
 struct InOrder {
-  template <class Space> static void      launch_early(const Space &) {} // of the next launch
+  template <class Space> static void launch_early(const Space &) {} // of the next launch
   static KOKKOS_FORCEINLINE_FUNCTION void let_next_begin() {}
   static KOKKOS_FORCEINLINE_FUNCTION void await_launched() {}
 };
 
 template <class Space> struct SpaceTraits : InOrder {
-  using Style                       = CpuStyle;
-  using Runs                        = DirectRuns;
-  static constexpr bool teams       = false; // of more than one thread
+  using Style = CpuStyle;
+  using Runs = DirectRuns;
+  static constexpr bool teams = false; // of more than one thread
   static constexpr bool cuda_memory = false;
 
   static Space instance() { return Space(); }
-  static Space on(void *, const Space &own) { return own; } // the user's stream, where there are such things
-  static int   processors(const Space &) { return 1; }
-  static int   current_device() { return -1; }
-  template <class Word> static KOKKOS_INLINE_FUNCTION Word load_once(const Word *from) { return *from; }
+  static Space on(void *, const Space &own)
+  {
+    return own;
+  } // the user's stream, where there are such things
+  static int processors(const Space &) { return 1; }
+  static int current_device() { return -1; }
+  template <class Word> static KOKKOS_INLINE_FUNCTION Word load_once(const Word *from)
+  {
+    return *from;
+  }
 };
 
 template <class Space> struct DeviceTraits : InOrder {
-  using Style                       = DeviceStyle;
-  using Runs                        = DirectRuns;
-  static constexpr bool teams       = true;
+  using Style = DeviceStyle;
+  using Runs = DirectRuns;
+  static constexpr bool teams = true;
   static constexpr bool cuda_memory = false;
 
   static Space instance() { return Kokkos::Experimental::partition_space(Space(), 1)[0]; }
-  static int   processors(const Space &space) { return space.concurrency() / 1024 > 0 ? space.concurrency() / 1024 : 1; }
-  static int   current_device() { return -1; } // Kokkos' choice
-  template <class Word> static KOKKOS_INLINE_FUNCTION Word load_once(const Word *from) { return *from; }
+  static int processors(const Space &space)
+  {
+    return space.concurrency() / 1024 > 0 ? space.concurrency() / 1024 : 1;
+  }
+  static int current_device() { return -1; } // Kokkos' choice
+  template <class Word> static KOKKOS_INLINE_FUNCTION Word load_once(const Word *from)
+  {
+    return *from;
+  }
 };
 
 template <class Space> constexpr int team_size(int wanted)
@@ -107,7 +134,8 @@ template <class Space> constexpr int team_size(int wanted)
 }
 
 #if defined(KOKKOS_ENABLE_CUDA)
-// An application as one graph, recorded on a stream of its own: while one that waits for the legacy stream is recorded nobody may use that.
+// An application as one graph, recorded on a stream of its own: while one that waits for the legacy
+// stream is recorded nobody may use that.
 class CudaRuns {
 public:
   int run(Kokkos::Cuda &space, const RunKey &key, const std::function<int()> &record)
@@ -121,32 +149,33 @@ public:
 
 private:
   struct Swapped {
-    Kokkos::Cuda      &space;
+    Kokkos::Cuda &space;
     const Kokkos::Cuda before;
 
     Swapped(Kokkos::Cuda &of, const Kokkos::Cuda &now) : space(of), before(of) { space = now; }
-    Swapped(const Swapped &)            = delete;
+    Swapped(const Swapped &) = delete;
     Swapped &operator=(const Swapped &) = delete;
     ~Swapped() { space = before; }
   };
 
-  cuda::Stream       stream_;
-  Kokkos::Cuda       recorded_{stream_};
+  cuda::Stream stream_;
+  Kokkos::Cuda recorded_{stream_};
   cuda::RecordedRuns runs_;
 };
 
 template <> struct SpaceTraits<Kokkos::Cuda> : DeviceTraits<Kokkos::Cuda> {
-  using Runs                        = CudaRuns;
+  using Runs = CudaRuns;
   static constexpr bool cuda_memory = true;
 #if defined(__CUDA_ARCH_LIST__)
   // Kernels that wait by themselves need compute capability 9.0: the oldest comes first.
-  static constexpr int  kArchitectures[] = {__CUDA_ARCH_LIST__};
-  static constexpr bool kEarly           = kArchitectures[0] >= 900;
+  static constexpr int kArchitectures[] = {__CUDA_ARCH_LIST__};
+  static constexpr bool kEarly = kArchitectures[0] >= 900;
 #else
   static constexpr bool kEarly = false;
 #endif
 
-  // Programmatic dependent launch: Kokkos launches without it, so the edge in the graph is changed before the next kernel takes it.
+  // Programmatic dependent launch: Kokkos launches without it, so the edge in the graph is changed
+  // before the next kernel takes it.
   static void launch_early(const Kokkos::Cuda &space)
   {
     if (kEarly) cuda::make_edge_programmatic(space.cuda_stream());
@@ -159,7 +188,8 @@ template <> struct SpaceTraits<Kokkos::Cuda> : DeviceTraits<Kokkos::Cuda> {
   {
     if constexpr (kEarly) KOKKOS_IF_ON_DEVICE((asm volatile("griddepcontrol.wait;" ::: "memory");))
   }
-  // Own streams wait for the legacy stream, and it for them; for another stream of the user's we work on it.
+  // Own streams wait for the legacy stream, and it for them; for another stream of the user's we
+  // work on it.
   static Kokkos::Cuda on(void *stream, const Kokkos::Cuda &own)
   {
     return stream ? Kokkos::Cuda(static_cast<cudaStream_t>(stream)) : own;
@@ -186,7 +216,9 @@ template <> struct SpaceTraits<Kokkos::Cuda> : DeviceTraits<Kokkos::Cuda> {
   static KOKKOS_INLINE_FUNCTION Words2 load_once(const Words2 *from)
   {
     Words2 w;
-    KOKKOS_IF_ON_DEVICE((asm("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];" : "=r"(w.v[0]), "=r"(w.v[1]) : "l"(from));))
+    KOKKOS_IF_ON_DEVICE((asm("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];"
+                             : "=r"(w.v[0]), "=r"(w.v[1])
+                             : "l"(from));))
     KOKKOS_IF_ON_HOST((w = *from;))
     return w;
   }
@@ -201,9 +233,15 @@ template <> struct SpaceTraits<Kokkos::Cuda> : DeviceTraits<Kokkos::Cuda> {
 #endif
 #if defined(KOKKOS_ENABLE_HIP)
 template <> struct SpaceTraits<Kokkos::HIP> : DeviceTraits<Kokkos::HIP> {
-  static Kokkos::HIP on(void *stream, const Kokkos::HIP &own) { return stream ? Kokkos::HIP(static_cast<hipStream_t>(stream)) : own; }
-  static int         processors(const Kokkos::HIP &space) { return space.hip_device_prop().multiProcessorCount; }
-  static int         current_device()
+  static Kokkos::HIP on(void *stream, const Kokkos::HIP &own)
+  {
+    return stream ? Kokkos::HIP(static_cast<hipStream_t>(stream)) : own;
+  }
+  static int processors(const Kokkos::HIP &space)
+  {
+    return space.hip_device_prop().multiProcessorCount;
+  }
+  static int current_device()
   {
     int device = -1;
     return hipGetDevice(&device) == hipSuccess ? device : -1;
@@ -212,7 +250,10 @@ template <> struct SpaceTraits<Kokkos::HIP> : DeviceTraits<Kokkos::HIP> {
 #endif
 #if defined(KOKKOS_ENABLE_SYCL)
 template <> struct SpaceTraits<Kokkos::SYCL> : DeviceTraits<Kokkos::SYCL> {
-  static Kokkos::SYCL on(void *stream, const Kokkos::SYCL &own) { return stream ? Kokkos::SYCL(*static_cast<sycl::queue *>(stream)) : own; }
+  static Kokkos::SYCL on(void *stream, const Kokkos::SYCL &own)
+  {
+    return stream ? Kokkos::SYCL(*static_cast<sycl::queue *>(stream)) : own;
+  }
 };
 #endif
 

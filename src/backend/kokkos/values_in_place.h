@@ -1,4 +1,5 @@
-// Values of a matrix that lie in the memory of the execution space: copied from there to where the conversion reads them.
+// Values of a matrix that lie in the memory of the execution space: copied from there to where the
+// conversion reads them.
 #pragma once
 
 #include "backend/kokkos/memory.h"
@@ -13,26 +14,28 @@ template <class Space, int threads> struct CopyBlocks {
 
   // See PieceStructure; to: a block's place among those of its row in the plan
   struct Piece {
-    const double        *values;
-    const Offset        *ptr, *entry_ptr;
-    const Row           *to;
+    const double *values;
+    const Offset *ptr, *entry_ptr;
+    const Row *to;
     const std::uint32_t *slot;
   };
 
-  SetupArgs   args;
+  SetupArgs args;
   ValueLayout layout;
-  bool        partial; // scalar rows whose blocks are not all full
-  Piece       piece[2];
-  double     *values;
+  bool partial; // scalar rows whose blocks are not all full
+  Piece piece[2];
+  double *values;
 
   KOKKOS_FUNCTION void operator()(const Member &team) const
   {
-    const Row         row    = args.begin + team.league_rank();
+    const Row row = args.begin + team.league_rank();
     const std::size_t square = args.square();
-    double           *out    = values + static_cast<std::size_t>(args.blocks_before(row)) * square;
+    double *out = values + static_cast<std::size_t>(args.blocks_before(row)) * square;
     if (partial) {
-      const auto count = static_cast<std::size_t>(args.blocks_before(row + 1) - args.blocks_before(row)) * square;
-      for (auto n = static_cast<std::size_t>(team.team_rank()); n < count; n += threads) out[n] = 0.0;
+      const auto count =
+          static_cast<std::size_t>(args.blocks_before(row + 1) - args.blocks_before(row)) * square;
+      for (auto n = static_cast<std::size_t>(team.team_rank()); n < count; n += threads)
+        out[n] = 0.0;
       team.team_barrier();
     }
     for (const Piece &from : piece)
@@ -45,23 +48,27 @@ template <class Space, int threads> struct CopyBlocks {
   }
 
 private:
-  KOKKOS_FORCEINLINE_FUNCTION void scatter_entries(const Member &team, const Piece &from, Row row, double *out) const
+  KOKKOS_FORCEINLINE_FUNCTION void scatter_entries(const Member &team, const Piece &from, Row row,
+                                                   double *out) const
   {
-    const Offset bs     = args.shape.bs;
-    const auto   square = static_cast<std::uint32_t>(args.square());
-    for (Offset k = from.entry_ptr[row * bs] + team.team_rank(); k < from.entry_ptr[(row + 1) * bs]; k += threads) {
-      const std::uint32_t slot                                                                       = from.slot[k];
-      out[static_cast<std::size_t>(from.to[from.ptr[row] + slot / square]) * square + slot % square] = from.values[k];
+    const Offset bs = args.shape.bs;
+    const auto square = static_cast<std::uint32_t>(args.square());
+    for (Offset k = from.entry_ptr[row * bs] + team.team_rank(); k < from.entry_ptr[(row + 1) * bs];
+         k += threads) {
+      const std::uint32_t slot = from.slot[k];
+      out[static_cast<std::size_t>(from.to[from.ptr[row] + slot / square]) * square +
+          slot % square] = from.values[k];
     }
   }
-  KOKKOS_FORCEINLINE_FUNCTION void copy_blocks(const Member &team, const Piece &from, Row row, double *out) const
+  KOKKOS_FORCEINLINE_FUNCTION void copy_blocks(const Member &team, const Piece &from, Row row,
+                                               double *out) const
   {
     const Offset bs = args.shape.bs, square = bs * bs, count = from.ptr[row + 1] - from.ptr[row];
-    const Row   *to = from.to + from.ptr[row];
+    const Row *to = from.to + from.ptr[row];
     for (Offset n = team.team_rank(); n < count * square; n += threads) {
-      const bool   by_rows             = layout == ValueLayout::scalar_rows;
-      const Offset block               = by_rows ? n / bs % count : n / square;
-      const Offset inside              = by_rows ? n % bs * bs + n / (bs * count) : n % square;
+      const bool by_rows = layout == ValueLayout::scalar_rows;
+      const Offset block = by_rows ? n / bs % count : n / square;
+      const Offset inside = by_rows ? n % bs * bs + n / (bs * count) : n % square;
       out[to[block] * square + inside] = from.values[from.ptr[row] * square + n];
     }
   }
@@ -77,17 +84,19 @@ public:
     PieceStructure piece[2];
     for (int p = 0; p < 2; ++p) piece[p] = source.structure(p);
     std::vector<Row> to[2];
-    for (int p = 0; p < 2; ++p) to[p].resize(piece[p].ptr.empty() ? 0 : static_cast<std::size_t>(piece[p].ptr.back()));
+    for (int p = 0; p < 2; ++p)
+      to[p].resize(piece[p].ptr.empty() ? 0 : static_cast<std::size_t>(piece[p].ptr.back()));
     for (Row row = 0; row < plan.rows; ++row) {
-      const auto   at                                                           = static_cast<std::size_t>(plan.row_of[row]);
-      const Offset in_first                                                     = piece[0].ptr[at + 1] - piece[0].ptr[at] - 1;
-      Row          number                                                       = 0;
+      const auto at = static_cast<std::size_t>(plan.row_of[row]);
+      const Offset in_first = piece[0].ptr[at + 1] - piece[0].ptr[at] - 1;
+      Row number = 0;
       to[0][static_cast<std::size_t>(piece[0].ptr[at] + piece[0].diagonal[at])] = number++;
       for (const Triangle *triangle : {&plan.lower, &plan.upper})
         for (Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1]; ++k) {
           const Offset of_row = triangle->source[k];
           if (of_row < in_first)
-            to[0][static_cast<std::size_t>(piece[0].ptr[at] + of_row + (of_row >= piece[0].diagonal[at] ? 1 : 0))] = number++;
+            to[0][static_cast<std::size_t>(piece[0].ptr[at] + of_row +
+                                           (of_row >= piece[0].diagonal[at] ? 1 : 0))] = number++;
           else
             to[1][static_cast<std::size_t>(piece[1].ptr[at] + of_row - in_first)] = number++;
         }
@@ -104,28 +113,34 @@ public:
   }
 
   // Rows [args.begin, args.end) of the plan
-  void copy(const Space &space, const ValueArrays &arrays, const SetupArgs &args, double *values) const
+  void copy(const Space &space, const ValueArrays &arrays, const SetupArgs &args,
+            double *values) const
   {
     using Kernel = CopyBlocks<Space, team_size<Space>(Style::setup_team)>;
     Kernel kernel{args, layout_, partial_, {}, values};
     for (int p = 0; p < 2; ++p)
-      if (ptr_[p].size() > 0) kernel.piece[p] = {arrays.piece[p], ptr_[p].data(), entry_ptr_[p].data(), to_[p].data(), slot_[p].data()};
-    Kokkos::parallel_for("mcpi copy blocks", typename Kernel::Policy(space, args.end - args.begin, team_size<Space>(Style::setup_team)),
-                         kernel);
+      if (ptr_[p].size() > 0)
+        kernel.piece[p] = {arrays.piece[p], ptr_[p].data(), entry_ptr_[p].data(), to_[p].data(),
+                           slot_[p].data()};
+    Kokkos::parallel_for(
+        "mcpi copy blocks",
+        typename Kernel::Policy(space, args.end - args.begin, team_size<Space>(Style::setup_team)),
+        kernel);
   }
 
   std::size_t bytes() const
   {
     std::size_t sum = 0;
-    for (int p = 0; p < 2; ++p) sum += ptr_[p].bytes() + entry_ptr_[p].bytes() + to_[p].bytes() + slot_[p].bytes();
+    for (int p = 0; p < 2; ++p)
+      sum += ptr_[p].bytes() + entry_ptr_[p].bytes() + to_[p].bytes() + slot_[p].bytes();
     return sum;
   }
 
 private:
-  ValueLayout                 layout_  = ValueLayout::none;
-  bool                        partial_ = false;
-  Array<Space, Offset>        ptr_[2], entry_ptr_[2];
-  Array<Space, Row>           to_[2];
+  ValueLayout layout_ = ValueLayout::none;
+  bool partial_ = false;
+  Array<Space, Offset> ptr_[2], entry_ptr_[2];
+  Array<Space, Row> to_[2];
   Array<Space, std::uint32_t> slot_[2];
 };
 

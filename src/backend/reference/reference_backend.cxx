@@ -22,14 +22,20 @@ public:
     return matrix_.refresh(source, reduce, status);
   }
   std::size_t record_size() const override { return matrix_.record_size(); }
-  void        pack_records(const std::vector<Offset> &stored, std::byte *records) override { matrix_.pack_records(stored, records); }
-  void        adopt(const std::byte *records) { matrix_.adopt_records(records); }
-  void        build_transposed(const ColorPlan &plan, const std::byte *received) override { matrix_.build_transposed(plan, received); }
+  void pack_records(const std::vector<Offset> &stored, std::byte *records) override
+  {
+    matrix_.pack_records(stored, records);
+  }
+  void adopt(const std::byte *records) { matrix_.adopt_records(records); }
+  void build_transposed(const ColorPlan &plan, const std::byte *received) override
+  {
+    matrix_.build_transposed(plan, received);
+  }
 
   void reserve(int nrhs) override
   {
     const std::size_t local = static_cast<std::size_t>(plan_.rows) * plan_.bs * nrhs;
-    const std::size_t all   = local + static_cast<std::size_t>(plan_.ghosts) * plan_.bs * nrhs;
+    const std::size_t all = local + static_cast<std::size_t>(plan_.ghosts) * plan_.bs * nrhs;
     if (x_.size() < all) x_.resize(all);
     if (rounds_ && gathered_.size() < all) gathered_.resize(all);
     if (rhs_.size() < local) rhs_.resize(local);
@@ -39,12 +45,16 @@ public:
   {
     reserve(apply.nrhs);
     const std::vector<double> &left = matrix_.scales().left, &right = matrix_.scales().right;
-    std::vector<double>        scaled(plan_.bs);
+    std::vector<double> scaled(plan_.bs);
     for (Row row = 0; row < plan_.rows; ++row)
       for (int r = 0; r < apply.nrhs; ++r) {
-        const double *in = b.data + r * b.ld + static_cast<std::ptrdiff_t>(plan_.row_of[row]) * plan_.bs;
+        const double *in =
+            b.data + r * b.ld + static_cast<std::ptrdiff_t>(plan_.row_of[row]) * plan_.bs;
         for (int i = 0; i < plan_.bs; ++i)
-          scaled[i] = in[i] * apply.scale * (apply.transposed ? right[i] : prescaled() ? 1.0 : left[i]);
+          scaled[i] = in[i] * apply.scale *
+                      (apply.transposed ? right[i]
+                       : prescaled()    ? 1.0
+                                        : left[i]);
         if (prescaled() && !apply.transposed)
           multiply(plan_.bs, matrix_.diagonal_map(row), scaled.data(), entry(rhs_, apply, row, r));
         else
@@ -57,8 +67,10 @@ public:
     reserve(apply.nrhs);
     for (Row row = 0; row < plan_.rows; ++row)
       for (int r = 0; r < apply.nrhs; ++r) {
-        const double *in = x.data + r * x.ld + static_cast<std::ptrdiff_t>(plan_.row_of[row]) * plan_.bs;
-        for (int i = 0; i < plan_.bs; ++i) entry(x_, apply, row, r)[i] = in[i] * apply.scale / matrix_.scales().right[i];
+        const double *in =
+            x.data + r * x.ld + static_cast<std::ptrdiff_t>(plan_.row_of[row]) * plan_.bs;
+        for (int i = 0; i < plan_.bs; ++i)
+          entry(x_, apply, row, r)[i] = in[i] * apply.scale / matrix_.scales().right[i];
       }
     round_rows(apply, 0, plan_.rows);
   }
@@ -69,13 +81,17 @@ public:
     accept(apply, plan_.rows, plan_.rows + plan_.ghosts, false);
   }
 
-  void accept(const ApplyArgs &apply, Row begin, Row end, bool) override { round_rows(apply, begin, end); }
+  void accept(const ApplyArgs &apply, Row begin, Row end, bool) override
+  {
+    round_rows(apply, begin, end);
+  }
 
   void relax(const ApplyArgs &apply, const RelaxStep &step) override
   {
-    const StoredTriangle lower = matrix_.lower(apply.transposed), upper = matrix_.upper(apply.transposed);
-    const int            bs = plan_.bs;
-    std::vector<double>  near(bs), far(bs), residual(bs), update(bs);
+    const StoredTriangle lower = matrix_.lower(apply.transposed),
+                         upper = matrix_.upper(apply.transposed);
+    const int bs = plan_.bs;
+    std::vector<double> near(bs), far(bs), residual(bs), update(bs);
     for (Row row = step.begin; row < step.end; ++row)
       for (int r = 0; r < apply.nrhs; ++r) {
         std::vector<double> &low = step.keep_lower ? near : far, &up = step.keep_lower ? far : near;
@@ -86,14 +102,16 @@ public:
         double *x = entry(x_, apply, row, r), *kept = entry(kept_, apply, row, r);
         for (int i = 0; i < bs; ++i)
           residual[i] =
-              entry(rhs_, apply, row, r)[i] - matrix_.scales().alpha * (near[i] + far[i] + (step.use_kept ? kept[i] : 0.0));
+              entry(rhs_, apply, row, r)[i] -
+              matrix_.scales().alpha * (near[i] + far[i] + (step.use_kept ? kept[i] : 0.0));
         if (step.keep == Keep::sum) std::copy(near.begin(), near.end(), kept);
         if (step.keep == Keep::zero) std::fill(kept, kept + bs, 0.0);
         if (prescaled())
           update = residual;
         else
           apply_diagonal(apply, row, residual.data(), update.data());
-        for (int i = 0; i < bs; ++i) x[i] = (step.from_zero ? 0.0 : (1.0 - apply.omega) * x[i]) + apply.omega * update[i];
+        for (int i = 0; i < bs; ++i)
+          x[i] = (step.from_zero ? 0.0 : (1.0 - apply.omega) * x[i]) + apply.omega * update[i];
       }
     round_rows(apply, step.begin, step.end);
   }
@@ -101,28 +119,36 @@ public:
   void store(const ApplyArgs &apply, const MutableColumns &x) override
   {
     const std::vector<double> &left = matrix_.scales().left, &right = matrix_.scales().right;
-    std::vector<double>        solution(plan_.bs);
+    std::vector<double> solution(plan_.bs);
     for (Row row = 0; row < plan_.rows; ++row)
       for (int r = 0; r < apply.nrhs; ++r) {
-        const double *in  = entry(x_, apply, row, r);
-        double       *out = x.data + r * x.ld + static_cast<std::ptrdiff_t>(plan_.row_of[row]) * plan_.bs;
+        const double *in = entry(x_, apply, row, r);
+        double *out = x.data + r * x.ld + static_cast<std::ptrdiff_t>(plan_.row_of[row]) * plan_.bs;
         if (apply.transposed && prescaled()) {
           multiply_transposed(plan_.bs, matrix_.diagonal_map(row), in, solution.data());
         } else {
-          for (int i = 0; i < plan_.bs; ++i) solution[i] = in[i] * (apply.transposed ? left[i] : right[i]);
+          for (int i = 0; i < plan_.bs; ++i)
+            solution[i] = in[i] * (apply.transposed ? left[i] : right[i]);
         }
         for (int i = 0; i < plan_.bs; ++i) out[i] = solution[i] / apply.scale;
       }
   }
 
-  void       *vector() override { return x_.data(); }
-  std::size_t entry_bytes(const ApplyArgs &apply) const override { return sizeof(double) * plan_.bs * apply.nrhs; }
-  std::size_t gathered_bytes(const ApplyArgs &apply) const override { return rounds_ ? entry_bytes(apply) : 0; }
+  void *vector() override { return x_.data(); }
+  std::size_t entry_bytes(const ApplyArgs &apply) const override
+  {
+    return sizeof(double) * plan_.bs * apply.nrhs;
+  }
+  std::size_t gathered_bytes(const ApplyArgs &apply) const override
+  {
+    return rounds_ ? entry_bytes(apply) : 0;
+  }
   std::size_t memory_bytes() const override
   {
-    return matrix_.memory_bytes() + sizeof(double) * (x_.size() + gathered_.size() + rhs_.size() + kept_.size());
+    return matrix_.memory_bytes() +
+           sizeof(double) * (x_.size() + gathered_.size() + rhs_.size() + kept_.size());
   }
-  double        largest_inverse() const override { return matrix_.largest_inverse(); }
+  double largest_inverse() const override { return matrix_.largest_inverse(); }
   const Scales &scales() const override { return matrix_.scales(); }
 
 private:
@@ -143,23 +169,28 @@ private:
 
   void apply_diagonal(const ApplyArgs &apply, Row row, const double *in, double *out) const
   {
-    (apply.transposed ? multiply_transposed : multiply)(plan_.bs, matrix_.diagonal_map(row), in, out);
+    (apply.transposed ? multiply_transposed : multiply)(plan_.bs, matrix_.diagonal_map(row), in,
+                                                        out);
   }
 
-  void add_product(const ApplyArgs &apply, const StoredTriangle &triangle, Row row, int r, std::vector<double> &sum)
+  void add_product(const ApplyArgs &apply, const StoredTriangle &triangle, Row row, int r,
+                   std::vector<double> &sum)
   {
-    const int           bs = plan_.bs;
+    const int bs = plan_.bs;
     std::vector<double> block(static_cast<std::size_t>(bs) * bs), product(bs);
     for (Offset k = triangle.ptr[row]; k < triangle.ptr[row + 1]; ++k) {
-      decode_block(matrix_.config().storage, bs, triangle.records + static_cast<std::size_t>(k) * matrix_.record_size(), block.data());
-      multiply(bs, block.data(), entry(rounds_ ? gathered_ : x_, apply, triangle.col[k], r), product.data());
+      decode_block(matrix_.config().storage, bs,
+                   triangle.records + static_cast<std::size_t>(k) * matrix_.record_size(),
+                   block.data());
+      multiply(bs, block.data(), entry(rounds_ ? gathered_ : x_, apply, triangle.col[k], r),
+               product.data());
       for (int i = 0; i < bs; ++i) sum[i] += product[i];
     }
   }
 
-  const ColorPlan    &plan_;
-  const bool          rounds_; // products read gathered_ instead of x_
-  StoredMatrix        matrix_;
+  const ColorPlan &plan_;
+  const bool rounds_; // products read gathered_ instead of x_
+  StoredMatrix matrix_;
   std::vector<double> x_, gathered_, rhs_, kept_;
 };
 

@@ -20,7 +20,7 @@ bool same(const RankDevice &a, const RankDevice &b)
 RankDevice describe(int number)
 {
   cudaDeviceProp properties;
-  RankDevice     device{};
+  RankDevice device{};
   MCPI_CUDA(cudaGetDeviceProperties(&properties, number));
   static_assert(sizeof(device.uuid) == sizeof(properties.uuid));
   std::memcpy(device.uuid, &properties.uuid, sizeof(device.uuid));
@@ -32,7 +32,7 @@ RankDevice describe(int number)
 
 PetscErrorCode DevicesOfRanks(MPI_Comm comm, std::vector<RankDevice> *devices, std::string *problem)
 {
-  RankDevice  mine{};
+  RankDevice mine{};
   PetscMPIInt size;
 
   PetscFunctionBegin;
@@ -44,7 +44,8 @@ PetscErrorCode DevicesOfRanks(MPI_Comm comm, std::vector<RankDevice> *devices, s
   PetscCall(RunAgreed(comm, look, problem));
   PetscCallMPI(MPI_Comm_size(comm, &size));
   devices->resize(static_cast<std::size_t>(size));
-  PetscCallMPI(MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, devices->data(), sizeof(mine), MPI_BYTE, comm));
+  PetscCallMPI(
+      MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, devices->data(), sizeof(mine), MPI_BYTE, comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -76,7 +77,9 @@ bool reaches(const std::vector<RankDevice> &visible, const RankDevice &device)
     if (other == mine) return true;
     int access = 0, atomics = 0;
     MCPI_CUDA(cudaDeviceCanAccessPeer(&access, mine, other));
-    if (access) MCPI_CUDA(cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, mine, other));
+    if (access)
+      MCPI_CUDA(
+          cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, mine, other));
     return access && atomics;
   }
   return false; // not visible from here

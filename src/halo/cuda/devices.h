@@ -10,11 +10,12 @@ namespace mcpi {
 
 struct RankDevice {
   char uuid[16];
-  int  capability; // major
+  int capability; // major
 };
 
 // Of every rank of comm. Collective. problem: why they are not known, on all ranks, else empty
-PetscErrorCode DevicesOfRanks(MPI_Comm comm, std::vector<RankDevice> *devices, std::string *problem);
+PetscErrorCode DevicesOfRanks(MPI_Comm comm, std::vector<RankDevice> *devices,
+                              std::string *problem);
 // Whether two ranks have the same one
 bool any_shared(const std::vector<RankDevice> &devices);
 // Those that this process sees, by their numbers. The call is slow.

@@ -17,10 +17,11 @@ namespace {
 class NcclHalo final : public Halo {
 public:
   NcclHalo(const ColorPlan &plan, HaloLists lists, const NcclLibrary &nccl)
-      : nccl_(nccl), plan_rows_(static_cast<std::size_t>(plan.rows)), colors_(plan.colors), lists_(std::move(lists)), rows_(lists_.rows)
+      : nccl_(nccl), plan_rows_(static_cast<std::size_t>(plan.rows)), colors_(plan.colors),
+        lists_(std::move(lists)), rows_(lists_.rows)
   {
   }
-  NcclHalo(const NcclHalo &)            = delete;
+  NcclHalo(const NcclHalo &) = delete;
   NcclHalo &operator=(const NcclHalo &) = delete;
   ~NcclHalo() override
   {
@@ -32,7 +33,10 @@ public:
   PetscErrorCode connect(MPI_Comm comm, std::string *reason);
 
   bool on_device() const override { return true; }
-  void use_stream(void *stream, std::uint32_t) override { stream_ = static_cast<cudaStream_t>(stream); }
+  void use_stream(void *stream, std::uint32_t) override
+  {
+    stream_ = static_cast<cudaStream_t>(stream);
+  }
 
   int prepare(std::size_t entry_bytes) override
   {
@@ -64,38 +68,43 @@ public:
 private:
   void exchange(int begin_color, int end_color, void *x)
   {
-    const std::size_t first = lists_.rows_begin(begin_color), count = lists_.rows_begin(end_color) - first;
-    std::byte        *ghosts = static_cast<std::byte *>(x) + plan_rows_ * entry_;
-    cuda::pack_rows(x, entry_, rows_.data() + first, count, packed_.data() + first * entry_, stream_);
+    const std::size_t first = lists_.rows_begin(begin_color),
+                      count = lists_.rows_begin(end_color) - first;
+    std::byte *ghosts = static_cast<std::byte *>(x) + plan_rows_ * entry_;
+    cuda::pack_rows(x, entry_, rows_.data() + first, count, packed_.data() + first * entry_,
+                    stream_);
     check(nccl_.group_start());
     for (int color = begin_color; color < end_color; ++color) {
       for (const HaloPart &part : lists_.sends_of(color))
-        check(nccl_.send(packed_.data() + part.first * entry_, part.count * entry_, ncclInt8, part.rank, comm_, stream_));
+        check(nccl_.send(packed_.data() + part.first * entry_, part.count * entry_, ncclInt8,
+                         part.rank, comm_, stream_));
       for (const HaloPart &part : lists_.receives_of(color))
-        check(nccl_.recv(ghosts + part.first * entry_, part.count * entry_, ncclInt8, part.rank, comm_, stream_));
+        check(nccl_.recv(ghosts + part.first * entry_, part.count * entry_, ncclInt8, part.rank,
+                         comm_, stream_));
     }
     check(nccl_.group_end());
   }
   void check(ncclResult_t result) const
   {
-    if (result != ncclSuccess && result != ncclInProgress) throw cuda::Error(std::string("NCCL: ") + nccl_.get_error_string(result));
+    if (result != ncclSuccess && result != ncclInProgress)
+      throw cuda::Error(std::string("NCCL: ") + nccl_.get_error_string(result));
   }
 
-  const NcclLibrary           &nccl_;
-  const std::size_t            plan_rows_;
-  const int                    colors_;
-  const HaloLists              lists_;
-  cuda::DeviceArray<Row>       rows_; // of the lists
+  const NcclLibrary &nccl_;
+  const std::size_t plan_rows_;
+  const int colors_;
+  const HaloLists lists_;
+  cuda::DeviceArray<Row> rows_; // of the lists
   cuda::DeviceArray<std::byte> packed_;
-  MPI_Comm                     mpi_   = MPI_COMM_NULL;
-  std::size_t                  entry_ = 0, reserved_ = 0; // bytes of a block row, and those that there is memory for
-  ncclComm_t                   comm_   = nullptr;
-  cudaStream_t                 stream_ = nullptr;
+  MPI_Comm mpi_ = MPI_COMM_NULL;
+  std::size_t entry_ = 0, reserved_ = 0; // bytes of a block row, and those that there is memory for
+  ncclComm_t comm_ = nullptr;
+  cudaStream_t stream_ = nullptr;
 };
 
 PetscErrorCode NcclHalo::connect(MPI_Comm comm, std::string *reason)
 {
-  PetscMPIInt  rank, size;
+  PetscMPIInt rank, size;
   ncclUniqueId id{};
 
   PetscFunctionBegin;
@@ -115,13 +124,14 @@ PetscErrorCode NcclHalo::connect(MPI_Comm comm, std::string *reason)
 
 } // namespace
 
-PetscErrorCode CreateNcclHalo(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, std::unique_ptr<Halo> *halo,
+PetscErrorCode CreateNcclHalo(MPI_Comm comm, const ColorPlan &plan,
+                              const std::vector<PetscSFNode> &remote, std::unique_ptr<Halo> *halo,
                               std::string *reason)
 {
-  const NcclLibrary        *library = NcclLibrary::open(reason);
-  PetscMPIInt               missing = library == nullptr;
-  std::vector<RankDevice>   devices;
-  HaloLists                 lists;
+  const NcclLibrary *library = NcclLibrary::open(reason);
+  PetscMPIInt missing = library == nullptr;
+  std::vector<RankDevice> devices;
+  HaloLists lists;
   std::unique_ptr<NcclHalo> nccl;
 
   PetscFunctionBegin;
@@ -147,7 +157,8 @@ PetscErrorCode CreateNcclHalo(MPI_Comm comm, const ColorPlan &plan, const std::v
 
 namespace mcpi {
 
-PetscErrorCode CreateNcclHalo(MPI_Comm, const ColorPlan &, const std::vector<PetscSFNode> &, std::unique_ptr<Halo> *, std::string *reason)
+PetscErrorCode CreateNcclHalo(MPI_Comm, const ColorPlan &, const std::vector<PetscSFNode> &,
+                              std::unique_ptr<Halo> *, std::string *reason)
 {
   PetscFunctionBegin;
   *reason = "this libpetscmcpi was built without NCCL";

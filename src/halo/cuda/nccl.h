@@ -1,4 +1,5 @@
-// Exchange by NCCL, launched to a stream: a whole application can be recorded, and ranks may be on several nodes.
+// Exchange by NCCL, launched to a stream: a whole application can be recorded, and ranks may be on
+// several nodes.
 #pragma once
 
 #include <memory>
@@ -9,8 +10,10 @@
 
 namespace mcpi {
 
-// remote: as for HaloListsCreate(). Collective. Where NCCL cannot be used, *halo stays empty on all ranks and *why says why.
-PetscErrorCode CreateNcclHalo(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, std::unique_ptr<Halo> *halo,
+// remote: as for HaloListsCreate(). Collective. Where NCCL cannot be used, *halo stays empty on all
+// ranks and *why says why.
+PetscErrorCode CreateNcclHalo(MPI_Comm comm, const ColorPlan &plan,
+                              const std::vector<PetscSFNode> &remote, std::unique_ptr<Halo> *halo,
                               std::string *reason);
 
 } // namespace mcpi

@@ -8,15 +8,16 @@ namespace mcpi {
 const NcclLibrary *NcclLibrary::open(std::string *reason)
 {
   static NcclLibrary library{};
-  static bool        opened = false;
+  static bool opened = false;
   if (opened) return &library;
-  void *handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL); // never closed: its threads may outlive us
+  // never closed: its threads may outlive us
+  void *handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     *reason = "libnccl.so.2 is not found";
     return nullptr;
   }
-  bool       complete = true;
-  const auto take     = [&](auto &function, const char *name) {
+  bool complete = true;
+  const auto take = [&](auto &function, const char *name) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
     complete = complete && function;
   };

@@ -8,13 +8,13 @@
 namespace mcpi {
 
 struct NcclLibrary {
-  decltype(&ncclGetUniqueId)    get_unique_id;
-  decltype(&ncclCommInitRank)   comm_init_rank;
-  decltype(&ncclCommDestroy)    comm_destroy;
-  decltype(&ncclGroupStart)     group_start;
-  decltype(&ncclGroupEnd)       group_end;
-  decltype(&ncclSend)           send;
-  decltype(&ncclRecv)           recv;
+  decltype(&ncclGetUniqueId) get_unique_id;
+  decltype(&ncclCommInitRank) comm_init_rank;
+  decltype(&ncclCommDestroy) comm_destroy;
+  decltype(&ncclGroupStart) group_start;
+  decltype(&ncclGroupEnd) group_end;
+  decltype(&ncclSend) send;
+  decltype(&ncclRecv) recv;
   decltype(&ncclGetErrorString) get_error_string;
 
   // nullptr, with the reason, if there is none

@@ -20,7 +20,7 @@ public:
   {
     MCPI_CUDA(cudaIpcOpenMemHandle(&data_, handle, cudaIpcMemLazyEnablePeerAccess));
   }
-  RemoteMemory(const RemoteMemory &)            = delete;
+  RemoteMemory(const RemoteMemory &) = delete;
   RemoteMemory &operator=(const RemoteMemory &) = delete;
   ~RemoteMemory() { (void)cudaIpcCloseMemHandle(data_); }
   uint4 *data() const { return static_cast<uint4 *>(data_); }
@@ -32,26 +32,27 @@ private:
 // What a rank tells each neighbor about its mailbox
 struct Address {
   cudaIpcMemHandle_t handle;
-  int                place;     // of the neighbor among those of the sender: where it acknowledges
-  int                neighbors; // of the sender: acknowledgements lie before the ghosts
+  int place;     // of the neighbor among those of the sender: where it acknowledges
+  int neighbors; // of the sender: acknowledgements lie before the ghosts
 };
 
 class PeerHalo final : public Halo {
 public:
   PeerHalo(const ColorPlan &plan, HaloLists lists, const PeerOptions &options, bool inside)
-      : plan_rows_(plan.rows), ghosts_(plan.ghosts), ghost_begin_(plan.ghost_begin), lists_(std::move(lists)), steps_(plan.colors),
-        patience_(options.patience), inside_(inside)
+      : plan_rows_(plan.rows), ghosts_(plan.ghosts), ghost_begin_(plan.ghost_begin),
+        lists_(std::move(lists)), steps_(plan.colors), patience_(options.patience), inside_(inside)
   {
     std::vector<cuda::SentRow> sent(lists_.rows.size());
     for (const HaloPart &part : lists_.sends)
-      for (std::size_t k = part.first; k < part.first + part.count; ++k) sent[k] = {lists_.rows[k], lists_.ghosts[k], place_of(part.rank)};
+      for (std::size_t k = part.first; k < part.first + part.count; ++k)
+        sent[k] = {lists_.rows[k], lists_.ghosts[k], place_of(part.rank)};
     sent_.upload(sent);
     if (inside_) prepare_inside(plan, std::move(sent));
     base_.upload(std::vector<std::uint32_t>{0});
     pinned_.resize(sizeof(int));
     *lost() = 0;
   }
-  PeerHalo(const PeerHalo &)            = delete;
+  PeerHalo(const PeerHalo &) = delete;
   PeerHalo &operator=(const PeerHalo &) = delete;
   ~PeerHalo() override
   {
@@ -74,17 +75,17 @@ public:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  bool              on_device() const override { return true; }
+  bool on_device() const override { return true; }
   const GhostPackets *packets() const override { return inside_ ? &inline_exchange_ : nullptr; }
-  void              use_stream(void *stream, std::uint32_t missing) override
+  void use_stream(void *stream, std::uint32_t missing) override
   {
-    stream_  = static_cast<cudaStream_t>(stream);
+    stream_ = static_cast<cudaStream_t>(stream);
     missing_ = missing;
   }
 
   int prepare(std::size_t entry_bytes) override
   {
-    numbers_                = static_cast<std::uint32_t>(entry_bytes / sizeof(std::uint32_t));
+    numbers_ = static_cast<std::uint32_t>(entry_bytes / sizeof(std::uint32_t));
     const std::size_t packets = cuda::packets_of(numbers_);
     if (packets > packets_) {
       std::string problem;
@@ -109,7 +110,8 @@ public:
   }
   int end(int color, void *x) override
   {
-    receive(x, ghost_begin_[static_cast<std::size_t>(color)], ghost_begin_[static_cast<std::size_t>(color) + 1]);
+    receive(x, ghost_begin_[static_cast<std::size_t>(color)],
+            ghost_begin_[static_cast<std::size_t>(color) + 1]);
     return 0;
   }
   int exchange_all(void *x) override
@@ -127,15 +129,18 @@ public:
 private:
   Row place_of(int rank) const
   {
-    return static_cast<Row>(std::lower_bound(lists_.neighbors.begin(), lists_.neighbors.end(), rank) - lists_.neighbors.begin());
+    return static_cast<Row>(
+        std::lower_bound(lists_.neighbors.begin(), lists_.neighbors.end(), rank) -
+        lists_.neighbors.begin());
   }
 
   void prepare_inside(const ColorPlan &plan, std::vector<cuda::SentRow> sent)
   {
     std::vector<cuda::RowSending> sending;
-    std::vector<std::size_t>      begin;
-    std::sort(sent.begin(), sent.end(),
-              [](const cuda::SentRow &a, const cuda::SentRow &b) { return std::tie(a.row, a.mailbox) < std::tie(b.row, b.mailbox); });
+    std::vector<std::size_t> begin;
+    std::sort(sent.begin(), sent.end(), [](const cuda::SentRow &a, const cuda::SentRow &b) {
+      return std::tie(a.row, a.mailbox) < std::tie(b.row, b.mailbox);
+    });
     auto next = sent.begin();
     for (std::size_t color = 0; color < static_cast<std::size_t>(plan.colors); ++color) {
       begin.push_back(sending.size());
@@ -147,12 +152,13 @@ private:
         if (first == next)
           sending.push_back({0, -1, end, end});
         else
-          sending.push_back({first->ghost, first->mailbox, static_cast<std::uint32_t>(first - sent.begin()) + 1, end});
+          sending.push_back({first->ghost, first->mailbox,
+                             static_cast<std::uint32_t>(first - sent.begin()) + 1, end});
       }
     }
     by_row_.upload(sent);
     sending_.upload(sending);
-    inline_exchange_.sent  = by_row_.data();
+    inline_exchange_.sent = by_row_.data();
     inline_exchange_.count = sent.size();
     for (const std::size_t one : begin) inline_exchange_.sending.push_back(sending_.data() + one);
   }
@@ -163,7 +169,7 @@ private:
   cuda::PacketArgs args(void *x)
   {
     constexpr double kNanoseconds = 1e9;
-    const int        neighbors    = static_cast<int>(lists_.neighbors.size());
+    const int neighbors = static_cast<int>(lists_.neighbors.size());
     return {mailboxes_.data(),
             neighbors,
             memory_->data(),
@@ -182,7 +188,8 @@ private:
   }
   void receive(void *x, Row begin, Row end)
   {
-    cuda::receive_packets(args(x), static_cast<std::size_t>(begin), static_cast<std::size_t>(end), steps_.count(), stream_);
+    cuda::receive_packets(args(x), static_cast<std::size_t>(begin), static_cast<std::size_t>(end),
+                          steps_.count(), stream_);
   }
 
   // Kernels have noticed, some time ago.
@@ -190,20 +197,24 @@ private:
   {
     require_usable();
     if (*lost() == cuda::kOvertaken)
-      throw cuda::Error("another rank has given up an application, after -pc_mcpi_halo_timeout seconds or an error: PCReset() begins anew");
+      throw cuda::Error("another rank has given up an application, after -pc_mcpi_halo_timeout "
+                        "seconds or an error: PCReset() begins anew");
     if (*lost() != 0)
-      throw cuda::Error("rank " + std::to_string(lists_.neighbors[static_cast<std::size_t>(*lost() - 1)]) +
-                        " or another neighbor has not sent its ghost values within -pc_mcpi_halo_timeout seconds");
+      throw cuda::Error("rank " +
+                        std::to_string(lists_.neighbors[static_cast<std::size_t>(*lost() - 1)]) +
+                        " or another neighbor has not sent its ghost values within "
+                        "-pc_mcpi_halo_timeout seconds");
   }
 
-  // Memory for ghosts of so many words each, known to the neighbors. Collective; why not, on all ranks, or empty
+  // Memory for ghosts of so many words each, known to the neighbors. Collective; why not, on all
+  // ranks, or empty
   PetscErrorCode open(std::size_t packets, std::string *reason)
   {
-    const std::size_t    neighbors = lists_.neighbors.size();
+    const std::size_t neighbors = lists_.neighbors.size();
     std::vector<Address> mine(neighbors), theirs(neighbors);
 
     PetscFunctionBegin;
-    packets_           = 0;    // until all is done on all ranks
+    packets_ = 0;            // until all is done on all ranks
     const auto close = [&] { // nobody writes here any more once all ranks have done so
       check_neighbors();
       MCPI_CUDA(cudaDeviceSynchronize());
@@ -213,12 +224,14 @@ private:
     if (!reason->empty()) PetscFunctionReturn(PETSC_SUCCESS);
     const auto renew = [&] {
       cudaIpcMemHandle_t handle{};
-      memory_->resize(std::max<std::size_t>(neighbors + static_cast<std::size_t>(ghosts_) * packets, 1));
+      memory_->resize(
+          std::max<std::size_t>(neighbors + static_cast<std::size_t>(ghosts_) * packets, 1));
       MCPI_CUDA(cudaMemset(memory_->data(), 0, memory_->bytes()));
       base_.upload(std::vector<std::uint32_t>{0});
       MCPI_CUDA(cudaDeviceSynchronize());
       MCPI_CUDA(cudaIpcGetMemHandle(&handle, memory_->data()));
-      for (std::size_t k = 0; k < neighbors; ++k) mine[k] = {handle, static_cast<int>(k), static_cast<int>(neighbors)};
+      for (std::size_t k = 0; k < neighbors; ++k)
+        mine[k] = {handle, static_cast<int>(k), static_cast<int>(neighbors)};
     };
     PetscCall(RunAgreed(comm_, renew, reason));
     if (!reason->empty()) PetscFunctionReturn(PETSC_SUCCESS);
@@ -245,11 +258,14 @@ private:
     requests.reserve(2 * mine.size());
     for (std::size_t k = 0; k < mine.size(); ++k) {
       requests.emplace_back();
-      PetscCallMPI(MPI_Irecv(&(*theirs)[k], sizeof(Address), MPI_BYTE, lists_.neighbors[k], 0, comm_, &requests.back()));
+      PetscCallMPI(MPI_Irecv(&(*theirs)[k], sizeof(Address), MPI_BYTE, lists_.neighbors[k], 0,
+                             comm_, &requests.back()));
       requests.emplace_back();
-      PetscCallMPI(MPI_Isend(&mine[k], sizeof(Address), MPI_BYTE, lists_.neighbors[k], 0, comm_, &requests.back()));
+      PetscCallMPI(MPI_Isend(&mine[k], sizeof(Address), MPI_BYTE, lists_.neighbors[k], 0, comm_,
+                             &requests.back()));
     }
-    PetscCallMPI(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
+    PetscCallMPI(
+        MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
@@ -257,7 +273,7 @@ private:
   PetscErrorCode wait_for_all(bool *all_here)
   {
     MPI_Request request = MPI_REQUEST_NULL;
-    PetscMPIInt done    = comm_ == MPI_COMM_NULL;
+    PetscMPIInt done = comm_ == MPI_COMM_NULL;
 
     PetscFunctionBegin;
     if (!done) PetscCallMPI(MPI_Ibarrier(comm_, &request));
@@ -267,35 +283,36 @@ private:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  const Row                                 plan_rows_, ghosts_;
-  const std::vector<Row>                    ghost_begin_;
-  const HaloLists                           lists_;
-  PacketSteps                                 steps_;
-  const double                              patience_;
-  std::uint32_t                             numbers_ = 0;
-  std::size_t                               packets_   = 0;
-  MPI_Comm                                  comm_    = MPI_COMM_NULL;
-  cudaStream_t                              stream_  = nullptr;
-  std::uint32_t                             missing_ = ~0U;
-  cuda::PinnedBytes                         pinned_;
-  const bool                                inside_; // relaxations exchange by themselves
-  GhostPackets                                inline_exchange_;
-  cuda::DeviceArray<cuda::SentRow>          sent_, by_row_;
-  cuda::DeviceArray<cuda::RowSending>       sending_;
-  cuda::DeviceArray<std::uint32_t>          base_;
-  std::unique_ptr<cuda::DeviceArray<uint4>> memory_ =
-      std::make_unique<cuda::DeviceArray<uint4>>(); // acknowledgements of the neighbors, then ghosts
+  const Row plan_rows_, ghosts_;
+  const std::vector<Row> ghost_begin_;
+  const HaloLists lists_;
+  PacketSteps steps_;
+  const double patience_;
+  std::uint32_t numbers_ = 0;
+  std::size_t packets_ = 0;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  cudaStream_t stream_ = nullptr;
+  std::uint32_t missing_ = ~0U;
+  cuda::PinnedBytes pinned_;
+  const bool inside_; // relaxations exchange by themselves
+  GhostPackets inline_exchange_;
+  cuda::DeviceArray<cuda::SentRow> sent_, by_row_;
+  cuda::DeviceArray<cuda::RowSending> sending_;
+  cuda::DeviceArray<std::uint32_t> base_;
+  // acknowledgements of the neighbors, then ghosts
+  std::unique_ptr<cuda::DeviceArray<uint4>> memory_ = std::make_unique<cuda::DeviceArray<uint4>>();
   std::vector<std::unique_ptr<RemoteMemory>> remote_;
-  cuda::DeviceArray<cuda::Mailbox>           mailboxes_;
+  cuda::DeviceArray<cuda::Mailbox> mailboxes_;
 };
 
 // Empty if all ranks can do it
-PetscErrorCode find_obstacle(MPI_Comm comm, const HaloLists &lists, bool shared_devices, bool *shared, std::string *reason)
+PetscErrorCode find_obstacle(MPI_Comm comm, const HaloLists &lists, bool shared_devices,
+                             bool *shared, std::string *reason)
 {
-  constexpr int           kWholeWords = 9; // compute capability
+  constexpr int kWholeWords = 9; // compute capability
   std::vector<RankDevice> devices;
-  MPI_Comm                node;
-  PetscMPIInt             size, node_size;
+  MPI_Comm node;
+  PetscMPIInt size, node_size;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
@@ -305,8 +322,8 @@ PetscErrorCode find_obstacle(MPI_Comm comm, const HaloLists &lists, bool shared_
   PetscCall(DevicesOfRanks(comm, &devices, reason));
   if (!reason->empty()) PetscFunctionReturn(PETSC_SUCCESS);
   enum Obstacle { none, unreachable, old, nodes };
-  int        obstacle = none;
-  const auto look     = [&] {
+  int obstacle = none;
+  const auto look = [&] {
     const std::vector<RankDevice> visible = VisibleDevices();
     for (const int rank : lists.neighbors)
       if (!reaches(visible, devices[static_cast<std::size_t>(rank)])) obstacle = unreachable;
@@ -317,29 +334,38 @@ PetscErrorCode find_obstacle(MPI_Comm comm, const HaloLists &lists, bool shared_
     if (device.capability < kWholeWords) obstacle = old;
   if (node_size < size) obstacle = nodes;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &obstacle, 1, MPI_INT, MPI_MAX, comm));
-  const char *const texts[] = {"", "some rank does not see a neighbor's device, or that has no memory access with native atomics",
-                               "some device is older than compute capability 9.0", "the ranks are on several nodes"};
-  *reason                      = texts[obstacle];
-  *shared                   = any_shared(devices); // then tiles that wait could leave no room for another rank's
+  const char *const texts[] = {"",
+                               "some rank does not see a neighbor's device, or that has no memory "
+                               "access with native atomics",
+                               "some device is older than compute capability 9.0",
+                               "the ranks are on several nodes"};
+  *reason = texts[obstacle];
+  *shared = any_shared(devices); // then tiles that wait could leave no room for another rank's
   if (reason->empty() && !shared_devices && *shared) *reason = "ranks share a device";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 } // namespace
 
-PetscErrorCode CreatePeerHalo(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote, const PeerOptions &options,
+PetscErrorCode CreatePeerHalo(MPI_Comm comm, const ColorPlan &plan,
+                              const std::vector<PetscSFNode> &remote, const PeerOptions &options,
                               std::unique_ptr<Halo> *halo, std::string *reason)
 {
-  HaloLists                 lists;
+  HaloLists lists;
   std::unique_ptr<PeerHalo> peer;
-  bool                      shared = false;
+  bool shared = false;
 
   PetscFunctionBegin;
   PetscCall(HaloListsCreate(comm, plan, remote, &lists));
   PetscCall(find_obstacle(comm, lists, options.shared_devices, &shared, reason));
   if (!reason->empty()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(RunAgreed(
-      comm, [&] { peer = std::make_unique<PeerHalo>(plan, std::move(lists), options, options.symmetric && !shared); }, reason));
+      comm,
+      [&] {
+        peer = std::make_unique<PeerHalo>(plan, std::move(lists), options,
+                                          options.symmetric && !shared);
+      },
+      reason));
   if (reason->empty()) PetscCall(peer->connect(comm, reason));
   if (reason->empty()) *halo = std::move(peer);
   PetscFunctionReturn(PETSC_SUCCESS);
