@@ -3,6 +3,7 @@
 #include <petsc/private/matimpl.h>
 
 #include <algorithm>
+#include <limits>
 #include <new>
 
 #include "petsc/compat.h"
@@ -14,6 +15,9 @@ namespace {
 // First fit in natural order is sequential across ranks, since every rank owns consecutive rows,
 // and a coloring that grows passes from rank to rank: not for larger graphs.
 constexpr PetscInt64 sequential_max_rows = PetscInt64{1} << 24;
+
+// MPI counts what one rank gathers in int.
+constexpr PetscInt64 kMaxGathered = std::numeric_limits<int>::max();
 
 struct Settings {
   PetscInt passes = 0;
@@ -96,7 +100,8 @@ PetscErrorCode color_where_it_is_quicker(const Graph &graph, const Settings &set
                                          Colors &color, Outcome &outcome)
 {
   PetscFunctionBegin;
-  if (graph.ranks == 1 || graph.global_rows + graph.global_entries > settings.gather) {
+  if (graph.ranks == 1 || graph.global_rows + graph.global_entries >
+                              std::min<PetscInt64>(settings.gather, kMaxGathered)) {
     PetscCall(color_graph(graph, settings, color, outcome));
   } else {
     PetscCall(run_on_one_rank(
@@ -180,8 +185,8 @@ PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsOb
       "-mat_coloring_jplf_effort",
       "Work of one attempt to do with one color fewer, in passes over the graph; 0: no attempts",
       "", settings.effort, &settings.effort, nullptr));
-  PetscCall(PetscOptionsBool("-mat_coloring_jplf_grow", "Let a coloring grow from one row, too", "",
-                             settings.grown, &settings.grown, nullptr));
+  PetscCall(PetscOptionsBool("-mat_coloring_jplf_dsatur", "Let a coloring grow from one row, too",
+                             "", settings.grown, &settings.grown, nullptr));
   PetscCall(PetscOptionsBool("-mat_coloring_jplf_balance",
                              "Move rows from large colors to small ones", "", settings.balanced,
                              &settings.balanced, nullptr));
@@ -206,7 +211,7 @@ PetscErrorCode destroy(MatColoring mc)
   MATCOLORINGJPLF - "jplf": a distance 1 coloring that is the same on any number of MPI processes
 
   Options Database Keys:
-+ -mat_coloring_jplf_grow <true> - let a coloring grow from one row, too
++ -mat_coloring_jplf_dsatur <true> - let a coloring grow from one row, too
 . -mat_coloring_jplf_passes <0> - passes of iterated greedy over the first coloring
 . -mat_coloring_jplf_effort <3> - work of one attempt to do with one color fewer, in passes over the
                                   graph; 0 makes no attempts
