@@ -128,9 +128,8 @@ public:
   // replaying what an earlier call with this key launched.
   virtual int replay(const RunKey &, const std::function<int()> &record) { return record(); }
 
-  // The largest magnitude in this rank's inverse diagonal blocks, as they are scaled; known after
-  // refresh()
-  virtual double largest_inverse() const = 0;
+  // Of this rank's inverse diagonal blocks, as they are scaled; known after refresh()
+  virtual InverseRange inverse_range() const = 0;
   virtual std::size_t memory_bytes() const = 0; // where the sweeps run
   virtual const Scales &scales() const = 0;
 };

@@ -47,7 +47,7 @@ public:
   void *vector() override { return nullptr; }
   std::size_t entry_bytes(const ApplyArgs &) const override { return 1; }
   std::size_t memory_bytes() const override { return 0; }
-  double largest_inverse() const override { return 1.0; }
+  InverseRange inverse_range() const override { return {1.0, 1.0}; }
   const Scales &scales() const override { return scales_; }
 
 private:
