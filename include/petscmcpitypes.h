@@ -55,26 +55,23 @@ typedef enum {
    PCMCPIVectorPrecision - precision of the vectors inside the sweeps
 
    Values:
-+  `PC_MCPI_VECTOR_PRECISION_AUTO` - `PC_MCPI_VECTOR_PRECISION_FP32` if the `KSP` that applies the
-                                     preconditioner is known to be flexible
-                                     and the blocks are not fp64, else
-                                     `PC_MCPI_VECTOR_PRECISION_FP64`
-.  `PC_MCPI_VECTOR_PRECISION_FP64` - IEEE binary64
--  `PC_MCPI_VECTOR_PRECISION_FP32` - IEEE binary32
++  `PC_MCPI_VECTOR_PRECISION_FP64` - IEEE binary64
+.  `PC_MCPI_VECTOR_PRECISION_FP32` - IEEE binary32
+-  `PC_MCPI_VECTOR_PRECISION_AUTO` - fp32 if the `KSP` that applies the preconditioner is known to
+be flexible and the blocks are not fp64, else fp64; the default
 
    Level: advanced
 
    Note:
    With single precision the preconditioner is linear to about 1e-7 only. A Krylov method that takes
-   it for a linear map then reports
-   residuals below the true ones.
+   it for a linear map then reports residuals below the true ones.
 
 .seealso: `PCMCPISetVectorPrecision()`
 E*/
 typedef enum {
-  PC_MCPI_VECTOR_PRECISION_AUTO,
   PC_MCPI_VECTOR_PRECISION_FP64,
-  PC_MCPI_VECTOR_PRECISION_FP32
+  PC_MCPI_VECTOR_PRECISION_FP32,
+  PC_MCPI_VECTOR_PRECISION_AUTO
 } PCMCPIVectorPrecision;
 
 /*E

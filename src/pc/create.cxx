@@ -114,6 +114,7 @@ PetscErrorCode PCReset_MCPI(PC pc)
   pc->failedreason = pc->failedreasonrank = PC_NOERROR;
   PetscCall(Data(pc).smoother.destroy());
   Data(pc).coordinates = Coordinates();
+  Data(pc).solving.clear();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -197,6 +198,7 @@ PetscErrorCode PCCreate_MCPI(PC pc)
   pc->ops->setfromoptions = PCSetFromOptions_MCPI;
   pc->ops->view = PCView_MCPI;
   PetscCall(SetApplyOperations(pc));
+  SetSolveOperations(pc);
   PetscCall(ComposeAccess(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

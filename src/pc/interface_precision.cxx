@@ -79,16 +79,17 @@ PetscErrorCode PCMCPIGetOffdiagPrecision(PC pc, PCMCPIPrecision *precision)
    Level: advanced
 
    Notes:
-   It acts at the next set-up. With fp64 off-diagonal blocks the vectors are fp64; to ask for fp32
-   is an error at the set-up.
+   The choice acts at the next set-up. With fp64 off-diagonal blocks the vectors are fp64. To ask
+for fp32 is then an error at the set-up.
 
-   With auto the vectors are fp32 if `KSPSolve()` has been called for a flexible method:
-   `KSPFGMRES`,
-   `KSPGCR`, `KSPFCG`, `KSPPIPEFGMRES`, `KSPPIPEFCG`, or `KSPRICHARDSON` with a test of convergence.
-   With every other method, and where the method is not known, they are fp64. A method that is not
-   known before the first set-up costs a second numeric set-up in the first `KSPSolve()` if it turns
-   out to be flexible. The choice stays until
-   another kind of method solves with this preconditioner.
+   With auto the vectors are fp32 in a `KSPSolve()` of a flexible method: `KSPFGMRES`, `KSPGCR`,
+   `KSPFCG`, `KSPPIPEFGMRES`, `KSPPIPEFCG`, or an outermost `KSPRICHARDSON` with a test of
+   convergence. With every other method they are fp64. They are also fp64 in a `PCApply()` outside a
+   solve, in `KSPMatSolve()`, and where the equations have units that are too different for single
+   precision. The first `KSPSolve()` of a flexible method costs a second numeric set-up, because the
+   method is not known at the first one. So does every change between methods of the two kinds.
+   After `KSPSetReusePreconditioner()` vectors in double precision stay, and a method that needs
+them where there are none is an error.
 
    Vectors in single precision make the preconditioner linear to about 1e-7 only. A method that is
    not flexible then reports a residual that
@@ -109,7 +110,7 @@ PetscErrorCode PCMCPISetVectorPrecision(PC pc, PCMCPIVectorPrecision precision)
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscValidLogicalCollectiveEnum(pc, precision, 2);
   PetscCheck(
-      precision >= PC_MCPI_VECTOR_PRECISION_AUTO && precision <= PC_MCPI_VECTOR_PRECISION_FP32,
+      precision >= PC_MCPI_VECTOR_PRECISION_FP64 && precision <= PC_MCPI_VECTOR_PRECISION_AUTO,
       PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
       "Unknown value %d, use one that -help lists for -pc_mcpi_vector_precision", (int)precision);
   PetscTryMethod(pc, "PCMCPISetVectorPrecision_C", (PC, PCMCPIVectorPrecision), (pc, precision));

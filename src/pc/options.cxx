@@ -9,7 +9,7 @@ const char *const PrecisionNames[] = {
     "fp64", "fp32", "fp16", "bf16", "int8", "int4", "PCMCPIPrecision", "PC_MCPI_PRECISION_",
     nullptr};
 const char *const VectorNames[] = {
-    "auto", "fp64", "fp32", "PCMCPIVectorPrecision", "PC_MCPI_VECTOR_PRECISION_", nullptr};
+    "fp64", "fp32", "auto", "PCMCPIVectorPrecision", "PC_MCPI_VECTOR_PRECISION_", nullptr};
 const char *const GatherNames[] = {"fp32", "bfp16", "PCMCPIGatherPrecision",
                                    "PC_MCPI_GATHER_PRECISION_", nullptr};
 const char *const FormNames[] = {"prescaled", "factored", "PCMCPIForm", "PC_MCPI_FORM_", nullptr};
