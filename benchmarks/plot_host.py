@@ -1,4 +1,5 @@
 """Plot the results of benchmark_host: plot_host.py OUT.png RESULT.json ..."""
+
 import json
 import sys
 
@@ -18,10 +19,20 @@ def main(out, paths):
             rows = [r for r in run["results"] if r.get("precision") == precision]
             sizes = [str(r["bs"]) for r in rows]
             speed.plot(sizes, [r["speedup_over_sor"] for r in rows], "o-", label=precision)
-            share.plot(sizes, [100 * r["share_of_read_bandwidth"] for r in rows], "o-", label=precision)
+            share.plot(
+                sizes, [100 * r["share_of_read_bandwidth"] for r in rows], "o-", label=precision
+            )
         ranks = f'{run["ranks"]} rank{"s" if run["ranks"] > 1 else ""}'
-        speed.set(title=f'{run["processor"]}, {ranks}, {run["rows"]:,} block rows', xlabel="block size", ylabel="sweeps per PCSOR sweep")
-        share.set(title="share of the read bandwidth measured between the sweeps", xlabel="block size", ylabel="%")
+        speed.set(
+            title=f'{run["processor"]}, {ranks}, {run["rows"]:,} block rows',
+            xlabel="block size",
+            ylabel="sweeps per PCSOR sweep",
+        )
+        share.set(
+            title="share of the read bandwidth measured between the sweeps",
+            xlabel="block size",
+            ylabel="%",
+        )
         for axis in (speed, share):
             axis.set_ylim(bottom=0)
             axis.grid(alpha=0.3)

@@ -1,4 +1,5 @@
 """Reads, checks and writes the files of benchmarks/results. README.md there defines the schema."""
+
 import datetime
 import json
 import re
@@ -7,8 +8,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = Path(__file__).resolve().parent / "results"
-DOCUMENT_KEYS = {"benchmark": str, "machine": str, "petsc": (str, type(None)),
-                 "gpu": (str, type(None)), "date": (str, type(None)), "records": list}
+DOCUMENT_KEYS = {
+    "benchmark": str,
+    "machine": str,
+    "petsc": (str, type(None)),
+    "gpu": (str, type(None)),
+    "date": (str, type(None)),
+    "records": list,
+}
 RECORD_KEYS = {"commit": str, "command": str, "rows": list}
 OPTIONAL_RECORD_KEYS = {"name": str, "notes": str, "recorded_with": str}
 COMMIT = re.compile(r"[0-9a-f]{7,40}(-dirty)?$|unknown$")
@@ -24,8 +31,12 @@ def read(path):
 
 def rows(document, name=None):
     """The rows of all records, or of those with this name, each with the commit of its record"""
-    return [{"commit": record["commit"], **row} for record in document["records"]
-            if name is None or record.get("name") == name for row in record["rows"]]
+    return [
+        {"commit": record["commit"], **row}
+        for record in document["records"]
+        if name is None or record.get("name") == name
+        for row in record["rows"]
+    ]
 
 
 def select(table, **wanted):
@@ -51,8 +62,9 @@ def checkout():
     """The commit of the working tree"""
     command = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
     try:
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True,
-                              check=True).stdout.strip()
+        return subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 
@@ -60,8 +72,14 @@ def checkout():
 def new(benchmark, table, command, commit="", petsc=None, gpu=None, **more):
     """A document of today with one record; more: notes and name of the record"""
     record = {"commit": commit or checkout(), "command": command, **more, "rows": table}
-    return {"benchmark": benchmark, "machine": processor(), "petsc": petsc, "gpu": gpu,
-            "date": datetime.date.today().isoformat(), "records": [record]}
+    return {
+        "benchmark": benchmark,
+        "machine": processor(),
+        "petsc": petsc,
+        "gpu": gpu,
+        "date": datetime.date.today().isoformat(),
+        "records": [record],
+    }
 
 
 def is_scalar(value):
@@ -71,17 +89,22 @@ def is_scalar(value):
 def check_row(place, row):
     if not isinstance(row, dict) or not row:
         return [f"{place} is not an object with values"]
-    return [f"{place}: {key} is neither a value nor a list of values" for key, value in row.items()
-            if not is_scalar(value)
-            and not (isinstance(value, list) and all(map(is_scalar, value)))]
+    return [
+        f"{place}: {key} is neither a value nor a list of values"
+        for key, value in row.items()
+        if not is_scalar(value) and not (isinstance(value, list) and all(map(is_scalar, value)))
+    ]
 
 
 def check_keys(place, found, needed, optional):
     wrong = [f"{place} lacks {key}" for key in needed if key not in found]
     allowed = {**needed, **optional}
     wrong += [f"{place} has the unknown key {key}" for key in found if key not in allowed]
-    return wrong + [f"{place}: {key} has the wrong type" for key, value in found.items()
-                    if key in allowed and not isinstance(value, allowed[key])]
+    return wrong + [
+        f"{place}: {key} has the wrong type"
+        for key, value in found.items()
+        if key in allowed and not isinstance(value, allowed[key])
+    ]
 
 
 def check_record(place, record):
@@ -90,8 +113,11 @@ def check_record(place, record):
     wrong = check_keys(place, record, RECORD_KEYS, OPTIONAL_RECORD_KEYS)
     if wrong:
         return wrong
-    wrong += [f"{place}: {record[key]} is not a commit" for key in ("commit", "recorded_with")
-              if key in record and not COMMIT.match(record[key])]
+    wrong += [
+        f"{place}: {record[key]} is not a commit"
+        for key in ("commit", "recorded_with")
+        if key in record and not COMMIT.match(record[key])
+    ]
     if record["commit"] == "unknown" and "recorded_with" not in record:
         wrong.append(f"{place}: an unknown commit needs recorded_with")
     if not record["rows"]:
@@ -120,11 +146,14 @@ def check(document):
 def text(document):
     """JSON with a row a line, as bench::WriteDocument() writes it"""
     head = {key: value for key, value in document.items() if key != "records"}
-    lines = [f' {json.dumps(key)}: {json.dumps(value)},' for key, value in head.items()]
+    lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
     records = []
     for record in document["records"]:
-        facts = [f'   {json.dumps(key)}: {json.dumps(value)},' for key, value in record.items()
-                 if key != "rows"]
+        facts = [
+            f"   {json.dumps(key)}: {json.dumps(value)},"
+            for key, value in record.items()
+            if key != "rows"
+        ]
         table = ",\n".join("    " + json.dumps(row) for row in record["rows"])
         records.append("\n".join(["  {", *facts, '   "rows": [', table, "   ]", "  }"]))
     return "\n".join(["{", *lines, ' "records": [', ",\n".join(records), " ]", "}", ""])
