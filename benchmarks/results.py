@@ -23,8 +23,6 @@ DATE = re.compile(r"\d{4}-\d{2}-\d{2}$")
 
 
 def read(path):
-    """A document; names without a folder are those of benchmarks/results"""
-    path = Path(path) if Path(path).parent != Path(".") else FOLDER / path
     with open(path, encoding="utf-8") as file:
         return json.load(file)
 

@@ -21,7 +21,7 @@ class Records:
 
     def __init__(self, file, name=None):
         self.file = file
-        self.document = results.read(file)
+        self.document = results.read(results.FOLDER / file)
         self.table = results.rows(self.document, name)
         self.commits = []
 
