@@ -19,6 +19,8 @@ METHODS = [
     ("mcpi, 4 sweeps, int4", f"{MCPI} -pc_mcpi_offdiag_precision int4"),
     *((name, THEIRS[name]) for name in ("sor", "pbjacobi", "bjacobi, ilu(0)")),
 ]
+AIRFOIL_TITLE = "Airfoil NACA 0012, Mach 0.8, angle of attack 1.25 degrees"
+WING_TITLE = "Wing ONERA M6, Mach 0.84, angle of attack 3.06 degrees"
 ROW = "  {:<22}{:>7}{:>12}{:>20}{:>10}{:>10}"
 
 
@@ -51,7 +53,7 @@ def compare(arguments, name, mesh, options, first=None):
     return records
 
 
-def picture(arguments, name, mesh, options, mach):
+def picture(arguments, name, mesh, options, title, mach):
     """A whole run, and what plot-flow makes of it"""
     folder = arguments.output
     output, record, _ = run_flow(
@@ -70,6 +72,8 @@ def picture(arguments, name, mesh, options, mach):
         str(log),
         "--walls",
         str(folder / f"{name}.csv"),
+        "--title",
+        title,
     ]
     subprocess.run(
         command + (["--vtu", str(folder / f"{name}.vtu")] if mach else []),
@@ -104,12 +108,14 @@ def main():
         flush=True,
     )
     mesh = make_mesh("naca0012", f"-2 -setnumber size {arguments.airfoil}", arguments.output)
-    records = [picture(arguments, "airfoil", mesh, "-flow_rtol 1e-6", mach=True)]
+    records = [picture(arguments, "airfoil", mesh, "-flow_rtol 1e-6", AIRFOIL_TITLE, mach=True)]
     records += compare(arguments, "the whole run", mesh, "-flow_rtol 1e-6", records[0])
     if float(arguments.wing) > 0:
         print("and around the ONERA M6 wing at Mach 0.84 and 3.06 degrees\n", flush=True)
         mesh = make_mesh("m6", f"-3 -setnumber size {arguments.wing}", arguments.output)
-        records.append(picture(arguments, "wing", mesh, f"{WING} -flow_rtol 1e-4", mach=False))
+        records.append(
+            picture(arguments, "wing", mesh, f"{WING} -flow_rtol 1e-4", WING_TITLE, mach=False)
+        )
         records += compare(arguments, "the first 25 steps", mesh, f"{WING} -flow_steps 25")
     table = arguments.output / "demo.json"
     rows = [{"ranks": arguments.ranks, **record} for record in records]
