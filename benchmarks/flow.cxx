@@ -270,8 +270,10 @@ PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh,
   System system;
   Vec U;
   PetscInt rows;
+  PetscMPIInt ranks;
 
   PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
   PetscCall(DMCreateGlobalVector(mesh.dm, &U));
   PetscCall(solver.create_jacobian(&system.J));
   PetscCall(VecDuplicate(U, &system.b));
@@ -296,8 +298,9 @@ PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh,
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "CFL %s: assembly %g ms\n", cfl.c_str(), assembly));
     system.about = {{"vertices", rows / solver.bs}, {"cfl", std::stod(cfl)}};
     PetscCall(options.experiment == "stationary"
-                  ? run_stationary(options, system, &(*document)["results"])
-                  : run_solvers(options, system, &(*document)["results"]));
+                  ? run_stationary(options, system, bench::Rows(document))
+                  : run_solvers(options, system, bench::Rows(document)));
+    bench::AddToRows({{"ranks", ranks}}, document);
     PetscCall(bench::WriteDocument(options, *document)); // what is there is there
   }
   PetscCall(VecDestroy(&system.b));
@@ -313,7 +316,6 @@ PetscErrorCode run(int argc, char **argv)
   flow::Mesh mesh;
   DM dm;
   Json document;
-  PetscMPIInt ranks;
 
   PetscFunctionBegin;
   PetscCall(bench::ReadCommonOptions(&options));
@@ -330,9 +332,7 @@ PetscErrorCode run(int argc, char **argv)
   PetscCall(flow::ReadConditions(&conditions));
   PetscCall(flow::ReadMesh(PETSC_COMM_WORLD, &dm));
   PetscCall(flow::MeshCreate(&dm, &mesh));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
   PetscCall(bench::StartDocument("flow", options, argc, argv, &document));
-  document["ranks"] = ranks;
   PetscCall(mesh.dim == 2 ? run_flow<2>(options, mesh, conditions, &document)
                           : run_flow<3>(options, mesh, conditions, &document));
   PetscCall(flow::MeshDestroy(&mesh));

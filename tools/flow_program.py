@@ -1,4 +1,5 @@
 """Meshes and runs of examples/flow, for tools/demo and the benchmarks."""
+
 import os
 import re
 import subprocess
@@ -6,14 +7,28 @@ import time
 from pathlib import Path
 
 LINE = re.compile(r"\s*(\d+)\s+(\S+)\s+(\S+)\s+(\d+)\s+(\S+)\s+(\S+)\s+(\S+)(?:\s\s(.*))?$")
-PARTS = re.compile(r"seconds: residuals (\S+), Jacobians (\S+), set-up (\S+), linear solves (\S+), the rest (\S+)")
+PARTS = re.compile(
+    r"seconds: residuals (\S+), Jacobians (\S+), set-up (\S+), linear solves (\S+), the rest (\S+)"
+)
 WING = "-flow_mach 0.84 -flow_angle 3.06 -flow_area 0.7532"
 DEVICE = "-dm_mat_type aijcusparse -dm_vec_type cuda -use_gpu_aware_mpi 0"
 MCPI = "-pc_type mcpi -pc_mcpi_sweep forward -pc_mcpi_its 4"
-THEIRS = {name: f"-ksp_type gmres -ksp_pc_side right -pc_type {pc}"
-          for name, pc in (("sor", "sor"), ("pbjacobi", "pbjacobi"), ("bjacobi, ilu(0)", "bjacobi"), ("asm, ilu(0)", "asm"))}
-ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMP_NUM_THREADS": "1",
-               "PETSC_OPTIONS": ""}
+THEIRS = {
+    name: f"-ksp_type gmres -ksp_pc_side right -pc_type {pc}"
+    for name, pc in (
+        ("sor", "sor"),
+        ("pbjacobi", "pbjacobi"),
+        ("bjacobi, ilu(0)", "bjacobi"),
+        ("asm, ilu(0)", "asm"),
+    )
+}
+ENVIRONMENT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMP_NUM_THREADS": "1",
+    "PETSC_OPTIONS": "",
+}
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -21,26 +36,77 @@ def make_mesh(geometry, options, folder):
     """Of a .geo file of examples/flow, unless it is there"""
     mesh = Path(folder) / (re.sub(r"[^\w.]+", "_", geometry + options) + ".msh")
     if not mesh.exists():
-        subprocess.run(["gmsh", *options.split(), str(ROOT / "examples/flow" / (geometry + ".geo")), "-o", str(mesh)], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [
+                "gmsh",
+                *options.split(),
+                str(ROOT / "examples/flow" / (geometry + ".geo")),
+                "-o",
+                str(mesh),
+            ],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
     return mesh
 
 
+def petsc_version(build):
+    output = subprocess.run(
+        [build / "examples/flow", "-version"], capture_output=True, text=True, check=False
+    ).stdout
+    found = re.search(r"Release Version (\d+\.\d+\.\d+)", output)
+    return f"PETSc {found[1]}" if found else None
+
+
 def run_flow(build, ranks, mesh, options, types="-dm_mat_type baij"):
-    """What it printed, what came out, and by step"""
+    """The output, a row for benchmarks/results, and its columns of the values of each step"""
     places = ["--bind-to", "none"] if "-flow_threads" in options else []
-    command = ["mpiexec", *places, "-n", str(ranks), str(build / "examples/flow"), "-dm_plex_filename", str(mesh), *types.split(), "-dll_append",
-               str(build / "libpetscmcpi.so"), *options.split()]
+    command = [
+        "mpiexec",
+        *places,
+        "-n",
+        str(ranks),
+        str(build / "examples/flow"),
+        "-dm_plex_filename",
+        str(mesh),
+        *types.split(),
+        "-dll_append",
+        str(build / "libpetscmcpi.so"),
+        *options.split(),
+    ]
     begin = time.monotonic()
-    output = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, errors="replace",
-                            env={**os.environ, **ENVIRONMENT}, check=False).stdout
+    output = subprocess.run(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        errors="replace",
+        env={**os.environ, **ENVIRONMENT},
+        check=False,
+    ).stdout
     steps = [match.groups() for match in map(LINE.match, output.splitlines()) if match]
     parts = PARTS.search(output)
     if not parts or not steps:
         raise SystemExit(f"{output}\n{' '.join(command)}\nfailed")
     last = steps[-1]
-    record = {"vertices": int(re.search(r"(\d+) vertices", output)[1]), "steps": int(last[0]), "residual": float(last[2]),
-              "linear_iterations": sum(int(step[3]) for step in steps), "lift": float(last[5]), "drag": float(last[6]), "seconds": float(last[4]), "seconds_with_mesh": round(time.monotonic() - begin, 1),
-              "end": (last[7] or "").strip(), "options": options,
-              "parts": dict(zip(("residuals", "jacobians", "setup", "solves", "rest"), map(float, parts.groups())))}
-    history = {"residual": [float(step[2]) for step in steps], "linear_iterations": [int(step[3]) for step in steps], "cfl": [float(step[1]) for step in steps]}
+    record = {
+        "vertices": int(re.search(r"(\d+) vertices", output)[1]),
+        "steps": int(last[0]),
+        "residual": float(last[2]),
+        "linear_iterations": sum(int(step[3]) for step in steps),
+        "lift": float(last[5]),
+        "drag": float(last[6]),
+        "seconds": float(last[4]),
+        "seconds_with_mesh": round(time.monotonic() - begin, 1),
+        "end": (last[7] or "").strip(),
+        "options": options,
+    }
+    for name, seconds in zip(("residuals", "jacobians", "setup", "solves", "rest"), parts.groups()):
+        record[f"seconds_{name}"] = float(seconds)
+    history = {
+        "history_residual": [float(step[2]) for step in steps],
+        "history_linear_iterations": [int(step[3]) for step in steps],
+        "history_cfl": [float(step[1]) for step in steps],
+    }
     return output, record, history
