@@ -1,4 +1,4 @@
-// What the driver needs from a backend. Nothing here knows PETSc; one rank's part of the work.
+// What MulticolorSweep needs from a backend: one rank's part of the work. Nothing here knows PETSc.
 #pragma once
 
 #include <cstddef>
@@ -113,9 +113,9 @@ public:
   virtual void finish_exchanges() {}
 
   // Exchanges inside the relaxation of a color, boundary rows first: ghosts of an epoch
-  // (sweep/epochs.h) are awaited where they are read, and rows sent where they are made. words:
+  // (sweep/epochs.h) are awaited where they are read, and rows sent where they are made. packets:
   // where to, or null.
-  virtual bool use_packets(const GhostPackets * /*words*/)
+  virtual bool use_packets(const GhostPackets * /*packets*/)
   {
     return false;
   } // whether it can, on this rank

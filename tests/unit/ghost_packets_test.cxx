@@ -1,7 +1,6 @@
-// Ranks that exchange ghosts as words with epochs, simulated under random schedules: stores land
-// late and in any order, ranks run at any pace.
-// Every read must find the sending that it is meant for, and nobody may wait for ever. What the
-// ranks do comes from the driver itself.
+// Ranks that exchange ghosts as packets with epochs, simulated under random schedules: stores land
+// late and in any order, and ranks run at any pace. Every read must find the sending that it is
+// meant for, and no rank may wait for ever. MulticolorSweep itself says what the ranks do.
 #include <gtest/gtest.h>
 
 #include <algorithm>
