@@ -34,5 +34,11 @@ endfunction()
 cmake_language(DEFER CALL mcpi_no_leak_check refusals)
 cmake_language(DEFER CALL mcpi_no_leak_check option_table)
 
+# Beside the programs: manual pages of all functions and options
+function(mcpi_manual_tests)
+  add_test(NAME tools.manual COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/manual --check)
+endfunction()
+cmake_language(DEFER CALL mcpi_manual_tests)
+
 # Programs that also run with the Kokkos backend (one rank: with two threads), and their ranks
 set(kokkos_PROGRAMS rank_equality:1 rank_equality:3 failure:1 failure:3 low_precision:1 low_precision:3 true_residuals:1 true_residuals:3 units:1 units:3 couplings:1 matrix_types:1 matrix_types:2 life_cycle:1 life_cycle:3 new_pattern:3 applications:1 applications:2 nested:2 reinitialize:2)
