@@ -9,10 +9,24 @@ namespace {
 LogEvents events;
 bool events_registered = false; // in this life of PETSc: PetscFinalize() forgets all events
 
+constexpr char kSoftwareCitation[] = "@misc{petsc-mcpi,\n"
+                                     "  title = {petsc-mcpi: Multicolor point-implicit "
+                                     "preconditioner and smoother for {PETSc}},\n"
+                                     "  author = {{The petsc-mcpi authors}},\n"
+                                     "  note = {Version " PETSCMCPI_VERSION "}\n}\n";
+constexpr char kMethodCitation[] =
+    "@inproceedings{walden2019,\n"
+    "  title = {A mixed precision multicolor point-implicit solver for unstructured grids on "
+    "{GPUs}},\n"
+    "  author = {Walden, Aaron and Nielsen, Eric and Diskin, Boris and Zubair, Mohammad},\n"
+    "  year = {2019}\n}\n";
+PetscBool software_cited, method_cited; // in this life of PETSc
+
 PetscErrorCode ForgetEvents()
 {
   PetscFunctionBegin;
   events_registered = false;
+  software_cited = method_cited = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -196,7 +210,7 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
    keeps it from stagnating at the rounding of the blocks.
 
    The options of `MATCOLORINGJPLF` have the additional prefix pc_mcpi_, as in
-   -pc_mcpi_mat_coloring_jplf_effort.
+   -pc_mcpi_mat_coloring_jplf_effort. PETSc prints references for -citations.
 
    References:
 +  * - Zubair, Nielsen, Luitjens, Hammond, An optimized multicolor point-implicit solver for
@@ -212,6 +226,8 @@ M*/
 PetscErrorCode PCCreate_MCPI(PC pc)
 {
   PetscFunctionBegin;
+  PetscCall(PetscCitationsRegister(kSoftwareCitation, &software_cited));
+  PetscCall(PetscCitationsRegister(kMethodCitation, &method_cited));
   PetscCall(Guarded([&]() -> PetscErrorCode {
     pc->data = new PC_MCPI;
     return PETSC_SUCCESS;

@@ -34,8 +34,10 @@ endfunction()
 cmake_language(DEFER CALL mcpi_no_leak_check refusals)
 cmake_language(DEFER CALL mcpi_no_leak_check option_table)
 
-# Beside the programs: manual pages of all functions and options
+# Beside the programs: references that PETSc prints, and manual pages of all functions and options
 function(mcpi_manual_tests)
+  mcpi_mpi_test(petsc.citations registration 1 -citations)
+  set_tests_properties(petsc.citations.1 PROPERTIES PASS_REGULAR_EXPRESSION "@misc{petsc-mcpi.*@inproceedings{walden2019")
   add_test(NAME tools.manual COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/manual --check)
 endfunction()
 cmake_language(DEFER CALL mcpi_manual_tests)
