@@ -10,6 +10,7 @@
 
 #include "core/errors.h"
 #include "pc/caller.h"
+#include "pc/option_table.h"
 #include "pc/smoother.h"
 #include "petsc/compat.h"
 
@@ -84,18 +85,5 @@ PetscErrorCode FitApplication(PC pc);
 PetscErrorCode CheckRounding(PC pc, const Caller &method);
 PetscErrorCode PCSetFromOptions_MCPI(PC pc, CompatOptionItems items);
 PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer);
-
-// Names of the enumerations for options and views, PETSc's layout: values, type name, prefix,
-// nullptr
-extern const char *const SweepNames[];
-extern const char *const PrecisionNames[];
-extern const char *const VectorNames[];
-extern const char *const GatherNames[];
-extern const char *const FormNames[];
-extern const char *const ScalingNames[];
-extern const char *const BackendNames[];
-extern const char *const HaloNames[];
-extern const char *const FrequencyNames[];
-extern const char *const OrderingNames[];
 
 } // namespace mcpi

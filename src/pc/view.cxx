@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "pc/mcpi.h"
+#include "petscmcpi.h"
 
 namespace mcpi {
 namespace {
@@ -87,6 +88,7 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
   PetscFunctionBegin;
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
   if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  petsc-mcpi %s\n", PETSCMCPI_VERSION));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  sweeps: %" PetscInt_FMT " %s, omega = %g\n", s.its,
                                    SweepNames[s.sweep], (double)s.omega));
   if (s.restart > 0)

@@ -17,6 +17,7 @@ set(messages_RANKS 8)
 set(unsupported_RANKS 1 2 4)
 set(settings_RANKS 1 3)
 set(refusals_RANKS 1 3)
+set(option_table_RANKS 1 2)
 set(flow_order_RANKS 1)
 set(colorings_RANKS 1 2 4)
 set(reinitialize_RANKS 1 2)
@@ -31,6 +32,15 @@ function(mcpi_no_leak_check program)
   endforeach()
 endfunction()
 cmake_language(DEFER CALL mcpi_no_leak_check refusals)
+cmake_language(DEFER CALL mcpi_no_leak_check option_table)
+
+# Beside the programs: references that PETSc prints, and manual pages of all functions and options
+function(mcpi_manual_tests)
+  mcpi_mpi_test(petsc.citations registration 1 -citations)
+  set_tests_properties(petsc.citations.1 PROPERTIES PASS_REGULAR_EXPRESSION "@misc{petsc-mcpi.*@inproceedings{walden2019")
+  add_test(NAME tools.manual COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/manual --check)
+endfunction()
+cmake_language(DEFER CALL mcpi_manual_tests)
 
 # Programs that also run with the Kokkos backend (one rank: with two threads), and their ranks
 set(kokkos_PROGRAMS rank_equality:1 rank_equality:3 failure:1 failure:3 low_precision:1 low_precision:3 true_residuals:1 true_residuals:3 units:1 units:3 couplings:1 matrix_types:1 matrix_types:2 life_cycle:1 life_cycle:3 new_pattern:3 applications:1 applications:2 nested:2 reinitialize:2)
