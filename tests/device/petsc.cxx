@@ -230,6 +230,42 @@ TEST(a_matrix_preallocated_again_is_set_up_again)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// A program may use several devices, and change the current one at any time.
+TEST(the_current_device_of_the_program_is_left_as_it_is)
+{
+  const BlockMatrix matrix = make_matrix(5, random_pattern(300, 6, true));
+  const Values b = noise(matrix.rows(), 1);
+  int devices = 0, first = 0, current = -1;
+  Values before, after;
+
+  PetscFunctionBeginUser;
+  CHECK_EQ(static_cast<int>(cudaGetDeviceCount(&devices)), 0);
+  if (devices < 2) PetscFunctionReturn(PETSC_SUCCESS);
+  {
+    OwnedMat mat;
+    Preconditioner pc;
+    PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+    PetscCall(create_pc(mat, "-pc_mcpi_its 2" + backend(), &pc));
+    PetscCall(apply(pc, b, &before));
+    CHECK_EQ(static_cast<int>(cudaGetDevice(&first)), 0);
+    const int other = (first + 1) % devices;
+    CHECK_EQ(static_cast<int>(cudaSetDevice(other)), 0);
+    PetscCall(apply(pc, b, &after));
+    CHECK(after == before);
+    PetscCall(set_values(matrix, mat));
+    PetscCall(PCSetUp(pc));
+    PetscCall(apply(pc, b, &after));
+    CHECK(after == before);
+    PetscCall(apply_transpose(pc, b, &after));
+    CHECK_EQ(static_cast<int>(cudaGetDevice(&current)), 0);
+    CHECK_EQ(current, other);
+  }
+  CHECK_EQ(static_cast<int>(cudaGetDevice(&current)), 0);
+  CHECK_EQ(current, (first + 1) % devices); // after everything is destroyed, too
+  CHECK_EQ(static_cast<int>(cudaSetDevice(first)), 0);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 TEST(bad_values_fail_on_all_ranks_and_are_forgotten)
 {
   PetscFunctionBeginUser;
