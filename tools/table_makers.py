@@ -295,7 +295,7 @@ def true_residuals():
         Records(f"{name}-true-residuals.json", "ranks_1") for name in ("amd-epyc", "nvidia-h200")
     )
     methods = ["GMRES, left", "GMRES, right", "BCGS", "BCGSL", "TFQMR", "FGMRES", "CG", "MINRES"]
-    methods += ["Chebyshev", "LSQR", "GMRES, PCMG", "GMRES, PCGAMG"]
+    methods += ["Chebyshev", "LSQR", "GMRES, PCMG", "GMRES, PCASM, Richardson"]
     body = []
     for method in methods:
         wanted = {"method": method, "rtol": 1e-12, "options": "defaults"}
