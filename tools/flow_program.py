@@ -6,41 +6,97 @@ import time
 from pathlib import Path
 
 LINE = re.compile(r"\s*(\d+)\s+(\S+)\s+(\S+)\s+(\d+)\s+(\S+)\s+(\S+)\s+(\S+)(?:\s\s(.*))?$")
-PARTS = re.compile(r"seconds: residuals (\S+), Jacobians (\S+), set-up (\S+), linear solves (\S+), the rest (\S+)")
+PARTS = re.compile(
+    r"seconds: residuals (\S+), Jacobians (\S+), set-up (\S+), linear solves (\S+), the rest (\S+)")
 WING = "-flow_mach 0.84 -flow_angle 3.06 -flow_area 0.7532"
 DEVICE = "-dm_mat_type aijcusparse -dm_vec_type cuda -use_gpu_aware_mpi 0"
 MCPI = "-pc_type mcpi -pc_mcpi_sweep forward -pc_mcpi_its 4"
-THEIRS = {name: f"-ksp_type gmres -ksp_pc_side right -pc_type {pc}"
-          for name, pc in (("sor", "sor"), ("pbjacobi", "pbjacobi"), ("bjacobi, ilu(0)", "bjacobi"), ("asm, ilu(0)", "asm"))}
-ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMP_NUM_THREADS": "1",
-               "PETSC_OPTIONS": ""}
+RECOMMENDED = "-pc_type mcpi -pc_mcpi_sweep forward -pc_mcpi_offdiag_precision int8 -pc_mcpi_its 8"
+THEIRS = {
+    name: f"-ksp_type gmres -ksp_pc_side right -pc_type {pc}"
+    for name, pc in (
+        ("sor", "sor"),
+        ("pbjacobi", "pbjacobi"),
+        ("bjacobi, ilu(0)", "bjacobi"),
+        ("asm, ilu(0)", "asm"),
+    )
+}
+ENVIRONMENT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMP_NUM_THREADS": "1",
+    "PETSC_OPTIONS": "",
+}
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def make_mesh(geometry, options, folder):
-    """Of a .geo file of examples/flow, unless it is there"""
-    mesh = Path(folder) / (re.sub(r"[^\w.]+", "_", geometry + options) + ".msh")
+    """The mesh of a .geo file of examples/flow, made unless it is there."""
+    name = re.sub(r"[^\w.]+", "_", geometry + options)
+    mesh, unfinished = Path(folder) / (name + ".msh"), Path(folder) / (name + ".unfinished.msh")
     if not mesh.exists():
-        subprocess.run(["gmsh", *options.split(), str(ROOT / "examples/flow" / (geometry + ".geo")), "-o", str(mesh)], check=True, stdout=subprocess.DEVNULL)
+        source = ROOT / "examples/flow" / (geometry + ".geo")
+        command = ["gmsh", *options.split(), str(source), "-o", str(unfinished)]
+        made = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              errors="replace", check=False)
+        if made.returncode:
+            raise SystemExit(f"{made.stdout}\n{' '.join(command)}\nfailed")
+        unfinished.rename(mesh)
     return mesh
 
 
-def run_flow(build, ranks, mesh, options, types="-dm_mat_type baij"):
-    """What it printed, what came out, and by step"""
-    places = ["--bind-to", "none"] if "-flow_threads" in options else []
-    command = ["mpiexec", *places, "-n", str(ranks), str(build / "examples/flow"), "-dm_plex_filename", str(mesh), *types.split(), "-dll_append",
-               str(build / "libpetscmcpi.so"), *options.split()]
-    begin = time.monotonic()
-    output = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, errors="replace",
-                            env={**os.environ, **ENVIRONMENT}, check=False).stdout
-    steps = [match.groups() for match in map(LINE.match, output.splitlines()) if match]
-    parts = PARTS.search(output)
-    if not parts or not steps:
+def run_command(command, on_line=None):
+    """All that a command prints; on_line() gets every line. Ends the program if it fails."""
+    lines = []
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+        text=True, errors="replace", env={**os.environ, **ENVIRONMENT},
+    ) as process:
+        for line in process.stdout:
+            lines.append(line)
+            if on_line:
+                on_line(line)
+    output = "".join(lines)
+    if process.returncode:
         raise SystemExit(f"{output}\n{' '.join(command)}\nfailed")
+    return output
+
+
+def record_of(output, steps, seconds, options):
     last = steps[-1]
-    record = {"vertices": int(re.search(r"(\d+) vertices", output)[1]), "steps": int(last[0]), "residual": float(last[2]),
-              "linear_iterations": sum(int(step[3]) for step in steps), "lift": float(last[5]), "drag": float(last[6]), "seconds": float(last[4]), "seconds_with_mesh": round(time.monotonic() - begin, 1),
-              "end": (last[7] or "").strip(), "options": options,
-              "parts": dict(zip(("residuals", "jacobians", "setup", "solves", "rest"), map(float, parts.groups())))}
-    history = {"residual": [float(step[2]) for step in steps], "linear_iterations": [int(step[3]) for step in steps], "cfl": [float(step[1]) for step in steps]}
-    return output, record, history
+    parts = map(float, PARTS.search(output).groups())
+    return {
+        "vertices": int(re.search(r"(\d+) vertices", output)[1]),
+        "steps": int(last[0]),
+        "residual": float(last[2]),
+        "linear_iterations": sum(int(step[3]) for step in steps),
+        "lift": float(last[5]),
+        "drag": float(last[6]),
+        "seconds": float(last[4]),
+        "seconds_with_mesh": round(seconds, 1),
+        "end": (last[7] or "").strip(),
+        "options": options,
+        "parts": dict(zip(("residuals", "jacobians", "setup", "solves", "rest"), parts)),
+    }
+
+
+def run_flow(build, ranks, mesh, options, types="-dm_mat_type baij", on_line=None):
+    """What the program printed, a record of the run, and its history by steps."""
+    places = ["--bind-to", "none"] if "-flow_threads" in options else []
+    command = [
+        "mpiexec", *places, "-n", str(ranks), str(build / "examples/flow"),
+        "-dm_plex_filename", str(mesh), *types.split(),
+        "-dll_append", str(build / "libpetscmcpi.so"), *options.split(),
+    ]
+    begin = time.monotonic()
+    output = run_command(command, on_line)
+    steps = [match.groups() for match in map(LINE.match, output.splitlines()) if match]
+    if not PARTS.search(output) or not steps:
+        raise SystemExit(f"{output}\n{' '.join(command)}\nfailed")
+    history = {
+        "residual": [float(step[2]) for step in steps],
+        "linear_iterations": [int(step[3]) for step in steps],
+        "cfl": [float(step[1]) for step in steps],
+    }
+    return output, record_of(output, steps, time.monotonic() - begin, options), history
