@@ -18,8 +18,8 @@ OURS = "mcpi"
 LABELS = {
     OURS: "mcpi, int8, 8 sweeps",
     "sor": "sor",
-    "bjacobi": "bjacobi, ilu(0)",
-    "asm": "asm, ilu(0)",
+    "bjacobi": "bjacobi/ilu(0)",
+    "asm": "asm/ilu(0)",
     "pbjacobi": "pbjacobi",
 }
 OPTIONS = {name: f"-ksp_type gmres -pc_type {name}" for name in LABELS} | {
@@ -167,7 +167,7 @@ def verdict(arguments, document):
     """One sentence: who is faster, by how much"""
     rows = compare(document)
     ratios = [ratio for _, _, ratio, _ in rows]
-    names = " and ".join(dict.fromkeys(LABELS[name] for _, name, _, _ in rows if name))
+    names = " or ".join(dict.fromkeys(LABELS[name] for _, name, _, _ in rows if name))
     what = f"({time_name(arguments)})"
     if min(ratios) > 1.05:
         sentence = (f"mcpi solves these systems {between(ratios)} times as fast as the fastest of "
