@@ -122,7 +122,7 @@ def time_name(arguments):
     """What was measured, in words"""
     if arguments.clock == "cpu":
         return "CPU time" + (" of one rank" if arguments.ranks == 1 else " of the slowest rank")
-    return f"time on {arguments.ranks} rank" + ("s" if arguments.ranks > 1 else "")
+    return f"wall-clock time on {arguments.ranks} rank" + ("s" if arguments.ranks > 1 else "")
 
 
 def print_table(arguments, document):

@@ -16,7 +16,7 @@ show_progress() {
       printf '\r\033[K%s' "${line:0:columns-1}"
     elif [ "$((percent / 20))" != "$shown" ]; then
       shown=$((percent / 20))
-      echo "$what: $percent %"
+      echo "$what: $percent %  $text"
     fi
   done
   if [ -t 1 ]; then printf '\r\033[K'; fi
