@@ -10,7 +10,8 @@ show_progress() {
   local what=$1 begin=$SECONDS percent text shown=-1 line columns
   columns=$(tput cols 2>/dev/null || echo 80)
   while read -r percent text; do
-    percent=${percent%.*}
+    percent=${percent%%[.,]*}
+    [[ $percent =~ ^[0-9]+$ ]] || continue
     if [ -t 1 ]; then
       line="$what: $percent %, $((SECONDS - begin)) s  $text"
       printf '\r\033[K%s' "${line:0:columns-1}"
