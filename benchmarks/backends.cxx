@@ -183,7 +183,8 @@ PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &g
          {"ms_per_sweep_least", *std::min_element(backend.times.begin(), backend.times.end())},
          {"speed_over_first_backend", bench::Median(ratios)},
          {"megabytes_per_sweep", bytes / 1e6},
-         {"share_of_read_bandwidth", share}});
+         {"share_of_read_bandwidth", share},
+         {"read_gigabytes_per_second", read / 1e9}});
     PetscCall(PetscPrintf(
         PETSC_COMM_WORLD,
         "bs %2d  %s  %-9s  %9.4f ms a sweep  %5.1f %% of read  %5.1f %% of the speed of %s\n",
@@ -217,11 +218,6 @@ PetscErrorCode run(int argc, char **argv)
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(bench::StartDocument("backends", options, argc, argv, &document));
   const bench::VertexGraph graph = bench::MakeGraph(options.mesh, options.n);
-  document.update({{"ranks", size},
-                   {"threads", options.threads},
-                   {"mesh", options.mesh},
-                   {"rows", graph.rows()},
-                   {"blocks", graph.edges()}});
   for (const PetscInt bs : options.bs) {
     Mat mat;
     Vec b, x;
@@ -244,15 +240,20 @@ PetscErrorCode run(int argc, char **argv)
     }
     PetscCall(read_bandwidth(options, b, &read));
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "read %.1f GB/s\n", read / 1e9));
-    document["read_gigabytes_per_second"].push_back(read / 1e9);
     for (const std::string &precision : options.precisions)
-      PetscCall(
-          run_precision(options, graph, backends, b, x, bs, precision, read, &document["results"]));
+      PetscCall(run_precision(options, graph, backends, b, x, bs, precision, read,
+                              bench::Rows(&document)));
     for (Backend &backend : backends) PetscCall(PCDestroy(&backend.pc));
     PetscCall(VecDestroy(&x));
     PetscCall(VecDestroy(&b));
     PetscCall(MatDestroy(&mat));
   }
+  bench::AddToRows({{"ranks", size},
+                    {"threads", options.threads},
+                    {"mesh", options.mesh},
+                    {"rows", graph.rows()},
+                    {"blocks", graph.edges()}},
+                   &document);
   PetscCall(bench::WriteDocument(options, document));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -2,12 +2,49 @@
 #include "compat.h"
 
 #include <algorithm>
+#include <ctime>
 #include <fstream>
 #include <sstream>
 
 #include "petscmcpi.h"
 
 namespace bench {
+
+namespace {
+
+std::string today()
+{
+  char text[16];
+  const std::time_t now = std::time(nullptr);
+  std::strftime(text, sizeof(text), "%Y-%m-%d", std::localtime(&now));
+  return text;
+}
+
+std::string member(const std::string &indent, const std::string &key, const nlohmann::json &value)
+{
+  return indent + '"' + key + "\": " + value.dump() + ",\n";
+}
+
+// JSON with a row a line, as results.py writes it: a change of one row changes one line
+std::string text(const nlohmann::json &document)
+{
+  std::string out = "{\n";
+  for (const auto &[key, value] : document.items())
+    if (key != "records") out += member(" ", key, value);
+  out += " \"records\": [";
+  for (const nlohmann::json &record : document["records"]) {
+    out += std::string(&record == &document["records"].front() ? "" : ",") + "\n  {\n";
+    for (const auto &[key, value] : record.items())
+      if (key != "rows") out += member("   ", key, value);
+    out += "   \"rows\": [";
+    for (const nlohmann::json &row : record["rows"])
+      out += (&row == &record["rows"].front() ? "\n    " : ",\n    ") + row.dump();
+    out += "\n   ]\n  }";
+  }
+  return out + "\n ]\n}\n";
+}
+
+} // namespace
 
 PetscErrorCode ReadText(const char *option, std::string *text)
 {
@@ -103,27 +140,67 @@ double Median(std::vector<double> values)
 PetscErrorCode StartDocument(const char *benchmark, const CommonOptions &options, int argc,
                              char **argv, nlohmann::json *document)
 {
-  char version[256];
+  PetscInt major, minor, subminor;
   std::string command;
 
   PetscFunctionBegin;
-  PetscCall(PetscGetVersion(version, sizeof(version)));
-  for (int i = 0; i < argc; ++i) command += (i ? " " : "") + std::string(argv[i]);
+  PetscCall(PetscGetVersionNumber(&major, &minor, &subminor, nullptr));
+  for (int i = 0; i < argc; ++i) command.append(i > 0 ? " " : "").append(argv[i]);
   *document = {{"benchmark", benchmark},
-               {"commit", options.commit},
-               {"petsc", version},
-               {"command", command}};
+               {"machine", Processor()},
+               {"petsc", "PETSc " + std::to_string(major) + "." + std::to_string(minor) + "." +
+                             std::to_string(subminor)},
+               {"gpu", nullptr},
+               {"date", today()}};
+  (*document)["records"] = nlohmann::json::array();
+  (*document)["records"].push_back({{"commit", options.commit.empty() ? "unknown" : options.commit},
+                                    {"command", command},
+                                    {"rows", nlohmann::json::array()}});
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode WriteDocument(const CommonOptions &options, const nlohmann::json &document)
+void StartRecord(const std::string &name, nlohmann::json *document)
+{
+  nlohmann::json &records = (*document)["records"];
+  if (!records.back()["rows"].empty()) records.push_back(nlohmann::json(records.back()));
+  records.back()["rows"] = nlohmann::json::array();
+  records.back()["name"] = name;
+}
+
+nlohmann::json *Rows(nlohmann::json *document)
+{
+  return &(*document)["records"].back()["rows"];
+}
+
+void AddToRows(const nlohmann::json &values, nlohmann::json *document)
+{
+  for (nlohmann::json &row : *Rows(document)) row.update(values);
+}
+
+PetscErrorCode WriteDocument(const CommonOptions &options, const nlohmann::json &document,
+                             bool append)
 {
   PetscMPIInt rank;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-  if (rank == 0 && !options.json.empty()) std::ofstream(options.json) << document.dump(1) << '\n';
+  if (rank > 0 || options.json.empty()) PetscFunctionReturn(PETSC_SUCCESS);
+  nlohmann::json all = document;
+  std::ifstream before(options.json);
+  if (append && before) {
+    all["records"] = nlohmann::json::parse(before)["records"];
+    for (const nlohmann::json &record : document["records"]) all["records"].push_back(record);
+  }
+  std::ofstream(options.json) << text(all);
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+std::string Processor()
+{
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  for (std::string line; std::getline(cpuinfo, line);)
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  return "unknown";
 }
 
 int Main(int argc, char **argv, const char *help, PetscErrorCode (*run)(int argc, char **argv))

@@ -32,11 +32,20 @@ PetscErrorCode SetBlocks(PC pc, PCMCPIPrecision blocks);
 
 double Median(std::vector<double> values);
 
-// Of a result: benchmark, commit, PETSc's version, command
+// A document as results/README.md defines it, with one record that has no rows yet
 PetscErrorCode StartDocument(const char *benchmark, const CommonOptions &options, int argc,
                              char **argv, nlohmann::json *document);
-// Rank 0 writes it to -json, if that is given.
-PetscErrorCode WriteDocument(const CommonOptions &options, const nlohmann::json &document);
+// Names the last record, or adds one of the same commit and command if the last one has rows
+void StartRecord(const std::string &name, nlohmann::json *document);
+// The rows of the last record
+nlohmann::json *Rows(nlohmann::json *document);
+// Adds values that all rows of the last record share
+void AddToRows(const nlohmann::json &values, nlohmann::json *document);
+// Rank 0 writes it to -json, if that is given. With append, records in that file are kept
+PetscErrorCode WriteDocument(const CommonOptions &options, const nlohmann::json &document,
+                             bool append = false);
+
+std::string Processor(); // model of the CPU
 
 // What main() of every benchmark does: PETSc with mcpi around run
 int Main(int argc, char **argv, const char *help, PetscErrorCode (*run)(int argc, char **argv));

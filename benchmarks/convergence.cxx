@@ -11,7 +11,6 @@ static char help[] = "Krylov iterations against the number of ranks on a stretch
 #include <petscksp.h>
 
 #include <cmath>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -125,30 +124,19 @@ PetscErrorCode solve(const Options &options, const Method &method, Mat mat, Vec 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The file holds an array of records.
-void append(const std::string &file, const Json &record)
-{
-  Json all = Json::array();
-  std::ifstream in(file);
-  if (in) all = Json::parse(in);
-  all.push_back(record);
-  std::ofstream(file) << all.dump(1) << '\n';
-}
-
 PetscErrorCode run(int argc, char **argv)
 {
   Options options;
   Mat mat;
   Vec b;
   PetscInt begin, end;
-  PetscMPIInt ranks, rank;
-  Json record;
+  PetscMPIInt ranks;
+  Json document;
 
   PetscFunctionBegin;
   PetscCall(bench::ReadCommonOptions(&options));
   PetscCall(PetscOptionsGetReal(nullptr, nullptr, "-growth", &options.growth, nullptr));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   const bench::VertexGraph graph = bench::MakeGraph(options.mesh, options.n);
   const PetscInt bs = options.bs.front();
   PetscCall(bench::CreateMatrix(PETSC_COMM_WORLD, graph, bs, MATBAIJ, &mat));
@@ -163,11 +151,13 @@ PetscErrorCode run(int argc, char **argv)
                         "%d ranks, %d block rows, bs %d, %d sweeps, edges 1 to %.0f\n", ranks,
                         (int)graph.rows(), (int)bs, (int)options.sweeps,
                         (double)std::pow(options.growth, static_cast<PetscReal>(graph.n - 1))));
-  PetscCall(bench::StartDocument("convergence", options, argc, argv, &record));
-  record.update({{"ranks", ranks}, {"rows", graph.rows()}, {"bs", bs}, {"sweeps", options.sweeps}});
+  PetscCall(bench::StartDocument("convergence", options, argc, argv, &document));
   for (const Method &method : kMethods)
-    PetscCall(solve(options, method, mat, b, &record["results"]));
-  if (rank == 0 && !options.json.empty()) append(options.json, record);
+    PetscCall(solve(options, method, mat, b, bench::Rows(&document)));
+  bench::AddToRows(
+      {{"ranks", ranks}, {"rows", graph.rows()}, {"bs", bs}, {"sweeps", options.sweeps}},
+      &document);
+  PetscCall(bench::WriteDocument(options, document, true));
   PetscCall(VecDestroy(&b));
   PetscCall(MatDestroy(&mat));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -3,12 +3,10 @@ static char help[] =
     "precisions and of PETSc's preconditioners.\n"
     "  -dm_plex_filename <file.msh>  -flow_mach  -flow_angle  -flow_units  -flow_restart <file>: "
     "the flow, written by the program\n"
-    "  -cfl <10,100,1000,10000>    -rtol <1e-2>    -experiment <solvers,stationary,turns>    "
-    "-precision "
-    "<fp64,fp32,fp16,int8,int4>\n"
-    "  -its <1,2,3,4,6,8,12,16>: sweeps of an application    -outer <fgmres>    -gather <fp32>    "
-    "-theirs <true>    -repeat <3>    -json "
-    "<file>    -commit <text>\n"
+    "  -cfl <10,100,1000,10000>  -rtol <1e-2>  -repeat <3>  -json <file>  -commit <text>\n"
+    "  -experiment <solvers,stationary,turns>\n"
+    "  -precision <fp64,fp32,fp16,int8,int4>  -its <1,2,3,4,6,8,12,16>: sweeps of an application\n"
+    "  -outer <fgmres>  -gather <fp32>  -theirs <true>\n"
     "  -solvers <name: options,name: options>: of turns, which times new values and their solution "
     "by one solver after the other, -repeat times\n"
     "On a device: -dm_mat_type aijcusparse -dm_vec_type cuda; else -dm_mat_type baij.\n";
@@ -412,8 +410,10 @@ PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh,
   System system;
   Vec U;
   PetscInt rows;
+  PetscMPIInt ranks;
 
   PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
   PetscCall(DMCreateGlobalVector(mesh.dm, &U));
   PetscCall(solver.create_jacobian(&system.J));
   PetscCall(VecDuplicate(U, &system.b));
@@ -437,7 +437,8 @@ PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh,
                               &assembly));
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "CFL %s: assembly %g ms\n", cfl.c_str(), assembly));
     system.about = {{"vertices", rows / solver.bs}, {"cfl", std::stod(cfl)}};
-    PetscCall(run_experiment(options, system, &(*document)["results"]));
+    PetscCall(run_experiment(options, system, bench::Rows(document)));
+    bench::AddToRows({{"ranks", ranks}}, document);
     PetscCall(bench::WriteDocument(options, *document)); // what is there is there
   }
   PetscCall(VecDestroy(&system.b));
@@ -453,7 +454,6 @@ PetscErrorCode run(int argc, char **argv)
   flow::Mesh mesh;
   DM dm;
   Json document;
-  PetscMPIInt ranks;
 
   PetscFunctionBegin;
   PetscCall(bench::ReadCommonOptions(&options));
@@ -471,9 +471,7 @@ PetscErrorCode run(int argc, char **argv)
   PetscCall(flow::ReadConditions(&conditions));
   PetscCall(flow::ReadMesh(PETSC_COMM_WORLD, &dm));
   PetscCall(flow::MeshCreate(&dm, &mesh));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
   PetscCall(bench::StartDocument("flow", options, argc, argv, &document));
-  document["ranks"] = ranks;
   PetscCall(mesh.dim == 2 ? run_flow<2>(options, mesh, conditions, &document)
                           : run_flow<3>(options, mesh, conditions, &document));
   PetscCall(flow::MeshDestroy(&mesh));

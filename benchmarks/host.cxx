@@ -8,7 +8,6 @@ static char help[] = "Time per sweep of PCMCPI on CPUs beside PCSOR on the same 
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <functional>
 #include <numeric>
 #include <string>
@@ -264,14 +263,6 @@ PetscErrorCode run_colorings(const bench::VertexGraph &vertices, Json *results)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-std::string processor()
-{
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  for (std::string line; std::getline(cpuinfo, line);)
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  return "unknown";
-}
-
 PetscErrorCode run(int argc, char **argv)
 {
   Options options{60, 16, 7, {1, 2, 3, 4, 5, 6, 7, 8, 16}, "tet", {}, {}};
@@ -281,16 +272,17 @@ PetscErrorCode run(int argc, char **argv)
   PetscFunctionBegin;
   PetscCall(bench::ReadCommonOptions(&options));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %d ranks\n", processor().c_str(), (int)size));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %d ranks\n", bench::Processor().c_str(), (int)size));
   PetscCall(bench::StartDocument("host", options, argc, argv, &document));
-  document.update({{"processor", processor()},
-                   {"ranks", size},
-                   {"mesh", options.mesh},
-                   {"rows", options.n * options.n * options.n}});
   const bench::VertexGraph graph = bench::MakeGraph(options.mesh, options.n);
-  PetscCall(run_colorings(graph, &document["colorings"]));
+  const Json problem = {{"ranks", size}, {"mesh", options.mesh}, {"rows", graph.rows()}};
+  bench::StartRecord("colorings", &document);
+  PetscCall(run_colorings(graph, bench::Rows(&document)));
+  bench::AddToRows(problem, &document);
+  bench::StartRecord("sweeps", &document);
   for (const PetscInt bs : options.bs)
-    PetscCall(run_block_size(options, graph, bs, &document["results"]));
+    PetscCall(run_block_size(options, graph, bs, bench::Rows(&document)));
+  bench::AddToRows(problem, &document);
   PetscCall(bench::WriteDocument(options, document));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -199,14 +199,15 @@ PetscErrorCode run(int argc, char **argv)
   PetscCheck(size == 1, PETSC_COMM_WORLD, PETSC_ERR_ARG_WRONG, "One rank, please");
   PetscCall(bench::StartDocument("kokkos_kernels", options, argc, argv, &document));
   const bench::VertexGraph graph = bench::MakeGraph(options.mesh, options.n);
-  document.update({{"mesh", options.mesh},
-                   {"rows", graph.rows()},
-                   {"blocks", graph.edges()},
-                   {"kokkos", KOKKOS_VERSION},
-                   {"space", Space::name()},
-                   {"threads", Space::impl_thread_pool_size()}});
   for (const PetscInt bs : options.bs)
-    PetscCall(run_block_size(graph, bs, options, &document["results"]));
+    PetscCall(run_block_size(graph, bs, options, bench::Rows(&document)));
+  bench::AddToRows({{"mesh", options.mesh},
+                    {"rows", graph.rows()},
+                    {"blocks", graph.edges()},
+                    {"kokkos", KOKKOS_VERSION},
+                    {"space", Space::name()},
+                    {"threads", Space::impl_thread_pool_size()}},
+                   &document);
   PetscCall(bench::WriteDocument(options, document));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

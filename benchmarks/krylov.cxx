@@ -123,7 +123,7 @@ PetscErrorCode run(int argc, char **argv)
   document["gpu"] = device.name;
   const bench::VertexGraph graph = bench::InBoxes(bench::MakeGraph(options.mesh, options.n), ranks);
   for (const PetscInt bs : options.bs)
-    PetscCall(run_block_size(options, graph, bs, &document["results"]));
+    PetscCall(run_block_size(options, graph, bs, bench::Rows(&document)));
   PetscCall(bench::WriteDocument(options, document));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

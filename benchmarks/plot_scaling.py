@@ -1,13 +1,18 @@
-"""Plot the results of benchmark_scaling and predict larger machines: plot_scaling.py RESULT.json [OUT.png]
+"""Plot the results of benchmark_scaling and predict larger machines.
 
-The model: a color takes a + b*rows on one GPU (fitted to the runs of one with packed int4 blocks), and an exchange adds what the runs of several took
-more: c + d*neighbors + e*ghosts of a color (boxes of 2 GPUs have 1 neighbor, of 4 GPUs 3, of 8 GPUs 7). Between nodes nccl is taken, with the assumptions below; inner boxes of a large machine have 26 neighbors and six faces.
+Usage: plot_scaling.py RESULT.json [OUT.png]
+
+The model: a color takes a + b * rows on one GPU, fitted to the runs of one GPU with packed int4
+blocks. An exchange adds c + d * neighbors + e * ghosts of a color, fitted to the runs of several.
+Boxes of 2, 4 and 8 GPUs have 1, 3 and 7 neighbors. Between nodes the exchange is nccl, with the
+assumptions below. An inner box of a large machine has 26 neighbors and six faces.
 """
+
 import itertools
-import json
 import sys
 
 import numpy as np
+import results
 
 NETWORK_US = 5.0  # assumed, as is the next
 NETWORK_BYTES_PER_US = 50e3  # 400 Gb/s for each GPU
@@ -16,17 +21,37 @@ MOST_ROWS = {"int4": 4e6}  # above, int4 blocks are not packed on one GPU
 BYTES = {"fp32": 16, "int4": 16}  # of a ghost row with bfp16 gathers: one word
 NEIGHBORS = {1: 0, 2: 1, 4: 3, 8: 7}
 PRECISIONS = ["fp32", "int4"]
+GPUS = [1, 2, 4, 8]
 
 
 def default(row):
     return row["overlap"] and row["frequency"] == "color"
 
 
-def fit_one_gpu(results, precision):
-    runs = [r for r in results if r["ranks"] == 1 and r["precision"] == precision and r["rows"] < MOST_ROWS.get(precision, 1e9)]
+def best_of(table, **wanted):
+    """The first row that has these values, or None"""
+    return next(iter(results.select(table, **wanted)), None)
+
+
+def best(table, ranks, rows, precision):
+    """The row of the default exchange: after every color, by peers"""
+    wanted = {"ranks": ranks, "rows": rows, "precision": precision, "frequency": "color"}
+    return best_of(table, overlap=True, halo="none" if ranks == 1 else "peer", **wanted)
+
+
+def fit_one_gpu(table, precision):
+    runs = [
+        r
+        for r in table
+        if r["ranks"] == 1
+        and r["precision"] == precision
+        and r["rows"] < MOST_ROWS.get(precision, 1e9)
+    ]
     rows = np.array([r["rows"] for r in runs], float)
     time = np.array([r["us_per_color"] for r in runs])
-    (a, b), *_ = np.linalg.lstsq(np.stack([1 / time, rows / time], 1), np.ones(len(runs)), rcond=None)  # relative errors count
+    (a, b), *_ = np.linalg.lstsq(
+        np.stack([1 / time, rows / time], 1), np.ones(len(runs)), rcond=None
+    )  # relative errors count
     return a, b, max(abs((a + b * rows) / time - 1))
 
 
@@ -44,9 +69,13 @@ def nonnegative_fit(terms, values):
     return best[1]
 
 
-def fit_exchange(results, precision, halo, one_gpu):
+def fit_exchange(table, precision, halo, one_gpu):
     a, b, _ = one_gpu
-    runs = [r for r in results if r["ranks"] > 1 and r["precision"] == precision and r["halo"] == halo and default(r)]
+    runs = [
+        r
+        for r in table
+        if r["ranks"] > 1 and r["precision"] == precision and r["halo"] == halo and default(r)
+    ]
     terms = [[1, NEIGHBORS[r["ranks"]], r["ghosts_of_a_rank"] / r["colors"]] for r in runs]
     more = [r["us_per_color"] - a - b * r["rows"] / r["ranks"] for r in runs]
     return nonnegative_fit(np.array(terms, float), np.array(more))
@@ -60,65 +89,114 @@ def predict(precision, rows, gpus, colors, node, one_gpu, peer, nccl):
     work = a + b * mine
     if gpus <= node:
         return work + peer @ [1, 7, ghosts]
-    return work + nccl @ [1, 7, ghosts] + 19 * NCCL_NEIGHBOR_US + NETWORK_US + BYTES[precision] * ghosts / NETWORK_BYTES_PER_US
+    return (
+        work
+        + nccl @ [1, 7, ghosts]
+        + 19 * NCCL_NEIGHBOR_US
+        + NETWORK_US
+        + BYTES[precision] * ghosts / NETWORK_BYTES_PER_US
+    )
 
 
-def print_model(results):
-    colors = results[0]["colors"]
+def print_model(table):
+    colors = table[0]["colors"]
     for precision in PRECISIONS:
-        one = fit_one_gpu(results, precision)
-        peer, nccl = (fit_exchange(results, precision, halo, one) for halo in ("peer", "nccl"))
-        print(f"{precision}: one GPU {one[0]:.2f} us + {1e6 * one[1]:.2f} us a million rows a color (within {100 * one[2]:.0f} %)")
-        print(f"  peer: {peer[0]:.2f} us + {peer[1]:.2f} us a neighbor + {1e3 * peer[2]:.2f} us a thousand ghosts of a color; nccl: {nccl[0]:.1f}, {nccl[1]:.2f}, {1e3 * nccl[2]:.2f}")
+        one = fit_one_gpu(table, precision)
+        peer, nccl = (fit_exchange(table, precision, halo, one) for halo in ("peer", "nccl"))
+        print(
+            f"{precision}: one GPU {one[0]:.2f} us + {1e6 * one[1]:.2f} us a million rows a color "
+            f"(within {100 * one[2]:.0f} %)"
+        )
+        print(
+            f"  peer: {peer[0]:.2f} us + {peer[1]:.2f} us a neighbor + {1e3 * peer[2]:.2f} us "
+            f"a thousand ghosts of a color; "
+            f"nccl: {nccl[0]:.1f}, {nccl[1]:.2f}, {1e3 * nccl[2]:.2f}"
+        )
         for gpus in (8, 64, 1024):
             for each in (100e3, 1.12e6, 4.5e6):
                 time = predict(precision, each * gpus, gpus, colors, 8, one, peer, nccl)
-                print(f"  {gpus:5d} GPUs, {each:9,.0f} rows each: {time:7.2f} us a color, {100 * (one[0] + one[1] * each) / time:5.1f} % of one GPU's speed")
+                print(
+                    f"  {gpus:5d} GPUs, {each:9,.0f} rows each: {time:7.2f} us a color, "
+                    f"{100 * (one[0] + one[1] * each) / time:5.1f} % of one GPU's speed"
+                )
 
 
-def plot(results, out):
+def strong_scaling(axis, table):
+    for rows, style in ((1124864, "o-"), (4492125, "s--")):
+        for precision in PRECISIONS:
+            times = {gpus: best(table, gpus, rows, precision) for gpus in GPUS}
+            times = {gpus: row["ms_per_sweep"] for gpus, row in times.items() if row}
+            if 1 in times:
+                speeds = [times[1] / time for time in times.values()]
+                label = f"{precision} blocks, {rows:,} block rows"
+                axis.plot(list(times), speeds, style, label=label)
+    axis.plot([1, 8], [1, 8], "k:", lw=1, label="ideal")
+    axis.set(title="Strong scaling\nthe same matrix on more GPUs", xlabel="number of GPUs")
+    axis.set(ylabel="speed relative to one GPU", xticks=GPUS)
+
+
+def weak_scaling(axis, table):
+    rows_of = dict(zip(GPUS, (1124864, 2248091, 4492125, 8998912)))
+    for precision in PRECISIONS:
+        found = {gpus: best(table, gpus, rows, precision) for gpus, rows in rows_of.items()}
+        costs = {
+            gpus: row["ms_per_sweep"] / row["rows"] * gpus for gpus, row in found.items() if row
+        }
+        shares = [100 * costs[1] / cost for cost in costs.values()]
+        axis.plot(list(costs), shares, "o-", label=f"{precision} blocks")
+    axis.set(title="Weak scaling\n1,124,864 block rows on each GPU", xlabel="number of GPUs")
+    axis.set(ylabel="speed per GPU relative to one GPU [%]", xticks=GPUS, ylim=(0, 105))
+
+
+def exchanges(axis, table):
+    bars = {
+        ("peer", True, "color"): "GPUs write to each other (peer),\nevery color, overlapped",
+        ("peer", False, "color"): "peer, every color, not overlapped",
+        ("peer", True, "sweep"): "peer, once per sweep",
+        ("nccl", True, "color"): "NCCL, every color, overlapped",
+        ("nccl", True, "sweep"): "NCCL, once per sweep",
+        ("sf", True, "color"): "PetscSF through the host,\nevery color",
+        ("sf", True, "sweep"): "PetscSF, once per sweep",
+    }
+    for k, precision in enumerate(PRECISIONS):
+        for place, (halo, overlap, frequency) in enumerate(bars):
+            wanted = {"halo": halo, "overlap": overlap, "frequency": frequency}
+            row = best_of(table, ranks=2, rows=1124864, precision=precision, **wanted)
+            time, color = row["us_per_color"] if row else 0.0, f"C{k}"
+            label = f"{precision} blocks" if place == 0 else None
+            axis.barh(place + 0.4 * k - 0.2, time, 0.4, color=color, label=label)
+            axis.text(time, place + 0.4 * k - 0.2, f" {time:.1f}", va="center", fontsize=8)
+    axis.set_yticks(range(len(bars)), list(bars.values()), fontsize=8)
+    axis.invert_yaxis()
+    axis.margins(x=0.12)
+    axis.set(title="Exchange of ghost values\n2 GPUs, 1,124,864 block rows")
+    axis.set(xlabel="time of one color [microseconds]")
+
+
+def plot(document, table, out):
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, (strong, weak, exchange) = plt.subplots(1, 3, figsize=(15, 4.4))
-    find = lambda **keys: [r for r in results if all(r[k] == v for k, v in keys.items())]
-    best = lambda ranks, rows, precision: [r for r in find(ranks=ranks, rows=rows, precision=precision) if default(r) and r["halo"] in ("none", "peer")]
-    for rows, style in ((1124864, "o-"), (4492125, "s--")):
-        for precision in PRECISIONS:
-            times = {ranks: best(ranks, rows, precision)[0]["ms_per_sweep"] for ranks in (1, 2, 4, 8) if best(ranks, rows, precision)}
-            if 1 in times:
-                strong.plot(list(times), [times[1] / t for t in times.values()], style, label=f"{precision}, {rows:,} rows")
-    strong.plot([1, 8], [1, 8], "k:", lw=1)
-    strong.set(title="strong scaling", xlabel="GPUs", ylabel="times one GPU's speed", xticks=[1, 2, 4, 8])
-    for precision in PRECISIONS:
-        one = best(1, 1124864, precision)[0]
-        points = [(1, 1.0)]
-        for ranks, rows in ((2, 2248091), (4, 4492125), (8, 8998912)):
-            for r in best(ranks, rows, precision):
-                points.append((ranks, one["ms_per_sweep"] / one["rows"] * r["rows"] / ranks / r["ms_per_sweep"]))
-        weak.plot(*zip(*[(ranks, 100 * share) for ranks, share in points]), "o-", label=precision)
-    weak.set(title="weak scaling, 1.12 M rows a GPU", xlabel="GPUs", ylabel="% of one GPU's speed", xticks=[1, 2, 4, 8], ylim=(0, 105))
-    bars = [("peer", True, "color"), ("peer", False, "color"), ("peer", True, "sweep"), ("nccl", True, "color"), ("nccl", True, "sweep"), ("sf", True, "color"), ("sf", True, "sweep")]
-    for k, precision in enumerate(PRECISIONS):
-        heights = []
-        for halo, overlap, frequency in bars:
-            found = find(ranks=2, rows=1124864, precision=precision, halo=halo, overlap=overlap, frequency=frequency)
-            heights.append(found[0]["us_per_color"] if found else 0)
-        exchange.bar(np.arange(len(bars)) + 0.4 * k, heights, 0.4, label=precision)
-    exchange.set_xticks(np.arange(len(bars)) + 0.2, [f"{h}\n{'' if o else 'no'}\n{'' if o else 'overlap'}{'sweep' if f == 'sweep' else ''}" for h, o, f in bars], fontsize=8)
-    exchange.set(title="2 GPUs, 1,124,864 rows in all", ylabel="us a color")
-    for axis in (strong, weak, exchange):
+    figure, axes = plt.subplots(1, 3, figsize=(17, 5.6))
+    for axis, draw in zip(axes, (strong_scaling, weak_scaling, exchanges)):
+        draw(axis, table)
         axis.grid(alpha=0.3)
-        axis.legend(fontsize=8)
+        axis.set_axisbelow(True)
+        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncol=2, fontsize=8)
+    figure.suptitle(
+        f"Sweeps on several {document['gpu']} of one host: tetrahedral mesh, block size 5, "
+        "bfp16 gathers; left and middle: exchange after every color by peer"
+    )
     figure.tight_layout()
-    figure.savefig(out, dpi=110)
+    figure.savefig(out, dpi=90)
     print(out)
 
 
 if __name__ == "__main__":
-    results = json.load(open(sys.argv[1]))["results"]
-    print_model(results)
+    scaling = results.read(sys.argv[1])
+    measured = results.rows(scaling)
+    print_model(measured)
     if len(sys.argv) > 2:
-        plot(results, sys.argv[2])
+        plot(scaling, measured, sys.argv[2])

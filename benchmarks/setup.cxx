@@ -274,7 +274,7 @@ PetscErrorCode run(int argc, char **argv)
   const bench::VertexGraph graph = bench::MakeGraph(options.mesh, options.n);
   for (const PetscInt bs : options.bs)
     for (const std::string &type : options.types)
-      PetscCall(run_type(options, graph, bs, type, &document["results"]));
+      PetscCall(run_type(options, graph, bs, type, bench::Rows(&document)));
   PetscCall(bench::WriteDocument(options, document));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -207,10 +207,11 @@ PetscErrorCode run(int argc, char **argv)
   PetscCheck(read > 0, PETSC_COMM_SELF, PETSC_ERR_GPU, "The read bandwidth could not be measured");
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, reads %.0f GB/s\n", device.name, read / 1e9));
   PetscCall(bench::StartDocument("sweep", options, argc, argv, &document));
-  document.update({{"gpu", device.name}, {"read_gigabytes_per_second", read / 1e9}});
+  document["gpu"] = device.name;
   const bench::VertexGraph graph = bench::MakeGraph(options.mesh, options.n);
   for (const PetscInt bs : options.bs)
-    PetscCall(run_block_size(options, graph, bs, read, &document["results"]));
+    PetscCall(run_block_size(options, graph, bs, read, bench::Rows(&document)));
+  bench::AddToRows({{"read_gigabytes_per_second", read / 1e9}}, &document);
   PetscCall(bench::WriteDocument(options, document));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

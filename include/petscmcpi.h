@@ -1,6 +1,6 @@
 /*
    Public interface of petsc-mcpi, a multicolor point-implicit preconditioner and smoother for
-   PETSc. Manual pages stand with the functions in src/pc.
+   PETSc. docs/api.md has the manual pages.
 */
 #ifndef PETSCMCPI_H
 #define PETSCMCPI_H
@@ -8,6 +8,11 @@
 #include <petscksp.h>
 
 #include "petscmcpitypes.h"
+
+#define PETSCMCPI_VERSION_MAJOR 0
+#define PETSCMCPI_VERSION_MINOR 2
+#define PETSCMCPI_VERSION_SUBMINOR 0
+#define PETSCMCPI_VERSION "0.2.0"
 
 #define PCMCPI "mcpi"
 #define MATCOLORINGJPLF "jplf"

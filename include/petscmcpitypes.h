@@ -55,26 +55,23 @@ typedef enum {
    PCMCPIVectorPrecision - precision of the vectors inside the sweeps
 
    Values:
-+  `PC_MCPI_VECTOR_PRECISION_AUTO` - `PC_MCPI_VECTOR_PRECISION_FP32` if the `KSP` that applies the
-                                     preconditioner is known to be flexible
-                                     and the blocks are not fp64, else
-                                     `PC_MCPI_VECTOR_PRECISION_FP64`
-.  `PC_MCPI_VECTOR_PRECISION_FP64` - IEEE binary64
--  `PC_MCPI_VECTOR_PRECISION_FP32` - IEEE binary32
++  `PC_MCPI_VECTOR_PRECISION_FP64` - IEEE binary64
+.  `PC_MCPI_VECTOR_PRECISION_FP32` - IEEE binary32
+-  `PC_MCPI_VECTOR_PRECISION_AUTO` - fp32 if the `KSP` that applies the preconditioner is known to
+                                      be flexible and the blocks are not fp64, else fp64; default
 
    Level: advanced
 
    Note:
    With single precision the preconditioner is linear to about 1e-7 only. A Krylov method that takes
-   it for a linear map then reports
-   residuals below the true ones.
+   it for a linear map then reports residuals below the true ones.
 
 .seealso: `PCMCPISetVectorPrecision()`
 E*/
 typedef enum {
-  PC_MCPI_VECTOR_PRECISION_AUTO,
   PC_MCPI_VECTOR_PRECISION_FP64,
-  PC_MCPI_VECTOR_PRECISION_FP32
+  PC_MCPI_VECTOR_PRECISION_FP32,
+  PC_MCPI_VECTOR_PRECISION_AUTO
 } PCMCPIVectorPrecision;
 
 /*E
@@ -132,14 +129,14 @@ typedef enum {
 } PCMCPIScaling;
 
 /*E
-   PCMCPIBackendType - what runs the sweeps
+   PCMCPIBackendType - hardware and code that run the sweeps
 
    Values:
 +  `PC_MCPI_BACKEND_AUTO`      - the device, if one that can be used is in use, else the CPU
 .  `PC_MCPI_BACKEND_HOST`      - the CPU, with SIMD
 .  `PC_MCPI_BACKEND_CUDA`      - an NVIDIA GPU
 .  `PC_MCPI_BACKEND_KOKKOS`    - Kokkos' default execution space
--  `PC_MCPI_BACKEND_REFERENCE` - plain loops in double precision, the oracle of the others
+-  `PC_MCPI_BACKEND_REFERENCE` - plain loops in double precision, for tests
 
    Level: intermediate
 
@@ -154,7 +151,7 @@ typedef enum {
 } PCMCPIBackendType;
 
 /*E
-   PCMCPIHaloType - how ghost values travel between ranks
+   PCMCPIHaloType - how ghost values are exchanged between MPI processes
 
    Values:
 +  `PC_MCPI_HALO_AUTO` - the fastest usable one
@@ -174,7 +171,7 @@ typedef enum {
 } PCMCPIHaloType;
 
 /*E
-   PCMCPIHaloFrequency - how often ghost values travel between ranks
+   PCMCPIHaloFrequency - how often ghost values are exchanged between MPI processes
 
    Values:
 +  `PC_MCPI_HALO_FREQUENCY_COLOR` - after every color: the iterate does not depend on the number of
@@ -188,7 +185,7 @@ E*/
 typedef enum { PC_MCPI_HALO_FREQUENCY_COLOR, PC_MCPI_HALO_FREQUENCY_SWEEP } PCMCPIHaloFrequency;
 
 /*E
-   PCMCPIOrderingType - order of the rows inside a color; it changes speed, never the answer
+   PCMCPIOrderingType - order of the rows inside a color; it changes the time, never the result
 
    Values:
 +  `PC_MCPI_ORDERING_AUTO`        - along a Hilbert curve after `PCSetCoordinates()`, else the most

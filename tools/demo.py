@@ -1,9 +1,10 @@
-"""Linear systems of a transonic wing by mcpi and by PETSc's preconditioners, and the flow around an
-airfoil: a table, JSON and pictures. Called by tools/demo, which builds the programs."""
+"""Linear systems of a transonic wing by mcpi and by PETSc's preconditioners, called by tools/demo.
+
+Computes the wing and an airfoil by examples/flow. Writes a table, JSON and pictures.
+"""
+
 import argparse
-import json
 import math
-import re
 import subprocess
 import sys
 import time
@@ -11,6 +12,9 @@ from pathlib import Path
 from statistics import median
 
 from flow_program import LINE, RECOMMENDED, ROOT, WING, make_mesh, run_command, run_flow
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
+import results  # noqa: E402
 
 STEPS = 25  # of the wing, from the free stream: the shocks are there, and the order is the second
 CFLS = (100, 1000, 10000)
@@ -67,9 +71,10 @@ def compute_wing(arguments, folder):
     progress = Progress("Flow around the wing, Mach 0.84, 3.06 degrees")
     state = folder / "wing.state"
     options = f"{WING} -flow_steps {STEPS} -ksp_type fgmres {RECOMMENDED}"
-    files = f"-flow_restart {state} -flow_walls {folder / 'wing.csv'}"
-    _, record, _ = run_flow(arguments.build, arguments.ranks, mesh, f"{options} {files}",
-                            on_line=show_step(progress, STEPS))
+    options += f" -flow_restart {state} -flow_walls {folder / 'wing.csv'}"
+    _, record, _ = run_flow(
+        arguments.build, arguments.ranks, mesh, options, on_line=show_step(progress, STEPS)
+    )
     progress.end(f"{record['vertices']:,} vertices, {STEPS} steps")
     return mesh, state
 
@@ -78,12 +83,12 @@ def time_solvers(arguments, folder, mesh, state):
     """What benchmark_flow measures: every solver in turn, for every CFL number"""
     table = folder / "solvers.json"
     solvers = ",".join(f"{name}: {options}" for name, options in OPTIONS.items())
-    command = [
-        "mpiexec", "-n", str(arguments.ranks), str(arguments.build / "benchmarks/benchmark_flow"),
-        "-dm_plex_filename", str(mesh), "-dm_mat_type", "baij", *WING.split(),
-        "-flow_restart", str(state), "-cfl", ",".join(map(str, CFLS)), "-experiment", "turns",
-        "-repeat", str(arguments.turns), "-solvers", solvers, "-json", str(table),
-    ]
+    command = ["mpiexec", "-n", str(arguments.ranks)]
+    command += [str(arguments.build / "benchmarks/benchmark_flow"), "-dm_plex_filename", str(mesh)]
+    command += ["-dm_mat_type", "baij", *WING.split(), "-flow_restart", str(state)]
+    command += ["-cfl", ",".join(map(str, CFLS)), "-experiment", "turns"]
+    command += ["-repeat", str(arguments.turns), "-solvers", solvers]
+    command += ["-json", str(table), "-commit", results.checkout()]
     progress = Progress("Linear systems of the next step by each preconditioner in turn")
     cfl = ""
 
@@ -96,26 +101,25 @@ def time_solvers(arguments, folder, mesh, state):
 
     run_command(command, on_line)
     progress.end(f"{arguments.turns} turns")
-    document = json.loads(table.read_text(encoding="utf-8"))
-    processor = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    document |= {"clock": arguments.clock, "processor": processor[1] if processor else ""}
-    for record in document["results"]:
-        add_medians(record, "cpu_" if arguments.clock == "cpu" else "")
-    table.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    document = results.read(table)
+    for record in document["records"]:
+        for row in record["rows"]:
+            add_medians(row, arguments.clock)
+    results.write(table, document)
     return document
 
 
-def add_medians(record, clock):
-    setups, solves = (record[f"turns_{clock}ms_{part}"] for part in ("setup", "solve"))
+def add_medians(row, clock):
+    """Of set-up and solution together, by the clock named wall or cpu"""
+    prefix = "turns_cpu_ms" if clock == "cpu" else "turns_ms"
+    setups, solves = row[f"{prefix}_setup"], row[f"{prefix}_solve"]
     sums = [setup + solve for setup, solve in zip(setups, solves)]
-    record |= {
-        "ms": median(sums), "ms_least": min(sums), "ms_most": max(sums),
-        "ms_setup": min(median(setups), median(sums)),
-    }
+    row |= {"clock": clock, "ms": median(sums), "ms_least": min(sums), "ms_most": max(sums)}
+    row["ms_setup"] = min(median(setups), row["ms"])
 
 
 def record_of(document, name, cfl):
-    return next(r for r in document["results"] if r["name"] == name and r["cfl"] == cfl)
+    return results.only(results.rows(document), name=name, cfl=cfl)
 
 
 def time_name(arguments):
@@ -126,10 +130,12 @@ def time_name(arguments):
 
 
 def print_table(arguments, document):
-    vertices = document["results"][0]["vertices"]
+    vertices = results.rows(document)[0]["vertices"]
     print(f"\nLinear systems of {5 * vertices:,} unknowns, new values and solution to 1e-2:")
-    print(f"{time_name(arguments)} in ms, median of {arguments.turns} turns (least to most), "
-          "iterations\n")
+    print(
+        f"{time_name(arguments)} in ms, median of {arguments.turns} turns (least to most), "
+        "iterations\n"
+    )
     print(f"  {'preconditioner':22}" + "".join(f"{f'CFL {cfl:,}':>24}" for cfl in CFLS))
     for name, label in LABELS.items():
         cells = []
@@ -170,16 +176,22 @@ def verdict(arguments, document):
     names = " or ".join(dict.fromkeys(LABELS[name] for _, name, _, _ in rows if name))
     what = f"({time_name(arguments)})"
     if min(ratios) > 1.05:
-        sentence = (f"mcpi solves these systems {between(ratios)} times as fast as the fastest of "
-                    f"PETSc's preconditioners here, {names} {what}.")
+        sentence = (
+            f"mcpi solves these systems {between(ratios)} times as fast as the fastest of "
+            f"PETSc's preconditioners here, {names} {what}."
+        )
     elif 0.0 < max(ratios) < 0.95:
         inverse = [1 / ratio for ratio in ratios if ratio]
-        sentence = (f"PETSc's {names} solves these systems {between(inverse)} times as fast as "
-                    f"mcpi here {what}.")
+        sentence = (
+            f"PETSc's {names} solves these systems {between(inverse)} times as fast as "
+            f"mcpi here {what}."
+        )
     else:
         each = ", ".join(f"{ratio:.1f} at CFL {cfl:,}" for cfl, _, ratio, _ in rows)
-        sentence = (f"mcpi's speed over that of the fastest of PETSc's preconditioners here, "
-                    f"{names}, is {each} {what}.")
+        sentence = (
+            f"mcpi's speed over that of the fastest of PETSc's preconditioners here, "
+            f"{names}, is {each} {what}."
+        )
     unsure = [f"{cfl:,}" for cfl, _, _, doubtful in rows if doubtful]
     if unsure:
         sentence += f" The spreads overlap at CFL {', '.join(unsure)}: a quiet machine says more."
@@ -187,7 +199,7 @@ def verdict(arguments, document):
 
 
 def draw_bars(axis, document, cfl):
-    longest = max(record["ms"] for record in document["results"] if record["converged"])
+    longest = max(record["ms"] for record in results.rows(document) if record["converged"])
     for place, (name, label) in enumerate(LABELS.items()):
         record = record_of(document, name, cfl)
         colors = ("#f4a582", "#b2182b") if name == OURS else ("#bababa", "#5f6b76")
@@ -197,8 +209,9 @@ def draw_bars(axis, document, cfl):
         axis.barh(place, record["ms_setup"], color=colors[0])
         solution = record["ms"] - record["ms_setup"]
         axis.barh(place, solution, left=record["ms_setup"], color=colors[1])
-        axis.text(record["ms"] + 0.02 * longest, place, f"{record['ms']:.0f}", va="center",
-                  weight="bold" if name == OURS else "normal")
+        weight = "bold" if name == OURS else "normal"
+        end = record["ms"] + 0.02 * longest
+        axis.text(end, place, f"{record['ms']:.0f}", va="center", weight=weight)
     axis.set_yticks(range(len(LABELS)), LABELS.values())
     for label in axis.get_yticklabels()[:1]:
         label.set(weight="bold", color="#b2182b")
@@ -222,12 +235,19 @@ def draw_solvers(arguments, document, folder):
     for axis, cfl in zip(axes, CFLS):
         draw_bars(axis, document, cfl)
     axes[1].set_xlabel(f"{time_name(arguments)} for set-up and solution, ms (less is better)")
-    vertices = document["results"][0]["vertices"]
-    figure.suptitle(f"Linear systems of the ONERA M6 wing, Mach 0.84: {vertices:,} vertices, "
-                    f"5 unknowns each, tolerance 1e-2\n{document['processor']}, median of "
-                    f"{arguments.turns} turns", fontsize=11)
-    colors = {"mcpi: set-up": "#f4a582", "mcpi: solution": "#b2182b",
-              "PETSc's: set-up": "#bababa", "PETSc's: solution": "#5f6b76"}
+    vertices = results.rows(document)[0]["vertices"]
+    figure.suptitle(
+        f"Linear systems of the ONERA M6 wing, Mach 0.84: {vertices:,} vertices, "
+        f"5 unknowns each, tolerance 1e-2\n{document['machine']}, median of "
+        f"{arguments.turns} turns",
+        fontsize=11,
+    )
+    colors = {
+        "mcpi: set-up": "#f4a582",
+        "mcpi: solution": "#b2182b",
+        "PETSc's: set-up": "#bababa",
+        "PETSc's: solution": "#5f6b76",
+    }
     handles = [patches.Patch(color=color, label=label) for label, color in colors.items()]
     figure.tight_layout(rect=(0, 0.06, 1, 1))
     figure.legend(handles=handles, loc="lower center", ncol=4, frameon=False)
@@ -236,8 +256,11 @@ def draw_solvers(arguments, document, folder):
     return picture
 
 
-def plot_flow(picture, *options):
-    command = [sys.executable, str(ROOT / "tools/plot-flow"), str(picture), *map(str, options)]
+def plot_flow(picture, title, **files):
+    """What tools/plot-flow draws from these files, by its options"""
+    command = [sys.executable, str(ROOT / "tools/plot-flow"), str(picture), "--title", title]
+    for option, file in files.items():
+        command += [f"--{option}", str(file)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return picture
 
@@ -248,11 +271,14 @@ def compute_airfoil(arguments, folder):
     mesh = make_mesh("naca0012", f"-2 -setnumber size {arguments.airfoil}", folder)
     walls, vtu, log = folder / "airfoil.csv", folder / "airfoil.vtu", folder / "airfoil.log"
     options = f"-flow_rtol 1e-6 -ksp_type fgmres {RECOMMENDED} -flow_walls {walls} -flow_vtu {vtu}"
-    output, record, _ = run_flow(arguments.build, arguments.ranks, mesh, options,
-                                 on_line=show_step(progress, None))
+    output, record, _ = run_flow(
+        arguments.build, arguments.ranks, mesh, options, on_line=show_step(progress, None)
+    )
     log.write_text(output, encoding="utf-8")
-    progress.end(f"{record['vertices']:,} vertices, {record['steps']} steps, {record['end']}, "
-                 f"lift {record['lift']:.4f}, drag {record['drag']:.4f}")
+    progress.end(
+        f"{record['vertices']:,} vertices, {record['steps']} steps, {record['end']}, "
+        f"lift {record['lift']:.4f}, drag {record['drag']:.4f}"
+    )
     return log, walls, vtu
 
 
@@ -280,16 +306,16 @@ def main():
     solvers = draw_solvers(arguments, document, wing)
     pictures = {"preconditioners": solvers}
     if solvers:
-        pictures["wing"] = plot_flow(wing / "wing.png", "--walls", wing / "wing.csv", "--title",
-                                     f"ONERA M6, Mach 0.84, 3.06 degrees, step {STEPS}")
+        title = f"ONERA M6, Mach 0.84, 3.06 degrees, step {STEPS}"
+        pictures["wing"] = plot_flow(wing / "wing.png", title, walls=wing / "wing.csv")
     if float(arguments.airfoil) > 0:
         airfoil = arguments.output / f"airfoil-{arguments.airfoil}"
         airfoil.mkdir(exist_ok=True)
         log, walls, vtu = compute_airfoil(arguments, airfoil)
         if solvers:
-            pictures["airfoil"] = plot_flow(
-                airfoil / "airfoil.png", "--log", log, "--walls", walls, "--vtu", vtu,
-                "--title", "NACA 0012, Mach 0.8, 1.25 degrees")
+            title = "NACA 0012, Mach 0.8, 1.25 degrees"
+            picture = airfoil / "airfoil.png"
+            pictures["airfoil"] = plot_flow(picture, title, log=log, walls=walls, vtu=vtu)
     print(f"\nOptions: {OPTIONS[OURS]}")
     print(f"Beside:  {OPTIONS['sor']}, and so on. All times: {wing / 'solvers.json'}")
     for what, picture in pictures.items():

@@ -1,4 +1,5 @@
 """Meshes and runs of examples/flow, for tools/demo and the benchmarks."""
+
 import os
 import re
 import subprocess
@@ -7,7 +8,8 @@ from pathlib import Path
 
 LINE = re.compile(r"\s*(\d+)\s+(\S+)\s+(\S+)\s+(\d+)\s+(\S+)\s+(\S+)\s+(\S+)(?:\s\s(.*))?$")
 PARTS = re.compile(
-    r"seconds: residuals (\S+), Jacobians (\S+), set-up (\S+), linear solves (\S+), the rest (\S+)")
+    r"seconds: residuals (\S+), Jacobians (\S+), set-up (\S+), linear solves (\S+), the rest (\S+)"
+)
 WING = "-flow_mach 0.84 -flow_angle 3.06 -flow_area 0.7532"
 DEVICE = "-dm_mat_type aijcusparse -dm_vec_type cuda -use_gpu_aware_mpi 0"
 MCPI = "-pc_type mcpi -pc_mcpi_sweep forward -pc_mcpi_its 4"
@@ -32,27 +34,30 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def make_mesh(geometry, options, folder):
-    """The mesh of a .geo file of examples/flow, made unless it is there."""
+    """The mesh of a .geo file of examples/flow, made unless it is there"""
     name = re.sub(r"[^\w.]+", "_", geometry + options)
-    mesh, unfinished = Path(folder) / (name + ".msh"), Path(folder) / (name + ".unfinished.msh")
+    mesh, unfinished = Path(folder) / f"{name}.msh", Path(folder) / f"{name}.unfinished.msh"
     if not mesh.exists():
-        source = ROOT / "examples/flow" / (geometry + ".geo")
-        command = ["gmsh", *options.split(), str(source), "-o", str(unfinished)]
-        made = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              errors="replace", check=False)
-        if made.returncode:
-            raise SystemExit(f"{made.stdout}\n{' '.join(command)}\nfailed")
+        source = ROOT / "examples/flow" / f"{geometry}.geo"
+        run_command(["gmsh", *options.split(), str(source), "-o", str(unfinished)])
         unfinished.rename(mesh)
     return mesh
 
 
+def petsc_version(build):
+    output = subprocess.run(
+        [build / "examples/flow", "-version"], capture_output=True, text=True, check=False
+    ).stdout
+    found = re.search(r"Release Version (\d+\.\d+\.\d+)", output)
+    return f"PETSc {found[1]}" if found else None
+
+
 def run_command(command, on_line=None):
-    """All that a command prints; on_line() gets every line. Ends the program if it fails."""
+    """All that a command prints; on_line() gets every line. Ends the program if it fails"""
+    options = {"stderr": subprocess.STDOUT, "stdin": subprocess.DEVNULL, "text": True}
+    options |= {"errors": "replace", "env": {**os.environ, **ENVIRONMENT}}
     lines = []
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-        text=True, errors="replace", env={**os.environ, **ENVIRONMENT},
-    ) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, **options) as process:
         for line in process.stdout:
             lines.append(line)
             if on_line:
@@ -64,9 +69,9 @@ def run_command(command, on_line=None):
 
 
 def record_of(output, steps, seconds, options):
+    """A row for benchmarks/results"""
     last = steps[-1]
-    parts = map(float, PARTS.search(output).groups())
-    return {
+    record = {
         "vertices": int(re.search(r"(\d+) vertices", output)[1]),
         "steps": int(last[0]),
         "residual": float(last[2]),
@@ -77,26 +82,27 @@ def record_of(output, steps, seconds, options):
         "seconds_with_mesh": round(seconds, 1),
         "end": (last[7] or "").strip(),
         "options": options,
-        "parts": dict(zip(("residuals", "jacobians", "setup", "solves", "rest"), parts)),
     }
+    names = ("residuals", "jacobians", "setup", "solves", "rest")
+    for name, part in zip(names, PARTS.search(output).groups()):
+        record[f"seconds_{name}"] = float(part)
+    return record
 
 
 def run_flow(build, ranks, mesh, options, types="-dm_mat_type baij", on_line=None):
-    """What the program printed, a record of the run, and its history by steps."""
+    """The output, a row for benchmarks/results, and its columns of the values of each step"""
     places = ["--bind-to", "none"] if "-flow_threads" in options else []
-    command = [
-        "mpiexec", *places, "-n", str(ranks), str(build / "examples/flow"),
-        "-dm_plex_filename", str(mesh), *types.split(),
-        "-dll_append", str(build / "libpetscmcpi.so"), *options.split(),
-    ]
+    command = ["mpiexec", *places, "-n", str(ranks), str(build / "examples/flow")]
+    command += ["-dm_plex_filename", str(mesh), *types.split()]
+    command += ["-dll_append", str(build / "libpetscmcpi.so"), *options.split()]
     begin = time.monotonic()
     output = run_command(command, on_line)
     steps = [match.groups() for match in map(LINE.match, output.splitlines()) if match]
     if not PARTS.search(output) or not steps:
         raise SystemExit(f"{output}\n{' '.join(command)}\nfailed")
     history = {
-        "residual": [float(step[2]) for step in steps],
-        "linear_iterations": [int(step[3]) for step in steps],
-        "cfl": [float(step[1]) for step in steps],
+        "history_residual": [float(step[2]) for step in steps],
+        "history_linear_iterations": [int(step[3]) for step in steps],
+        "history_cfl": [float(step[1]) for step in steps],
     }
     return output, record_of(output, steps, time.monotonic() - begin, options), history

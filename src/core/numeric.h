@@ -1,6 +1,7 @@
 // What a numeric set-up reads, and what it reports.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -76,5 +77,18 @@ struct NumericConfig {
 
 // Elementwise maximum over all ranks, in place; 0 or an error code.
 using MaxReduce = std::function<int(double *values, int count)>;
+
+// Magnitudes in the inverse diagonal blocks. Let |b_j| be the largest entry of b. Then, but for
+// cancellation, the largest entry of D^{-1}b is between |b_j| / reciprocal and |b_j| * largest.
+struct InverseRange {
+  double largest = 0.0;    // entry
+  double reciprocal = 0.0; // of the smallest among the largest entries of the blocks' columns
+  // column: the largest entry of a column of a block
+  void include(double column)
+  {
+    largest = std::max(largest, column);
+    reciprocal = std::max(reciprocal, 1.0 / column);
+  }
+};
 
 } // namespace mcpi

@@ -24,7 +24,7 @@ StoredMatrix::StoredMatrix(const ColorPlan &plan, const NumericConfig &config,
                            const CpuKernels &kernels)
     : plan_(plan), config_(config), kernels_(kernels),
       block_size_squared_(static_cast<std::size_t>(plan.bs) * plan.bs),
-      record_size_(record_bytes(config.storage, plan.bs)), keeper_(config, plan.bs),
+      record_size_(record_bytes(config.storage, plan.bs)), updater_(config, plan.bs),
       dmap_(plan.rows * block_size_squared_), left_(block_size_squared_),
       inverse_(block_size_squared_), work_(3 * static_cast<std::size_t>(plan.bs)), pivot_(plan.bs),
       lower_(plan.lower.col.size() * record_size_ + kReadPadding),
@@ -44,7 +44,7 @@ Defect StoredMatrix::convert_triangle(const Triangle &triangle, Row plan_row,
   for (int k = 0; k < count; ++k) pointers_[k] = offdiag[triangle.source[begin + k]];
   std::byte *out = records + static_cast<std::size_t>(begin) * record_size_;
   if (!kernels_.premultiply(plan_.bs, left_.data(), scales().right.data(), pointers_.data(), count,
-                            scaled_.data(), keeper_.maxima().data())) {
+                            scaled_.data(), updater_.maxima().data())) {
     std::fill(out, out + static_cast<std::size_t>(count) * record_size_, std::byte{0});
     const auto finite_block = [this](const double *block) {
       return std::all_of(block, block + block_size_squared_,
@@ -77,13 +77,16 @@ Defect StoredMatrix::convert_row(Row plan_row, BlockRows &source, Pass pass)
   }
   // prescaled: d = diag(1/right) D^{-1} b; factored: the inverse of diag(left) D diag(right)
   const bool prescaled = config_.form == PC_MCPI_FORM_PRESCALED;
-  for (int j = 0; j < bs; ++j)
+  for (int j = 0; j < bs; ++j) {
+    double largest = 0.0;
     for (int i = 0; i < bs; ++i) {
       const double d = inverse_[j * bs + i];
       dmap[j * bs + i] = d / scales().right[i] / (prescaled ? 1.0 : scales().left[j]);
-      largest_inverse_ = std::max(largest_inverse_, std::fabs(dmap[j * bs + i]));
+      largest = std::max(largest, std::fabs(dmap[j * bs + i]));
       left_[j * bs + i] = prescaled ? scales().left[i] * d : (i == j ? scales().left[i] : 0.0);
     }
+    inverse_range_.include(largest);
+  }
   const Defect lower = convert_triangle(plan_.lower, plan_row, offdiag, pass, lower_.data());
   const Defect upper = convert_triangle(plan_.upper, plan_row, offdiag, pass, upper_.data());
   return std::max(lower, upper);
@@ -92,7 +95,7 @@ Defect StoredMatrix::convert_row(Row plan_row, BlockRows &source, Pass pass)
 void StoredMatrix::convert(BlockRows &source, Pass pass, NumericStatus &status)
 {
   status = NumericStatus();
-  largest_inverse_ = 0.0;
+  inverse_range_ = InverseRange();
   for (Row row = 0; row < plan_.rows; ++row) {
     const Defect defect = convert_row(row, source, pass);
     if (defect == Defect::none || (status.row >= 0 && status.row < plan_.row_of[row])) continue;
@@ -103,7 +106,7 @@ void StoredMatrix::convert(BlockRows &source, Pass pass, NumericStatus &status)
 int StoredMatrix::refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status)
 {
   const auto pass = [&](Pass kind) { convert(source, kind, status); };
-  return keeper_.refresh(std::cref(pass), reduce, status); // by reference: nothing is allocated
+  return updater_.refresh(std::cref(pass), reduce, status); // by reference: nothing is allocated
 }
 
 const std::byte *StoredMatrix::record(Offset stored) const

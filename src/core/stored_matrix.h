@@ -34,8 +34,8 @@ public:
   }
 
   const ColorPlan &plan() const { return plan_; }
-  double largest_inverse() const { return largest_inverse_; }
-  const Scales &scales() const { return keeper_.scales(); }
+  const InverseRange &inverse_range() const { return inverse_range_; }
+  const Scales &scales() const { return updater_.scales(); }
   const NumericConfig &config() const { return config_; }
   std::size_t record_size() const { return record_size_; }
   std::size_t memory_bytes() const;
@@ -53,8 +53,8 @@ private:
   NumericConfig config_;
   const CpuKernels &kernels_;
   std::size_t block_size_squared_, record_size_;
-  ScaleUpdater keeper_;
-  double largest_inverse_ = 0.0; // magnitude in dmap_
+  ScaleUpdater updater_;
+  InverseRange inverse_range_; // of dmap_
   std::vector<double> dmap_, left_, scaled_, inverse_, work_;
   std::vector<std::int64_t> pivot_;
   std::vector<const double *> pointers_;

@@ -1,4 +1,4 @@
-// Ghost words, for kernels.
+// Ghost packets, for kernels.
 #pragma once
 
 #include "cuda/ghost_packets.h"
@@ -58,20 +58,20 @@ __device__ __forceinline__ bool wait_for(const PacketArgs &args, int neighbor, c
   return true;
 }
 
-// How far ahead of its reader a rank can be that has given up waiting; words that have not been
+// How far ahead of its reader a rank can be that has given up waiting; packets that have not been
 // used for long are further off.
 constexpr std::uint32_t kAhead = 1U << 20;
 
-// Whether a word has come, of which so many numbers are a row's and the others zero. These are
+// Whether a packet has come, of which so many numbers are a row's and the others zero. These are
 // asked for, too: of a load whose middle nobody needs ptxas makes two narrow ones, between which
-// the word may change.
+// the packet may change.
 template <int used>
 __device__ __forceinline__ bool has_come(const uint4 &packet, std::uint32_t epoch)
 {
   return ((packet.w ^ epoch) | (used < 2 ? packet.y : 0U) | (used < 3 ? packet.z : 0U)) == 0;
 }
 
-// Whether a word is there, after a wait if need be; word: what a first look has found. Without
+// Whether a packet is there, after a wait if need be; packet: what a first look has found. Without
 // patience it is what stands for missing ones.
 template <int used>
 __device__ __forceinline__ void await_packet(const PacketArgs &args, const uint4 *from,
@@ -97,7 +97,7 @@ public:
   __device__ __forceinline__ void await(const PacketArgs &args, std::uint32_t ghost,
                                         std::uint32_t epoch)
   {
-    constexpr int last = numbers - kPacketPayload * (packets - 1); // numbers of the last word
+    constexpr int last = numbers - kPacketPayload * (packets - 1); // numbers of the last packet
 #pragma unroll
     for (int w = 0; w < packets - 1; ++w)
       await_packet<kPacketPayload>(args, from(args, ghost) + w, epoch, packet_[w]);
@@ -134,7 +134,7 @@ public:
     if (static_cast<Row>(sending.y) >= 0)
       to_ = place(inside, static_cast<Row>(sending.x), static_cast<Row>(sending.y));
   }
-  // The next numbers of the row, from word w on
+  // The next numbers of the row, from packet w on
   __device__ __forceinline__ void store(const InlineExchange &inside, int w, std::uint32_t a,
                                         std::uint32_t b, std::uint32_t c, std::uint32_t epoch) const
   {

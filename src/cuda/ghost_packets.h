@@ -1,9 +1,9 @@
-// Exchanges that the devices do by themselves: rows go straight into words of the neighbors'
-// memory, of 16 bytes each: 12 of a row, and the epoch of the sending. A word is written and read
-// whole, so who finds the epoch that he waits for has the row's part as well. Exchanges with
-// kernels of their own write words again when their reader has acknowledged the exchange that used
-// them last; relaxations that exchange by themselves need that between applications only.
-// docs/design.md, "Ghost words", has the proofs.
+// Exchanges that the devices do by themselves. A row goes into packets in the neighbors' memory. A
+// packet has 16 bytes: 12 of the row, and the epoch of the sending. This is the LL protocol of NCCL
+// with a sequence number. A packet is written and read as a whole, so a reader that finds the epoch
+// has the row's part as well. Exchanges with kernels of their own write a packet again after its
+// reader has acknowledged the exchange that used it last. Relaxations that exchange by themselves
+// need acknowledgements between applications only. docs/notes/ghost-packets.md has the proofs.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -4,20 +4,17 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
-#include <new>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/errors.h"
+
 namespace mcpi::cuda {
 
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
-};
-struct OutOfMemory : Error, std::bad_alloc {
-  using Error::Error;
-  const char *what() const noexcept override { return Error::what(); }
 };
 
 inline void check(cudaError_t error, const char *what)

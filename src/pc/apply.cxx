@@ -116,31 +116,14 @@ PetscErrorCode size_of(Vec b, PetscReal *size)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Nobody has chosen the rounding that the method does not tolerate.
-PetscErrorCode check_rounding(PC pc)
-{
-  const PC_MCPI &mcpi = Data(pc);
-
-  PetscFunctionBegin;
-  PetscCheck(!mcpi.rounds_unasked(), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
-             "-pc_mcpi_gather_precision bfp16 makes the preconditioner nonlinear, and %s. Use "
-             "-ksp_type fgmres, or "
-             "-pc_mcpi_gather_precision fp32; "
-             "-pc_mcpi_vector_precision fp32 forces it",
-             mcpi.caller.type.empty()
-                 ? "the method that applies it is not known"
-                 : ("-ksp_type " + mcpi.caller.type + " takes it for a linear map").c_str());
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode apply_vec(PC pc, Vec b, Vec x, Request request)
 {
   PC_MCPI &mcpi = Data(pc);
   Arrays arrays;
 
   PetscFunctionBegin;
-  PetscCall(check_rounding(pc));
   PetscCall(require_ready(pc));
+  PetscCall(Guarded([&]() -> PetscErrorCode { return FitApplication(pc); }));
   PetscCall(check_size(pc, b));
   PetscCall(check_size(pc, x));
   if (failed(pc)) {
@@ -227,8 +210,8 @@ PetscErrorCode apply_mat(PC pc, Mat b, Mat x, Request request)
   PetscInt rows, columns, ldb, ldx;
 
   PetscFunctionBegin;
-  PetscCall(check_rounding(pc));
   PetscCall(require_ready(pc));
+  PetscCall(Guarded([&]() -> PetscErrorCode { return FitApplication(pc); }));
   PetscCall(MatGetSize(b, nullptr, &columns));
   PetscCall(MatGetLocalSize(b, &rows, nullptr));
   if (failed(pc)) {
@@ -312,20 +295,51 @@ Request richardson_of(PC pc, PetscInt max_it, PetscBool guess_zero, PetscInt *ou
   *outits = std::min<PetscInt>(std::max<PetscInt>(max_it, 0), kMaxSweeps / settings.its);
   Request request{false, 1, *outits * settings.its, settings.restart, !guess_zero};
   if (settings.restart < 0)
-    request.restart = mcpi.caller.tests_residuals ? sweeps_of_storage(settings.offdiag) : 0;
+    request.restart = mcpi.applying().tests_residuals ? sweeps_of_storage(settings.offdiag) : 0;
   return request;
 }
+
+// The same on all ranks. A maximum over ranks may lose a NaN, a sum does not; a sum that overflows
+// leaves the maximum to tell.
+PetscErrorCode is_finite(Vec x, bool *finite)
+{
+  PetscReal sum, largest = 0.0;
+
+  PetscFunctionBegin;
+  PetscCall(VecNorm(x, NORM_1, &sum));
+  if (std::isinf(sum)) PetscCall(VecNorm(x, NORM_INFINITY, &largest));
+  *finite = !std::isnan(sum) && std::isfinite(largest);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if defined(COMPAT_HAVE_MATAPPLYRICHARDSON)
+PetscErrorCode columns_are_finite(Mat x, bool *finite)
+{
+  PetscInt columns;
+  Vec column;
+
+  PetscFunctionBegin;
+  *finite = true;
+  PetscCall(MatGetSize(x, nullptr, &columns));
+  for (PetscInt c = 0; c < columns && *finite; ++c) {
+    PetscCall(MatDenseGetColumnVecRead(x, c, &column));
+    PetscCall(is_finite(column, finite));
+    PetscCall(MatDenseRestoreColumnVecRead(x, c, &column));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
 
 // KSPRICHARDSON reads its own reason out of this one: without it a failed set-up, or what has grown
 // beyond all numbers, would look converged. A smoother's caller looks itself, and wants no
 // reduction.
-PetscErrorCode richardson_reason(PC pc, PetscReal norm, PCRichardsonConvergedReason *reason)
+PetscErrorCode richardson_reason(PC pc, bool finite, PCRichardsonConvergedReason *reason)
 {
   PetscFunctionBegin;
   *reason = PCRICHARDSON_CONVERGED_ITS;
   if (failed(pc))
     *reason = static_cast<PCRichardsonConvergedReason>(KSP_DIVERGED_PC_FAILED);
-  else if (!std::isfinite(norm))
+  else if (!finite)
     *reason = static_cast<PCRichardsonConvergedReason>(KSP_DIVERGED_NANORINF);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -336,15 +350,15 @@ PetscErrorCode PCApplyRichardson_MCPI(PC pc, Vec b, Vec x, Vec, PetscReal, Petsc
                                       PCRichardsonConvergedReason *reason)
 {
   const Request request = richardson_of(pc, max_it, guess_zero, outits);
-  PetscReal norm = 0.0;
+  bool finite = true;
 
   PetscFunctionBegin;
   if (request.sweeps > 0)
     PetscCall(apply_vec(pc, b, x, request));
   else if (guess_zero)
     PetscCall(VecSet(x, 0.0)); // what it holds is no guess
-  if (Data(pc).caller.tests_residuals) PetscCall(VecNorm(x, NORM_INFINITY, &norm));
-  PetscCall(richardson_reason(pc, norm, reason));
+  if (Data(pc).applying().tests_residuals) PetscCall(is_finite(x, &finite));
+  PetscCall(richardson_reason(pc, finite, reason));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -361,46 +375,24 @@ PetscErrorCode PCMatApplyRichardson_MCPI(PC pc, Mat b, Mat x, Mat, PetscReal, Pe
                                          PCRichardsonConvergedReason *reason)
 {
   const Request request = richardson_of(pc, max_it, guess_zero, outits);
-  PetscReal norm = 0.0;
+  bool finite = true;
 
   PetscFunctionBegin;
   if (request.sweeps > 0)
     PetscCall(apply_mat(pc, b, x, request));
   else if (guess_zero)
     PetscCall(MatZeroEntries(x));
-  if (Data(pc).caller.tests_residuals) PetscCall(MatNorm(x, NORM_INFINITY, &norm));
-  PetscCall(richardson_reason(pc, norm, reason));
+  if (Data(pc).applying().tests_residuals) PetscCall(columns_are_finite(x, &finite));
+  PetscCall(richardson_reason(pc, finite, reason));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
-
-// The KSP that is about to apply the preconditioner, before its first application
-PetscErrorCode PCPreSolve_MCPI(PC pc, KSP ksp, Vec, Vec)
-{
-  PC_MCPI &mcpi = Data(pc);
-
-  PetscFunctionBegin;
-  PetscCall(Guarded([&]() -> PetscErrorCode { return CallerOf(ksp, &mcpi.caller); }));
-  PetscCall(check_rounding(pc));
-  if (mcpi.lacks_symmetry())
-    PetscCall(PetscInfo(
-        pc, "-ksp_type %s needs a symmetric preconditioner: use -pc_mcpi_sweep symmetric\n",
-        mcpi.caller.type.c_str()));
-  if (mcpi.smoother.ready() && mcpi.smoother.double_vectors() != mcpi.double_vectors()) {
-    PetscCall(PetscInfo(pc, "Values are set up again for vectors in %s precision\n",
-                        mcpi.double_vectors() ? "double" : "single"));
-    pc->setupcalled = {}; // an integer or a PetscBool
-    PetscCall(PCSetUp(pc));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 } // namespace
 
 PetscErrorCode SetApplyOperations(PC pc)
 {
   PetscFunctionBegin;
-  pc->ops->presolve = PCPreSolve_MCPI;
   pc->ops->apply = PCApply_MCPI;
   pc->ops->applytranspose = PCApplyTranspose_MCPI;
   pc->ops->applyrichardson = PCApplyRichardson_MCPI;

@@ -20,6 +20,7 @@ PetscErrorCode CallerOf(KSP ksp, Caller *caller)
   KSPType type;
   KSPNormType norm;
   PetscBool flexible, symmetric;
+  PetscInt level;
 
   PetscFunctionBegin;
   *caller = Caller();
@@ -32,9 +33,13 @@ PetscErrorCode CallerOf(KSP ksp, Caller *caller)
   caller->type = type;
   caller->tests_residuals = norm != KSP_NORM_NONE;
   caller->needs_symmetric = symmetric;
-  // without tests Richardson is a smoother, whose errors an outer method may take for part of a
-  // linear map
-  if (caller->type == KSPRICHARDSON && !caller->tests_residuals) flexible = PETSC_FALSE;
+  caller->forwards = caller->type == KSPPREONLY;
+  // Richardson's method corrects the residual that is left. Inside another solver, though, it stops
+  // after a fixed number of iterations, and the outer method takes it for a linear map. The tab
+  // level of a KSP that nothing encloses is 0.
+  PetscCall(PetscObjectGetTabLevel((PetscObject)ksp, &level));
+  if (caller->type == KSPRICHARDSON && (!caller->tests_residuals || level > 0))
+    flexible = PETSC_FALSE;
   caller->method = flexible ? Caller::Method::flexible : Caller::Method::needs_linear;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

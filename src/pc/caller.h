@@ -19,6 +19,7 @@ struct Caller {
   std::string type;             // KSPType
   bool needs_symmetric = false; // a symmetric preconditioner
   bool tests_residuals = true;  // else it is a smoother, or runs a fixed number of iterations
+  bool forwards = false;        // KSPPREONLY: the method that counts is further out
 };
 
 // Not collective. ksp may be null.

@@ -9,10 +9,24 @@ namespace {
 LogEvents events;
 bool events_registered = false; // in this life of PETSc: PetscFinalize() forgets all events
 
+constexpr char kSoftwareCitation[] = "@misc{petsc-mcpi,\n"
+                                     "  title = {petsc-mcpi: Multicolor point-implicit "
+                                     "preconditioner and smoother for {PETSc}},\n"
+                                     "  author = {{The petsc-mcpi authors}},\n"
+                                     "  note = {Version " PETSCMCPI_VERSION "}\n}\n";
+constexpr char kMethodCitation[] =
+    "@inproceedings{walden2019,\n"
+    "  title = {A mixed precision multicolor point-implicit solver for unstructured grids on "
+    "{GPUs}},\n"
+    "  author = {Walden, Aaron and Nielsen, Eric and Diskin, Boris and Zubair, Mohammad},\n"
+    "  year = {2019}\n}\n";
+PetscBool software_cited, method_cited; // in this life of PETSc
+
 PetscErrorCode ForgetEvents()
 {
   PetscFunctionBegin;
   events_registered = false;
+  software_cited = method_cited = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -114,6 +128,7 @@ PetscErrorCode PCReset_MCPI(PC pc)
   pc->failedreason = pc->failedreasonrank = PC_NOERROR;
   PetscCall(Data(pc).smoother.destroy());
   Data(pc).coordinates = Coordinates();
+  Data(pc).solving.clear();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -130,47 +145,72 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
 } // namespace
 
 /*MC
-   PCMCPI - multicolor point-implicit relaxation: block Gauss-Seidel whose block rows of one color
-   are relaxed at the same time
+   PCMCPI - multicolor point-implicit relaxation: block Gauss-Seidel that relaxes all block rows of
+   one color at the same time
 
    Options Database Keys:
-+  -pc_mcpi_its <1>                                              - sweeps per application
-.  -pc_mcpi_sweep <forward,backward,symmetric>                   - order of the colors
-.  -pc_mcpi_omega <1.0>                                          - relaxation factor, 0 < omega < 2
-.  -pc_mcpi_offdiag_precision <fp32,fp64,fp16,bf16,int8,int4>    - storage of the off-diagonal
-                                        blocks
-.  -pc_mcpi_vector_precision <fp32,fp64>                         - vectors inside the sweeps
-.  -pc_mcpi_gather_precision <fp32,bfp16>                        - what off-diagonal products read
-                                        of x
-.  -pc_mcpi_form <prescaled,factored>                            - store D^{-1}O, or O and apply
-                                        D^{-1} in every sweep
-.  -pc_mcpi_scaling <balanced,global,none>                       - exact scaling before blocks are
-                                        rounded
-.  -pc_mcpi_restart <0>                                          - recompute the residual in
-                                        `PetscScalar` every so many sweeps
-.  -pc_mcpi_backend <auto,host,cuda,kokkos,reference>            - what runs the sweeps; auto: CUDA,
-                                        or Kokkos for HIP and SYCL, where a device is in use
-.  -pc_mcpi_halo <auto,sf,nccl,peer>                             - how ghost values travel
-.  -pc_mcpi_halo_timeout <1800>                                  - seconds that a device waits for
-                                        another rank
-.  -pc_mcpi_halo_frequency <color,sweep>                         - when they travel
-.  -pc_mcpi_overlap <true>                                       - hide the exchange behind interior
-                                        rows
-.  -pc_mcpi_mat_coloring_type <jplf>                             - any `MatColoringType`; its
-                                        options behind the prefix pc_mcpi_
--  -pc_mcpi_ordering <auto,natural,rcm,nd,coordinates>           - order of the rows inside a color
++  -pc_mcpi_its <1> - sweeps of one application: from 1 to 2^29; acts at the next application
+.  -pc_mcpi_sweep <symmetric> - order of the colors in a sweep: forward, backward, symmetric; acts
+      at the next application
+.  -pc_mcpi_omega <1> - relaxation factor: above 0 and below 2; acts at the next application
+.  -pc_mcpi_restart <-1> - sweeps between two residuals in PetscScalar: at least 0 (0: never), or -1
+      (decide); acts at the next application
+.  -pc_mcpi_offdiag_precision <fp32> - storage of the off-diagonal blocks: fp64, fp32, fp16, bf16,
+      int8, int4; acts at the next set-up of values
+.  -pc_mcpi_vector_precision <auto> - precision of the vectors inside the sweeps: fp64, fp32, auto;
+      acts at the next set-up of values
+.  -pc_mcpi_gather_precision <fp32> - precision in which off-diagonal products read the vector:
+      fp32, bfp16; acts at the next set-up of values
+.  -pc_mcpi_form <prescaled> - store D^{-1}O, or O and apply D^{-1} in every sweep: prescaled,
+      factored; acts at the next set-up of values
+.  -pc_mcpi_scaling <balanced> - powers of two by which blocks are scaled before they are rounded:
+      none, global, balanced; acts at the next set-up of values
+.  -pc_mcpi_scaling_keep <true> - keep the scaling while the values of the matrix change little:
+      true, false; acts at the next set-up of values
+.  -pc_mcpi_setup_threads <-1> - largest number of threads of a rank in a set-up: at least 1, or -1
+      (decide); acts at the next set-up
+.  -pc_mcpi_backend <auto> - hardware and code that run the sweeps: auto, host, cuda, kokkos,
+      reference; acts at the next set-up of values
+.  -pc_mcpi_halo <auto> - exchange of ghost values between ranks: auto, sf, nccl, peer; acts at the
+      next full set-up
+.  -pc_mcpi_halo_timeout <1800> - seconds that a device waits for another rank: above 0 and at most
+      1e9; acts at the next full set-up
+.  -pc_mcpi_halo_frequency <color> - how often ghost values are exchanged: color, sweep; acts at the
+      next application
+.  -pc_mcpi_overlap <true> - exchange while interior rows are relaxed: true, false; acts at the next
+      application
+.  -pc_mcpi_mat_coloring_type <jplf> - coloring of the block rows: any registered MatColoringType;
+      acts at the next full set-up
+-  -pc_mcpi_ordering <auto> - order of the rows inside a color: auto, natural, rcm, nd, coordinates;
+      acts at the next full set-up
 
    Level: intermediate
 
    Notes:
-   One sweep computes, color by color, x_c <- (1 - omega) x_c + omega D_c^{-1} (b_c - O_c x) for A =
-   D + O with D the diagonal blocks. With ghost
-   values exchanged after every color the iterate for a given global numbering does not depend on
-   the number of ranks.
+   Let A = D + O, where D are the diagonal blocks. A sweep computes x_c <- (1 - omega) x_c +
+   omega D_c^{-1} (b_c - O_c x) for one color c after the other. With an exchange of ghost values
+   after every color the result for a given global numbering does not depend on the number of MPI
+   processes.
 
-   Works with BAIJ, SBAIJ (converted) and AIJ matrices with any block size. The default sweep is
-   forward; `KSPCG` and `KSPCHEBYSHEV` need
-   -pc_mcpi_sweep symmetric.
+   The matrix may be of type `MATAIJ`, `MATBAIJ` or `MATSBAIJ` (converted) with any block size, set
+   by `MatSetBlockSize()`. Scalars are real, in double precision. With block size 1 the method is
+   point relaxation.
+
+   `KSPFGMRES`, `KSPGCR` and `KSPPIPEFGMRES` work with every sweep and storage. With the default
+   options the vectors are then in single precision. int8 storage needs about as many iterations as
+   fp32.
+
+   `KSPGMRES`, `KSPBCGS`, `KSPTFQMR` and other methods that take the preconditioner for a linear map
+   need vectors in double precision, which auto selects.
+
+   `KSPCG`, `KSPMINRES`, `KSPCHEBYSHEV`, `KSPFCG` and `KSPPIPEFCG` need the symmetric sweep, the
+   default. With `KSPCG` keep off-diagonal blocks in fp32 or fp64; `KSPFCG` tolerates fewer bits.
+
+   `KSPRICHARDSON` works with every sweep and storage. If it tests convergence, -pc_mcpi_restart
+   keeps it from stagnating at the rounding of the blocks.
+
+   The options of `MATCOLORINGJPLF` have the additional prefix pc_mcpi_, as in
+   -pc_mcpi_mat_coloring_jplf_effort. PETSc prints references for -citations.
 
    References:
 +  * - Zubair, Nielsen, Luitjens, Hammond, An optimized multicolor point-implicit solver for
@@ -181,11 +221,13 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
        1979
 
 .seealso: `PCCreate()`, `PCSetType()`, `PCSOR`, `PCPBJACOBI`, `PCMCPIRegister()`, `PCMCPISetIts()`,
-`PCMCPISetOffdiagPrecision()`
+          `PCMCPISetOffdiagPrecision()`, `PCMCPISetVectorPrecision()`, `MATCOLORINGJPLF`
 M*/
 PetscErrorCode PCCreate_MCPI(PC pc)
 {
   PetscFunctionBegin;
+  PetscCall(PetscCitationsRegister(kSoftwareCitation, &software_cited));
+  PetscCall(PetscCitationsRegister(kMethodCitation, &method_cited));
   PetscCall(Guarded([&]() -> PetscErrorCode {
     pc->data = new PC_MCPI;
     return PETSC_SUCCESS;
@@ -197,6 +239,7 @@ PetscErrorCode PCCreate_MCPI(PC pc)
   pc->ops->setfromoptions = PCSetFromOptions_MCPI;
   pc->ops->view = PCView_MCPI;
   PetscCall(SetApplyOperations(pc));
+  SetSolveOperations(pc);
   PetscCall(ComposeAccess(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

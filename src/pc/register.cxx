@@ -59,21 +59,23 @@ PetscErrorCode check_running()
 } // namespace
 
 /*@C
-   PCMCPIRegister - Adds `PCMCPI` and the coloring type jplf to PETSc's registers, for programs that
-link the library
+   PCMCPIRegister - Registers the type `PCMCPI` and the coloring type `MATCOLORINGJPLF` with PETSc
 
    Not Collective
 
    Level: intermediate
 
-   Note:
-   Programs that do not link the library load it with -dll_append /path/to/libpetscmcpi.so, which
-calls this. Calling it again does nothing.
+   Notes:
+   A program that links the library calls it once, after `PetscInitialize()`. Another call does
+   nothing. A program that does not link the library needs -dll_append /path/to/libpetscmcpi.so,
+   which makes the call.
 
-   It is an error if the PETSc of the running program has another version, another size of indices
-or other scalars than the one that the library was built for.
+   It is the error `PETSC_ERR_LIB` if the PETSc of the running program has another version or
+   another size of indices than the one that the library was built for. Other scalars than real ones
+   in double precision are the error `PETSC_ERR_SUP`. Building petsc-mcpi again with the PETSc of
+   the program mends it.
 
-.seealso: `PCMCPI`, `PCRegister()`, `MatColoringRegister()`
+.seealso: `PCMCPI`, `MatColoringRegisterJPLF()`, `PCRegister()`
 @*/
 PetscErrorCode PCMCPIRegister(void)
 {

@@ -13,6 +13,15 @@
 namespace mcpi {
 namespace {
 
+// Single precision has 126 powers of two below 1, and 127 above.
+constexpr int kLargest = 30, kMaxSpread = 120;
+
+bool may_widen(const Settings &settings)
+{
+  return settings.vector == PC_MCPI_VECTOR_PRECISION_AUTO &&
+         settings.gather != PC_MCPI_GATHER_PRECISION_BFP16;
+}
+
 // Ends on every way out, else PETSc refuses the next one.
 class GpuTime {
 public:
@@ -85,8 +94,10 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool double_v
   PetscFunctionBegin;
   if (!ready_) drop_backend(); // the set-up before may have failed half-way, on some ranks only
   ready_ = false;
-  if (double_vectors != double_vectors_) drop_backend();
-  double_vectors_ = double_vectors;
+  const bool wide = double_vectors || (may_widen(settings) && widened());
+  prepared_for_double_ = double_vectors;
+  if (wide != double_vectors_) drop_backend();
+  double_vectors_ = wide;
   PetscCall(SettingsCheckAgreement(PetscObjectComm((PetscObject)pmat), settings));
   failure_ = Failure();
   PetscCall(MatrixPartsGet(pmat, &parts));
@@ -110,15 +121,49 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool double_v
     PetscCall(symbolic(pmat, parts, settings, coordinates, options));
     PetscCall(PetscLogEventEnd(Events().symbolic, pmat, 0, 0, 0));
   }
-  if (!backend_) {
-    if (!halo_) PetscCall(create_halo(settings));
-    PetscCall(create_backend(settings));
-  }
   PetscCall(PetscLogEventBegin(Events().numeric, pmat, 0, 0, 0));
-  PetscCall(numeric(parts));
+  PetscCall(numeric_in_range(settings, parts, wide));
   PetscCall(PetscLogEventEnd(Events().numeric, pmat, 0, 0, 0));
   identity_ = identity;
   ready_ = true;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// How many powers of two may lie between the largest entry of D^{-1}b that scale_for() expects and
+// the largest one that there is
+int Smoother::spread(PCMCPIForm form) const
+{
+  const auto of = [](const std::vector<double> &factors) {
+    const auto [least, most] = std::minmax_element(factors.begin(), factors.end());
+    return std::ilogb(*most) - std::ilogb(*least);
+  };
+  const int forward = inverse_spread_ + (form == PC_MCPI_FORM_FACTORED ? of(scales().left) : 0);
+  return std::max(forward, of(scales().right));
+}
+
+// Equations in units too different for single precision get vectors in double precision. The
+// choice depends on the present values alone.
+PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const MatrixParts &parts,
+                                          bool wide)
+{
+  PetscFunctionBegin;
+  for (;;) {
+    if (!backend_) {
+      if (!halo_) PetscCall(create_halo(settings));
+      PetscCall(create_backend(settings));
+    }
+    PetscCall(numeric(parts));
+    const bool outside = spread(settings.form) > kMaxSpread,
+               needed = prepared_for_double_ || outside;
+    if (failure_.defect != Defect::none || needed == wide) break;
+    PetscCheck(may_widen(settings), graph_.comm, PETSC_ERR_ARG_OUTOFRANGE,
+               "PCMCPI: the units of the equations differ by a factor of about 2^%d, more than "
+               "vectors in single precision hold. Use -pc_mcpi_vector_precision auto and "
+               "-pc_mcpi_gather_precision fp32, or scale the equations",
+               spread(settings.form));
+    drop_backend();
+    double_vectors_ = wide = needed;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -233,19 +278,24 @@ PetscErrorCode Smoother::numeric(const MatrixParts &parts)
   PetscCall(values_->close());
   PetscCallMPI(error);
   // the smallest bad block row of all ranks, its defect in the last digit; a failed device goes
-  // first. Beside it the largest exponent, as a minimum
+  // first. Beside it the largest exponents, as minima
   constexpr PetscInt64 kDigit = 8, kNone = std::numeric_limits<PetscInt64>::max(), kDevice = -1;
-  const double inverse = backend_->largest_inverse();
-  PetscInt64 least[2] = {kNone,
-                         std::isfinite(inverse) && inverse > 0.0 ? -std::ilogb(inverse) : kNone},
-             &first = least[0];
+  const auto exponent = [](double value) {
+    return std::isfinite(value) && value > 0.0 ? -static_cast<PetscInt64>(std::ilogb(value))
+                                               : kNone;
+  };
+  const InverseRange inverse = backend_->inverse_range();
+  PetscInt64 least[3] = {kNone, exponent(inverse.largest), exponent(inverse.reciprocal)};
+  PetscInt64 &first = least[0];
   if (status.defect == Defect::backend)
     first = kDevice;
   else if (status.defect != Defect::none)
     first = static_cast<PetscInt64>(graph_.row_start + status.row) * kDigit +
             static_cast<int>(status.defect);
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, least, 2, MPIU_INT64, MPI_MIN, graph_.comm));
-  inverse_exponent_ = least[1] == kNone ? 0 : -static_cast<int>(least[1]);
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, least, 3, MPIU_INT64, MPI_MIN, graph_.comm));
+  const bool known = least[1] != kNone && least[2] != kNone;
+  inverse_exponent_ = known ? -static_cast<int>(least[1]) : 0;
+  inverse_spread_ = known ? -static_cast<int>(least[1]) - static_cast<int>(least[2]) : 0;
   PetscCheck(first != kDevice, graph_.comm, PETSC_ERR_LIB, "PCMCPI: %s",
              status.problem.empty() ? "the numeric set-up failed on another rank"
                                     : status.problem.c_str());
@@ -289,14 +339,18 @@ PetscErrorCode Smoother::make_room(const ApplyArgs &apply)
   if (apply.nrhs > room_) {
     room_ = 0; // if it fails, what there was may be gone
     PetscCall(RunTogether(graph_.comm, [&] { backend_->reserve(apply.nrhs); }));
+    PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->entry_bytes(apply))));
+    (void)backend_->launch_exchanges(halo_->on_device()); // recordings hold the old addresses
     room_ = apply.nrhs;
+    PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->entry_bytes(apply))));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// With it the scaled right-hand side and solution are about as far from overflow as from underflow
-// in single precision. size: about the largest magnitude of the right-hand side
+// With it the largest number that a right-hand side of this size may load is about 2^kLargest. The
+// largest one that it does load is at most 2^kMaxSpread times smaller, and far from underflow in
+// single precision. size: about the largest magnitude of the right-hand side
 double Smoother::scale_for(double size, bool transposed, PCMCPIForm form) const
 {
   constexpr int kMax = 1000; // it and its inverse are normal numbers
@@ -310,7 +364,7 @@ double Smoother::scale_for(double size, bool transposed, PCMCPIForm form) const
   else
     loaded += form == PC_MCPI_FORM_PRESCALED ? inverse_exponent_ : exponent(scales().left);
   if (form == PC_MCPI_FORM_FACTORED) loaded += inverse_exponent_ / 2; // half-way to the solution
-  return std::ldexp(1.0, std::clamp(-loaded, -kMax, kMax));
+  return std::ldexp(1.0, std::clamp(kLargest - loaded, -kMax, kMax));
 }
 
 PetscErrorCode Smoother::sweep(const Settings &settings, const ApplyArgs &kind,

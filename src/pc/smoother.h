@@ -75,6 +75,12 @@ public:
   bool on_device() const { return on_cuda() || choice_.kokkos_on_device; }
   bool exchanges() const { return exchanges_; }
   bool double_vectors() const { return double_vectors_; }
+  bool prepared_for_double() const
+  {
+    return prepared_for_double_;
+  } // what the last set-up was asked
+  bool widened() const { return double_vectors_ && !prepared_for_double_; }
+  int inverse_spread() const { return inverse_spread_; }
   const HaloChoice &halo_choice() const { return halo_choice_; }
   const Scales &scales() const { return backend_->scales(); }
   // Local bytes: held, and moved by its sweeps from zero
@@ -91,6 +97,8 @@ private:
                           const Coordinates &coordinates, PetscObject options);
   PetscErrorCode count_threads(MPI_Comm comm, PetscInt chosen);
   PetscErrorCode numeric(const MatrixParts &parts);
+  PetscErrorCode numeric_in_range(const Settings &settings, const MatrixParts &parts, bool wide);
+  int spread(PCMCPIForm form) const;
   PetscErrorCode create_backend(const Settings &settings);
   PetscErrorCode create_halo(const Settings &settings);
   void drop_backend();
@@ -113,9 +121,10 @@ private:
   int threads_ = 1, ranks_on_node_ = 0; // of a set-up; 0: not known
   bool exchanges_ = false;              // some rank has a ghost
   HaloChoice halo_choice_;
-  bool double_vectors_ = true;
-  // of the largest magnitude in the scaled inverse diagonal blocks of all ranks
-  int inverse_exponent_ = 0;
+  bool double_vectors_ = true, prepared_for_double_ = true;
+  // of all ranks' scaled inverse diagonal blocks: of the largest entry, and how far it is above the
+  // smallest of the columns' largest entries
+  int inverse_exponent_ = 0, inverse_spread_ = 0;
   bool ready_ = false; // between a finished set-up and the next one's start
   Failure failure_;
 

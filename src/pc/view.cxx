@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "pc/mcpi.h"
+#include "petscmcpi.h"
 
 namespace mcpi {
 namespace {
@@ -56,6 +57,26 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Where nothing is set up, what a set-up would choose
+PetscErrorCode view_vectors(const PC_MCPI &mcpi, PetscViewer viewer)
+{
+  const Settings &s = mcpi.settings;
+  const bool wide = mcpi.smoother.ready() ? mcpi.smoother.double_vectors() : mcpi.double_vectors();
+  std::string reason;
+
+  PetscFunctionBegin;
+  if (s.vector == PC_MCPI_VECTOR_PRECISION_AUTO) {
+    reason = ReasonForVectors(s.offdiag, s.gather, mcpi.caller);
+    if (mcpi.smoother.widened())
+      reason = "the units of the equations differ by a factor of about 2^" +
+               std::to_string(mcpi.smoother.inverse_spread());
+    reason = " (auto: " + reason + ")";
+  }
+  PetscCall(
+      PetscViewerASCIIPrintf(viewer, "  vectors: %s%s\n", wide ? "fp64" : "fp32", reason.c_str()));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 } // namespace
 
 PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
@@ -67,25 +88,19 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
   PetscFunctionBegin;
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
   if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  petsc-mcpi %s\n", PETSCMCPI_VERSION));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  sweeps: %" PetscInt_FMT " %s, omega = %g\n", s.its,
                                    SweepNames[s.sweep], (double)s.omega));
   if (s.restart > 0)
     PetscCall(PetscViewerASCIIPrintf(
         viewer, "  residual recomputed every %" PetscInt_FMT " sweeps\n", s.restart));
   if (mcpi.lacks_symmetry())
-    PetscCall(PetscViewerASCIIPrintf(
-        viewer, "  NOT SYMMETRIC, as %s needs it: use -pc_mcpi_sweep symmetric\n",
-        mcpi.caller.type.c_str()));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  NOT SYMMETRIC: %s: use -pc_mcpi_sweep symmetric\n",
+                                     mcpi.why_symmetric().c_str()));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  off-diagonal blocks: %s, %s form, scaling %s\n",
                                    PrecisionNames[s.offdiag], FormNames[s.form],
                                    ScalingNames[s.scaling]));
-  const std::string vectors_reason =
-      s.vector == PC_MCPI_VECTOR_PRECISION_AUTO
-          ? " (auto: " + ReasonForVectors(s.offdiag, s.gather, mcpi.caller) + ")"
-          : "";
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  vectors: %s%s\n",
-                                   mcpi.double_vectors() ? "fp64" : "fp32",
-                                   vectors_reason.c_str()));
+  PetscCall(view_vectors(mcpi, viewer));
   if (s.gather == PC_MCPI_GATHER_PRECISION_BFP16)
     PetscCall(PetscViewerASCIIPrintf(
         viewer,

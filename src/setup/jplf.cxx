@@ -3,6 +3,7 @@
 #include <petsc/private/matimpl.h>
 
 #include <algorithm>
+#include <limits>
 #include <new>
 
 #include "petsc/compat.h"
@@ -14,6 +15,9 @@ namespace {
 // First fit in natural order is sequential across ranks, since every rank owns consecutive rows,
 // and a coloring that grows passes from rank to rank: not for larger graphs.
 constexpr PetscInt64 sequential_max_rows = PetscInt64{1} << 24;
+
+// MPI counts what one rank gathers in int.
+constexpr PetscInt64 kMaxGathered = std::numeric_limits<int>::max();
 
 struct Settings {
   PetscInt passes = 0;
@@ -96,7 +100,8 @@ PetscErrorCode color_where_it_is_quicker(const Graph &graph, const Settings &set
                                          Colors &color, Outcome &outcome)
 {
   PetscFunctionBegin;
-  if (graph.ranks == 1 || graph.global_rows + graph.global_entries > settings.gather) {
+  if (graph.ranks == 1 || graph.global_rows + graph.global_entries >
+                              std::min<PetscInt64>(settings.gather, kMaxGathered)) {
     PetscCall(color_graph(graph, settings, color, outcome));
   } else {
     PetscCall(run_on_one_rank(
@@ -180,8 +185,8 @@ PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsOb
       "-mat_coloring_jplf_effort",
       "Work of one attempt to do with one color fewer, in passes over the graph; 0: no attempts",
       "", settings.effort, &settings.effort, nullptr));
-  PetscCall(PetscOptionsBool("-mat_coloring_jplf_grow", "Let a coloring grow from one row, too", "",
-                             settings.grown, &settings.grown, nullptr));
+  PetscCall(PetscOptionsBool("-mat_coloring_jplf_dsatur", "Let a coloring grow from one row, too",
+                             "", settings.grown, &settings.grown, nullptr));
   PetscCall(PetscOptionsBool("-mat_coloring_jplf_balance",
                              "Move rows from large colors to small ones", "", settings.balanced,
                              &settings.balanced, nullptr));
@@ -203,67 +208,64 @@ PetscErrorCode destroy(MatColoring mc)
 }
 
 /*MC
-  MATCOLORINGJPLF - "jplf": a distance 1 coloring that is the same on any number of MPI processes
+   MATCOLORINGJPLF - "jplf": a distance 1 coloring that is the same on any number of MPI processes
 
-  Options Database Keys:
-+ -mat_coloring_jplf_grow <true> - let a coloring grow from one row, too
-. -mat_coloring_jplf_passes <0> - passes of iterated greedy over the first coloring
-. -mat_coloring_jplf_effort <3> - work of one attempt to do with one color fewer, in passes over the
-                                  graph; 0 makes no attempts
-. -mat_coloring_jplf_balance <true> - move rows from large colors to small ones
-- -mat_coloring_jplf_gather <262144> - most rows and entries of a graph that one rank colors
+   Options Database Keys:
++  -mat_coloring_jplf_dsatur <true> - also let a coloring grow from one row, by saturation
+.  -mat_coloring_jplf_passes <0> - passes of iterated greedy coloring over the first coloring
+.  -mat_coloring_jplf_effort <3> - work of one attempt to save a color, in passes over the graph; 0
+      for no attempts
+.  -mat_coloring_jplf_balance <true> - move rows from large colors to small ones
+-  -mat_coloring_jplf_gather <262144> - most rows and entries of a graph that one rank colors, 0 for
+      none
 
-  Level: intermediate
+   Level: intermediate
 
-  Notes:
-  Colors the graph of A + A^T without its diagonal; for a given numbering of the rows the result
-  does not depend on how they are distributed.
-  Set `MatColoringSetDistance()` to 1, since `MatColoring`'s own default is 2.
-  `MatColoringSetWeights()` and
-  `-mat_coloring_weight_type` are not used. A graph that needs more than `-mat_coloring_maxcolors`
-  is an error.
+   Notes:
+   The algorithm colors the graph of A + A^T without its diagonal. For a given numbering of the rows
+   the result does not depend on their distribution.
 
-  A bipartite graph (5- and 7-point stencils) is recognised and gets its two colors. Otherwise the
-  rows are colored by first fit, largest degree
-  first and ties by a hash of the global row, in parallel as by Jones and Plassmann; graphs of at
-  most 2^24 rows also in natural order, which is
-  best for many structured grids, and the better one is taken. Such graphs also try a coloring that
-  grows from one row, by saturation, and take it if it
-  needs about half as many colors (without the attempts below: fewer): structured grids of
-  tetrahedra get 4 then instead of 7. Then come the passes of iterated greedy, and attempts to
-  dissolve the smallest
-  color class by a local search in partial colorings, until one fails. Last, rows move from colors
-  with many entries to colors with few that
-  none of their neighbors has, so that sweeps do not end in small colors, which take the time of
-  large ones: until no color exceeds the average by
-  more than one part in 64, or little more is gained. Color 0 has the most rows, and sizes decrease.
+   `MatColoringSetDistance()` with 1 is needed, because the default of `MatColoring` is 2.
+   `MatColoringSetWeights()` and -mat_coloring_weight_type are not used. A graph that needs more
+   colors than -mat_coloring_maxcolors is an error.
 
-  The steps take many rounds, each of which waits for all ranks. A graph with few rows and entries
-  is therefore
-  colored by the first rank alone, which gives the same colors.
+   A bipartite graph, as of 5- and 7-point stencils, is recognized and gets two colors. The rows of
+   other graphs are colored by first fit, in parallel as by Jones and Plassmann. Rows with many
+   neighbors come first, and a hash of the global row orders the others.
 
-  Works with `MATAIJ`, its GPU types and, more slowly, every type with `MatGetRow()`, whose scalar
-  rows are colored. `-info` shows how many
-  colors each step left.
+   Graphs of at most 2^24 rows are also colored in natural order, which is best for many structured
+   grids. They also try a coloring that grows from one row, by saturation. It is taken if it needs
+   about half as many colors, or fewer colors where there are no attempts to save colors. Structured
+   grids of tetrahedra get 4 colors in this way, and 7 otherwise.
 
-  References:
-+ M. T. Jones and P. E. Plassmann, A parallel graph coloring heuristic, SIAM J. Sci. Comput. 14
-(1993)
-. D. J. A. Welsh and M. B. Powell, An upper bound for the chromatic number of a graph and its
-application to timetabling problems,
-  Comput. J. 10 (1967): largest first
-. D. Brelaz, New methods to color the vertices of a graph, Comm. ACM 22 (1979): by saturation
-. J. C. Culberson, Iterated greedy graph coloring and the difficulty landscape, University of
-Alberta TR 92-07 (1992)
-. I. Bloechliger and N. Zufferey, A graph coloring heuristic using partial solutions and a reactive
-tabu scheme,
-  Comput. Oper. Res. 35 (2008)
-- H. Lu, M. Halappanavar, D. Chavarria-Miranda, A. Gebremedhin and A. Kalyanaraman, Balanced
-coloring for parallel computing applications,
-  IPDPS (2015)
+   Passes of iterated greedy coloring follow. Then come attempts to dissolve the smallest color,
+   by a local search in partial colorings, until one fails.
+
+   Last, rows move from colors with many entries to colors with few entries that none of their
+   neighbors has. This ends when no color exceeds the average by more than one part in 64, or when
+   little more is gained. Color 0 has the most rows, and sizes decrease.
+
+   The steps take many rounds, each of which waits for all MPI processes. A graph with few rows and
+   entries is therefore colored by the first process alone, which gives the same colors.
+
+   The type works with `MATAIJ` and its GPU types. It works more slowly with every type that has
+   `MatGetRow()`, whose scalar rows are colored. -info shows how many colors each step left.
+
+   References:
++  * - M. T. Jones and P. E. Plassmann, A parallel graph coloring heuristic, SIAM J. Sci. Comput. 14
+       (1993)
+.  * - D. J. A. Welsh and M. B. Powell, An upper bound for the chromatic number of a graph and its
+       application to timetabling problems, Comput. J. 10 (1967): largest first
+.  * - D. Brelaz, New methods to color the vertices of a graph, Comm. ACM 22 (1979): by saturation
+.  * - J. C. Culberson, Iterated greedy graph coloring and the difficulty landscape, University of
+       Alberta TR 92-07 (1992)
+.  * - I. Bloechliger and N. Zufferey, A graph coloring heuristic using partial solutions and a
+       reactive tabu scheme, Comput. Oper. Res. 35 (2008)
+-  * - H. Lu, M. Halappanavar, D. Chavarria-Miranda, A. Gebremedhin and A. Kalyanaraman, Balanced
+       coloring for parallel computing applications, IPDPS (2015)
 
 .seealso: `MatColoring`, `MatColoringSetType()`, `MatColoringSetDistance()`, `MATCOLORINGJP`,
-`MATCOLORINGGREEDY`
+          `MATCOLORINGGREEDY`, `MatColoringRegisterJPLF()`, `PCMCPISetMatColoringType()`
 M*/
 PetscErrorCode create(MatColoring mc)
 {
@@ -279,6 +281,19 @@ PetscErrorCode create(MatColoring mc)
 } // namespace
 } // namespace mcpi::jplf
 
+/*@C
+   MatColoringRegisterJPLF - Registers the coloring type `MATCOLORINGJPLF` with PETSc
+
+   Not Collective
+
+   Level: advanced
+
+   Note:
+   `PCMCPIRegister()` calls it. A program needs it only to use the coloring without the
+   preconditioner. Another call does nothing.
+
+.seealso: `MATCOLORINGJPLF`, `PCMCPIRegister()`, `MatColoringRegister()`
+@*/
 PetscErrorCode MatColoringRegisterJPLF(void)
 {
   PetscFunctionBegin;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "petsc/collective.h"
 #include "petsc/compat.h"
 #include "setup/jplf_steps.h"
 
@@ -45,8 +46,12 @@ PetscErrorCode gather(const Graph &graph, Graph *whole, Parts *rows)
   }
   rows->sum();
   entries.sum();
-  std::vector<int> degrees(rows->size());
-  std::vector<PetscInt> neighbors(entries.size());
+  std::vector<int> degrees;
+  std::vector<PetscInt> neighbors;
+  PetscCall(RunTogether(graph.comm, [&] {
+    degrees.resize(rows->size());
+    neighbors.resize(entries.size());
+  }));
   PetscCallMPI(MPI_Gatherv(degree.data(), mine[0], MPI_INT, degrees.data(), rows->count.data(),
                            rows->start.data(), MPI_INT, 0, graph.comm));
   PetscCallMPI(MPI_Gatherv(neighbor.data(), mine[1], MPIU_INT, neighbors.data(),

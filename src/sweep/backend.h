@@ -1,4 +1,4 @@
-// What the driver needs from a backend. Nothing here knows PETSc; one rank's part of the work.
+// What MulticolorSweep needs from a backend: one rank's part of the work. Nothing here knows PETSc.
 #pragma once
 
 #include <cstddef>
@@ -113,9 +113,9 @@ public:
   virtual void finish_exchanges() {}
 
   // Exchanges inside the relaxation of a color, boundary rows first: ghosts of an epoch
-  // (sweep/epochs.h) are awaited where they are read, and rows sent where they are made. words:
+  // (sweep/epochs.h) are awaited where they are read, and rows sent where they are made. packets:
   // where to, or null.
-  virtual bool use_packets(const GhostPackets * /*words*/)
+  virtual bool use_packets(const GhostPackets * /*packets*/)
   {
     return false;
   } // whether it can, on this rank
@@ -128,9 +128,8 @@ public:
   // replaying what an earlier call with this key launched.
   virtual int replay(const RunKey &, const std::function<int()> &record) { return record(); }
 
-  // The largest magnitude in this rank's inverse diagonal blocks, as they are scaled; known after
-  // refresh()
-  virtual double largest_inverse() const = 0;
+  // Of this rank's inverse diagonal blocks, as they are scaled; known after refresh()
+  virtual InverseRange inverse_range() const = 0;
   virtual std::size_t memory_bytes() const = 0; // where the sweeps run
   virtual const Scales &scales() const = 0;
 };

@@ -1,7 +1,7 @@
-// Which sending of a ghost a step of a sweep reads, for exchanges without a host between the ranks:
-// every ghost word carries the epoch of its sending, and a reader waits until the word has the one
-// that it expects. All ranks run the same schedules, so they agree on epochs without a message. Why
-// no word is overwritten before it is read: docs/design.md, "Ghost words".
+// Which sending of a ghost a step of a sweep reads, for exchanges without a host between the ranks.
+// Every ghost packet carries the epoch of its sending, and a reader waits until the packet has the
+// epoch that it expects. All ranks run the same schedules, so they agree on epochs without a
+// message. docs/notes/ghost-packets.md proves that no packet is overwritten before it is read.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// The exchanges of an application, counted: their numbers are the epochs of ghost words
-// (cuda/ghost_packets.h), the same on all ranks.
+// Counts the exchanges of one application. Their numbers are the epochs of ghost packets
+// (cuda/ghost_packets.h). They are the same on all ranks.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace mcpi {
 
 struct PacketStep {
   std::uint32_t step; // from 1
-  std::uint32_t used; // the step that used the same words last, 0: none of this application
+  std::uint32_t used; // the step that used the same packets last, 0: none of this application
 };
 
 class PacketSteps {

@@ -272,10 +272,10 @@ PetscErrorCode run_all(int *failures)
   PetscCall(check_against_one_rank({.kind = "box", .n = 12, .permute = true}, 11,
                                    failures)); // grown, too: 15 otherwise
   PetscCall(PetscOptionsClearValue(nullptr, "-mat_coloring_jplf_effort"));
-  PetscCall(PetscOptionsSetValue(nullptr, "-mat_coloring_jplf_grow", "0"));
+  PetscCall(PetscOptionsSetValue(nullptr, "-mat_coloring_jplf_dsatur", "0"));
   PetscCall(check_against_one_rank({.kind = "tet", .permute = true}, 7, failures));
   PetscCall(check_balance({.kind = "tet", .n = 40}, failures));
-  PetscCall(PetscOptionsClearValue(nullptr, "-mat_coloring_jplf_grow"));
+  PetscCall(PetscOptionsClearValue(nullptr, "-mat_coloring_jplf_dsatur"));
   PetscCall(check_balance({.kind = "mix", .n = 32}, failures));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

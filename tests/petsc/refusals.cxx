@@ -230,3 +230,82 @@ TEST(vectors_of_another_size_are_refused)
   PetscCall(VecDestroy(&wrong));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+// Its vectors cannot be made again.
+TEST(a_preconditioner_that_is_kept_is_refused_to_a_method_that_needs_other_vectors)
+{
+  const BlockMatrix &matrix = sample();
+  const Values b = matrix.multiply(noise(matrix.rows(), 1));
+  OwnedMat mat;
+  OwnedSolver ksp;
+  Values x;
+  KSPConvergedReason reason;
+  PetscInt its;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+  PetscCall(create_ksp(mat, mat, "-ksp_type gmres", &ksp));
+  PetscCall(solve(ksp, b, &x, &reason, &its));
+  PetscCall(KSPSetReusePreconditioner(ksp, PETSC_TRUE));
+  PetscCall(KSPSetType(ksp, KSPFGMRES)); // double precision serves this method, too
+  PetscCall(solve(ksp, b, &x, &reason, &its));
+  CHECK_LT(0, static_cast<int>(reason));
+  PetscCall(KSPSetReusePreconditioner(ksp, PETSC_FALSE));
+  PetscCall(solve(ksp, b, &x, &reason, &its));
+  PetscCall(KSPSetReusePreconditioner(ksp, PETSC_TRUE));
+  PetscCall(KSPSetType(ksp, KSPGMRES));
+  CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_vector_precision fp64",
+              solve(ksp, b, &x, &reason, &its));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(rounded_gathers_below_another_preconditioner_ask_for_a_word_on_the_outer_method)
+{
+  const BlockMatrix &matrix = sample();
+  const Values b = matrix.multiply(noise(matrix.rows(), 1));
+
+  PetscFunctionBeginUser;
+  for (const std::string vectors : {"auto", "fp32"}) {
+    OwnedMat mat;
+    OwnedSolver ksp;
+    Values x;
+    KSPConvergedReason reason;
+    PetscInt its;
+    PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+    PetscCall(create_ksp(mat, mat,
+                         "-ksp_type fgmres -pc_type bjacobi -sub_pc_type mcpi "
+                         "-sub_pc_mcpi_gather_precision bfp16 -sub_pc_mcpi_vector_precision " +
+                             vectors,
+                         &ksp));
+    PetscCall(PetscOptionsPush(ksp.options)); // where the inner solver looks when it is made
+    if (vectors == "auto") {
+      CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-sub_pc_mcpi_vector_precision fp32",
+                  solve(ksp, b, &x, &reason, &its));
+    } else {
+      PetscCall(solve(ksp, b, &x, &reason, &its));
+      CHECK_LT(0, static_cast<int>(reason));
+    }
+    PetscCall(PetscOptionsPop());
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(single_precision_is_refused_where_it_does_not_hold_the_units_of_the_equations)
+{
+  BlockMatrix matrix = sample();
+  OwnedMat mat;
+  Preconditioner pc;
+  std::string text;
+
+  PetscFunctionBeginUser;
+  for (PetscInt e = matrix.ptr[7]; e < matrix.ptr[8]; ++e)
+    for (PetscInt k = 0; k < matrix.bs * matrix.bs; ++k) matrix.block(7, matrix.col[e])[k] *= 1e45;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+  PetscCall(create_pc(mat, "-pc_mcpi_vector_precision fp32", &pc));
+  CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_vector_precision auto", PCSetUp(pc));
+  PetscCall(PCMCPISetVectorPrecision(pc, PC_MCPI_VECTOR_PRECISION_AUTO));
+  PetscCall(PCSetUp(pc));
+  PetscCall(view(pc, &text));
+  CHECK_CONTAINS(text, "vectors: fp64");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

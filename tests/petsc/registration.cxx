@@ -1,4 +1,5 @@
-// A program that links the library is refused by words where its PETSc is another one.
+// A program that links the library: its PETSc must be the one of the build. What the library says
+// of itself: its version, and references for -citations (looked for by ctest).
 #include "support.h"
 
 using namespace test;
@@ -27,5 +28,23 @@ TEST(another_version_of_petsc_is_refused)
   CHECK_ERROR(PETSC_ERR_LIB, "was built for PETSc", PCMCPIRegister());
   other_version = false;
   PetscCall(PCMCPIRegister());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(view_begins_with_the_version)
+{
+  OwnedPC pc;
+  std::string text;
+
+  PetscFunctionBeginUser;
+  PetscCall(PCCreate(PETSC_COMM_WORLD, pc.out()));
+  PetscCall(PCSetType(pc, PCMCPI));
+  PetscCall(view(pc, &text));
+  CHECK_CONTAINS(text, "petsc-mcpi " PETSCMCPI_VERSION "\n");
+  CHECK_LT(text.find("petsc-mcpi"), text.find("sweeps:"));
+  std::ostringstream version;
+  version << PETSCMCPI_VERSION_MAJOR << '.' << PETSCMCPI_VERSION_MINOR << '.'
+          << PETSCMCPI_VERSION_SUBMINOR;
+  CHECK_EQ(version.str(), PETSCMCPI_VERSION);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,8 +1,6 @@
-// Options, setters and getters: what they take, what they refuse, what -help and PCView say of
-// them, and when they act.
+// Options, setters and getters: what they refuse, what PCView says of them, and when they act.
+// What holds for every option is in option_table.cxx.
 #include <cmath>
-#include <cstdarg>
-#include <cstdio>
 #include <limits>
 
 #include "support.h"
@@ -25,131 +23,16 @@ PetscErrorCode create_sample(const std::string &options, OwnedMat *mat, Precondi
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-constexpr const char *option_names[] = {"its",
-                                        "gather_precision",
-                                        "sweep",
-                                        "omega",
-                                        "offdiag_precision",
-                                        "vector_precision",
-                                        "form",
-                                        "scaling",
-                                        "restart",
-                                        "backend",
-                                        "halo",
-                                        "halo_timeout",
-                                        "halo_frequency",
-                                        "overlap",
-                                        "ordering",
-                                        "mat_coloring_type"};
-
-std::string help;
-
-PetscErrorCode collect_help(FILE *, const char format[], va_list arguments)
-{
-  std::vector<char> text(16384);
-  size_t full;
-
-  PetscFunctionBeginUser;
-  PetscCall(PetscVSNPrintf(text.data(), text.size(), format, &full, arguments));
-  help += text.data();
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-template <class Value>
-PetscErrorCode check_round_trip(PC pc, PetscErrorCode (*set)(PC, Value),
-                                PetscErrorCode (*get)(PC, Value *), Value first, Value second)
-{
-  PetscFunctionBeginUser;
-  for (const Value value : {first, second, first}) {
-    Value got;
-    PetscCall(set(pc, value));
-    PetscCall(get(pc, &got));
-    CHECK(got == value);
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-template <class Value> Value wild(int value)
-{
-  return static_cast<Value>(value);
-}
-
-template <class Value>
-PetscErrorCode check_enumeration_refused(PC pc, PetscErrorCode (*set)(PC, Value),
-                                         const char *option)
-{
-  PetscFunctionBeginUser;
-  for (const int value : {-1, 6, 77})
-    CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, option, set(pc, wild<Value>(value)));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 } // namespace
 
-TEST(help_lists_every_option)
+TEST(no_block_has_failed_before_the_set_up)
 {
   OwnedMat mat;
   Preconditioner pc;
-
-  PetscFunctionBeginUser;
-  const auto before = PetscVFPrintf;
-  PetscVFPrintf = collect_help;
-  PetscCall(create_sample("-help", &mat, &pc));
-  PetscVFPrintf = before;
-  if (world_rank() != 0) PetscFunctionReturn(PETSC_SUCCESS); // PETSc prints on the first rank
-  for (const char *name : option_names) {
-    const std::string option = std::string("  -pc_mcpi_") + name;
-    describe(option);
-    CHECK(help.find(option + " ") != std::string::npos ||
-          help.find(option + ":") != std::string::npos);
-  }
-  for (const char *value : {"forward backward symmetric", "fp64 fp32 fp16 bf16 int8 int4",
-                            "fp32 bfp16", "prescaled factored", "none global balanced",
-                            "color sweep", "auto natural rcm nd coordinates", "jplf"})
-    CHECK_CONTAINS(help, value);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-TEST(setters_and_getters_agree)
-{
-  OwnedMat mat;
-  Preconditioner pc;
-  MatColoringType type;
   PetscInt row;
 
   PetscFunctionBeginUser;
   PetscCall(create_sample("", &mat, &pc));
-  PetscCall(check_round_trip<PetscInt>(pc, PCMCPISetIts, PCMCPIGetIts, 7, 1));
-  PetscCall(check_round_trip(pc, PCMCPISetSweep, PCMCPIGetSweep, PC_MCPI_SWEEP_FORWARD,
-                             PC_MCPI_SWEEP_BACKWARD));
-  PetscCall(check_round_trip<PetscReal>(pc, PCMCPISetOmega, PCMCPIGetOmega, 1.9, 0.1));
-  PetscCall(check_round_trip<PetscReal>(pc, PCMCPISetHaloTimeout, PCMCPIGetHaloTimeout, 20.0, 1.5));
-  PetscCall(check_round_trip(pc, PCMCPISetOffdiagPrecision, PCMCPIGetOffdiagPrecision,
-                             PC_MCPI_PRECISION_INT4, PC_MCPI_PRECISION_BF16));
-  PetscCall(check_round_trip(pc, PCMCPISetVectorPrecision, PCMCPIGetVectorPrecision,
-                             PC_MCPI_VECTOR_PRECISION_FP64, PC_MCPI_VECTOR_PRECISION_FP32));
-  PetscCall(check_round_trip(pc, PCMCPISetGatherPrecision, PCMCPIGetGatherPrecision,
-                             PC_MCPI_GATHER_PRECISION_BFP16, PC_MCPI_GATHER_PRECISION_FP32));
-  PetscCall(check_round_trip(pc, PCMCPISetForm, PCMCPIGetForm, PC_MCPI_FORM_FACTORED,
-                             PC_MCPI_FORM_PRESCALED));
-  PetscCall(check_round_trip(pc, PCMCPISetScaling, PCMCPIGetScaling, PC_MCPI_SCALING_NONE,
-                             PC_MCPI_SCALING_GLOBAL));
-  PetscCall(check_round_trip<PetscInt>(pc, PCMCPISetRestart, PCMCPIGetRestart, 5, PETSC_DECIDE));
-  PetscCall(
-      check_round_trip(pc, PCMCPISetScalingKeep, PCMCPIGetScalingKeep, PETSC_FALSE, PETSC_TRUE));
-  PetscCall(check_round_trip<PetscInt>(pc, PCMCPISetSetUpThreads, PCMCPIGetSetUpThreads, 3,
-                                       PETSC_DECIDE));
-  PetscCall(check_round_trip(pc, PCMCPISetBackend, PCMCPIGetBackend, PC_MCPI_BACKEND_REFERENCE,
-                             PC_MCPI_BACKEND_HOST));
-  PetscCall(check_round_trip(pc, PCMCPISetHalo, PCMCPIGetHalo, PC_MCPI_HALO_SF, PC_MCPI_HALO_AUTO));
-  PetscCall(check_round_trip(pc, PCMCPISetHaloFrequency, PCMCPIGetHaloFrequency,
-                             PC_MCPI_HALO_FREQUENCY_SWEEP, PC_MCPI_HALO_FREQUENCY_COLOR));
-  PetscCall(check_round_trip(pc, PCMCPISetOverlap, PCMCPIGetOverlap, PETSC_FALSE, PETSC_TRUE));
-  PetscCall(check_round_trip(pc, PCMCPISetOrdering, PCMCPIGetOrdering, PC_MCPI_ORDERING_RCM,
-                             PC_MCPI_ORDERING_ND));
-  PetscCall(PCMCPISetMatColoringType(pc, MATCOLORINGGREEDY));
-  PetscCall(PCMCPIGetMatColoringType(pc, &type));
-  CHECK_EQ(std::string(type), MATCOLORINGGREEDY);
   PetscCall(PCMCPIGetFailedBlock(pc, &row));
   CHECK_EQ(row, -1);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -263,16 +146,6 @@ TEST(setters_refuse_bad_values_and_name_the_option)
   for (const PetscInt value : {0, -2})
     CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_setup_threads",
                 PCMCPISetSetUpThreads(pc, value));
-  PetscCall(check_enumeration_refused(pc, PCMCPISetSweep, "-pc_mcpi_sweep"));
-  PetscCall(check_enumeration_refused(pc, PCMCPISetOffdiagPrecision, "-pc_mcpi_offdiag_precision"));
-  PetscCall(check_enumeration_refused(pc, PCMCPISetVectorPrecision, "-pc_mcpi_vector_precision"));
-  PetscCall(check_enumeration_refused(pc, PCMCPISetGatherPrecision, "-pc_mcpi_gather_precision"));
-  PetscCall(check_enumeration_refused(pc, PCMCPISetForm, "-pc_mcpi_form"));
-  PetscCall(check_enumeration_refused(pc, PCMCPISetScaling, "-pc_mcpi_scaling"));
-  PetscCall(check_enumeration_refused(pc, PCMCPISetBackend, "-pc_mcpi_backend"));
-  PetscCall(check_enumeration_refused(pc, PCMCPISetHalo, "-pc_mcpi_halo"));
-  PetscCall(check_enumeration_refused(pc, PCMCPISetHaloFrequency, "-pc_mcpi_halo_frequency"));
-  PetscCall(check_enumeration_refused(pc, PCMCPISetOrdering, "-pc_mcpi_ordering"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

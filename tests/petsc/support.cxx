@@ -9,9 +9,9 @@ namespace test {
 namespace {
 
 #ifdef MCPI_SANITIZED
-constexpr unsigned kWatchdogSeconds = 400;
+constexpr unsigned kWatchdogSeconds = 580;
 #else
-constexpr unsigned kWatchdogSeconds = 100; // for one TEST: a hang has a name
+constexpr unsigned kWatchdogSeconds = 280; // for one TEST: a hang has a name
 #endif
 constexpr int kPrintedFailures = 6; // of one TEST on one rank
 

@@ -63,6 +63,12 @@ constexpr Method methods[] = {
     {"GMRES, PCASM", "-ksp_type gmres -pc_type asm -sub_pc_type %s"},
     {"BCGS, PCASM", "-ksp_type bcgs -pc_type asm -sub_pc_type %s"},
     {"GMRES, PCBJACOBI", "-ksp_type gmres -pc_type bjacobi -sub_pc_type %s"},
+    {"GMRES, PCASM, Richardson",
+     "-ksp_type gmres -pc_type asm -sub_ksp_type richardson -sub_ksp_max_it 2 -sub_pc_type %s"},
+    {"BCGS, PCBJACOBI, Richardson",
+     "-ksp_type bcgs -pc_type bjacobi -sub_ksp_type richardson -sub_ksp_max_it 2 -sub_pc_type %s"},
+    {"GMRES, PCKSP, Richardson",
+     "-ksp_type gmres -pc_type ksp -ksp_ksp_type richardson -ksp_ksp_max_it 2 -ksp_pc_type %s"},
     {"GMRES, PCFIELDSPLIT",
      "-ksp_type gmres -pc_type fieldsplit -pc_fieldsplit_block_size 5 -pc_fieldsplit_0_fields 0,1 "
      "-pc_fieldsplit_1_fields 2,3,4 "
@@ -247,7 +253,8 @@ TEST(every_storage_reaches_the_true_residual_of_sor)
       PetscCall(compare_with_sor(method,
                                  std::string(" -pc_mcpi_offdiag_precision ") + precision +
                                      " -mg_levels_pc_mcpi_offdiag_precision " + precision +
-                                     " -sub_pc_mcpi_offdiag_precision " + precision,
+                                     " -sub_pc_mcpi_offdiag_precision " + precision +
+                                     " -ksp_pc_mcpi_offdiag_precision " + precision,
                                  tolerances[2]));
     }
   }

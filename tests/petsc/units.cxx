@@ -173,6 +173,62 @@ TEST(columns_of_different_units_are_solved_together)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Equations in other units than their neighbors: every fiftieth block row, or every second equation
+enum class Mixed { rows, components, unknowns };
+
+BlockMatrix in_mixed_units(Mixed mixed, double unit)
+{
+  BlockMatrix matrix = make_matrix(bs, tetrahedral_pattern(5, 4, 3));
+  const auto factor = [&](bool other) { return other ? unit : 1.0; };
+  for (PetscInt i = 0; i < matrix.n; ++i)
+    for (PetscInt e = matrix.ptr[i]; e < matrix.ptr[i + 1]; ++e)
+      for (PetscInt q = 0; q < bs; ++q)
+        for (PetscInt p = 0; p < bs; ++p)
+          matrix.block(i, matrix.col[e])[q * bs + p] *=
+              factor(mixed == Mixed::rows         ? i % 50 == 7
+                     : mixed == Mixed::components ? p % 2 == 1
+                                                  : q % 2 == 1);
+  return matrix;
+}
+
+PetscErrorCode solve_mixed(const BlockMatrix &matrix, const std::string &options)
+{
+  const Values solution = noise(matrix.rows(), 1);
+  OwnedMat mat;
+  OwnedSolver ksp;
+  KSPConvergedReason reason;
+  Values x;
+  PetscInt its;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+  PetscCall(create_ksp(mat, mat, "-ksp_atol 0 -ksp_rtol 1e-8 -ksp_max_it 200 " + options, &ksp));
+  PetscCall(solve(ksp, matrix.multiply(solution), &x, &reason, &its));
+  CHECK_LT(0, static_cast<int>(reason));
+  CHECK_LT(0, its);
+  Values r = matrix.multiply(x);
+  const Values b = matrix.multiply(solution);
+  for (std::size_t i = 0; i < r.size(); ++i) r[i] -= b[i];
+  CHECK_LE(norm(r), 1.1e-8 * norm(b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(equations_in_different_units_converge_with_all_defaults)
+{
+  PetscFunctionBeginUser;
+  for (const Mixed mixed : {Mixed::rows, Mixed::components, Mixed::unknowns})
+    for (const double unit : {1e-60, 1e-45, 1e-20, 1e20, 1e45, 1e60})
+      for (const std::string form : forms)
+        for (const std::string storage : {"fp32", "int8"}) {
+          describe(std::to_string(static_cast<int>(mixed)) + ", units of 1e" +
+                   std::to_string(std::log10(unit)) + ", " + form + ", " + storage);
+          PetscCall(solve_mixed(in_mixed_units(mixed, unit),
+                                "-ksp_type fgmres -pc_mcpi_form " + form +
+                                    " -pc_mcpi_offdiag_precision " + storage));
+        }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Never x = 0 with CONVERGED_ATOL, never NaN with CONVERGED_ITS
 TEST(solvers_converge_in_any_units)
 {

@@ -1,7 +1,6 @@
-// Ranks that exchange ghosts as words with epochs, simulated under random schedules: stores land
-// late and in any order, ranks run at any pace.
-// Every read must find the version that the schedule of the sweeps puts before it, and nobody may
-// wait for ever.
+// Ranks that exchange ghosts as packets with epochs, simulated under random schedules: stores land
+// late and in any order, and ranks run at any pace. Every read must find the version that the
+// schedule of the sweeps puts before it, and no rank may wait for ever.
 #include <gtest/gtest.h>
 
 #include <algorithm>

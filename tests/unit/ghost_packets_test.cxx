@@ -1,7 +1,6 @@
-// Ranks that exchange ghosts as words with epochs, simulated under random schedules: stores land
-// late and in any order, ranks run at any pace.
-// Every read must find the sending that it is meant for, and nobody may wait for ever. What the
-// ranks do comes from the driver itself.
+// Ranks that exchange ghosts as packets with epochs, simulated under random schedules: stores land
+// late and in any order, and ranks run at any pace. Every read must find the sending that it is
+// meant for, and no rank may wait for ever. MulticolorSweep itself says what the ranks do.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,7 +46,7 @@ public:
   void *vector() override { return nullptr; }
   std::size_t entry_bytes(const ApplyArgs &) const override { return 1; }
   std::size_t memory_bytes() const override { return 0; }
-  double largest_inverse() const override { return 1.0; }
+  InverseRange inverse_range() const override { return {1.0, 1.0}; }
   const Scales &scales() const override { return scales_; }
 
 private:

@@ -8,13 +8,14 @@
 #include <limits>
 #include <stdexcept>
 
+#include "core/errors.h"
 #include "support.h"
 
 namespace mcpi::test {
 namespace {
 
 // Passes over the values of a matrix whose true maxima are these
-int passes(ScaleUpdater &keeper, const Vector &maxima)
+int passes(ScaleUpdater &updater, const Vector &maxima)
 {
   const int bs = static_cast<int>(std::lround(std::sqrt(static_cast<double>(maxima.size()))));
   int count = 0;
@@ -23,10 +24,10 @@ int passes(ScaleUpdater &keeper, const Vector &maxima)
     ++count;
     for (int q = 0; q < bs; ++q)
       for (int p = 0; p < bs; ++p)
-        keeper.maxima()[p + q * bs] =
-            keeper.scales().left[p] * maxima[p + q * bs] * keeper.scales().right[q];
+        updater.maxima()[p + q * bs] =
+            updater.scales().left[p] * maxima[p + q * bs] * updater.scales().right[q];
   };
-  EXPECT_EQ(keeper.refresh(
+  EXPECT_EQ(updater.refresh(
                 convert, [](double *, int) { return 0; }, status),
             0);
   return count;
@@ -43,18 +44,18 @@ const Vector kMaxima = {1.0, 1e-4, 1e4, 2.0};
 
 TEST(ScaleUpdater, ReadsTwiceAtFirstAndThenOnce)
 {
-  ScaleUpdater keeper(kInt4, 2);
-  EXPECT_EQ(passes(keeper, kMaxima), 2);
-  const Scales first = keeper.scales();
-  EXPECT_EQ(passes(keeper, times(3.0, kMaxima)), 1);
-  EXPECT_EQ(passes(keeper, times(1000.0, kMaxima)), 1);
-  EXPECT_EQ(keeper.scales().right, first.right);
+  ScaleUpdater updater(kInt4, 2);
+  EXPECT_EQ(passes(updater, kMaxima), 2);
+  const Scales first = updater.scales();
+  EXPECT_EQ(passes(updater, times(3.0, kMaxima)), 1);
+  EXPECT_EQ(passes(updater, times(1000.0, kMaxima)), 1);
+  EXPECT_EQ(updater.scales().right, first.right);
 }
 
-// Whose other ranks reduce once, too, and are told by what comes out of it.
-TEST(ScaleUpdater, KeepsStepWithOtherRanksWhenValuesCannotBeRead)
+// The other ranks reduce once, too. The result tells them.
+template <class Exception> void expect_step_is_kept(const Exception &exception)
 {
-  ScaleUpdater keeper(kInt4, 2);
+  ScaleUpdater updater(kInt4, 2);
   NumericStatus status;
   int reductions = 0;
   double largest = 0.0;
@@ -63,14 +64,18 @@ TEST(ScaleUpdater, KeepsStepWithOtherRanksWhenValuesCannotBeRead)
     largest = *std::max_element(values, values + count);
     return 0;
   };
-  EXPECT_EQ(keeper.refresh([](ScaleUpdater::Pass) { throw std::runtime_error("unreadable"); },
-                           reduce, status),
-            0);
+  EXPECT_EQ(updater.refresh([&](ScaleUpdater::Pass) { throw exception; }, reduce, status), 0);
   EXPECT_EQ(reductions, 1);
   EXPECT_TRUE(std::isinf(largest));
   EXPECT_EQ(status.defect, Defect::backend);
   EXPECT_EQ(status.problem, "unreadable");
-  EXPECT_EQ(passes(keeper, kMaxima), 2); // as if nothing had been
+  EXPECT_EQ(passes(updater, kMaxima), 2); // as if nothing had been
+}
+
+TEST(ScaleUpdater, KeepsStepWithOtherRanksWhenValuesCannotBeRead)
+{
+  expect_step_is_kept(std::runtime_error("unreadable"));
+  expect_step_is_kept(OutOfMemory("unreadable"));
 }
 
 // A row that outgrew the scales is looked at again where another rank has a worse one, and is the
@@ -78,20 +83,20 @@ TEST(ScaleUpdater, KeepsStepWithOtherRanksWhenValuesCannotBeRead)
 TEST(ScaleUpdater, TellsWhatOutgrewItsScalesFromWhatIsBad)
 {
   for (const bool worse : {false, true}) {
-    ScaleUpdater keeper(kInt4, 2);
+    ScaleUpdater updater(kInt4, 2);
     NumericStatus status;
     int count = 0;
-    EXPECT_EQ(passes(keeper, kMaxima), 2);
+    EXPECT_EQ(passes(updater, kMaxima), 2);
     const auto convert = [&](ScaleUpdater::Pass pass) {
       ++count;
-      keeper.maxima()[1] = std::numeric_limits<double>::infinity();
+      updater.maxima()[1] = std::numeric_limits<double>::infinity();
       if (pass == ScaleUpdater::Pass::store) status = {Defect::unrepresentable, 3};
     };
     const auto reduce = [&](double *values, int size) {
       if (worse) values[size - 1] = 1.0;
       return 0;
     };
-    EXPECT_EQ(keeper.refresh(convert, reduce, status), 0);
+    EXPECT_EQ(updater.refresh(convert, reduce, status), 0);
     EXPECT_EQ(count, worse ? 2 : 1);
     EXPECT_EQ(status.defect, worse ? Defect::none : Defect::unrepresentable);
   }
@@ -99,24 +104,24 @@ TEST(ScaleUpdater, TellsWhatOutgrewItsScalesFromWhatIsBad)
 
 TEST(ScaleUpdater, StoresAgainWhatOutgrowsALimitedStorage)
 {
-  ScaleUpdater keeper(kInt4, 2, true);
-  EXPECT_EQ(passes(keeper, kMaxima), 2);
-  const double first = keeper.largest();
+  ScaleUpdater updater(kInt4, 2, true);
+  EXPECT_EQ(passes(updater, kMaxima), 2);
+  const double first = updater.largest();
   EXPECT_GE(first, 2.0);
-  EXPECT_EQ(passes(keeper, times(3.0, kMaxima)), 1);
-  EXPECT_EQ(keeper.largest(), first);
-  EXPECT_EQ(passes(keeper, times(5.0, kMaxima)), 2);
-  EXPECT_EQ(keeper.largest(), 5.0 * first);
-  EXPECT_EQ(passes(keeper, kMaxima), 1); // what shrinks a little still fits
-  EXPECT_EQ(passes(keeper, times(1e-6, kMaxima)), 2);
+  EXPECT_EQ(passes(updater, times(3.0, kMaxima)), 1);
+  EXPECT_EQ(updater.largest(), first);
+  EXPECT_EQ(passes(updater, times(5.0, kMaxima)), 2);
+  EXPECT_EQ(updater.largest(), 5.0 * first);
+  EXPECT_EQ(passes(updater, kMaxima), 1); // what shrinks a little still fits
+  EXPECT_EQ(passes(updater, times(1e-6, kMaxima)), 2);
 }
 
 TEST(ScaleUpdater, WithoutScalingReadsOnceAndReducesNothing)
 {
-  ScaleUpdater keeper({PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, 2,
-                      true);
-  EXPECT_EQ(passes(keeper, kMaxima), 1);
-  EXPECT_EQ(passes(keeper, times(100.0, kMaxima)), 1);
+  ScaleUpdater updater({PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, 2,
+                       true);
+  EXPECT_EQ(passes(updater, kMaxima), 1);
+  EXPECT_EQ(passes(updater, times(100.0, kMaxima)), 1);
 }
 
 } // namespace

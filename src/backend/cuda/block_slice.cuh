@@ -1,4 +1,4 @@
-// What a thread multiplies of the relaxation with small blocks: an slice (shapes.h) and x of its
+// What a thread multiplies of the relaxation with small blocks: a slice (shapes.h) and x of its
 // columns.
 #pragma once
 

@@ -277,7 +277,7 @@ public:
            gathered_.bytes() + row_of_.bytes() + plan_row_.bytes() + groups_.bytes() +
            staging_.bytes();
   }
-  double largest_inverse() const override { return setup_.largest_inverse(); }
+  InverseRange inverse_range() const override { return setup_.inverse_range(); }
   const Scales &scales() const override { return setup_.scales(); }
 
 private:

@@ -24,7 +24,7 @@ NumericSetup::NumericSetup(const BackendConfig &config, Operator &target, const 
                          [&]<PCMCPIPrecision storage> {
                            return setup_kernel<storage>(plan_.bs, target.packed());
                          })),
-      keeper_(config_, bs_, Operator::may_pack(bs_, config))
+      updater_(config_, bs_, Operator::may_pack(bs_, config))
 {
   int resident = 0;
   if (kernel_.shared > 0) allow_shared(kernel_.function, static_cast<int>(kernel_.shared));
@@ -41,7 +41,7 @@ NumericSetup::NumericSetup(const BackendConfig &config, Operator &target, const 
                            diagonal_bytes(bs_, narrow_diagonal_) +
                        kPiece); // read in pieces
   scales_.resize(2 * static_cast<std::size_t>(bs_));
-  maxima_.resize(square_ + 1);
+  maxima_.resize(square_ + 2);
   bad_.resize(1);
 }
 
@@ -98,7 +98,7 @@ int NumericSetup::refresh(BlockRows &source, const MaxReduce &reduce, NumericSta
       throw;
     }
   };
-  return keeper_.refresh(pass, reduce, status);
+  return updater_.refresh(pass, reduce, status);
 }
 
 void NumericSetup::upload_scales(cudaStream_t stream)
@@ -113,7 +113,7 @@ void NumericSetup::upload_scales(cudaStream_t stream)
 void NumericSetup::convert(BlockRows &source, bool store, NumericStatus &status,
                            cudaStream_t stream)
 {
-  if (store) target_.set_largest(keeper_.largest());
+  if (store) target_.set_largest(updater_.largest());
   const StoredNumbers to = target_.numbers();
   SetupArgs args{};
   args.plan_row = plan_row_;
@@ -134,12 +134,12 @@ void NumericSetup::convert(BlockRows &source, bool store, NumericStatus &status,
 
   args.narrow_diagonal = narrow_diagonal_;
   upload_scales(stream);
-  MCPI_CUDA(cudaMemsetAsync(maxima_.data(), 0, (square_ + 1) * sizeof(std::uint32_t), stream));
+  MCPI_CUDA(cudaMemsetAsync(maxima_.data(), 0, (square_ + 2) * sizeof(std::uint32_t), stream));
   MCPI_CUDA(cudaMemsetAsync(bad_.data(), 0xff, sizeof(unsigned long long), stream));
   feed_->run(source, stream, [&](const Chunk &chunk) { launch(chunk, args, stream); });
 
   unsigned long long bad = 0;
-  std::vector<std::uint32_t> maxima(square_ + 1);
+  std::vector<std::uint32_t> maxima(square_ + 2);
   MCPI_CUDA(cudaMemcpyAsync(&bad, bad_.data(), sizeof(bad), cudaMemcpyDeviceToHost, stream));
   MCPI_CUDA(cudaMemcpyAsync(maxima.data(), maxima_.data(), maxima.size() * sizeof(std::uint32_t),
                             cudaMemcpyDeviceToHost, stream));
@@ -148,9 +148,9 @@ void NumericSetup::convert(BlockRows &source, bool store, NumericStatus &status,
   const auto number = [](std::uint32_t upper) {
     return std::bit_cast<double>(static_cast<std::uint64_t>(upper) << 32U);
   };
-  largest_inverse_ = number(maxima.back());
-  maxima.pop_back();
-  std::transform(maxima.begin(), maxima.end(), keeper_.maxima().begin(), number);
+  inverse_range_ = {number(maxima[square_]), number(maxima[square_ + 1])};
+  maxima.resize(square_);
+  std::transform(maxima.begin(), maxima.end(), updater_.maxima().begin(), number);
 }
 
 void NumericSetup::launch(const Chunk &chunk, SetupArgs args, cudaStream_t stream)

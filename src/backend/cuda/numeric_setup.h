@@ -23,9 +23,9 @@ public:
               cudaStream_t stream);
 
   const NumericConfig &config() const { return config_; }
-  const Scales &scales() const { return keeper_.scales(); }
-  double largest() const { return keeper_.largest(); }
-  double largest_inverse() const { return largest_inverse_; }
+  const Scales &scales() const { return updater_.scales(); }
+  double largest() const { return updater_.largest(); }
+  const InverseRange &inverse_range() const { return inverse_range_; }
   const void *diagonal_map() const { return diagonal_map_.data(); } // plan order
   const double *left() const { return scales_.data(); }
   const double *right() const { return scales_.data() + bs_; }
@@ -50,8 +50,8 @@ private:
   const bool narrow_diagonal_;
   const SetupKernel kernel_;
   unsigned most_blocks_ = 1; // that run at a time
-  ScaleUpdater keeper_;
-  double largest_inverse_ = 0.0;
+  ScaleUpdater updater_;
+  InverseRange inverse_range_;
   std::unique_ptr<ValueUpload> feed_;
   DeviceArray<std::uint32_t> tile_of_, place_[2], maxima_;
   DeviceArray<double> scales_, scratch_;

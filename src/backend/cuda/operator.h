@@ -63,7 +63,7 @@ public:
         for (Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1]; ++k)
           visit(row, *triangle, k, 0U, place++);
   }
-  // The number of an slice over all tiles, of a large block over all blocks
+  // The number of a slice over all tiles, of a large block over all blocks
   std::size_t slice_number(std::uint32_t tile, std::uint32_t place) const
   {
     if (!small()) return place;

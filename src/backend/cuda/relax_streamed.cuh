@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(warp ? 64 : 128,
   };
   // blocks that fit the stages stay there for all right-hand sides
   const bool stay = chunks(0) + (split ? chunks(1) : 0) <= shape.stages;
-  ranges.passes = stay ? 1 : args.nrhs * shape.partials;
+  ranges.passes = stay ? 1 : args.nrhs * shape.parts;
   Feed feed(args, shape, mine, ranges);
   if (t == 0) {
     for (int s = 0; s < shape.stages; ++s) barrier_init(barriers + s);
@@ -204,7 +204,7 @@ __global__ void __launch_bounds__(warp ? 64 : 128,
   bool first = ranges.begin[0] < ranges.end[0]; // the segment whose heads are there
   for (int r = 0; r < args.nrhs; ++r) {
     const T *x = static_cast<const T *>(args.read) + static_cast<std::size_t>(r) * bs;
-    for (int part = 0; part < shape.partials; ++part) {
+    for (int part = 0; part < shape.parts; ++part) {
       if (stay) stage = 0;
       const int lane = part * shape.lanes + lane0;
       for (int side = 0; side < ranges.sides; ++side) {
@@ -259,7 +259,7 @@ __global__ void __launch_bounds__(warp ? 64 : 128,
           for (int s = 0; s < shape.slots; ++s) total += partial[s * held + i];
           sums[side * bs + from + i] = total;
         }
-        if (ranges.sides > 1 || shape.partials > 1) team_sync<warp>();
+        if (ranges.sides > 1 || shape.parts > 1) team_sync<warp>();
       }
     }
     T *residuals = sums + 2 * bs;

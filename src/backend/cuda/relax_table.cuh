@@ -12,7 +12,7 @@
 namespace mcpi::cuda {
 
 // Measured on an H200: what keeps most bytes in flight without spilling registers, by the bytes of
-// an slice
+// a slice
 template <class Kind> struct SmallLaunch {
   static constexpr int bytes = Kind::shape.bytes, bs = Kind::bs;
   static constexpr bool by_row = Kind::by_row;

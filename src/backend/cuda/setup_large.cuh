@@ -215,14 +215,17 @@ __device__ __forceinline__ bool prepare_large_row(const SetupArgs &args, const T
   const double *left_scale = args.scales, *right_scale = args.scales + bs;
   double *map = static_cast<double *>(args.diagonal_map) +
                 static_cast<std::size_t>(args.plan_row[row]) * bs * bs;
-  double largest = 0.0;
   for_entries(team, bs, [&](int i, int j) {
     const double d = left[j * bs + i];
     map[j * bs + i] = d / right_scale[i] / (args.prescaled ? 1.0 : left_scale[j]);
-    largest = fmax(largest, fabs(map[j * bs + i]));
     left[j * bs + i] = args.prescaled ? left_scale[i] * d : (i == j ? left_scale[i] : 0.0);
   });
-  atomicMax(most, static_cast<std::uint32_t>(__double2hiint(largest)));
+  team.sync();
+  for (int j = team.rank; j < bs; j += team.size) {
+    double largest = 0.0;
+    for (int i = 0; i < bs; ++i) largest = fmax(largest, fabs(map[j * bs + i]));
+    raise_inverse_range(most, largest, largest);
+  }
   return verdict == Inversion::done;
 }
 
@@ -321,7 +324,7 @@ __global__ void __launch_bounds__(kLargeThreads) setup_large(SetupArgs args)
   std::uint32_t *most = reinterpret_cast<std::uint32_t *>(memory + shape.maxima());
   const Team team = shape.rows > 1 ? Team{t % kWarpSize, kWarpSize} : Team{t, kLargeThreads};
   const int mine = shape.rows > 1 ? t / kWarpSize : 0;
-  for (int n = t; n <= square; n += kLargeThreads) most[n] = 0;
+  for (int n = t; n < square + 2; n += kLargeThreads) most[n] = 0;
   for (Row row0 = args.begin + static_cast<Row>(blockIdx.x) * shape.rows; row0 < args.end;
        row0 += static_cast<Row>(gridDim.x) * shape.rows) {
     const int rows = min(shape.rows, args.end - row0);
@@ -360,7 +363,7 @@ __global__ void __launch_bounds__(kLargeThreads) setup_large(SetupArgs args)
     }
   }
   __syncthreads();
-  for (int n = t; n <= square; n += kLargeThreads) atomicMax(args.maxima + n, most[n]);
+  for (int n = t; n < square + 2; n += kLargeThreads) atomicMax(args.maxima + n, most[n]);
 }
 
 } // namespace mcpi::cuda

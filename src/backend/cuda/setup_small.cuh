@@ -28,6 +28,14 @@ __device__ __forceinline__ void report(const SetupArgs &args, Row row, Defect de
   atomicMin(args.bad, bad_key(row, defect));
 }
 
+// InverseRange::include() for a block, in upper words. range: its two numbers
+__device__ __forceinline__ void raise_inverse_range(std::uint32_t *range, double largest,
+                                                    double least)
+{
+  atomicMax(range, static_cast<std::uint32_t>(__double2hiint(largest)));
+  atomicMax(range + 1, static_cast<std::uint32_t>(__double2hiint(1.0 / least)));
+}
+
 // The k-th matrix row to be taken
 __device__ __forceinline__ Row matrix_row(const SetupArgs &args, Row k)
 {
@@ -56,10 +64,16 @@ __device__ __forceinline__ void store_diagonal(const SetupArgs &args, std::size_
                                                const double (&a)[bs][bs], std::uint32_t *most)
 {
   constexpr int kMax = 1000; // its inverse is a normal number, too
-  double largest = 0.0;
+  double largest = 0.0, least = __longlong_as_double(0x7ff0000000000000LL);
 #pragma unroll
-  for (int n = 0; n < bs * bs; ++n) largest = fmax(largest, fabs(a[n / bs][n % bs]));
-  atomicMax(most, static_cast<std::uint32_t>(__double2hiint(largest)));
+  for (int j = 0; j < bs; ++j) {
+    double column = 0.0;
+#pragma unroll
+    for (int i = 0; i < bs; ++i) column = fmax(column, fabs(a[j][i]));
+    largest = fmax(largest, column);
+    least = fmin(least, column);
+  }
+  raise_inverse_range(most, largest, least);
   if (!args.narrow_diagonal) {
     double *map = static_cast<double *>(args.diagonal_map) + row * bs * bs;
 #pragma unroll
@@ -326,11 +340,11 @@ __global__ void __launch_bounds__(kSetupThreads, setup_blocks(bs, packed))
   constexpr int slices = Setup::shape.slices,
                 lanes = kSetupThreads / slices * slices; // a thread keeps to its columns
   __shared__ SetupRows<bs> shared;
-  __shared__ std::uint32_t most[bs * bs + 1];
+  __shared__ std::uint32_t most[bs * bs + 2];
   __shared__ double scales[2 * bs]; // left, then right
 
   const int t = static_cast<int>(threadIdx.x), slice = t % slices, first = slice * Setup::columns;
-  if (t <= bs * bs) most[t] = 0;
+  if (t < bs * bs + 2) most[t] = 0;
   if (t < 2 * bs) scales[t] = args.scales[t];
   for (Row row0 = args.begin + static_cast<Row>(blockIdx.x) * args.rows; row0 < args.end;
        row0 += static_cast<Row>(gridDim.x) * args.rows) {
@@ -383,7 +397,7 @@ __global__ void __launch_bounds__(kSetupThreads, setup_blocks(bs, packed))
     }
   }
   __syncthreads();
-  if (t <= bs * bs) atomicMax(args.maxima + t, most[t]);
+  if (t < bs * bs + 2) atomicMax(args.maxima + t, most[t]);
 }
 
 } // namespace mcpi::cuda

@@ -1,6 +1,6 @@
 // How blocks lie in device memory, for host and device code.
 //
-// Small blocks: an slice is what one thread multiplies, some whole columns of one block, their
+// Small blocks: a slice is what one thread multiplies, some whole columns of one block, their
 // exponent, and the column index in the last word. Slices are cut in pieces of 16 bytes and one
 // each of 8 and 4 where they do not divide; a tile stores piece after piece, each for all of its
 // slices, so that threads read 16 bytes side by side without padding. Large blocks: records of
@@ -77,7 +77,7 @@ constexpr int tile_rows(int threads, int bs)
   return threads / kWarpSize * (kWarpSize / bs);
 }
 
-// The head word of an slice: its block's column. Unpacked, integers have their exponent in a byte
+// The head word of a slice: its block's column. Unpacked, integers have their exponent in a byte
 // behind the numbers; packed, it is above the column's bits, relative to a base that the whole
 // operator shares.
 struct HeadBits {
@@ -96,7 +96,7 @@ constexpr SliceShape slice_shape(PCMCPIPrecision storage, int bs, bool packed = 
   SliceShape shape;
   shape.slices = 1;
   shape.columns = bs;
-  // an slice's numbers must fit the registers of a thread
+  // a slice's numbers must fit the registers of a thread
   while ((shape.columns * bs * value_bits(storage) + 7) / 8 > kMaxSliceBytes) {
     ++shape.slices;
     shape.columns = (bs + shape.slices - 1) / shape.slices;
@@ -114,7 +114,7 @@ constexpr SliceShape slice_shape(PCMCPIPrecision storage, int bs, bool packed = 
   return shape;
 }
 
-// Where number (i, j) stands in an slice, counted in numbers. Integers: four columns of a row to
+// Where number (i, j) stands in a slice, counted in numbers. Integers: four columns of a row to
 // the four bytes of a word (of a plane of nibbles: the low ones, then the high ones), as products
 // with packed integers take them; then the columns left over, one after the other.
 constexpr int number_slot(PCMCPIPrecision storage, int bs, int i, int j)

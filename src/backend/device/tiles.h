@@ -42,7 +42,7 @@ struct alignas(4) RowEnds {
 
 // Which kernel takes the tiles of a color's boundary or interior rows, and how
 struct TileLaunch {
-  bool few = false;       // the one for few rows: tiles have at most an slice a thread
+  bool few = false;       // the one for few rows: tiles have at most a slice a thread
   bool one_waits = false; // of few only: the next color's thread blocks become resident once this
                           // one's turn has come, not before
 };

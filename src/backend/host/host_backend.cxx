@@ -174,7 +174,7 @@ public:
     return matrix_.memory_bytes() + sizeof(X) * (x_.size() + gathered_.size() + rhs_.size() +
                                                  kept_.size() + sums_.size() + other_sums_.size());
   }
-  double largest_inverse() const override { return matrix_.largest_inverse(); }
+  InverseRange inverse_range() const override { return matrix_.inverse_range(); }
   const Scales &scales() const override { return matrix_.scales(); }
 
 private:

@@ -11,9 +11,15 @@
 
 namespace mcpi {
 
-// One translation unit each, dispatched to the best instruction set of this CPU.
-ProductFn simd_product_float(PCMCPIPrecision storage, int bs);
-ProductFn simd_product_double(PCMCPIPrecision storage, int bs);
+// One translation unit each (of the product: one for each storage), dispatched to the best
+// instruction set of this CPU.
+template <PCMCPIPrecision storage> ProductFn simd_product(bool x_is_double, int bs);
+template <> ProductFn simd_product<PC_MCPI_PRECISION_FP64>(bool x_is_double, int bs);
+template <> ProductFn simd_product<PC_MCPI_PRECISION_FP32>(bool x_is_double, int bs);
+template <> ProductFn simd_product<PC_MCPI_PRECISION_FP16>(bool x_is_double, int bs);
+template <> ProductFn simd_product<PC_MCPI_PRECISION_BF16>(bool x_is_double, int bs);
+template <> ProductFn simd_product<PC_MCPI_PRECISION_INT8>(bool x_is_double, int bs);
+template <> ProductFn simd_product<PC_MCPI_PRECISION_INT4>(bool x_is_double, int bs);
 bool simd_premultiply(int bs, const double *left, const double *right, const double *const *in,
                       int count, double *out, double *max_abs);
 int simd_encode(PCMCPIPrecision storage, int bs, const double *blocks, int count,

@@ -7,7 +7,21 @@ namespace {
 
 ProductFn product(PCMCPIPrecision storage, bool x_is_double, int bs)
 {
-  return x_is_double ? simd_product_double(storage, bs) : simd_product_float(storage, bs);
+  switch (storage) {
+  case PC_MCPI_PRECISION_FP64:
+    return simd_product<PC_MCPI_PRECISION_FP64>(x_is_double, bs);
+  case PC_MCPI_PRECISION_FP32:
+    return simd_product<PC_MCPI_PRECISION_FP32>(x_is_double, bs);
+  case PC_MCPI_PRECISION_FP16:
+    return simd_product<PC_MCPI_PRECISION_FP16>(x_is_double, bs);
+  case PC_MCPI_PRECISION_BF16:
+    return simd_product<PC_MCPI_PRECISION_BF16>(x_is_double, bs);
+  case PC_MCPI_PRECISION_INT8:
+    return simd_product<PC_MCPI_PRECISION_INT8>(x_is_double, bs);
+  case PC_MCPI_PRECISION_INT4:
+    return simd_product<PC_MCPI_PRECISION_INT4>(x_is_double, bs);
+  }
+  return nullptr;
 }
 
 } // namespace

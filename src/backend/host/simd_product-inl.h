@@ -246,26 +246,13 @@ template <PCMCPIPrecision storage, typename T> ProductFn select_block_size(int b
   return bs <= kMaxOwnBlock ? ColumnProduct<storage, T>::run : LibraryProduct<storage, T>::run;
 }
 
-template <typename T> ProductFn select_product(PCMCPIPrecision storage, int bs)
+template <PCMCPIPrecision storage> ProductFn select_product(bool x_is_double, int bs)
 {
-  switch (storage) {
-  case PC_MCPI_PRECISION_FP64:
-    if constexpr (sizeof(T) < sizeof(double))
-      return nullptr;
-    else
-      return select_block_size<PC_MCPI_PRECISION_FP64, T>(bs);
-  case PC_MCPI_PRECISION_FP32:
-    return select_block_size<PC_MCPI_PRECISION_FP32, T>(bs);
-  case PC_MCPI_PRECISION_FP16:
-    return select_block_size<PC_MCPI_PRECISION_FP16, T>(bs);
-  case PC_MCPI_PRECISION_BF16:
-    return select_block_size<PC_MCPI_PRECISION_BF16, T>(bs);
-  case PC_MCPI_PRECISION_INT8:
-    return select_block_size<PC_MCPI_PRECISION_INT8, T>(bs);
-  case PC_MCPI_PRECISION_INT4:
-    return select_block_size<PC_MCPI_PRECISION_INT4, T>(bs);
-  }
-  return nullptr;
+  if (x_is_double) return select_block_size<storage, double>(bs);
+  if constexpr (storage == PC_MCPI_PRECISION_FP64)
+    return nullptr;
+  else
+    return select_block_size<storage, float>(bs);
 }
 
 } // namespace HWY_NAMESPACE

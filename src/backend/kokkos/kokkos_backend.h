@@ -192,7 +192,7 @@ public:
     round(apply, begin, end);
   }
 
-  double largest_inverse() const override { return setup_.largest_inverse(); }
+  InverseRange inverse_range() const override { return setup_.inverse_range(); }
   const Scales &scales() const override { return setup_.scales(); }
   std::size_t memory_bytes() const override
   {

@@ -15,26 +15,26 @@ public:
   NumericSetup(const Space &space, const BackendConfig &config, Operator<Space, Style> &target,
                const ColorPlan &plan, const Row *row_of)
       : config_(config.numeric), target_(target), plan_(plan), row_of_(row_of),
-        square_(static_cast<std::size_t>(plan.bs) * plan.bs), keeper_(config.numeric, plan.bs)
+        square_(static_cast<std::size_t>(plan.bs) * plan.bs), updater_(config.numeric, plan.bs)
   {
     diagonal_.resize(space, static_cast<std::size_t>(plan.rows) * square_);
     scales_.resize(space, 2 * static_cast<std::size_t>(plan.bs));
-    maxima_.resize(space, square_ + 1);
+    maxima_.resize(space, square_ + 2);
     bad_.resize(space, 1);
   }
 
   // Collective through reduce
   int refresh(const Space &space, BlockRows &source, const MaxReduce &reduce, NumericStatus &status)
   {
-    return keeper_.refresh(
+    return updater_.refresh(
         [&](ScaleUpdater::Pass kind) {
           convert(space, source, kind == ScaleUpdater::Pass::store, status);
         },
         reduce, status);
   }
 
-  const Scales &scales() const { return keeper_.scales(); }
-  double largest_inverse() const { return largest_inverse_; }
+  const Scales &scales() const { return updater_.scales(); }
+  const InverseRange &inverse_range() const { return inverse_range_; }
   const double *diagonal() const { return diagonal_.data(); }
   const double *left() const { return scales_.data(); }
   const double *right() const { return scales_.data() + plan_.bs; }
@@ -83,15 +83,16 @@ private:
       begin = end;
     }
     unsigned long long bad = 0;
-    std::vector<unsigned long long> maxima(square_ + 1);
+    std::vector<unsigned long long> maxima(square_ + 2);
     bad_.copy_out(space, &bad, 1);
     maxima_.copy_out(space, maxima.data(), maxima.size());
     if (bad != ~0ULL)
       status = {static_cast<Defect>(SetupArgs::kDefects - 1 - bad % SetupArgs::kDefects),
                 static_cast<Row>(bad / SetupArgs::kDefects)};
-    largest_inverse_ = std::bit_cast<double>(maxima.back());
-    maxima.pop_back();
-    std::transform(maxima.begin(), maxima.end(), keeper_.maxima().begin(),
+    inverse_range_ = {std::bit_cast<double>(maxima[square_]),
+                      std::bit_cast<double>(maxima[square_ + 1])};
+    maxima.resize(square_);
+    std::transform(maxima.begin(), maxima.end(), updater_.maxima().begin(),
                    [](unsigned long long bits) { return std::bit_cast<double>(bits); });
   }
 
@@ -138,8 +139,8 @@ private:
   const ColorPlan &plan_;
   const Row *row_of_;
   const std::size_t square_;
-  ScaleUpdater keeper_;
-  double largest_inverse_ = 0.0;
+  ScaleUpdater updater_;
+  InverseRange inverse_range_;
   std::vector<double> host_;
   Array<Space, double> diagonal_, scales_, values_;
   Array<Space, unsigned long long> maxima_, bad_;

@@ -78,7 +78,7 @@ template <class Space, PCMCPIPrecision storage, int bs> struct BlockSlice {
 
 // The slices' products on their way to the rows' sums in a team's scratch memory: each component by
 // itself, so that threads with the components of a row read different banks; where threads sum
-// whole rows, up to four components of an slice side by side. at_once: slices whose parts are
+// whole rows, up to four components of a slice side by side. at_once: slices whose parts are
 // loaded together
 template <class T, int bs, int capacity, bool by_row, int at_once> struct PartialProducts {
   static constexpr int fours = by_row ? bs / 4 : 0,

@@ -41,15 +41,18 @@ template <class Space> struct InvertDiagonals {
         invert(team, block, inverse, scale, scale + bs, reinterpret_cast<int *>(scale + 2 * bs));
     team.team_barrier();
     // prescaled: d = diag(1/right) D^{-1} b; factored: the inverse of diag(left) D diag(right)
-    double largest = 0.0;
-    for (int n = team.team_rank(); n < bs * bs; n += team.team_size()) {
-      const double value = inverse[n] / args.right[n % bs];
-      inverse[n] = defect != Defect::none ? 0.0
-                   : args.prescaled       ? value
-                                          : value / args.left[n / bs];
-      largest = Kokkos::fmax(largest, Kokkos::fabs(inverse[n]));
+    for (int j = team.team_rank(); j < bs; j += team.team_size()) {
+      double largest = 0.0;
+      for (int i = 0; i < bs; ++i) {
+        const double value = inverse[j * bs + i] / args.right[i];
+        inverse[j * bs + i] = defect != Defect::none ? 0.0
+                              : args.prescaled       ? value
+                                                     : value / args.left[j];
+        largest = Kokkos::fmax(largest, Kokkos::fabs(inverse[j * bs + i]));
+      }
+      (void)raise_to(args.maxima + bs * bs, largest);
+      (void)raise_to(args.maxima + bs * bs + 1, 1.0 / largest);
     }
-    (void)raise_to(args.maxima + bs * bs, largest);
     if (defect != Defect::none && team.team_rank() == 0) args.report(row, defect);
   }
 

@@ -148,7 +148,7 @@ public:
     return matrix_.memory_bytes() +
            sizeof(double) * (x_.size() + gathered_.size() + rhs_.size() + kept_.size());
   }
-  double largest_inverse() const override { return matrix_.largest_inverse(); }
+  InverseRange inverse_range() const override { return matrix_.inverse_range(); }
   const Scales &scales() const override { return matrix_.scales(); }
 
 private:

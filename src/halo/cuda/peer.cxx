@@ -206,7 +206,7 @@ private:
                         "-pc_mcpi_halo_timeout seconds");
   }
 
-  // Memory for ghosts of so many words each, known to the neighbors. Collective; why not, on all
+  // Memory for ghosts of so many packets each, known to the neighbors. Collective; why not, on all
   // ranks, or empty
   PetscErrorCode open(std::size_t packets, std::string *reason)
   {

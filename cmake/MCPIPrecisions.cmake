@@ -1,0 +1,17 @@
+# mcpi_generate_precisions(sources templates...): writes X_precision.EXT.in below src/ once for each storage
+# precision, as X_fp32.EXT and so on, below generated/ of the build folder. makefiles/makefile does the same.
+set(MCPI_GENERATED "${CMAKE_CURRENT_BINARY_DIR}/generated")
+function(mcpi_generate_precisions sources)
+  set(generated)
+  foreach(template IN LISTS ARGN)
+    file(RELATIVE_PATH name "${CMAKE_CURRENT_SOURCE_DIR}/src" "${template}")
+    string(REGEX REPLACE "\\.in$" "" name "${name}")
+    foreach(precision fp64 fp32 fp16 bf16 int8 int4)
+      string(TOUPPER ${precision} PRECISION)
+      string(REPLACE "_precision." "_${precision}." file "${name}")
+      configure_file("${template}" "${MCPI_GENERATED}/${file}" @ONLY)
+      list(APPEND generated "${MCPI_GENERATED}/${file}")
+    endforeach()
+  endforeach()
+  set(${sources} ${generated} PARENT_SCOPE)
+endfunction()

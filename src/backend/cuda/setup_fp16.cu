@@ -1,4 +1,0 @@
-#include "backend/cuda/setup_table.cuh"
-
-template mcpi::cuda::SetupKernel mcpi::cuda::setup_kernel<PC_MCPI_PRECISION_FP16>(int bs,
-                                                                                  bool packed);

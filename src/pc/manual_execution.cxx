@@ -1,0 +1,325 @@
+// Public functions and their manual pages: where and how sweeps run. They change the time, never
+// the iteration.
+// tools/manual writes the Options Database Key of a page from src/pc/option_table.cxx.
+#include "pc/option_table.h"
+#include "petscmcpi.h"
+
+/*@
+   PCMCPISetBackend - Selects the hardware and the code that run the sweeps
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  backend - `PC_MCPI_BACKEND_AUTO`, `PC_MCPI_BACKEND_HOST`, `PC_MCPI_BACKEND_CUDA`,
+             `PC_MCPI_BACKEND_KOKKOS` or `PC_MCPI_BACKEND_REFERENCE`
+
+   Options Database Key:
+.  -pc_mcpi_backend <auto> - hardware and code that run the sweeps: auto, host, cuda, kokkos,
+      reference; acts at the next set-up of values
+
+   Level: intermediate
+
+   Notes:
+   auto selects the device if the matrix or the vectors use one that the library supports, else the
+   CPU. `-ksp_view` shows why no device is used.
+
+   A backend that the library was built without, or that cannot run here, is the error
+   `PETSC_ERR_SUP_SYS` at the next `PCSetUp()`. auto mends it.
+
+.seealso: `PCMCPI`, `PCMCPIGetBackend()`, `PCMCPIBackendType`, `PCMCPISetHalo()`
+@*/
+PetscErrorCode PCMCPISetBackend(PC pc, PCMCPIBackendType backend)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, backend));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetBackend - Gets the hardware and the code that run the sweeps
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`
+
+   Output Parameter:
+.  backend - the value that was set; `-ksp_view` shows what auto selects
+
+   Level: intermediate
+
+.seealso: `PCMCPI`, `PCMCPISetBackend()`
+@*/
+PetscErrorCode PCMCPIGetBackend(PC pc, PCMCPIBackendType *backend)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, backend));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetHalo - Selects how ghost values are exchanged between MPI processes
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  halo - `PC_MCPI_HALO_AUTO`, `PC_MCPI_HALO_SF`, `PC_MCPI_HALO_NCCL` or `PC_MCPI_HALO_PEER`
+
+   Options Database Key:
+.  -pc_mcpi_halo <auto> - exchange of ghost values between ranks: auto, sf, nccl, peer; acts at the
+      next full set-up
+
+   Level: advanced
+
+   Notes:
+   sf is `PetscSF`, which works everywhere. nccl is NCCL, for MPI processes with a CUDA device each.
+   With peer the devices of one node store values into each other's memory and wait for each other
+   without the host. auto selects peer where it can be used, else nccl, else sf. All give the same
+   result bit for bit.
+
+   An exchange that cannot be used is the error `PETSC_ERR_SUP_SYS` at the next `PCSetUp()`, which
+   names the reason. auto mends it.
+
+.seealso: `PCMCPI`, `PCMCPIGetHalo()`, `PCMCPIHaloType`, `PCMCPISetHaloFrequency()`,
+         `PCMCPISetHaloTimeout()`
+@*/
+PetscErrorCode PCMCPISetHalo(PC pc, PCMCPIHaloType halo)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, halo));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetHalo - Gets how ghost values are exchanged between MPI processes
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`
+
+   Output Parameter:
+.  halo - the value that was set; `-ksp_view` shows what auto selects
+
+   Level: advanced
+
+.seealso: `PCMCPI`, `PCMCPISetHalo()`
+@*/
+PetscErrorCode PCMCPIGetHalo(PC pc, PCMCPIHaloType *halo)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, halo));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetHaloTimeout - Sets how long a device waits for the ghost values of another MPI process
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  seconds - the time in seconds, above 0 and at most 1e9
+
+   Options Database Key:
+.  -pc_mcpi_halo_timeout <1800> - seconds that a device waits for another rank: above 0 and at most
+      1e9; acts at the next full set-up
+
+   Level: advanced
+
+   Notes:
+   Only the exchange `PC_MCPI_HALO_PEER` uses it. Ghost values that do not come in time become NaN
+   in the result. Applications that begin after that are errors until `PCReset()` and another
+   set-up.
+
+   MPI processes also wait while one of them does something else between two applications, such as
+   writing files. Use a longer time where that takes long.
+
+.seealso: `PCMCPI`, `PCMCPIGetHaloTimeout()`, `PCMCPISetHalo()`
+@*/
+PetscErrorCode PCMCPISetHaloTimeout(PC pc, PetscReal seconds)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, seconds));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetHaloTimeout - Gets how long a device waits for the ghost values of another MPI process
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`
+
+   Output Parameter:
+.  seconds - the time in seconds
+
+   Level: advanced
+
+.seealso: `PCMCPI`, `PCMCPISetHaloTimeout()`
+@*/
+PetscErrorCode PCMCPIGetHaloTimeout(PC pc, PetscReal *seconds)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, seconds));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetOverlap - Determines whether interior rows are relaxed while ghost values are exchanged
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  overlap - `PETSC_TRUE` to relax interior rows during the exchange
+
+   Options Database Key:
+.  -pc_mcpi_overlap <true> - exchange while interior rows are relaxed: true, false; acts at the next
+      application
+
+   Level: advanced
+
+   Note:
+   The choice changes the time, never the result.
+
+.seealso: `PCMCPI`, `PCMCPIGetOverlap()`, `PCMCPISetHalo()`
+@*/
+PetscErrorCode PCMCPISetOverlap(PC pc, PetscBool overlap)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, overlap));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetOverlap - Gets whether interior rows are relaxed while ghost values are exchanged
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`
+
+   Output Parameter:
+.  overlap - `PETSC_TRUE` if they are relaxed during the exchange
+
+   Level: advanced
+
+.seealso: `PCMCPI`, `PCMCPISetOverlap()`
+@*/
+PetscErrorCode PCMCPIGetOverlap(PC pc, PetscBool *overlap)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, overlap));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetOrdering - Selects the order of the block rows inside a color
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  ordering - `PC_MCPI_ORDERING_AUTO`, `PC_MCPI_ORDERING_NATURAL`, `PC_MCPI_ORDERING_RCM`,
+              `PC_MCPI_ORDERING_ND` or `PC_MCPI_ORDERING_COORDINATES`
+
+   Options Database Key:
+.  -pc_mcpi_ordering <auto> - order of the rows inside a color: auto, natural, rcm, nd, coordinates;
+      acts at the next full set-up
+
+   Level: advanced
+
+   Notes:
+   The choice changes how well caches serve the sweeps, never the result.
+
+   `PC_MCPI_ORDERING_COORDINATES` needs one point for each local block row, given to
+   `PCSetCoordinates()`. auto uses the points if they were given.
+
+.seealso: `PCMCPI`, `PCMCPIGetOrdering()`, `PCMCPIOrderingType`, `PCSetCoordinates()`
+@*/
+PetscErrorCode PCMCPISetOrdering(PC pc, PCMCPIOrderingType ordering)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, ordering));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetOrdering - Gets the order of the block rows inside a color
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`
+
+   Output Parameter:
+.  ordering - the value that was set; `-ksp_view` shows what auto selects
+
+   Level: advanced
+
+.seealso: `PCMCPI`, `PCMCPISetOrdering()`
+@*/
+PetscErrorCode PCMCPIGetOrdering(PC pc, PCMCPIOrderingType *ordering)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, ordering));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetSetUpThreads - Sets the largest number of threads that an MPI process uses in a set-up
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  threads - the number, 1 for the calling thread alone, or `PETSC_DECIDE`
+
+   Options Database Key:
+.  -pc_mcpi_setup_threads <-1> - largest number of threads of a rank in a set-up: at least 1, or -1
+      (decide); acts at the next set-up
+
+   Level: advanced
+
+   Notes:
+   Threads look for changes in the pattern of large matrices and copy values from the host to a
+   device. Sweeps on the host start no threads.
+
+   With `PETSC_DECIDE`, the default, the number is that of the cores that the MPI process may use,
+   divided by the processes of the matrix's communicator on the node. It is 1 where that
+   communicator is smaller than `PETSC_COMM_WORLD`.
+
+.seealso: `PCMCPI`, `PCMCPIGetSetUpThreads()`
+@*/
+PetscErrorCode PCMCPISetSetUpThreads(PC pc, PetscInt threads)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, threads));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetSetUpThreads - Gets the largest number of threads that an MPI process uses in a set-up
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`
+
+   Output Parameter:
+.  threads - the number that was set, `PETSC_DECIDE` if none was
+
+   Level: advanced
+
+.seealso: `PCMCPI`, `PCMCPISetSetUpThreads()`
+@*/
+PetscErrorCode PCMCPIGetSetUpThreads(PC pc, PetscInt *threads)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, threads));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,357 @@
+// Public functions and their manual pages: what the iteration is: sweeps, colors and when ghost
+// values are exchanged. tools/manual writes the Options Database Key of a page from
+// src/pc/option_table.cxx.
+#include "pc/option_table.h"
+#include "petscmcpi.h"
+
+/*@
+   PCMCPISetIts - Sets the number of sweeps in one application of the preconditioner
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  its - the number of sweeps, from 1 to 2^29
+
+   Options Database Key:
+.  -pc_mcpi_its <1> - sweeps of one application: from 1 to 2^29; acts at the next application
+
+   Level: beginner
+
+   Notes:
+   A symmetric sweep visits every color twice, forward and backward, and counts as one sweep.
+
+   `PCApplyRichardson()`, which `KSPRICHARDSON` calls, does `its` sweeps in each iteration, as
+   `PCSOR` does.
+
+   A number outside the range is the error `PETSC_ERR_ARG_OUTOFRANGE`.
+
+.seealso: `PCMCPI`, `PCMCPIGetIts()`, `PCMCPISetSweep()`, `PCMCPISetOmega()`
+@*/
+PetscErrorCode PCMCPISetIts(PC pc, PetscInt its)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, its));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetIts - Gets the number of sweeps in one application of the preconditioner
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`
+
+   Output Parameter:
+.  its - the number of sweeps
+
+   Level: beginner
+
+.seealso: `PCMCPI`, `PCMCPISetIts()`
+@*/
+PetscErrorCode PCMCPIGetIts(PC pc, PetscInt *its)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, its));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetSweep - Selects the order in which a sweep visits the colors
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  sweep - `PC_MCPI_SWEEP_FORWARD`, `PC_MCPI_SWEEP_BACKWARD` or `PC_MCPI_SWEEP_SYMMETRIC`
+
+   Options Database Key:
+.  -pc_mcpi_sweep <symmetric> - order of the colors in a sweep: forward, backward, symmetric; acts
+      at the next application
+
+   Level: beginner
+
+   Notes:
+   A symmetric sweep is a forward sweep followed by a backward one. Each half reads only its own
+   triangle of the matrix (Conrad and Wallach 1979), so both together move about as many bytes as
+   one forward sweep.
+
+   `KSPCG`, `KSPMINRES`, `KSPCHEBYSHEV` and related methods need the symmetric sweep. With another
+   one `-ksp_view` and `-info` report that the preconditioner is not symmetric.
+
+.seealso: `PCMCPI`, `PCMCPIGetSweep()`, `PCMCPISweepType`, `PCMCPISetIts()`
+@*/
+PetscErrorCode PCMCPISetSweep(PC pc, PCMCPISweepType sweep)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, sweep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetSweep - Gets the order in which a sweep visits the colors
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`
+
+   Output Parameter:
+.  sweep - the order
+
+   Level: beginner
+
+.seealso: `PCMCPI`, `PCMCPISetSweep()`
+@*/
+PetscErrorCode PCMCPIGetSweep(PC pc, PCMCPISweepType *sweep)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, sweep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetOmega - Sets the relaxation factor
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  omega - the factor, above 0 and below 2, without unit
+
+   Options Database Key:
+.  -pc_mcpi_omega <1> - relaxation factor: above 0 and below 2; acts at the next application
+
+   Level: beginner
+
+   Notes:
+   The meaning is that of `PCSORSetOmega()`: 1 is Gauss-Seidel, a smaller factor is under-relaxation
+   and a larger one over-relaxation. Try 0.8 where sweeps diverge.
+
+   A factor outside the range is the error `PETSC_ERR_ARG_OUTOFRANGE`.
+
+.seealso: `PCMCPI`, `PCMCPIGetOmega()`, `PCMCPISetIts()`
+@*/
+PetscErrorCode PCMCPISetOmega(PC pc, PetscReal omega)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, omega));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetOmega - Gets the relaxation factor
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`
+
+   Output Parameter:
+.  omega - the factor
+
+   Level: beginner
+
+.seealso: `PCMCPI`, `PCMCPISetOmega()`
+@*/
+PetscErrorCode PCMCPIGetOmega(PC pc, PetscReal *omega)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, omega));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetRestart - Sets the number of sweeps after which the residual is computed anew
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  restart - the number of sweeps, 0 for never, or `PETSC_DECIDE`
+
+   Options Database Key:
+.  -pc_mcpi_restart <-1> - sweeps between two residuals in PetscScalar: at least 0 (0: never), or -1
+      (decide); acts at the next application
+
+   Level: intermediate
+
+   Notes:
+   After every `restart` sweeps the residual is computed in `PetscScalar` with the preconditioning
+   matrix, and the following sweeps compute a correction. A stationary iteration then does not
+   stagnate at the rounding of the stored blocks.
+
+   With `PETSC_DECIDE`, the default, only `KSPRICHARDSON` restarts, and only if it tests
+   convergence. It restarts every 24 sweeps with blocks in fp32, 11 in fp16, 8 in bf16, 5 in int8
+   and 3 in int4, and never with blocks in fp64.
+
+.seealso: `PCMCPI`, `PCMCPIGetRestart()`, `PCMCPISetIts()`, `PCMCPISetOffdiagPrecision()`
+@*/
+PetscErrorCode PCMCPISetRestart(PC pc, PetscInt restart)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, restart));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetRestart - Gets the number of sweeps after which the residual is computed anew
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`
+
+   Output Parameter:
+.  restart - the number that was set, `PETSC_DECIDE` if none was
+
+   Level: intermediate
+
+.seealso: `PCMCPI`, `PCMCPISetRestart()`
+@*/
+PetscErrorCode PCMCPIGetRestart(PC pc, PetscInt *restart)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, restart));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetHaloFrequency - Selects how often ghost values are exchanged between MPI processes
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  frequency - `PC_MCPI_HALO_FREQUENCY_COLOR` or `PC_MCPI_HALO_FREQUENCY_SWEEP`
+
+   Options Database Key:
+.  -pc_mcpi_halo_frequency <color> - how often ghost values are exchanged: color, sweep; acts at the
+      next application
+
+   Level: intermediate
+
+   Notes:
+   With an exchange after every color the result for a given global numbering does not depend on the
+   number of MPI processes.
+
+   With one exchange before every pass over the colors there are fewer messages. Between MPI
+   processes the iteration is then block Jacobi, and the number of iterations depends on the
+   distribution.
+
+.seealso: `PCMCPI`, `PCMCPIGetHaloFrequency()`, `PCMCPIHaloFrequency`, `PCMCPISetHalo()`
+@*/
+PetscErrorCode PCMCPISetHaloFrequency(PC pc, PCMCPIHaloFrequency frequency)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, frequency));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetHaloFrequency - Gets how often ghost values are exchanged between MPI processes
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`
+
+   Output Parameter:
+.  frequency - the frequency
+
+   Level: intermediate
+
+.seealso: `PCMCPI`, `PCMCPISetHaloFrequency()`
+@*/
+PetscErrorCode PCMCPIGetHaloFrequency(PC pc, PCMCPIHaloFrequency *frequency)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, frequency));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+   PCMCPISetMatColoringType - Selects the algorithm that colors the block rows
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  type - any registered `MatColoringType`
+
+   Options Database Key:
+.  -pc_mcpi_mat_coloring_type <jplf> - coloring of the block rows: any registered MatColoringType;
+      acts at the next full set-up
+
+   Level: intermediate
+
+   Notes:
+   `MATCOLORINGJPLF`, which this library registers, gives the same colors on any number of MPI
+   processes.
+
+   The `MatColoring` object has the options prefix of the preconditioner followed by `pc_mcpi_`, as
+   in `-pc_mcpi_mat_coloring_maxcolors`.
+
+   A `NULL` type is the error `PETSC_ERR_ARG_NULL`. A type that is not registered, and a coloring
+   that gives neighbors the same color, is an error at the next `PCSetUp()`. `MATCOLORINGJPLF` mends
+   it.
+
+.seealso: `PCMCPI`, `PCMCPIGetMatColoringType()`, `MATCOLORINGJPLF`, `PCMCPIGetColoring()`,
+         `MatColoringSetType`
+@*/
+PetscErrorCode PCMCPISetMatColoringType(PC pc, MatColoringType type)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, type));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+   PCMCPIGetMatColoringType - Gets the algorithm that colors the block rows
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`
+
+   Output Parameter:
+.  type - the type; the string belongs to the preconditioner
+
+   Level: intermediate
+
+.seealso: `PCMCPI`, `PCMCPISetMatColoringType()`
+@*/
+PetscErrorCode PCMCPIGetMatColoringType(PC pc, MatColoringType *type)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, type));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetColoring - Gets the coloring of the block rows
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`, set up
+
+   Output Parameter:
+.  coloring - one color for each local block row; it belongs to the preconditioner and must not be
+              destroyed
+
+   Level: advanced
+
+   Note:
+   Before the set-up there is no coloring, which is the error `PETSC_ERR_ORDER`: call `PCSetUp()`
+   first.
+
+.seealso: `PCMCPI`, `PCMCPISetMatColoringType()`, `ISColoringGetColors()`
+@*/
+PetscErrorCode PCMCPIGetColoring(PC pc, ISColoring *coloring)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, coloring));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,389 @@
+// Public functions and their manual pages: how numbers are stored and rounded.
+// tools/manual writes the Options Database Key of a page from src/pc/option_table.cxx.
+#include "pc/option_table.h"
+#include "petscmcpi.h"
+
+/*@
+   PCMCPISetOffdiagPrecision - Selects the storage of the off-diagonal blocks
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  precision - `PC_MCPI_PRECISION_FP64`, `PC_MCPI_PRECISION_FP32`, `PC_MCPI_PRECISION_FP16`,
+               `PC_MCPI_PRECISION_BF16`, `PC_MCPI_PRECISION_INT8` or `PC_MCPI_PRECISION_INT4`
+
+   Options Database Key:
+.  -pc_mcpi_offdiag_precision <fp32> - storage of the off-diagonal blocks: fp64, fp32, fp16, bf16,
+      int8, int4; acts at the next set-up of values
+
+   Level: intermediate
+
+   Notes:
+   Sums are accumulated in the precision of the vectors. Fewer bytes make faster sweeps. With
+   `KSPFGMRES` blocks in int8 need about as many iterations as blocks in fp32.
+
+   Values that do not fit the storage make the set-up fail, see `PCMCPIGetFailedBlock()`. A wider
+   storage or `PCMCPISetScaling()` with `PC_MCPI_SCALING_BALANCED` mends it.
+
+.seealso: `PCMCPI`, `PCMCPIGetOffdiagPrecision()`, `PCMCPIPrecision`, `PCMCPISetVectorPrecision()`,
+         `PCMCPISetScaling()`
+@*/
+PetscErrorCode PCMCPISetOffdiagPrecision(PC pc, PCMCPIPrecision precision)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, precision));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetOffdiagPrecision - Gets the storage of the off-diagonal blocks
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`
+
+   Output Parameter:
+.  precision - the storage
+
+   Level: intermediate
+
+.seealso: `PCMCPI`, `PCMCPISetOffdiagPrecision()`
+@*/
+PetscErrorCode PCMCPIGetOffdiagPrecision(PC pc, PCMCPIPrecision *precision)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, precision));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetVectorPrecision - Selects the precision of the vectors inside the sweeps
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  precision - `PC_MCPI_VECTOR_PRECISION_AUTO`, `PC_MCPI_VECTOR_PRECISION_FP64` or
+               `PC_MCPI_VECTOR_PRECISION_FP32`
+
+   Options Database Key:
+.  -pc_mcpi_vector_precision <auto> - precision of the vectors inside the sweeps: fp64, fp32, auto;
+      acts at the next set-up of values
+
+   Level: advanced
+
+   Notes:
+   With auto the vectors are fp32 in a `KSPSolve()` of a flexible method: `KSPFGMRES`, `KSPGCR`,
+   `KSPFCG`, `KSPPIPEFGMRES`, `KSPPIPEFCG`, or an outermost `KSPRICHARDSON` that tests convergence.
+   With every other method they are fp64. They are also fp64 in a `PCApply()` outside a solve, in
+   `KSPMatSolve()`, with off-diagonal blocks in fp64, and where the units of the equations differ
+   too much for single precision.
+
+   Vectors in single precision make the preconditioner linear to about 1e-7 only. A method that is
+   not flexible then reports a residual that goes on falling where the true one does not.
+
+   The first `KSPSolve()` of a flexible method costs a second set-up of values, because the method
+   is not known at the first one. So does every change between methods of the two kinds. After
+   `KSPSetReusePreconditioner()` vectors in fp64 stay. A method that needs fp64 where the vectors
+   are fp32 is then an error. Setting fp64 from the beginning mends it.
+
+   Right-hand sides in any units are scaled by a power of two for fp32. The power follows from the
+   norm of the right-hand side. `KSPFGMRES` and `KSPGCR` have computed this norm before; otherwise
+   it costs one reduction in each application.
+
+   Residuals of `PCMCPISetRestart()` and of a nonzero initial guess are computed in `PetscScalar` in
+   any case.
+
+   fp32 with off-diagonal blocks in fp64 is an error at the set-up. Use auto, or a smaller storage
+   of the blocks.
+
+.seealso: `PCMCPI`, `PCMCPIGetVectorPrecision()`, `PCMCPIVectorPrecision`,
+         `PCMCPISetOffdiagPrecision()`, `PCMCPISetGatherPrecision()`
+@*/
+PetscErrorCode PCMCPISetVectorPrecision(PC pc, PCMCPIVectorPrecision precision)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, precision));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetVectorPrecision - Gets the precision of the vectors inside the sweeps
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`
+
+   Output Parameter:
+.  precision - the value that was set; `-ksp_view` shows what auto selects
+
+   Level: advanced
+
+.seealso: `PCMCPI`, `PCMCPISetVectorPrecision()`
+@*/
+PetscErrorCode PCMCPIGetVectorPrecision(PC pc, PCMCPIVectorPrecision *precision)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, precision));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetGatherPrecision - Selects the precision in which products of off-diagonal blocks read
+   the vector
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  precision - `PC_MCPI_GATHER_PRECISION_FP32` or `PC_MCPI_GATHER_PRECISION_BFP16`
+
+   Options Database Key:
+.  -pc_mcpi_gather_precision <fp32> - precision in which off-diagonal products read the vector:
+      fp32, bfp16; acts at the next set-up of values
+
+   Level: advanced
+
+   Notes:
+   With fp32 the products read the vector in its own precision. With bfp16 they read a copy in
+   16-bit block floating point. On a GPU this saves memory traffic: 12 bytes instead of 20 for each
+   block row of size 5. On a CPU the result is the same and nothing is saved.
+
+   bfp16 makes the preconditioner linear to about 2^-15 only. Under a method that is not flexible
+   bfp16 is an error, unless `-pc_mcpi_vector_precision fp32` forces it. The error
+   `PETSC_ERR_ARG_INCOMP` comes at the solve. The flexible methods are those that
+   `PCMCPISetVectorPrecision()` lists.
+
+   bfp16 needs vectors in fp32. With `-pc_mcpi_vector_precision auto` it selects them. With vectors
+   or blocks in fp64 it is an error at the set-up.
+
+   Systems in SI units need `PC_MCPI_SCALING_BALANCED`, the default of `PCMCPISetScaling()`.
+
+.seealso: `PCMCPI`, `PCMCPIGetGatherPrecision()`, `PCMCPIGatherPrecision`,
+         `PCMCPISetVectorPrecision()`, `PCMCPISetScaling()`
+@*/
+PetscErrorCode PCMCPISetGatherPrecision(PC pc, PCMCPIGatherPrecision precision)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, precision));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetGatherPrecision - Gets the precision in which products of off-diagonal blocks read the
+   vector
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`
+
+   Output Parameter:
+.  precision - the precision
+
+   Level: advanced
+
+.seealso: `PCMCPI`, `PCMCPISetGatherPrecision()`
+@*/
+PetscErrorCode PCMCPIGetGatherPrecision(PC pc, PCMCPIGatherPrecision *precision)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, precision));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetForm - Selects whether the off-diagonal blocks are stored multiplied by the inverses of
+   the diagonal blocks
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  form - `PC_MCPI_FORM_PRESCALED` or `PC_MCPI_FORM_FACTORED`
+
+   Options Database Key:
+.  -pc_mcpi_form <prescaled> - store D^{-1}O, or O and apply D^{-1} in every sweep: prescaled,
+      factored; acts at the next set-up of values
+
+   Level: advanced
+
+   Note:
+   Both forms are the same iteration in exact arithmetic. The prescaled form moves fewer bytes and
+   is safer in low precision.
+
+.seealso: `PCMCPI`, `PCMCPIGetForm()`, `PCMCPIForm`, `PCMCPISetScaling()`
+@*/
+PetscErrorCode PCMCPISetForm(PC pc, PCMCPIForm form)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, form));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetForm - Gets whether the off-diagonal blocks are stored multiplied by the inverses of the
+   diagonal blocks
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`
+
+   Output Parameter:
+.  form - the form
+
+   Level: advanced
+
+.seealso: `PCMCPI`, `PCMCPISetForm()`
+@*/
+PetscErrorCode PCMCPIGetForm(PC pc, PCMCPIForm *form)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, form));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetScaling - Selects how the off-diagonal blocks are scaled before they are rounded
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  scaling - `PC_MCPI_SCALING_NONE`, `PC_MCPI_SCALING_GLOBAL` or `PC_MCPI_SCALING_BALANCED`
+
+   Options Database Key:
+.  -pc_mcpi_scaling <balanced> - powers of two by which blocks are scaled before they are rounded:
+      none, global, balanced; acts at the next set-up of values
+
+   Level: advanced
+
+   Notes:
+   All factors are powers of two, so the scaling itself rounds nothing.
+
+   Systems in SI units need `PC_MCPI_SCALING_BALANCED` with storage below fp32. With another scaling
+   their values may not fit the storage, and the set-up fails.
+
+.seealso: `PCMCPI`, `PCMCPIGetScaling()`, `PCMCPIScaling`, `PCMCPISetScalingKeep()`,
+         `PCMCPISetOffdiagPrecision()`
+@*/
+PetscErrorCode PCMCPISetScaling(PC pc, PCMCPIScaling scaling)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, scaling));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetScaling - Gets how the off-diagonal blocks are scaled before they are rounded
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`
+
+   Output Parameter:
+.  scaling - the scaling
+
+   Level: advanced
+
+.seealso: `PCMCPI`, `PCMCPISetScaling()`
+@*/
+PetscErrorCode PCMCPIGetScaling(PC pc, PCMCPIScaling *scaling)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, scaling));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetScalingKeep - Determines whether the scaling is kept while the values of the matrix
+   change little
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  keep - `PETSC_TRUE` to keep the scaling
+
+   Options Database Key:
+.  -pc_mcpi_scaling_keep <true> - keep the scaling while the values of the matrix change little:
+      true, false; acts at the next set-up of values
+
+   Level: advanced
+
+   Notes:
+   The factors of `PCMCPISetScaling()` follow from the largest values of the whole matrix. A set-up
+   that finds them first reads the matrix twice. With `PETSC_TRUE` a set-up with new values keeps
+   the factors of the previous set-up while the best factors are within 4 times of them, and reads
+   the matrix once.
+
+   The preconditioner then depends slightly on earlier matrices: blocks in int8 or int4 may be
+   rounded differently. A run that was restarted from a file need not repeat the first run bit for
+   bit. With `PETSC_FALSE` a set-up depends on the values of its own matrix alone.
+
+.seealso: `PCMCPI`, `PCMCPIGetScalingKeep()`, `PCMCPISetScaling()`
+@*/
+PetscErrorCode PCMCPISetScalingKeep(PC pc, PetscBool keep)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, keep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetScalingKeep - Gets whether the scaling is kept while the values of the matrix change
+   little
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`
+
+   Output Parameter:
+.  keep - `PETSC_TRUE` if the scaling is kept
+
+   Level: advanced
+
+.seealso: `PCMCPI`, `PCMCPISetScalingKeep()`
+@*/
+PetscErrorCode PCMCPIGetScalingKeep(PC pc, PetscBool *keep)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, keep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetFailedBlock - Gets the first block row whose values the last set-up could not use
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`
+
+   Output Parameter:
+.  row - the global block row, which is the scalar row divided by the block size, the same on all
+         MPI processes; -1 if there is none
+
+   Level: intermediate
+
+   Notes:
+   `PCGetFailedReason()` gives `PC_FACTOR_NUMERIC_ZEROPIVOT` for a singular diagonal block. It gives
+   `PC_SUBPC_ERROR` for values that are not finite or do not fit the storage precision. `-info` and
+   `-ksp_view` show the reason and what mends it.
+
+   After `PCSetErrorIfFailure()` a block row that cannot be used is an error at the set-up.
+
+.seealso: `PCMCPI`, `PCGetFailedReason()`, `PCSetErrorIfFailure()`
+@*/
+PetscErrorCode PCMCPIGetFailedBlock(PC pc, PetscInt *row)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, row));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

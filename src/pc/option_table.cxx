@@ -1,0 +1,288 @@
+#include "pc/option_table.h"
+
+#include <functional>
+#include <string_view>
+
+#include "pc/mcpi.h"
+
+namespace mcpi {
+
+const char *const SweepNames[] = {"forward",         "backward",       "symmetric",
+                                  "PCMCPISweepType", "PC_MCPI_SWEEP_", nullptr};
+const char *const PrecisionNames[] = {
+    "fp64", "fp32", "fp16", "bf16", "int8", "int4", "PCMCPIPrecision", "PC_MCPI_PRECISION_",
+    nullptr};
+const char *const VectorNames[] = {
+    "fp64", "fp32", "auto", "PCMCPIVectorPrecision", "PC_MCPI_VECTOR_PRECISION_", nullptr};
+const char *const GatherNames[] = {"fp32", "bfp16", "PCMCPIGatherPrecision",
+                                   "PC_MCPI_GATHER_PRECISION_", nullptr};
+const char *const FormNames[] = {"prescaled", "factored", "PCMCPIForm", "PC_MCPI_FORM_", nullptr};
+const char *const ScalingNames[] = {"none",          "global",           "balanced",
+                                    "PCMCPIScaling", "PC_MCPI_SCALING_", nullptr};
+const char *const BackendNames[] = {
+    "auto", "host", "cuda", "kokkos", "reference", "PCMCPIBackendType", "PC_MCPI_BACKEND_",
+    nullptr};
+const char *const HaloNames[] = {"auto",          "sf",   "nccl", "peer", "PCMCPIHaloType",
+                                 "PC_MCPI_HALO_", nullptr};
+const char *const FrequencyNames[] = {"color", "sweep", "PCMCPIHaloFrequency",
+                                      "PC_MCPI_HALO_FREQUENCY_", nullptr};
+const char *const OrderingNames[] = {
+    "auto", "natural", "rcm", "nd", "coordinates", "PCMCPIOrderingType", "PC_MCPI_ORDERING_",
+    nullptr};
+
+namespace {
+
+// ---- the functions of a row, by its member of Settings and its type in the public interface
+
+template <auto Member, Effect effect, class Value> PetscErrorCode set_value(PC pc, Value value)
+{
+  auto &member = Data(pc).settings.*Member;
+
+  PetscFunctionBegin;
+  PetscCall(Guarded([&]() -> PetscErrorCode {
+    const auto chosen = static_cast<std::decay_t<decltype(member)>>(value);
+    if (member != chosen) {
+      member = chosen;
+      Invalidate(pc, effect);
+    }
+    return PETSC_SUCCESS;
+  }));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <auto Member, class Value> PetscErrorCode get_value(PC pc, Value *value)
+{
+  PetscFunctionBegin;
+  if constexpr (std::is_pointer_v<Value>)
+    *value = (Data(pc).settings.*Member).c_str();
+  else
+    *value = static_cast<Value>(Data(pc).settings.*Member);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <auto Member> double number(const Settings &settings)
+{
+  const auto &value = settings.*Member;
+  if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>)
+    return static_cast<double>(std::hash<std::string>()(value));
+  else
+    return static_cast<double>(value);
+}
+
+// ---- from the options database: the value that was given, if one was
+
+using Text = char[256];
+
+PetscErrorCode ask(CompatOptionItems PetscOptionsObject, const Option &option, const char *key,
+                   const char *help, PetscInt *value, Text, PetscBool *given)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsInt(key, help, option.setter, *value, value, given));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ask(CompatOptionItems PetscOptionsObject, const Option &option, const char *key,
+                   const char *help, PetscReal *value, Text, PetscBool *given)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsReal(key, help, option.setter, *value, value, given));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ask(CompatOptionItems PetscOptionsObject, const Option &option, const char *key,
+                   const char *help, PetscBool *value, Text, PetscBool *given)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsBool(key, help, option.setter, *value, value, given));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ask(CompatOptionItems PetscOptionsObject, const Option &option, const char *key,
+                   const char *help, MatColoringType *value, Text text, PetscBool *given)
+{
+  PetscFunctionBegin;
+  PetscCall(MatInitializePackage());
+  PetscCall(PetscOptionsFList(key, help, option.setter, MatColoringList, *value, text, sizeof(Text),
+                              given));
+  *value = text;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <class Value>
+PetscErrorCode ask(CompatOptionItems PetscOptionsObject, const Option &option, const char *key,
+                   const char *help, Value *value, Text, PetscBool *given)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsEnum(key, help, option.setter, option.allowed.names,
+                             static_cast<PetscEnum>(*value), reinterpret_cast<PetscEnum *>(value),
+                             given));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Only a value that was given goes through the setter: its checks and effects are one place for
+// options and calls.
+template <class Value>
+PetscErrorCode read_value(PC pc, CompatOptionItems items, const Option &option)
+{
+  Value value;
+  Text key, help, text;
+  PetscBool given;
+
+  PetscFunctionBegin;
+  PetscCall(PetscSNPrintf(key, sizeof(key), "-pc_mcpi_%s", option.name));
+  PetscCall(PetscSNPrintf(help, sizeof(help), "%s%s%s", option.help,
+                          option.allowed.text ? ", " : "",
+                          option.allowed.text ? option.allowed.text : ""));
+  PetscCall(GetOption(pc, option.getter, &value));
+  PetscCall(ask(items, option, key, help, &value, text, &given));
+  if (given) PetscCall(SetOption(pc, option.setter, value));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// ---- the table
+
+template <class F> ComposedFunction composed(F function)
+{
+  return reinterpret_cast<ComposedFunction>(function);
+}
+
+constexpr Allowed Numbers(const char *text, bool (*test)(double))
+{
+  return {text, test, nullptr};
+}
+constexpr Allowed Names(const char *const *names)
+{
+  return {nullptr, nullptr, names};
+}
+constexpr Allowed Anything()
+{
+  return {};
+}
+
+#define OPTION(name, Name, member, Value, effect, allowed, help)                                   \
+  {                                                                                                \
+    name, "PCMCPISet" #Name, "PCMCPIGet" #Name, "PCMCPISet" #Name "_C", "PCMCPIGet" #Name "_C",    \
+        composed(set_value<&Settings::member, Effect::effect, Value>),                             \
+        composed(get_value<&Settings::member, Value>), read_value<Value>,                          \
+        number<&Settings::member>, Effect::effect, allowed, help                                   \
+  }
+
+// tools/manual reads the rows, and the defaults in pc/settings.h. The columns: name behind
+// -pc_mcpi_, name in PCMCPISet...() and PCMCPIGet...(), member of Settings, type in the interface,
+// when it acts, allowed values, help.
+const Option options[] = {
+    OPTION("its", Its, its, PetscInt, next_apply,
+           Numbers("from 1 to 2^29", [](double v) { return v >= 1 && v <= kMaxSweeps; }),
+           "Sweeps of one application"),
+    OPTION("sweep", Sweep, sweep, PCMCPISweepType, next_apply, Names(SweepNames),
+           "Order of the colors in a sweep"),
+    OPTION("omega", Omega, omega, PetscReal, next_apply,
+           Numbers("above 0 and below 2", [](double v) { return v > 0 && v < 2; }),
+           "Relaxation factor"),
+    OPTION("restart", Restart, restart, PetscInt, next_apply,
+           Numbers("at least 0 (0: never), or -1 (decide)",
+                   [](double v) { return v >= 0 || v == PETSC_DECIDE; }),
+           "Sweeps between two residuals in PetscScalar"),
+    OPTION("offdiag_precision", OffdiagPrecision, offdiag, PCMCPIPrecision, values,
+           Names(PrecisionNames), "Storage of the off-diagonal blocks"),
+    OPTION("vector_precision", VectorPrecision, vector, PCMCPIVectorPrecision, values,
+           Names(VectorNames), "Precision of the vectors inside the sweeps"),
+    OPTION("gather_precision", GatherPrecision, gather, PCMCPIGatherPrecision, values,
+           Names(GatherNames), "Precision in which off-diagonal products read the vector"),
+    OPTION("form", Form, form, PCMCPIForm, values, Names(FormNames),
+           "Store D^{-1}O, or O and apply D^{-1} in every sweep"),
+    OPTION("scaling", Scaling, scaling, PCMCPIScaling, values, Names(ScalingNames),
+           "Powers of two by which blocks are scaled before they are rounded"),
+    OPTION("scaling_keep", ScalingKeep, keep_scaling, PetscBool, values, Anything(),
+           "Keep the scaling while the values of the matrix change little"),
+    OPTION(
+        "setup_threads", SetUpThreads, setup_threads, PetscInt, next_setup,
+        Numbers("at least 1, or -1 (decide)", [](double v) { return v >= 1 || v == PETSC_DECIDE; }),
+        "Largest number of threads of a rank in a set-up"),
+    OPTION("backend", Backend, backend, PCMCPIBackendType, values, Names(BackendNames),
+           "Hardware and code that run the sweeps"),
+    OPTION("halo", Halo, halo, PCMCPIHaloType, plan, Names(HaloNames),
+           "Exchange of ghost values between ranks"),
+    OPTION("halo_timeout", HaloTimeout, halo_timeout, PetscReal, plan,
+           Numbers("above 0 and at most 1e9", [](double v) { return v > 0 && v <= 1e9; }),
+           "Seconds that a device waits for another rank"),
+    OPTION("halo_frequency", HaloFrequency, frequency, PCMCPIHaloFrequency, next_apply,
+           Names(FrequencyNames), "How often ghost values are exchanged"),
+    OPTION("overlap", Overlap, overlap, PetscBool, next_apply, Anything(),
+           "Exchange while interior rows are relaxed"),
+    OPTION("mat_coloring_type", MatColoringType, coloring, MatColoringType, plan, Anything(),
+           "Coloring of the block rows"),
+    OPTION("ordering", Ordering, ordering, PCMCPIOrderingType, plan, Names(OrderingNames),
+           "Order of the rows inside a color"),
+};
+
+#undef OPTION
+
+const Option *find(std::string_view setter)
+{
+  for (const Option &option : options)
+    if (option.setter == setter) return &option;
+  return nullptr;
+}
+
+bool names_value(const char *const *names, double value)
+{
+  int count = 0; // with the type's name and the prefix
+  while (names[count]) ++count;
+  return value >= 0 && value < count - 2;
+}
+
+} // namespace
+
+std::span<const Option> Options()
+{
+  return options;
+}
+
+void Invalidate(PC pc, Effect effect)
+{
+  if (effect != Effect::values && effect != Effect::plan) return;
+  if (effect == Effect::plan) Data(pc).smoother.invalidate_plan();
+  Data(pc).smoother.invalidate_values();
+  pc->setupcalled = {}; // an integer or a PetscBool
+}
+
+PetscErrorCode CheckOption(PC pc, const char *setter, double value)
+{
+  const Option *option = find(setter);
+
+  PetscFunctionBegin;
+  PetscCheck(option, PETSC_COMM_SELF, PETSC_ERR_PLIB, "%s() has no row in the table of options",
+             setter);
+  const Allowed &allowed = option->allowed;
+  PetscCheck(!allowed.names || names_value(allowed.names, value), PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE, "Unknown value %d, use one that -help lists for -pc_mcpi_%s",
+             (int)value, option->name);
+  PetscCheck(!allowed.test || allowed.test(value), PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_%s must be %s, not %.10g", option->name,
+             allowed.text, value);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode CheckOption(PC pc, const char *setter, const char *value)
+{
+  const Option *option = find(setter);
+
+  PetscFunctionBegin;
+  PetscCheck(value, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_NULL,
+             "%s() was given no name: -pc_mcpi_%s %s is the default", setter,
+             option ? option->name : "", Settings().coloring.c_str());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode QueryOption(PC pc, const char *function, ComposedFunction *composed)
+{
+  Text name;
+
+  PetscFunctionBegin;
+  PetscCall(PetscSNPrintf(name, sizeof(name), "%s_C", function));
+  PetscCall(PetscObjectQueryFunction((PetscObject)pc, name, composed));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace mcpi

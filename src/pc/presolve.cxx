@@ -1,0 +1,140 @@
+// What the method that applies the preconditioner needs of it. PCPreSolve() names the method.
+#include "pc/mcpi.h"
+#include "petscmcpi.h"
+
+namespace mcpi {
+namespace {
+
+const char *prefix_of(PC pc)
+{
+  const char *prefix = ((PetscObject)pc)->prefix;
+  return prefix ? prefix : "";
+}
+
+std::string what_takes_it_for_linear(const Caller &method)
+{
+  return method.type.empty() ? "the method that applies it is not known"
+                             : "-ksp_type " + method.type + " takes it for a linear map";
+}
+
+// Another numeric set-up, for the vectors that this method needs
+PetscErrorCode set_up_again(PC pc, const Caller &method)
+{
+  PC_MCPI &mcpi = Data(pc);
+
+  PetscFunctionBegin;
+  mcpi.caller = method;
+  PetscCall(PetscInfo(pc, "Values are set up again for vectors in %s precision\n",
+                      mcpi.double_vectors() ? "double" : "single"));
+  pc->setupcalled = {}; // an integer or a PetscBool
+  PetscCall(PCSetUp(pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// A preconditioner that must not be set up again keeps vectors in double precision under any
+// method, but not vectors in single precision under a method that takes them for a linear map.
+PetscErrorCode fit_precision(PC pc, const Caller &method, bool may_narrow)
+{
+  const PC_MCPI &mcpi = Data(pc);
+  const Settings &s = mcpi.settings;
+  const bool wanted = DoubleVectors(s.vector, s.offdiag, s.gather, method),
+             prepared = mcpi.smoother.prepared_for_double();
+
+  PetscFunctionBegin;
+  if (!mcpi.smoother.ready() || wanted == prepared || (prepared && !may_narrow))
+    PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(prepared || !pc->reusepreconditioner, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_INCOMP,
+             "The preconditioner has vectors in single precision, and %s. "
+             "KSPSetReusePreconditioner() forbids another set-up. Use "
+             "-%spc_mcpi_vector_precision fp64 from the beginning",
+             what_takes_it_for_linear(method).c_str(), prefix_of(pc));
+  if (!pc->reusepreconditioner) PetscCall(set_up_again(pc, method));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Says once for each method and sweep what a forward or backward sweep is not.
+PetscErrorCode tell_symmetry(PC pc)
+{
+  PC_MCPI &mcpi = Data(pc);
+
+  PetscFunctionBegin;
+  if (!mcpi.lacks_symmetry()) PetscFunctionReturn(PETSC_SUCCESS);
+  std::string told = mcpi.caller.type + " " + SweepNames[mcpi.settings.sweep];
+  if (told == mcpi.told_unsymmetric) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscInfo(pc, "%s: use -%spc_mcpi_sweep symmetric\n", mcpi.why_symmetric().c_str(),
+                      prefix_of(pc)));
+  mcpi.told_unsymmetric = std::move(told);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The KSP that is about to apply the preconditioner, before its first application
+PetscErrorCode PCPreSolve_MCPI(PC pc, KSP ksp, Vec, Vec)
+{
+  PC_MCPI &mcpi = Data(pc);
+
+  PetscFunctionBegin;
+  PetscCall(Guarded([&]() -> PetscErrorCode {
+    PetscFunctionBegin;
+    PetscCall(CallerOf(ksp, &mcpi.caller));
+    PetscCall(CheckRounding(pc, mcpi.caller));
+    PetscCall(tell_symmetry(pc));
+    mcpi.solving.push_back(mcpi.caller);
+    PetscCall(fit_precision(pc, mcpi.caller, true));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// A solve may run inside another one with the same preconditioner, as the one of KSPCHEBYSHEV that
+// estimates eigenvalues.
+PetscErrorCode PCPostSolve_MCPI(PC pc, KSP, Vec, Vec)
+{
+  PC_MCPI &mcpi = Data(pc);
+
+  PetscFunctionBegin;
+  if (!mcpi.solving.empty()) mcpi.solving.pop_back();
+  if (!mcpi.solving.empty()) mcpi.caller = mcpi.solving.back();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PetscErrorCode CheckRounding(PC pc, const Caller &method)
+{
+  const PC_MCPI &mcpi = Data(pc);
+  const char *prefix = prefix_of(pc);
+
+  PetscFunctionBegin;
+  if (!mcpi.rounds_unasked(method)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(!method.forwards && !method.type.empty(), PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_INCOMP,
+             "-%spc_mcpi_gather_precision bfp16 makes the preconditioner nonlinear, and the method "
+             "that uses it is not known here. Use -%spc_mcpi_vector_precision fp32 as well if the "
+             "outermost method is flexible, as KSPFGMRES is, else -%spc_mcpi_gather_precision fp32",
+             prefix, prefix, prefix);
+  SETERRQ(PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+          "-%spc_mcpi_gather_precision bfp16 makes the preconditioner nonlinear, and %s. Use "
+          "-ksp_type fgmres, or -%spc_mcpi_gather_precision fp32; "
+          "-%spc_mcpi_vector_precision fp32 forces it",
+          prefix, what_takes_it_for_linear(method).c_str(), prefix, prefix);
+}
+
+// Outside a solve, and in KSPMatSolve(), the method is not known.
+PetscErrorCode FitApplication(PC pc)
+{
+  const Caller method = Data(pc).applying();
+
+  PetscFunctionBegin;
+  PetscCall(CheckRounding(pc, method));
+  PetscCall(fit_precision(pc, method, false));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void SetSolveOperations(PC pc)
+{
+  pc->ops->presolve = PCPreSolve_MCPI;
+  pc->ops->postsolve = PCPostSolve_MCPI;
+}
+
+} // namespace mcpi

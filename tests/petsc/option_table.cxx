@@ -1,0 +1,277 @@
+// Every row of the table of options: help, option, setter, getter, refusals, and agreement between
+// ranks. PETSc does not free what it holds when it meets an error, so leaks are not looked for
+// here.
+#include "pc/option_table.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <map>
+
+#include "pc/mcpi.h"
+#include "support.h"
+
+using namespace test;
+using mcpi::Option;
+
+namespace {
+
+// Public functions of an option, with numbers for all types but strings
+struct Functions {
+  std::function<PetscErrorCode(PC, double)> set;
+  std::function<PetscErrorCode(PC, double *)> get;
+};
+
+template <class Value>
+Functions functions(PetscErrorCode (*set)(PC, Value), PetscErrorCode (*get)(PC, Value *))
+{
+  return {[set](PC pc, double value) { return set(pc, static_cast<Value>(value)); },
+          [get](PC pc, double *value) {
+            Value got;
+            PetscFunctionBeginUser;
+            PetscCall(get(pc, &got));
+            *value = static_cast<double>(got);
+            PetscFunctionReturn(PETSC_SUCCESS);
+          }};
+}
+
+const char *const colorings[] = {MATCOLORINGJPLF, MATCOLORINGGREEDY};
+
+// The number of a coloring is its place in the list.
+Functions coloring_functions()
+{
+  return {[](PC pc, double value) {
+            return PCMCPISetMatColoringType(pc, colorings[static_cast<int>(value)]);
+          },
+          [](PC pc, double *value) {
+            MatColoringType type;
+            PetscFunctionBeginUser;
+            PetscCall(PCMCPIGetMatColoringType(pc, &type));
+            *value = type == std::string(colorings[1]);
+            PetscFunctionReturn(PETSC_SUCCESS);
+          }};
+}
+
+#define PAIR(Name)                                                                                 \
+  {                                                                                                \
+    "PCMCPISet" #Name, functions(PCMCPISet##Name, PCMCPIGet##Name)                                 \
+  }
+
+const std::map<std::string, Functions> public_functions = {
+    PAIR(Its),
+    PAIR(Sweep),
+    PAIR(Omega),
+    PAIR(Restart),
+    PAIR(OffdiagPrecision),
+    PAIR(VectorPrecision),
+    PAIR(GatherPrecision),
+    PAIR(Form),
+    PAIR(Scaling),
+    PAIR(ScalingKeep),
+    PAIR(SetUpThreads),
+    PAIR(Backend),
+    PAIR(Halo),
+    PAIR(HaloTimeout),
+    PAIR(HaloFrequency),
+    PAIR(Overlap),
+    PAIR(Ordering),
+    {"PCMCPISetMatColoringType", coloring_functions()},
+};
+
+bool is_coloring(const Option &option)
+{
+  return option.name == std::string("mat_coloring_type");
+}
+
+double default_of(const Option &option)
+{
+  return is_coloring(option) ? 0 : option.number(mcpi::Settings());
+}
+
+// An allowed value other than the default
+double other_value(const Option &option)
+{
+  const double standard = default_of(option);
+
+  if (option.allowed.names) return standard == 0 ? 1 : standard - 1;
+  if (!option.allowed.test) return 1 - standard; // of two
+  for (const double value : {2.0, 0.5})
+    if (option.allowed.test(value) && value != standard) return value;
+  return standard;
+}
+
+// As it is written behind the option
+std::string text_of(const Option &option, double value)
+{
+  if (is_coloring(option)) return colorings[static_cast<int>(value)];
+  if (option.allowed.names) return option.allowed.names[static_cast<int>(value)];
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
+
+// As -help lists the values of an enumeration
+std::string names_of(const Option &option)
+{
+  std::string all;
+
+  for (int k = 0; option.allowed.names[k + 2]; ++k)
+    all += (k > 0 ? " " : "") + std::string(option.allowed.names[k]);
+  return all;
+}
+
+PetscErrorCode create_sample(const std::string &options, OwnedMat *mat, Preconditioner *pc)
+{
+  static const BlockMatrix matrix = make_matrix(3, random_pattern(40, 3, false));
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, mat));
+  PetscCall(create_pc(*mat, options, pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+std::string help;
+
+PetscErrorCode collect_help(FILE *, const char format[], va_list arguments)
+{
+  std::vector<char> text(16384);
+  size_t full;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscVSNPrintf(text.data(), text.size(), format, &full, arguments));
+  help += text.data();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+TEST(every_option_has_its_public_functions)
+{
+  PetscFunctionBeginUser;
+  CHECK_EQ(mcpi::Options().size(), public_functions.size());
+  for (const Option &option : mcpi::Options()) {
+    describe(option.name);
+    CHECK_EQ(public_functions.count(option.setter), 1u);
+    CHECK_EQ(std::string(option.setter) + "_C", option.set_composed);
+    CHECK_EQ(std::string(option.getter) + "_C", option.get_composed);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(help_lists_every_option_with_its_text_and_values)
+{
+  OwnedMat mat;
+  Preconditioner pc;
+
+  PetscFunctionBeginUser;
+  const auto before = PetscVFPrintf;
+  PetscVFPrintf = collect_help;
+  PetscCall(create_sample("-help", &mat, &pc));
+  PetscVFPrintf = before;
+  if (world_rank() != 0) PetscFunctionReturn(PETSC_SUCCESS); // PETSc prints on the first rank
+  for (const Option &option : mcpi::Options()) {
+    const std::size_t begin = help.find("  -pc_mcpi_" + std::string(option.name));
+    describe(option.name);
+    CHECK(begin != std::string::npos);
+    if (begin == std::string::npos) continue;
+    const std::string line = help.substr(begin, help.find("\n", begin) - begin);
+    CHECK(option.help[0] != '\0');
+    CHECK_CONTAINS(line, option.help);
+    CHECK_CONTAINS(line, option.setter);
+    if (option.allowed.text) CHECK_CONTAINS(line, option.allowed.text);
+    if (option.allowed.names) CHECK_CONTAINS(line, names_of(option));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(every_option_is_changed_by_its_name_and_read_by_its_getter)
+{
+  PetscFunctionBeginUser;
+  for (const Option &option : mcpi::Options()) {
+    const double value = other_value(option);
+    const Functions &call = public_functions.at(option.setter);
+    OwnedMat mat;
+    Preconditioner plain, changed;
+    double got;
+
+    describe(option.name);
+    CHECK(value != default_of(option));
+    PetscCall(create_sample("", &mat, &plain));
+    PetscCall(call.get(plain, &got));
+    if (option.name != std::string("backend")) CHECK_EQ(got, default_of(option)); // -test_backend
+    PetscCall(create_pc(mat, "-pc_mcpi_" + std::string(option.name) + " " + text_of(option, value),
+                        &changed));
+    PetscCall(call.get(changed, &got));
+    CHECK_EQ(got, value);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(every_option_is_changed_by_its_setter_and_acts_when_it_says)
+{
+  PetscFunctionBeginUser;
+  for (const Option &option : mcpi::Options()) {
+    const Functions &call = public_functions.at(option.setter);
+    const bool needs_setup =
+        option.effect == mcpi::Effect::values || option.effect == mcpi::Effect::plan;
+    OwnedMat mat;
+    Preconditioner pc;
+    double got;
+
+    describe(option.name);
+    PetscCall(create_sample("", &mat, &pc));
+    PetscCall(PCSetUp(pc));
+    PetscCall(call.get(pc, &got));
+    PetscCall(call.set(pc, got)); // the value in force
+    CHECK(mcpi::Data(pc).smoother.usable());
+    PetscCall(call.set(pc, other_value(option)));
+    CHECK_EQ(mcpi::Data(pc).smoother.usable(), !needs_setup);
+    PetscCall(call.get(pc, &got));
+    CHECK_EQ(got, other_value(option));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(every_setter_refuses_what_its_row_does_not_allow)
+{
+  OwnedMat mat;
+  Preconditioner pc;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_sample("", &mat, &pc));
+  for (const Option &option : mcpi::Options()) {
+    const Functions &call = public_functions.at(option.setter);
+    const std::string name = "-pc_mcpi_" + std::string(option.name);
+    int count = 0;
+
+    describe(option.name);
+    if (option.allowed.test) CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, name, call.set(pc, -7));
+    if (!option.allowed.names) continue;
+    while (option.allowed.names[count]) ++count;
+    for (const int value : {-1, count - 2})
+      CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, name, call.set(pc, value));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if !defined(PETSC_USE_DEBUG) // which looks in the setters
+TEST(every_option_that_differs_from_rank_to_rank_is_refused)
+{
+  PetscFunctionBeginUser;
+  if (world_size() == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  for (const Option &option : mcpi::Options()) {
+    const Functions &call = public_functions.at(option.setter);
+    OwnedMat mat;
+    Preconditioner pc;
+    double standard;
+
+    describe(option.name);
+    PetscCall(create_sample("", &mat, &pc));
+    PetscCall(call.get(pc, &standard));
+    PetscCall(call.set(pc, world_rank() == 0 ? other_value(option) : standard));
+    CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_" + std::string(option.name) + ",", PCSetUp(pc));
+    PetscCall(call.set(pc, standard));
+    PetscCall(PCSetUp(pc));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif

@@ -1,0 +1,348 @@
+"""The tables of README.md and docs/*.md, made from the records in benchmarks/results.
+
+MAKERS maps the name of a marker to a function that returns the lines of its table. A table ends with
+a paragraph that names the commits, the machine, PETSc and the record files.
+"""
+
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
+import results  # noqa: E402
+
+MESHES = {"tet": "tetrahedra", "mix": "tetrahedra and random edges"}
+STORAGES = ["fp64", "fp32", "fp16", "bf16", "int8", "int4"]
+
+
+class Records:
+    """A file of benchmarks/results that remembers the commits of the rows that a table took"""
+
+    def __init__(self, file, name=None):
+        self.file = file
+        self.document = results.read(results.FOLDER / file)
+        self.table = results.rows(self.document, name)
+        self.commits = []
+
+    def use(self, row):
+        if row["commit"] not in self.commits:
+            self.commits.append(row["commit"])
+        return row
+
+    def only(self, **wanted):
+        return self.use(results.only(self.table, **wanted))
+
+    def find(self, **wanted):
+        """The row that has these values, or None"""
+        return self.only(**wanted) if results.select(self.table, **wanted) else None
+
+    def select(self, **wanted):
+        return [self.use(row) for row in results.select(self.table, **wanted)]
+
+    def machine(self):
+        gpu, machine = self.document["gpu"], self.document["machine"]
+        return machine if not gpu or machine.startswith("host with") else gpu
+
+    def petsc(self):
+        found = re.match(r"PETSc [\d.]+", self.document["petsc"] or "")
+        return [found[0]] if found else []
+
+
+def source(*used, note=""):
+    """The paragraph below a table; files of the same machine and PETSc share a sentence"""
+    sentences = {}
+    for records in used:
+        facts = [records.machine(), *records.petsc()]
+        sentences.setdefault(", ".join(facts), []).append(records)
+    texts = [note] if note else []
+    for facts, group in sentences.items():
+        commits = list(dict.fromkeys(commit for records in group for commit in records.commits))
+        files = ", ".join(dict.fromkeys(f"`{records.file}`" for records in group))
+        word = "commits" if len(commits) > 1 else "commit"
+        texts.append(f"{facts[0].upper()}{facts[1:]}, {word} {', '.join(commits)}, {files}.")
+    return textwrap.wrap(" ".join(texts), 100, break_long_words=False, break_on_hyphens=False)
+
+
+def table(header, body, *used, note=""):
+    """Lines of Markdown; text to the left, numbers to the right"""
+    number = re.compile(r"[\d.,]+( %|x| s| ms| us)?$|$")
+    right = [all(number.match(row[k]) for row in body) for k in range(len(header))]
+    rule = "|" + "|".join("---:" if one else "---" for one in right) + "|"
+    lines = ["| " + " | ".join(cells) + " |" for cells in (header, *body)]
+    return [lines[0], rule, *lines[1:], "", *source(*used, note=note)]
+
+
+def ms_per_sweep(row):
+    return f"{row['ms_per_sweep']:.3f}"
+
+
+def us_per_sweep(row):
+    return f"{1e3 * row['ms_per_sweep']:.1f}"
+
+
+def seconds(milliseconds):
+    return f"{1e-3 * milliseconds:.2f} s"
+
+
+def percent(share):
+    return f"{100 * share:.0f} %"
+
+
+def total(row):
+    return row["ms_setup"] + row["ms_solve"]
+
+
+def readme():
+    sweeps = Records("nvidia-h200-sweep-mix.json", "sweeps")
+    peers = Records("nvidia-h200-peers.json")
+    host = Records("amd-epyc-host-1.json", "sweeps")
+    flow = Records("nvidia-h200-flow-solvers.json")
+    library = peers.only(implementation="cuSPARSE bsrmv + cuBLAS trsmBatched, FP32")["ms_per_sweep"]
+    body = []
+    for storage in ("fp32", "int8", "int4"):
+        ms = sweeps.only(precision=storage, gather="fp32")["ms_per_sweep"]
+        what = f"sweep of 1,124,864 block rows, {storage} blocks"
+        body.append(
+            [what, "H200", f"{ms:.3f} ms", "cuSPARSE and cuBLAS", f"{library:.2f} ms"]
+            + [f"{library / ms:.1f}x"]
+        )
+    for storage in ("fp32", "int8"):
+        row = host.only(bs=5, precision=storage)
+        what = f"sweep of 216,000 block rows, {storage} blocks"
+        body.append(
+            [what, "one CPU core", f"{row['ms_per_sweep']:.1f} ms", "PCSOR"]
+            + [f"{row['sor_ms_per_sweep']:.1f} ms", f"{row['speedup_over_sor']:.1f}x"]
+        )
+    ours, theirs = best_of_flow(flow, 1000)
+    what = f"linear system of a wing, {theirs['vertices']:,} vertices"
+    solver = " with ".join(re.findall(r"(?:ksp|pc)_type (\w+)", theirs["options"]))
+    body.append(
+        [what, "H200", f"{total(ours):.0f} ms", f"{solver}, the fastest of PETSc"]
+        + [f"{total(theirs):.0f} ms", f"{total(theirs) / total(ours):.0f}x"]
+    )
+    note = (
+        "Forward sweeps, block size 5. The last row counts set-up and solution of one step at CFL "
+        "1,000."
+    )
+    header = ["What", "Device", "mcpi", "Compared with", "Its time", "Ratio"]
+    return table(header, body, sweeps, peers, flow, host, note=note)
+
+
+def best_of_flow(records, cfl):
+    """The fastest converged solver with mcpi, and without"""
+    rows = [row for row in results.select(records.table, cfl=cfl) if row["converged"]]
+    ours = min((row for row in rows if "mcpi" in row["options"]), key=total)
+    theirs = min((row for row in rows if "mcpi" not in row["options"]), key=total)
+    return records.use(ours), records.use(theirs)
+
+
+def host():
+    one, two = (Records(f"amd-epyc-host-{ranks}.json", "sweeps") for ranks in (1, 2))
+    cases = [(bs, storage) for bs in (1, 4, 8) for storage in ("fp32", "int8")]
+    cases += [(5, storage) for storage in STORAGES]
+    body = []
+    for bs, storage in sorted(cases, key=lambda case: case[0]):
+        row, pair = (records.only(bs=bs, precision=storage) for records in (one, two))
+        body.append(
+            [str(bs), storage, f"{row['ms_per_sweep']:.1f}", f"{row['sor_ms_per_sweep']:.1f}"]
+            + [f"{row['speedup_over_sor']:.2f}x", percent(row["share_of_read_bandwidth"])]
+            + [f"{pair['ms_per_sweep']:.1f}", f"{pair['speedup_over_sor']:.2f}x"]
+        )
+    header = ["Block size", "Storage", "1 rank: ms per sweep", "PCSOR, ms", "PCSOR / mcpi"]
+    header += ["Share of read bandwidth", "2 ranks: ms per sweep", "PCSOR / mcpi"]
+    note = f"{one.table[0]['rows']:,} block rows of a tetrahedral mesh, forward sweeps."
+    return table(header, body, one, two, note=note)
+
+
+def sweep_h200():
+    mix, tet = (Records(f"nvidia-h200-sweep-{mesh}.json", "sweeps") for mesh in ("mix", "tet"))
+    peers = Records("nvidia-h200-peers.json")
+    library, walden = (
+        next(peers.use(row) for row in peers.table if name in row["implementation"])["ms_per_sweep"]
+        for name in ("cuSPARSE", "Walden")
+    )
+    body = []
+    for row in mix.select():
+        wanted = {"precision": row["precision"], "gather": row["gather"]}
+        other = tet.only(**wanted)
+        ms = row["ms_per_sweep"]
+        body.append(
+            [row["precision"], row["gather"], f"{ms:.3f}", percent(row["share_of_read_bandwidth"])]
+            + [f"{library / ms:.1f}x", f"{walden / ms:.1f}x", f"{other['ms_per_sweep']:.3f}"]
+            + [percent(other["share_of_read_bandwidth"])]
+        )
+    header = ["Storage", "Gathers of `x`", "`mix`: ms per sweep", "Share of read bandwidth"]
+    header += ["Against cuSPARSE and cuBLAS", "Against Walden et al. 2019"]
+    header += ["`tet`: ms per sweep", "Share of read bandwidth"]
+    note = (
+        f"{mix.table[0]['rows']:,} block rows of size 5, forward sweeps. `tet`: {MESHES['tet']}. "
+        f"`mix`: {MESHES['mix']}, {mix.table[0]['blocks']:,} off-diagonal blocks. The other "
+        f"implementations ran on `mix`, the library in {library:.2f} ms."
+    )
+    return table(header, body, mix, tet, peers, note=note)
+
+
+def block_sizes_h200():
+    small = Records("nvidia-h200-sweep-block-sizes.json")
+    five = Records("nvidia-h200-sweep-mix.json", "sweeps")
+    large = Records("nvidia-h200-sweep-large-blocks.json")
+    body = []
+    for bs in (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 64):
+        records = five if bs == 5 else small if bs <= 8 else large
+        rows = {
+            storage: records.only(bs=bs, precision=storage, gather="fp32")
+            for storage in ("fp32", "fp16", "int8", "int4")
+        }
+        ms = {storage: ms_per_sweep(row) for storage, row in rows.items()}
+        shares = {storage: percent(row["share_of_read_bandwidth"]) for storage, row in rows.items()}
+        body.append(
+            [str(bs), f"{rows['fp32']['rows']:,}", ms["fp32"], shares["fp32"], ms["fp16"]]
+            + [shares["fp16"], ms["int8"], ms["int4"]]
+        )
+    header = ["Block size", "Block rows", "fp32: ms per sweep", "Share of read bandwidth"]
+    header += ["fp16: ms", "Share of read bandwidth", "int8: ms", "int4: ms"]
+    note = f"Mesh `mix` ({MESHES['mix']}), fp32 gathers, forward sweeps."
+    return table(header, body, small, five, large, note=note)
+
+
+def few_rows_h200():
+    records = Records("nvidia-h200-sweep-small.json")
+    cases = [("mix", rows) for rows in (2197, 5832, 19683, 64000, 314432, 970299)]
+    cases += [("tet", rows) for rows in (5832, 19683, 39304, 64000, 140608, 287496)]
+    body = []
+    for mesh, count in cases:
+        chosen = [("fp32", "fp32"), ("fp16", "fp32"), ("int4", "fp32"), ("int4", "bfp16")]
+        rows = [records.only(mesh=mesh, rows=count, precision=s, gather=g) for s, g in chosen]
+        single = rows[0]
+        body.append(
+            [f"`{mesh}`", f"{count:,}", str(single["colors"]), us_per_sweep(single)]
+            + [f"{single['us_per_color']:.2f}", us_per_sweep(rows[1]), us_per_sweep(rows[2])]
+            + [us_per_sweep(rows[3])]
+        )
+    header = ["Mesh", "Block rows", "Colors", "fp32: us per sweep", "us per color"]
+    header += ["fp16: us per sweep", "int4: us per sweep", "int4, bfp16 gathers: us per sweep"]
+    return table(header, body, records, note="Block size 5, forward sweeps, fp32 gathers.")
+
+
+def scaling_row(records, storage, gather, rows_of, label, weak):
+    """A line of scaling_h200(): the time by the number of GPUs, beside one GPU"""
+    wanted = {"precision": storage, "gather": gather, "overlap": True, "frequency": "color"}
+    best = {}
+    for gpus in (1, 2, 4, 8):
+        wanted["halo"] = "none" if gpus == 1 else "peer"
+        found = results.select(records.table, ranks=gpus, rows=rows_of[gpus], **wanted)
+        if found:
+            best[gpus] = records.use(found[0])
+    per_row = {gpus: row["ms_per_sweep"] / row["rows"] * gpus for gpus, row in best.items()}
+    cells = []
+    for gpus in (1, 2, 4, 8):
+        if gpus not in best:
+            cells.append("not measured")
+            continue
+        ms = best[gpus]["ms_per_sweep"]
+        ratio = percent(per_row[1] / per_row[gpus]) if weak else ""
+        ratio = ratio or f"{best[1]['ms_per_sweep'] / ms:.2f}x"
+        cells.append(f"{ms:.3f}" + (f" ({ratio})" if gpus > 1 else ""))
+    return [label, storage, gather, *cells]
+
+
+def scaling_h200():
+    boxes = Records("nvidia-h200-scaling.json")
+    curve = Records("nvidia-h200-scaling-gathers.json")
+    curve.table = results.select(curve.table, commit="8c02467")
+    million, four = 1124864, 4492125
+    grown = {1: million, 2: 2248091, 4: four, 8: 8998912}
+    body = []
+    for rows_of, label, weak in (
+        (dict.fromkeys(grown, million), f"{million:,} in all", False),
+        (dict.fromkeys(grown, four), f"{four:,} in all", False),
+        (grown, f"{million:,} on each GPU", True),
+    ):
+        for storage in ("fp32", "int4"):
+            body.append(scaling_row(boxes, storage, "bfp16", rows_of, label, weak))
+        if rows_of[1] == million:
+            body.append(scaling_row(curve, "fp32", "fp32", rows_of, label, weak))
+    header = ["Block rows", "Storage", "Gathers of `x`", "1 GPU: ms per sweep", "2 GPUs"]
+    header += ["4 GPUs", "8 GPUs"]
+    note = (
+        "Mesh `tet`, block size 5, 7 colors, exchange after every color by `-pc_mcpi_halo peer`. In "
+        "brackets: speed over one GPU, or the share of its speed for the same block rows on each."
+    )
+    return table(header, body, boxes, curve, note=note)
+
+
+def setup_h200():
+    records = Records("nvidia-h200-setup.json", "setup")
+    body = []
+    for row in records.select():
+        copies = row.get("refresh_over_pinned_copy")
+        body.append(
+            ["BAIJ on the host" if row["matrix"] == "baij" else "AIJCUSPARSE", row["precision"]]
+            + [seconds(row["ms_setup_first"]), seconds(row["ms_coloring"])]
+            + [seconds(row["ms_symbolic"] - row["ms_coloring"]), f"{row['ms_refresh']:.2f} ms"]
+            + [f"{row['refresh_in_sweeps']:.1f}", f"{copies:.2f}" if copies else "on the device"]
+        )
+    header = ["Matrix", "Storage", "First set-up", "Coloring", "Ordering and plan", "New values"]
+    header += ["New values, in sweeps", "In copies from pinned memory"]
+    first = records.table[0]
+    note = f"Mesh `mix`, {first['rows']:,} block rows of size 5, {first['blocks']:,} blocks."
+    return table(header, body, records, note=note)
+
+
+def true_residuals():
+    cpu, gpu = (
+        Records(f"{name}-true-residuals.json", "ranks_1") for name in ("amd-epyc", "nvidia-h200")
+    )
+    methods = ["GMRES, left", "GMRES, right", "BCGS", "BCGSL", "TFQMR", "FGMRES", "CG", "MINRES"]
+    methods += ["Chebyshev", "LSQR", "GMRES, PCMG", "GMRES, PCGAMG"]
+    body = []
+    for method in methods:
+        wanted = {"method": method, "rtol": 1e-12, "options": "defaults"}
+        rows = [cpu.only(pc="mcpi", **wanted), cpu.only(pc="sor", **wanted)]
+        rows.append(gpu.only(pc="mcpi", **wanted))
+        body.append([method] + [f"{r['true_residual']:.1e} ({r['iterations']})" for r in rows])
+    header = ["Method", "mcpi, CPU", "sor, CPU", "mcpi, H200"]
+    note = (
+        "Relative true residual with the tolerance 1e-12, in brackets the iterations. One rank, "
+        "default options."
+    )
+    return table(header, body, cpu, gpu, note=note)
+
+
+def vectors(file, storages, where, digits, **more):
+    records = Records(file, "sweeps")
+    body = []
+    for vector in ("fp32", "fp64"):
+        rows = [records.only(vectors=vector, precision=s, bs=5, **more) for s in storages]
+        body.append([vector] + [f"{row['ms_per_sweep']:.{digits}f}" for row in rows])
+    header = ["Vectors", *(f"{storage} blocks: ms per sweep" for storage in storages)]
+    note = f"Forward sweeps of {rows[0]['rows']:,} block rows of size 5{where}."
+    return table(header, body, records, note=note)
+
+
+def vectors_h200():
+    storages = ["fp32", "fp16", "int8", "int4"]
+    file = "nvidia-h200-sweep-vectors.json"
+    return vectors(file, storages, ", mesh `mix`", 3, mesh="mix", gather="fp32")
+
+
+def vectors_cpu():
+    storages = ["fp32", "fp16", "bf16", "int8", "int4"]
+    return vectors("intel-xeon-vectors.json", storages, ", mesh `tet`, one core", 1)
+
+
+MAKERS = {
+    "readme": readme,
+    "host": host,
+    "sweep-h200": sweep_h200,
+    "block-sizes-h200": block_sizes_h200,
+    "few-rows-h200": few_rows_h200,
+    "scaling-h200": scaling_h200,
+    "setup-h200": setup_h200,
+    "true-residuals": true_residuals,
+    "vectors-h200": vectors_h200,
+    "vectors-cpu": vectors_cpu,
+}
+# Markers that tools/tables leaves as they are. To fill one, move it to MAKERS.
+UNTOUCHED = {"options"}
