@@ -145,7 +145,7 @@ PetscErrorCode StartDocument(const char *benchmark, const CommonOptions &options
 
   PetscFunctionBegin;
   PetscCall(PetscGetVersionNumber(&major, &minor, &subminor, nullptr));
-  for (int i = 0; i < argc; ++i) command += (i ? " " : "") + std::string(argv[i]);
+  for (int i = 0; i < argc; ++i) command.append(i > 0 ? " " : "").append(argv[i]);
   *document = {{"benchmark", benchmark},
                {"machine", Processor()},
                {"petsc", "PETSc " + std::to_string(major) + "." + std::to_string(minor) + "." +

@@ -3,16 +3,18 @@ static char help[] =
     "precisions and of PETSc's preconditioners.\n"
     "  -dm_plex_filename <file.msh>  -flow_mach  -flow_angle  -flow_units  -flow_restart <file>: "
     "the flow, written by the program\n"
-    "  -cfl <10,100,1000,10000>    -rtol <1e-2>    -experiment <solvers,stationary>    -precision "
-    "<fp64,fp32,fp16,int8,int4>\n"
-    "  -its <1,2,3,4,6,8,12,16>: sweeps of an application    -outer <fgmres>    -gather <fp32>    "
-    "-theirs <true>    -repeat <3>    -json "
-    "<file>    -commit <text>\n"
+    "  -cfl <10,100,1000,10000>  -rtol <1e-2>  -repeat <3>  -json <file>  -commit <text>\n"
+    "  -experiment <solvers,stationary,turns>\n"
+    "  -precision <fp64,fp32,fp16,int8,int4>  -its <1,2,3,4,6,8,12,16>: sweeps of an application\n"
+    "  -outer <fgmres>  -gather <fp32>  -theirs <true>\n"
+    "  -solvers <name: options,name: options>: of turns, which times new values and their solution "
+    "by one solver after the other, -repeat times\n"
     "On a device: -dm_mat_type aijcusparse -dm_vec_type cuda; else -dm_mat_type baij.\n";
 
 #include <petscksp.h>
 
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -31,7 +33,7 @@ struct Options : bench::CommonOptions {
   std::vector<std::string> cfl = {"10", "100", "1000", "10000"},
                            its = {"1", "2", "3", "4", "6", "8", "12", "16"};
   std::vector<std::string> precisions = {"fp64", "fp32", "fp16", "int8", "int4"},
-                           outer = {"fgmres"};
+                           outer = {"fgmres"}, solvers;
   std::string experiment = "solvers", gather = "fp32", restart;
   PetscReal rtol = 1e-2;
   PetscBool theirs = PETSC_TRUE;
@@ -261,6 +263,144 @@ PetscErrorCode run_stationary(const Options &options, const System &system, Json
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Milliseconds of each turn
+struct Times {
+  std::vector<double> wall, cpu; // CPU time of the rank that took most
+};
+
+struct TurnSolver {
+  std::string name, chosen;
+  PetscOptions mine;
+  KSP ksp;
+  Times setup, solve;
+};
+
+double cpu_milliseconds()
+{
+  std::timespec now{};
+
+  (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
+}
+
+template <class Work> PetscErrorCode time_turn(const Work &work, Times *times)
+{
+  double wall, cpu;
+  const auto counted = [&]() -> PetscErrorCode {
+    const double begin = cpu_milliseconds();
+    PetscFunctionBegin;
+    PetscCall(work());
+    cpu = cpu_milliseconds() - begin;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  };
+
+  PetscFunctionBegin;
+  PetscCall(bench::TimeOnce(counted, &wall));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &cpu, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+  times->wall.push_back(wall);
+  times->cpu.push_back(cpu);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode take_turn(const System &system, Vec x, TurnSolver *solver)
+{
+  const auto set_up = [&]() -> PetscErrorCode {
+    PetscFunctionBegin;
+    PetscCall(KSPSetUp(solver->ksp));
+    PetscCall(KSPSetUpOnBlocks(solver->ksp));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  };
+
+  PetscFunctionBegin;
+  PetscCall(MatAssemblyBegin(system.J, MAT_FINAL_ASSEMBLY)); // new values, for the preconditioner
+  PetscCall(MatAssemblyEnd(system.J, MAT_FINAL_ASSEMBLY));
+  PetscCall(KSPSetOperators(solver->ksp, system.J, system.J));
+  PetscCall(time_turn(set_up, &solver->setup));
+  PetscCall(time_turn([&] { return KSPSolve(solver->ksp, system.b, x); }, &solver->solve));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode record_turns(const Options &options, const System &system, Vec x, TurnSolver *solver,
+                            Json *results)
+{
+  PetscInt iterations;
+  PetscReal residual;
+  KSPConvergedReason reason;
+  Json record = system.about;
+
+  PetscFunctionBegin;
+  PetscCall(KSPSolve(solver->ksp, system.b, x));
+  PetscCall(KSPGetIterationNumber(solver->ksp, &iterations));
+  PetscCall(KSPGetConvergedReason(solver->ksp, &reason));
+  PetscCall(true_residual(system, x, &residual));
+  record.update({{"rtol", options.rtol},
+                 {"name", solver->name},
+                 {"options", solver->chosen},
+                 {"iterations", iterations},
+                 {"converged", reason > 0},
+                 {"true_residual", residual},
+                 {"turns_ms_setup", solver->setup.wall},
+                 {"turns_ms_solve", solver->solve.wall},
+                 {"turns_cpu_ms_setup", solver->setup.cpu},
+                 {"turns_cpu_ms_solve", solver->solve.cpu}});
+  results->push_back(record);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode create_turn_solvers(const Options &options, const System &system,
+                                   std::vector<TurnSolver> *solvers)
+{
+  PetscFunctionBegin;
+  for (const std::string &named : options.solvers) {
+    const std::size_t colon = named.find(':');
+    PetscCheck(colon != std::string::npos, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT,
+               "-solvers: no colon after a name in '%s'", named.c_str());
+    TurnSolver solver{named.substr(0, colon), named.substr(colon + 1), nullptr, nullptr, {}, {}};
+    PetscCall(create_solver(options, system, solver.chosen, &solver.mine, &solver.ksp));
+    solvers->push_back(solver);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The solvers in turns, so that a load of the machine that comes or goes meets all of them. The
+// first turn is not counted.
+PetscErrorCode run_turns(const Options &options, const System &system, Json *results)
+{
+  std::vector<TurnSolver> solvers;
+  Vec x;
+
+  PetscFunctionBegin;
+  PetscCall(VecDuplicate(system.b, &x));
+  PetscCall(create_turn_solvers(options, system, &solvers));
+  for (PetscInt turn = 0; turn <= options.repeat; ++turn)
+    for (TurnSolver &solver : solvers) {
+      PetscCall(take_turn(system, x, &solver));
+      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "turn %d: set-up %8.2f solve %9.2f ms  %s\n",
+                            (int)turn, solver.setup.wall.back(), solver.solve.wall.back(),
+                            solver.name.c_str()));
+      if (turn == 0) solver.setup = solver.solve = {};
+    }
+  for (TurnSolver &solver : solvers) {
+    PetscCall(record_turns(options, system, x, &solver, results));
+    PetscCall(KSPDestroy(&solver.ksp));
+    PetscCall(PetscOptionsDestroy(&solver.mine));
+  }
+  PetscCall(VecDestroy(&x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode run_experiment(const Options &options, const System &system, Json *results)
+{
+  PetscFunctionBegin;
+  if (options.experiment == "stationary")
+    PetscCall(run_stationary(options, system, results));
+  else if (options.experiment == "turns")
+    PetscCall(run_turns(options, system, results));
+  else
+    PetscCall(run_solvers(options, system, results));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 template <int dim>
 PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh,
                         const flow::Conditions &conditions, Json *document)
@@ -297,9 +437,7 @@ PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh,
                               &assembly));
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "CFL %s: assembly %g ms\n", cfl.c_str(), assembly));
     system.about = {{"vertices", rows / solver.bs}, {"cfl", std::stod(cfl)}};
-    PetscCall(options.experiment == "stationary"
-                  ? run_stationary(options, system, bench::Rows(document))
-                  : run_solvers(options, system, bench::Rows(document)));
+    PetscCall(run_experiment(options, system, bench::Rows(document)));
     bench::AddToRows({{"ranks", ranks}}, document);
     PetscCall(bench::WriteDocument(options, *document)); // what is there is there
   }
@@ -323,6 +461,7 @@ PetscErrorCode run(int argc, char **argv)
   PetscCall(bench::ReadList("-its", &options.its));
   PetscCall(bench::ReadList("-precision", &options.precisions));
   PetscCall(bench::ReadList("-outer", &options.outer));
+  PetscCall(bench::ReadList("-solvers", &options.solvers));
   PetscCall(bench::ReadText("-experiment", &options.experiment));
   PetscCall(bench::ReadText("-gather", &options.gather));
   PetscCall(bench::ReadText("-flow_restart", &options.restart));

@@ -1,131 +1,327 @@
-"""Transonic flow around an airfoil and a wing by examples/flow, called by tools/demo.
+"""Linear systems of a transonic wing by mcpi and by PETSc's preconditioners, called by tools/demo.
 
-Runs mcpi and PETSc's preconditioners. Writes tables, JSON and pictures.
+Computes the wing and an airfoil by examples/flow. Writes a table, JSON and pictures.
 """
 
 import argparse
+import math
 import subprocess
 import sys
+import time
 from pathlib import Path
+from statistics import median
 
-from flow_program import MCPI, ROOT, THEIRS, WING, make_mesh, petsc_version, run_flow
+from flow_program import LINE, RECOMMENDED, ROOT, WING, make_mesh, run_command, run_flow
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 import results  # noqa: E402
 
-METHODS = [
-    ("mcpi, 4 sweeps", MCPI),
-    ("mcpi, 4 sweeps, int8", f"{MCPI} -pc_mcpi_offdiag_precision int8"),
-    ("mcpi, 4 sweeps, int4", f"{MCPI} -pc_mcpi_offdiag_precision int4"),
-    *((name, THEIRS[name]) for name in ("sor", "pbjacobi", "bjacobi, ilu(0)")),
-]
-AIRFOIL_TITLE = "Airfoil NACA 0012, Mach 0.8, angle of attack 1.25 degrees"
-WING_TITLE = "Wing ONERA M6, Mach 0.84, angle of attack 3.06 degrees"
-ROW = "  {:<22}{:>7}{:>12}{:>20}{:>10}{:>10}"
+STEPS = 25  # of the wing, from the free stream: the shocks are there, and the order is the second
+CFLS = (100, 1000, 10000)
+OURS = "mcpi"
+LABELS = {
+    OURS: "mcpi, int8, 8 sweeps",
+    "sor": "sor",
+    "bjacobi": "bjacobi/ilu(0)",
+    "asm": "asm/ilu(0)",
+    "pbjacobi": "pbjacobi",
+}
+OPTIONS = {name: f"-ksp_type gmres -pc_type {name}" for name in LABELS} | {
+    OURS: f"-ksp_type fgmres {RECOMMENDED}"
+}
 
 
-def compare(arguments, name, mesh, options, first=None):
-    """All methods, the first of which may have run"""
-    print(
-        ROW.format(name, "steps", "iterations", "linear systems [s]", "all [s]", "residual"),
-        flush=True,
+class Progress:
+    """One moving line on a terminal; elsewhere a line at the beginning and one at the end."""
+
+    def __init__(self, what):
+        self.what, self.begin = what, time.monotonic()
+        self.terminal = sys.stdout.isatty()
+        self.show("")
+
+    def show(self, text):
+        line = f"{self.what}: {text}" if text else f"{self.what} ..."
+        if self.terminal:
+            print(f"\r\033[K{line[:78]}", end="", flush=True)
+        elif not text:
+            print(line, flush=True)
+
+    def end(self, text):
+        start = "\r\033[K" if self.terminal else ""
+        print(f"{start}{self.what}: {text}, {time.monotonic() - self.begin:.0f} s", flush=True)
+
+
+def show_step(progress, last):
+    """For run_flow(): the steps of the program, of which there are last, or unknown many"""
+
+    def on_line(line):
+        found = LINE.match(line)
+        if found:
+            of = f" of {last}" if last else ""
+            progress.show(f"step {found[1]}{of}, residual {float(found[3]):.1e}")
+
+    return on_line
+
+
+def compute_wing(arguments, folder):
+    """The mesh, and the state of the flow after STEPS steps; both are kept for the next run."""
+    progress = Progress("Mesh of the ONERA M6 wing")
+    mesh = make_mesh("m6", f"-3 -setnumber size {arguments.wing}", folder)
+    progress.end(f"edges of {arguments.wing} m on the wing")
+    progress = Progress("Flow around the wing, Mach 0.84, 3.06 degrees")
+    state = folder / "wing.state"
+    options = f"{WING} -flow_steps {STEPS} -ksp_type fgmres {RECOMMENDED}"
+    options += f" -flow_restart {state} -flow_walls {folder / 'wing.csv'}"
+    _, record, _ = run_flow(
+        arguments.build, arguments.ranks, mesh, options, on_line=show_step(progress, STEPS)
     )
-    records = []
-    for method, chosen in METHODS:
-        record = (
-            first
-            if first and not records
-            else run_flow(arguments.build, arguments.ranks, mesh, f"{options} {chosen}")[1]
-        )
-        print(
-            ROW.format(
-                method,
-                record["steps"],
-                record["linear_iterations"],
-                round(record["seconds_setup"] + record["seconds_solves"], 1),
-                record["seconds"],
-                f"{record['residual']:.0e}",
-            ),
-            flush=True,
-        )
-        records.append({"case": name, "method": method, **record})
-    print(flush=True)
-    return records
+    progress.end(f"{record['vertices']:,} vertices, {STEPS} steps")
+    return mesh, state
 
 
-def picture(arguments, name, mesh, options, title, mach):
-    """A whole run, and what plot-flow makes of it"""
-    folder = arguments.output
+def time_solvers(arguments, folder, mesh, state):
+    """What benchmark_flow measures: every solver in turn, for every CFL number"""
+    table = folder / "solvers.json"
+    solvers = ",".join(f"{name}: {options}" for name, options in OPTIONS.items())
+    command = ["mpiexec", "-n", str(arguments.ranks)]
+    command += [str(arguments.build / "benchmarks/benchmark_flow"), "-dm_plex_filename", str(mesh)]
+    command += ["-dm_mat_type", "baij", *WING.split(), "-flow_restart", str(state)]
+    command += ["-cfl", ",".join(map(str, CFLS)), "-experiment", "turns"]
+    command += ["-repeat", str(arguments.turns), "-solvers", solvers]
+    command += ["-json", str(table), "-commit", results.checkout()]
+    progress = Progress("Linear systems of the next step by each preconditioner in turn")
+    cfl = ""
+
+    def on_line(line):
+        nonlocal cfl
+        if line.startswith("CFL"):
+            cfl = line.split(":")[0]
+        elif line.startswith("turn"):
+            progress.show(f"{cfl}, turn {line.split()[1][:-1]} of {arguments.turns}")
+
+    run_command(command, on_line)
+    progress.end(f"{arguments.turns} turns")
+    document = results.read(table)
+    for record in document["records"]:
+        for row in record["rows"]:
+            add_medians(row, arguments.clock)
+    results.write(table, document)
+    return document
+
+
+def add_medians(row, clock):
+    """Of set-up and solution together, by the clock named wall or cpu"""
+    prefix = "turns_cpu_ms" if clock == "cpu" else "turns_ms"
+    setups, solves = row[f"{prefix}_setup"], row[f"{prefix}_solve"]
+    sums = [setup + solve for setup, solve in zip(setups, solves)]
+    row |= {"clock": clock, "ms": median(sums), "ms_least": min(sums), "ms_most": max(sums)}
+    row["ms_setup"] = min(median(setups), row["ms"])
+
+
+def record_of(document, name, cfl):
+    return results.only(results.rows(document), name=name, cfl=cfl)
+
+
+def time_name(arguments):
+    """What was measured, in words"""
+    if arguments.clock == "cpu":
+        return "CPU time" + (" of one rank" if arguments.ranks == 1 else " of the slowest rank")
+    return f"wall-clock time on {arguments.ranks} rank" + ("s" if arguments.ranks > 1 else "")
+
+
+def print_table(arguments, document):
+    vertices = results.rows(document)[0]["vertices"]
+    print(f"\nLinear systems of {5 * vertices:,} unknowns, new values and solution to 1e-2:")
+    print(
+        f"{time_name(arguments)} in ms, median of {arguments.turns} turns (least to most), "
+        "iterations\n"
+    )
+    print(f"  {'preconditioner':22}" + "".join(f"{f'CFL {cfl:,}':>24}" for cfl in CFLS))
+    for name, label in LABELS.items():
+        cells = []
+        for cfl in CFLS:
+            record = record_of(document, name, cfl)
+            spread = f"({record['ms_least']:.0f} to {record['ms_most']:.0f})"
+            times = f"{record['ms']:.0f} {spread}" if record["converged"] else "not solved"
+            cells.append(f"{times:>20}{record['iterations']:4}")
+        print(f"  {label:22}" + "".join(cells))
+    print()
+
+
+def overlap(one, other):
+    return one["ms_most"] > other["ms_least"] and other["ms_most"] > one["ms_least"]
+
+
+def compare(document):
+    """By CFL number: the fastest of PETSc's, its time over ours, and whether the spreads overlap"""
+    rows = []
+    for cfl in CFLS:
+        ours = record_of(document, OURS, cfl)
+        theirs = [record_of(document, name, cfl) for name in LABELS if name != OURS]
+        best = min((r for r in theirs if r["converged"]), key=lambda r: r["ms"], default=None)
+        ratio = 0.0 if not ours["converged"] else best["ms"] / ours["ms"] if best else math.inf
+        rows.append((cfl, best["name"] if best else "", ratio, bool(best) and overlap(ours, best)))
+    return rows
+
+
+def between(ratios):
+    low, high = f"{min(ratios):.1f}", f"{max(ratios):.1f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def verdict(arguments, document):
+    """One sentence: who is faster, by how much"""
+    rows = compare(document)
+    ratios = [ratio for _, _, ratio, _ in rows]
+    names = " or ".join(dict.fromkeys(LABELS[name] for _, name, _, _ in rows if name))
+    what = f"({time_name(arguments)})"
+    if min(ratios) > 1.05:
+        sentence = (
+            f"mcpi solves these systems {between(ratios)} times as fast as the fastest of "
+            f"PETSc's preconditioners here, {names} {what}."
+        )
+    elif 0.0 < max(ratios) < 0.95:
+        inverse = [1 / ratio for ratio in ratios if ratio]
+        sentence = (
+            f"PETSc's {names} solves these systems {between(inverse)} times as fast as "
+            f"mcpi here {what}."
+        )
+    else:
+        each = ", ".join(f"{ratio:.1f} at CFL {cfl:,}" for cfl, _, ratio, _ in rows)
+        sentence = (
+            f"mcpi's speed over that of the fastest of PETSc's preconditioners here, "
+            f"{names}, is {each} {what}."
+        )
+    unsure = [f"{cfl:,}" for cfl, _, _, doubtful in rows if doubtful]
+    if unsure:
+        sentence += f" The spreads overlap at CFL {', '.join(unsure)}: a quiet machine says more."
+    return sentence
+
+
+def draw_bars(axis, document, cfl):
+    longest = max(record["ms"] for record in results.rows(document) if record["converged"])
+    for place, (name, label) in enumerate(LABELS.items()):
+        record = record_of(document, name, cfl)
+        colors = ("#f4a582", "#b2182b") if name == OURS else ("#bababa", "#5f6b76")
+        if not record["converged"]:
+            axis.text(0, place, " not solved", va="center")
+            continue
+        axis.barh(place, record["ms_setup"], color=colors[0])
+        solution = record["ms"] - record["ms_setup"]
+        axis.barh(place, solution, left=record["ms_setup"], color=colors[1])
+        weight = "bold" if name == OURS else "normal"
+        end = record["ms"] + 0.02 * longest
+        axis.text(end, place, f"{record['ms']:.0f}", va="center", weight=weight)
+    axis.set_yticks(range(len(LABELS)), LABELS.values())
+    for label in axis.get_yticklabels()[:1]:
+        label.set(weight="bold", color="#b2182b")
+    axis.set(title=f"CFL {cfl:,}", xlim=(0, 1.18 * longest))
+    axis.invert_yaxis()
+    axis.grid(alpha=0.3, axis="x")
+    axis.set_axisbelow(True)
+
+
+def draw_solvers(arguments, document, folder):
+    """The picture of time against preconditioners, or None without matplotlib"""
+    try:
+        import matplotlib
+    except ImportError:
+        print("No matplotlib for this Python: no pictures.")
+        return None
+    matplotlib.use("Agg")
+    from matplotlib import patches, pyplot
+
+    figure, axes = pyplot.subplots(1, len(CFLS), figsize=(13, 4.6), sharey=True)
+    for axis, cfl in zip(axes, CFLS):
+        draw_bars(axis, document, cfl)
+    axes[1].set_xlabel(f"{time_name(arguments)} for set-up and solution, ms (less is better)")
+    vertices = results.rows(document)[0]["vertices"]
+    figure.suptitle(
+        f"Linear systems of the ONERA M6 wing, Mach 0.84: {vertices:,} vertices, "
+        f"5 unknowns each, tolerance 1e-2\n{document['machine']}, median of "
+        f"{arguments.turns} turns",
+        fontsize=11,
+    )
+    colors = {
+        "mcpi: set-up": "#f4a582",
+        "mcpi: solution": "#b2182b",
+        "PETSc's: set-up": "#bababa",
+        "PETSc's: solution": "#5f6b76",
+    }
+    handles = [patches.Patch(color=color, label=label) for label, color in colors.items()]
+    figure.tight_layout(rect=(0, 0.06, 1, 1))
+    figure.legend(handles=handles, loc="lower center", ncol=4, frameon=False)
+    picture = folder / "solvers.png"
+    figure.savefig(picture, dpi=110)
+    return picture
+
+
+def plot_flow(picture, title, **files):
+    """What tools/plot-flow draws from these files, by its options"""
+    command = [sys.executable, str(ROOT / "tools/plot-flow"), str(picture), "--title", title]
+    for option, file in files.items():
+        command += [f"--{option}", str(file)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return picture
+
+
+def compute_airfoil(arguments, folder):
+    """A whole run around NACA 0012, and its picture"""
+    progress = Progress("Flow around NACA 0012, Mach 0.8, 1.25 degrees")
+    mesh = make_mesh("naca0012", f"-2 -setnumber size {arguments.airfoil}", folder)
+    walls, vtu, log = folder / "airfoil.csv", folder / "airfoil.vtu", folder / "airfoil.log"
+    options = f"-flow_rtol 1e-6 -ksp_type fgmres {RECOMMENDED} -flow_walls {walls} -flow_vtu {vtu}"
     output, record, _ = run_flow(
-        arguments.build,
-        arguments.ranks,
-        mesh,
-        f"{options} {METHODS[0][1]} -flow_walls {folder / name}.csv -flow_vtu {folder / name}.vtu",
+        arguments.build, arguments.ranks, mesh, options, on_line=show_step(progress, None)
     )
-    log = folder / f"{name}.log"
     log.write_text(output, encoding="utf-8")
-    command = [
-        "/usr/bin/python3",
-        str(ROOT / "tools/plot-flow"),
-        str(folder / f"{name}.png"),
-        "--log",
-        str(log),
-        "--walls",
-        str(folder / f"{name}.csv"),
-        "--title",
-        title,
-    ]
-    subprocess.run(
-        command + (["--vtu", str(folder / f"{name}.vtu")] if mach else []),
-        check=True,
-        stdout=subprocess.DEVNULL,
+    progress.end(
+        f"{record['vertices']:,} vertices, {record['steps']} steps, {record['end']}, "
+        f"lift {record['lift']:.4f}, drag {record['drag']:.4f}"
     )
-    print(
-        f"{name}: {record['vertices']} vertices, {record['steps']} steps, "
-        f"{record['seconds']:.0f} s, {record['end']}: "
-        f"lift {record['lift']:.4f}, drag {record['drag']:.4f}; "
-        f"{folder / name}.png, and .vtu for ParaView\n",
-        flush=True,
-    )
-    return {"case": name, **record}
+    return log, walls, vtu
 
 
-def main():
+def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--airfoil", default="0.01", help="length of edges on the airfoil, chord 1")
-    parser.add_argument(
-        "--wing", default="0.02", help="length of edges on the wing, root chord 0.8; 0: no wing"
-    )
+    parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--clock", choices=["wall", "cpu"], default="cpu")
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--wing", default="0.02", help="length of edges on the wing, meters")
+    parser.add_argument("--airfoil", default="0.01", help="of edges on the airfoil; 0: none")
     arguments = parser.parse_args()
     arguments.build, arguments.output = arguments.build.resolve(), arguments.output.resolve()
-    arguments.output.mkdir(parents=True, exist_ok=True)
+    return arguments
 
-    print(
-        f"{arguments.ranks} ranks; the flow around NACA 0012 at Mach 0.8 and 1.25 degrees\n",
-        flush=True,
-    )
-    mesh = make_mesh("naca0012", f"-2 -setnumber size {arguments.airfoil}", arguments.output)
-    records = [picture(arguments, "airfoil", mesh, "-flow_rtol 1e-6", AIRFOIL_TITLE, mach=True)]
-    records += compare(arguments, "the whole run", mesh, "-flow_rtol 1e-6", records[0])
-    if float(arguments.wing) > 0:
-        print("and around the ONERA M6 wing at Mach 0.84 and 3.06 degrees\n", flush=True)
-        mesh = make_mesh("m6", f"-3 -setnumber size {arguments.wing}", arguments.output)
-        records.append(
-            picture(arguments, "wing", mesh, f"{WING} -flow_rtol 1e-4", WING_TITLE, mach=False)
-        )
-        records += compare(arguments, "the first 25 steps", mesh, f"{WING} -flow_steps 25")
-    table = arguments.output / "demo.json"
-    rows = [{"ranks": arguments.ranks, **record} for record in records]
-    results.write(
-        table, results.new("demo", rows, "tools/demo", petsc=petsc_version(arguments.build))
-    )
-    print(
-        "iterations: of GMRES, all steps together; linear systems: setting up preconditioners "
-        f"and solving. Wrote {table}."
-    )
+
+def main():
+    arguments = read_arguments()
+    wing = arguments.output / f"wing-{arguments.wing}"
+    wing.mkdir(parents=True, exist_ok=True)
+    mesh, state = compute_wing(arguments, wing)
+    document = time_solvers(arguments, wing, mesh, state)
+    print_table(arguments, document)
+    solvers = draw_solvers(arguments, document, wing)
+    pictures = {"preconditioners": solvers}
+    if solvers:
+        title = f"ONERA M6, Mach 0.84, 3.06 degrees, step {STEPS}"
+        pictures["wing"] = plot_flow(wing / "wing.png", title, walls=wing / "wing.csv")
+    if float(arguments.airfoil) > 0:
+        airfoil = arguments.output / f"airfoil-{arguments.airfoil}"
+        airfoil.mkdir(exist_ok=True)
+        log, walls, vtu = compute_airfoil(arguments, airfoil)
+        if solvers:
+            title = "NACA 0012, Mach 0.8, 1.25 degrees"
+            picture = airfoil / "airfoil.png"
+            pictures["airfoil"] = plot_flow(picture, title, log=log, walls=walls, vtu=vtu)
+    print(f"\nOptions: {OPTIONS[OURS]}")
+    print(f"Beside:  {OPTIONS['sor']}, and so on. All times: {wing / 'solvers.json'}")
+    for what, picture in pictures.items():
+        if picture:
+            print(f"Picture of the {what}: {picture}")
+    print(f"\n{verdict(arguments, document)}")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ PARTS = re.compile(
 WING = "-flow_mach 0.84 -flow_angle 3.06 -flow_area 0.7532"
 DEVICE = "-dm_mat_type aijcusparse -dm_vec_type cuda -use_gpu_aware_mpi 0"
 MCPI = "-pc_type mcpi -pc_mcpi_sweep forward -pc_mcpi_its 4"
+RECOMMENDED = "-pc_type mcpi -pc_mcpi_sweep forward -pc_mcpi_offdiag_precision int8 -pc_mcpi_its 8"
 THEIRS = {
     name: f"-ksp_type gmres -ksp_pc_side right -pc_type {pc}"
     for name, pc in (
@@ -33,20 +34,13 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def make_mesh(geometry, options, folder):
-    """Of a .geo file of examples/flow, unless it is there"""
-    mesh = Path(folder) / (re.sub(r"[^\w.]+", "_", geometry + options) + ".msh")
+    """The mesh of a .geo file of examples/flow, made unless it is there"""
+    name = re.sub(r"[^\w.]+", "_", geometry + options)
+    mesh, unfinished = Path(folder) / f"{name}.msh", Path(folder) / f"{name}.unfinished.msh"
     if not mesh.exists():
-        subprocess.run(
-            [
-                "gmsh",
-                *options.split(),
-                str(ROOT / "examples/flow" / (geometry + ".geo")),
-                "-o",
-                str(mesh),
-            ],
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
+        source = ROOT / "examples/flow" / f"{geometry}.geo"
+        run_command(["gmsh", *options.split(), str(source), "-o", str(unfinished)])
+        unfinished.rename(mesh)
     return mesh
 
 
@@ -58,37 +52,24 @@ def petsc_version(build):
     return f"PETSc {found[1]}" if found else None
 
 
-def run_flow(build, ranks, mesh, options, types="-dm_mat_type baij"):
-    """The output, a row for benchmarks/results, and its columns of the values of each step"""
-    places = ["--bind-to", "none"] if "-flow_threads" in options else []
-    command = [
-        "mpiexec",
-        *places,
-        "-n",
-        str(ranks),
-        str(build / "examples/flow"),
-        "-dm_plex_filename",
-        str(mesh),
-        *types.split(),
-        "-dll_append",
-        str(build / "libpetscmcpi.so"),
-        *options.split(),
-    ]
-    begin = time.monotonic()
-    output = subprocess.run(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        errors="replace",
-        env={**os.environ, **ENVIRONMENT},
-        check=False,
-    ).stdout
-    steps = [match.groups() for match in map(LINE.match, output.splitlines()) if match]
-    parts = PARTS.search(output)
-    if not parts or not steps:
+def run_command(command, on_line=None):
+    """All that a command prints; on_line() gets every line. Ends the program if it fails"""
+    options = {"stderr": subprocess.STDOUT, "stdin": subprocess.DEVNULL, "text": True}
+    options |= {"errors": "replace", "env": {**os.environ, **ENVIRONMENT}}
+    lines = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, **options) as process:
+        for line in process.stdout:
+            lines.append(line)
+            if on_line:
+                on_line(line)
+    output = "".join(lines)
+    if process.returncode:
         raise SystemExit(f"{output}\n{' '.join(command)}\nfailed")
+    return output
+
+
+def record_of(output, steps, seconds, options):
+    """A row for benchmarks/results"""
     last = steps[-1]
     record = {
         "vertices": int(re.search(r"(\d+) vertices", output)[1]),
@@ -98,15 +79,30 @@ def run_flow(build, ranks, mesh, options, types="-dm_mat_type baij"):
         "lift": float(last[5]),
         "drag": float(last[6]),
         "seconds": float(last[4]),
-        "seconds_with_mesh": round(time.monotonic() - begin, 1),
+        "seconds_with_mesh": round(seconds, 1),
         "end": (last[7] or "").strip(),
         "options": options,
     }
-    for name, seconds in zip(("residuals", "jacobians", "setup", "solves", "rest"), parts.groups()):
-        record[f"seconds_{name}"] = float(seconds)
+    names = ("residuals", "jacobians", "setup", "solves", "rest")
+    for name, part in zip(names, PARTS.search(output).groups()):
+        record[f"seconds_{name}"] = float(part)
+    return record
+
+
+def run_flow(build, ranks, mesh, options, types="-dm_mat_type baij", on_line=None):
+    """The output, a row for benchmarks/results, and its columns of the values of each step"""
+    places = ["--bind-to", "none"] if "-flow_threads" in options else []
+    command = ["mpiexec", *places, "-n", str(ranks), str(build / "examples/flow")]
+    command += ["-dm_plex_filename", str(mesh), *types.split()]
+    command += ["-dll_append", str(build / "libpetscmcpi.so"), *options.split()]
+    begin = time.monotonic()
+    output = run_command(command, on_line)
+    steps = [match.groups() for match in map(LINE.match, output.splitlines()) if match]
+    if not PARTS.search(output) or not steps:
+        raise SystemExit(f"{output}\n{' '.join(command)}\nfailed")
     history = {
         "history_residual": [float(step[2]) for step in steps],
         "history_linear_iterations": [int(step[3]) for step in steps],
         "history_cfl": [float(step[1]) for step in steps],
     }
-    return output, record, history
+    return output, record_of(output, steps, time.monotonic() - begin, options), history
