@@ -6,8 +6,8 @@
 
 namespace mcpi {
 
-// Equilibration is used with the factored form, where rows and columns may have independent factors.
-// The method is Ruiz's (2001).
+// Equilibration is used with the factored form, where the factors of rows and columns are
+// independent. The method is Ruiz's (2001).
 class Equilibration {
 public:
   explicit Equilibration(int bs);
