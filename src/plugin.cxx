@@ -1,10 +1,11 @@
-// Entry point of -dll_append.
+// The entry point of the plugin, for -dll_append.
 #include <petscsys.h>
 
 #include "petsc/compat.h"
 #include "petscmcpi.h"
 
-// Called by PETSc after it opened the library; the name follows from the file's.
+// PETSc calls this function after it has opened the library. PETSc derives its name from the name
+// of the library file.
 extern "C" PETSC_VISIBILITY_PUBLIC PetscErrorCode PetscDLLibraryRegister_petscmcpi(void);
 
 extern "C" PETSC_VISIBILITY_PUBLIC PetscErrorCode PetscDLLibraryRegister_petscmcpi(void)

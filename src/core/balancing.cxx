@@ -7,14 +7,15 @@
 namespace mcpi {
 namespace {
 
-// log2 of a coupling that is not there
+// log2 of a coupling that does not exist
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 constexpr int kPasses = 50;
-constexpr double kSingleBits = 24.0;              // of a number in single precision
-constexpr double kWayAndBack = 2.0 * kSingleBits; // couplings that are this much below the level,
-                                                  // way and back together, count one way at most
-constexpr double kDoubleBits = 52.0;              // what is this much below the level is rounding
-constexpr double kWeak = 6.0; // what is this much below the level loses digits in 8 bits
+constexpr double kSingleBits = 24.0; // bits of the significand in single precision
+// If the product of the couplings in both directions is this many powers of two below the level's
+// square, at most one direction counts.
+constexpr double kWayAndBack = 2.0 * kSingleBits;
+constexpr double kDoubleBits = 52.0; // a coupling this far below the level is a rounding error
+constexpr double kWeak = 6.0;        // a coupling this far below the level loses digits in 8 bits
 
 } // namespace
 
@@ -51,8 +52,9 @@ double Balancing::largest_scaled() const
   return largest;
 }
 
-// The largest mean weight of a cycle (Karp 1978). If cycles are at rounding level beside 1 and
-// beside the largest entry, it means nothing; then what is larger than 1 is too large.
+// The largest mean weight of a cycle (Karp 1978). The mean is meaningless if it is at rounding
+// level compared with 1 and with the largest entry. The level is then 1, or the largest entry if
+// that is smaller.
 double Balancing::level()
 {
   const auto walk = [&](int edges, int end) -> double & {
@@ -78,8 +80,9 @@ double Balancing::level()
   return mean >= largest_of_no_cycle - kSingleBits ? mean : largest_of_no_cycle;
 }
 
-// Components are in a group if some way from one to the other and back is heavy enough. The
-// heaviest ways by Floyd and Warshall: no cycle is heavier than the level, so that none pays twice.
+// Two components are in one group if some walk from one to the other and back is heavy enough. The
+// heaviest walks come from the Floyd-Warshall algorithm. It applies because no cycle has a mean
+// weight above the level: to go around a cycle again makes no walk heavier.
 void Balancing::find_groups(double level)
 {
   const auto walk = [&](int p, int q) -> double & {
@@ -103,8 +106,8 @@ void Balancing::find_groups(double level)
 }
 
 // Osborne's iteration in every group. A step makes the largest entry of a row and that of its
-// column alike up to a factor of 2, and takes the larger of the two down, so that the passes have
-// an end.
+// column equal up to a factor of 2. It always decreases the larger of the two, so the iteration
+// ends.
 void Balancing::balance_groups()
 {
   bool changed = true;
@@ -120,7 +123,7 @@ void Balancing::balance_groups()
       if (row == kNone || column == kNone) continue;
       const double half = (row - column) / 2.0;
       const int by = static_cast<int>(half > 0.0 ? std::ceil(half - 0.5)
-                                                 : std::floor(half + 0.5)); // ties stay
+                                                 : std::floor(half + 0.5)); // a tie changes nothing
       exponent_[p] += by;
       changed = changed || by != 0;
     }
@@ -133,8 +136,8 @@ void Balancing::shift_group(int group, int by)
     if (group_[p] == group) exponent_[p] += by;
 }
 
-// Those that read too much are counted in larger units, by the least shifts that bring all
-// couplings between groups to the level (Bellman and Ford).
+// A group gets larger units if it reads couplings above the level. The shifts are the smallest with
+// which no coupling between groups is above the level (Bellman-Ford algorithm).
 void Balancing::move_groups_to(double level)
 {
   std::fill(shift_.begin(), shift_.end(), 0.0);
@@ -153,8 +156,8 @@ void Balancing::move_groups_to(double level)
   for (int p = 0; p < bs_; ++p) exponent_[p] += static_cast<int>(std::floor(shift_[group_[p]]));
 }
 
-// A group that only reads the others, or is only read by them, may take any unit: one in which its
-// couplings keep their digits.
+// The units of a group that only reads the others, or is only read by them, are free. They are
+// chosen so that weak couplings are raised to the level and keep their digits.
 void Balancing::raise_weak_groups_to(double level)
 {
   for (int group = 0; group < bs_; ++group) {

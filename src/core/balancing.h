@@ -1,30 +1,32 @@
-// Balancing of a block of maxima: a power of two for each component, so that couplings between
-// components become alike in size.
+// Balancing of a block of maxima: it finds a power of two for each component, so that the couplings
+// between components become similar in size.
 #pragma once
 
 #include <vector>
 
 namespace mcpi {
 
-// With maxima[p + q*bs] the largest |P(p,q)| over all blocks of P, diag(1/s) * P * diag(s) is P in
-// other units of the components. No choice of units brings its largest entry below the largest
-// geometric mean of the entries around a cycle of components, the level.
+// Let P be the matrix of all blocks, and maxima[p + q*bs] the largest |P(p,q)| over its blocks.
+// diag(1/s) * P * diag(s) is P in other units of the components. Consider the geometric mean of the
+// entries around a cycle of components. The largest such mean is called the level. No choice of
+// units makes the largest entry of the scaled P smaller than the level.
 //
-// Components that couple in both directions are balanced by Osborne's iteration (1960). Where only
-// one direction counts, the iteration would have no end: it would move the component away for ever.
-// Such couplings are brought to the level at most. They are
-// - triangular patterns: a component that only reads, or is only read;
-// - couplings whose way back is at rounding level, so that both would vanish beside the others if
-// they were made alike.
+// Osborne's iteration (1960) balances components that couple in both directions. It does not
+// converge for a coupling that counts in one direction only: it would change the units of such
+// components without end. Such a coupling is only reduced to the level, if it is above it. There
+// are two kinds:
+// - triangular patterns: a component only reads others, or is only read by others;
+// - couplings whose opposite direction is at rounding level. If the two were made equal, both would
+//   vanish beside the other couplings.
 class Balancing {
 public:
   explicit Balancing(int bs);
 
-  // s has bs entries, all powers of two. They are 1 if the result would be worse than the unscaled
-  // maxima. The maxima must be finite. Nothing is allocated.
+  // Sets the bs entries of s to powers of two. All are 1 if balancing would increase the largest
+  // entry. The maxima must be finite. The call allocates nothing.
   void compute(const std::vector<double> &maxima, std::vector<double> &s);
 
-  // of the factors: their products with each other stay normal numbers
+  // Largest magnitude of a factor's exponent. With it, products of two factors are normal numbers.
   static constexpr int kLargestExponent = 500;
 
 private:
@@ -44,10 +46,11 @@ private:
 
   int bs_;
   std::vector<double> weight_; // log2 of the maxima
-  std::vector<double>
-      walk_; // the heaviest walks: by number of edges and end, then by start and end
-  std::vector<double> shift_; // of groups
-  std::vector<int> exponent_, group_;
+  // Weights of the heaviest walks: level() indexes them by number of edges and end, find_groups()
+  // by start and end.
+  std::vector<double> walk_;
+  std::vector<double> shift_;         // by group: what move_groups_to() adds to its exponents
+  std::vector<int> exponent_, group_; // by component: log2 of its factor, and its group
 };
 
 } // namespace mcpi

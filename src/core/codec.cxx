@@ -27,13 +27,13 @@ unsigned load_nibble(const std::byte *record, std::size_t k)
   return std::to_integer<unsigned>(record[1 + k / 2]) >> (4 * (k % 2)) & 15u;
 }
 
-// Into a record whose nibbles are still zero.
+// Stores a nibble in a record in which this nibble is still zero.
 void add_nibble(std::byte *record, std::size_t k, unsigned nibble)
 {
   record[1 + k / 2] |= static_cast<std::byte>(nibble << (4 * (k % 2)));
 }
 
-// convert: the stored number, false if it does not fit
+// convert(value, number) sets the stored number. It returns false if the value does not fit.
 template <typename Number, typename Convert>
 bool encode_numbers(int bs, const double *block, std::byte *record, Convert convert)
 {
@@ -82,9 +82,9 @@ std::uint16_t to_fp16(double value)
   const std::uint32_t sign = bits >> 16 & 0x8000u;
   const std::uint32_t magnitude = bits & 0x7fffffffu;
   if (magnitude > kFloatInf) return static_cast<std::uint16_t>(sign | 0x7e00u);
-  if (magnitude >= 0x477ff000u)
-    return static_cast<std::uint16_t>(sign | 0x7c00u); // 65520 and more round past 65504
-  if (magnitude < 0x38800000u) {                       // denormals: multiples of 2^-24
+  // Values from 65520 on round to more than 65504.
+  if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);
+  if (magnitude < 0x38800000u) { // denormals are multiples of 2^-24
     const float quanta = std::nearbyint(std::bit_cast<float>(magnitude) * 0x1p24f);
     return static_cast<std::uint16_t>(sign | static_cast<std::uint32_t>(quanta));
   }

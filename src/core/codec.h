@@ -1,11 +1,13 @@
-// Blocks in storage precision. A record is one block, column-major, without padding between
-// records:
+// Conversion of blocks to and from storage precision. A record holds one block, column-major.
+// Records follow each other without padding.
+//
 //   fp64, fp32, fp16, bf16   bs*bs numbers
-//   int8                     exponent byte e, then bs*bs bytes q in -127..127; value q*2^e
-//   int4                     exponent byte e, then nibbles q+8 with q in -7..7, two a byte, the
-//   earlier one low; value q*2^e
-// Columns of int4 records start on a whole byte when bs > kMaxFlatBlock; nibbles left over are 0.
-// Rounding is to nearest even, from double through float for the 16-bit formats.
+//   int8                     one byte with the exponent e, then bs*bs bytes q in -127..127
+//   int4                     one byte with the exponent e, then bs*bs nibbles q + 8, q in -7..7
+//
+// The value of an integer q is q*2^e. A byte holds two nibbles, the earlier one in its low half.
+// Columns of int4 records start on a whole byte when bs > kMaxFlatBlock. Unused nibbles are 0.
+// Rounding is to nearest even. The 16-bit formats are rounded from double to float first.
 #pragma once
 
 #include <bit>
@@ -16,13 +18,15 @@
 
 namespace mcpi {
 
-constexpr int kMaxFlatBlock = 8; // up to here SIMD code treats a block as one run of bs*bs numbers
+// Largest block size for which SIMD code treats a block as one run of bs*bs numbers
+constexpr int kMaxFlatBlock = 8;
 
-constexpr int kInt8Limit = 127; // largest integers
+constexpr int kInt8Limit = 127; // largest |q|
 constexpr int kInt4Limit = 7;
-constexpr int kNibbleShift = 8; // nibbles hold q + 8
+constexpr int kNibbleShift = 8; // nibbles hold q + kNibbleShift
 
-// Inside these bounds 2^e and every value q*2^e is a normal float, made from e by (e + 127) << 23.
+// Bounds of the exponent e. Between them 2^e and every nonzero q*2^e are normal floats, and
+// (e + 127) << 23 are the bits of 2^e.
 constexpr int kMinSharedExponent = -126;
 constexpr int kMaxSharedExponent = 120;
 
@@ -50,27 +54,27 @@ constexpr std::size_t record_bytes(PCMCPIPrecision storage, int bs)
   return 0;
 }
 
-// Encode one column-major block; false if a value is not finite or overflows the format. Integers
-// too small for the least exponent become 0.
+// Encodes one column-major block. Returns false if a value is not finite or overflows the format.
+// In the integer formats, values too small for the least exponent become 0.
 bool encode_block(PCMCPIPrecision storage, int bs, const double *block, std::byte *record);
 void decode_block(PCMCPIPrecision storage, int bs, const std::byte *record, double *block);
-// The record of the transposed block: the same stored numbers, so that a transposed sweep is the
-// exact adjoint.
+// Makes the record of the transposed block. It has the same stored numbers, so that a transposed
+// sweep is the exact adjoint.
 void transpose_record(PCMCPIPrecision storage, int bs, const std::byte *record,
                       std::byte *transposed);
 
-// What overflows becomes Inf, NaN stays NaN.
+// Values that overflow become Inf. NaN stays NaN.
 std::uint16_t to_fp16(double value);
 double from_fp16(std::uint16_t bits);
 std::uint16_t to_bf16(double value);
 double from_bf16(std::uint16_t bits);
 
-// Smallest e with max_abs <= limit * 2^e, kept within the bounds above; limit is kInt8Limit or
-// kInt4Limit. 0 for a zero block.
+// The smallest e with max_abs <= limit * 2^e, kept within the bounds above. limit is kInt8Limit or
+// kInt4Limit. The result is 0 for max_abs == 0.
 constexpr int shared_exponent(double max_abs, int limit)
 {
   if (max_abs == 0) return 0;
-  // limit is 127/64 * 2^6 or 7/4 * 2^2: compare the fractions, which lie in [1, 2)
+  // limit is 127/64 * 2^6 or 7/4 * 2^2. The comparison is of the fractions, which lie in [1, 2).
   const int leading = limit == kInt8Limit ? 6 : 2;
   const std::uint64_t bits = std::bit_cast<std::uint64_t>(max_abs);
   const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);

@@ -12,21 +12,26 @@
 namespace mcpi {
 namespace {
 
-constexpr double kNoDigits = 0.1; // condition times epsilon of a block that counts as singular
-constexpr int kLapackFrom = 33;   // below, the call costs more than the elimination
+// A block is singular if its condition number times the machine epsilon reaches this value.
+constexpr double kNoDigits = 0.1;
+// LAPACK is used from this block size on. For smaller blocks its calls cost more than they save.
+constexpr int kLapackFrom = 33;
 
-// 1 over the largest power of two that is not above the positive value, by its exponent bits
+// The inverse of the largest power of two that is not above value, made from the exponent bits.
+// value must be positive.
 double inverse_power_of_two(double value)
 {
-  constexpr std::uint64_t kBits = 52,
-                          kSum = 2046; // of the biased exponents of a power and its inverse
+  // kBits: bits of the fraction; kSum: sum of the biased exponents of a power and its inverse
+  constexpr std::uint64_t kBits = 52, kSum = 2046;
   const std::uint64_t exponent =
       std::clamp<std::uint64_t>(std::bit_cast<std::uint64_t>(value) >> kBits, 1, kSum - 1);
   return std::bit_cast<double>((kSum - exponent) << kBits);
 }
 
-// Gauss-Jordan in place. Written for rows; run on a column-major block it inverts the transpose in
-// place, which is the inverse transposed. N 0 takes the size at run time.
+// Gauss-Jordan elimination in place. Returns false if a pivot is not larger than tolerance. The
+// code is written for row-major blocks. It serves column-major blocks too, since the inverse of the
+// transpose is the transpose of the inverse. N is the block size, or 0 if size gives it at run
+// time.
 template <int N> bool gauss_jordan(int size, double *a, double tolerance, std::int64_t *pivot)
 {
   const int n = N > 0 ? N : size;
@@ -60,7 +65,7 @@ bool (*const small_inverse[])(int, double *, double, std::int64_t *) = {
 bool lapack_inverse(int n, double *a, double tolerance, double *work, std::int64_t *pivot)
 {
   PetscBLASInt size = n, info = 0;
-  // of 32 or 64 bits: there is room for either
+  // PetscBLASInt has 32 or 64 bits, and pivot has room for either.
   auto *swapped = reinterpret_cast<PetscBLASInt *>(pivot);
   static_assert(sizeof(PetscBLASInt) <= sizeof(*pivot));
   LAPACKgetrf_(&size, &size, a, &size, swapped, &info);
@@ -71,7 +76,7 @@ bool lapack_inverse(int n, double *a, double tolerance, double *work, std::int64
   return info == 0;
 }
 
-// Column-sum norm
+// The largest column sum of absolute values
 double norm(int n, const double *a)
 {
   double largest = 0.0;
@@ -116,7 +121,8 @@ Inversion invert(int bs, const double *block, double *inverse, double *work, std
   if (!(bs < kLapackFrom ? small_inverse[bs <= 8 ? bs : 0](bs, inverse, tolerance, pivot)
                          : lapack_inverse(bs, inverse, tolerance, rest, pivot)))
     return Inversion::singular;
-  // growth can leave a singular block any last pivot, but not a digit of its inverse
+  // Element growth can give a singular block a last pivot above the tolerance. So the condition
+  // number is tested, too.
   if (!(block_norm * norm(bs, inverse) * epsilon < kNoDigits)) return Inversion::singular;
   for (int j = 0; j < bs; ++j)
     for (int i = 0; i < bs; ++i) {

@@ -8,10 +8,11 @@ namespace mcpi {
 namespace {
 
 constexpr int kPasses = 50;
-constexpr int kSpread = 100; // exponents of a side keep this close to their median
+constexpr int kSpread = 100; // largest distance of a side's exponents from their median
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 
-// Takes the largest entry half of the way to 1. True if that changes something.
+// Scales a row or column so that its largest entry (given as log2) moves half of the way to 1, on
+// the logarithmic scale. Returns whether the exponent has changed.
 bool take_half_way(double largest, int &exponent)
 {
   const int by = std::isfinite(largest) ? static_cast<int>(std::round(-largest / 2.0)) : 0;
@@ -73,9 +74,10 @@ bool Equilibration::balance_columns(const std::vector<double> &maxima)
   return changed;
 }
 
-// Components without couplings take the others' median, as if in their units: a factor of 1 beside
-// theirs could carry the right-hand side out of single precision. So could a factor that a coupling
-// at rounding level asks for.
+// Components without couplings get the median exponent of the others. With a factor of 1 the
+// right-hand side could leave the range of single precision, if the other factors are far from 1. A
+// coupling at rounding level could ask for an extreme factor. So exponents are kept near the
+// median.
 void Equilibration::keep_together(Side &side)
 {
   auto end = known_.begin();

@@ -1,23 +1,23 @@
-// Equilibration of a block of maxima: powers of two for its rows and its columns, so that its
-// entries become alike in size.
+// Equilibration of a block of maxima: it finds powers of two for the rows and for the columns, so
+// that the entries become similar in size.
 #pragma once
 
 #include <vector>
 
 namespace mcpi {
 
-// For blocks that are not similar to anything (factored form): rows and columns have factors of
-// their own, as in Ruiz's method (2001).
+// Equilibration is used with the factored form, where the factors of rows and columns are
+// independent. The method is Ruiz's (2001).
 class Equilibration {
 public:
   explicit Equilibration(int bs);
 
-  // left and right have bs entries, all powers of two. maxima[p + q*bs] must be finite. Nothing is
-  // allocated.
+  // Sets the bs entries of left (rows) and of right (columns) to powers of two. All
+  // maxima[p + q*bs] must be finite. The call allocates nothing.
   void compute(const std::vector<double> &maxima, std::vector<double> &left,
                std::vector<double> &right);
 
-  // 2^exponent, kept to normal numbers whose inverses are normal, too
+  // 2^exponent. The exponent is clamped so that the result and its inverse are normal numbers.
   static double power_of_two(double exponent);
   static constexpr double kLargestExponent = 1020.0;
 
@@ -26,7 +26,7 @@ private:
     explicit Side(int bs) : exponent(bs), coupled(bs) {}
 
     std::vector<int> exponent;
-    std::vector<bool> coupled; // some entry of the row or column is not zero
+    std::vector<bool> coupled; // whether some entry of the row or column is not zero
   };
 
   bool balance_rows(const std::vector<double> &maxima);
@@ -35,7 +35,7 @@ private:
 
   int bs_;
   Side rows_, columns_;
-  std::vector<int> known_;
+  std::vector<int> known_; // work space of keep_together()
 };
 
 } // namespace mcpi

@@ -1,4 +1,4 @@
-// Exceptions that tell more than the standard library's.
+// Exceptions with more information than those of the standard library.
 #pragma once
 
 #include <new>
@@ -7,8 +7,8 @@
 
 namespace mcpi {
 
-// An allocation failed, and the text says what may help. It is derived from std::bad_alloc alone: a
-// class with two bases of type std::exception is not caught as std::exception.
+// Reports that an allocation failed, with a text that says what may help. The only base is
+// std::bad_alloc: a class with two bases of type std::exception is not caught as std::exception.
 class OutOfMemory : public std::bad_alloc {
 public:
   explicit OutOfMemory(std::string text) : text_(std::move(text)) {}

@@ -1,7 +1,8 @@
-// x as off-diagonal products read it with -pc_mcpi_gather_precision bfp16: block floating point,
-// per block row (and right-hand side) bs integers q of 16 bits and one exponent e; values
-// q*2^(e-15), rounded to nearest even. A device keeps q and e, 12 bytes instead of 20 at bs 5; a
-// host keeps the rounded values as floats: the same numbers for the kernels that it has.
+// Rounding of x for off-diagonal products with -pc_mcpi_gather_precision bfp16. The format is block
+// floating point: each block row has bs integers q of 16 bits and one exponent e for each
+// right-hand side. Values are q*2^(e-15), rounded to nearest even. A device stores q and e, which
+// is 12 bytes instead of 20 at block size 5. A host stores the same rounded values as floats, so
+// its kernels need no other format.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +12,8 @@
 
 namespace mcpi {
 
-constexpr int kGatherLimit = 32767;
-// from here on 2^(e-15) is a normal float, and so is 2^(15-e)
+constexpr int kGatherLimit = 32767; // largest |q|
+// Least exponent e. From this value on both 2^(e-15) and 2^(15-e) are normal floats.
 constexpr int kMinGatherExponent = -111;
 
 constexpr float power_of_two(int e)
@@ -20,7 +21,8 @@ constexpr float power_of_two(int e)
   return std::bit_cast<float>(static_cast<std::uint32_t>(e + 127) << 23);
 }
 
-// The bits of the largest magnitude of a block row's floats; NaN is larger than Inf.
+// The bits of the largest magnitude among the bs floats of a block row. NaN counts as larger than
+// Inf.
 template <class X> std::uint32_t largest_magnitude(int bs, const X *x)
 {
   std::uint32_t largest = 0;
@@ -30,12 +32,13 @@ template <class X> std::uint32_t largest_magnitude(int bs, const X *x)
   return largest;
 }
 
-// One block row, x through float. Where one of its values is not finite all become NaN: nothing is
-// hidden.
+// Rounds one block row; x is converted to float first. If one value is not finite, all become NaN,
+// so that rounding never hides such a value.
 template <class X> void round_gathered(int bs, const X *x, X *gathered)
 {
-  constexpr float kToInteger = 0x1.8p23f; // added and taken away it leaves an integer, rounded to
-                                          // nearest even, and no negative zero
+  // Adding and then subtracting this number rounds to an integer, to nearest even. The result is
+  // never a negative zero.
+  constexpr float kToInteger = 0x1.8p23f;
   constexpr float kLimit = kGatherLimit;
   const std::uint32_t largest = largest_magnitude(bs, x);
   if (largest >= 0x7f800000u) {

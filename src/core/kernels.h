@@ -1,5 +1,5 @@
-// The inner loops of a CPU backend. Each has one plain definition (core/plain_kernels.cxx) and one
-// SIMD version (backend/host).
+// The inner loops of the CPU backends. Each has a plain version, which defines the result
+// (core/plain_kernels.cxx), and a SIMD version (backend/host).
 #pragma once
 
 #include <cstddef>
@@ -9,46 +9,50 @@
 
 namespace mcpi {
 
-// Blocks of one triangle in storage precision: record k holds block k (core/codec.h).
+// The blocks of one triangle in storage precision; ptr and col are those of Triangle.
 struct StoredTriangle {
   const Offset *ptr = nullptr;
   const Row *col = nullptr;
-  const std::byte *records = nullptr; // readable for kReadPadding bytes past the end
+  // Record k holds block k (core/codec.h). kReadPadding bytes past the end are readable.
+  const std::byte *records = nullptr;
 };
 
-constexpr std::size_t kReadPadding = 128; // bytes that kernels may read past an array's end
+constexpr std::size_t kReadPadding = 128; // bytes that kernels may read past the end of an array
 
-// sums[(row - begin)*nrhs*bs + r*bs + i] = sum over the blocks of the row in triangles[0..count) of
-// block * x[col] x[(col*nrhs + r)*bs + j]; x and sums are float or double as the function was
-// selected; x is readable for kReadPadding bytes past its end.
+// Arguments of a product of off-diagonal blocks with x, for the plan rows [begin, end). The sum is
+// over the blocks of the row in triangles[0..count), and over their columns j:
+//   sums[((row - begin)*nrhs + r)*bs + i] = sum of block(i,j) * x[(col*nrhs + r)*bs + j]
+// x and sums are arrays of float or of double, as asked for when the function was selected.
 struct ProductArgs {
   StoredTriangle triangles[2];
   int count = 0;
   int bs = 0;
   int nrhs = 1;
   Row begin = 0, end = 0;
-  // x outgrows the caches near a core and is worth fetching ahead; sums stay the same
+  // Whether x is larger than the caches near a core, so that prefetching pays. The sums do not
+  // depend on it.
   bool far = false;
-  const void *x = nullptr;
+  const void *x = nullptr; // kReadPadding bytes past the end are readable
   void *sums = nullptr;
 };
 using ProductFn = void (*)(const ProductArgs &);
 
 struct CpuKernels {
   const char *name;
-  // The product for this storage, vectors in double or float, and block size
+  // Selects the product for this storage precision, vector precision and block size. Returns null
+  // for fp64 storage with float vectors.
   ProductFn (*product)(PCMCPIPrecision storage, bool x_is_double, int bs);
-  // out_k = left * in_k * diag(right) for count column-major blocks; out contiguous. left has
-  // leading dimension bs. max_abs[p + q*bs] is raised to |out_k(p,q)|; a product that is not finite
-  // makes the function return false. in and out never overlap.
+  // Computes out_k = left * in_k * diag(right) for count column-major blocks. The results are
+  // contiguous in out, which does not overlap the blocks of in. left is a column-major block.
+  // Raises max_abs[p + q*bs] to at least |out_k(p,q)|. Returns false if a product is not finite.
   bool (*premultiply)(int bs, const double *left, const double *right, const double *const *in,
                       int count, double *out, double *max_abs);
-  // count contiguous column-major blocks into records; returns the index of the first block that
-  // the precision cannot hold, or -1
+  // Encodes count contiguous column-major blocks. Returns the index of the first block that the
+  // storage precision cannot hold, or -1.
   int (*encode)(PCMCPIPrecision storage, int bs, const double *blocks, int count,
                 std::byte *records);
 };
 
-const CpuKernels &plain_kernels(); // loops that define what is meant
+const CpuKernels &plain_kernels(); // the loops that define the results
 
 } // namespace mcpi

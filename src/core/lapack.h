@@ -1,11 +1,11 @@
-// BLAS and LAPACK under the names and with the integers of this PETSc.
+// Declarations of BLAS and LAPACK with the routine names and the integer type of this PETSc.
 #pragma once
 
 #include <petscsys.h>
 
 #include <petscblaslapack.h>
 
-// PETSc declares the routines of its scalars only.
+// PETSc declares only the routines for its scalar type, so SGEMV is declared here.
 #if defined(PETSC_BLASLAPACK_CAPS)
 #define MCPI_SGEMV PETSC_PASTE3(S, GEMV, PETSC_BLASLAPACK_SUFFIX_)
 #else

@@ -1,8 +1,9 @@
-// What arrays hold.
+// Count of the memory that arrays occupy.
 #pragma once
 
 namespace mcpi {
 
+// Bytes allocated by these vectors together
 template <class... Vectors> double bytes_of(const Vectors &...vectors)
 {
   return (0.0 + ... +

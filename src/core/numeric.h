@@ -1,4 +1,5 @@
-// What a numeric set-up reads, and what it reports.
+// Input and results of a numeric set-up: access to the values of the matrix, the configuration, and
+// the status that is reported.
 #pragma once
 
 #include <algorithm>
@@ -12,78 +13,84 @@
 
 namespace mcpi {
 
-// The values of a matrix as they lie in memory, for a backend that reads them there. Up to two
-// pieces, each with blocks row after row; a row's off-diagonal blocks are those of its first piece
-// without the diagonal one, then those of its second.
+// How the values of the matrix are arranged in memory, for a backend that reads them in place
 enum class ValueLayout {
-  none,        // only by BlockRows::row()
+  none,        // values are available from BlockRows::row() only
   blocks,      // dense column-major blocks
-  scalar_rows, // the entries of a block row's scalar rows, one scalar row after the other, each by
-               // ascending columns
+  scalar_rows, // the entries of one scalar row after the other, by ascending columns unless
+               // PieceStructure::slot is given
 };
+
+// The values of a matrix in memory. They are in one or two pieces. Each piece holds blocks, row
+// after row. The off-diagonal blocks of a row are those of the first piece, without the diagonal
+// block, then those of the second.
 struct ValueArrays {
   ValueLayout layout = ValueLayout::none;
-  bool device = false;         // in the memory of the backend's device
-  void *stream = nullptr;      // on which a device's values were made
-  int threads = 1;             // that may read them together
+  bool device = false;         // whether the values are in the memory of the backend's device
+  void *stream = nullptr;      // stream on which values on a device were made
+  int threads = 1;             // number of threads that may read the values at the same time
   const double *piece[2] = {}; // null: there is no such piece
 };
 
-// Where the blocks of a piece lie
+// The positions of the blocks of a piece
 struct PieceStructure {
-  std::vector<Offset> ptr;   // rows + 1: blocks before a row
-  std::vector<Row> diagonal; // first piece: the diagonal block's place among its row's
-  // Scalar rows, if a block of some piece is not full: entries before a scalar row, and an entry's
-  // place in the dense blocks of its block row
-  std::vector<Offset> entry_ptr;
-  std::vector<std::uint32_t> slot;
+  std::vector<Offset> ptr;   // rows + 1 entries: number of blocks before a row
+  std::vector<Row> diagonal; // first piece only: place of the diagonal block among those of its row
+  // With scalar rows only, and empty if all blocks of both pieces are full and the entries of each
+  // scalar row are in the order of their columns.
+  std::vector<Offset> entry_ptr;   // number of entries before a scalar row
+  std::vector<std::uint32_t> slot; // place of an entry in the dense blocks of its block row
 };
 
-// Values of the matrix. row(): one block row at a time, column-major blocks.
+// Access to the values of the matrix
 class BlockRows {
 public:
   virtual ~BlockRows() = default;
-  // diagonal: the row's diagonal block; offdiag[k]: its k-th off-diagonal block. Valid until the
-  // next call.
+  // Sets diagonal to the diagonal block of the row and offdiag[k] to its k-th off-diagonal block.
+  // Blocks are column-major. The pointers are valid until the next call.
   virtual void row(Row local_row, const double *&diagonal, const double *const *&offdiag) = 0;
 
   virtual ValueArrays arrays() { return {}; }
-  virtual PieceStructure structure(int /*piece*/) const { return {}; } // of arrays()
+  virtual PieceStructure structure(int /*piece*/) const { return {}; } // of a piece of arrays()
 };
 
-// backend: nothing is wrong with the values, but with reading or converting them.
+// Why a block row cannot be used. Of two defects in the blocks of a row, the larger one is
+// reported.
 enum class Defect : int {
   none,
-  unrepresentable,
+  unrepresentable, // a finite block that the storage precision cannot hold
   nonfinite_offdiagonal,
   nonfinite_diagonal,
-  singular,
-  backend
+  singular, // the diagonal block
+  backend   // reading or converting the values failed; the values may be right
 };
 
-// The first (smallest local block row) bad row of this rank.
+// The bad row of this rank with the smallest number, if there is one
 struct NumericStatus {
   Defect defect = Defect::none;
-  Row row = -1;
-  std::string problem = {}; // what Defect::backend was
+  Row row = -1;             // local block row
+  std::string problem = {}; // the error message of Defect::backend
 };
 
 struct NumericConfig {
   PCMCPIPrecision storage;
   PCMCPIForm form;
   PCMCPIScaling scaling;
-  bool keep_scales = true; // while values change little; else scales depend on the values alone
+  // true: scales are kept while values change little; false: they depend on the current values only
+  bool keep_scales = true;
 };
 
-// Elementwise maximum over all ranks, in place; 0 or an error code.
+// Replaces values by the elementwise maximum over all ranks. Returns 0 or an error code.
 using MaxReduce = std::function<int(double *values, int count)>;
 
-// Magnitudes in the inverse diagonal blocks. Let |b_j| be the largest entry of b. Then, but for
-// cancellation, the largest entry of D^{-1}b is between |b_j| / reciprocal and |b_j| * largest.
+// Magnitudes in the inverse diagonal blocks. Let |b_j| be the largest entry of b. Without
+// cancellation the largest entry of D^{-1}b is between |b_j| / reciprocal and |b_j| * largest, up
+// to a factor of the block size.
 struct InverseRange {
-  double largest = 0.0;    // entry
-  double reciprocal = 0.0; // of the smallest among the largest entries of the blocks' columns
-  // column: the largest entry of a column of a block
+  double largest = 0.0; // the largest entry
+  // Each column of each block has a largest entry. This is 1 over the smallest of them.
+  double reciprocal = 0.0;
+  // Adds a column of a block, given by its largest entry.
   void include(double column)
   {
     largest = std::max(largest, column);

@@ -1,5 +1,5 @@
-// The symbolic result of a set-up: which rows are relaxed when, and which blocks they read. Plain
-// data.
+// The plan, which is the result of a symbolic set-up: the order in which rows are relaxed, and the
+// blocks that they read. It is plain data.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,31 @@ namespace mcpi {
 using Row = std::int32_t;    // local block row or block column
 using Offset = std::int64_t; // position in an array of blocks
 
-// Blocks of one triangle (earlier or later colors), row by row in plan order.
+// The blocks of one triangle (couplings to earlier or to later colors), row by row in plan order
 struct Triangle {
-  std::vector<Offset> ptr;    // rows + 1
-  std::vector<Row> col;       // plan columns: < rows local, else a ghost
-  std::vector<Offset> source; // where the block's values come from, see ColorPlan
+  std::vector<Offset> ptr;    // rows + 1 entries: number of blocks before a plan row
+  std::vector<Row> col;       // plan columns: local rows if < rows, else rows + ghost
+  std::vector<Offset> source; // the source of the block's values, see ColorPlan
 };
 
-// Plan rows are sorted by color; inside a color the rows with an off-process neighbor come first.
-// Inside a row the blocks of a triangle are sorted by global column, so sums do not depend on the
-// partition. In a forward plan source counts the off-diagonal blocks of the matrix row in BlockRows
-// order; in a transposed plan it counts stored blocks of the forward plan: lower, then upper, then
-// those received from other ranks.
+// The plan of one rank. Plan rows are sorted by color. Inside a color, boundary rows come first.
+// Inside a row, the blocks of a triangle are sorted by global column, so that sums do not depend on
+// the partition. The meaning of source depends on the plan:
+// - in a forward plan, it is the number of the block among the off-diagonal blocks of the matrix
+//   row, in the order of BlockRows;
+// - in a transposed plan, it is the number of a stored block of the forward plan. Blocks of the
+//   lower triangle come first, then those of the upper, then those received from other ranks.
 struct ColorPlan {
-  int bs = 0;
+  int bs = 0;   // block size
   Row rows = 0; // local block rows
   Row ghosts = 0;
   int colors = 0;
-  std::vector<Row> color_begin;  // colors + 1
-  std::vector<Row> boundary_end; // colors: boundary rows are [color_begin[c], boundary_end[c])
-  std::vector<Row> ghost_begin; // colors + 1: ghosts of color c are columns rows + [ghost_begin[c],
-                                // ghost_begin[c+1])
-  std::vector<Row> row_of;      // plan row -> local block row of the matrix
-  Triangle lower, upper;
+  std::vector<Row> color_begin;  // colors + 1 entries: first plan row of a color
+  std::vector<Row> boundary_end; // by color: boundary rows are [color_begin[c], boundary_end[c])
+  // colors + 1 entries: ghosts of color c are the columns rows + [ghost_begin[c], ghost_begin[c+1])
+  std::vector<Row> ghost_begin;
+  std::vector<Row> row_of; // by plan row: local block row of the matrix
+  Triangle lower, upper;   // couplings to earlier, to later colors
 
   Offset blocks() const { return static_cast<Offset>(lower.col.size() + upper.col.size()); }
 };

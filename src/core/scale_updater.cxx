@@ -23,15 +23,17 @@ ScaleUpdater::ScaleUpdater(const NumericConfig &config, int bs, bool limited)
 {
 }
 
-// Maxima of the true values over all ranks, and behind them whether any rank met a value that the
-// storage cannot hold, and any other defect
+// Sets global_maxima_ to the maxima of the unscaled values over all ranks. Two more entries follow.
+// The first is 1 if a value on some rank does not fit in the storage precision, else 0. The second
+// is 1 if some rank has another defect, else 0.
 int ScaleUpdater::reduce_maxima(const MaxReduce &reduce, const NumericStatus &status)
 {
   for (int q = 0; q < bs_; ++q)
     for (int p = 0; p < bs_; ++p) {
       const double value = maxima_[p + q * bs_] / (scales_.left[p] * scales_.right[q]);
-      global_maxima_[p + q * bs_] = std::isnan(value) ? std::numeric_limits<double>::infinity()
-                                                      : value; // MPI_MAX of a NaN is anything
+      // The result of MPI_MAX with a NaN is undefined.
+      global_maxima_[p + q * bs_] =
+          std::isnan(value) ? std::numeric_limits<double>::infinity() : value;
     }
   const bool unrepresentable = status.defect == Defect::unrepresentable;
   global_maxima_[maxima_.size()] = unrepresentable ? 1.0 : 0.0;
@@ -48,7 +50,7 @@ int ScaleUpdater::refresh(const std::function<void(Pass)> &convert, const MaxRed
     std::fill(maxima_.begin(), maxima_.end(), 0.0);
     try {
       convert(kind);
-    } catch (const std::exception &e) { // the other ranks wait in the reduction
+    } catch (const std::exception &e) { // the other ranks wait in the reduction, so go on
       status = {Defect::backend, 0, e.what()};
       std::fill(maxima_.begin(), maxima_.end(), std::numeric_limits<double>::infinity());
     }
@@ -60,15 +62,16 @@ int ScaleUpdater::refresh(const std::function<void(Pass)> &convert, const MaxRed
   if (const int error = reduce_maxima(reduce, status)) return error;
   const bool unrepresentable = global_maxima_[maxima_.size()] != 0.0,
              worse = global_maxima_[maxima_.size() + 1] != 0.0;
-  if (!finite(global_maxima_)) { // some rank reports the bad row: that, and not what had merely
-                                 // outgrown the scales
+  if (!finite(global_maxima_)) {
+    // Some rank reports a bad row. If there is a real defect, a row that has only outgrown the old
+    // scales must not be reported instead.
     if (!first && worse && status.defect == Defect::unrepresentable) pass(Pass::maxima_only);
     return 0;
   }
   compute_scales(config_.form, config_.scaling, config_.storage, bs_, global_maxima_, methods_,
                  candidate_);
   const bool other = scales_.left != candidate_.left || scales_.right != candidate_.right;
-  // one factor for all fills fp16's range to the end: no slack
+  // A global factor uses the range of fp16 up to its end, so there is no room for growth.
   const bool slack = config_.scaling == PC_MCPI_SCALING_BALANCED && !unrepresentable;
   const double largest = largest_scaled(bs_, global_maxima_, scales_);
   const bool outgrown =

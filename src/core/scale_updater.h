@@ -1,5 +1,5 @@
-// Scales over the life of a matrix: made from the maxima of the first values, kept, and renewed
-// where later values need it.
+// Choice of scales while the values of a matrix change. Scales are computed from the maxima of the
+// first values. They are kept until later values need other ones.
 #pragma once
 
 #include <functional>
@@ -14,26 +14,30 @@ class ScaleUpdater {
 public:
   enum class Pass { maxima_only, store };
 
-  // limited: what stores the values holds numbers of some range below largest(); then they are
-  // stored again when they leave it, too. The same on all ranks, since then the scales are renewed.
+  // limited: the storage holds only a limited range of numbers below largest(). In that case the
+  // scales are also renewed when the largest value leaves the range given by kGrowth and
+  // kShrinkage. limited must be the same on all ranks, since scales are renewed on all of them.
   ScaleUpdater(const NumericConfig &config, int bs, bool limited = false);
 
-  // convert reads all values, stores them with scales() unless only maxima are wanted, raises
-  // maxima() to the stored numbers' absolute values and sets status. It is called once, or twice
-  // where the scales are new. Collective through reduce: if it throws, this rank keeps step with
-  // the others and says so in status. Without keep_scales in the configuration every call makes new
-  // scales.
+  // Converts all values by calls of convert, and renews the scales if necessary. convert reads all
+  // values, raises maxima() to the absolute values of the scaled numbers, and sets status. With
+  // Pass::store it also stores the numbers, scaled by scales(). It is called a second time after
+  // the scales were renewed, or to find out which row is bad.
+  //
+  // The call is collective because of reduce. If convert throws, this rank still takes part in the
+  // reduction, and status reports the failure. Without NumericConfig::keep_scales every call makes
+  // new scales. Returns 0 or the error code of reduce.
   int refresh(const std::function<void(Pass)> &convert, const MaxReduce &reduce,
               NumericStatus &status);
 
   const Scales &scales() const { return scales_; }
   std::vector<double> &maxima() { return maxima_; }
-  double largest() const
-  {
-    return largest_;
-  }                                 // stored number of all ranks when the scales were made
-  static constexpr int kGrowth = 4; // up to which values may grow unnoticed
-  static constexpr double kShrinkage = 0x1p-16; // and down to which they may shrink
+  // The largest scaled number on all ranks when the scales were made
+  double largest() const { return largest_; }
+  // With limited storage, the largest scaled number may change by these factors before the scales
+  // are renewed.
+  static constexpr int kGrowth = 4;
+  static constexpr double kShrinkage = 0x1p-16;
 
 private:
   int reduce_maxima(const MaxReduce &reduce, const NumericStatus &status);
@@ -42,9 +46,10 @@ private:
   const int bs_;
   const bool limited_;
   ScaleMethods methods_;
-  Scales scales_, candidate_;
+  Scales scales_, candidate_; // candidate_: scales for the latest values
   bool have_scales_ = false;
   double largest_ = 0.0;
+  // maxima_: of this rank's scaled numbers; global_maxima_: see reduce_maxima()
   std::vector<double> maxima_, global_maxima_;
 };
 

@@ -10,8 +10,8 @@ namespace {
 constexpr double kFp16Limit = 65504.0;
 constexpr double kExponents = Equilibration::kLargestExponent;
 
-// Largest power of two that keeps factor*largest within fp16. By mantissa and exponent: a quotient
-// could overflow.
+// The largest power of two such that factor*largest fits in fp16. It is computed from mantissas and
+// exponents, because a quotient could overflow.
 double fp16_factor(double largest)
 {
   int limit_exponent = 0, exponent = 0;
@@ -22,7 +22,7 @@ double fp16_factor(double largest)
              : 1.0;
 }
 
-// The power of two next to factor with which all products are normal numbers
+// The power of two nearest to factor such that its products with all of factors are normal numbers
 double keep_normal(const std::vector<double> &factors, double factor)
 {
   double least = 0.0, largest = 0.0;

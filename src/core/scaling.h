@@ -1,4 +1,5 @@
-// Exact (power of two) scalings that let off-diagonal blocks survive low-precision storage.
+// Scalings by powers of two. They are exact, and they bring off-diagonal blocks into the range of
+// low-precision storage.
 #pragma once
 
 #include <vector>
@@ -9,9 +10,10 @@
 
 namespace mcpi {
 
-// What is stored is diag(left) * P * diag(right), P = D^{-1}O (prescaled) or O (factored); a stored
-// product times alpha is the true one in scaled variables x = diag(right) * scaled x. In the
-// factored form left also scales D and b, and alpha is 1.
+// The stored blocks are diag(left) * P * diag(right), where P is D^{-1}O in the prescaled form and
+// O in the factored form. Sweeps work with scaled unknowns z, where x = diag(right) * z. Products
+// of stored blocks with z are multiplied by alpha. In the factored form left also scales D and b,
+// and alpha is 1.
 struct Scales {
   std::vector<double> left, right;
   double alpha = 1.0;
@@ -19,7 +21,7 @@ struct Scales {
 
 Scales unit_scales(int bs);
 
-// How scales are computed, with the memory that it takes
+// The methods that compute scales, with their work space
 struct ScaleMethods {
   explicit ScaleMethods(int bs) : balancing(bs), equilibration(bs) {}
 
@@ -27,17 +29,17 @@ struct ScaleMethods {
   Equilibration equilibration;
 };
 
-// maxima[p + q*bs] = max over all blocks of the whole matrix of |P(p,q)|. Only maxima enter, so the
-// result does not depend on the partition. scales and methods are made for bs. Nothing is
-// allocated.
+// Computes the scales from maxima[p + q*bs], the maximum of |P(p,q)| over all blocks of the whole
+// matrix. The scales depend on nothing else of the values, and so not on the partition. scales and
+// methods must have been made for block size bs. The call allocates nothing.
 void compute_scales(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision storage, int bs,
                     const std::vector<double> &maxima, ScaleMethods &methods, Scales &scales);
 
-// The largest absolute value that is stored
+// The largest absolute value that is stored with these scales
 double largest_scaled(int bs, const std::vector<double> &maxima, const Scales &scales);
 
-// Has a factor moved by more than 4x? Then blocks stored with the old scales are worth storing
-// again.
+// Whether some factor has changed by more than a factor of 4. If so, it is worth storing the blocks
+// again with the new scales.
 bool scales_moved(const Scales &before, const Scales &after);
 
 } // namespace mcpi

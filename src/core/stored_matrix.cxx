@@ -75,7 +75,7 @@ Defect StoredMatrix::convert_row(Row plan_row, BlockRows &source, Pass pass)
   case Inversion::done:
     break;
   }
-  // prescaled: d = diag(1/right) D^{-1} b; factored: the inverse of diag(left) D diag(right)
+  // See diagonal_map() and Scales for the two forms.
   const bool prescaled = config_.form == PC_MCPI_FORM_PRESCALED;
   for (int j = 0; j < bs; ++j) {
     double largest = 0.0;
@@ -106,7 +106,8 @@ void StoredMatrix::convert(BlockRows &source, Pass pass, NumericStatus &status)
 int StoredMatrix::refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status)
 {
   const auto pass = [&](Pass kind) { convert(source, kind, status); };
-  return updater_.refresh(std::cref(pass), reduce, status); // by reference: nothing is allocated
+  // std::function allocates nothing for a reference.
+  return updater_.refresh(std::cref(pass), reduce, status);
 }
 
 const std::byte *StoredMatrix::record(Offset stored) const

@@ -1,4 +1,5 @@
-// The numeric result of a set-up on a CPU: D^{-1} in double, O in storage precision.
+// The result of a numeric set-up on a CPU: inverse diagonal blocks in double precision, and
+// off-diagonal blocks in storage precision.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +15,24 @@ class StoredMatrix {
 public:
   StoredMatrix(const ColorPlan &plan, const NumericConfig &config, const CpuKernels &kernels);
 
-  // Convert all values; collective through reduce. A bad row is reported in status, not in the
-  // error code; what is stored then is not to be swept. Without a move of the scales this reads the
-  // values once and allocates nothing.
+  // Converts all values. The call is collective because of reduce, whose error code it returns. A
+  // bad row is reported in status, not in the error code; sweeps must not use the stored blocks
+  // then. If the scales stay the same, the call reads the values once and allocates nothing.
   int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status);
 
-  // The stored blocks, transposed, in the order of the transposed plan; received holds the records
-  // of other ranks' blocks.
+  // Stores the transposed blocks in the order of the transposed plan. received holds the records of
+  // the other ranks' blocks.
   void build_transposed(const ColorPlan &transposed, const std::byte *received);
+  // Copies the records of these stored blocks. Blocks are numbered from the lower to the upper
+  // triangle.
   void pack_records(const std::vector<Offset> &stored, std::byte *records) const;
-  // Records of all blocks, lower, then upper triangle, in the place of those of the last refresh
+  // Replaces the records of all blocks, of the lower, then of the upper triangle.
   void adopt_records(const std::byte *records);
 
   StoredTriangle lower(bool transposed) const;
   StoredTriangle upper(bool transposed) const;
+  // The inverse diagonal block, scaled. In the prescaled form it is diag(1/right) D^{-1}, in the
+  // factored form the inverse of diag(left) D diag(right).
   const double *diagonal_map(Row plan_row) const
   {
     return dmap_.data() + static_cast<std::size_t>(plan_row) * block_size_squared_;
@@ -55,6 +60,8 @@ private:
   std::size_t block_size_squared_, record_size_;
   ScaleUpdater updater_;
   InverseRange inverse_range_; // of dmap_
+  // dmap_: see diagonal_map(). The others are work space for one row. left_ is the matrix that
+  // multiplies its blocks from the left, scaled_ holds the blocks of one triangle after scaling.
   std::vector<double> dmap_, left_, scaled_, inverse_, work_;
   std::vector<std::int64_t> pivot_;
   std::vector<const double *> pointers_;

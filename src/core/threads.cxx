@@ -30,7 +30,7 @@ void share_among_threads(std::size_t parts, int threads,
   others.reserve(count);
   try {
     for (std::size_t t = 1; t < count; ++t) others.emplace_back(take);
-  } catch (const std::exception &) { // of the system, or no memory: fewer will do
+  } catch (const std::exception &) { // no more threads or no memory: go on with fewer threads
   }
   take();
   for (std::thread &thread : others) thread.join();

@@ -1,5 +1,5 @@
-// Threads for what a set-up does at the speed of memory, of which one core gets a fraction. Sweeps
-// of the host use ranks instead.
+// Threads for the parts of a set-up that are limited by memory bandwidth. One core alone cannot use
+// the full bandwidth. Sweeps on the host do not use threads; they use more ranks instead.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 
 namespace mcpi {
 
-// Cores that this process may use: one where ranks are bound to cores. Other processes may use
-// them, too.
+// The number of cores that this process may use. It is 1 if each rank is bound to a core. Other
+// processes may use the same cores.
 int usable_cores();
 
-// work(part) for every part, on up to that many threads, the caller's among them. It must not
-// throw.
+// Calls work(part) for every part from 0 to parts - 1. The calls run on up to `threads` threads,
+// including the caller's. work must not throw.
 void share_among_threads(std::size_t parts, int threads,
                          const std::function<void(std::size_t)> &work);
 

@@ -1,4 +1,4 @@
-// The CUDA device of a solver, while its calls last.
+// DeviceGuard, which makes the CUDA device of a solver current during a call.
 #pragma once
 
 #if defined(MCPI_HAVE_CUDA)
@@ -11,8 +11,8 @@ constexpr int kNoDevice = -1;
 
 #if defined(MCPI_HAVE_CUDA)
 
-// Makes a device current, and at its end the one that was current before: an application may use
-// several.
+// Makes a device current. Its destructor restores the device that was current before, because an
+// application may use several devices.
 class DeviceGuard {
 public:
   explicit DeviceGuard(int device)
@@ -21,7 +21,7 @@ public:
       before_ = kNoDevice;
       return;
     }
-    if (cudaSetDevice(device) != cudaSuccess) before_ = kNoDevice; // what follows says so
+    if (cudaSetDevice(device) != cudaSuccess) before_ = kNoDevice; // later calls report the error
   }
   DeviceGuard(const DeviceGuard &) = delete;
   DeviceGuard &operator=(const DeviceGuard &) = delete;

@@ -6,7 +6,8 @@ namespace {
 
 constexpr unsigned kThreads = 128;
 
-// All that was received before has been read: kernels of a stream follow each other.
+// Acknowledges an epoch to all neighbors. All packets up to it have been read, since the kernels of
+// a stream run one after the other.
 __device__ void acknowledge(const PacketArgs &args, std::uint32_t epoch)
 {
   for (int k = static_cast<int>(threadIdx.x); k < args.neighbors; k += kThreads)
@@ -19,9 +20,9 @@ __global__ void __launch_bounds__(kThreads)
   cudaTriggerProgrammaticLaunchCompletion();
   cudaGridDependencySynchronize();
   const std::uint32_t base = *args.base, epoch = base + step.step;
-  if (blockIdx.x == 0)
-    acknowledge(
-        args, epoch - 1); // before waiting: neighbors may wait for it. The first block starts first
+  // The acknowledgement comes before the wait, because neighbors may wait for it. The first block
+  // gives it, because that block starts first.
+  if (blockIdx.x == 0) acknowledge(args, epoch - 1);
   for (int k = static_cast<int>(threadIdx.x); k < args.neighbors; k += kThreads)
     (void)wait_for(args, k, [&] {
       return static_cast<int>(load_acquire(&args.acknowledged[k].x) - (base + step.used)) >= 0;
@@ -49,8 +50,9 @@ __global__ void __launch_bounds__(kThreads)
                         threadIdx.x;
   if (k >= end * packets) return;
   uint4 packet = load_packet(args.ghosts + k);
-  await_packet<kPacketPayload>(args, args.ghosts + k, *args.base + step,
-                               packet); // any number of them may be used
+  // How many numbers of the packet belong to the row is known at run time only. So the compiler
+  // cannot narrow the load, and no unused number has to be tested.
+  await_packet<kPacketPayload>(args, args.ghosts + k, *args.base + step, packet);
   const std::size_t first = k % packets * kPacketPayload;
   std::uint32_t *x = args.x + (args.rows + k / packets) * args.numbers + first;
   x[0] = packet.x;

@@ -1,11 +1,12 @@
-// Ghost packets, for kernels.
+// Device functions that send, load and wait for ghost packets.
 #pragma once
 
 #include "cuda/ghost_packets.h"
 
 namespace mcpi::cuda {
 
-// 16 bytes at once; devices before sm_90 cannot, and are refused at set-up.
+// Stores 16 bytes by one instruction. Devices before sm_90 have no such instruction; the set-up
+// refuses them.
 __device__ __forceinline__ void store_packet(uint4 *to, std::uint32_t a, std::uint32_t b,
                                              std::uint32_t c, std::uint32_t epoch)
 {
@@ -41,12 +42,13 @@ __device__ __forceinline__ std::uint32_t load_acquire(const unsigned *from)
   return value;
 }
 
-// Whether ready() has come true before the patience for a neighbor ended. Once it has ended nobody
-// waits any more.
+// Waits until ready() is true, and returns true. If that takes longer than args.patience,
+// *args.lost is set, and the result is false. Once *args.lost is set, no other wait goes on.
 template <class Ready>
 __device__ __forceinline__ bool wait_for(const PacketArgs &args, int neighbor, const Ready &ready)
 {
-  constexpr unsigned kPollsPerLook = 256; // divides 2^32: the count may overflow
+  // Polls between two looks at the clock. The number divides 2^32, so the count may overflow.
+  constexpr unsigned kPollsPerLook = 256;
   unsigned long long begin = 0, now = 0;
   for (unsigned poll = 1; !ready(); ++poll) {
     if (poll % kPollsPerLook != 0) continue;
@@ -58,21 +60,21 @@ __device__ __forceinline__ bool wait_for(const PacketArgs &args, int neighbor, c
   return true;
 }
 
-// How far ahead of its reader a rank can be that has given up waiting; packets that have not been
-// used for long are further off.
+// A packet whose epoch is ahead of the expected one by at most this number comes from a rank that
+// has given up waiting. The difference is unsigned, so it is larger for packets with old epochs.
 constexpr std::uint32_t kAhead = 1U << 20;
 
-// Whether a packet has come, of which so many numbers are a row's and the others zero. These are
-// asked for, too: of a load whose middle nobody needs ptxas makes two narrow ones, between which
-// the packet may change.
+// Whether a packet with this epoch has come. Its first `used` numbers belong to a row. The others
+// are zero, and are tested, too. If the program did not use them, ptxas would replace the load by
+// two narrow loads, and the packet could change between the two.
 template <int used>
 __device__ __forceinline__ bool has_come(const uint4 &packet, std::uint32_t epoch)
 {
   return ((packet.w ^ epoch) | (used < 2 ? packet.y : 0U) | (used < 3 ? packet.z : 0U)) == 0;
 }
 
-// Whether a packet is there, after a wait if need be; packet: what a first look has found. Without
-// patience it is what stands for missing ones.
+// Waits for a packet. On entry, packet is what an earlier load has found. On return it is the
+// packet of this epoch, or args.missing if the wait has taken too long.
 template <int used>
 __device__ __forceinline__ void await_packet(const PacketArgs &args, const uint4 *from,
                                              std::uint32_t epoch, uint4 &packet)
@@ -86,7 +88,8 @@ __device__ __forceinline__ void await_packet(const PacketArgs &args, const uint4
   if (!here) packet = {args.missing, args.missing, args.missing, 0};
 }
 
-// A ghost that a relaxation reads where it lies. numbers: of a row
+// A ghost that a relaxation reads from its packets. numbers: 32-bit numbers of a row. look() loads
+// the packets without waiting, await() then waits for those that have not come.
 template <int numbers> class Ghost {
 public:
   __device__ __forceinline__ void look(const PacketArgs &args, std::uint32_t ghost)
@@ -97,7 +100,7 @@ public:
   __device__ __forceinline__ void await(const PacketArgs &args, std::uint32_t ghost,
                                         std::uint32_t epoch)
   {
-    constexpr int last = numbers - kPacketPayload * (packets - 1); // numbers of the last packet
+    constexpr int last = numbers - kPacketPayload * (packets - 1); // numbers in the last packet
 #pragma unroll
     for (int w = 0; w < packets - 1; ++w)
       await_packet<kPacketPayload>(args, from(args, ghost) + w, epoch, packet_[w]);
@@ -120,8 +123,8 @@ private:
   uint4 packet_[packets];
 };
 
-// A row's way to the neighbors that want it. The first one is known before the color before has
-// ended.
+// The destinations of a row. The constructor loads the first one. It reads nothing that the
+// relaxation before writes, so it may run before that relaxation has ended.
 template <int numbers> class Sending {
 public:
   Sending() = default;
@@ -134,7 +137,7 @@ public:
     if (static_cast<Row>(sending.y) >= 0)
       to_ = place(inside, static_cast<Row>(sending.x), static_cast<Row>(sending.y));
   }
-  // The next numbers of the row, from packet w on
+  // Stores packet w of the row at all destinations.
   __device__ __forceinline__ void store(const InlineExchange &inside, int w, std::uint32_t a,
                                         std::uint32_t b, std::uint32_t c, std::uint32_t epoch) const
   {

@@ -1,13 +1,13 @@
-// Launches of kernels, checked.
+// Functions that launch kernels and check for errors.
 #pragma once
 
 #include "cuda/memory.h"
 
 namespace mcpi::cuda {
 
-// Does nothing for an empty grid. The launch's own error is reported, not one that somebody else
-// left behind. early: the kernel itself waits for what was launched before (programmatic dependent
-// launch).
+// Launches a kernel; does nothing for an empty grid. It reports the error of this launch only, not
+// an earlier error of other code. early: the kernel may start before earlier launches have ended,
+// and waits for them itself (programmatic dependent launch).
 template <bool early, class... P, class... A>
 void launch_kernel(void (*kernel)(P...), std::size_t grid, unsigned threads, cudaStream_t stream,
                    A &&...arguments)
@@ -34,7 +34,7 @@ void launch(void (*kernel)(P...), std::size_t grid, unsigned threads, cudaStream
   launch_kernel<false>(kernel, grid, threads, stream, std::forward<A>(arguments)...);
 }
 
-// Thread blocks of so many threads that give each slice one
+// The number of thread blocks with which each slice gets one thread
 inline std::size_t grid_of(std::size_t slices, unsigned threads)
 {
   return (slices + threads - 1) / threads;

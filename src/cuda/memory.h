@@ -1,4 +1,5 @@
-// Owners of what CUDA hands out; errors are exceptions that src/pc turns into PETSc's.
+// Owners of CUDA resources: memory, streams, events and graphs. Errors are exceptions. src/pc and
+// src/petsc turn them into PETSc errors.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,7 +21,7 @@ struct Error : std::runtime_error {
 inline void check(cudaError_t error, const char *what)
 {
   if (error == cudaSuccess) return;
-  (void)cudaGetLastError(); // so that nobody else trips over it
+  (void)cudaGetLastError(); // clear the error, so that other code does not see it
   const std::string text = std::string("CUDA: ") + what + ": " + cudaGetErrorString(error);
   if (error == cudaErrorMemoryAllocation)
     throw OutOfMemory(
@@ -32,7 +33,7 @@ inline void check(cudaError_t error, const char *what)
 }
 #define MCPI_CUDA(call) ::mcpi::cuda::check(call, #call)
 
-// Of the device in use
+// An attribute of the device in use
 inline int device_attribute(cudaDeviceAttr attribute)
 {
   int device = 0, value = 0;
@@ -41,7 +42,7 @@ inline int device_attribute(cudaDeviceAttr attribute)
   return value;
 }
 
-// Dynamic shared memory that a thread block of this kernel may have on the device in use
+// Bytes of dynamic shared memory that a thread block of this kernel may have on the device in use
 inline int most_shared(const void *function)
 {
   cudaFuncAttributes now{};
@@ -50,8 +51,8 @@ inline int most_shared(const void *function)
          static_cast<int>(now.sharedSizeBytes);
 }
 
-// Lets a kernel have so much dynamic shared memory. The limit is the function's, which backends
-// with other block sizes use, too: it never falls.
+// Lets a kernel use this many bytes of dynamic shared memory. The limit belongs to the function,
+// which several backends may use. So the limit is never lowered.
 inline void allow_shared(const void *function, int bytes)
 {
   cudaFuncAttributes now{};
@@ -69,7 +70,8 @@ public:
   DeviceArray &operator=(const DeviceArray &) = delete;
   ~DeviceArray() { (void)cudaFree(data_); }
 
-  // The contents are lost. Never shrinks.
+  // Makes room for at least size elements. The array never shrinks. If it grows, its contents are
+  // lost.
   void resize(std::size_t size)
   {
     if (size <= size_) return;
@@ -83,8 +85,8 @@ public:
     resize(size);
     if (size == 0) return;
     MCPI_CUDA(cudaMemcpy(data_, from, size * sizeof(T), cudaMemcpyHostToDevice));
-    MCPI_CUDA(cudaStreamSynchronize(
-        cudaStreamLegacy)); // the copy may return early, and other streams do not wait for it
+    // The copy may return before it is complete, and other streams do not wait for it.
+    MCPI_CUDA(cudaStreamSynchronize(cudaStreamLegacy));
   }
   void upload(const std::vector<T> &from) { upload(from.data(), from.size()); }
   T *data() { return data_; }
@@ -96,6 +98,7 @@ private:
   std::size_t size_ = 0;
 };
 
+// Page-locked host memory. It grows as DeviceArray does.
 class PinnedBytes {
 public:
   PinnedBytes() = default;

@@ -1,4 +1,4 @@
-// Applications whose launches are kept as graphs.
+// Recorded runs: their launches are kept as CUDA graphs and replayed.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,10 @@
 
 namespace mcpi::cuda {
 
-// What a stream that is recorded launches next may begin before the kernel before it has ended, if
-// there is just that: it waits by itself. For kernels that somebody else launches, without the
-// attribute that says so. Before CUDA 13: does nothing.
+// Lets the next launch on a stream that is being recorded start before the kernel before it has
+// ended. The next kernel must wait for it itself. The call has an effect only if the next launch
+// depends on exactly one kernel. It serves kernels that other libraries launch without the
+// attribute for programmatic dependent launch. Before CUDA 13 it does nothing.
 inline void make_edge_programmatic(cudaStream_t stream)
 {
 #if CUDART_VERSION >= 13000
@@ -46,7 +47,8 @@ public:
   {
     return run(stream, key, record, stream, record);
   }
-  // on_recorded: record, but with launches to the stream `recorded`
+  // on_recorded does what record does, but launches to the stream `recorded`. The graph is recorded
+  // there and launched on `stream`.
   int run(cudaStream_t stream, const RunKey &key, const std::function<int()> &record,
           cudaStream_t recorded, const std::function<int()> &on_recorded)
   {
@@ -54,7 +56,7 @@ public:
         std::find_if(runs_.begin(), runs_.end(), [&](const Run &one) { return one.key == key; });
     if (found == runs_.end()) {
       GraphExec graph = capture(recorded, on_recorded);
-      if (!graph) return record(); // and try to record it again the next time
+      if (!graph) return record(); // the next call tries again to make a graph
       if (runs_.size() == kMax) runs_.pop_back();
       runs_.push_front({key, std::move(graph)});
     } else {
@@ -69,11 +71,11 @@ private:
     RunKey key;
     GraphExec graph;
   };
-  static constexpr std::size_t kMax = 8;
+  static constexpr std::size_t kMax = 8; // largest number of graphs that are kept
 
-  // Nothing where somebody else has ended the capture: a cudaDeviceSynchronize() in any thread
-  // does, whatever the mode. The relaxed one lets what our launches bring about, such as loading
-  // their kernels, do what it needs.
+  // Records a run as a graph. The result is empty if other code has ended the capture. A
+  // cudaDeviceSynchronize() in any thread does that in every capture mode. The mode is relaxed,
+  // because our launches may cause other calls, such as those that load kernels.
   static GraphExec capture(cudaStream_t stream, const std::function<int()> &record)
   {
     std::exception_ptr problem;
@@ -100,7 +102,7 @@ private:
     return result;
   }
 
-  std::list<Run> runs_; // the latest first
+  std::list<Run> runs_; // the most recently used first
 };
 
 } // namespace mcpi::cuda

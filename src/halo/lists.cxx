@@ -9,6 +9,7 @@
 namespace mcpi {
 namespace {
 
+// A row that is sent: its destination, its ghost number there, and its plan row here
 struct Sent {
   int color, rank;
   Row ghost, row;
@@ -19,7 +20,8 @@ struct Sent {
   }
 };
 
-// Owners learn which of their rows are ghosts elsewhere, and which.
+// Tells owners which of their rows are ghosts on other ranks, and their ghost numbers there. The
+// result is sorted by color, rank and ghost.
 PetscErrorCode tell_owners(MPI_Comm comm, const ColorPlan &plan,
                            const std::vector<PetscSFNode> &remote, std::vector<Sent> *sent)
 {
@@ -53,7 +55,7 @@ PetscErrorCode tell_owners(MPI_Comm comm, const ColorPlan &plan,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// One more row or ghost of a color, at this place
+// Adds the row or ghost at this place to the parts of a color, which begin at color_begin.
 void extend(std::vector<HaloPart> &parts, std::size_t color_begin, int rank, std::size_t place)
 {
   if (parts.size() == color_begin || parts.back().rank != rank) parts.push_back({rank, place, 0});
@@ -62,7 +64,7 @@ void extend(std::vector<HaloPart> &parts, std::size_t color_begin, int rank, std
 
 } // namespace
 
-// Ghosts of a color are sorted by global row, so those of a rank lie together.
+// Plan ghosts of a color are sorted by global row. So the ghosts of one owner are contiguous.
 PetscErrorCode HaloListsCreate(MPI_Comm comm, const ColorPlan &plan,
                                const std::vector<PetscSFNode> &remote, HaloLists *lists)
 {

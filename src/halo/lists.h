@@ -1,4 +1,4 @@
-// Which rows go to which ranks, and which ghosts come from which.
+// Lists of the rows that go to other ranks, and of the ghosts that come from other ranks.
 #pragma once
 
 #include <petscsf.h>
@@ -10,16 +10,16 @@
 
 namespace mcpi {
 
-// Of one color, to or from one rank: places in HaloLists::rows, or ghosts
+// The rows of one color that go to one rank, or the ghosts of one color that come from one rank
 struct HaloPart {
   int rank = 0;
-  std::size_t first = 0, count = 0;
+  std::size_t first = 0, count = 0; // a range of places in HaloLists::rows, or of plan ghosts
 };
 
 struct HaloLists {
-  std::vector<HaloPart> sends, receives;              // color by color
-  std::vector<std::size_t> send_begin, receive_begin; // colors + 1
-  std::vector<Row> rows, ghosts; // what is sent, and the ghosts that they are over there
+  std::vector<HaloPart> sends, receives;              // sorted by color
+  std::vector<std::size_t> send_begin, receive_begin; // colors + 1 entries: first part of a color
+  std::vector<Row> rows, ghosts; // plan rows that are sent, and their ghost numbers on the receiver
   std::vector<int> neighbors;    // all ranks in sends and receives, ascending
 
   std::span<const HaloPart> sends_of(int color) const { return of(sends, send_begin, color); }
@@ -27,7 +27,7 @@ struct HaloLists {
   {
     return of(receives, receive_begin, color);
   }
-  // The places in rows of a color
+  // The first place of a color in rows
   std::size_t rows_begin(int color) const
   {
     return send_begin[color] < sends.size() ? sends[send_begin[color]].first : rows.size();
@@ -41,7 +41,8 @@ private:
   }
 };
 
-// remote: for every ghost in plan order, the owner and its plan row. Collective.
+// Makes the lists. remote: for every ghost in plan order, its owner and its plan row there.
+// Collective.
 PetscErrorCode HaloListsCreate(MPI_Comm comm, const ColorPlan &plan,
                                const std::vector<PetscSFNode> &remote, HaloLists *lists);
 

@@ -22,7 +22,7 @@ public:
   PetscErrorCode setup(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote)
   {
     PetscFunctionBegin;
-    for (int c = 0; c <= plan.colors; ++c) { // the last one carries all colors
+    for (int c = 0; c <= plan.colors; ++c) { // the last PetscSF is for all colors
       const Row begin = c < plan.colors ? plan.ghost_begin[c] : 0,
                 end = c < plan.colors ? plan.ghost_begin[c + 1] : plan.ghosts;
       std::vector<PetscInt> leaves(static_cast<std::size_t>(end - begin));
@@ -88,8 +88,8 @@ private:
 
   const Row rows_;
   PetscLogEvent event_;
-  std::vector<PetscSF> sf_; // one a color, and one for all
-  MPI_Datatype unit_ = MPI_DATATYPE_NULL;
+  std::vector<PetscSF> sf_;               // one for each color, then one for all colors
+  MPI_Datatype unit_ = MPI_DATATYPE_NULL; // one block row
   std::size_t entry_bytes_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Exchange by PetscSF: works everywhere, the reference of the others.
+// The halo that uses PetscSF. It works everywhere. The other halos are compared with it.
 #pragma once
 
 #include <petscsf.h>
@@ -10,7 +10,8 @@
 
 namespace mcpi {
 
-// remote: for every ghost in plan order, the owner and its plan row. Collective.
+// Creates the halo. remote: for every ghost in plan order, its owner and its plan row there. event:
+// the log event of exchanges. Collective.
 PetscErrorCode CreateSFHalo(MPI_Comm comm, const ColorPlan &plan,
                             const std::vector<PetscSFNode> &remote, PetscLogEvent event,
                             std::unique_ptr<Halo> *halo);

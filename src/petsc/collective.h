@@ -1,4 +1,5 @@
-// Work that may fail on one rank only, such as an allocation, and then must fail on all of them.
+// Collective execution of work that may fail on one rank only, such as an allocation. A failure on
+// one rank becomes a failure on all ranks.
 #pragma once
 
 #include <petscsys.h>

@@ -1,4 +1,4 @@
-// Differences between PETSc 3.18 and 3.26, all of them.
+// All differences between PETSc 3.18 and 3.26 that matter here.
 #pragma once
 
 #include <petscksp.h>
@@ -34,7 +34,7 @@ using CompatOptionItems = PetscOptionItems;
 #define COMPAT_HAVE_MATAPPLYRICHARDSON 1
 #endif
 
-// The vector that tells every Krylov method that its preconditioner failed
+// Marks a vector so that every Krylov method sees that its preconditioner failed.
 inline PetscErrorCode CompatVecFlag(Vec x)
 {
   PetscFunctionBegin;

@@ -23,9 +23,9 @@ GhostEpochs Epochs::of_step(const Step &step, int k, const std::vector<Row> &gho
   epochs.color = step.color;
   epochs.sends = step.sends ? of_pass(step.pass) : 0;
   const auto of = [&](int color) { return expected(step.pass, k, color); };
-  const auto most_of = [&](int begin,
-                           int end) { // all colors of a triangle have one epoch, but for the one at
-                                      // which a symmetric sweep has turned
+  // All colors of a triangle have the same epoch, except for the color at which a symmetric sweep
+  // has turned.
+  const auto most_of = [&](int begin, int end) {
     unsigned most = kNone;
     for (int c = begin; c < end; ++c) most = std::max(most, of(c));
     return most;

@@ -1,4 +1,4 @@
-// Exchange of ghost values.
+// The interface of a halo, which exchanges ghosts between ranks.
 #pragma once
 
 #include <cstddef>
@@ -9,23 +9,28 @@ namespace mcpi {
 
 struct GhostPackets;
 
-// Functions return 0 or an error code of the library that did the exchange. x is Backend::vector().
+// Functions that return int return 0 or an error code of the library that does the exchange. x is
+// Backend::vector().
 class Halo {
 public:
   virtual ~Halo() = default;
-  // Size of one block row of x, before an application. Collective where it grows.
+  // Sets the size of a block row of x, before an application. The call is collective if the size is
+  // larger than before.
   virtual int prepare(std::size_t entry_bytes) = 0;
-  virtual int begin(int color, void *x) = 0; // rows of this color that others need
+  // Begins and ends the exchange of one color: its boundary rows are sent, its ghosts received.
+  virtual int begin(int color, void *x) = 0;
   virtual int end(int color, void *x) = 0;
-  virtual int exchange_all(void *x) = 0; // every color at once
-  // x is device memory, and exchanges are launched to a stream, where they can be recorded, from
-  // start() to finish() for an application (lost: what stands for 32 bits that have not come).
+  virtual int exchange_all(void *x) = 0; // all colors at once
+  // Whether exchanges are launched to a stream, where they can be recorded. x is then in device
+  // memory, and a run calls start() before and finish() after its exchanges. lost: a pattern of 32
+  // bits that replaces values that have not arrived.
   virtual bool on_device() const { return false; }
   virtual void use_stream(void * /*stream*/, std::uint32_t /*lost*/) {}
   virtual int start() { return 0; }
   virtual int finish() { return 0; }
-  // An application has failed in the middle, on this rank: other ranks wait in it, so that later
-  // ones would be out of step with them.
+  // Marks the halo as unusable after an application has failed on this rank before its end. Other
+  // ranks still wait in that application. So exchanges of later applications would not match
+  // theirs.
   virtual void abandon() noexcept { abandoned_ = true; }
   void require_usable() const
   {
@@ -33,17 +38,17 @@ public:
       throw std::runtime_error(
           "an application has failed on this rank: PCReset() on all ranks begins anew");
   }
-  // For exchanges inside the relaxations, see Backend::use_packets(); null: not with this exchange
+  // For exchanges inside the relaxations, see Backend::use_packets(). null: this halo has none.
   virtual const GhostPackets *packets() const { return nullptr; }
-  // Nothing is exchanged, on any rank
+  // Whether no rank exchanges anything
   virtual bool idle() const { return false; }
 
 private:
   bool abandoned_ = false;
 };
 
-// An application between its beginning and the end of its exchanges; whatever leaves earlier, an
-// error or an exception, abandons it.
+// Guards an application from its beginning to the end of its exchanges. If the guard is destroyed
+// before end(), because of an error or an exception, it abandons the halo.
 class ApplyGuard {
 public:
   explicit ApplyGuard(Halo &halo) : halo_(halo) { halo.require_usable(); }
@@ -60,14 +65,14 @@ private:
   bool ended_ = false;
 };
 
-// One rank, or no neighbors anywhere
+// The halo for one rank, or for ranks without neighbors
 class NoHalo final : public Halo {
 public:
   int prepare(std::size_t) override { return 0; }
   int begin(int, void *) override { return 0; }
   int end(int, void *) override { return 0; }
   int exchange_all(void *) override { return 0; }
-  void abandon() noexcept override {} // nobody waits
+  void abandon() noexcept override {} // no other rank waits
   bool idle() const override { return true; }
 };
 

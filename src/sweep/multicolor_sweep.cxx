@@ -6,8 +6,8 @@
 
 namespace mcpi {
 
-// A backend may keep what a run launches, so a run must not grow without bound. All backends take
-// the same pieces.
+// The number of sweeps that are run as one piece. A backend may record all launches of a piece, so
+// its length is bounded. All backends use the same pieces.
 int MulticolorSweep::sweeps_of_piece() const
 {
   const int passes = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1;
@@ -43,7 +43,8 @@ int MulticolorSweep::passes_inside(const ApplyArgs &apply, const Schedule &sched
   for (int pass = 0; pass < schedule.passes(); ++pass)
     for (int k = 0; k < schedule.colors(); ++k) {
       const Step step = schedule.step(pass, k);
-      // boundary rows travel from registers, so they need nothing else
+      // One relaxation takes all rows of the color. It sends boundary rows from registers, so no
+      // separate exchange is needed.
       RelaxStep all = step.interior;
       all.begin = step.boundary.begin;
       if (!step.skips_interior)
@@ -71,8 +72,8 @@ int MulticolorSweep::passes_over_colors(const ApplyArgs &apply, const Schedule &
   return 0;
 }
 
-// The rows that other ranks wait for first; their exchange flies while the interior rows are
-// relaxed.
+// Boundary rows are relaxed first, because other ranks wait for them. With overlap, their exchange
+// runs while the interior rows are relaxed.
 int MulticolorSweep::relax_color(const ApplyArgs &apply, const Step &step)
 {
   if (!step.skips_boundary) backend_.relax(apply, step.boundary);

@@ -1,4 +1,5 @@
-// The algorithm: passes over the colors, the halo of each color behind its interior rows.
+// The multicolor sweep: passes over the colors. The exchange of each color overlaps with the
+// relaxation of its interior rows.
 #pragma once
 
 #include "sweep/halo.h"
@@ -13,11 +14,13 @@ public:
   {
   }
 
-  // its sweeps on what the backend has loaded, from x = 0 or from the loaded guess, with a halo
-  // that is prepared; 0 or its error code. Collective.
+  // Does `its` sweeps with the right-hand side that the backend has loaded. They start from x = 0
+  // or from the loaded guess. Collective. The halo must have been prepared. Returns 0 or an error
+  // code of the halo.
   int run(const ApplyArgs &apply, int its, bool from_zero);
 
-  // Blocks that this rank reads in such a run, all right-hand sides together
+  // The number of blocks that this rank reads in such a run. A block counts once for all right-hand
+  // sides.
   Offset blocks_read(const ApplyArgs &apply, int its, bool from_zero) const;
 
 private:

@@ -1,5 +1,6 @@
-// Counts the exchanges of one application. Their numbers are the epochs of ghost packets
-// (cuda/ghost_packets.h). They are the same on all ranks.
+// Numbering of the exchanges of one application. The numbers are the epochs of ghost packets
+// (cuda/ghost_packets.h), counted from the end of the application before. They are the same on all
+// ranks.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +11,8 @@
 namespace mcpi {
 
 struct PacketStep {
-  std::uint32_t step; // from 1
-  std::uint32_t used; // the step that used the same packets last, 0: none of this application
+  std::uint32_t step; // number of the exchange, from 1
+  std::uint32_t used; // the exchange that used the same packets last; 0: none in this application
 };
 
 class PacketSteps {
@@ -37,7 +38,7 @@ public:
   std::uint32_t count() const { return count_; }
 
 private:
-  std::vector<std::uint32_t> used_; // by color
+  std::vector<std::uint32_t> used_; // by color: the last exchange of its packets
   std::uint32_t count_ = 0;
 };
 

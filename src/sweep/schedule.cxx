@@ -2,8 +2,8 @@
 
 namespace mcpi {
 
-// A transposed sweep visits the colors in the opposite order; the adjoint of forward-then-backward
-// is again forward-then-backward.
+// A transposed forward or backward sweep visits the colors in the opposite order. The adjoint of a
+// symmetric sweep is again a symmetric sweep, forward and then backward.
 bool Schedule::forward(int pass) const
 {
   return config_.sweep == PC_MCPI_SWEEP_SYMMETRIC
@@ -25,14 +25,15 @@ Step Schedule::step(int pass, int k) const
   return step;
 }
 
-// Kept sums are those of the half-sweep before only if no ghost changed in between.
+// A kept sum is valid in the next pass only if no ghost that it read has changed in between.
+// Interior rows read no ghosts. Boundary rows need an exchange by color.
 bool Schedule::keeps_sums(bool boundary) const
 {
   return config_.shortcuts && config_.sweep == PC_MCPI_SWEEP_SYMMETRIC && (by_color() || !boundary);
 }
 
-// Where a symmetric sweep turns, the same color comes twice in a row: at omega = 1 the second time
-// changes nothing.
+// Where a symmetric sweep turns, the same color comes twice in succession. With omega = 1 the
+// second relaxation changes nothing.
 bool Schedule::skips(int pass, int k, bool boundary) const
 {
   return k == 0 && pass > 0 && apply_.omega == 1.0 && keeps_sums(boundary);
@@ -41,11 +42,11 @@ bool Schedule::skips(int pass, int k, bool boundary) const
 RelaxStep Schedule::relax_rows(int pass, int k, int color, bool boundary) const
 {
   const bool keeps = keeps_sums(boundary);
-  const bool both =
-      !starts_from_zero(pass) &&
-      (pass == 0 || !keeps); // else only the triangle of the colors that this pass has visited
+  // Whether to read both triangles. If not, the step reads only the triangle of the colors that
+  // this pass has visited.
+  const bool both = !starts_from_zero(pass) && (pass == 0 || !keeps);
   const bool skipped_next = k == plan_.colors - 1 && apply_.omega == 1.0;
-  // passes with the last update of some rows
+  // The number of passes, from the last one, in which some rows are updated for the last time
   const int finals = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1;
   RelaxStep rows;
   rows.begin = boundary ? plan_.color_begin[color] : plan_.boundary_end[color];

@@ -1,4 +1,5 @@
-// What a run of sweeps does, color by color: the same on every rank.
+// The schedule of a run of sweeps: the steps that it takes, color by color. It is the same on every
+// rank.
 #pragma once
 
 #include "sweep/backend.h"
@@ -9,20 +10,22 @@ struct SweepConfig {
   PCMCPISweepType sweep = PC_MCPI_SWEEP_FORWARD;
   PCMCPIHaloFrequency frequency = PC_MCPI_HALO_FREQUENCY_COLOR;
   bool overlap = true;
-  bool shortcuts = true;      // off: read every block in every pass, for tests of the shortcuts
-  int max_relaxations = 4096; // of colors, that are recorded as one: more are recorded in pieces
+  bool shortcuts = true; // false: every pass reads every block; this tests the shortcuts
+  // Largest number of colors' relaxations that are recorded together. Longer runs are recorded in
+  // pieces.
+  int max_relaxations = 4096;
 };
 
 // One color of one pass
 struct Step {
   int pass = 0, color = 0;
-  bool skips_boundary = false,
-       skips_interior = false; // where a symmetric sweep turns, some rows would not change
+  // Rows that would not change are skipped. This happens where a symmetric sweep turns.
+  bool skips_boundary = false, skips_interior = false;
   RelaxStep boundary, interior;
-  bool sends = false; // the boundary rows' values to the ranks that read them
+  bool sends = false; // whether the boundary rows are sent to the ranks that read them
 };
 
-// its sweeps from x = 0 or from a guess
+// The schedule of `its` sweeps, which start from x = 0 or from a guess
 class Schedule {
 public:
   Schedule(const ColorPlan &plan, const SweepConfig &config, const ApplyArgs &apply, int its,

@@ -82,7 +82,7 @@ bool reaches(const std::vector<RankDevice> &visible, const RankDevice &device)
           cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, mine, other));
     return access && atomics;
   }
-  return false; // not visible from here
+  return false; // this process does not see the device
 }
 
 } // namespace mcpi

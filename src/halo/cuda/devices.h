@@ -1,4 +1,4 @@
-// The CUDA devices of the ranks.
+// Information about the CUDA devices of all ranks.
 #pragma once
 
 #include <petscsys.h>
@@ -10,17 +10,20 @@ namespace mcpi {
 
 struct RankDevice {
   char uuid[16];
-  int capability; // major
+  int capability; // major compute capability
 };
 
-// Of every rank of comm. Collective. problem: why they are not known, on all ranks, else empty
+// Finds the devices of all ranks of comm. Collective. If that fails, problem holds the reason on
+// all ranks, else it is empty.
 PetscErrorCode DevicesOfRanks(MPI_Comm comm, std::vector<RankDevice> *devices,
                               std::string *problem);
-// Whether two ranks have the same one
+// Whether two ranks have the same device
 bool any_shared(const std::vector<RankDevice> &devices);
-// Those that this process sees, by their numbers. The call is slow.
+// The devices that this process sees, by device number. The call is slow.
 std::vector<RankDevice> VisibleDevices();
-// Whether this rank's device reaches another's memory, with atomic access of 16 bytes; itself too
+// Whether the current device can access the memory of a device, with native atomics, so that 16
+// bytes are stored as a whole. A device can always access its own memory. visible: the result of
+// VisibleDevices().
 bool reaches(const std::vector<RankDevice> &visible, const RankDevice &device);
 
 } // namespace mcpi

@@ -29,7 +29,7 @@ public:
     if (comm_) (void)nccl_.comm_destroy(comm_);
   }
 
-  // Collective; why not, on all ranks, or empty
+  // Connects the ranks. Collective. *reason is empty, or says on all ranks why that failed.
   PetscErrorCode connect(MPI_Comm comm, std::string *reason);
 
   bool on_device() const override { return true; }
@@ -44,7 +44,8 @@ public:
       entry_ = entry_bytes;
       return 0;
     }
-    reserved_ = 0; // until all ranks have the memory: the others would wait in NCCL
+    // Zero until all ranks have the memory. If one rank had none, the others would wait in NCCL.
+    reserved_ = 0;
     std::string problem;
     if (const PetscErrorCode error = RunAgreed(
             mpi_, [&] { packed_.resize(lists_.rows.size() * entry_bytes); }, &problem))
@@ -94,10 +95,11 @@ private:
   const std::size_t plan_rows_;
   const int colors_;
   const HaloLists lists_;
-  cuda::DeviceArray<Row> rows_; // of the lists
+  cuda::DeviceArray<Row> rows_; // lists_.rows on the device
   cuda::DeviceArray<std::byte> packed_;
   MPI_Comm mpi_ = MPI_COMM_NULL;
-  std::size_t entry_ = 0, reserved_ = 0; // bytes of a block row, and those that there is memory for
+  // Bytes of a block row, and the largest such number for which packed_ has room
+  std::size_t entry_ = 0, reserved_ = 0;
   ncclComm_t comm_ = nullptr;
   cudaStream_t stream_ = nullptr;
 };

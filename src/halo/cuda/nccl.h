@@ -1,5 +1,5 @@
-// Exchange by NCCL, launched to a stream: a whole application can be recorded, and ranks may be on
-// several nodes.
+// The halo that uses NCCL. Exchanges are launched to a stream, so a whole application can be
+// recorded. Ranks may be on several nodes.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace mcpi {
 
-// remote: as for HaloListsCreate(). Collective. Where NCCL cannot be used, *halo stays empty on all
-// ranks and *why says why.
+// Creates the halo. remote: as for HaloListsCreate(). Collective. If NCCL cannot be used, *halo
+// stays empty on all ranks, and *reason says why.
 PetscErrorCode CreateNcclHalo(MPI_Comm comm, const ColorPlan &plan,
                               const std::vector<PetscSFNode> &remote, std::unique_ptr<Halo> *halo,
                               std::string *reason);

@@ -10,7 +10,7 @@ const NcclLibrary *NcclLibrary::open(std::string *reason)
   static NcclLibrary library{};
   static bool opened = false;
   if (opened) return &library;
-  // never closed: its threads may outlive us
+  // The library is never closed, because its threads may outlive this plugin.
   void *handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     *reason = "libnccl.so.2 is not found";

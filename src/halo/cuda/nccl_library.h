@@ -1,4 +1,5 @@
-// NCCL, opened when it is wanted: the plugin also loads where there is none.
+// The functions of NCCL. The library is opened only when it is needed, so the plugin also loads
+// where NCCL is not installed.
 #pragma once
 
 #include <nccl.h>
@@ -17,7 +18,7 @@ struct NcclLibrary {
   decltype(&ncclRecv) recv;
   decltype(&ncclGetErrorString) get_error_string;
 
-  // nullptr, with the reason, if there is none
+  // Returns nullptr and sets *reason if there is no usable NCCL library.
   static const NcclLibrary *open(std::string *reason);
 };
 

@@ -13,7 +13,7 @@
 namespace mcpi {
 namespace {
 
-// A neighbor's memory, as long as it is open here
+// The memory of a neighbor while it is open in this process
 class RemoteMemory {
 public:
   explicit RemoteMemory(const cudaIpcMemHandle_t &handle)
@@ -29,11 +29,12 @@ private:
   void *data_ = nullptr;
 };
 
-// What a rank tells each neighbor about its mailbox
+// What a rank tells a neighbor about its memory. The memory holds one acknowledgement for each of
+// the rank's neighbors, then the ghosts.
 struct Address {
   cudaIpcMemHandle_t handle;
-  int place;     // of the neighbor among those of the sender: where it acknowledges
-  int neighbors; // of the sender: acknowledgements lie before the ghosts
+  int place;     // index of the acknowledgement that the receiver of this address writes
+  int neighbors; // number of acknowledgements
 };
 
 class PeerHalo final : public Halo {
@@ -59,14 +60,14 @@ public:
     bool all_here = false;
     (void)cudaDeviceSynchronize();
     remote_.clear();
-    (void)wait_for_all(&all_here); // a neighbor may still write here
+    (void)wait_for_all(&all_here); // a neighbor may still write to this rank's memory
     if (!all_here)
-      (void)memory_.release(); // left to the end of the process, with the communicator
+      (void)memory_.release(); // the memory and the communicator stay until the process ends
     else if (comm_ != MPI_COMM_NULL)
       (void)MPI_Comm_free(&comm_);
   }
 
-  // Collective; why not, on all ranks, or empty
+  // Connects the ranks. Collective. *reason is empty, or says on all ranks why that failed.
   PetscErrorCode connect(MPI_Comm comm, std::string *reason)
   {
     PetscFunctionBegin;
@@ -127,6 +128,7 @@ public:
   }
 
 private:
+  // The index of a rank among the neighbors
   Row place_of(int rank) const
   {
     return static_cast<Row>(
@@ -134,6 +136,7 @@ private:
         lists_.neighbors.begin());
   }
 
+  // Makes the lists of rows for exchanges inside relaxations.
   void prepare_inside(const ColorPlan &plan, std::vector<cuda::SentRow> sent)
   {
     std::vector<cuda::RowSending> sending;
@@ -163,7 +166,7 @@ private:
     for (const std::size_t one : begin) inline_exchange_.sending.push_back(sending_.data() + one);
   }
 
-  // Kernels write it.
+  // See PacketArgs::lost. Kernels write it.
   volatile int *lost() { return reinterpret_cast<int *>(pinned_.data()); }
 
   cuda::PacketArgs args(void *x)
@@ -192,7 +195,7 @@ private:
                           steps_.count(), stream_);
   }
 
-  // Kernels have noticed, some time ago.
+  // Throws if kernels of earlier applications have found that a neighbor failed.
   void check_neighbors()
   {
     require_usable();
@@ -206,16 +209,17 @@ private:
                         "-pc_mcpi_halo_timeout seconds");
   }
 
-  // Memory for ghosts of so many packets each, known to the neighbors. Collective; why not, on all
-  // ranks, or empty
+  // Allocates memory for ghosts with this number of packets each, and opens it on the neighbors.
+  // Collective. *reason is empty, or says on all ranks why that failed.
   PetscErrorCode open(std::size_t packets, std::string *reason)
   {
     const std::size_t neighbors = lists_.neighbors.size();
     std::vector<Address> mine(neighbors), theirs(neighbors);
 
     PetscFunctionBegin;
-    packets_ = 0;            // until all is done on all ranks
-    const auto close = [&] { // nobody writes here any more once all ranks have done so
+    packets_ = 0; // until all ranks have done all steps
+    // After all ranks have closed their neighbors' memory, none writes to it any more.
+    const auto close = [&] {
       check_neighbors();
       MCPI_CUDA(cudaDeviceSynchronize());
       remote_.clear();
@@ -269,7 +273,7 @@ private:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  // Until all ranks are here, but not for ever: one may have failed
+  // Waits until all ranks call it, but not longer than patience_, because a rank may have failed.
   PetscErrorCode wait_for_all(bool *all_here)
   {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -289,27 +293,28 @@ private:
   PacketSteps steps_;
   const double patience_;
   std::uint32_t numbers_ = 0;
-  std::size_t packets_ = 0;
+  std::size_t packets_ = 0; // packets of a ghost for which memory_ has room
   MPI_Comm comm_ = MPI_COMM_NULL;
   cudaStream_t stream_ = nullptr;
   std::uint32_t missing_ = ~0U;
   cuda::PinnedBytes pinned_;
-  const bool inside_; // relaxations exchange by themselves
+  const bool inside_; // exchanges inside relaxations are possible
   GhostPackets inline_exchange_;
   cuda::DeviceArray<cuda::SentRow> sent_, by_row_;
   cuda::DeviceArray<cuda::RowSending> sending_;
   cuda::DeviceArray<std::uint32_t> base_;
-  // acknowledgements of the neighbors, then ghosts
+  // The acknowledgements of the neighbors, then the packets of the ghosts
   std::unique_ptr<cuda::DeviceArray<uint4>> memory_ = std::make_unique<cuda::DeviceArray<uint4>>();
   std::vector<std::unique_ptr<RemoteMemory>> remote_;
   cuda::DeviceArray<cuda::Mailbox> mailboxes_;
 };
 
-// Empty if all ranks can do it
+// Finds out why this halo cannot be used. *reason is empty if all ranks can use it. *shared tells
+// whether ranks share a device.
 PetscErrorCode find_obstacle(MPI_Comm comm, const HaloLists &lists, bool shared_devices,
                              bool *shared, std::string *reason)
 {
-  constexpr int kWholeWords = 9; // compute capability
+  constexpr int kWholeWords = 9; // least compute capability that can store 16 bytes at once
   std::vector<RankDevice> devices;
   MPI_Comm node;
   PetscMPIInt size, node_size;
@@ -340,7 +345,8 @@ PetscErrorCode find_obstacle(MPI_Comm comm, const HaloLists &lists, bool shared_
                                "some device is older than compute capability 9.0",
                                "the ranks are on several nodes"};
   *reason = texts[obstacle];
-  *shared = any_shared(devices); // then tiles that wait could leave no room for another rank's
+  // On a shared device, waiting tiles of one rank could keep out the tiles of another rank.
+  *shared = any_shared(devices);
   if (reason->empty() && !shared_devices && *shared) *reason = "ranks share a device";
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,5 +1,6 @@
-// Exchange by the devices of one node: rows are stored straight into the neighbors' memory (CUDA
-// IPC over NVLink or PCIe), and who needs them waits on the device.
+// The halo for devices of one node that access each other's memory. A device stores rows directly
+// into the memory of the neighbors (CUDA IPC over NVLink or PCIe). The neighbors' devices wait for
+// the rows; the host does not.
 #pragma once
 
 #include <memory>
@@ -11,13 +12,13 @@
 namespace mcpi {
 
 struct PeerOptions {
-  bool shared_devices = false; // may ranks share one; slow, for tests
-  bool symmetric = false;      // whoever reads a row of another rank is read by it
-  double patience = 0.0;       // seconds
+  bool shared_devices = false; // ranks may share a device; this is slow, and for tests only
+  bool symmetric = false;      // a row that reads a row of another rank is also read by that row
+  double patience = 0.0;       // longest time to wait for a neighbor, in seconds
 };
 
-// remote: as for HaloListsCreate(). Collective. Where it cannot be used, *halo stays empty on all
-// ranks and *why says why.
+// Creates the halo. remote: as for HaloListsCreate(). Collective. If the halo cannot be used, *halo
+// stays empty on all ranks, and *reason says why.
 PetscErrorCode CreatePeerHalo(MPI_Comm comm, const ColorPlan &plan,
                               const std::vector<PetscSFNode> &remote, const PeerOptions &options,
                               std::unique_ptr<Halo> *halo, std::string *reason);
