@@ -9,7 +9,8 @@ static char help[] =
   #define PETSC_SUCCESS 0
 #endif
 
-/* Block rows of other ranks that this matrix reads, all ranks together: what is exchanged in every sweep */
+/* Counts the ghosts of all ranks: the block rows of other ranks that the matrix reads. Their values
+   are exchanged in every sweep. */
 static PetscErrorCode CountGhosts(Mat A, PetscInt *ghosts)
 {
   Mat             offdiag;
@@ -25,8 +26,10 @@ static PetscErrorCode CountGhosts(Mat A, PetscInt *ghosts)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The same matrix with the rows of each part on one rank. rows: where they were; it also takes vectors to the new order (VecScatterCreate()). Inside a
-   part the old order stays: PCMCPI chooses the order of the rows of a color by itself, RCM among others (-pc_mcpi_ordering). */
+/* Creates the same matrix with the rows of each part on one rank. rows: the old numbers of the
+   rows. With rows, VecScatterCreate() takes vectors to the new order. Inside a part the old order
+   stays, since PCMCPI itself chooses the order of the rows of a color (-pc_mcpi_ordering). RCM is
+   one of the orders from which PCMCPI chooses. */
 static PetscErrorCode Partition(Mat A, Mat *parted, IS *rows)
 {
   Mat             graph;
@@ -37,7 +40,8 @@ static PetscErrorCode Partition(Mat A, Mat *parted, IS *rows)
 
   PetscFunctionBeginUser;
   PetscCall(MatGetBlockSize(A, &bs));
-  PetscCall(MatConvert(A, MATMPIADJ, MAT_INITIAL_MATRIX, &graph)); /* of block rows, since A is BAIJ */
+  /* The graph has one vertex for each block row, since A is BAIJ. */
+  PetscCall(MatConvert(A, MATMPIADJ, MAT_INITIAL_MATRIX, &graph));
   PetscCall(MatPartitioningCreate(PetscObjectComm((PetscObject)A), &partitioning));
   PetscCall(MatPartitioningSetAdjacency(partitioning, graph));
   PetscCall(MatPartitioningSetFromOptions(partitioning));

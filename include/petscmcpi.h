@@ -1,6 +1,6 @@
 /*
-   Public interface of petsc-mcpi, a multicolor point-implicit preconditioner and smoother for
-   PETSc. docs/api.md has the manual pages.
+   This header declares the public interface of petsc-mcpi, a multicolor point-implicit
+   preconditioner and smoother for PETSc. docs/api.md has the manual pages.
 */
 #ifndef PETSCMCPI_H
 #define PETSCMCPI_H

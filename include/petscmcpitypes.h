@@ -1,6 +1,7 @@
 /*
-   Enumerations of PCMCPI. Plain C without any include, so that the arithmetic core, which knows
-   nothing of PETSc, shares them with the public interface.
+   This header defines the enumerations of PCMCPI. It is plain C and includes nothing. The
+   arithmetic core, which does not depend on PETSc, can therefore share it with the public
+   interface.
 */
 #ifndef PETSCMCPITYPES_H
 #define PETSCMCPITYPES_H

@@ -1,4 +1,5 @@
-// Numbers that carry their derivatives: what is computed with them is differentiated exactly.
+// This header defines numbers that carry their derivatives. What is computed with them is
+// differentiated exactly.
 #pragma once
 
 #include <array>
@@ -6,19 +7,21 @@
 
 namespace flow {
 
+// A value and its derivatives by n variables.
 template <int n> struct Dual {
   double value = 0.0;
   std::array<double, n> slope{};
 
   Dual() = default;
   Dual(double v) : value(v) {} // a constant
+  // The variable of this direction, where it has the value v.
   static Dual variable(double v, int direction)
   {
     Dual x(v);
     x.slope[direction] = 1.0;
     return x;
   }
-  // f(this), df its derivative
+  // A function of this number. f: the function's value, df: its derivative
   Dual chain(double f, double df) const
   {
     Dual x(f);

@@ -1,5 +1,5 @@
-// The compressible Euler equations of a perfect gas, for any number type: states, fluxes through
-// faces.
+// This header defines the compressible Euler equations of a perfect gas: states, and fluxes through
+// faces. The functions take any type T of numbers, for example flow::Dual.
 #pragma once
 
 #include <array>
@@ -7,13 +7,13 @@
 
 namespace flow {
 
-constexpr double kGamma = 1.4;
+constexpr double kGamma = 1.4; // ratio of specific heats
 
-// Conserved variables of a cell: density, momentum, total energy, each per volume
+// Conserved variables of a cell: mass, momentum and total energy, each per volume.
 template <int dim, class T = double> using State = std::array<T, dim + 2>;
 template <int dim> using Vector = std::array<double, dim>;
 
-// Density, velocity, pressure
+// Density, velocity and pressure.
 template <int dim, class T = double> struct Primitive {
   T rho;
   std::array<T, dim> u;
@@ -46,7 +46,8 @@ template <int dim, class T> State<dim, T> conserved(const Primitive<dim, T> &w)
   return U;
 }
 
-// A derivative by density, velocity, pressure at w, by conserved variables
+// Converts the derivatives of a quantity at w: from derivatives by density, velocity and pressure
+// to derivatives by the conserved variables.
 template <int dim> State<dim> by_conserved(const Primitive<dim> &w, const double *by_primitive)
 {
   const double by_energy = (kGamma - 1.0) * by_primitive[dim + 1];
@@ -73,7 +74,7 @@ template <int dim, class T> T sound_speed(const Primitive<dim, T> &w)
   return sqrt(kGamma * w.p / w.rho);
 }
 
-// Through a face of unit normal n; U is w's
+// The flux through a face with unit normal n. U: the conserved variables of w
 template <int dim, class T>
 State<dim, T> flux(const Primitive<dim, T> &w, const State<dim, T> &U, const Vector<dim> &n)
 {
@@ -85,6 +86,7 @@ State<dim, T> flux(const Primitive<dim, T> &w, const State<dim, T> &U, const Vec
   return F;
 }
 
+// The flux through a wall with unit normal n.
 template <int dim, class T> State<dim, T> wall_flux(const T &p, const Vector<dim> &n)
 {
   State<dim, T> F;
@@ -93,7 +95,8 @@ template <int dim, class T> State<dim, T> wall_flux(const T &p, const Vector<dim
   return F;
 }
 
-// |a| without the kink at zero that lets expansion shocks stand (Harten 1983)
+// |a|, smoothed where |a| is below width. The kink of |a| at zero would let expansion shocks stand
+// (Harten 1983).
 template <class T> T smooth_abs(const T &a, const T &width)
 {
   using std::abs;
@@ -101,12 +104,13 @@ template <class T> T smooth_abs(const T &a, const T &width)
   return magnitude < width ? 0.5 * (a * a / width + width) : magnitude;
 }
 
-// Roe's flux (J. Comput. Phys. 43, 1981), from left to right of a face of unit normal n
+// Roe's flux (J. Comput. Phys. 43, 1981) through a face. Its unit normal n points from left to
+// right.
 template <int dim, class T>
 State<dim, T> roe_flux(const Primitive<dim, T> &l, const Primitive<dim, T> &r, const Vector<dim> &n)
 {
   using std::sqrt;
-  constexpr double kWidth = 0.1; // of the entropy fix, in speeds of sound
+  constexpr double kWidth = 0.1; // width of the entropy fix, in speeds of sound
   const State<dim, T> Ul = conserved<dim, T>(l), Ur = conserved<dim, T>(r);
   const T weight = sqrt(r.rho / l.rho), share = 1.0 / (1.0 + weight);
   const T Hl = (Ul[dim + 1] + l.p) / l.rho, Hr = (Ur[dim + 1] + r.p) / r.rho;

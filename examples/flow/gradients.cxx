@@ -1,4 +1,4 @@
-// The gradients of the solver: least squares, symmetry, limiter.
+// This file computes the gradients of the solver, with planes of symmetry and with the limiter.
 #include <algorithm>
 #include <map>
 
@@ -6,8 +6,9 @@
 
 namespace flow {
 
-// Venkatakrishnan (AIAA 93-0880) at the middles of edges: no limit where differences are small
-// beside (K h)^3
+// Finds the share of each gradient that Venkatakrishnan's limiter (AIAA 93-0880) leaves. The
+// limiter looks at the middles of edges. It leaves gradients whole where the squares of differences
+// are small beside (K h)^3, in units of the free stream.
 template <int dim> void Solver<dim>::find_shares(const std::vector<Range> &ranges)
 {
   std::array<double, bs> scale2;
@@ -36,8 +37,7 @@ template <int dim> void Solver<dim>::find_shares(const std::vector<Range> &range
   });
 }
 
-// At a plane of symmetry: the mirror images of the neighbors. Without them a flow that jumps from
-// one side of a single layer of cells to the other looks linear, and nothing damps it.
+// Returns the mirror image of v at a plane with unit normal n.
 template <int dim> static Vector<dim> mirror(Vector<dim> v, const Vector<dim> &n)
 {
   const double out = dot<dim, double>(v, n);
@@ -45,9 +45,12 @@ template <int dim> static Vector<dim> mirror(Vector<dim> v, const Vector<dim> &n
   return v;
 }
 
+// Adds the mirror images of the neighbors of a vertex on a plane of symmetry. Without them, a flow
+// that jumps from one side of a single layer of cells to the other would look linear, and nothing
+// would damp it.
 template <int dim> void Solver<dim>::add_mirrored(const Vector<dim> &n, Matrix *matrix)
 {
-  Matrix half, images; // with mirrors on one side, on both
+  Matrix half, images; // A M and M A M, where A is the matrix and M the reflection
   for (int i = 0; i < dim; ++i) half[i] = mirror<dim>((*matrix)[i], n);
   for (int j = 0; j < dim; ++j) {
     Vector<dim> column;
@@ -59,11 +62,13 @@ template <int dim> void Solver<dim>::add_mirrored(const Vector<dim> &n, Matrix *
     for (int j = 0; j < dim; ++j) (*matrix)[i][j] += images[i][j];
 }
 
+// Adds the same mirror images to the sums of differences.
 template <int dim> void Solver<dim>::add_mirrored(const Symmetric &at, Gradient *sums) const
 {
   const Vector<dim> &n = at.normal;
   const double out = dot<dim, double>(w_[at.cell].u, n);
-  Gradient mirrored = *sums; // differences of mirrored velocities along the steps themselves
+  // Velocities are mirrored first: these are differences along steps that are not mirrored.
+  Gradient mirrored = *sums;
   for (int d = 0; d < dim; ++d) {
     Vector<dim> u;
     for (int i = 0; i < dim; ++i) u[i] = (*sums)[1 + i][d];
@@ -76,7 +81,8 @@ template <int dim> void Solver<dim>::add_mirrored(const Symmetric &at, Gradient 
   }
 }
 
-// To the vertex at the right of a face, over the square of its length
+// The step from the vertex at the left of a face to the vertex at its right, divided by the square
+// of the step's length.
 template <int dim> Vector<dim> Solver<dim>::weighted_step(const Face &face) const
 {
   const Vector<dim> from = center(face.left), to = center(face.right);
@@ -90,7 +96,7 @@ template <int dim> Vector<dim> Solver<dim>::weighted_step(const Face &face) cons
   return step;
 }
 
-// What of the gradients depends on the mesh only
+// Computes the parts of gradients and limiter that depend on the mesh only.
 template <int dim> void Solver<dim>::factor()
 {
   std::map<PetscInt, Symmetric> symmetric;
@@ -101,7 +107,7 @@ template <int dim> void Solver<dim>::factor()
     if (face.boundary != kSymmetry || !mesh_.cells[face.left].mine) continue;
     const auto [known, is_first] = symmetric.emplace(face.left, Symmetric{face.left, n, {}});
     if (!is_first && dot<dim, double>(known->second.normal, n) < 0.999)
-      known->second.normal.fill(0.0); // where planes meet: no one mirror
+      known->second.normal.fill(0.0); // planes meet here, and there is no single mirror
   }
   for (const Face &face : mesh_.faces) {
     if (face.right < 0) continue;
@@ -120,8 +126,8 @@ template <int dim> void Solver<dim>::factor()
     add_mirrored(at.normal, &factors_[cell]);
     symmetric_.push_back(at);
   }
-  for (const PetscInt c :
-       mesh_.mine) { // Cholesky; a vertex has edges in all directions, so the matrix is regular
+  // Cholesky factors. A vertex has edges in all directions, so its matrix is regular.
+  for (const PetscInt c : mesh_.mine) {
     Matrix &a = factors_[c];
     for (int j = 0; j < dim; ++j) {
       for (int k = 0; k < j; ++k) a[j][j] -= a[j][k] * a[j][k];
@@ -136,7 +142,7 @@ template <int dim> void Solver<dim>::factor()
     rooms_[c] = std::pow(conditions_.limiter, 3) * std::pow(mesh_.cells[c].volume, 3.0 / dim);
 }
 
-// Least squares over the vertices that edges lead to
+// Finds the gradients by least squares over the vertices to which edges lead.
 template <int dim> PetscErrorCode Solver<dim>::find_gradients()
 {
   std::vector<Range> ranges(mesh_.cells.size());
@@ -151,7 +157,7 @@ template <int dim> PetscErrorCode Solver<dim>::find_gradients()
     if (face.right < 0) return;
     const std::array<double, bs> left = list(w_[face.left]), right = list(w_[face.right]);
     const Vector<dim> step = weighted_step(face);
-    Gradient &at_left = gradients_[face.left], &at_right = gradients_[face.right]; // sums, first
+    Gradient &at_left = gradients_[face.left], &at_right = gradients_[face.right]; // sums for now
     Range &range_left = ranges[face.left], &range_right = ranges[face.right];
     for (int k = 0; k < bs; ++k) {
       for (int d = 0; d < dim; ++d) {
@@ -191,6 +197,7 @@ template <int dim> PetscErrorCode Solver<dim>::find_gradients()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Takes the gradients of other ranks' cells from their owners.
 template <int dim> PetscErrorCode Solver<dim>::exchange_gradients()
 {
   Vec local, global;

@@ -1,14 +1,19 @@
-// ONERA M6 half wing (Schmitt, Charpin, AGARD AR-138, 1979) in a half sphere of radius 15, meters, span along z: gmsh -3 -setnumber size 0.02 m6.geo -o m6.msh
-// size: edges on the wing; at its nose a fifth, at its tail a third of it. The trailing edge is closed (behind 0.887 chords), the tip half a body of revolution.
+// This file describes the ONERA M6 half wing (Schmitt, Charpin, AGARD AR-138, 1979) in a half
+// sphere of radius 15. Lengths are in meters. The span is along z. Make a mesh by
+//   gmsh -3 -setnumber size 0.02 m6.geo -o m6.msh
+// size: length of edges on the wing. Edges at the nose have a fifth of this length, edges at the
+// tail a third.
+// The trailing edge is closed: the section is changed behind 0.887 chords. The tip is half a body
+// of revolution.
 SetFactory("OpenCASCADE");
 DefineConstant[ size = 0.03, threads = 2 ];
 radius = 15;
 span   = 1.1963;
 root   = 0.8059;
-nose   = Tan(30 * Pi / 180); // of the sweep
-tail   = Tan(15.8 * Pi / 180);
+nose   = Tan(30 * Pi / 180);   // tangent of the leading edge's sweep
+tail   = Tan(15.8 * Pi / 180); // tangent of the trailing edge's sweep
 
-// Section ONERA D, in chords
+// The section ONERA D, in chords.
 x[] = {
   0.0, 0.0000165, 0.0000696, 0.0001675, 0.0003232, 0.0005508, 0.0008657, 0.0012868, 0.0018364, 0.0025441, 0.0034428, 0.0045704, 0.0059751, 0.0077112,
   0.0098413, 0.0124479, 0.0156171, 0.0194609, 0.0241067, 0.0297008, 0.0364261, 0.0444852, 0.0541248, 0.0656303, 0.0793366, 0.0956354, 0.1149796,
@@ -70,7 +75,8 @@ Physical Surface("symmetry", 3) = symmetry[];
 Physical Volume("fluid", 10)    = fluid[];
 Printf("wall %g, far field %g, symmetry %g surfaces, volumes %g", #wall[], #farfield[], #symmetry[], #fluid[]);
 
-// Edges grow with the distance from the planform, and from the leading and trailing edges.
+// Edges grow with the distance from the planform, and with the distance from the leading and
+// trailing edges of the wing.
 line[] = {nose, 0, tail, root};
 For edge In {0 : 1}
   Field[1 + edge]   = MathEval;

@@ -33,10 +33,11 @@ using namespace flow;
 
 namespace {
 
+// The options that help describes.
 struct Options {
   Conditions conditions;
   PetscReal cfl = 10, cfl_max = 1e4, rtol = 1e-8, start = 0.05;
-  PetscBool cfl_given = PETSC_FALSE; // then a restart takes it, too
+  PetscBool cfl_given = PETSC_FALSE; // the user gave -flow_cfl: a restart uses it, too
   PetscInt restart_steps = 50;
   char restart[PETSC_MAX_PATH_LEN] = "";
   PetscInt steps = 300;
@@ -79,7 +80,7 @@ void interrupt(int)
   interrupted = 1;
 }
 
-// What a run spends its time on
+// The times of the parts of a run. Log events measure them.
 struct Parts {
   PetscLogEvent residual, jacobian, setup;
 
@@ -93,6 +94,7 @@ struct Parts {
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
+  // all: seconds of the whole run
   PetscErrorCode print(double all) const
   {
     constexpr int kParts = 4;
@@ -118,12 +120,13 @@ struct Parts {
   }
 };
 
-// One implicit step: (shift diag(waves) + dR/dU) step = -R
+// One implicit step, which solves (shift diag(waves) + dR/dU) step = -R. waves: see
+// Solver::wave_areas()
 template <int dim> struct Step {
   Solver<dim> *solver;
   const Parts &parts;
-  Vec start;
-  double shift;
+  Vec start;    // the solution before the step
+  double shift; // 1 / CFL number
 
   PetscErrorCode residual(Vec U, Vec R) const
   {
@@ -134,6 +137,7 @@ template <int dim> struct Step {
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
+  // F = R(U) + shift diag(waves) (U - start)
   static PetscErrorCode function(SNES, Vec U, Vec F, void *context)
   {
     const Step *step = static_cast<Step *>(context);
@@ -169,7 +173,8 @@ template <int dim> struct Step {
       PetscCall(MatAssemblyBegin(J, MAT_FINAL_ASSEMBLY));
       PetscCall(MatAssemblyEnd(J, MAT_FINAL_ASSEMBLY));
     }
-    PetscCall(SNESGetKSP(snes, &ksp)); // set up here, where its time can be told from the solve's
+    // The KSP is set up here, so that the time of its set-up is measured apart from its solve.
+    PetscCall(SNESGetKSP(snes, &ksp));
     PetscCall(PetscLogEventBegin(step->parts.setup, ksp, P, nullptr, nullptr));
     PetscCall(KSPSetOperators(ksp, J, P));
     PetscCall(KSPSetUp(ksp));
@@ -179,9 +184,9 @@ template <int dim> struct Step {
   }
 };
 
-// Steps until the residual has fallen; the CFL number grows as it falls (switched evolution
-// relaxation), and a step that would leave negative density or pressure is cut, or tried again with
-// a smaller one.
+// Steps until the residual has fallen. The CFL number grows as the residual falls (switched
+// evolution relaxation). A step that would leave negative density or pressure is shortened, or
+// tried again with a smaller CFL number.
 template <int dim> class March {
 public:
   March(Solver<dim> &solver, const Mesh &mesh, const Options &options, SNES snes)
@@ -202,7 +207,7 @@ public:
     PetscCall(VecDuplicate(U, &context.start));
     PetscCall(VecDuplicate(U, &F));
     PetscCall(SNESSetFunction(snes_, F, Step<dim>::function, &context));
-    PetscCall(VecDestroy(&F)); // it has it
+    PetscCall(VecDestroy(&F)); // snes_ keeps a reference
     PetscCall(SNESSetJacobian(snes_, nullptr, nullptr, Step<dim>::jacobian, &context));
     progress_.cfl = options_.cfl;
     PetscCall(go_on(U));
@@ -226,13 +231,14 @@ public:
   }
 
 private:
+  // Goes on from the restart file, if it exists.
   PetscErrorCode go_on(Vec U)
   {
     PetscBool found = PETSC_FALSE;
 
     PetscFunctionBeginUser;
     if (*options_.restart) PetscCall(PetscTestFile(options_.restart, 'r', &found));
-    int there = found; // for all what it is for the first rank
+    int there = found; // all ranks take what the first rank has found
     PetscCallMPI(MPI_Bcast(&there, 1, MPI_INT, 0, PETSC_COMM_WORLD));
     if (there) PetscCall(ReadRestart(mesh_, options_.restart, U, &progress_));
     if (options_.cfl_given) progress_.cfl = options_.cfl;
@@ -243,8 +249,9 @@ private:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  // The residual; of second order once that of first order has fallen, which finds the large
-  // features of the flow in fewer steps
+  // Computes the residual and the forces. The residual is of first order at the beginning, which
+  // finds the large features of the flow in fewer steps. It is of second order once the residual of
+  // first order has fallen to -flow_start.
   PetscErrorCode measure(const Step<dim> &step, Vec U, Vec R)
   {
     PetscFunctionBeginUser;
@@ -265,9 +272,12 @@ private:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  // A limiter may switch back and forth for ever; kept as it is, it lets the residual fall.
+  // Freezes the limiter if the residual no longer falls. A limiter may switch back and forth for
+  // ever. A frozen limiter lets the residual fall.
   PetscErrorCode calm()
   {
+    // Once the residual is below kLate times the first one, it has to fall by the factor kProgress
+    // within kPatience steps.
     constexpr double kLate = 0.1, kProgress = 0.9;
     constexpr PetscInt kPatience = 15;
 
@@ -287,9 +297,11 @@ private:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  // The CFL number for the residual, and whether to go on
+  // Chooses the CFL number by the residual, and decides whether to go on.
   PetscErrorCode look(bool *more)
   {
+    // kGrowth: the CFL number changes at most by this factor in a step. kUrge: the CFL number grows
+    // by this factor if the residual stays the same
     constexpr double kGrowth = 1.5, kUrge = 1.1;
     const PetscReal residual = residual_;
     int stop = interrupted;
@@ -313,8 +325,10 @@ private:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
+  // Makes a step from U, whose residual is R.
   PetscErrorCode advance(Step<dim> &context, Vec U, Vec R)
   {
+    // kShortest: smallest share of a step that is taken
     constexpr double kShortest = 0.05, kLowestCFL = 1e-3;
     PetscInt linear = 0, its;
     double share;
@@ -349,11 +363,12 @@ private:
     PetscCall(print(linear));
     PetscCall(SNESGetKSP(snes_, &ksp));
     PetscCall(KSPGetConvergedReason(ksp, &reason));
-    if (share < 1.0 || reason < 0) progress_.cfl *= 0.5; // too long a step, or too hard a system
+    if (share < 1.0 || reason < 0)
+      progress_.cfl *= 0.5; // the step was too long, or the system too hard
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  // Forces are those before the step.
+  // Prints a line for a step. linear: its linear iterations. The forces are those before the step.
   PetscErrorCode print(PetscInt linear) const
   {
     PetscFunctionBeginUser;
@@ -370,10 +385,10 @@ private:
   SNES snes_;
   Progress progress_;
   Forces forces_;
-  PetscReal residual_ = 0.0, least_ = PETSC_MAX_REAL; // least since second order
-  PetscInt least_step_ = 0;
+  PetscReal residual_ = 0.0, least_ = PETSC_MAX_REAL; // now, and the least of second order
+  PetscInt least_step_ = 0;                           // step of least_
   bool frozen_ = false;
-  const char *why_ = nullptr; // it ended
+  const char *why_ = nullptr; // why the run has ended; null: it goes on
   const double begin_ = MPI_Wtime();
 };
 
@@ -389,13 +404,13 @@ template <int dim> PetscErrorCode run(const Mesh &mesh, const Options &options)
   PetscCall(DMCreateGlobalVector(mesh.dm, &U));
   PetscCall(solver.create_jacobian(&J));
   PetscCall(SNESCreate(PETSC_COMM_WORLD, &snes));
-  PetscCall(SNESSetType(snes, SNESKSPONLY)); // one linear system a step
+  PetscCall(SNESSetType(snes, SNESKSPONLY)); // one linear system in each step
   PetscCall(SNESSetJacobian(snes, J, J, nullptr, nullptr));
   PetscCall(SNESGetKSP(snes, &ksp));
-  PetscCall(SNESSetMaxLinearSolveFailures(
-      snes, PETSC_MAX_INT)); // a step of a solution that is not exact is a step, too
-  PetscCall(KSPSetType(
-      ksp, KSPFGMRES)); // preconditioners may change, and the tolerance is the true residual's
+  // A step is taken even if its linear system was not solved to the tolerance.
+  PetscCall(SNESSetMaxLinearSolveFailures(snes, PETSC_MAX_INT));
+  // FGMRES allows a preconditioner to change, and its tolerance is one of the true residual.
+  PetscCall(KSPSetType(ksp, KSPFGMRES));
   PetscCall(KSPSetTolerances(ksp, 1e-2, PETSC_DEFAULT, PETSC_DEFAULT, 100));
   PetscCall(SNESSetFromOptions(snes));
   PetscCall(solver.fill_free_stream(U));

@@ -1,3 +1,4 @@
+// This file builds the median dual of a mesh: its cells and its faces.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -17,6 +18,7 @@ double dot(const Point &a, const Point &b)
 {
   return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
+// The area vector of a triangle with the sides a and b.
 Point half_cross(const Point &a, const Point &b)
 {
   return {0.5 * (a[1] * b[2] - a[2] * b[1]), 0.5 * (a[2] * b[0] - a[0] * b[2]),
@@ -27,19 +29,20 @@ Point &operator+=(Point &a, const Point &b)
   for (int d = 0; d < 3; ++d) a[d] += b[d];
   return a;
 }
-// Turned to the side of a direction
+// An area vector, turned to the side of a direction.
 Point along(const Point &area, const Point &direction)
 {
   return dot(area, direction) < 0.0 ? Point{-area[0], -area[1], -area[2]} : area;
 }
 
-// The median dual: pieces between middles of edges, faces and cells. A piece is flat, and the
-// pieces around a vertex are closed whatever the shape of the mesh's cells, so a uniform flow has
-// no residual.
+// The median dual. Its faces consist of pieces between the middles of edges, faces and cells. Each
+// piece is flat. The pieces around a vertex are closed, whatever the shape of the mesh's cells. A
+// uniform flow has therefore no residual.
 class MedianDual {
 public:
   explicit MedianDual(Mesh *mesh) : mesh_(*mesh), dm_(mesh->dm) {}
 
+  // numbers: of the local vertices, before the mesh was distributed
   PetscErrorCode build(const std::vector<PetscInt> &numbers)
   {
     PetscFunctionBeginUser;
@@ -73,7 +76,7 @@ private:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  // Of every point its vertices' mean
+  // Finds the middle of every point of the mesh, which is the mean of the point's vertices.
   PetscErrorCode find_middles()
   {
     Vec coordinates;
@@ -111,7 +114,8 @@ private:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  // A piece of what separates the vertices of an edge, with the pyramids between it and these
+  // Adds a piece of the face that separates the two vertices of an edge. Adds the pyramids between
+  // the piece and the vertices to the volumes of their cells.
   PetscErrorCode add_piece(PetscInt edge, const Point &area)
   {
     const PetscInt *ends;
@@ -158,7 +162,8 @@ private:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  // Faces at the boundary of the whole mesh: of those at the end of a rank's part no label tells
+  // Adds the faces at the boundary of the whole mesh. A face at the end of a rank's part also has
+  // only one cell, but no label.
   PetscErrorCode add_boundaries()
   {
     PetscInt begin, end, c_begin;
@@ -178,8 +183,8 @@ private:
       PetscCall(DMPlexGetSupport(dm_, f, &cells));
       if (sets) PetscCall(DMLabelGetValue(sets, f, &set));
       if (set < kWall || set > kSymmetry) {
-        unknown_ +=
-            own[static_cast<std::size_t>(cells[0] - c_begin)]; // these have all their neighbors
+        // A rank's own cells have all their neighbors here. Their face with one cell is a boundary.
+        unknown_ += own[static_cast<std::size_t>(cells[0] - c_begin)];
         continue;
       }
       PetscCall(add_boundary(f, cells[0], static_cast<int>(set)));
@@ -187,6 +192,7 @@ private:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
+  // Adds a boundary face, divided into parts of its vertices. kind: a Boundary
   PetscErrorCode add_boundary(PetscInt face, PetscInt cell, int kind)
   {
     const Point outward = middles_[face] - middles_[cell];
@@ -196,10 +202,11 @@ private:
     PetscFunctionBeginUser;
     PetscCall(DMPlexGetConeSize(dm_, face, &count));
     PetscCall(DMPlexGetCone(dm_, face, &edges));
-    // Where a linear pressure gives the face's flux without error: on simplices as finite elements
-    // do, on others in the middle of the vertex's part
+    // The flux of a vertex's part is taken where a linear pressure gives the face's flux without
+    // error: on simplices at the points of finite elements, on other faces in the middle of the
+    // part. share: place of this point on the way from the vertex to the middle of the face
     const double share = mesh_.dim == 2 ? 1.0 / 3.0 : count == 3 ? 3.0 / 8.0 : 0.5;
-    std::vector<std::pair<PetscInt, Point>> parts; // of the vertices
+    std::vector<std::pair<PetscInt, Point>> parts; // a vertex and the area of its part
     const auto add = [&](PetscInt v, const Point &area) {
       auto part = std::find_if(parts.begin(), parts.end(),
                                [&](const auto &known) { return known.first == v; });
@@ -224,6 +231,7 @@ private:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
+  // Adds a face, unless both of its cells belong to other ranks. left, right: vertices of the mesh
   void push(PetscInt left, PetscInt right, int boundary, const Point &area, const Point &center)
   {
     Face face{left - v_begin_,
@@ -237,12 +245,13 @@ private:
     mesh_.faces.push_back(face);
   }
 
-  // Faces in the order of their groups
+  // Divides the faces into blocks and sorts the blocks into groups; see Mesh::groups.
   void group_faces() const
   {
     const std::size_t size = mesh_.threads > 1 ? 1024 : mesh_.faces.size();
     const std::vector<Face> faces = std::move(mesh_.faces);
-    std::vector<std::size_t> waiting, later, last(mesh_.cells.size(), 0); // group that a cell is in
+    // waiting, later: first faces of blocks without a group. last: last group with a face of a cell
+    std::vector<std::size_t> waiting, later, last(mesh_.cells.size(), 0);
 
     for (std::size_t begin = 0; begin < faces.size(); begin += size) waiting.push_back(begin);
     mesh_.faces.clear();
@@ -291,9 +300,11 @@ private:
 
   Mesh &mesh_;
   DM dm_;
+  // Points of the mesh where vertices begin and end, and edges begin. unknown_: boundary faces in
+  // no physical group
   PetscInt v_begin_ = 0, v_end_ = 0, e_begin_ = 0, unknown_ = 0;
   std::vector<Point> middles_; // of all points of the mesh
-  std::vector<Point> areas_;   // of all edges
+  std::vector<Point> areas_;   // area vectors of the faces between the vertices of all edges
 };
 
 } // namespace

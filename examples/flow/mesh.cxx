@@ -1,3 +1,4 @@
+// This file reads, orders and distributes a mesh.
 #include "mesh.h"
 
 #include <petscsf.h>
@@ -9,7 +10,7 @@
 namespace flow {
 namespace {
 
-// -dm_mat_type and -dm_vec_type, that new meshes do not inherit
+// Copies the types of -dm_mat_type and -dm_vec_type, which new meshes do not inherit.
 PetscErrorCode copy_types(DM from, DM to)
 {
   MatType mat;
@@ -23,8 +24,8 @@ PetscErrorCode copy_types(DM from, DM to)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Neighbors near each other in memory, and parts in one piece where no library for partitions is
-// there
+// Brings neighbors near each other in memory. If PETSc has no library for partitions, the order
+// also keeps the parts of ranks in one piece.
 PetscErrorCode order(DM *dm)
 {
   IS permutation;
@@ -35,7 +36,7 @@ PetscErrorCode order(DM *dm)
   PetscFunctionBeginUser;
   PetscCall(DMGetPointSF(*dm, &points));
   PetscCall(PetscSFGetGraph(points, &roots, nullptr, nullptr, nullptr));
-  if (roots >= 0) PetscFunctionReturn(PETSC_SUCCESS); // read in parallel
+  if (roots >= 0) PetscFunctionReturn(PETSC_SUCCESS); // the mesh was read in parallel
   PetscCall(DMPlexGetOrdering(*dm, MATORDERINGRCM, nullptr, &permutation));
   PetscCall(DMPlexPermute(*dm, permutation, &ordered));
   PetscCall(copy_types(*dm, ordered));
@@ -45,7 +46,7 @@ PetscErrorCode order(DM *dm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// numbers: of each local vertex before
+// Distributes the mesh. numbers: of each local vertex, before the distribution
 PetscErrorCode distribute(DM *dm, std::vector<PetscInt> *numbers)
 {
   DM parallel;
@@ -55,7 +56,8 @@ PetscErrorCode distribute(DM *dm, std::vector<PetscInt> *numbers)
   std::vector<PetscInt> before;
 
   PetscFunctionBeginUser;
-  PetscCall(DMSetBasicAdjacency(*dm, PETSC_FALSE, PETSC_TRUE)); // all cells at a rank's vertices
+  // The layer of neighbors consists of all cells at a rank's vertices.
+  PetscCall(DMSetBasicAdjacency(*dm, PETSC_FALSE, PETSC_TRUE));
   PetscCall(DMPlexGetPartitioner(*dm, &partitioner));
   PetscCall(PetscPartitionerSetFromOptions(partitioner));
   PetscCall(DMPlexGetChart(*dm, &begin, &end));
@@ -78,9 +80,9 @@ PetscErrorCode distribute(DM *dm, std::vector<PetscInt> *numbers)
     *dm = parallel;
   }
   numbers->assign(before.begin() + (v_begin - begin), before.begin() + (v_end - begin));
-  PetscCall(DMPlexDistributeSetDefault(*dm, PETSC_FALSE)); // not once more
-  PetscCall(
-      DMSetBasicAdjacency(*dm, PETSC_FALSE, PETSC_FALSE)); // matrices couple the vertices of edges
+  PetscCall(DMPlexDistributeSetDefault(*dm, PETSC_FALSE)); // do not distribute the mesh again
+  // Matrices couple the two vertices of each edge.
+  PetscCall(DMSetBasicAdjacency(*dm, PETSC_FALSE, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -96,9 +98,8 @@ PetscErrorCode ReadMesh(MPI_Comm comm, DM *dm)
       given, comm, PETSC_ERR_USER_INPUT,
       "give a mesh: -dm_plex_filename <file.msh>, for example made from naca0012.geo by gmsh");
   PetscCall(PetscOptionsHasName(nullptr, nullptr, "-dm_coord_space", &space));
-  if (!space)
-    PetscCall(PetscOptionsSetValue(nullptr, "-dm_coord_space",
-                                   "false")); // finite elements, which prisms have not
+  // PETSc's space of coordinates consists of finite elements, which PETSc lacks for prisms.
+  if (!space) PetscCall(PetscOptionsSetValue(nullptr, "-dm_coord_space", "false"));
   PetscCall(DMCreate(comm, dm));
   PetscCall(DMSetType(*dm, DMPLEX));
   PetscCall(DMPlexDistributeSetDefault(*dm, PETSC_FALSE));
@@ -170,7 +171,7 @@ PetscErrorCode MeshCreate(DM *dm, Mesh *mesh)
   *dm = nullptr;
   PetscCall(SetFields(mesh->dm, {{"flow", mesh->bs()}}));
   PetscCall(DMClone(mesh->dm, &mesh->gradients));
-  PetscCall(DMSetVecType(mesh->gradients, VECSTANDARD)); // they are used on the host only
+  PetscCall(DMSetVecType(mesh->gradients, VECSTANDARD)); // gradients are used on the host only
   PetscCall(SetFields(mesh->gradients, {{"gradients", mesh->bs() * mesh->dim}}));
   PetscCall(BuildMedianDual(numbers, mesh));
   PetscFunctionReturn(PETSC_SUCCESS);

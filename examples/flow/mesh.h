@@ -1,5 +1,5 @@
-// An unstructured mesh on DMPlex as a node-centered finite-volume solver sees it: the median dual,
-// whose cells surround the vertices.
+// This header declares an unstructured mesh on DMPlex, as a node-centered finite-volume solver sees
+// it. The solver sees the median dual, whose cells surround the vertices.
 #pragma once
 
 #include <petscdmplex.h>
@@ -13,47 +13,49 @@ constexpr PetscErrorCode PETSC_SUCCESS = 0;
 
 namespace flow {
 
-// Physical groups of the .msh file
+// Kinds of faces. All but kInside are physical groups of the .msh file.
 enum Boundary { kInside = 0, kWall = 1, kFarField = 2, kSymmetry = 3 };
 
-// What separates the dual cells of an edge's vertices, or a vertex's part of a boundary face
+// A face of the dual mesh. An inner face separates the dual cells of an edge's two vertices. A face
+// at the boundary is the part of the mesh's boundary face that belongs to one vertex.
 struct Face {
   PetscInt left, right; // local cells; right is -1 on a boundary
-  int boundary;
+  int boundary;         // a Boundary
   double area;
-  std::array<double, 3> normal,
-      center; // of unit length, from left to right; where fluxes are taken
+  // normal: of unit length, from left to right. center: where fluxes are taken
+  std::array<double, 3> normal, center;
 };
 
-// The dual cell of a vertex
+// The dual cell of a vertex.
 struct Cell {
   double volume;
   std::array<double, 3> center; // the vertex
   PetscInt global;              // number over all ranks
-  PetscInt number;              // in the mesh before it was distributed
-  bool mine;
+  PetscInt number;              // of the vertex, in the mesh before it was distributed
+  bool mine;                    // this rank owns the cell
 };
 
 struct Mesh {
-  DM dm = nullptr;        // bs unknowns a vertex, one layer of other ranks' vertices
-  DM gradients = nullptr; // the same with bs*dim
+  DM dm = nullptr;        // bs() unknowns at each vertex; one layer of other ranks' vertices
+  DM gradients = nullptr; // the same mesh with bs() * dim unknowns at each vertex
   int dim = 0;
   std::vector<Cell> cells;
   std::vector<PetscInt> mine; // local numbers of a rank's own cells, in the order of global vectors
-  std::vector<Face> faces;    // of all cells that are mine
-  // Faces in blocks, and blocks in groups within which no two share a cell: each starts here, and
-  // where the next does it ends
+  std::vector<Face> faces;    // of all cells that this rank owns
+  // Faces are divided into blocks, and blocks into groups. Two blocks of a group share no cell, so
+  // threads can work on both at once. blocks: first face of each block. groups: first block of each
+  // group. A block or group ends where the next one begins, and the last entry is the end of all.
   std::vector<std::size_t> blocks, groups;
-  int threads = 1; // -flow_threads, for what follows
+  int threads = 1; // -flow_threads, for each() and each_face()
 
   int bs() const { return dim + 2; }
-  // visit(k) for all k below count, in any order
+  // Calls visit(k) for all k below count, in any order.
   template <class Visit> void each(std::size_t count, const Visit &visit) const
   {
 #pragma omp parallel for num_threads(threads)
     for (std::size_t k = 0; k < count; ++k) visit(k);
   }
-  // visit(number of the face), for no two faces of a cell at once
+  // Calls visit(number of the face) for all faces, but never for two faces of one cell at once.
   template <class Visit> void each_face(const Visit &visit) const
   {
     for (std::size_t group = 0; group + 1 < groups.size(); ++group)
@@ -63,22 +65,24 @@ struct Mesh {
   }
 };
 
-// The mesh of -dm_plex_filename. Collective.
+// Collective. Reads the mesh of -dm_plex_filename.
 PetscErrorCode ReadMesh(MPI_Comm comm, DM *dm);
-// Which of the cells, from the first on, are a rank's own and no neighbor's
+// Sets own, for each local cell from the first on, to whether this rank owns the cell.
 PetscErrorCode OwnCells(DM dm, std::vector<bool> *own);
-// A field at the vertices
+// A field at the vertices.
 struct Field {
   const char *name;
   int components;
 };
+// Gives the vertices of dm these fields.
 PetscErrorCode SetFields(DM dm, const std::vector<Field> &fields);
-// Distributes a mesh that is on one rank, with one layer of neighbors, and takes it over.
-// Collective; cells without volume, and boundaries that are no physical groups 1 (wall), 2 (far
-// field), 3 (symmetry) are errors.
+// Collective. Distributes a mesh that is on one rank, with one layer of neighbors, and takes *dm
+// over. Cells without volume are an error. Boundary faces must be in the physical groups 1 (wall),
+// 2 (far field) or 3 (symmetry); others are an error.
 PetscErrorCode MeshCreate(DM *dm, Mesh *mesh);
 PetscErrorCode MeshDestroy(Mesh *mesh);
-// Cells and faces of a distributed mesh whose vertices had these numbers. Part of MeshCreate()
+// Part of MeshCreate(). Builds the cells and faces of a distributed mesh. numbers: of its local
+// vertices, before the distribution
 PetscErrorCode BuildMedianDual(const std::vector<PetscInt> &numbers, Mesh *mesh);
 
 } // namespace flow

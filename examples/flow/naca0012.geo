@@ -1,13 +1,21 @@
-// NACA 0012 (closed trailing edge), chord 1, in a circle of radius 50: gmsh -2 -setnumber size 0.01 naca0012.geo -o naca0012.msh
-// size: edges on the airfoil; at the nose and the tail a third of it. span: 0 for two dimensions, else one layer of prisms that wide (-3 instead of -2)
-// symmetric: 1 for a mesh of quadrilaterals that is its own mirror image (in two dimensions)
-// layers: of quadrilaterals (with a span: hexahedra; quads 0: of triangles, or prisms) around the airfoil, from the height of the first to about half an edge; 0: none
+// This file describes the NACA 0012 airfoil with a closed trailing edge and chord 1. The far field
+// is a circle of radius 50, unless radius is set. Make a mesh by
+//   gmsh -2 -setnumber size 0.01 naca0012.geo -o naca0012.msh
+// size: length of edges on the airfoil. Edges at the nose and at the tail have a third of
+//   this length.
+// span: 0 for two dimensions. Otherwise the width of one layer of prisms; use gmsh -3, not -2.
+// symmetric: 1 for a mesh of quadrilaterals that is its own mirror image (in two dimensions).
+// layers: number of layers of cells around the airfoil; 0: none. Their heights grow from first to
+//   about half of an edge.
+// quads: 1 for layers of quadrilaterals (hexahedra if there is a span), 0 for layers of triangles
+//   (prisms if there is a span).
+// first: height of the first layer.
 DefineConstant[ size = 0.02, span = 0, symmetric = 0, layers = 0, quads = 1, first = 5e-6, radius = 50 ];
 half   = Ceil(1.6 / size);
 
 For k In {0 : half}
   beta = Pi * k / half;
-  x    = 0.5 * (1 + Cos(beta)); // tail to nose, dense at both
+  x    = 0.5 * (1 + Cos(beta)); // from tail to nose, with more points at both ends
   y    = 0.6 * (0.2969 * Sqrt(Fabs(x)) - 0.1260 * x - 0.3516 * x^2 + 0.2843 * x^3 - 0.1036 * x^4);
   near = size * (0.35 + 0.65 * Sin(beta));
   If (k == 0 || k == half)
@@ -25,7 +33,9 @@ EndFor
 upper[half] = half + 1;
 lower[half] = 1;
 Spline(1) = upper[];
-If (symmetric > 0) // drawn as the mirror image, from tail to nose, so that vertices are mirrored, too
+If (symmetric > 0)
+  // The lower side is drawn as the mirror image of the upper side, from tail to nose. Its vertices
+  // are then mirror images, too.
   For k In {0 : half}
     mirrored[k] = lower[half - k];
   EndFor
@@ -47,9 +57,9 @@ Circle(14) = {south, center, east};
 inside[] = {1};
 If (symmetric > 0)
   around = 2 * Ceil(0.8 / size);
-  grown  = 1.1; // from cell to cell outwards
-  Line(21) = {half + 1, west}; // ahead of the nose and behind the tail
-  Line(22) = {1, east};
+  grown  = 1.1; // factor by which cells grow outwards, from one cell to the next
+  Line(21) = {half + 1, west}; // ahead of the nose
+  Line(22) = {1, east};        // behind the tail
   Curve Loop(1) = {22, 11, 12, -21, -1};
   Curve Loop(2) = {22, -14, -13, -21, -2};
   Plane Surface(1) = {1};
@@ -67,7 +77,8 @@ Else
   Plane Surface(1) = {1, 2};
 EndIf
 If (span > 0)
-  sides[] = Extrude {0, 0, span} { Surface{1}; Layers{1}; Recombine; }; // top, volume, then a surface for each curve in the order of the loops
+  // sides: the top surface, the volume, then a surface for each curve in the order of the loops
+  sides[] = Extrude {0, 0, span} { Surface{1}; Layers{1}; Recombine; };
   Physical Surface("farfield", 2) = {sides[2], sides[3], sides[4], sides[5]};
   Physical Surface("wall", 1)     = {sides[6], sides[7]};
   Physical Surface("symmetry", 3) = {1, sides[0]};
@@ -96,6 +107,8 @@ If (layers > 0)
   Field[3].Thickness     = first * (ratio^layers - 1) / (ratio - 1);
   BoundaryLayer Field    = 3;
 EndIf
-Geometry.Tolerance = 1e-12; // of the size of all: points of thin layers are not the same
+// The tolerance is relative to the size of the whole geometry. Points of thin layers must not count
+// as the same.
+Geometry.Tolerance = 1e-12;
 Mesh.MshFileVersion = 2.2;
 Mesh.Algorithm      = 6;

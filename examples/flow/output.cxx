@@ -1,3 +1,4 @@
+// This file writes flows to files.
 #include "output.h"
 
 #include <algorithm>
@@ -7,7 +8,8 @@
 namespace flow {
 namespace {
 
-// The mesh with the fields that are shown; only a rank's own cells are written
+// Creates a mesh with the fields that are shown. A label selects a rank's own cells, so that every
+// cell is written once.
 PetscErrorCode shown_mesh(const Mesh &mesh, DM *dm)
 {
   PetscInt begin, end;
@@ -26,6 +28,7 @@ PetscErrorCode shown_mesh(const Mesh &mesh, DM *dm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Computes the fields of a vertex from its unknowns u.
 template <int dim> void show(const PetscScalar *u, PetscScalar *shown)
 {
   State<dim> state;
@@ -56,7 +59,8 @@ PetscErrorCode WriteVTU(const Mesh &mesh, Vec U, const char *file)
   PetscFunctionBeginUser;
   PetscCall(shown_mesh(mesh, &dm));
   PetscCall(DMCreateGlobalVector(dm, &shown));
-  PetscCall(PetscObjectSetName((PetscObject)shown, "")); // stands before every field's name
+  PetscCall(
+      PetscObjectSetName((PetscObject)shown, "")); // the name would stand before every field's name
   PetscCall(VecGetLocalSize(U, &n));
   PetscCall(VecGetArrayRead(U, &u));
   PetscCall(VecGetArray(shown, &s));

@@ -1,4 +1,4 @@
-// Files of a flow.
+// This header declares the files to which a flow is written.
 #pragma once
 
 #include <petscviewer.h>
@@ -7,7 +7,7 @@
 
 namespace flow {
 
-// Density, velocity, pressure and Mach number of every vertex, for ParaView. Collective.
+// Collective. Writes density, velocity, pressure and Mach number of every vertex, for ParaView.
 PetscErrorCode WriteVTU(const Mesh &mesh, Vec U, const char *file);
 
 } // namespace flow

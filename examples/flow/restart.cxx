@@ -1,3 +1,4 @@
+// This file writes and reads restart files.
 #include "restart.h"
 
 #include <petscviewer.h>
@@ -10,9 +11,10 @@
 namespace flow {
 namespace {
 
-constexpr PetscInt kNumbers = 5; // of Progress
+constexpr PetscInt kNumbers = 5; // members of Progress
 
-// A vector in the order of the mesh file's cells, and the way there
+// Creates a vector in the order that the vertices had before the mesh was distributed, and the
+// scatter from U to that vector. The order does not depend on the number of ranks.
 PetscErrorCode natural_order(const Mesh &mesh, Vec U, Vec *natural, VecScatter *scatter)
 {
   const MPI_Comm comm = PetscObjectComm((PetscObject)U);
@@ -38,6 +40,7 @@ PetscErrorCode natural_order(const Mesh &mesh, Vec U, Vec *natural, VecScatter *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Creates a vector for the members of Progress. The first rank has them all.
 PetscErrorCode numbers_vec(MPI_Comm comm, Vec *numbers)
 {
   PetscMPIInt rank;
@@ -48,7 +51,7 @@ PetscErrorCode numbers_vec(MPI_Comm comm, Vec *numbers)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Without the .info file that PETSc writes beside others
+// Opens a binary file, without the .info file that PETSc writes beside other binary files.
 PetscErrorCode open_file(MPI_Comm comm, const char *file, PetscFileMode mode, PetscViewer *viewer)
 {
   PetscFunctionBeginUser;

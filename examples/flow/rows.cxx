@@ -1,3 +1,4 @@
+// This file implements the rows of a Jacobian.
 #include "rows.h"
 
 #include <algorithm>
@@ -6,7 +7,8 @@
 namespace flow {
 namespace {
 
-// By coordinates; others have that only one entry at a time
+// Sets yes if the type of J takes all values at once, by coordinates. Other types take coordinates
+// for one entry at a time.
 PetscErrorCode by_coordinates(Mat J, PetscBool *yes)
 {
   PetscFunctionBeginUser;
@@ -23,14 +25,15 @@ Rows<bs>::Rows(const Mesh &mesh)
 {
   for (std::size_t k = 0; k < mesh.mine.size(); ++k) rows_[mesh.mine[k]] = static_cast<PetscInt>(k);
   begin_.assign(mesh.mine.size() + 1, 0);
-  const auto each_block = [&](const auto &visit) { // of all own rows: row, cell of the column
-    for (const PetscInt c : mesh.mine) visit(rows_[c], c);
-    for (const Face &face : mesh.faces) {
-      if (face.right < 0) continue;
-      if (rows_[face.left] >= 0) visit(rows_[face.left], face.right);
-      if (rows_[face.right] >= 0) visit(rows_[face.right], face.left);
-    }
-  };
+  const auto each_block =
+      [&](const auto &visit) { // visit(row, cell of the column), for all own rows
+        for (const PetscInt c : mesh.mine) visit(rows_[c], c);
+        for (const Face &face : mesh.faces) {
+          if (face.right < 0) continue;
+          if (rows_[face.left] >= 0) visit(rows_[face.left], face.right);
+          if (rows_[face.right] >= 0) visit(rows_[face.right], face.left);
+        }
+      };
   each_block([&](PetscInt row, PetscInt) { ++begin_[row + 1]; });
   for (std::size_t k = 1; k < begin_.size(); ++k) begin_[k] += begin_[k - 1];
   columns_.resize(begin_.back());
@@ -39,6 +42,7 @@ Rows<bs>::Rows(const Mesh &mesh)
   for (std::size_t k = 0; k < mesh.mine.size(); ++k)
     std::sort(columns_.begin() + begin_[k], columns_.begin() + begin_[k + 1]);
 
+  // The place of a cell's block in the row of another cell; -1 if the row is another rank's.
   const auto place = [&](PetscInt cell, PetscInt of) -> PetscInt {
     const PetscInt row = rows_[cell];
     if (row < 0) return -1;

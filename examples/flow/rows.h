@@ -1,4 +1,5 @@
-// The rows of a Jacobian that are a rank's own: what faces add to, and the way into a matrix.
+// This header declares the rows of a Jacobian that a rank owns. Faces add blocks to the rows, and
+// the rows are then put into a matrix.
 #pragma once
 
 #include <petscmat.h>
@@ -11,16 +12,16 @@
 
 namespace flow {
 
-// Values lie as in an AIJ matrix, each row's columns in ascending order: AIJ matrices, those on
-// devices too, take them all at once, by a list of coordinates that is given once
-// (MatSetValuesCOO), and block matrices take the rows of one vertex at a time.
+// The values lie as in an AIJ matrix, the columns of each row in ascending order. An AIJ matrix,
+// also one on a device, takes all values at once (MatSetValuesCOO()). The list of their coordinates
+// is given only once. A block matrix takes the rows of one vertex at a time.
 template <int bs> class Rows {
 public:
   explicit Rows(const Mesh &mesh);
 
-  // Of -dm_mat_type, with the pattern of the mesh. Collective
+  // Collective. Creates a matrix of -dm_mat_type with the pattern of the mesh.
   PetscErrorCode create(Mat *J) const;
-  // The values into a matrix of create(). Collective
+  // Collective. Puts the values into a matrix of create().
   PetscErrorCode assemble(Mat J) const;
 
   void clear()
@@ -30,13 +31,15 @@ public:
                 0.0);
     });
   }
-  // Where in the row of a cell the blocks of its neighbors stand
+  // Where the blocks of two neighbors stand in each other's rows, counted in blocks; -1: no such
+  // row on this rank.
   struct Places {
-    PetscInt right = -1, left = -1; // of the right cell in the left one's row, and the other way
+    // right: the right cell's block in the left cell's row. left: the other way round
+    PetscInt right = -1, left = -1;
   };
   Places places(std::size_t face) const { return places_[face]; }
   PetscInt diagonal(PetscInt cell) const { return diagonals_[cell]; }
-  // sign times a block; rows of other ranks' cells are left out
+  // Adds sign times a block to the row of a cell. Nothing happens for cells of other ranks.
   void add(PetscInt cell, PetscInt place, const std::array<std::array<double, bs>, bs> &block,
            double sign)
   {
@@ -55,11 +58,11 @@ public:
 
 private:
   const Mesh &mesh_;
-  std::vector<PetscInt> rows_;      // which of a rank's own each local cell is, or -1
-  std::vector<std::size_t> begin_;  // blocks of each row
-  std::vector<PetscInt> columns_;   // of the blocks, over all ranks
-  std::vector<PetscInt> diagonals_; // of each local cell
-  std::vector<Places> places_;      // of each face
+  std::vector<PetscInt> rows_;      // for each local cell: its row on this rank, or -1
+  std::vector<std::size_t> begin_;  // for each row: its first block; at last the number of blocks
+  std::vector<PetscInt> columns_;   // for each block: its column, a cell's number over all ranks
+  std::vector<PetscInt> diagonals_; // for each local cell: the place of its diagonal block, or -1
+  std::vector<Places> places_;      // for each face
   std::vector<PetscScalar> values_;
 };
 

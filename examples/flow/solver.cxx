@@ -1,3 +1,4 @@
+// This file computes residuals, Jacobians and forces.
 #include "solver.h"
 
 #include <algorithm>
@@ -102,11 +103,11 @@ template <int dim> PetscErrorCode Solver<dim>::load(Vec U)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Linear inside the cell (of first order: constant, with gradients of zero), unless that leaves
-// density or pressure near zero
+// Extrapolates a cell's state to a point. For first order the gradients are zero. The cell's own
+// state is returned if the extrapolated density or pressure is near zero.
 template <int dim> Primitive<dim> Solver<dim>::at(PetscInt cell, const Vector<dim> &point) const
 {
-  constexpr double kLeast = 0.1;
+  constexpr double kLeast = 0.1; // share of density and pressure that must be left
   const std::array<double, bs> q = linear(cell, point);
   if (q[0] < kLeast * w_[cell].rho || q[dim + 1] < kLeast * w_[cell].p) return w_[cell];
   return from_list(q);
@@ -152,8 +153,8 @@ template <int dim> PetscErrorCode Solver<dim>::residual(Vec U, Vec R)
     }
   });
   PetscCall(VecRestoreArray(local, &r));
-  PetscCall(DMLocalToGlobal(mesh_.dm, local, INSERT_VALUES,
-                            R)); // of a rank's own cells all faces are here
+  // Values are inserted, not added: all faces of a rank's own cells are on this rank.
+  PetscCall(DMLocalToGlobal(mesh_.dm, local, INSERT_VALUES, R));
   PetscCall(DMRestoreLocalVector(mesh_.dm, &local));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -165,6 +166,7 @@ template <int dim> PetscErrorCode Solver<dim>::jacobian(Vec U, double shift, Mat
   PetscFunctionBeginUser;
   PetscCall(load(U));
   rows_.clear();
+  // The state of a cell as variables with the numbers from first on.
   const auto variable = [&](PetscInt cell, int first) {
     const std::array<double, bs> values = list(w_[cell]);
     Primitive<dim, Number> w;
@@ -173,6 +175,7 @@ template <int dim> PetscErrorCode Solver<dim>::jacobian(Vec U, double shift, Mat
     w.p = Number::variable(values[dim + 1], first + dim + 1);
     return w;
   };
+  // area times the derivatives of F by the conserved variables of a cell.
   const auto slopes = [&](PetscInt cell, const State<dim, Number> &F, int first, double area) {
     std::array<State<dim>, bs> block;
     for (int a = 0; a < bs; ++a) {
@@ -229,7 +232,7 @@ template <int dim> void Solver<dim>::stabilize()
 
 template <int dim> PetscErrorCode Solver<dim>::longest_step(Vec U, Vec step, double *share) const
 {
-  constexpr double kLeast = 0.3; // of density and pressure must be left
+  constexpr double kLeast = 0.3; // share of density and pressure that must be left
   const PetscScalar *u, *s;
   PetscInt n;
 
@@ -246,7 +249,7 @@ template <int dim> PetscErrorCode Solver<dim>::longest_step(Vec U, Vec step, dou
       for (int k = 0; k < bs; ++k) state[k] = u[c * bs + k] + *share * s[c * bs + k];
       const Primitive<dim> after = primitive<dim, double>(state);
       if (after.rho >= kLeast * before.rho && after.p >= kLeast * before.p) break;
-      *share *= 0.5; // NaN too
+      *share *= 0.5; // also if a value is NaN
     }
   }
   PetscCall(VecRestoreArrayRead(step, &s));
@@ -296,8 +299,8 @@ template <int dim> PetscErrorCode Solver<dim>::write_walls(const char *file) con
   PetscCall(PetscViewerASCIIOpen(comm, file, &viewer));
   PetscCall(PetscViewerASCIIPrintf(viewer, dim == 2 ? "x,y,cp\n" : "x,y,z,cp\n"));
   PetscCall(PetscViewerASCIIPushSynchronized(viewer));
-  for (std::size_t begin = 0;
-       begin < text.size();) { // lines, since PETSc prints no more than some kilobytes at a time
+  // Lines are printed one by one, since PETSc prints no more than some kilobytes at a time.
+  for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = text.find('\n', begin) + 1;
     PetscCall(
         PetscViewerASCIISynchronizedPrintf(viewer, "%s", text.substr(begin, end - begin).c_str()));

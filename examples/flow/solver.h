@@ -1,4 +1,5 @@
-// The residual of the Euler equations on a mesh, and the Jacobian of its first-order part.
+// This header declares the residual of the Euler equations on a mesh, and the Jacobian of the
+// residual's first-order part.
 #pragma once
 
 #include <petscsnes.h>
@@ -15,21 +16,21 @@
 namespace flow {
 
 struct Conditions {
-  double mach = 0.8, angle = 1.25;           // degrees
-  double rho = 1.0, pressure = 1.0 / kGamma; // of the free stream: speed of sound 1
-  double area = 1.0;                         // of reference
+  double mach = 0.8, angle = 1.25;           // of the free stream; degrees, from x towards y
+  double rho = 1.0, pressure = 1.0 / kGamma; // of the free stream; these give a speed of sound of 1
+  double area = 1.0;                         // of reference, for the coefficients of forces
   bool second_order = true;
-  double limiter = 5.0; // K of Venkatakrishnan; negative: no limiter
-  // What flows in at a point of the far field; empty: the free stream
+  double limiter = 5.0; // K of Venkatakrishnan's limiter; negative: no limiter
+  // The state outside at a point of the far field. Empty: the free stream
   std::function<Primitive<3>(const std::array<double, 3> &point)> far_state;
 };
 
-// -flow_mach, -flow_angle (degrees, from x towards y), -flow_area (of reference), -flow_order,
-// -flow_limiter, -flow_units none | si. Collective
+// Collective. Reads -flow_mach, -flow_angle, -flow_area, -flow_order, -flow_limiter and
+// -flow_units, which is none or si.
 PetscErrorCode ReadConditions(Conditions *conditions);
 
 struct Forces {
-  double lift = 0.0, drag = 0.0; // coefficients
+  double lift = 0.0, drag = 0.0; // coefficients, relative to dynamic pressure times area
 };
 
 template <int dim> class Solver {
@@ -40,39 +41,43 @@ public:
 
   const Mesh &mesh() const { return mesh_; }
   Primitive<dim> free_stream() const { return free_stream_; }
-  PetscErrorCode fill_free_stream(Vec U) const; // or the far state, where one is given
-  // For the residuals that follow; conditions give the first one
+  // Sets U to the free stream, or to the far state if one is given.
+  PetscErrorCode fill_free_stream(Vec U) const;
+  // Chooses the order of the residuals that follow. Conditions::second_order is the first choice.
   void set_second_order(bool second_order);
-  // Limit no longer by the flow but as the last residual did
+  // Keeps the limiter's shares of the last residual from now on.
   void freeze_limiter() { frozen_ = true; }
-  // Net flux out of every cell. Collective
+  // Collective. Computes the net flux out of every cell.
   PetscErrorCode residual(Vec U, Vec R);
-  // Derivatives of the first-order residual, exact, plus shift times what stabilize() has found. J
-  // is one of create_jacobian()
+  // Computes the exact derivatives of the first-order residual, plus shift times wave_areas() on
+  // the diagonal. J is a matrix of create_jacobian().
   PetscErrorCode create_jacobian(Mat *J) const { return rows_.create(J); }
   PetscErrorCode jacobian(Vec U, double shift, Mat J);
-  // The largest share of a step that leaves density and pressure positive, by a margin
+  // Collective. Sets share to 1, or halves it until the step leaves density and pressure positive
+  // by a margin.
   PetscErrorCode longest_step(Vec U, Vec step, double *share) const;
-  // The rest belongs to the flow whose residual was found last.
-  // Sum of wave speed times area over the faces of each cell: volume over a time step of CFL number
-  // 1
+  // The functions below use the flow of the last residual.
+
+  // Computes wave_areas(): for each cell, the sum of wave speed times area over its faces. This is
+  // the cell's volume divided by the time step of CFL number 1.
   void stabilize();
   const std::vector<double> &wave_areas() const { return wave_areas_; }
   PetscErrorCode forces(Forces *forces) const;
-  // Pressure coefficient on the walls: a line "x,y[,z],cp" each. Collective
+  // Collective. Writes the pressure coefficient on the walls, with a line "x,y[,z],cp" for each
+  // face.
   PetscErrorCode write_walls(const char *file) const;
 
 private:
   using Gradient = std::array<Vector<dim>, bs>; // of density, velocity, pressure
   using Matrix = std::array<Vector<dim>, dim>;
-  // A rank's own vertex on a plane of symmetry, with the plane's normal
+  // A rank's own vertex on a plane of symmetry.
   struct Symmetric {
     PetscInt cell;
-    Vector<dim> normal, steps; // sum of weighted steps to its neighbors
+    Vector<dim> normal, steps; // of the plane; the sum of weighted steps to the neighbors
   };
 
   Primitive<dim> far_state(const std::array<double, 3> &point) const;
-  PetscErrorCode load(Vec U); // primitives of all local cells
+  PetscErrorCode load(Vec U); // sets w_
   void factor();
   PetscErrorCode find_gradients();
   PetscErrorCode exchange_gradients();
@@ -85,6 +90,7 @@ private:
   double wall_pressure(const Face &face) const;
   double dynamic_pressure() const; // of the free stream
 
+  // Density, velocity and pressure as a list.
   static std::array<double, bs> list(const Primitive<dim> &w)
   {
     std::array<double, bs> q;
@@ -108,7 +114,8 @@ private:
     return result;
   }
   Vector<dim> center(PetscInt cell) const { return vector(mesh_.cells[cell].center); }
-  std::array<double, bs> linear(PetscInt cell, const Vector<dim> &point) const // extrapolated
+  // Extrapolates a cell's state linearly to a point.
+  std::array<double, bs> linear(PetscInt cell, const Vector<dim> &point) const
   {
     std::array<double, bs> q = list(w_[cell]);
     const Vector<dim> from = center(cell);
@@ -121,11 +128,12 @@ private:
   const Conditions conditions_;
   Primitive<dim> free_stream_;
   std::vector<Symmetric> symmetric_;
-  std::vector<Matrix> factors_; // of a rank's own cells' least squares
-  std::vector<Primitive<dim>> w_;
+  // All of these have an entry for each local cell.
+  std::vector<Matrix> factors_;   // Cholesky factors of the least squares, for a rank's own cells
+  std::vector<Primitive<dim>> w_; // states
   std::vector<Gradient> gradients_;
   std::vector<double> wave_areas_;
-  std::vector<std::array<double, bs>> shares_; // of the gradients, that the limiter leaves
+  std::vector<std::array<double, bs>> shares_; // shares of the gradients that the limiter leaves
   std::vector<double> rooms_;                  // (K h)^3 of the limiter
   Rows<bs> rows_;
   bool second_order_, frozen_ = false;

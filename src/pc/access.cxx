@@ -1,4 +1,5 @@
-// The functions composed on the object: setters and getters of the options, and others.
+// This file composes functions on the PC object: the setters and getters of all options, and the
+// functions of the table `others`.
 #include "pc/mcpi.h"
 
 namespace mcpi {
@@ -20,8 +21,8 @@ PetscErrorCode GetFailedBlock(PC pc, PetscInt *row)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The order inside a color changes with the points, so the plan is made again, on all ranks:
-// whether the points fit is found out there.
+// The coordinates change the order of the rows inside a color. All ranks therefore make the plan
+// again. The set-up of the plan finds out whether the points fit the matrix.
 PetscErrorCode SetCoordinates(PC pc, PetscInt dim, PetscInt count, PetscReal *points)
 {
   Coordinates &coordinates = Data(pc).coordinates;

@@ -1,4 +1,5 @@
-// PCApply and its relatives: Vecs and dense Mats in, host arrays down to the solver.
+// This file implements PCApply() and its variants. The functions take the arrays of Vecs and dense
+// Mats and hand them to the smoother.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,7 +11,9 @@
 namespace mcpi {
 namespace {
 
-constexpr PetscInt kMaxRightHandSides = 8; // at once: what the caches hold beside the blocks
+// The largest number of columns of a dense matrix that are relaxed together. The vectors of more
+// columns would not stay in the caches beside the blocks.
+constexpr PetscInt kMaxRightHandSides = 8;
 
 PetscErrorCode require_ready(PC pc)
 {
@@ -26,7 +29,8 @@ bool failed(PC pc)
   return Data(pc).smoother.failure().defect != Defect::none;
 }
 
-// PCApply() itself looks, before it calls; its relatives do not.
+// Checks the local size of a Vec. PCApply() checks the size before it calls the preconditioner, but
+// its variants, such as PCApplyTranspose(), do not.
 PetscErrorCode check_size(PC pc, Vec v)
 {
   const ColorPlan &plan = Data(pc).smoother.plan();
@@ -41,8 +45,9 @@ PetscErrorCode check_size(PC pc, Vec v)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Where the sweeps run on a device its arrays are used in place, else the host's. All ranks decide
-// alike, as Vecs have one type.
+// The arrays of a right-hand side b and a solution x. If the sweeps run on a device, arrays in
+// device memory are used in place. Otherwise the arrays in host memory are used. All ranks decide
+// alike, because a Vec has the same type on all ranks.
 class Arrays {
 public:
   PetscErrorCode get(Vec b, Vec x, bool read_x, bool device)
@@ -97,11 +102,13 @@ public:
 private:
   const PetscScalar *in_ = nullptr;
   PetscScalar *out_ = nullptr;
+  // on_device_: the arrays are taken in the memory in which they lie. b_device_, x_device_: that
+  // memory is a device's.
   bool on_device_ = false, read_x_ = false, b_device_ = false, x_device_ = false;
 };
 
-// About the largest magnitude in b. Its norm is known to many methods, and so to the Vec; otherwise
-// this is a reduction.
+// Sets size to about the largest magnitude in b. Many methods have computed a norm of b, and the
+// Vec then remembers the norm. If the Vec has no norm, this function makes a reduction.
 PetscErrorCode size_of(Vec b, PetscReal *size)
 {
   PetscBool known;
@@ -109,8 +116,8 @@ PetscErrorCode size_of(Vec b, PetscReal *size)
   PetscFunctionBegin;
   for (const NormType norm : {NORM_2, NORM_INFINITY}) {
     PetscCall(VecNormAvailable(b, norm, &known, size));
-    if (known && *size > 0.0 && std::isfinite(*size))
-      PetscFunctionReturn(PETSC_SUCCESS); // else squares may be out of range
+    // A norm of 0 or Inf does not tell the size: squares of entries may be out of range.
+    if (known && *size > 0.0 && std::isfinite(*size)) PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(VecNorm(b, NORM_INFINITY, size));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -132,8 +139,9 @@ PetscErrorCode apply_vec(PC pc, Vec b, Vec x, Request request)
   }
   if (!mcpi.smoother.double_vectors()) PetscCall(size_of(b, &request.size));
   PetscCall(arrays.get(b, x, request.nonzero_guess, mcpi.smoother.on_device()));
-  if (arrays.on_device() && (request.nonzero_guess ||
-                             request.restart > 0)) { // residuals are formed in one kind of memory
+  // PETSc forms a residual in one kind of memory. The host's arrays are taken if b and x lie in
+  // different kinds of memory, or if no Vec takes arrays in device memory.
+  if (arrays.on_device() && (request.nonzero_guess || request.restart > 0)) {
     ArrayKind kind;
     PetscCall(DeviceArrayKind(pc->pmat, &kind));
     if (arrays.mixed() || kind == ArrayKind::host) {
@@ -148,7 +156,8 @@ PetscErrorCode apply_vec(PC pc, Vec b, Vec x, Request request)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Of each of these columns of all ranks: the largest magnitude
+// Sets sizes to the largest magnitude in each column of b, over all ranks.
+// rows: local rows of b. count: columns of b.
 PetscErrorCode sizes_of(MPI_Comm comm, const ConstColumns &b, PetscInt rows, int count,
                         std::vector<double> *sizes)
 {
@@ -162,7 +171,8 @@ PetscErrorCode sizes_of(MPI_Comm comm, const ConstColumns &b, PetscInt rows, int
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Columns that share a scale must be of like size; a column of zeros is of every size.
+// Columns that share a scale must have largest magnitudes within a factor of kLike. A column of
+// zeros fits every size. largest: the largest of sizes.
 bool of_like_size(const std::vector<double> &sizes, double *largest)
 {
   constexpr double kLike = 0x1p40;
@@ -175,7 +185,8 @@ bool of_like_size(const std::vector<double> &sizes, double *largest)
   return *largest <= kLike * least;
 }
 
-// All columns of a batch together where they are of like size, else one by one
+// Applies the smoother to a batch of columns: to all columns together if their sizes are alike,
+// otherwise to one column after the other.
 PetscErrorCode apply_batch(PC pc, Request request, const ConstColumns &b, const MutableColumns &x,
                            PetscInt rows)
 {
@@ -202,7 +213,8 @@ PetscErrorCode apply_batch(PC pc, Request request, const ConstColumns &b, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The same on the columns of dense matrices, a batch of columns at a time
+// Applies the smoother to the columns of dense matrices, to at most kMaxRightHandSides columns at a
+// time.
 PetscErrorCode apply_mat(PC pc, Mat b, Mat x, Request request)
 {
   const PetscScalar *in;
@@ -267,7 +279,8 @@ PetscErrorCode PCMatApply_MCPI(PC pc, Mat b, Mat x)
   return apply_mat(pc, b, x, application_of(pc, false));
 }
 
-// Sweeps after which a stationary iteration has used up the digits of the stored blocks
+// Returns the number of sweeps between two residuals. After so many sweeps, a stationary iteration
+// has reached the rounding error of the stored blocks. 0: never
 PetscInt sweeps_of_storage(PCMCPIPrecision storage)
 {
   switch (storage) {
@@ -286,8 +299,10 @@ PetscInt sweeps_of_storage(PCMCPIPrecision storage)
   }
 }
 
-// max_it iterations, as far as their sweeps are counted. A smoother does no more than its sweeps; a
-// solver restarts.
+// Returns the request for outits iterations of Richardson's method. outits is at most max_it, and
+// so small that the number of sweeps does not exceed kMaxSweeps. If the user leaves the choice of
+// restarts to the preconditioner, a caller that tests residuals gets restarts. Any other caller
+// uses the iterations as a smoother and gets no restarts.
 Request richardson_of(PC pc, PetscInt max_it, PetscBool guess_zero, PetscInt *outits)
 {
   const PC_MCPI &mcpi = Data(pc);
@@ -299,8 +314,8 @@ Request richardson_of(PC pc, PetscInt max_it, PetscBool guess_zero, PetscInt *ou
   return request;
 }
 
-// The same on all ranks. A maximum over ranks may lose a NaN, a sum does not; a sum that overflows
-// leaves the maximum to tell.
+// Sets finite to the same value on all ranks. A maximum over ranks may lose a NaN, but a sum keeps
+// it. The sum of finite entries may overflow. In that case the maximum norm decides.
 PetscErrorCode is_finite(Vec x, bool *finite)
 {
   PetscReal sum, largest = 0.0;
@@ -330,9 +345,10 @@ PetscErrorCode columns_are_finite(Mat x, bool *finite)
 }
 #endif
 
-// KSPRICHARDSON reads its own reason out of this one: without it a failed set-up, or what has grown
-// beyond all numbers, would look converged. A smoother's caller looks itself, and wants no
-// reduction.
+// KSPRICHARDSON derives its converged reason from this reason. Without these reasons, a solve with
+// a failed set-up or with values that are not finite would seem to have converged. finite is
+// determined only for callers that test residuals. Other callers check the result themselves, and
+// should not pay for a reduction.
 PetscErrorCode richardson_reason(PC pc, bool finite, PCRichardsonConvergedReason *reason)
 {
   PetscFunctionBegin;
@@ -344,7 +360,8 @@ PetscErrorCode richardson_reason(PC pc, bool finite, PCRichardsonConvergedReason
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Like PCSOR: relaxes Pmat, its sweeps for each of max_it iterations, and no tests of convergence.
+// Relaxes Pmat, as PCSOR does. Each of max_it iterations makes the sweeps of -pc_mcpi_its.
+// Convergence is not tested.
 PetscErrorCode PCApplyRichardson_MCPI(PC pc, Vec b, Vec x, Vec, PetscReal, PetscReal, PetscReal,
                                       PetscInt max_it, PetscBool guess_zero, PetscInt *outits,
                                       PCRichardsonConvergedReason *reason)
@@ -356,7 +373,7 @@ PetscErrorCode PCApplyRichardson_MCPI(PC pc, Vec b, Vec x, Vec, PetscReal, Petsc
   if (request.sweeps > 0)
     PetscCall(apply_vec(pc, b, x, request));
   else if (guess_zero)
-    PetscCall(VecSet(x, 0.0)); // what it holds is no guess
+    PetscCall(VecSet(x, 0.0)); // x may hold anything before the call
   if (Data(pc).applying().tests_residuals) PetscCall(is_finite(x, &finite));
   PetscCall(richardson_reason(pc, finite, reason));
   PetscFunctionReturn(PETSC_SUCCESS);

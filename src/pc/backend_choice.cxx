@@ -22,7 +22,7 @@ namespace {
 
 #if defined(MCPI_HAVE_CUDA)
 
-// Does anything of this solve live on a CUDA device?
+// Sets in_use if the matrix or its vectors live on a CUDA device, or if PETSc uses one.
 PetscErrorCode device_in_use(Mat pmat, bool *in_use)
 {
   PetscBool on_device = PETSC_FALSE, vectors;
@@ -40,6 +40,7 @@ PetscErrorCode device_in_use(Mat pmat, bool *in_use)
 
 #if defined(PETSC_HAVE_CUDA)
 
+// Chooses the device that PETSc uses.
 PetscErrorCode choose_device(MPI_Comm, int, int *device)
 {
   PetscDeviceContext context;
@@ -57,7 +58,8 @@ PetscErrorCode choose_device(MPI_Comm, int, int *device)
 
 #else
 
-// Has the program used this device? The runtime knows only which one is current, and begins with 0.
+// Whether the program has used this device. The CUDA runtime tells only which device is current,
+// and device 0 is current from the beginning.
 bool is_active(int device)
 {
   using GetState = int (*)(int device, unsigned *flags, int *active);
@@ -76,7 +78,8 @@ bool is_active(int device)
   return reinterpret_cast<GetState>(address)(device, &flags, &active) == 0 && active;
 }
 
-// The program's choice, or one device after the other for the ranks of a node
+// Keeps the current device if the program has selected or used it. Otherwise the ranks of a node
+// take the devices in turn.
 PetscErrorCode choose_device(MPI_Comm comm, int count, int *device)
 {
   MPI_Comm node;
@@ -93,7 +96,8 @@ PetscErrorCode choose_device(MPI_Comm comm, int count, int *device)
 
 #endif
 
-// Compute capability of the device times 10, if the library has no code for it; 0 if it has
+// Returns 0 if the library has code for the device. Otherwise returns 10 times the device's compute
+// capability.
 int lacking_code(int device)
 {
   const DeviceGuard guard(device);
@@ -104,8 +108,8 @@ int lacking_code(int device)
   return 10 * major + minor;
 }
 
-// A device for each rank, the one that PETSc takes if it knows CUDA; why: what is in the way on
-// some rank
+// Collective. Chooses a device for each rank. If PETSc has CUDA, the device is the one that PETSc
+// takes. reason: why some rank cannot use a device, on all ranks; empty if all ranks can
 PetscErrorCode take_device(MPI_Comm comm, int *device, std::string *reason)
 {
   constexpr PetscMPIInt kNone = 1, kDriver = 2;
@@ -138,7 +142,8 @@ PetscErrorCode take_device(MPI_Comm comm, int *device, std::string *reason)
 #if defined(MCPI_HAVE_KOKKOS)
 
 #if !defined(PETSC_HAVE_KOKKOS)
-// MPI ends after everything of PETSc's, in any number of its lives.
+// Ends Kokkos when MPI ends. MPI ends after PETSc, even if a program initializes and finalizes
+// PETSc several times.
 int finish_kokkos(MPI_Comm, int, void *, void *)
 {
   kokkos::finish();
@@ -146,7 +151,8 @@ int finish_kokkos(MPI_Comm, int, void *, void *)
 }
 #endif
 
-// Kokkos runs: started by PETSc, by the application or here. why: what is in the way on some rank
+// Collective. Starts Kokkos, unless PETSc or the application has started it. reason: why Kokkos
+// does not run on some rank; empty if it runs on all ranks
 PetscErrorCode start_kokkos(MPI_Comm comm, std::string *reason)
 {
   PetscMPIInt failed = 0;
@@ -160,7 +166,7 @@ PetscErrorCode start_kokkos(MPI_Comm comm, std::string *reason)
   bool chosen = false;
 #if defined(PETSC_HAVE_CUDA)
   chosen = kokkos::is_cuda();
-  if (chosen) PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA)); // which chooses the device
+  if (chosen) PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA)); // PETSc chooses the device
 #elif defined(PETSC_HAVE_HIP)
   chosen = kokkos::on_device();
   if (chosen) PetscCall(PetscDeviceInitialize(PETSC_DEVICE_HIP));
@@ -180,7 +186,7 @@ PetscErrorCode start_kokkos(MPI_Comm comm, std::string *reason)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Does PETSc itself use a device that only this backend knows?
+// Whether PETSc uses a device of HIP or SYCL, which only the Kokkos backend supports.
 bool kokkos_device_in_use()
 {
 #if defined(PETSC_HAVE_KOKKOS) && defined(PETSC_HAVE_HIP)
@@ -323,7 +329,7 @@ PetscErrorCode UserStream(void **stream)
   PetscCall(PetscDeviceContextGetCurrentContext(&context));
   PetscCall(PetscDeviceContextGetStreamHandle(context, &handle));
 #if defined(PETSC_HAVE_SYCL)
-  *stream = handle; // the queue itself
+  *stream = handle; // the handle is the SYCL queue itself
 #else
   *stream = *static_cast<void **>(handle);
 #endif

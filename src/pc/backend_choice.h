@@ -1,4 +1,4 @@
-// Which backend runs the sweeps, decided by all ranks together.
+// This header declares the choice of the backend that runs the sweeps. All ranks choose together.
 #pragma once
 
 #include <petscmat.h>
@@ -13,34 +13,38 @@
 namespace mcpi {
 
 struct BackendChoice {
-  PCMCPIBackendType type = PC_MCPI_BACKEND_HOST; // never auto
-  std::string reason;                            // auto did not take a device that is in use
-  std::string space;                             // Kokkos' execution space
-  bool kokkos_on_device = false;                 // which has memory of its own,
-  bool kokkos_on_cuda = false;                   // that of a CUDA device
-  int device = kNoDevice;                        // of CUDA
+  PCMCPIBackendType type = PC_MCPI_BACKEND_HOST; // never PC_MCPI_BACKEND_AUTO
+  std::string reason;            // why auto did not take a device that is in use, else empty
+  std::string space;             // name of Kokkos' execution space, empty for other backends
+  bool kokkos_on_device = false; // the execution space works in memory that the host cannot reach
+  bool kokkos_on_cuda = false;   // the memory of the execution space belongs to a CUDA device
+  int device = kNoDevice;        // number of the CUDA device, for the CUDA backend only
 };
 
-// Collective. wanted may be auto: CUDA if the matrix or its vectors live on a CUDA device or PETSc
-// uses one, and every rank has a device; Kokkos if PETSc has it and uses a HIP or SYCL device.
+// Collective. Chooses the backend. wanted may be PC_MCPI_BACKEND_AUTO, which takes:
+// - CUDA if the matrix or its vectors live on a CUDA device or PETSc uses one, and every rank can
+//   use a CUDA device;
+// - Kokkos if PETSc has Kokkos and uses a device of HIP or SYCL;
+// - the host in all other cases.
 PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *choice);
 // Collective.
 PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorPlan &plan,
                              const BackendConfig &config, std::unique_ptr<Backend> *backend);
 
-// What is in the way of CUDA where some rank's GPU has this compute capability (times 10) and the
-// library no code for it. 0: nothing
+// Says why CUDA cannot be used: the library has no code for a GPU of some rank. capability: 10
+// times the compute capability of that GPU. 0: there is no such GPU, and the result is empty
 std::string BackendLacksCode(int capability);
 
-// Where a program ends Kokkos before PETSc, what a backend holds of it must go first: release is
-// called then. An empty one takes it back.
+// Registers a function that is called when Kokkos ends. A program may end Kokkos before PETSc, and
+// a backend must give up its Kokkos objects before that. An empty release removes the function of
+// this owner.
 void ReleaseWithKokkos(const void *owner, const std::function<void()> &release);
 
-// Whether a matrix's own vectors, and so its products, are on a CUDA device
+// Sets cuda if the vectors of MatCreateVecs(), and so the matrix's products, are on a CUDA device.
 PetscErrorCode HasCudaVectors(Mat mat, PetscBool *cuda);
 
-// The stream on which PETSc's objects on a device work now, as ApplyArgs::stream; null without a
-// device
+// Sets stream to the stream on which PETSc's objects on a device work now. ApplyArgs::stream takes
+// it. null: PETSc was configured without a device
 PetscErrorCode UserStream(void **stream);
 
 } // namespace mcpi

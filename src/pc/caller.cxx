@@ -5,9 +5,10 @@
 namespace mcpi {
 namespace {
 
-// Methods that keep every preconditioned vector, or correct the residual that was really left
+// Flexible methods. They keep every preconditioned vector, or they correct the true residual.
 constexpr char kFlexible[] =
     KSPFGMRES ":" KSPGCR ":" KSPFCG ":" KSPPIPEFGMRES ":" KSPPIPEFCG ":" KSPRICHARDSON;
+// Methods that need a symmetric preconditioner.
 constexpr char kSymmetric[] =
     KSPCG ":" KSPGROPPCG ":" KSPPIPECG ":" KSPPIPECGRR ":" KSPPIPELCG ":" KSPPIPEPRCG ":" KSPPIPECG2
           ":" KSPFCG ":" KSPPIPEFCG ":" KSPNASH ":" KSPSTCG ":" KSPGLTR ":" KSPQCG ":" KSPMINRES
@@ -34,9 +35,9 @@ PetscErrorCode CallerOf(KSP ksp, Caller *caller)
   caller->tests_residuals = norm != KSP_NORM_NONE;
   caller->needs_symmetric = symmetric;
   caller->forwards = caller->type == KSPPREONLY;
-  // Richardson's method corrects the residual that is left. Inside another solver, though, it stops
-  // after a fixed number of iterations, and the outer method takes it for a linear map. The tab
-  // level of a KSP that nothing encloses is 0.
+  // Richardson's method corrects the true residual. A Richardson iteration that tests no residual,
+  // or runs inside another solver, is not flexible: the outer method takes the iteration for a
+  // linear map. The tab level of a KSP that is inside no other solver is 0.
   PetscCall(PetscObjectGetTabLevel((PetscObject)ksp, &level));
   if (caller->type == KSPRICHARDSON && (!caller->tests_residuals || level > 0))
     flexible = PETSC_FALSE;

@@ -1,4 +1,5 @@
-// What is known of the KSP that applies the preconditioner.
+// This header describes the KSP that applies the preconditioner, as far as the preconditioner has
+// to know it.
 #pragma once
 
 #include <petscksp.h>
@@ -10,25 +11,27 @@
 namespace mcpi {
 
 struct Caller {
-  // What the method tolerates. Flexible methods correct whatever the preconditioner returns. All
-  // others take it for a linear map: where it is linear to 1e-7 only, as with vectors in single
-  // precision, the residual that they report falls below the true one.
+  // What the method tolerates. A flexible method corrects whatever the preconditioner returns. Any
+  // other method takes the preconditioner for a linear map. With vectors in single precision the
+  // preconditioner is linear to about 1e-7 only. The residual that such a method reports then falls
+  // below the true one.
   enum class Method { unknown, needs_linear, flexible };
 
   Method method = Method::unknown;
-  std::string type;             // KSPType
-  bool needs_symmetric = false; // a symmetric preconditioner
-  bool tests_residuals = true;  // else it is a smoother, or runs a fixed number of iterations
-  bool forwards = false;        // KSPPREONLY: the method that counts is further out
+  std::string type;             // KSPType, empty if it is not known
+  bool needs_symmetric = false; // the method needs a symmetric preconditioner
+  bool tests_residuals = true;  // false: a smoother, or a fixed number of iterations
+  bool forwards = false;        // KSPPREONLY: an outer method, not known here, uses the result
 };
 
-// Not collective. ksp may be null.
+// Not collective. Describes ksp, which may be null.
 PetscErrorCode CallerOf(KSP ksp, Caller *caller);
 
-// The precision of the vectors that a choice comes to
+// Whether these settings give vectors in double precision under this method
 bool DoubleVectors(PCMCPIVectorPrecision chosen, PCMCPIPrecision offdiag,
                    PCMCPIGatherPrecision gather, const Caller &caller);
+// Says why PC_MCPI_VECTOR_PRECISION_AUTO chooses its precision.
 std::string ReasonForVectors(PCMCPIPrecision offdiag, PCMCPIGatherPrecision gather,
-                             const Caller &caller); // by PC_MCPI_VECTOR_PRECISION_AUTO
+                             const Caller &caller);
 
 } // namespace mcpi

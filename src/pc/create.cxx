@@ -1,3 +1,5 @@
+// This file implements the type PCMCPI: creation, set-up, reset and destruction. It also registers
+// log events and citations.
 #include "pc/mcpi.h"
 
 #include "petscmcpi.h"
@@ -7,7 +9,7 @@ namespace mcpi {
 namespace {
 
 LogEvents events;
-bool events_registered = false; // in this life of PETSc: PetscFinalize() forgets all events
+bool events_registered = false; // since PetscInitialize(): PetscFinalize() forgets all events
 
 constexpr char kSoftwareCitation[] = "@misc{petsc-mcpi,\n"
                                      "  title = {petsc-mcpi: Multicolor point-implicit "
@@ -20,7 +22,7 @@ constexpr char kMethodCitation[] =
     "{GPUs}},\n"
     "  author = {Walden, Aaron and Nielsen, Eric and Diskin, Boris and Zubair, Mohammad},\n"
     "  year = {2019}\n}\n";
-PetscBool software_cited, method_cited; // in this life of PETSc
+PetscBool software_cited, method_cited; // since PetscInitialize()
 
 PetscErrorCode ForgetEvents()
 {
@@ -93,9 +95,10 @@ PetscErrorCode PCSetUp_MCPI(PC pc)
   PC_MCPI &mcpi = Data(pc);
 
   PetscFunctionBegin;
-  // until this one succeeds: PETSc remembers the matrix's state before it calls
+  // PETSc records the state of the matrix before it calls this function. The PC counts as not set
+  // up until this set-up succeeds. After a failure, PETSc therefore calls this function again.
   pc->setupcalled = {};
-  pc->failedreason = pc->failedreasonrank = PC_NOERROR; // PETSc never clears it
+  pc->failedreason = pc->failedreasonrank = PC_NOERROR; // PETSc never clears the reason
   PetscCall(Guarded([&]() -> PetscErrorCode {
     return mcpi.smoother.setup(pc->pmat, mcpi.settings, mcpi.double_vectors(), mcpi.coordinates,
                                (PetscObject)pc);
@@ -113,8 +116,9 @@ PetscErrorCode PCSetUp_MCPI(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// KSPSolve() looks at the failure after this call, but not at a matrix that has changed since its
-// first set-up: values repaired in place count here.
+// Repeats a set-up that has failed, because the user may have mended the matrix's values in place.
+// KSPSolve() does not notice such a change by itself after its first set-up. KSPSolve() looks for a
+// failure after the call of this function.
 PetscErrorCode PCSetUpOnBlocks_MCPI(PC pc)
 {
   PetscFunctionBegin;
@@ -136,7 +140,8 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
 {
   PetscFunctionBegin;
   PetscCall(DecomposeAccess(pc));
-  pc->failedreason = pc->failedreasonrank = PC_NOERROR; // another type would start with it
+  pc->failedreason = pc->failedreasonrank =
+      PC_NOERROR; // another type of the PC would start with the reason
   delete static_cast<PC_MCPI *>(pc->data);
   pc->data = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,3 +1,4 @@
+// This file chooses the exchange of ghost values and creates it.
 #include "pc/halo_choice.h"
 
 #include "halo/sf.h"
@@ -17,7 +18,8 @@ constexpr char kDeviceRemedy[] = "use -pc_mcpi_backend cuda, or -pc_mcpi_halo sf
 constexpr char kDeviceRemedy[] = "this libpetscmcpi was built without CUDA, use -pc_mcpi_halo sf";
 #endif
 
-// *halo stays empty where the exchange cannot be used.
+// Creates an exchange of this type on a device. If it cannot be used, *halo stays empty and reason
+// says why.
 PetscErrorCode try_device_halo(MPI_Comm comm, const ColorPlan &plan,
                                const std::vector<PetscSFNode> &remote, const HaloRequest &request,
                                PCMCPIHaloType type, std::unique_ptr<Halo> *halo,

@@ -1,4 +1,4 @@
-// Which exchange carries the ghost values.
+// This header declares the choice of the exchange that carries ghost values between ranks.
 #pragma once
 
 #include <petscsf.h>
@@ -15,20 +15,22 @@ namespace mcpi {
 
 struct HaloRequest {
   PCMCPIHaloType type;
-  double timeout; // seconds
+  double timeout; // seconds that a device waits for another rank
+  // on_device: the sweeps run on a CUDA device. exchanges: some rank has a ghost
   bool on_device, exchanges;
-  bool symmetric; // whoever reads a row of another rank is read by it
-  PetscLogEvent event;
+  bool symmetric;      // rows of different ranks are coupled in both directions or not at all
+  PetscLogEvent event; // logs the exchange by PetscSF
 };
 
 struct HaloChoice {
   PCMCPIHaloType type = PC_MCPI_HALO_AUTO;
-  std::string reason;            // not a faster one
-  bool inside = false;           // the relaxations: no kernels of its own
-  std::string reason_not_inside; // with peer
+  std::string reason;            // why no faster exchange is used, else empty
+  bool inside = false;           // the relaxations exchange by themselves, without further kernels
+  std::string reason_not_inside; // why the peer exchange does not run inside the relaxations
 };
 
-// remote: for every ghost in plan order, the owner and its plan row. Collective.
+// Collective. Chooses and creates the exchange. remote: for every ghost in plan order, the rank
+// that owns it and the plan row there
 PetscErrorCode HaloCreate(MPI_Comm comm, const ColorPlan &plan,
                           const std::vector<PetscSFNode> &remote, const HaloRequest &request,
                           std::unique_ptr<Halo> *halo, HaloChoice *choice);

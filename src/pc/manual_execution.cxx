@@ -1,6 +1,6 @@
-// Public functions and their manual pages: where and how sweeps run. They change the time, never
-// the iteration.
-// tools/manual writes the Options Database Key of a page from src/pc/option_table.cxx.
+// This file holds public functions with their manual pages. The functions choose where and how
+// sweeps run. They change the time, never the iteration. tools/manual writes the Options Database
+// Key of a page from src/pc/option_table.cxx.
 #include "pc/option_table.h"
 #include "petscmcpi.h"
 

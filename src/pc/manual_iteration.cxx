@@ -1,6 +1,6 @@
-// Public functions and their manual pages: what the iteration is: sweeps, colors and when ghost
-// values are exchanged. tools/manual writes the Options Database Key of a page from
-// src/pc/option_table.cxx.
+// This file holds public functions with their manual pages. The functions choose the iteration: its
+// sweeps, its colors and when ghost values are exchanged. tools/manual writes the Options Database
+// Key of a page from src/pc/option_table.cxx.
 #include "pc/option_table.h"
 #include "petscmcpi.h"
 

@@ -1,4 +1,4 @@
-// The PC's own data and the pieces of its implementation.
+// This header declares the data of a PC of type PCMCPI and the functions that implement the type.
 #pragma once
 
 #include <petsc/private/pcimpl.h>
@@ -20,17 +20,17 @@ struct PC_MCPI {
   Settings settings;
   Coordinates coordinates;
   Smoother smoother;
-  Caller caller;                // of the last PCPreSolve(), for which a set-up prepares
-  std::vector<Caller> solving;  // of the solves under way, the innermost last
-  std::string told_unsymmetric; // method and sweep of which -info has told
+  Caller caller;                // method of the last PCPreSolve(); a set-up prepares for it
+  std::vector<Caller> solving;  // methods of the solves under way, the innermost last
+  std::string told_unsymmetric; // method and sweep that -info has last called unsymmetric
 
   bool double_vectors() const
   {
     return DoubleVectors(settings.vector, settings.offdiag, settings.gather, caller);
   }
-  // The method that applies the preconditioner now. Outside a solve it is not known.
+  // The method that applies the preconditioner now. The method is unknown outside a solve.
   Caller applying() const { return solving.empty() ? Caller() : solving.back(); }
-  // Does the method need what a forward or a backward sweep is not?
+  // Whether the sweep is not symmetric although the method may need a symmetric preconditioner.
   bool lacks_symmetry() const
   {
     return (caller.needs_symmetric || caller.forwards) && settings.sweep != PC_MCPI_SWEEP_SYMMETRIC;
@@ -40,8 +40,8 @@ struct PC_MCPI {
     return caller.forwards ? "An outer CG, MINRES or Chebyshev method needs a symmetric sweep"
                            : "-ksp_type " + caller.type + " needs a symmetric sweep";
   }
-  // Is the gathered copy of x rounded under a method that does not tolerate it, though nobody chose
-  // that?
+  // Whether products read x as bfp16 under a method that does not tolerate the rounding. Vectors
+  // that the user has set to single precision count as the user's consent.
   bool rounds_unasked(const Caller &method) const
   {
     return settings.gather == PC_MCPI_GATHER_PRECISION_BFP16 &&
@@ -55,7 +55,8 @@ inline PC_MCPI &Data(PC pc)
   return *static_cast<PC_MCPI *>(pc->data);
 }
 
-// No exception may cross the PETSc face.
+// Runs body and turns its exceptions into PETSc errors. No exception may leave a function that
+// PETSc calls.
 template <class Body> PetscErrorCode Guarded(const Body &body)
 {
   try {
@@ -70,18 +71,19 @@ template <class Body> PetscErrorCode Guarded(const Body &body)
   }
 }
 
-// What is wrong with a block row, and what mends it
+// Says what is wrong with a block row and how to mend it.
 std::string FailureMessage(const Failure &failure, const Settings &settings);
 
 PetscErrorCode PCCreate_MCPI(PC pc);
-PetscErrorCode ComposeAccess(PC pc); // setters and getters on the object
+PetscErrorCode ComposeAccess(PC pc); // composes setters and getters on the PC
 PetscErrorCode DecomposeAccess(PC pc);
 PetscErrorCode SetApplyOperations(PC pc);
 void SetSolveOperations(PC pc);
-// Collective. Before an application: an error if the method that applies the preconditioner does
-// not tolerate its rounding, and another numeric set-up if it needs vectors in double precision.
+// Collective. Prepares an application. It is an error if the method that applies the preconditioner
+// does not tolerate the preconditioner's rounding. The values are set up again if the method needs
+// vectors in double precision.
 PetscErrorCode FitApplication(PC pc);
-// Nobody has chosen a rounding that the method does not tolerate, else an error
+// An error if PC_MCPI::rounds_unasked() holds for this method.
 PetscErrorCode CheckRounding(PC pc, const Caller &method);
 PetscErrorCode PCSetFromOptions_MCPI(PC pc, CompatOptionItems items);
 PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer);

@@ -1,3 +1,4 @@
+// This file holds the table of all options and the functions that set, get, read and check them.
 #include "pc/option_table.h"
 
 #include <functional>
@@ -32,7 +33,8 @@ const char *const OrderingNames[] = {
 
 namespace {
 
-// ---- the functions of a row, by its member of Settings and its type in the public interface
+// ---- The functions of one option. Member is the option's member of Settings, Value the option's
+// type in the public interface.
 
 template <auto Member, Effect effect, class Value> PetscErrorCode set_value(PC pc, Value value)
 {
@@ -69,7 +71,7 @@ template <auto Member> double number(const Settings &settings)
     return static_cast<double>(value);
 }
 
-// ---- from the options database: the value that was given, if one was
+// ---- Reading the options database. given: the database holds the option, and value is its value
 
 using Text = char[256];
 
@@ -119,8 +121,8 @@ PetscErrorCode ask(CompatOptionItems PetscOptionsObject, const Option &option, c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Only a value that was given goes through the setter: its checks and effects are one place for
-// options and calls.
+// Hands a value from the options database to the option's setter. Values from the database and from
+// calls thus go through the same checks and have the same effects.
 template <class Value>
 PetscErrorCode read_value(PC pc, CompatOptionItems items, const Option &option)
 {
@@ -139,7 +141,7 @@ PetscErrorCode read_value(PC pc, CompatOptionItems items, const Option &option)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// ---- the table
+// ---- The table
 
 template <class F> ComposedFunction composed(F function)
 {
@@ -167,9 +169,9 @@ constexpr Allowed Anything()
         number<&Settings::member>, Effect::effect, allowed, help                                   \
   }
 
-// tools/manual reads the rows, and the defaults in pc/settings.h. The columns: name behind
-// -pc_mcpi_, name in PCMCPISet...() and PCMCPIGet...(), member of Settings, type in the interface,
-// when it acts, allowed values, help.
+// tools/manual reads these rows, and the defaults in pc/settings.h. The columns of a row are: the
+// name behind -pc_mcpi_, the name in PCMCPISet...() and PCMCPIGet...(), the member of Settings, the
+// type in the public interface, when a new value acts, the allowed values, and the help.
 const Option options[] = {
     OPTION("its", Its, its, PetscInt, next_apply,
            Numbers("from 1 to 2^29", [](double v) { return v >= 1 && v <= kMaxSweeps; }),
@@ -227,7 +229,7 @@ const Option *find(std::string_view setter)
 
 bool names_value(const char *const *names, double value)
 {
-  int count = 0; // with the type's name and the prefix
+  int count = 0; // includes the type's name and the prefix
   while (names[count]) ++count;
   return value >= 0 && value < count - 2;
 }
@@ -244,7 +246,7 @@ void Invalidate(PC pc, Effect effect)
   if (effect != Effect::values && effect != Effect::plan) return;
   if (effect == Effect::plan) Data(pc).smoother.invalidate_plan();
   Data(pc).smoother.invalidate_values();
-  pc->setupcalled = {}; // an integer or a PetscBool
+  pc->setupcalled = {}; // an integer or a PetscBool, by PETSc's version
 }
 
 PetscErrorCode CheckOption(PC pc, const char *setter, double value)

@@ -1,5 +1,6 @@
-// The options: one row each. PCSetFromOptions(), -help, the functions composed on the object, the
-// checks of values and of agreement between ranks, and the tables of the manual are made from it.
+// This header declares the table of options, which has one row for each option. The table is the
+// source of PCSetFromOptions(), of -help, of the functions composed on the PC, of the checks of
+// values and of agreement between ranks, and of the tables in the manual.
 #pragma once
 
 #include <petsc/private/pcimpl.h>
@@ -12,24 +13,28 @@
 
 namespace mcpi {
 
-// When a value that is set acts. No set-up follows from the first two.
+// When a new value acts: at the next application, at the next set-up, or after a new set-up of the
+// values or of the plan. Only the last two make a new set-up necessary.
 enum class Effect { next_apply, next_setup, values, plan };
 
 struct Allowed {
-  const char *text = nullptr;         // completes "must be"
-  bool (*test)(double) = nullptr;     // of numbers
-  const char *const *names = nullptr; // of an enumeration
+  const char *text = nullptr;         // completes "must be", for numbers
+  bool (*test)(double) = nullptr;     // whether a number is allowed; null: any value
+  const char *const *names = nullptr; // names of an enumeration's values; null: no enumeration
 };
 
 using ComposedFunction = void (*)();
 
+// One row. The examples are those of -pc_mcpi_its.
 struct Option {
   const char *name;                        // its
   const char *setter, *getter;             // PCMCPISetIts, PCMCPIGetIts
   const char *set_composed, *get_composed; // PCMCPISetIts_C, PCMCPIGetIts_C
   ComposedFunction set, get;
-  PetscErrorCode (*read)(PC, CompatOptionItems, const Option &); // from the options database
-  double (*number)(const Settings &);                            // the same for the same value
+  // Sets the option if the options database holds it.
+  PetscErrorCode (*read)(PC, CompatOptionItems, const Option &);
+  // Equal values give equal numbers. Ranks compare these numbers.
+  double (*number)(const Settings &);
   Effect effect;
   Allowed allowed;
   const char *help;
@@ -37,16 +42,17 @@ struct Option {
 
 std::span<const Option> Options();
 
-// Forgets what has to be set up again.
+// Drops the parts of the set-up that an option with this effect has made obsolete. The next set-up
+// makes them again.
 void Invalidate(PC pc, Effect effect);
 
-// Is the value allowed for the option of this setter? Else an error
+// An error if the value is not allowed for the option of this setter.
 PetscErrorCode CheckOption(PC pc, const char *setter, double value);
 PetscErrorCode CheckOption(PC pc, const char *setter, const char *value);
-// The composed function of a public one
+// Sets composed to what pc has composed for a public function. null: pc has another type
 PetscErrorCode QueryOption(PC pc, const char *function, ComposedFunction *composed);
 
-// In a PETSc for debugging, an error where ranks give different values
+// An error if ranks give different values. Only a PETSc configured for debugging makes this check.
 template <class Value> PetscErrorCode CheckCollective(PC pc, Value value)
 {
   PetscFunctionBegin;
@@ -62,7 +68,7 @@ template <class Value> PetscErrorCode CheckCollective(PC pc, Value value)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// What a public setter does. A preconditioner of another type ignores the value.
+// The body of a public setter. A PC of another type ignores the value.
 template <class Value> PetscErrorCode SetOption(PC pc, const char *setter, Value value)
 {
   ComposedFunction set;
@@ -79,7 +85,7 @@ template <class Value> PetscErrorCode SetOption(PC pc, const char *setter, Value
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// What a public getter does
+// The body of a public getter. A PC of another type is an error.
 template <class Value> PetscErrorCode GetOption(PC pc, const char *getter, Value *value)
 {
   ComposedFunction get;
@@ -94,8 +100,8 @@ template <class Value> PetscErrorCode GetOption(PC pc, const char *getter, Value
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Names of the enumerations for options and views, PETSc's layout: values, type name, prefix,
-// nullptr
+// Names of the enumerations, for options and views. The layout is PETSc's: names of the values,
+// name of the type, prefix, nullptr.
 extern const char *const SweepNames[];
 extern const char *const PrecisionNames[];
 extern const char *const VectorNames[];

@@ -1,3 +1,4 @@
+// This file implements PCSetFromOptions().
 #include "pc/mcpi.h"
 
 namespace mcpi {

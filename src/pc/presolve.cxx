@@ -1,4 +1,5 @@
-// What the method that applies the preconditioner needs of it. PCPreSolve() names the method.
+// This file fits the preconditioner to the method that applies it. PCPreSolve() tells which method
+// that is.
 #include "pc/mcpi.h"
 #include "petscmcpi.h"
 
@@ -17,7 +18,7 @@ std::string what_takes_it_for_linear(const Caller &method)
                              : "-ksp_type " + method.type + " takes it for a linear map";
 }
 
-// Another numeric set-up, for the vectors that this method needs
+// Sets the values up again, for vectors in the precision that this method needs.
 PetscErrorCode set_up_again(PC pc, const Caller &method)
 {
   PC_MCPI &mcpi = Data(pc);
@@ -26,13 +27,15 @@ PetscErrorCode set_up_again(PC pc, const Caller &method)
   mcpi.caller = method;
   PetscCall(PetscInfo(pc, "Values are set up again for vectors in %s precision\n",
                       mcpi.double_vectors() ? "double" : "single"));
-  pc->setupcalled = {}; // an integer or a PetscBool
+  pc->setupcalled = {}; // an integer or a PetscBool, by PETSc's version
   PetscCall(PCSetUp(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// A preconditioner that must not be set up again keeps vectors in double precision under any
-// method, but not vectors in single precision under a method that takes them for a linear map.
+// Sets the values up again if the method needs vectors in another precision. may_narrow: whether
+// the precision may change from double to single. KSPSetReusePreconditioner() forbids another
+// set-up. The preconditioner then keeps vectors in double precision under any method. Vectors in
+// single precision are then an error if the method takes the preconditioner for a linear map.
 PetscErrorCode fit_precision(PC pc, const Caller &method, bool may_narrow)
 {
   const PC_MCPI &mcpi = Data(pc);
@@ -53,7 +56,8 @@ PetscErrorCode fit_precision(PC pc, const Caller &method, bool may_narrow)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Says once for each method and sweep what a forward or backward sweep is not.
+// Tells in -info that the method needs a symmetric sweep. The message is not repeated while method
+// and sweep stay the same.
 PetscErrorCode tell_symmetry(PC pc)
 {
   PC_MCPI &mcpi = Data(pc);
@@ -68,7 +72,7 @@ PetscErrorCode tell_symmetry(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The KSP that is about to apply the preconditioner, before its first application
+// Called at the start of a solve. ksp is about to apply the preconditioner for the first time.
 PetscErrorCode PCPreSolve_MCPI(PC pc, KSP ksp, Vec, Vec)
 {
   PC_MCPI &mcpi = Data(pc);
@@ -86,8 +90,8 @@ PetscErrorCode PCPreSolve_MCPI(PC pc, KSP ksp, Vec, Vec)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// A solve may run inside another one with the same preconditioner, as the one of KSPCHEBYSHEV that
-// estimates eigenvalues.
+// Called at the end of a solve. A solve may run inside another solve with the same preconditioner:
+// KSPCHEBYSHEV, for example, estimates eigenvalues by an inner solve.
 PetscErrorCode PCPostSolve_MCPI(PC pc, KSP, Vec, Vec)
 {
   PC_MCPI &mcpi = Data(pc);

@@ -1,4 +1,5 @@
-// Registration with the PETSc that runs, which must be the one that was compiled against.
+// This file registers the types with the PETSc of the running program. That PETSc must be
+// compatible with the PETSc whose headers were compiled.
 #include "pc/mcpi.h"
 #include "petscmcpi.h"
 
@@ -11,14 +12,15 @@
 
 namespace {
 
+// Properties in which both PETScs must agree.
 struct Facts {
   PetscInt major, minor;
   size_t index_bytes;
   PetscDataType scalar, real;
 };
 
-// Asked of the PETSc that runs, not of the one whose headers were compiled: symbols bind to the
-// program's.
+// Sets facts to those of the PETSc that runs. Functions of PETSc tell them, since symbols bind to
+// the program's PETSc. Macros would tell those of the PETSc whose headers were compiled.
 PetscErrorCode running(Facts *facts)
 {
   PetscInt subminor, release;

@@ -7,7 +7,7 @@
 namespace mcpi {
 namespace {
 
-// While it lives, the Vec is the array.
+// Makes vec work on this array until reset(). The array must exist until then.
 PetscErrorCode place(Vec vec, const double *array, ArrayKind kind)
 {
   PetscFunctionBegin;
@@ -133,8 +133,8 @@ PetscErrorCode ResidualWork::prepare(Mat pmat, int nrhs, bool device)
     for (Vec *vec : {&x_, &b_, &product_})
       PetscCall(create_vec(PetscObjectComm((PetscObject)pmat), local, kind_, vec));
   } else if (!x_) {
-    PetscCall(MatCreateVecs(pmat, &x_,
-                            &product_)); // products take every Vec for one of these, and do not ask
+    // A product assumes, without a check, that its Vecs have the type that the matrix makes.
+    PetscCall(MatCreateVecs(pmat, &x_, &product_));
     PetscCall(VecDuplicate(product_, &b_));
   }
   if (nrhs > nrhs_) {
@@ -154,8 +154,8 @@ PetscErrorCode ResidualWork::compute(Mat pmat, bool transposed, int nrhs, const 
     PetscCall(place(b_, b.data + r * b.ld, kind_));
     PetscCall(place(product_, residual_ + r * ld_, kind_));
     const PetscErrorCode error = subtract_product(pmat, transposed, x_, b_, product_);
-    for (Vec vec : {x_, b_, product_})
-      PetscCall(reset(vec, kind_)); // whatever happened, for the next one
+    // The Vecs are reset after an error, too, so that they can take other arrays later.
+    for (Vec vec : {x_, b_, product_}) PetscCall(reset(vec, kind_));
     PetscCall(error);
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,5 +1,5 @@
-// b - op(Pmat) x and x += correction in PetscScalar, on columns of arrays in host or device memory,
-// through PETSc's own Mat and Vec.
+// This header declares residuals b - op(Pmat) x and corrections x += c in the precision of
+// PetscScalar. PETSc's Mat and Vec compute them, on columns of arrays in host or device memory.
 #pragma once
 
 #include <petscmat.h>
@@ -8,10 +8,10 @@
 
 namespace mcpi {
 
-// Whose arrays Vecs take the place of
+// The kind of Vec that takes an array.
 enum class ArrayKind { host, cuda, kokkos };
-// How arrays in device memory are taken for products with this matrix; host if they are not, and
-// must be brought there
+// Sets kind to the kind of Vec that takes arrays in device memory for products with this matrix.
+// ArrayKind::host: no Vec takes them, and the arrays must be copied to the host
 PetscErrorCode DeviceArrayKind(Mat pmat, ArrayKind *kind);
 
 class ResidualWork {
@@ -21,15 +21,15 @@ public:
   ResidualWork &operator=(const ResidualWork &) = delete;
   ~ResidualWork() { (void)destroy(); }
 
-  // Room for nrhs columns in the memory that device names. Collective.
+  // Collective. Makes room for nrhs columns, in device memory or in host memory.
   PetscErrorCode prepare(Mat pmat, int nrhs, bool device);
   PetscErrorCode destroy();
 
-  // The residual is left in residual(). Collective.
+  // Collective. Computes the residual of each column, which residual() then returns.
   PetscErrorCode compute(Mat pmat, bool transposed, int nrhs, const ConstColumns &b,
                          const MutableColumns &x);
   PetscErrorCode add_correction(int nrhs, const MutableColumns &x);
-  // The largest magnitude in the residuals of all ranks. Collective.
+  // Collective. Sets size to the largest magnitude in the residuals of all ranks.
   PetscErrorCode largest(int nrhs, double *size);
 
   ConstColumns residual() const { return {residual_, ld_, kind_ != ArrayKind::host}; }
@@ -40,15 +40,16 @@ public:
   }
 
 private:
+  // Creates a Vec that holds nrhs columns. array: where the columns begin
   PetscErrorCode create_memory(int nrhs, Vec *memory, double **array) const;
 
   ArrayKind kind_ = ArrayKind::host;
-  int nrhs_ = 0;
-  std::ptrdiff_t ld_ = 0;
-  Vec residuals_ = nullptr,
-      corrections_ = nullptr; // of this process, all columns; the arrays stay where they are
-  Vec x_ = nullptr, b_ = nullptr, product_ = nullptr;
-  double *residual_ = nullptr, *correction_ = nullptr;
+  int nrhs_ = 0;          // columns for which there is room
+  std::ptrdiff_t ld_ = 0; // entries of a column: the local rows
+  // Vecs of this process that own the columns. Their arrays never move.
+  Vec residuals_ = nullptr, corrections_ = nullptr;
+  Vec x_ = nullptr, b_ = nullptr, product_ = nullptr; // of all ranks; each takes one column's array
+  double *residual_ = nullptr, *correction_ = nullptr; // arrays of residuals_ and corrections_
 };
 
 } // namespace mcpi

@@ -8,7 +8,7 @@ namespace mcpi {
 
 PetscErrorCode SettingsCheckAgreement(MPI_Comm comm, const Settings &settings)
 {
-  std::vector<double> most;
+  std::vector<double> most; // for each option: the largest number, then minus the smallest
 
   PetscFunctionBegin;
   for (const Option &option : Options()) {

@@ -1,4 +1,5 @@
-// What a user chooses.
+// This header holds the values of all options, and their defaults. pc/option_table.cxx describes
+// the options.
 #pragma once
 
 #include <petscsys.h>
@@ -9,12 +10,12 @@
 
 namespace mcpi {
 
-constexpr PetscInt kMaxSweeps = 1 << 29; // in one application: passes are counted in int
+constexpr PetscInt kMaxSweeps = 1 << 29; // of one application, since an int counts the passes
 
 struct Settings {
   PetscInt its = 1;
   PetscReal omega = 1.0;
-  PetscInt restart = PETSC_DECIDE; // sweeps between two residuals, 0: never
+  PetscInt restart = PETSC_DECIDE; // sweeps between two residuals; 0: never
   PCMCPISweepType sweep = PC_MCPI_SWEEP_SYMMETRIC;
   PCMCPIPrecision offdiag = PC_MCPI_PRECISION_FP32;
   PCMCPIVectorPrecision vector = PC_MCPI_VECTOR_PRECISION_AUTO;
@@ -32,7 +33,8 @@ struct Settings {
   std::string coloring = "jplf";
 };
 
-// Collective. Ranks with different settings would wait for exchanges that others never begin.
+// Collective. An error if ranks have different settings. Such ranks would wait for exchanges that
+// others never begin.
 PetscErrorCode SettingsCheckAgreement(MPI_Comm comm, const Settings &settings);
 
 } // namespace mcpi

@@ -1,3 +1,4 @@
+// This file implements the set-up of the smoother, and its application to arrays.
 #include "pc/smoother.h"
 
 #include <algorithm>
@@ -13,16 +14,20 @@
 namespace mcpi {
 namespace {
 
-// Single precision has 126 powers of two below 1, and 127 above.
+// Exponents of two, for Smoother::scale_for(). Single precision has 126 powers of two below 1, and
+// 127 above. kLargest: of the largest number that a right-hand side may load. kMaxSpread: of the
+// largest ratio between that number and the largest number that is loaded.
 constexpr int kLargest = 30, kMaxSpread = 120;
 
+// Whether vectors may get double precision although the method does not need it.
 bool may_widen(const Settings &settings)
 {
   return settings.vector == PC_MCPI_VECTOR_PRECISION_AUTO &&
          settings.gather != PC_MCPI_GATHER_PRECISION_BFP16;
 }
 
-// Ends on every way out, else PETSc refuses the next one.
+// A measurement of GPU time. The destructor ends it after an error, too. PETSc would otherwise
+// refuse the next measurement.
 class GpuTime {
 public:
   GpuTime() = default;
@@ -52,8 +57,8 @@ private:
 
 } // namespace
 
-// What was recorded ends first, then an exchange on the device, which knows the backend's stream
-// and vectors, then these.
+// Drops the backend in three steps. The launches that were recorded end first. An exchange on the
+// device goes next, since it uses the backend's stream and vectors. The backend goes last.
 void Smoother::drop_backend()
 {
   const DeviceGuard guard(choice_.device);
@@ -86,13 +91,13 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool double_v
                                const Coordinates &coordinates, PetscObject options)
 {
   struct Parts : MatrixParts {
-    ~Parts() { (void)MatrixPartsDestroy(this); } // on errors, too
+    ~Parts() { (void)MatrixPartsDestroy(this); } // after an error, too
   } parts;
   MatrixIdentity identity;
   PetscMPIInt changed;
 
   PetscFunctionBegin;
-  if (!ready_) drop_backend(); // the set-up before may have failed half-way, on some ranks only
+  if (!ready_) drop_backend(); // the last set-up may have failed half-way, on some ranks only
   ready_ = false;
   const bool wide = double_vectors || (may_widen(settings) && widened());
   prepared_for_double_ = double_vectors;
@@ -111,8 +116,8 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool double_v
     BackendChoice choice;
     PetscCall(BackendDecide(pmat, settings.backend, &choice));
     choice_ = std::move(choice);
-    changed = changed || on_device() != was_on_device ||
-              on_cuda() != was_on_cuda; // plan, values and exchange are made for one or the other
+    // The plan, the values and the exchange depend on the memory in which the sweeps work.
+    changed = changed || on_device() != was_on_device || on_cuda() != was_on_cuda;
   }
   const DeviceGuard guard(choice_.device);
   if (changed) {
@@ -129,8 +134,8 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool double_v
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// How many powers of two may lie between the largest entry of D^{-1}b that scale_for() expects and
-// the largest one that there is
+// Returns how many powers of two may lie between the largest entry of D^{-1}b that scale_for()
+// expects and the largest entry that D^{-1}b has.
 int Smoother::spread(PCMCPIForm form) const
 {
   const auto of = [](const std::vector<double> &factors) {
@@ -141,8 +146,9 @@ int Smoother::spread(PCMCPIForm form) const
   return std::max(forward, of(scales().right));
 }
 
-// Equations in units too different for single precision get vectors in double precision. The
-// choice depends on the present values alone.
+// Makes the numeric set-up. Vectors get double precision if the units of the equations are too
+// different for single precision. This choice depends on the present values alone. wide: the
+// precision with which to begin
 PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const MatrixParts &parts,
                                           bool wide)
 {
@@ -167,8 +173,10 @@ PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const Matrix
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// A process of its own may use all cores that it is bound to. Ranks of a node share them, and of
-// ranks outside the matrix's communicator nothing is known.
+// Sets the number of threads of a set-up. Unless the user has chosen it, the ranks of a node share
+// the cores to which they are bound, and a single process uses all its cores. A rank uses one
+// thread if the program has ranks outside the matrix's communicator, since nothing is known of
+// them.
 PetscErrorCode Smoother::count_threads(MPI_Comm comm, PetscInt chosen)
 {
   PetscMPIInt size, world, on_node = 1;
@@ -226,8 +234,9 @@ PetscErrorCode Smoother::create_backend(const Settings &settings)
   PetscCall(BackendCreate(graph_.comm, choice_.type, plan(), config, &backend_));
   void *stream = backend_->launch_exchanges(halo_->on_device());
   halo_->use_stream(stream, backend_->not_a_number());
-  // Applications to one right-hand side find their room: they wait for no rank but neighbors, and
-  // for these not for ever.
+  // The halo makes its buffers for one right-hand side now, since this may be collective. An
+  // application to one right-hand side then waits for its neighbors only. Exchanges with a time
+  // limit do not wait for ever.
   PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->entry_bytes({}))));
   PetscMPIInt inside = backend_->use_packets(halo_->packets());
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &inside, 1, MPI_INT, MPI_MIN, graph_.comm));
@@ -267,8 +276,9 @@ PetscErrorCode Smoother::numeric(const MatrixParts &parts)
   PetscFunctionBegin;
   transposed_current_ = false;
   if (on_device()) PetscCall(UserStream(&stream));
-  const PetscErrorCode opened = values_->open(
-      parts, threads_, stream); // a device may have no memory for PETSc's own copy of them
+  // open() may fail on one rank only: a device may have no memory for PETSc's own copy of the
+  // values.
+  const PetscErrorCode opened = values_->open(parts, threads_, stream);
   PetscMPIInt closed = opened != PETSC_SUCCESS;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &closed, 1, MPI_INT, MPI_MAX, graph_.comm));
   PetscCall(opened);
@@ -277,8 +287,10 @@ PetscErrorCode Smoother::numeric(const MatrixParts &parts)
   const int error = backend_->refresh(*values_, reduce, status);
   PetscCall(values_->close());
   PetscCallMPI(error);
-  // the smallest bad block row of all ranks, its defect in the last digit; a failed device goes
-  // first. Beside it the largest exponents, as minima
+  // One reduction finds the first bad block row of all ranks, and the largest exponents. The number
+  // of a bad row is its global row, with the defect as last digit in base kDigit. The number of a
+  // failed device is below that of any row. Exponents change their sign, so that the minimum finds
+  // the largest.
   constexpr PetscInt64 kDigit = 8, kNone = std::numeric_limits<PetscInt64>::max(), kDevice = -1;
   const auto exponent = [](double value) {
     return std::isfinite(value) && value > 0.0 ? -static_cast<PetscInt64>(std::ilogb(value))
@@ -304,7 +316,8 @@ PetscErrorCode Smoother::numeric(const MatrixParts &parts)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Once per numeric set-up: the stored records travel to the ranks that own their columns.
+// Builds the transposed operator, once for each numeric set-up. Stored records are sent to the
+// ranks that own their columns.
 PetscErrorCode Smoother::prepare_transposed()
 {
   MPI_Datatype unit;
@@ -331,16 +344,17 @@ PetscErrorCode Smoother::prepare_transposed()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Collective where there are more right-hand sides than ever before; else no rank but neighbors is
-// waited for.
+// Makes room for the right-hand sides of an application. This is collective if there are more of
+// them than in any application before. Otherwise a rank waits for neighbors only.
 PetscErrorCode Smoother::make_room(const ApplyArgs &apply)
 {
   PetscFunctionBegin;
   if (apply.nrhs > room_) {
-    room_ = 0; // if it fails, what there was may be gone
+    room_ = 0; // the old room may be lost if reserve() fails
     PetscCall(RunTogether(graph_.comm, [&] { backend_->reserve(apply.nrhs); }));
     PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->entry_bytes(apply))));
-    (void)backend_->launch_exchanges(halo_->on_device()); // recordings hold the old addresses
+    // This drops the recorded launches, which hold the old addresses.
+    (void)backend_->launch_exchanges(halo_->on_device());
     room_ = apply.nrhs;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -348,22 +362,24 @@ PetscErrorCode Smoother::make_room(const ApplyArgs &apply)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// With it the largest number that a right-hand side of this size may load is about 2^kLargest. The
-// largest one that it does load is at most 2^kMaxSpread times smaller, and far from underflow in
-// single precision. size: about the largest magnitude of the right-hand side
+// Returns the power of two by which a right-hand side is multiplied when it is loaded. With this
+// scale, the largest number that may be loaded is about 2^kLargest. The largest number that is
+// loaded is at most 2^kMaxSpread times smaller, which is far from underflow in single precision.
+// size: about the largest magnitude of the right-hand side
 double Smoother::scale_for(double size, bool transposed, PCMCPIForm form) const
 {
-  constexpr int kMax = 1000; // it and its inverse are normal numbers
+  constexpr int kMax = 1000; // 2^kMax and its inverse are normal numbers
   if (double_vectors_ || !(size > 0.0) || !std::isfinite(size)) return 1.0;
   const auto exponent = [](const std::vector<double> &factors) {
     return std::ilogb(*std::max_element(factors.begin(), factors.end()));
   };
-  int loaded = std::ilogb(size); // of the right-hand side as it is loaded
+  int loaded = std::ilogb(size); // exponent of the right-hand side as it is loaded
   if (transposed)
     loaded += exponent(scales().right);
   else
     loaded += form == PC_MCPI_FORM_PRESCALED ? inverse_exponent_ : exponent(scales().left);
-  if (form == PC_MCPI_FORM_FACTORED) loaded += inverse_exponent_ / 2; // half-way to the solution
+  // In factored form b is loaded, and D^{-1}b is formed later. The scale is half-way between them.
+  if (form == PC_MCPI_FORM_FACTORED) loaded += inverse_exponent_ / 2;
   return std::ldexp(1.0, std::clamp(kLargest - loaded, -kMax, kMax));
 }
 
@@ -403,8 +419,8 @@ PetscErrorCode Smoother::sweep(const Settings &settings, const ApplyArgs &kind,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Sweeping a good x with rounded blocks spoils it: below fp64 storage, a guess and restarts sweep
-// on the correction from zero.
+// Sweeps with rounded blocks would spoil a good x. Below fp64 storage, an application with a guess
+// or with restarts therefore computes the residual and sweeps on the correction, from zero.
 PetscErrorCode Smoother::apply(Mat pmat, const Settings &settings, const Request &request,
                                const ConstColumns &b, const MutableColumns &x)
 {
@@ -423,8 +439,8 @@ PetscErrorCode Smoother::apply(Mat pmat, const Settings &settings, const Request
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   while (total > 0) {
-    // the adjoint of a run of cycles is the run of their adjoints in the opposite order: there the
-    // short cycle comes first
+    // The adjoint of a sequence of cycles is the sequence of their adjoints in the opposite order.
+    // The short cycle therefore comes first in a transposed application.
     const PetscInt cycle = request.restart > 0 ? request.restart : total, rest = total % cycle;
     const PetscInt its = request.transposed && rest > 0 ? rest : std::min(cycle, total);
     if (zero) {
@@ -480,9 +496,9 @@ double Smoother::sweep_bytes(const Settings &settings, PetscInt its) const
       static_cast<double>(its) * (settings.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1);
   const double number = double_vectors_ ? sizeof(double) : sizeof(float);
   const double entry = number * plan().bs * apply.nrhs;
-  // per block: record and column; per row and pass: two row pointers, right-hand side and x read, x
-  // written. Of a rounded copy what is read and written comes to that, and x itself is read for
-  // omega only.
+  // Each block: its record and its column are read. Each row, in each pass: two row pointers, the
+  // right-hand side and x are read, and x is written. If there is a rounded copy of x, the copy is
+  // read and written as well, and x itself is read only if omega is not 1.
   const double gathered = static_cast<double>(backend_->gathered_bytes(apply));
   const double vectors =
       gathered > 0.0 ? (settings.omega == 1.0 ? 2.0 : 3.0) * entry + 2.0 * gathered : 3.0 * entry;

@@ -1,4 +1,5 @@
-// One plan with its backend and halo: everything between a Pmat and an application.
+// This header declares the smoother: a plan with its backend and its halo. The smoother does
+// everything between a Pmat and an application.
 #pragma once
 
 #include <petscpc.h>
@@ -19,10 +20,10 @@
 
 namespace mcpi {
 
-// The first bad block row of the whole matrix
+// The first bad block row of the whole matrix, or none.
 struct Failure {
   Defect defect = Defect::none;
-  PetscInt row = -1; // global block row
+  PetscInt row = -1; // global number; -1: none
 };
 
 struct LogEvents {
@@ -31,15 +32,15 @@ struct LogEvents {
 const LogEvents &Events();
 PetscErrorCode RegisterEvents();
 
-// What an application does, beside the settings
+// What an application does, beside the settings.
 struct Request {
   bool transposed = false;
   int nrhs = 1;
   PetscInt sweeps = 1;
-  PetscInt restart = 0; // sweeps between two residuals, 0: never
-  bool nonzero_guess = false;
-  double size = 0.0; // about the largest magnitude in b; 0: not known, and not needed by vectors in
-                     // double precision
+  PetscInt restart = 0;       // sweeps between two residuals; 0: never
+  bool nonzero_guess = false; // x holds a guess
+  // About the largest magnitude in b. 0: not known. Vectors in double precision do not need it.
+  double size = 0.0;
 };
 
 class Smoother {
@@ -49,16 +50,17 @@ public:
   Smoother &operator=(const Smoother &) = delete;
   ~Smoother() { (void)destroy(); }
 
-  // Collective. Symbolic set-up if the pattern is new, numeric set-up always.
+  // Collective. Makes the symbolic set-up if the nonzero pattern or the backend's memory is new,
+  // and the numeric set-up always. double_vectors: vectors must have double precision. options: the
+  // PC, whose prefix and options database the coloring takes over
   PetscErrorCode setup(Mat pmat, const Settings &settings, bool double_vectors,
                        const Coordinates &coordinates, PetscObject options);
   PetscErrorCode destroy();
   void invalidate_plan() { identity_ = MatrixIdentity(); }
   void invalidate_values() { drop_backend(); }
-  bool usable() const
-  {
-    return ready_ && backend_;
-  } // not between a setter and the set-up that it asks for, or after Kokkos' end
+  // False if the last set-up did not finish, between a setter and the set-up that the setter makes
+  // necessary, and after Kokkos has ended.
+  bool usable() const { return ready_ && backend_; }
 
   // Collective.
   PetscErrorCode apply(Mat pmat, const Settings &settings, const Request &request,
@@ -75,24 +77,21 @@ public:
   bool on_device() const { return on_cuda() || choice_.kokkos_on_device; }
   bool exchanges() const { return exchanges_; }
   bool double_vectors() const { return double_vectors_; }
-  bool prepared_for_double() const
-  {
-    return prepared_for_double_;
-  } // what the last set-up was asked
+  // Whether the caller of the last set-up asked for vectors in double precision.
+  bool prepared_for_double() const { return prepared_for_double_; }
+  // Whether vectors have double precision only because of the units of the equations.
   bool widened() const { return double_vectors_ && !prepared_for_double_; }
   int inverse_spread() const { return inverse_spread_; }
   const HaloChoice &halo_choice() const { return halo_choice_; }
   const Scales &scales() const { return backend_->scales(); }
-  // Local bytes: held, and moved by its sweeps from zero
+  // Local bytes: held in host memory, held in device memory, and moved by its sweeps from zero.
   double host_bytes() const;
   double device_bytes() const;
   double sweep_bytes(const Settings &settings, PetscInt its) const;
 
 private:
-  bool on_cuda() const
-  {
-    return choice_.type == PC_MCPI_BACKEND_CUDA;
-  } // values in place, exchanges on the device
+  // The CUDA backend reads values in place and may use exchanges on the device.
+  bool on_cuda() const { return choice_.type == PC_MCPI_BACKEND_CUDA; }
   PetscErrorCode symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings,
                           const Coordinates &coordinates, PetscObject options);
   PetscErrorCode count_threads(MPI_Comm comm, PetscInt chosen);
@@ -108,7 +107,7 @@ private:
                        const MutableColumns &x, PetscInt its, bool from_zero);
   double scale_for(double size, bool transposed, PCMCPIForm form) const;
 
-  MatrixIdentity identity_;
+  MatrixIdentity identity_; // of the matrix of the last set-up
   BlockGraph graph_;
   Coloring coloring_;
   BuiltPlan built_;
@@ -118,20 +117,24 @@ private:
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Halo> halo_;
   int room_ = 1; // right-hand sides that the backend is known to have room for
-  int threads_ = 1, ranks_on_node_ = 0; // of a set-up; 0: not known
-  bool exchanges_ = false;              // some rank has a ghost
+  // threads_: of a set-up. ranks_on_node_: 0 if not known
+  int threads_ = 1, ranks_on_node_ = 0;
+  bool exchanges_ = false; // some rank has a ghost
   HaloChoice halo_choice_;
   bool double_vectors_ = true, prepared_for_double_ = true;
-  // of all ranks' scaled inverse diagonal blocks: of the largest entry, and how far it is above the
-  // smallest of the columns' largest entries
+  // Of the scaled inverse diagonal blocks of all ranks. inverse_exponent_: exponent of two of the
+  // largest entry. inverse_spread_: how far that exponent is above the exponent of the smallest
+  // among the columns' largest entries.
   int inverse_exponent_ = 0, inverse_spread_ = 0;
-  bool ready_ = false; // between a finished set-up and the next one's start
+  bool ready_ = false; // a set-up has finished, and the next one has not begun
   Failure failure_;
 
+  // have_transposed_: the transposed plan exists. transposed_current_: its values are the present
+  // ones.
   bool have_transposed_ = false, transposed_current_ = false;
   ColorPlan transposed_;
-  std::vector<Offset> outgoing_;
-  std::vector<std::byte> sent_, received_;
+  std::vector<Offset> outgoing_;           // stored blocks whose records other ranks need
+  std::vector<std::byte> sent_, received_; // records
 
   ResidualWork residual_;
 };

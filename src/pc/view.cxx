@@ -1,3 +1,4 @@
+// This file implements PCView().
 #include <algorithm>
 
 #include "pc/mcpi.h"
@@ -57,7 +58,7 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Where nothing is set up, what a set-up would choose
+// Shows the precision of the vectors. Before a set-up, shows what a set-up would choose.
 PetscErrorCode view_vectors(const PC_MCPI &mcpi, PetscViewer viewer)
 {
   const Settings &s = mcpi.settings;
