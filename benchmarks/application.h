@@ -1,4 +1,4 @@
-// What the benchmarks of applications on CUDA devices share.
+// Common code of the benchmarks that time applications of the PC on CUDA devices.
 #pragma once
 
 #include <petscpc.h>
@@ -21,25 +21,25 @@ constexpr Precision kPrecisions[] = {
     {"fp16", PC_MCPI_PRECISION_FP16, 16, 0, 4}, {"bf16", PC_MCPI_PRECISION_BF16, 16, 0, 4},
     {"int8", PC_MCPI_PRECISION_INT8, 8, 1, 4},  {"int4", PC_MCPI_PRECISION_INT4, 4, 1, 4}};
 
-// An error names the first that there is not.
+// The error message names the first unknown name.
 PetscErrorCode CheckNames(const std::vector<std::string> &precisions,
                           const std::vector<std::string> &gathers);
-// Those that are named, in the order above
+// The precisions with these names, in the order above
 std::vector<Precision> ChosenPrecisions(const std::vector<std::string> &names);
-PCMCPIGatherPrecision GatherPrecision(const std::string &name); // bfp16, else fp32
+PCMCPIGatherPrecision GatherPrecision(const std::string &name); // bfp16, otherwise fp32
 
-// On the device; with the vertices' coordinates unless told otherwise. Collective.
+// Collective. Creates a PC that uses the device. coordinates: it gets those of the vertices.
 PetscErrorCode CreateDevicePC(const VertexGraph &graph, Mat mat, PetscBool coordinates, PC *pc);
-// Milliseconds of one PCApply() with so many sweeps: the median of repeat ones, of the slowest
-// rank. Collective.
+// Collective. Measures the milliseconds of one PCApply(). its: the number of sweeps. The result is
+// the median of repeat measurements on the slowest rank.
 PetscErrorCode TimeApplication(PC pc, Vec b, Vec x, PetscInt its, PetscInt repeat,
                                double *milliseconds);
 
-// Milliseconds of a sweep, by the difference to an application with more of them, and of an
-// application. Collective.
+// Collective. Measures the milliseconds of a sweep and of an application. The time of a sweep is
+// found from the difference to an application with more sweeps.
 PetscErrorCode TimeSweep(PC pc, Vec b, Vec x, PetscInt its, PetscInt repeat, double *sweep,
                          double *apply);
-// CUDA Vecs of a square matrix's layout, b random. Collective.
+// Collective. Creates CUDA Vecs with the layout of a square matrix. b is random.
 PetscErrorCode CreateDeviceVecs(Mat mat, Vec *b, Vec *x);
 
 } // namespace bench

@@ -93,7 +93,7 @@ PetscErrorCode read_bandwidth(const Options &options, Vec vector, double *rate)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Milliseconds of what a further sweep adds to an application
+// Measures the milliseconds that a further sweep adds to an application.
 PetscErrorCode time_sweep(PC pc, Vec b, Vec x, PetscInt sweeps, double *milliseconds)
 {
   constexpr PetscInt kMany = 4;
@@ -170,7 +170,7 @@ PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &g
     PetscInt colors;
     PetscCall(PCMCPIGetColoring(backend.pc, &coloring));
     PetscCall(ISColoringGetColors(coloring, nullptr, &colors, nullptr));
-    std::vector<double> ratios; // of rounds, in which they took turns
+    std::vector<double> ratios; // per round, because backends take turns in each round
     for (std::size_t round = 0; round < backend.times.size(); ++round)
       ratios.push_back(backends[0].times[round] / backend.times[round]);
     const double ms = bench::Median(backend.times), share = bytes / (1e-3 * ms) / read;

@@ -25,7 +25,8 @@ std::string member(const std::string &indent, const std::string &key, const nloh
   return indent + '"' + key + "\": " + value.dump() + ",\n";
 }
 
-// JSON with a row a line, as results.py writes it: a change of one row changes one line
+// Writes JSON with one line for each row, like results.py. A change of one row then changes one
+// line of the file.
 std::string text(const nlohmann::json &document)
 {
   std::string out = "{\n";

@@ -1,4 +1,4 @@
-// What PETSc 3.18 lacks.
+// Definitions that PETSc 3.18 lacks.
 #pragma once
 
 #include <petscsys.h>

@@ -38,8 +38,8 @@ constexpr Method kMethods[] = {
      "-pc_type mcpi -pc_mcpi_sweep forward -pc_mcpi_halo_frequency sweep"},
     {"sor", "-pc_type sor -pc_sor_local_forward"}};
 
-// Convection and diffusion of bs coupled unknowns: a block couples vertices by 1/length^2 and
-// upwind by 1/length; values depend on global rows only.
+// Sets the values of convection and diffusion of bs coupled unknowns. Diffusion couples vertices by
+// 1/length^2, and upwind convection by 1/length. Values depend on global rows only.
 PetscErrorCode set_values(const Options &options, const bench::VertexGraph &graph, PetscInt bs,
                           Mat mat)
 {

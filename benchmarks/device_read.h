@@ -1,4 +1,5 @@
 #pragma once
 
-// Bytes per second of a plain read of device memory, the best of several; negative: a CUDA error
+// Measures the bytes per second of a plain read of device memory, the best of several. A negative
+// result is a CUDA error.
 double device_read_bandwidth();

@@ -39,7 +39,7 @@ struct Options : bench::CommonOptions {
   PetscBool theirs = PETSC_TRUE;
 };
 
-// PETSc's own, as users take them
+// PETSc's own preconditioners, with usual options
 constexpr const char *kTheirs[] = {
     "-ksp_type gmres -pc_type sor",     "-ksp_type gmres -pc_type pbjacobi",
     "-ksp_type gmres -pc_type bjacobi", "-ksp_type gmres -pc_type asm",
@@ -68,7 +68,7 @@ PetscErrorCode true_residual(const System &system, Vec x, PetscReal *relative)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The products with the matrix and the applications of a solve, counted
+// Counts the products with the matrix and the applications of the PC in a solve.
 PetscErrorCode count_events(KSP ksp, Vec b, Vec x, PetscInt *products, PetscInt *applications)
 {
   const char *const names[] = {"MatMult", "PCApply"};
@@ -128,8 +128,8 @@ PetscErrorCode measure(const Options &options, const System &system, KSP ksp,
   };
   for (PetscInt r = 0; r < options.repeat; ++r) {
     double time;
-    PetscCall(MatAssemblyBegin(
-        system.J, MAT_FINAL_ASSEMBLY)); // for the preconditioner the values are new ones
+    PetscCall(MatAssemblyBegin(system.J,
+                               MAT_FINAL_ASSEMBLY)); // The preconditioner takes the values as new.
     PetscCall(MatAssemblyEnd(system.J, MAT_FINAL_ASSEMBLY));
     PetscCall(KSPSetOperators(ksp, system.J, system.J));
     PetscCall(bench::TimeOnce(renew, &time));
@@ -172,7 +172,7 @@ PetscErrorCode measure(const Options &options, const System &system, KSP ksp,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// With each number of sweeps in turn, if there are any
+// Runs the solver once for each number of sweeps, or once as chosen if no numbers are given.
 PetscErrorCode run_solver(const Options &options, const System &system, const std::string &chosen,
                           const std::vector<std::string> &its, Json *results)
 {
@@ -211,7 +211,7 @@ PetscErrorCode run_solvers(const Options &options, const System &system, Json *r
   PetscCall(PetscObjectTypeCompareAny((PetscObject)system.b, &device, VECSEQCUDA, VECMPICUDA, ""));
   for (const char *one : kTheirs)
     if (options.theirs && !(device && std::strstr(one, "sor")))
-      PetscCall(run_solver(options, system, one, {}, results)); // PETSc's is on the host
+      PetscCall(run_solver(options, system, one, {}, results)); // PETSc's PCSOR runs on the host.
   for (const std::string &outer : options.outer)
     for (const std::string &precision : options.precisions)
       PetscCall(run_solver(options, system, "-ksp_type " + outer + " " + mcpi(options, precision),
@@ -219,8 +219,8 @@ PetscErrorCode run_solvers(const Options &options, const System &system, Json *r
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The residual after so many sweeps of one application: what rounded blocks allow, and what
-// restarts mend
+// Records the residual after several numbers of sweeps in one application. It shows the floor that
+// rounded blocks cause, and how restarts lower it.
 PetscErrorCode run_stationary(const Options &options, const System &system, Json *results)
 {
   constexpr int kSweeps[] = {1,  2,  3,  4,  5,  6,   8,   10,  12,  15,  20, 25,
@@ -362,8 +362,8 @@ PetscErrorCode create_turn_solvers(const Options &options, const System &system,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The solvers in turns, so that a load of the machine that comes or goes meets all of them. The
-// first turn is not counted.
+// Runs the solvers in turns, so that a changing load of the machine affects all of them. The first
+// turn is not counted.
 PetscErrorCode run_turns(const Options &options, const System &system, Json *results)
 {
   std::vector<TurnSolver> solvers;
@@ -439,7 +439,8 @@ PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh,
     system.about = {{"vertices", rows / solver.bs}, {"cfl", std::stod(cfl)}};
     PetscCall(run_experiment(options, system, bench::Rows(document)));
     bench::AddToRows({{"ranks", ranks}}, document);
-    PetscCall(bench::WriteDocument(options, *document)); // what is there is there
+    // The document is written after every part, so that results survive a later error.
+    PetscCall(bench::WriteDocument(options, *document));
   }
   PetscCall(VecDestroy(&system.b));
   PetscCall(VecDestroy(&U));

@@ -24,7 +24,7 @@ using Json = nlohmann::json;
 
 using Options = bench::CommonOptions;
 
-// The slowest rank's time
+// Measures the time of the slowest rank.
 PetscErrorCode timed(const std::function<PetscErrorCode()> &run, double *seconds)
 {
   PetscFunctionBegin;
@@ -93,8 +93,8 @@ PetscErrorCode set_sor_its(PC pc, PetscInt its)
   return PCSORSetIterations(pc, 1, its);
 }
 
-// Bytes of one whole sweep: each block with its column, each row's right-hand side and x read once
-// and x written once
+// The bytes of one sweep over all blocks. Each block with its column, each row's right-hand side
+// and x are read once, and x is written once.
 double bytes_per_sweep(const Problem &problem, PCMCPIPrecision precision)
 {
   const double block = static_cast<double>(problem.bs) * static_cast<double>(problem.bs);
@@ -121,8 +121,8 @@ double bytes_per_sweep(const Problem &problem, PCMCPIPrecision precision)
          static_cast<double>(problem.rows) * 3.0 * vector * static_cast<double>(problem.bs);
 }
 
-// On a shared machine the speed of memory wanders: read, PCSOR and PCMCPI take turns, and ratios
-// are medians over rounds.
+// On a shared machine, the speed of memory changes with time. The plain read, PCSOR and PCMCPI
+// therefore take turns, and ratios are medians over rounds.
 PetscErrorCode run_precision(const Problem &problem, const Options &options, PC sor,
                              PCMCPIPrecision precision, const char *name, Json *row)
 {
@@ -153,7 +153,7 @@ PetscErrorCode run_precision(const Problem &problem, const Options &options, PC 
     PetscCall(MatAssemblyEnd(problem.mat, MAT_FINAL_ASSEMBLY));
     PetscCall(timed([&]() -> PetscErrorCode { return PCSetUp(pc); }, &renewed));
     PetscCall(PCSetUp(sor));
-    PetscCall(PCApply(sor, problem.b, problem.x)); // inverts its diagonal blocks
+    PetscCall(PCApply(sor, problem.b, problem.x)); // PCSOR inverts its diagonal blocks here.
     if (round < 0) continue;
     one.push_back(mine.one);
     more.push_back(mine.more);

@@ -26,8 +26,8 @@ namespace {
 using Json = nlohmann::json;
 using Space = Kokkos::DefaultExecutionSpace;
 
-// Its matrix, a copy in which the rows of a block row lie one after the other, and vectors of one
-// column
+// The data of Kokkos Kernels: a copy of the matrix, in which the rows of a block row follow each
+// other, and vectors of one column
 template <class T> class Theirs {
 public:
   PetscErrorCode create(Mat mat, PetscInt bs)
@@ -103,7 +103,7 @@ struct Method {
   std::string name;
   std::function<PetscErrorCode(PetscInt its, Vec b, Vec x)> apply;
   std::vector<double> times = {};
-  PetscReal factor = 0; // of the residual after all sweeps
+  PetscReal factor = 0; // by which all sweeps together reduce the residual
 };
 
 PetscErrorCode compare(Mat mat, PetscInt bs, const bench::CommonOptions &options,

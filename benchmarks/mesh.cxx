@@ -24,7 +24,7 @@ std::uint64_t scramble(std::uint64_t key)
   return key ^ (key >> 31U);
 }
 
-// In [-1, 1], the same on any partition
+// A number in [-1, 1] that does not depend on the partition
 double noise(std::uint64_t key)
 {
   return static_cast<double>(scramble(key) >> 11U) / 4503599627370496.0 - 1.0;
@@ -78,8 +78,8 @@ std::array<PetscInt, 3> point(PetscInt n, PetscInt place)
   return {place % n, place / n % n, place / (n * n)};
 }
 
-// Sorts places so that the ranks [first, last) of all own boxes. begin: of the first one's places,
-// owned as PetscSplitOwnership() does
+// Sorts places so that each of the ranks [first, last) owns a box. begin: the first rank's first
+// place. The numbers of places are those of PetscSplitOwnership().
 class Bisection {
 public:
   Bisection(PetscInt n, PetscInt ranks, std::vector<PetscInt> &places)
@@ -119,7 +119,7 @@ private:
         low[d] = std::min(low[d], point(n_, *place)[d]);
         high[d] = std::max(high[d], point(n_, *place)[d]);
       }
-    int best = 2; // the slowest in memory first
+    int best = 2; // The axis whose index changes slowest in memory comes first.
     for (int d = 1; d >= 0; --d)
       if (high[d] - low[d] > high[best] - low[best]) best = d;
     return best;

@@ -22,19 +22,19 @@ struct VertexGraph {
   PetscInt edges() const { return ptr.back(); }
 };
 
-// The whole graph, on each rank
+// Makes the whole graph, on each rank.
 VertexGraph MakeGraph(const std::string &kind, PetscInt n);
-// The same, numbered so that every rank of so many owns a box of about equal edges (recursive
-// bisection)
+// Renumbers the graph so that each of the ranks owns a box of about equal edges, by recursive
+// bisection.
 VertexGraph InBoxes(const VertexGraph &graph, PetscInt ranks);
-// x, y and z of the local rows of a matrix on it, for PCSetCoordinates()
+// x, y and z of the local rows of a matrix on the graph, for PCSetCoordinates()
 std::vector<PetscReal> Coordinates(const VertexGraph &graph, Mat mat);
 
-// Random matrix with full, diagonally dominant diagonal blocks: BAIJ, or AIJ of the given type.
-// Collective.
+// Collective. Creates a random matrix with full, diagonally dominant diagonal blocks: BAIJ, or AIJ
+// of the given type.
 PetscErrorCode CreateMatrix(MPI_Comm comm, const VertexGraph &graph, PetscInt bs, MatType type,
                             Mat *mat);
-// The graph as a point matrix of type (mpi)aij, for colorings. Collective.
+// Collective. Creates the graph as a point matrix of type SEQAIJ or MPIAIJ, for colorings.
 PetscErrorCode CreateGraph(MPI_Comm comm, const VertexGraph &graph, Mat *mat);
 
 } // namespace bench

@@ -34,7 +34,7 @@ constexpr Variant kVariants[] = {{PETSC_TRUE, PC_MCPI_HALO_FREQUENCY_COLOR},
                                  {PETSC_FALSE, PC_MCPI_HALO_FREQUENCY_COLOR},
                                  {PETSC_TRUE, PC_MCPI_HALO_FREQUENCY_SWEEP}};
 
-// Of the rank that has most
+// The number of ghosts of the rank that has most
 PetscErrorCode most_ghosts(Mat mat, PetscInt *ghosts)
 {
   PetscMPIInt ranks;

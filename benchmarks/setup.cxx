@@ -51,8 +51,8 @@ PetscErrorCode median_seconds(PetscInt repeat, double *seconds, const Work &work
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Seconds that the values of a matrix need to the device, from pinned memory and from where they
-// are
+// Measures the seconds that the values of a matrix take to the device, from pinned memory and from
+// the memory of the matrix.
 PetscErrorCode time_bus(Mat mat, PetscInt repeat, double *bytes, double *pinned, double *pageable)
 {
   constexpr std::size_t kPiece = 256UL << 20U;
@@ -96,7 +96,7 @@ PetscErrorCode event_seconds(const char *name, double *seconds)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Of this process
+// The resident memory of this process
 double resident_bytes()
 {
   double size = 0, resident = 0;
@@ -114,7 +114,7 @@ PetscErrorCode device_bytes(double *used)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Looks at the memory of this process until it ends.
+// Samples the memory of this process while the object exists.
 class MemoryWatch {
 public:
   MemoryWatch() : watcher_([this] { watch(); }) {}
@@ -158,7 +158,7 @@ PetscErrorCode run_case(const Options &options, const bench::VertexGraph &graph,
   PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_vector_precision",
                                  precision == "fp64" ? "fp64" : "fp32"));
   PetscCall(bench::CreateDevicePC(graph, mat, PETSC_TRUE, &pc));
-  PetscCall(MatMult(mat, b, x)); // a device matrix is on its device
+  PetscCall(MatMult(mat, b, x)); // This copies a device matrix to its device.
   PetscCall(event_seconds("MatColoringApply", &coloring[0]));
   PetscCall(event_seconds("MCPISymbolic", &symbolic[0]));
   PetscCall(event_seconds("MCPINumeric", &numeric[0]));
@@ -204,7 +204,7 @@ PetscErrorCode run_case(const Options &options, const bench::VertexGraph &graph,
               {"ms_refresh", 1e3 * again},
               {"ms_per_sweep", 1e3 * sweep},
               {"refresh_in_sweeps", again / sweep},
-              {"megabytes_host", (after - before) / 1e6}, // kept
+              {"megabytes_host", (after - before) / 1e6}, // memory that is kept
               {"megabytes_host_at_most", (most - before) / 1e6},
               {"megabytes_device", (device[1] - device[0]) / 1e6}};
   PetscCall(PetscPrintf(PETSC_COMM_WORLD,

@@ -36,9 +36,9 @@ struct Options : bench::CommonOptions {
   PetscInt allocations = 3;
 };
 
-// What a whole sweep cannot do without: each block with its column, each row's right-hand side and
-// x read once and x written once; if products read a rounded copy, that is read once and written
-// once instead of the reading of x
+// The least bytes of a sweep over all blocks. Each block with its column, each row's right-hand
+// side and x are read once, and x is written once. If products read a rounded copy of x, the copy
+// is read once and written once, and x is not read.
 double bytes_per_sweep(const bench::VertexGraph &graph, PetscInt bs,
                        const bench::Precision &precision, bool rounded)
 {
@@ -50,7 +50,7 @@ double bytes_per_sweep(const bench::VertexGraph &graph, PetscInt bs,
          static_cast<double>(graph.rows()) * (2.0 * x + (rounded ? 2.0 * copy : x));
 }
 
-// |x - y| / |y| of a run of sweeps on the device and one on the host
+// |x - y| / |y|, where x is the result of sweeps on the device, and y that of the host
 PetscErrorCode difference_to_host(PC device, Mat mat, Vec b, Vec x, const char *precision,
                                   double *difference)
 {
@@ -80,8 +80,8 @@ PetscErrorCode difference_to_host(PC device, Mat mat, Vec b, Vec x, const char *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Milliseconds of a sweep and of an application, from blocks that lie elsewhere at each attempt:
-// times depend on that.
+// Measures the milliseconds of a sweep and of an application. Each attempt stores the blocks at
+// another place in memory, because times depend on the place.
 PetscErrorCode time_precision(const Options &options, PC pc, Vec b, Vec x,
                               const bench::Precision &precision, const std::string &gather,
                               PetscInt attempt, double *sweep, double *apply)
@@ -93,8 +93,8 @@ PetscErrorCode time_precision(const Options &options, PC pc, Vec b, Vec x,
 
   PetscFunctionBegin;
   PetscCall(PCMCPISetGatherPrecision(
-      pc, PC_MCPI_GATHER_PRECISION_FP32));         // fp64 vectors would refuse the other
-  PetscCall(PCMCPISetOffdiagPrecision(pc, other)); // so that the next line is a change
+      pc, PC_MCPI_GATHER_PRECISION_FP32));         // fp64 vectors do not allow bfp16
+  PetscCall(PCMCPISetOffdiagPrecision(pc, other)); // so that the next line stores blocks again
   PetscCall(bench::SetBlocks(pc, precision.type));
   PetscCall(PCMCPISetGatherPrecision(pc, bench::GatherPrecision(gather)));
   if (attempt > 0) PetscCallCUDA(cudaMalloc(&taken, static_cast<std::size_t>(attempt) * kShift));

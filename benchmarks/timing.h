@@ -12,7 +12,7 @@
 
 namespace bench {
 
-// The device, where one is in use
+// Waits for the device, if one is in use.
 inline PetscErrorCode Synchronize()
 {
   PetscFunctionBegin;
@@ -22,7 +22,8 @@ inline PetscErrorCode Synchronize()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Milliseconds, from when all ranks begin to when the last one's device is done
+// Measures the milliseconds from the time when all ranks begin to the time when the last rank's
+// device is done.
 template <class Work> PetscErrorCode TimeOnce(const Work &work, double *milliseconds)
 {
   PetscFunctionBegin;
@@ -36,7 +37,7 @@ template <class Work> PetscErrorCode TimeOnce(const Work &work, double *millisec
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The median of so many, after some that are not counted
+// Measures the median of several times, after some that are not counted.
 template <class Work>
 PetscErrorCode TimeMedian(PetscInt uncounted, PetscInt repeat, const Work &work,
                           double *milliseconds)
@@ -53,7 +54,7 @@ PetscErrorCode TimeMedian(PetscInt uncounted, PetscInt repeat, const Work &work,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// So many of one kind of work, one after the other
+// Work that repeats one kind of work count times
 template <class Work> auto Many(PetscInt count, const Work &one)
 {
   return [count, one]() -> PetscErrorCode {

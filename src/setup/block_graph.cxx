@@ -9,7 +9,7 @@
 namespace mcpi {
 namespace {
 
-// Whether all scalar rows of block row i have the same columns
+// True if all scalar rows of block row i have the same columns
 bool scalar_rows_agree(const RowStructure &s, PetscInt bs, PetscInt i)
 {
   const PetscInt *row = s.i + i * bs, *first = s.j + row[0], *last = s.j + row[1];
@@ -18,12 +18,13 @@ bool scalar_rows_agree(const RowStructure &s, PetscInt bs, PetscInt i)
   return true;
 }
 
-// Distinct block columns of block row i in one piece, ascending, appended to out.
+// Appends the distinct block columns of block row i in one piece to out. They are ascending, except
+// for BAIJ made of a user's arrays.
 void block_columns(const RowStructure &s, bool blocked, PetscInt bs, PetscInt i,
                    const std::vector<Row> *ghost_of_column, std::vector<Row> &out)
 {
   const std::size_t first = out.size();
-  // full blocks: one scalar row tells all
+  // If all scalar rows have the same columns, the first one lists all blocks.
   const PetscInt begin = blocked ? s.i[i] : s.i[i * bs],
                  end = blocked ? s.i[i + 1]
                                : s.i[scalar_rows_agree(s, bs, i) ? i * bs + 1 : (i + 1) * bs];
@@ -34,20 +35,21 @@ void block_columns(const RowStructure &s, bool blocked, PetscInt bs, PetscInt i,
       if (out.size() == first || out.back() != column) out.push_back(column);
       continue;
     }
-    const PetscInt column = s.j[k] / bs,
-                   from = column * bs; // a quotient takes longer than all the rest
+    // One division a block, not one an entry: divisions would take most of the time.
+    const PetscInt column = s.j[k] / bs, from = column * bs;
     out.push_back(static_cast<Row>(column));
     while (k < end && s.j[k] >= from && s.j[k] < from + bs) ++k;
   }
-  if (blocked) return; // sorted by PETSc
+  // BAIJ lists each block once. Its order is kept, because BaijValues reads blocks in that order.
+  if (blocked) return;
   const auto mine = out.begin() + static_cast<std::ptrdiff_t>(first);
   if (!std::is_sorted(mine, out.end())) std::sort(mine, out.end());
   out.erase(std::unique(mine, out.end()), out.end());
 }
 
-// Ghosts are first those of our own rows; those of rows that only read us join later. Columns
-// without entries, which MatZeroRows() leaves, are none. False: the rows refer to columns that are
-// not there.
+// Collects the ghosts that the local rows read. merge_ghosts() later adds the rows of other ranks
+// that only read local rows. A column without entries, as MatZeroRows() leaves, is not a ghost.
+// Returns false if an entry refers to a column that does not exist.
 bool own_ghosts(const MatrixParts &parts, const RowStructure &offdiag, PetscInt columns,
                 std::vector<PetscInt> &ghosts, std::vector<Row> &ghost_of_column)
 {
@@ -67,7 +69,8 @@ bool own_ghosts(const MatrixParts &parts, const RowStructure &offdiag, PetscInt 
   return true;
 }
 
-// Of full blocks; scalar rows may have more, which are not full
+// The number of blocks of a piece if all its blocks are full. AIJ pieces with blocks that are not
+// full have more blocks, so the number serves to reserve memory only.
 std::size_t blocks_in(const RowStructure &s, const MatrixParts &parts)
 {
   return s.rows == 0
@@ -75,7 +78,8 @@ std::size_t blocks_in(const RowStructure &s, const MatrixParts &parts)
              : static_cast<std::size_t>(s.i[s.rows] / (parts.blocked ? 1 : parts.bs * parts.bs));
 }
 
-// Instead of a block row without diagonal block
+// build_rows() sets *missing to the first block row without a diagonal block, or to this value if
+// entries refer to columns that do not exist.
 constexpr PetscInt kLostColumns = -1;
 
 PetscErrorCode build_rows(const MatrixParts &parts, BlockGraph *graph, PetscInt *missing)
@@ -132,8 +136,8 @@ PetscErrorCode create_sf(const BlockGraph &graph, const std::vector<PetscInt> &r
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Every off-process block tells the rank that owns its column; what arrives makes the transposed
-// pattern.
+// For each off-process block, sends the global row to the rank that owns the column. What arrives
+// is the transposed pattern of the off-process blocks.
 PetscErrorCode exchange_edges(BlockGraph *graph, std::vector<PetscInt> *incoming)
 {
   std::vector<PetscInt> remote, from;
@@ -237,8 +241,8 @@ bool BlockGraphIsSymmetric(const BlockGraph &graph)
 {
   for (Row row = 0; row < graph.rows; ++row) {
     const auto end = graph.col.begin() + graph.ptr[row + 1];
-    const auto ghost = std::lower_bound(graph.col.begin() + graph.ptr[row], end,
-                                        graph.rows); // local columns come first
+    // Local columns come first, so the ghosts are the rest.
+    const auto ghost = std::lower_bound(graph.col.begin() + graph.ptr[row], end, graph.rows);
     if (!std::equal(ghost, end, graph.in_col.begin() + graph.in_ptr[row],
                     graph.in_col.begin() + graph.in_ptr[row + 1]))
       return false;
@@ -261,7 +265,8 @@ void BlockGraphSymmetrised(const BlockGraph &graph, std::vector<Offset> *ptr, st
   ptr->assign(1, 0);
   col->clear();
   col->reserve(graph.col.size());
-  // Both lists are ascending in local rows, and in ghosts; ghosts of lower ranks come first.
+  // The lists of rows and of columns are both ascending, separately in local rows and in ghosts.
+  // Ghosts that lower ranks own come first in the result, because their global rows are smaller.
   const Row above =
       graph.rows +
       static_cast<Row>(std::lower_bound(graph.ghosts.begin(), graph.ghosts.end(), graph.row_start) -
@@ -269,7 +274,7 @@ void BlockGraphSymmetrised(const BlockGraph &graph, std::vector<Offset> *ptr, st
   std::vector<Row> ghosts, sorted;
   for (Row i = 0; i < graph.rows; ++i) {
     auto begin = graph.col.begin() + graph.ptr[i], end = graph.col.begin() + graph.ptr[i + 1];
-    if (!std::is_sorted(begin, end)) { // BAIJ made of a user's arrays
+    if (!std::is_sorted(begin, end)) { // BAIJ made of a user's arrays in another order
       sorted.assign(begin, end);
       std::sort(sorted.begin(), sorted.end());
       begin = sorted.begin();

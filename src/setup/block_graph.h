@@ -1,4 +1,5 @@
-// From a Mat to its block graph: which block rows read which.
+// The block graph of a Mat: which block rows are coupled to which. A block row reads the columns of
+// its blocks.
 #pragma once
 
 #include <petscmat.h>
@@ -10,22 +11,23 @@
 
 namespace mcpi {
 
-// The sequential pieces of a supported matrix. diag and offdiag are borrowed; copy, if there is
-// one, is owned (SBAIJ is converted).
+// The sequential pieces of a supported matrix. diag and offdiag are borrowed. copy is owned: it
+// holds the BAIJ matrix to which an SBAIJ matrix is converted, and is null for other types.
 struct MatrixParts {
-  Mat diag = nullptr, offdiag = nullptr; // offdiag is null on one rank
-  // global columns of offdiag: block columns if blocked, else scalar ones
+  Mat diag = nullptr, offdiag = nullptr; // offdiag is null for a sequential matrix
+  // global columns of offdiag: block columns if blocked, otherwise scalar columns
   const PetscInt *garray = nullptr;
-  bool blocked = false; // BAIJ
+  bool blocked = false; // BAIJ, not AIJ
   PetscInt bs = 1;
   Mat copy = nullptr;
 };
 
-// Collective. Errors name what to do for matrices that are not supported.
+// Collective. For a matrix that is not supported, the error message says what to do.
 PetscErrorCode MatrixPartsGet(Mat mat, MatrixParts *parts);
 PetscErrorCode MatrixPartsDestroy(MatrixParts *parts);
 
-// Structure of one sequential piece: block rows or scalar rows. close() gives it back.
+// The nonzero structure of one sequential piece, by block rows or by scalar rows. close() gives the
+// arrays back to PETSc.
 class RowStructure {
 public:
   PetscErrorCode open(Mat mat, bool blocked);
@@ -38,24 +40,27 @@ private:
   bool blocked_ = false;
 };
 
-// Off-diagonal blocks of the local rows, and the blocks of other ranks' rows that lie in our
-// columns.
+// The off-diagonal blocks of the local rows, and the blocks of other ranks' rows whose columns this
+// rank owns.
 struct BlockGraph {
   MPI_Comm comm = MPI_COMM_NULL;
   PetscInt bs = 0, row_start = 0, global_rows = 0;
   Row rows = 0;
   std::vector<Offset> ptr; // rows + 1
-  std::vector<Row> col;    // per row: local columns ascending, then rows + ghost ascending
-  std::vector<PetscInt>
-      ghosts; // global block rows, ascending: neighbors in the symmetrised pattern
-  std::vector<Row>
-      ghost_of_column;         // offdiag's (block or scalar) column -> ghost, -1 if it has no entry
-  std::vector<Offset> in_ptr;  // rows + 1: blocks (remote row, this row)
-  std::vector<Row> in_col;     // the remote row as rows + ghost, ascending
-  std::vector<Offset> in_slot; // its place in the root buffer of a gather over edges
-  PetscSF edges = nullptr; // leaves: off-process blocks in the order of col; roots: the rows that
-                           // own their columns
-  PetscSF ghost_sf = nullptr; // leaves: ghosts; roots: the rows that own them
+  // Per row: first the local columns, then the ghosts as rows + ghost. Both are ascending, except
+  // in BAIJ matrices that a user made of arrays in another order.
+  std::vector<Row> col;
+  // global block rows of the off-process neighbors in the symmetrised pattern, ascending
+  std::vector<PetscInt> ghosts;
+  // offdiag's (block or scalar) column -> ghost; -1 for a column without entries
+  std::vector<Row> ghost_of_column;
+  // Blocks of other ranks' rows, by the local row that is their column
+  std::vector<Offset> in_ptr;  // rows + 1
+  std::vector<Row> in_col;     // the other rank's row as rows + ghost, ascending
+  std::vector<Offset> in_slot; // the block's place in the root buffer of a gather over edges
+  // leaves: off-process blocks in the order of col; roots: the rows that are their columns
+  PetscSF edges = nullptr;
+  PetscSF ghost_sf = nullptr; // leaves: ghosts; roots: the rows that they are copies of
 
   PetscInt global_row(Row column) const
   {
@@ -63,13 +68,14 @@ struct BlockGraph {
   }
 };
 
-// Collective. A row without diagonal block is an error on all ranks.
+// Collective. A block row without a diagonal block is an error on all ranks.
 PetscErrorCode BlockGraphCreate(Mat mat, const MatrixParts &parts, BlockGraph *graph);
 PetscErrorCode BlockGraphDestroy(BlockGraph *graph);
-// Whether every local row that reads a row of another rank is read by it, and the reverse
+// True if the pattern between this rank and the others is symmetric: each coupling of a local row
+// to a row of another rank exists in both directions. Couplings inside the rank are not examined.
 bool BlockGraphIsSymmetric(const BlockGraph &graph);
-// The symmetrised pattern: neighbors of the local rows as rows or rows + ghost, ascending by global
-// row, without the diagonal
+// The pattern of A + A^T without the diagonal. Neighbors of the local rows are given as rows or as
+// rows + ghost, in ascending order of their global rows.
 void BlockGraphSymmetrised(const BlockGraph &graph, std::vector<Offset> *ptr,
                            std::vector<Row> *col);
 

@@ -23,7 +23,7 @@ std::size_t longest_row(const BlockGraph &graph)
   return static_cast<std::size_t>(longest);
 }
 
-// BAIJ holds column-major blocks: hand out pointers into it.
+// BAIJ stores column-major blocks, so row() returns pointers into PETSc's array.
 class BaijValues final : public MatrixValues {
 public:
   explicit BaijValues(const BlockGraph &graph) : graph_(graph), blocks_(longest_row(graph)) {}
@@ -86,7 +86,7 @@ public:
   }
 
 private:
-  // MatSeqBAIJRestoreArray() does no more than forget the pointer
+  // MatSeqBAIJRestoreArray() is not needed, because it only clears the caller's pointer.
   static PetscErrorCode open_piece(Mat mat, Piece &piece)
   {
     PetscScalar *array;
@@ -104,9 +104,10 @@ private:
   int threads_ = 1;
 };
 
-// Where the entries of an AIJ matrix's scalar rows belong: visit(block, column, entry) with the
-// block's number among the row's off-diagonal blocks, -1 for the diagonal one, and the entry's
-// column in it. Entries may come in any order, which user's arrays may have.
+// Finds the block of each entry of an AIJ matrix's scalar rows. It calls visit(block, column,
+// entry): block is the number among the row's off-diagonal blocks, or -1 for the diagonal block;
+// column is the entry's column inside the block. Entries may come in any order, because a user's
+// arrays may hold them so.
 class AijEntries {
 public:
   AijEntries(const BlockGraph &graph, const PetscInt *garray) : graph_(graph), garray_(garray) {}
@@ -145,7 +146,7 @@ public:
     }
   }
 
-  // The first ghost column of a row
+  // The first ghost column of a row, or the end of the row's columns
   const Row *ghosts(Row row) const
   {
     return std::lower_bound(graph_.col.data() + graph_.ptr[row],
@@ -153,8 +154,8 @@ public:
   }
 
 private:
-  // Where a column stands from first on, before last. Most stand behind the one before, which is
-  // tried first.
+  // Finds column in [first, last). The search begins at the column that was found before, because
+  // most entries have that column or the one behind it.
   static const Row *found(const Row *first, const Row *last, const Row *before, Row column)
   {
     if (before == last || *before > column) before = std::lower_bound(first, before, column);
@@ -176,7 +177,8 @@ bool ascend(const RowStructure &rows)
   return true;
 }
 
-// Both pieces of an AIJ matrix, with their values wherever get leaves them
+// Both pieces of an AIJ matrix. Their values lie where the function get leaves them: on the host or
+// on a device.
 struct AijPieces {
   using Access = PetscErrorCode (*)(Mat, const PetscScalar **);
 
@@ -209,7 +211,7 @@ struct AijPieces {
   }
 };
 
-// AIJ: entries are gathered into dense blocks; those that are not stored are zero.
+// For AIJ, row() copies the entries into dense blocks. Entries that are not stored are zero.
 class AijValues final : public MatrixValues {
 public:
   explicit AijValues(const BlockGraph &graph)
@@ -285,7 +287,7 @@ PetscErrorCode forget(Mat, const PetscScalar **values)
   return PETSC_SUCCESS;
 }
 
-// AIJ with its values on a device, where they stay; the structure is the host's.
+// AIJ with its values on a device. The values stay there, and the structure is read on the host.
 class DeviceAijValues final : public MatrixValues {
 public:
   DeviceAijValues(const BlockGraph &graph, AijPieces::Access get, AijPieces::Access restore)
@@ -378,7 +380,7 @@ private:
   void *stream_ = nullptr;
 };
 
-// Whether it is of that type, and its values are on the device
+// True if the matrix has that type and is not bound to the CPU
 bool is_on_device(Mat mat, MatType type)
 {
   PetscBool match = PETSC_FALSE, on_host = PETSC_TRUE;

@@ -1,4 +1,5 @@
-// The values of a Mat, block row by block row.
+// Access to the values of a Mat, either block row by block row or as whole arrays that a backend
+// reads in place.
 #pragma once
 
 #include <memory>
@@ -10,19 +11,19 @@ namespace mcpi {
 
 class MatrixValues : public BlockRows {
 public:
-  // Arrays are held between open and close only. threads: that may read them; stream: on which a
-  // device's values are made
+  // PETSc's arrays are held from open() to close() only. threads: how many threads may read the
+  // arrays. stream: the CUDA stream on which values on a device are made.
   virtual PetscErrorCode open(const MatrixParts &parts, int threads, void *stream) = 0;
   virtual PetscErrorCode close() = 0;
 };
 
-// Which values on a device a backend reads there
+// The types of matrices whose values a backend reads on the device
 struct ReadsInPlace {
-  bool cusparse = false, kokkos = false; // of AIJCUSPARSE, of AIJKOKKOS
+  bool cusparse = false, kokkos = false; // AIJCUSPARSE, AIJKOKKOS
 };
 
-// For matrices with the structure of this graph, which must outlive the result. row() of values
-// that are read in place is not to be called.
+// Makes the access to matrices with the structure of graph, which must outlive the result. Callers
+// must not call row() if the values are read in place on a device.
 std::unique_ptr<MatrixValues> make_matrix_values(const MatrixParts &parts, const BlockGraph &graph,
                                                  const ReadsInPlace &in_place);
 

@@ -9,7 +9,7 @@
 namespace mcpi {
 namespace {
 
-// MatColoring's types want exactly (mpi)aij.
+// Makes an AIJ matrix of the graph, because the types of MatColoring need exactly SEQAIJ or MPIAIJ.
 PetscErrorCode create_graph_matrix(const BlockGraph &graph, PatternMatrix *pattern, Mat *mat)
 {
   std::vector<Offset> ptr;
@@ -23,7 +23,8 @@ PetscErrorCode create_graph_matrix(const BlockGraph &graph, PatternMatrix *patte
     bool diagonal = false;
     for (Offset k = ptr[row]; k < ptr[row + 1]; ++k) {
       if (!diagonal && graph.global_row(col[k]) > graph.row_start + row) {
-        pattern->j.push_back(graph.row_start + row); // PETSc's own types expect a full diagonal
+        // PETSc's own coloring types need an entry on each diagonal.
+        pattern->j.push_back(graph.row_start + row);
         diagonal = true;
       }
       pattern->j.push_back(graph.global_row(col[k]));
@@ -61,8 +62,9 @@ PetscErrorCode apply_matcoloring(Mat mat, const std::string &type, PetscObject o
   PetscCall(MatColoringSetDistance(mc, 1));
   PetscCall(MatColoringSetType(mc, type.c_str()));
   PetscCall(MatColoringSetFromOptions(mc));
-  PetscCall(PetscObjectTypeCompare((PetscObject)mc, type.c_str(),
-                                   &same)); // a setter called after the options wins
+  // The options may have set another type. The given type holds, because the user may have called
+  // PCMCPISetMatColoringType() after the options were read.
+  PetscCall(PetscObjectTypeCompare((PetscObject)mc, type.c_str(), &same));
   if (!same) PetscCall(MatColoringSetType(mc, type.c_str()));
   PetscCall(MatColoringApply(mc, iscoloring));
   PetscCall(MatColoringDestroy(&mc));
@@ -80,8 +82,9 @@ PetscErrorCode exchange_ghost_colors(const BlockGraph &graph, Coloring *coloring
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Block rows that share a color with a neighbor, or have none: relaxing them together would be
-// Jacobi without a word.
+// Counts the block rows that have no color or the color of a neighbor, and reports them as an
+// error. Without this check, coupled rows of one color would be relaxed together: the method would
+// be block Jacobi for them, and the user would not know.
 PetscErrorCode check(const BlockGraph &graph, const std::string &type, const Coloring &coloring)
 {
   PetscInt bad = 0;

@@ -1,4 +1,4 @@
-// A distance-1 coloring of the symmetrised block graph, by PETSc's MatColoring.
+// A distance-1 coloring of the symmetrised block graph, which PETSc's MatColoring computes.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ struct Coloring {
   ISColoring iscoloring = nullptr;
 };
 
-// Collective. options: the PC, whose prefix and options database the MatColoring takes over. Errors
-// if the type gives an invalid coloring.
+// Collective. options is the PC: the MatColoring uses its options prefix and options database. An
+// invalid coloring is an error.
 PetscErrorCode ColoringCreate(const BlockGraph &graph, const std::string &type, PetscObject options,
                               Coloring *coloring);
 PetscErrorCode ColoringDestroy(Coloring *coloring);

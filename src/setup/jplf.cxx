@@ -12,11 +12,11 @@
 namespace mcpi::jplf {
 namespace {
 
-// First fit in natural order is sequential across ranks, since every rank owns consecutive rows,
-// and a coloring that grows passes from rank to rank: not for larger graphs.
+// Two steps are too slow for larger graphs. First fit in natural order runs on one rank after the
+// other, because each rank owns consecutive rows. A DSATUR coloring spreads from rank to rank.
 constexpr PetscInt64 sequential_max_rows = PetscInt64{1} << 24;
 
-// MPI counts what one rank gathers in int.
+// The most numbers that one rank can gather, because MPI counts them in int
 constexpr PetscInt64 kMaxGathered = std::numeric_limits<int>::max();
 
 struct Settings {
@@ -24,16 +24,16 @@ struct Settings {
   PetscReal effort = 3;
   PetscBool grown = PETSC_TRUE;
   PetscBool balanced = PETSC_TRUE;
-  PetscInt gather = 1 << 18; // rows and entries of a graph that one rank colors
+  PetscInt gather = 1 << 18; // most rows and entries of a graph that one rank colors
 };
 
 struct Outcome {
-  int largest_first = 0, natural = 0, grown = 0,
-      recolored = 0; // colors after each step, 0: not done
+  // number of colors after each step; 0: the step was not done
+  int largest_first = 0, natural = 0, grown = 0, recolored = 0;
   std::vector<PetscInt64> sizes;
 };
 
-// Of one rank to all
+// Sends the outcome of the first rank to all ranks.
 PetscErrorCode broadcast(MPI_Comm comm, Outcome &outcome)
 {
   int steps[] = {outcome.largest_first, outcome.natural, outcome.grown, outcome.recolored,
@@ -69,7 +69,8 @@ PetscErrorCode color_graph(const Graph &graph, const Settings &settings, Colors 
       }
     }
     if (settings.grown && graph.global_rows <= sequential_max_rows) {
-      // With a few colors fewer, the attempts below seldom end lower than from the others.
+      // If reduce_colors() follows, a DSATUR coloring that saves only a few colors is not taken: it
+      // seldom ends with fewer colors than the others do.
       const int half = colors / 2, most = settings.effort > 0 ? half + 1 : colors - 1;
       Colors grown;
       PetscCall(color_by_dsatur(graph, half, most, grown, &outcome.grown));
@@ -81,8 +82,8 @@ PetscErrorCode color_graph(const Graph &graph, const Settings &settings, Colors 
     for (PetscInt pass = 0; pass < settings.passes && colors > 3; ++pass)
       PetscCall(recolor(graph, static_cast<int>(pass), color, &colors));
     outcome.recolored = colors;
-    for (int before = colors + 1;
-         colors < before && colors > 3 && settings.effort > 0;) { // it takes 3: it is not bipartite
+    // A graph that is not bipartite needs 3 colors.
+    for (int before = colors + 1; colors < before && colors > 3 && settings.effort > 0;) {
       before = colors;
       PetscCall(sort_by_size(graph, color, colors, &outcome.sizes));
       PetscCall(reduce_colors(graph, settings.effort, color, &colors));
@@ -91,11 +92,11 @@ PetscErrorCode color_graph(const Graph &graph, const Settings &settings, Colors 
   }
   PetscCall(sort_by_size(graph, color, colors, &outcome.sizes));
   while (outcome.sizes.size() > 1 && outcome.sizes.back() == 0)
-    outcome.sizes.pop_back(); // a color that has lost all its rows
+    outcome.sizes.pop_back(); // balance() may have moved all rows of a color
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The same colors either way: no step looks at the partition.
+// Both ways give the same colors, because no step depends on the partition.
 PetscErrorCode color_where_it_is_quicker(const Graph &graph, const Settings &settings,
                                          Colors &color, Outcome &outcome)
 {

@@ -4,19 +4,23 @@
 #include "petsc/compat.h"
 #include "setup/jplf_steps.h"
 
-// Rows of colors with many entries move to colors with few that none of their neighbors has (the
-// unscheduled moves of Lu et al. 2015), in rounds that all ranks take together. Which rows move,
-// and where to, is drawn by hashes of round and global row.
+// Rows of colors with many entries move to colors with few entries that none of their neighbors
+// has. These are the unscheduled moves of Lu et al. (2015). All ranks work in rounds. Random draws
+// decide which rows move, and to which color. A draw is a hash of the round and the global row, so
+// it does not depend on the partition.
 
 namespace mcpi::jplf {
 namespace {
 
-constexpr int max_pairs = 12; // of rounds, each of which costs two exchanges and two reductions
-constexpr PetscInt64 least_gain = 8; // stop when two rounds bring less than one part in so many of
-                                     // what the largest color has too much
-// stop when it exceeds the average by less than one part in so many
+// Pairs of rounds. Each round costs two exchanges and two reductions.
+constexpr int max_pairs = 12;
+// Balancing stops when a pair of rounds lowers the excess of the largest color over the average by
+// less than 1/least_gain of it.
+constexpr PetscInt64 least_gain = 8;
+// Balancing stops when the excess is at most 1/close_enough of the average.
 constexpr PetscInt64 close_enough = 64;
-// rows that look for another color, for each that should leave: few find one
+// For each row that should leave a color, this many rows look for another color, because few find
+// one.
 constexpr double tries = 8;
 
 class Balancing {
@@ -37,7 +41,7 @@ public:
     return *std::max_element(entries_.begin(), entries_.end()) - average();
   }
 
-  // Moves rows of colors with more entries than the level to those with fewer.
+  // Moves rows from colors with more entries than level to colors with fewer.
   PetscErrorCode run_round(int round, PetscInt64 level);
 
 private:
@@ -51,17 +55,18 @@ private:
   {
     return static_cast<double>(draw(v, round, purpose) >> 11) * 0x1p-53;
   }
-  PetscInt64 weight(int v) const { return graph_.degree(v) + 1; } // of a local row
+  // The entries of a local row, its diagonal included
+  PetscInt64 weight(int v) const { return graph_.degree(v) + 1; }
   int choose(int v, int round);
   bool yields(int v, int round) const;
 
   const Graph &graph_;
   Colors &color_;
-  std::vector<PetscInt64> entries_; // of each color's rows
-  std::vector<PetscInt64> spare_;   // of each color: entries that it has less than the level
-  std::vector<PetscInt64> before_;  // what colors before each have to spare
-  std::vector<int> want_;           // the color that a vertex would move to
-  std::vector<int> taken_;          // colors with room that neighbors have
+  std::vector<PetscInt64> entries_; // per color: entries of its rows
+  std::vector<PetscInt64> spare_;   // per color: level minus entries
+  std::vector<PetscInt64> before_;  // per color: sum of the positive spare_ of the colors before it
+  std::vector<int> want_;           // per vertex: the color to which it would move
+  std::vector<int> taken_;          // colors with positive spare_ that neighbors of a row have
 };
 
 PetscErrorCode Balancing::count()
@@ -75,7 +80,7 @@ PetscErrorCode Balancing::count()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// One of the colors that v may take, the more often the more room it has
+// Draws one of the colors that v may take. A color's probability is proportional to its spare_.
 int Balancing::choose(int v, int round)
 {
   taken_.clear();
@@ -94,7 +99,7 @@ int Balancing::choose(int v, int round)
          1;
 }
 
-// A neighbor that wants the same color has drawn more.
+// True if a neighbor that wants the same color has drawn a larger number
 bool Balancing::yields(int v, int round) const
 {
   const std::uint64_t mine = draw(v, round, yielding);
@@ -105,9 +110,9 @@ bool Balancing::yields(int v, int round) const
 
 PetscErrorCode Balancing::run_round(int round, PetscInt64 level)
 {
-  std::vector<PetscInt64> movable(
-      2 * entries_.size(),
-      0); // entries of the rows that found another color: by their color, by the other one
+  // The entries of the rows that found another color, summed by their color (leaving) and by the
+  // other color (coming)
+  std::vector<PetscInt64> movable(2 * entries_.size(), 0);
   PetscInt64 *leaving = movable.data(), *coming = leaving + entries_.size();
 
   PetscFunctionBegin;
@@ -156,8 +161,9 @@ PetscErrorCode balance(const Graph &graph, int colors, Colors &color)
   least = balancing.excess();
   for (int pair = 0; pair < max_pairs && least > balancing.average() / close_enough; ++pair) {
     const PetscInt64 before = least;
-    for (const int half : {0, 1}) { // a color whose rows find no smaller one than the average gives
-                                    // some to those between
+    // The second round sets the level halfway between the average and the largest color. If the
+    // rows of the largest color find no color below the average, they find one below this level.
+    for (const int half : {0, 1}) {
       PetscCall(balancing.run_round(2 * pair + half,
                                     balancing.average() + half * balancing.excess() / 2));
       if (balancing.excess() >= least) continue;

@@ -8,9 +8,13 @@
 namespace mcpi::jplf {
 namespace {
 
-// Where a component of local rows stands: a row of some rank, times two, plus 1 if the component's
-// first row is on the other side than that row. By it a row's own place is that of its component,
-// turned if it is on the other side than the component's first row.
+// Decides whether the graph is bipartite, and finds its two sides. Each rank first two-colors the
+// components of its local rows. Union-find over all ranks then joins these components.
+
+// The place of a component in the union-find structure. It is 2 * row + turn: row is the
+// component's parent, a global row of any rank. turn is 1 if the component's first row and the
+// parent are on different sides, else 0. The place of a local row has the same parent as its
+// component. Its turn is flipped if the row and the component's first row are on different sides.
 using Place = PetscInt64;
 
 constexpr Place row_of(Place place)
@@ -22,8 +26,8 @@ constexpr int turn_of(Place place)
   return static_cast<int>(place % 2);
 }
 
-// The connected components of the local rows among themselves, two-colored from their first row.
-// False if one has an odd cycle
+// Finds the connected components of the local rows, without ghosts, and two-colors each from its
+// first row. Returns false if a component has an odd cycle.
 bool two_color_locally(const Graph &graph, std::vector<int> &component, Colors &side,
                        std::vector<Place> &place)
 {
@@ -85,13 +89,14 @@ public:
 private:
   static constexpr Place kNowhere = std::numeric_limits<Place>::max();
 
-  // Places of all local rows
+  // Sets the places of all local rows.
   void stand()
   {
     for (int v = 0; v < graph_.nlocal; ++v) at_[v] = place_[component_[v]] ^ side_[v];
   }
 
-  // A component may as well stand there, as far as two sides are possible.
+  // Suggests another place for component c, which takes it if its row is smaller. If the two places
+  // have the same row but different turns, the graph has an odd cycle.
   void offer(int c, Place place)
   {
     if (row_of(place) < row_of(place_[c])) {
@@ -102,9 +107,12 @@ private:
     }
   }
 
-  // Components take the place of their row, then the best of their neighbors', and offer it to
-  // their row: in a few more steps than the logarithm of the number of rows all stand at the
-  // smallest row that is connected to them (Zhang, Azad, Hu: FastSV, 2020).
+  // One step of FastSV (Zhang, Azad and Hu, 2020), a parallel union-find. First, each component
+  // takes the place of its parent row, if the grandparent is smaller. Then it takes the place with
+  // the smallest row among its neighbors on other ranks. Last comes hooking: if a component has
+  // found a smaller row, its former parent row may take that place, too. After few more steps than
+  // the logarithm of the number of rows, the parent of each component is the smallest row that is
+  // connected to it.
   PetscErrorCode step()
   {
     std::vector<Place> found(place_.size()), hook(place_.size(), kNowhere),
@@ -168,7 +176,7 @@ private:
 
   const Graph &graph_;
   std::vector<int> component_; // of each local row
-  Colors side_;                // within its component
+  Colors side_;                // of each local row, 0 for the first row of its component
   std::vector<Place> place_;   // of each component
   std::vector<Place> at_;      // of each vertex
   Progress progress_ = moving;

@@ -4,27 +4,30 @@
 #include "petsc/compat.h"
 #include "setup/jplf_steps.h"
 
-// Brélaz's DSATUR from one seed. The first rows are colored one after the other; then come rounds
-// that all rows take together: of the uncolored rows whose neighbors have enough colors, those that
-// have more of them than every such neighbor of theirs take their smallest free color. In a mesh
-// the coloring grows like a crystal: rows whose color is forced come first, and no fronts with
-// different ideas meet.
+// Brélaz's DSATUR (1979), started from one row. A row's saturation is the number of different
+// colors that its neighbors have. The first rows are colored one after the other. After them, all
+// ranks color many rows in each round. The candidates of a round are the uncolored rows with enough
+// saturation. A candidate takes its smallest free color if it has a larger saturation than every
+// candidate among its neighbors; a hash decides ties. In a mesh, rows that have only one free color
+// left come first. The coloring spreads from one place, so no regions with colorings that do not
+// fit each other meet.
 
 namespace mcpi::jplf {
 namespace {
 
-// Each costs two exchanges and two reductions. A coloring that grows from all sides takes few rows
-// a round at first only.
+// Each round costs two exchanges and two reductions. Only the first rounds color few rows, because
+// the colored region grows on all sides.
 int max_rounds(const Graph &graph)
 {
   constexpr PetscInt64 most = 20000, least = 1000, rows_of_round = 8;
   return static_cast<int>(std::min(most, least + graph.global_rows / rows_of_round));
 }
 
-constexpr int max_seeds = 64; // each costs a look at all rows; one for each component of the graph
-constexpr int alone = 64;     // rows of a component that come one by one
+constexpr int max_seeds = 64; // one for each component of the graph; each visits all rows
+constexpr int alone = 64;     // rows of each component that are colored one after the other
 
-// Looks at rows of the front, for each row of the graph: meshes take 8 to 15
+// The work is the sum of the front's sizes over all rounds. It may be most_looks times the number
+// of rows of the graph, of which at least least_rows count. Meshes need 8 to 15 times.
 constexpr PetscInt64 most_looks = 64, least_rows = 1 << 12;
 
 class Dsatur {
@@ -41,7 +44,7 @@ public:
 
   PetscInt64 left() const { return left_; }
   PetscInt64 front() const { return static_cast<PetscInt64>(front_.size()); }
-  // Most colors that the neighbors of an uncolored local row have
+  // The largest saturation of an uncolored local row
   int saturation()
   {
     std::erase_if(front_, [&](int v) { return color_[v] != uncolored; });
@@ -49,10 +52,10 @@ public:
     for (const int v : front_) most = std::max(most, saturation(v));
     return most;
   }
-  // Colors one of the rows whose neighbors have so many colors; *largest: as below
+  // Colors one row of all ranks that has the saturation colors. *largest is raised to its color.
   PetscErrorCode seed(int colors, int *largest);
-  // The same for rows whose neighbors have `enough` colors, as many as do not touch. *largest is
-  // raised to the largest color that was taken.
+  // Colors rows with a saturation of at least enough, no two of which are neighbors. *largest is
+  // raised to the largest color that a local row took.
   PetscErrorCode grow(int enough, int *largest);
 
 private:
@@ -64,7 +67,7 @@ private:
     --left_;
   }
 
-  // v, or a ghost, has been colored.
+  // Updates the neighbors of v, a local row or a ghost that has just been colored.
   void tell_neighbors(int v)
   {
     for (const int u : graph_.neighbors(v)) {
@@ -87,10 +90,11 @@ private:
 
   const Graph &graph_;
   Colors &color_;
-  std::vector<std::uint64_t> neighbor_colors_; // a bit each
-  std::vector<int> priority_; // of this round's candidates their saturation, else 0
-  std::vector<int> front_;    // local rows that had colored neighbors when they were uncolored
-  PetscInt64 left_ = 0;       // uncolored local rows
+  std::vector<std::uint64_t> neighbor_colors_; // per local row: one bit for each color
+  std::vector<int> priority_; // per vertex: the saturation of this round's candidates, otherwise 0
+  // Uncolored local rows with colored neighbors. saturation() erases rows that have been colored.
+  std::vector<int> front_;
+  PetscInt64 left_ = 0; // uncolored local rows
 };
 
 PetscErrorCode Dsatur::seed(int colors, int *largest)
@@ -148,10 +152,10 @@ PetscErrorCode Dsatur::grow(int enough, int *largest)
 
 PetscErrorCode color_by_dsatur(const Graph &graph, int half, int most, Colors &color, int *colors)
 {
-  constexpr int most_colors = 63; // bits
+  constexpr int most_colors = 63; // because neighbor_colors_ has 64 bits
   const int limit = std::min(most, most_colors), forced = std::max(1, half);
   Dsatur dsatur(graph, color);
-  int seeds = 0, planted = 0; // planted: of the latest seed's component
+  int seeds = 0, planted = 0; // planted: rows colored by seed() in the latest component
   PetscInt64 work = 0;
 
   PetscFunctionBegin;

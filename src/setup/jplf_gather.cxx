@@ -1,5 +1,5 @@
-// Small graphs are colored by one rank: the search for fewer colors has hundreds of rounds, each of
-// which waits for all ranks.
+// One rank colors small graphs. The search for fewer colors takes hundreds of rounds, and each
+// round of a parallel search waits for all ranks.
 #include <algorithm>
 #include <numeric>
 
@@ -10,7 +10,7 @@
 namespace mcpi::jplf {
 namespace {
 
-// What the ranks give to the first one, and get back, by rank
+// The counts and offsets, by rank, of what the first rank gathers and scatters
 struct Parts {
   std::vector<PetscMPIInt> count, start;
 
@@ -22,7 +22,8 @@ struct Parts {
   }
 };
 
-// The whole graph on the first rank; rows: where each rank's begin. What the others get is empty.
+// Gathers the whole graph on the first rank. The other ranks get an empty graph. rows: the count
+// and the first row of each rank, on the first rank only.
 PetscErrorCode gather(const Graph &graph, Graph *whole, Parts *rows)
 {
   PetscMPIInt rank;
@@ -93,7 +94,7 @@ run_on_one_rank(const Graph &graph,
   if (rank == 0) {
     try {
       failed = color_whole(whole, colors) != PETSC_SUCCESS;
-    } catch (const std::bad_alloc &) { // the others wait
+    } catch (const std::bad_alloc &) { // The other ranks wait for the broadcast below.
       failed = 1;
     }
   }

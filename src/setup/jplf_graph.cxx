@@ -10,7 +10,7 @@
 namespace mcpi::jplf {
 namespace {
 
-// Off-diagonal entries of the local rows, columns global
+// The off-diagonal entries of the local rows, with global columns
 struct Pattern {
   std::vector<std::size_t> ptr;
   std::vector<PetscInt> col;
@@ -79,7 +79,8 @@ PetscErrorCode read_aij(Mat mat, bool parallel, Pattern &pattern)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Any type that gives its rows; slower, since values and global columns are copied row by row
+// Reads any type that has MatGetRow(). This is slower, because MatGetRow() copies values and global
+// columns row by row.
 PetscErrorCode read_rows(Mat mat, bool upper_only, Pattern &pattern)
 {
   PetscInt rstart, rend;
@@ -125,8 +126,9 @@ PetscErrorCode read_pattern(Mat mat, Pattern &pattern)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Off-process entries (row, column), told to the owners of their columns: incoming[ptr[i],
-// ptr[i+1]) are the rows with an entry in column i
+// The off-process entries (row, col) of the local rows. Each rank sends them to the owners of their
+// columns. incoming[ptr[i], ptr[i+1]) are the rows of other ranks that have an entry in the local
+// column i.
 struct OffProcess {
   std::vector<PetscInt> row, col, incoming;
   std::vector<std::size_t> ptr;
@@ -163,7 +165,7 @@ PetscErrorCode exchange_off_process(Mat mat, PetscInt rstart, const Pattern &pat
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Local rows with an entry in each local column
+// Lists, for each local column i, the local rows that have an entry in it: rows[ptr[i], ptr[i+1])
 void transpose_local(PetscInt rstart, const Pattern &pattern, std::vector<std::size_t> &ptr,
                      std::vector<int> &rows)
 {
@@ -179,7 +181,8 @@ void transpose_local(PetscInt rstart, const Pattern &pattern, std::vector<std::s
         rows[ptr[j - rstart + 1]++] = static_cast<int>(i);
 }
 
-// Neighbors of the local rows: the union of rows and columns
+// Sets the neighbors of the local rows: the union of a row's columns and of the rows that have it
+// as a column
 void unite_local(PetscInt rstart, const Pattern &pattern, const OffProcess &off, Graph &graph)
 {
   std::vector<std::size_t> tptr;

@@ -1,4 +1,5 @@
-// The symmetrised graph of a Mat that jplf colors, with the off-process neighbors as ghosts.
+// The graph that jplf colors: the symmetrised pattern of a Mat. Neighbors that other ranks own are
+// ghosts.
 #pragma once
 
 #include <petscmat.h>
@@ -11,7 +12,7 @@
 
 namespace mcpi::jplf {
 
-// A bijection of the 64-bit integers that scatters them (splitmix64)
+// A hash function: splitmix64, a bijection of the 64-bit integers
 constexpr std::uint64_t mix(std::uint64_t x)
 {
   x += 0x9e3779b97f4a7c15U;
@@ -20,8 +21,8 @@ constexpr std::uint64_t mix(std::uint64_t x)
   return x ^ (x >> 31);
 }
 
-// Vertices: the local rows, then the ghosts by ascending global row. A ghost lists its local
-// neighbors only.
+// The vertices are the local rows, followed by the ghosts in ascending order of global row. A ghost
+// lists its local neighbors only.
 struct Graph {
   MPI_Comm comm = MPI_COMM_NULL;
   PetscMPIInt ranks = 1;
@@ -29,23 +30,21 @@ struct Graph {
   std::vector<std::size_t> ptr;    // nlocal + nghost + 1
   std::vector<int> adj;            // without the diagonal, in no particular order
   std::vector<PetscInt> row;       // global row
-  std::vector<std::uint64_t> hash; // mix(row): no two vertices share it
+  std::vector<std::uint64_t> hash; // mix(row), which differs for any two vertices
   PetscInt64 global_rows = 0, global_entries = 0, global_max_degree = 0;
   PetscSF sf = nullptr; // leaves: ghosts, roots: the local rows of their owners
 
   int size() const { return nlocal + nghost; }
-  int degree(int v) const
-  {
-    return static_cast<int>(ptr[v + 1] - ptr[v]);
-  } // of a ghost: to local rows only
+  // For a ghost, only the local neighbors count.
+  int degree(int v) const { return static_cast<int>(ptr[v + 1] - ptr[v]); }
   std::span<const int> neighbors(int v) const { return {adj.data() + ptr[v], ptr[v + 1] - ptr[v]}; }
 };
 
 PetscErrorCode graph_create(Mat mat, Graph &graph);
 PetscErrorCode graph_destroy(Graph &graph);
 
-// Collective: copies values[0, nlocal) of the owners to values[nlocal, size()) of those who have
-// them as ghosts.
+// Collective. Copies the values of local rows, values[0, nlocal), to the ghosts of other ranks that
+// are copies of these rows, values[nlocal, size()).
 PetscErrorCode update_ghosts(const Graph &graph, MPI_Datatype unit, int *values);
 PetscErrorCode update_ghosts(const Graph &graph, MPI_Datatype unit, PetscInt64 *values);
 

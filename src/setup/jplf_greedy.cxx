@@ -7,7 +7,7 @@
 namespace mcpi::jplf {
 namespace {
 
-// First fit: the smallest color that no neighbor has
+// First fit gives a vertex the smallest color that no neighbor has.
 class FirstFit {
 public:
   explicit FirstFit(const Graph &graph)
@@ -49,8 +49,8 @@ PetscErrorCode count_sizes(const Graph &graph, const Colors &color, int colors,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Larger keys are colored first; where they are equal, the larger global row. largest_first:
-// degree, then a hash of the row
+// Vertices with larger keys are colored first. If two keys are equal, the larger global row comes
+// first. For largest_first, a key is the degree, followed by a hash of the global row.
 PetscErrorCode compute_keys(const Graph &graph, Order order, std::vector<std::uint64_t> &keys)
 {
   std::vector<int> degree(static_cast<std::size_t>(graph.size()));
@@ -74,8 +74,8 @@ PetscErrorCode compute_keys(const Graph &graph, Order order, std::vector<std::ui
 PetscErrorCode color_greedily(const Graph &graph, Order order, Colors &color, int *colors)
 {
   std::vector<std::uint64_t> keys;
-  std::vector<int> waiting(static_cast<std::size_t>(graph.size()), 0),
-      ready; // waiting: uncolored neighbors that come first
+  // waiting: per vertex, the number of its uncolored neighbors that come before it
+  std::vector<int> waiting(static_cast<std::size_t>(graph.size()), 0), ready;
   FirstFit first_fit(graph);
   PetscInt64 left = graph.nlocal, global_left = graph.global_rows;
 
@@ -84,7 +84,8 @@ PetscErrorCode color_greedily(const Graph &graph, Order order, Colors &color, in
   const auto before = [&](int u, int v) {
     return keys[u] != keys[v] ? keys[u] > keys[v] : graph.row[u] > graph.row[v];
   };
-  const auto release = [&](int u) { // u has been colored
+  // Tells the local neighbors of u that u has been colored.
+  const auto release = [&](int u) {
     for (const int v : graph.neighbors(u))
       if (v < graph.nlocal && before(u, v) && --waiting[v] == 0) ready.push_back(v);
   };

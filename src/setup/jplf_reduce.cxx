@@ -3,24 +3,29 @@
 #include "petsc/compat.h"
 #include "setup/jplf_steps.h"
 
-// A local search in partial colorings (as PartialCol, Blöchliger & Zufferey 2008), in rounds that
-// all vertices take together. The rows of the last color start uncolored. In a round every
-// uncolored row that draws the largest number among its uncolored neighbors takes the color that
-// the fewest neighbors have, and those neighbors lose it. Draws are hashes of round and global row.
+// A local search in partial colorings, like PartialCol (Blöchliger and Zufferey, 2008), but with
+// many rows in each round. The rows of the last color start uncolored. In each round, every
+// uncolored row draws a number. If it has drawn more than all its uncolored neighbors, it takes the
+// color that the fewest of its neighbors have. These neighbors lose the color. A draw is a hash of
+// the round and the global row.
 
 namespace mcpi::jplf {
 namespace {
 
-// how long a row that lost a color does not take it again from others
+// Rounds during which a row that lost a color avoids to take it from its neighbors again
 constexpr int tabu_rounds = 10;
-constexpr PetscInt64 max_rounds = 1000; // each costs two exchanges and a reduction; a round for
-                                        // each row is enough for small graphs
+// Each round costs two exchanges and a reduction. For small graphs, four rounds a row are enough.
+constexpr PetscInt64 max_rounds = 1000;
+// The search stops after this many rounds without progress. For small graphs, one round a row is
+// enough.
 constexpr PetscInt64 stall_rounds = 300;
-constexpr PetscReal stall_effort = 1;      // passes over the graph without progress
-constexpr PetscInt64 least_pass = 1 << 18; // work that counts as a pass over a small graph
+constexpr PetscReal stall_effort = 1; // most work without progress, in passes over the graph
+// The least work that counts as a pass: a pass over a small graph counts as this much.
+constexpr PetscInt64 least_pass = 1 << 18;
 
-// Of 256: how often a row takes any color with at most two losers, to leave a loop. More often the
-// longer nothing has been gained
+// How often, of 256 times, a row does not distinguish between colors that at most two neighbors
+// would lose. Such moves help the search to leave a loop. They become more frequent the longer the
+// search makes no progress.
 constexpr int noise(int stalled_rounds)
 {
   return std::min(4 + stalled_rounds / 8, 16);
@@ -53,7 +58,7 @@ private:
   int colors_;
   Colors &color_;
   std::vector<int> lost_color_, lost_round_;
-  std::vector<int> losers_; // per color: neighbors that would lose it
+  std::vector<int> losers_; // per color: the number of neighbors that would lose it
   std::vector<int> open_;   // uncolored local rows
 };
 
@@ -67,7 +72,7 @@ bool PartialColoring::wins(int v, int round) const
 int PartialColoring::choose(int v, int round, int noisy)
 {
   const auto neighbors = graph_.neighbors(v);
-  // a free color is among them if there is one at all
+  // The first degree + 1 colors contain a free color, if any color is free.
   const int limit = std::min(colors_, graph_.degree(v) + 1);
   const std::uint64_t mine = draw(v, round);
   const int forgiven = static_cast<int>(mine % 256) < noisy ? 2 : 0;
@@ -92,7 +97,8 @@ int PartialColoring::choose(int v, int round, int noisy)
   return best;
 }
 
-// Of v, which has just been colored. No two adjacent vertices are colored in one round.
+// Takes the color of v, which has just been colored, from the local neighbors that have it. None of
+// them took it in this round, because no two neighbors are colored in one round.
 void PartialColoring::evict_neighbors(int v, int round)
 {
   for (const int u : graph_.neighbors(v)) {

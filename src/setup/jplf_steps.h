@@ -1,5 +1,5 @@
-// The steps of jplf. Every decision rests on global integers (rows, degrees, counts), never on the
-// partition.
+// The steps of the coloring type jplf. Each decision depends on global integers only (rows,
+// degrees, counts), so the coloring does not depend on the partition.
 #pragma once
 
 #include <functional>
@@ -10,42 +10,45 @@ namespace mcpi::jplf {
 
 inline constexpr int uncolored = -1;
 
-// One per vertex of the graph, ghosts included
+// One color for each vertex of the graph, ghosts included
 using Colors = std::vector<int>;
 
 enum class Order { largest_first, natural };
 
-// All steps are collective, and leave the ghosts' colors up to date.
+// All steps are collective. Except for run_on_one_rank(), they leave the ghosts' colors up to date.
 
-// The two colors of a bipartite graph (one if there are no edges); *colors = 0 if the graph is not
-// bipartite.
+// Colors a bipartite graph with two colors, or with one if it has no edges. *colors = 0 says that
+// the graph is not bipartite.
 PetscErrorCode color_bipartite(const Graph &graph, Colors &color, int *colors);
 
-// Jones-Plassmann: what sequential first-fit gives in this order of the global rows
+// Jones-Plassmann coloring. The result is that of sequential first fit in this order of the rows.
 PetscErrorCode color_greedily(const Graph &graph, Order order, Colors &color, int *colors);
 
-// DSATUR from one seed, for about half as many colors as first fit needs. *colors = 0, and color
-// unusable, if that would take more than most, or far too long.
+// DSATUR: the coloring grows from one row of each component. The aim is about half as many colors
+// as first fit needs. half: rows whose neighbors have this many colors are colored in one round.
+// *colors = 0 says that the step gave up, and that color is not usable. It gives up if it needs
+// more than most colors, or too much work.
 PetscErrorCode color_by_dsatur(const Graph &graph, int half, int most, Colors &color, int *colors);
 
-// One pass of iterated greedy: first fit again, class by class, in an order of the classes that
-// depends on pass. Never adds colors.
+// One pass of iterated greedy coloring: first fit again, color class by color class. The order of
+// the classes depends on pass. The number of colors never rises.
 PetscErrorCode recolor(const Graph &graph, int pass, Colors &color, int *colors);
 
-// Sorts the colors by decreasing size of their classes, ties by color.
+// Renumbers the colors by decreasing number of rows. Colors with equally many rows keep their
+// order.
 PetscErrorCode sort_by_size(const Graph &graph, Colors &color, int colors,
                             std::vector<PetscInt64> *sizes);
 
-// Tries to do without the last color. effort bounds the work, in passes over the graph. Leaves the
-// coloring as it was if it fails.
+// Tries to remove the last color. effort bounds the work, in passes over the graph. If the attempt
+// fails, the coloring stays as it was.
 PetscErrorCode reduce_colors(const Graph &graph, PetscReal effort, Colors &color, int *colors);
 
-// Moves rows until no color has many more entries than the average, as far as that goes. Never adds
-// colors.
+// Moves rows between colors until no color has many more entries than the average, or until little
+// more is gained. The number of colors never rises.
 PetscErrorCode balance(const Graph &graph, int colors, Colors &color);
 
-// Lets the first rank color the whole graph by color_whole, which is not collective. Collective.
-// Ghosts get no colors.
+// Collective. The first rank alone colors the whole graph by color_whole, which is not collective.
+// Ghosts stay uncolored.
 PetscErrorCode
 run_on_one_rank(const Graph &graph,
                 const std::function<PetscErrorCode(const Graph &, Colors &)> &color_whole,

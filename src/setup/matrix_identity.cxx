@@ -12,7 +12,8 @@
 namespace mcpi {
 namespace {
 
-constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15u; // odd, with bits all over
+// An odd factor mixes without loss: its products with two different numbers are different.
+constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15u;
 
 std::uint64_t stirred(std::uint64_t hash, std::uint64_t value)
 {
@@ -20,7 +21,9 @@ std::uint64_t stirred(std::uint64_t hash, std::uint64_t value)
   return hash ^ (hash >> 32);
 }
 
-// As fast as memory, since every numeric set-up asks: independent lanes of words of two indices
+// Every numeric set-up of BAIJ computes this hash, so it should be as fast as memory. It therefore
+// keeps several independent hashes, and takes 64-bit words: two indices a word if PetscInt has 32
+// bits, else one.
 std::uint64_t hash_of_part(const PetscInt *values, std::size_t count)
 {
   std::uint64_t hash = 0;
@@ -67,8 +70,8 @@ PetscErrorCode add_columns(Mat piece, int threads, std::uint64_t *hash)
 std::uint64_t HashOfIndices(const PetscInt *values, std::size_t count, std::uint64_t hash,
                             int threads)
 {
-  constexpr std::size_t kPart = 1UL << 20U; // a millisecond of a core's
-  constexpr int kMax = 8;                   // threads: more are no faster
+  constexpr std::size_t kPart = 1UL << 20U; // indices that one core hashes in about a millisecond
+  constexpr int kMax = 8;                   // More threads are not faster.
   std::vector<std::uint64_t> hashes((count + kPart - 1) / kPart);
   share_among_threads(hashes.size(), std::min(threads, kMax), [&](std::size_t part) {
     const std::size_t begin = part * kPart;
@@ -100,7 +103,7 @@ PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixParts &parts, int threads,
       identity->nonzeros += info.nz_used;
       if (parts.blocked)
         PetscCall(add_columns(piece, threads, &identity->columns));
-      else if (info.nz_used > 0) // MatShift() prepares an empty piece anew every time
+      else if (info.nz_used > 0) // An empty piece gets a new state at every MatShift().
         PetscCall(marks_of(piece, piece == parts.diag ? &identity->diag : &identity->offdiag));
     }
   if (parts.blocked && parts.offdiag) {

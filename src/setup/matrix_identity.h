@@ -1,4 +1,5 @@
-// What tells one nonzero pattern from another, so that a plan is kept for new values alone.
+// The identity of a nonzero pattern. If a matrix has new values but the same identity, the symbolic
+// set-up is kept.
 #pragma once
 
 #include <petscmat.h>
@@ -12,9 +13,10 @@
 namespace mcpi {
 
 struct MatrixIdentity {
-  // PETSc's own marks of a piece. Those of a whole matrix do not tell: preallocated again it gets
-  // other pieces and keeps its id, and at times its state, the sum of theirs, which rises where
-  // empty pieces are prepared anew.
+  // The object id and the nonzero state of one sequential piece. Those of the whole matrix do not
+  // suffice. A matrix that is preallocated again gets new pieces, but keeps its id and at times its
+  // nonzero state, which is the sum of the pieces' states. This sum also rises if PETSc prepares an
+  // empty piece again, although the pattern is the same.
   struct Marks {
     PetscObjectId id = 0;
     PetscObjectState nonzero_state = -1;
@@ -22,9 +24,11 @@ struct MatrixIdentity {
     bool operator==(const Marks &) const = default;
   };
 
-  PetscObjectId id = 0;      // of the matrix
-  Marks diag, offdiag;       // of AIJ: BAIJ leaves its marks as they are, or is a copy made anew
-  std::uint64_t columns = 0; // hash of the block rows and columns of BAIJ
+  PetscObjectId id = 0; // of the matrix
+  // For AIJ only. A new pattern may leave the marks of BAIJ as they are, and the BAIJ copy of an
+  // SBAIJ matrix is made again for every set-up.
+  Marks diag, offdiag;
+  std::uint64_t columns = 0; // for BAIJ only: a hash of the block rows and columns
   PetscInt bs = 0, local_rows = 0, local_columns = 0;
   double nonzeros = -1;
   std::string type;
@@ -32,10 +36,10 @@ struct MatrixIdentity {
   bool operator==(const MatrixIdentity &) const = default;
 };
 
-// The same for any number of threads. hash: of what comes before
+// The result does not depend on the number of threads. hash: the hash of the preceding arrays
 std::uint64_t HashOfIndices(const PetscInt *values, std::size_t count, std::uint64_t hash,
                             int threads);
-// Not collective: pieces may change on some ranks only.
+// Not collective. The identity may change on some ranks only, as pieces may.
 PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixParts &parts, int threads,
                                  MatrixIdentity *identity);
 

@@ -10,7 +10,8 @@ struct SupportedType {
   bool parallel, blocked, symmetric;
 };
 
-// Derived types (seqaijcusparse, seqbaijmkl, ...) keep the data of their base type.
+// Derived types (seqaijcusparse, seqbaijmkl and others) are supported, too, because they keep the
+// data of their base type.
 const SupportedType supported_types[] = {
     {MATSEQBAIJ, false, true, false}, {MATMPIBAIJ, true, true, false},
     {MATSEQAIJ, false, false, false}, {MATMPIAIJ, true, false, false},

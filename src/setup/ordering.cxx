@@ -11,9 +11,10 @@
 namespace mcpi {
 namespace {
 
-constexpr int kTileRows = 32; // rows whose gathers share a cache
-constexpr int kLineRows = 4;  // rows that share a cache line or two
+constexpr int kTileRows = 32; // rows of a tile: what one of them reads is cached for the others
+constexpr int kLineRows = 4;  // rows whose entries of x lie in one or two cache lines
 
+// Moves bit b to bit b * dim.
 std::uint64_t spread(std::uint64_t bits, int dim)
 {
   std::uint64_t out = 0;
@@ -21,9 +22,9 @@ std::uint64_t spread(std::uint64_t bits, int dim)
   return out;
 }
 
-// A Hilbert curve, as C. Hamilton, Compact Hilbert indices (Dalhousie University CS-2006-07) walks
-// it: a state is the corner at which the curve enters a cell and the direction in which it leaves;
-// it tells which of the cell's parts comes when, and the states of those.
+// A Hilbert curve by C. Hamilton, Compact Hilbert indices (Dalhousie University CS-2006-07). A
+// state consists of the corner at which the curve enters a cell and the direction in which it
+// leaves the cell. The state determines the order of the cell's parts, and the state of each part.
 class HilbertCurve {
 public:
   explicit HilbertCurve(unsigned dim) : dim_(dim), steps_(std::size_t(dim) << 2 * dim)
@@ -43,7 +44,8 @@ public:
         }
   }
 
-  // Bits of the coordinates side by side, most significant first, to the place on the curve
+  // The place of a point on the curve. bits: the coordinates of the point with their bits
+  // interleaved, dim bits for each level
   std::uint64_t place(std::uint64_t bits, int levels) const
   {
     std::uint64_t key = 0, state = 0;
@@ -60,7 +62,8 @@ private:
   struct Step {
     unsigned state, place;
   };
-  unsigned rotate(unsigned bits, unsigned by) const // to the left
+  // Rotates dim bits to the left.
+  unsigned rotate(unsigned bits, unsigned by) const
   {
     by %= dim_;
     return (bits << by | bits >> (dim_ - by)) & ((1U << dim_) - 1U);
@@ -75,7 +78,8 @@ private:
   std::vector<Step> steps_;
 };
 
-constexpr int kMostCurved = 3; // dimensions; more are taken in the order of their bits
+// For more dimensions than these, the key is the interleaved bits themselves (Morton order).
+constexpr int kMostCurved = 3;
 
 void order_along_curve(const BlockGraph &graph, const Coordinates &coordinates,
                        std::vector<Row> *order)
@@ -92,8 +96,9 @@ void order_along_curve(const BlockGraph &graph, const Coordinates &coordinates,
                  scale = high > low ? cells / (high - low) : 0.0;
     for (Row i = 0; i < graph.rows; ++i) {
       const double cell = (coordinates.points[static_cast<std::size_t>(i) * dim + d] - low) * scale;
+      // cell > 0.0 is false for a NaN, which thus goes to cell 0.
       key[i] |= spread(cell > 0.0 ? static_cast<std::uint64_t>(std::min(cell, cells)) : 0U, dim)
-                << d; // a NaN goes to 0
+                << d;
     }
   }
   if (dim <= kMostCurved) {
@@ -139,7 +144,8 @@ PetscErrorCode petsc_order(Mat mat, MatOrderingType type, std::vector<Row> *orde
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Lines of x that tiles of rows touch in a sweep: what the caches have to fetch.
+// Estimates how much of x the caches fetch in a pass: the number of different cache lines that each
+// tile of rows touches, summed over the tiles
 Offset touched_lines(const BlockGraph &graph, const Coloring &coloring,
                      const std::vector<Row> &order)
 {
@@ -172,7 +178,8 @@ PetscErrorCode OrderingCreate(const BlockGraph &graph, const Coloring &coloring,
   PatternMatrix pattern;
   Mat mat = nullptr;
 
-  // of all ranks: whether points fit everywhere, whether there are none
+  // The minimum over all ranks tells whether all ranks have fitting points, and whether no rank has
+  // any points.
   PetscMPIInt all[2] = {coordinates.dim > 0 &&
                             coordinates.points.size() ==
                                 static_cast<std::size_t>(coordinates.dim) * graph.rows,

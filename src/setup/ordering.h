@@ -1,4 +1,4 @@
-// The order of the rows inside a color: it changes how x is gathered, never the answer.
+// The order of the rows inside each color. It changes how fast x is read, but never the result.
 #pragma once
 
 #include "petscmcpitypes.h"
@@ -7,16 +7,18 @@
 namespace mcpi {
 
 struct Coordinates {
-  int dim = 0;                // 0: none were given
-  std::vector<double> points; // dim numbers a local block row
+  int dim = 0;                // 0: no coordinates were given
+  std::vector<double> points; // dim numbers for each local block row
 };
 
 struct OrderingUsed {
-  PCMCPIOrderingType type = PC_MCPI_ORDERING_NATURAL; // what auto chose on this rank
-  bool misfit = false; // points were given, but on some rank not one for each block row
+  PCMCPIOrderingType type = PC_MCPI_ORDERING_NATURAL; // for auto, the choice on this rank
+  // Coordinates were given, but some rank does not have one point for each block row.
+  bool misfit = false;
 };
 
-// order: local rows in the order in which each color takes them. Collective.
+// Collective. order: all local rows; the rows of a color come in the order in which the color takes
+// them.
 PetscErrorCode OrderingCreate(const BlockGraph &graph, const Coloring &coloring,
                               PCMCPIOrderingType type, const Coordinates &coordinates,
                               std::vector<Row> *order, OrderingUsed *used);

@@ -20,7 +20,8 @@ PetscErrorCode PatternMatrix::create(MPI_Comm comm, PetscInt rows, PetscInt glob
              "--with-64-bit-indices");
   PetscCallMPI(MPI_Comm_size(comm, &size));
   if (size == 1) {
-    // nobody reads them: of these zeros no page is ever touched
+    // The matrix needs an array of values, but nothing reads them. The operating system gives
+    // memory to the zeros of calloc() only when they are touched, so they take none.
     zeros_.reset(static_cast<PetscScalar *>(
         std::calloc(std::max<std::size_t>(j.size(), 1), sizeof(PetscScalar))));
     PetscCheck(zeros_, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for the graph of the matrix");

@@ -1,4 +1,5 @@
-// A pattern as a PETSc matrix, for PETSc's services that want one.
+// A nonzero pattern as a PETSc matrix, for the coloring and ordering functions of PETSc, which need
+// a matrix.
 #pragma once
 
 #include <petscmat.h>
@@ -9,8 +10,8 @@
 
 namespace mcpi {
 
-// Sorted rows with global columns go in, the matrix comes out. The pattern must not move while the
-// matrix lives.
+// The caller appends the sorted global columns of each row to j, calls end_row() after each row,
+// and then create(). The object must outlive the matrix, which uses its arrays.
 class PatternMatrix {
 public:
   PatternMatrix() = default;

@@ -9,14 +9,15 @@
 namespace mcpi {
 namespace {
 
-// Blocks of one plan row before they are split and sorted
+// One block of a plan row, before the blocks are sorted and split into triangles
 struct Entry {
-  PetscInt global;
-  Row column; // plan numbering
-  Offset source;
+  PetscInt global; // global block column
+  Row column;      // in the plan's numbering
+  Offset source;   // where the values come from, as in Triangle
 };
 
-// Sorted by global column, so that sums do not depend on the partition.
+// Appends a row to both triangles. Blocks are sorted by global column, so that sums do not depend
+// on the partition.
 void append_row(std::vector<Entry> &row, const std::vector<int> &color, int own, ColorPlan &plan)
 {
   const auto before = [](const Entry &a, const Entry &b) { return a.global < b.global; };
@@ -30,7 +31,8 @@ void append_row(std::vector<Entry> &row, const std::vector<int> &color, int own,
   plan.upper.ptr.push_back(static_cast<Offset>(plan.upper.col.size()));
 }
 
-// Empties both triangles. blocks: of both together, about half in each if the pattern is symmetric
+// Empties both triangles. blocks: the number of blocks of both together. If the pattern is
+// symmetric, each triangle has about half of them, for which memory is reserved.
 void start_triangles(std::size_t blocks, ColorPlan &plan)
 {
   for (Triangle *triangle : {&plan.lower, &plan.upper}) {
@@ -53,10 +55,10 @@ std::vector<int> column_colors(const ColorPlan &plan)
   return color;
 }
 
-constexpr Row kWindow = 256; // rows that stay near each other
+constexpr Row kWindow = 256; // rows of a window: no row leaves its window
 
-// Rows of equal lengths follow each other inside windows, as loops over a row's blocks run fastest
-// when they end where the last one did.
+// Inside windows, puts rows with equally many blocks next to each other. The loop over a row's
+// blocks runs fastest if it ends where the loop of the preceding row did.
 void group_equal_rows(const BlockGraph &graph, const Coloring &coloring, Row begin, Row end,
                       std::vector<Row> &row_of)
 {
@@ -81,14 +83,16 @@ void group_equal_rows(const BlockGraph &graph, const Coloring &coloring, Row beg
   }
 }
 
-// Rows by color, boundary rows first, else as ordered but for windows.
+// Numbers the rows by color; in each color, boundary rows come first. Otherwise the rows stay as
+// ordered, except that group_equal_rows() may change their order.
 void number_rows(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order,
                  Arrangement arrangement, ColorPlan &plan)
 {
   std::vector<char> boundary(static_cast<std::size_t>(graph.rows), 0);
   for (Row i = 0; i < graph.rows; ++i) {
-    const bool reads = graph.ptr[i] < graph.ptr[i + 1] &&
-                       graph.col[graph.ptr[i + 1] - 1] >= graph.rows; // ghosts come last
+    // Ghosts come last in a row, so the last column tells whether the row reads a ghost.
+    const bool reads =
+        graph.ptr[i] < graph.ptr[i + 1] && graph.col[graph.ptr[i + 1] - 1] >= graph.rows;
     boundary[i] = reads || graph.in_ptr[i] < graph.in_ptr[i + 1];
   }
   std::vector<Row> next(2 * static_cast<std::size_t>(plan.colors) + 1, 0);
@@ -108,7 +112,8 @@ void number_rows(const BlockGraph &graph, const Coloring &coloring, const std::v
   }
 }
 
-// Ghosts by color, then by global row. place: graph ghost -> plan ghost.
+// Numbers the ghosts by color, and by global row inside each color. Returns the map from ghosts of
+// the graph to ghosts of the plan.
 std::vector<Row> number_ghosts(const BlockGraph &graph, const Coloring &coloring, ColorPlan &plan)
 {
   plan.ghosts = static_cast<Row>(graph.ghosts.size());
@@ -187,7 +192,8 @@ void PlanBuildTransposed(const BlockGraph &graph, const BuiltPlan &built, ColorP
   const std::vector<int> color = column_colors(plan);
   const Offset lowers = static_cast<Offset>(plan.lower.col.size());
 
-  std::vector<Offset> stored(graph.col.size()); // block of the graph -> stored block
+  // block of the graph -> stored block: the lower triangle's blocks, then the upper triangle's
+  std::vector<Offset> stored(graph.col.size());
   for (Row p = 0; p < plan.rows; ++p)
     for (const Triangle *triangle : {&plan.lower, &plan.upper})
       for (Offset k = triangle->ptr[p]; k < triangle->ptr[p + 1]; ++k)

@@ -1,4 +1,4 @@
-// From a colored block graph to the plan of the sweeps.
+// Makes the plan of the sweeps from a colored block graph.
 #pragma once
 
 #include "setup/coloring.h"
@@ -7,21 +7,24 @@ namespace mcpi {
 
 struct BuiltPlan {
   ColorPlan plan;
-  std::vector<PetscSFNode> ghost_owner; // per ghost in plan order: rank, and plan row there
-  std::vector<Row> ghost_place;         // ghost of the graph -> ghost of the plan
+  // for each ghost in the plan's order: its owner's rank, and its plan row there
+  std::vector<PetscSFNode> ghost_owner;
+  std::vector<Row> ghost_place; // ghost of the graph -> ghost of the plan
 };
 
-// What the rows of a color are arranged for. A CPU foresees the ends of loops over equal rows; a
-// GPU wants neighbors in one tile.
+// The arrangement of the rows of a color. For a CPU, rows with equally many blocks come together,
+// because branch prediction then knows where the loop over a row's blocks ends. For a GPU, rows
+// stay as ordered, because rows of one tile should be near each other in the mesh.
 enum class Arrangement { equal_rows_together, as_ordered };
 
-// order: local rows in the order in which each color takes them. Collective.
+// Collective. order: all local rows; the rows of a color come in the order in which the color takes
+// them.
 PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring,
                          const std::vector<Row> &order, Arrangement arrangement, BuiltPlan *built);
 
-// The plan of the transposed matrix: same rows, colors and ghosts, the transposed blocks. outgoing:
-// stored blocks of the forward plan whose records other ranks need, in the order of graph.edges'
-// leaves. Not collective.
+// Not collective. Makes the plan of the transposed matrix, which has the same rows, colors and
+// ghosts, and the transposed blocks. outgoing: the stored blocks of the original plan whose records
+// other ranks need, in the order of the leaves of graph.edges.
 void PlanBuildTransposed(const BlockGraph &graph, const BuiltPlan &built, ColorPlan *transposed,
                          std::vector<Offset> *outgoing);
 

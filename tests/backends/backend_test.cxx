@@ -1,4 +1,4 @@
-// Backends against the reference on the same stored numbers.
+// Compares backends with the reference backend on the same stored numbers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace mcpi::test {
 namespace {
 
-// One rank's matrix with vectors of up to nrhs columns
+// The matrix of one rank, with vectors of up to nrhs columns
 struct Problem {
   BlockMatrix matrix;
   Ranks ranks;
@@ -24,7 +24,7 @@ struct Problem {
   }
 };
 
-// Each kind of set-up takes its turn at the runs.
+// Compares an engine with the reference. The kinds of set-up take turns at the runs.
 void compare(Engine engine, const Pattern &pattern, int bs, std::size_t stride, int most_nrhs)
 {
   const Problem problem(pattern, bs, most_nrhs);
@@ -51,8 +51,8 @@ void compare(Engine engine, const Pattern &pattern, int bs, std::size_t stride, 
   });
 }
 
-// Single precision: its rounding decides where a value lies between two integers of the copy, 2^-15
-// of a row's largest component apart.
+// In single precision, rounding errors decide to which of two neighboring integers a value of the
+// copy is rounded. These integers differ by 2^-15 of the row's largest component.
 constexpr double kGatherTolerance = 1e-4;
 
 void compare_gathered(Engine engine, const Pattern &pattern, int bs, std::size_t stride,
@@ -80,7 +80,7 @@ void compare_gathered(Engine engine, const Pattern &pattern, int bs, std::size_t
       acts = std::max(acts, difference(plain.apply(run, b, guess), x));
     }
   });
-  EXPECT_GT(acts, 1e-6) << "bs " << bs; // the copy is read
+  EXPECT_GT(acts, 1e-6) << "bs " << bs; // otherwise the copy is not read
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, OfEngine, testing::ValuesIn(tested().engines), engine_name);
@@ -93,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(LargeBlocks, OfEngineAndSize,
                                           testing::ValuesIn(tested().large_block_sizes)),
                          engine_and_size_name);
 
-// Of few rows where a host takes long
+// A pattern for this block size. It has few rows if the host would take long.
 Pattern pattern_for(int bs)
 {
   return random_pattern(bs <= 17 ? 36 : bs < 100 ? 8 : 4, 2, 1);
@@ -116,7 +116,7 @@ TEST_P(OfEngineAndSize, AgreesWithTheReferenceWhereProductsReadRoundedVectors)
                    3);
 }
 
-// Few neighbors, but one row reads all the others.
+// Rows have few neighbors, except for one row that reads all the others.
 Pattern pattern_with_long_row(Row rows)
 {
   constexpr Row kLong = 17;
@@ -128,7 +128,7 @@ Pattern pattern_with_long_row(Row rows)
   return pattern;
 }
 
-// Rows with more blocks than a thread block takes at a time, and tiles of many rows
+// Some rows have more blocks than a thread block takes at a time, and some tiles have many rows.
 TEST_P(OfEngine, RowsOfAnyLengthAgreeWithTheReference)
 {
   for (const int bs : {1, 2, 5, 8, 9}) {
@@ -138,14 +138,14 @@ TEST_P(OfEngine, RowsOfAnyLengthAgreeWithTheReference)
   }
 }
 
-// Blocks that pass through stages in shared memory, more of them than there is room for
+// Blocks pass through stages in shared memory, and a row has more blocks than the stages can hold.
 TEST_P(OfEngine, LongRowsOfLargeBlocksAgreeWithTheReference)
 {
   for (const int bs : {12, 17, 33, 40, 64, 65})
     compare(GetParam(), pattern_with_long_row(40), bs, bs < 30 ? 197 : 797, 2);
 }
 
-// A few plain launches of each family, for compute-sanitizer
+// Makes a few plain launches of each family of kernels. The test is for compute-sanitizer.
 TEST_P(OfEngine, KernelsOfEachFamilyAgreeWithTheReference)
 {
   struct Family {
@@ -155,12 +155,12 @@ TEST_P(OfEngine, KernelsOfEachFamilyAgreeWithTheReference)
     bool rounded;
   };
   for (const Family &family :
-       {Family{5, PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, false}, // small
-        Family{5, PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, true},  // in integers
-        Family{4, PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_FACTORED,
-               true}, // with the diagonal in the sweep
+       {Family{5, PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, false}, // small blocks
+        Family{5, PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, true},  // integer products
+        // diagonal blocks inside the sweep
+        Family{4, PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_FACTORED, true},
         Family{8, PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, false}, // blocks in slices
-        Family{12, PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_FACTORED, true},  // resident, a warp a row
+        Family{12, PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_FACTORED, true}, // resident, one warp a row
         Family{40, PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_PRESCALED, false},
         Family{33, PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_PRESCALED, false}}) { // streamed
     const Problem problem(random_pattern(24, 2, 1), family.bs, 2);
@@ -186,8 +186,8 @@ TEST_P(OfEngine, KernelsOfEachFamilyAgreeWithTheReference)
   }
 }
 
-// Full tiles, several slices a thread: two colors of so many blocks that tiles are as large as they
-// get. Smaller ones have kernels for few rows (cuda).
+// Two colors have so many blocks that tiles have their largest size, with several block slices a
+// thread. The CUDA backend has other kernels for colors of fewer rows.
 TEST_P(OfEngine, TilesAsLargeAsTheyGetAgreeWithTheReference)
 {
   constexpr Row kRows = 16000, kReach = 19;

@@ -1,4 +1,4 @@
-// The backends of a device; they skip themselves where there is none.
+// Tests the backends of a device. The tests are skipped if there is no device.
 #include <gtest/gtest.h>
 
 #include <cstdio>

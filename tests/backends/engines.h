@@ -12,9 +12,9 @@ namespace mcpi::test {
 
 struct TestedEngines {
   std::vector<Engine> engines;
-  std::vector<int> block_sizes;       // for tests of every one
-  std::vector<int> large_block_sizes; // of few rows
-  bool host_memory = false;           // the engines' device is the host
+  std::vector<int> block_sizes;       // for tests of all block sizes
+  std::vector<int> large_block_sizes; // for tests with few rows
+  bool host_memory = false;           // the engines work in host memory
 };
 TestedEngines &tested();
 void test_engine(Engine engine, MakeBackend make);

@@ -1,5 +1,5 @@
-// A program that ends Kokkos while preconditioners live: they can be asked, set up for the host,
-// and destroyed, but not applied.
+// Tests a program that finalizes Kokkos while preconditioners exist. These can still be queried,
+// set up for the host, and destroyed, but they cannot be applied.
 #include <Kokkos_Core.hpp>
 #include <petsc/private/petscimpl.h>
 

@@ -1,5 +1,5 @@
-// Kokkos' backend on a host: in its default execution space, and in one thread with the layouts for
-// CPUs and for devices.
+// Tests the Kokkos backend on a host: in the default execution space, and in one thread with the
+// layout for CPUs and with the layout for devices.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -1,4 +1,5 @@
-// A matrix as it may lie in memory, in two pieces, for backends that read it there.
+// A matrix in the memory layouts of PETSc's matrix types, in two pieces. It tests backends that
+// read matrices in place.
 #pragma once
 
 #if defined(MCPI_HAVE_CUDA)
@@ -14,7 +15,7 @@ namespace mcpi::test {
 
 enum class Layout { rows, host_blocks, device_blocks, device_full_rows, device_partial_rows };
 
-// Those that can be made for the engines of this program
+// The layouts that can be made for the engines of this program
 inline std::vector<Layout> layouts()
 {
 #if !defined(MCPI_HAVE_CUDA)
@@ -24,8 +25,8 @@ inline std::vector<Layout> layouts()
           Layout::device_partial_rows};
 }
 
-// Whatever a row holds beyond its first few off-diagonal blocks is the second piece's; the diagonal
-// block stands among the first ones. device_partial_rows: entries that are zero are left out.
+// The first piece holds the diagonal block and the first few off-diagonal blocks of each row. The
+// second piece holds the other blocks. device_partial_rows: entries that are zero are left out.
 class LaidOutRows final : public BlockRows {
 public:
   LaidOutRows(const BlockMatrix &matrix, Layout layout)
@@ -43,7 +44,7 @@ public:
 #endif
   }
 
-  // Takes the matrix's values as they are now; the pattern is that of the constructor.
+  // Copies the present values of the matrix. The pattern must be that of the constructor's matrix.
   void update()
   {
     for (int p = 0; p < 2; ++p) {
@@ -85,7 +86,7 @@ public:
   }
 
 private:
-  static constexpr std::size_t kInFirst = 3; // off-diagonal blocks
+  static constexpr std::size_t kInFirst = 3; // off-diagonal blocks of a row in the first piece
 
   bool on_device() const
   {
@@ -96,7 +97,7 @@ private:
     return on_device() && !tested().host_memory;
   }
 
-  // Blocks of a row in a piece, with the diagonal one
+  // The blocks of a row in piece p, including the diagonal block
   std::vector<const Vector *> blocks(int p, Row row) const
   {
     const std::vector<Vector> &all = matrix_.offdiag[row];

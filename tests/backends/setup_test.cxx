@@ -1,4 +1,4 @@
-// The numeric set-up of other backends against the host's.
+// Compares the numeric set-up of other backends with that of the host backend.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 namespace mcpi::test {
 namespace {
 
-// Between two stored numbers of a block, as a part of the largest: two quanta, since the sums
-// before rounding differ in their last digits
+// The allowed difference of two stored numbers of a block, relative to the block's largest number.
+// It is two quanta, because the sums before rounding differ in their last digits.
 double quantum(PCMCPIPrecision storage)
 {
   switch (storage) {
@@ -58,7 +58,7 @@ double largest(const Vector &block)
   return most;
 }
 
-// Largest difference of two blocks as a part of the first one's largest number
+// The largest difference of two blocks, relative to the first one's largest number
 double worst_difference(const std::vector<Vector> &expected, const std::vector<Vector> &blocks)
 {
   double worst = expected.size() == blocks.size() ? 0.0 : kNaN;
@@ -71,7 +71,8 @@ double worst_difference(const std::vector<Vector> &expected, const std::vector<V
   return worst;
 }
 
-// Some entries of each block are zero, so that partial rows leave some out.
+// Makes a matrix with some zeros in each block. The layout of partial rows leaves these entries
+// out.
 BlockMatrix holed_matrix(const Pattern &pattern, int bs, unsigned seed)
 {
   BlockMatrix matrix = random_matrix(pattern, bs, seed);
@@ -106,7 +107,7 @@ void compare(const Problem &problem, const BackendConfig &config, System &other,
   EXPECT_EQ(other.backend().scales().right, host.backend().scales().right) << what;
   EXPECT_EQ(other.backend().scales().left, host.backend().scales().left) << what;
   const Vector b = random_vector(problem.matrix.size(), 5);
-  // D^{-1} b, since one color's first sweep reads nothing else: the whole map over all rows
+  // With one color, the first sweep computes D^{-1}b. It tests the diagonal maps of all rows.
   const Smoothing once = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true);
   System reference(problem.ranks, {config, nullptr});
   ASSERT_EQ(reference.refresh(problem.matrix).defect, Defect::none);
@@ -127,7 +128,7 @@ TEST_P(Setup, StoresWhatTheHostStoresFromEveryLayout)
 {
   const int bs = this->bs();
   const Problem problem(bs <= 8 ? 90 : bs <= 33 ? 30 : 5, bs, 11);
-  std::size_t turn = 0; // large blocks cost the host much: layouts take turns
+  std::size_t turn = 0; // Layouts take turns, because large blocks take the host long.
   for_configs([&](const BackendConfig &config) {
     for (const Layout layout : layouts()) {
       if (bs > 16 && turn++ % (bs > 65 ? 43 : bs > 33 ? 31 : 7) != 0) continue;
@@ -157,7 +158,7 @@ TEST_P(SetupOfEngine, ChunksOfManyRowsGiveOneMatrix)
   }
 }
 
-// So many that a device's thread blocks take as many at a time as they can
+// There are so many rows that thread blocks of a device take as many at a time as they can.
 TEST_P(SetupOfEngine, ManyRowsInPlaceGiveOneMatrix)
 {
   if (tested().host_memory) GTEST_SKIP() << "there are no such thread blocks";
@@ -182,7 +183,8 @@ TEST_P(SetupOfEngine, ManyRowsInPlaceGiveOneMatrix)
   }
 }
 
-// Limits of a device's kernels are those of all backends that use them.
+// Attributes of a device's kernels hold for all backends that use the kernels, so backends with
+// different block sizes must not disturb each other.
 TEST_P(SetupOfEngine, BlockSizesLiveSideBySide)
 {
   const BackendConfig config{
@@ -207,8 +209,8 @@ TEST_P(SetupOfEngine, BlockSizesLiveSideBySide)
   }
 }
 
-// Columns of more than a million rows leave packed exponents few bits: values that grow beyond
-// those are stored with any numbers first.
+// If there are more than a million rows, column numbers leave few bits to the exponents packed with
+// them. Values that grow beyond these exponents must not damage the columns.
 TEST_P(SetupOfEngine, ValuesThatOutgrowTheirExponentsSpareTheColumns)
 {
   if (tested().host_memory) GTEST_SKIP() << "exponents have bytes of their own";
@@ -242,7 +244,7 @@ TEST_P(SetupOfEngine, FollowsValuesAndScales)
                        layouts().size() > 2 ? Layout::device_full_rows : Layout::rows);
       ASSERT_EQ(other.refresh(rows).defect, Defect::none);
       Vector equation(static_cast<std::size_t>(bs), 1.0), unknown(equation);
-      equation[0] = 1e7; // other units
+      equation[0] = 1e7; // other units than those of the other components
       unknown[0] = 1e-5;
       unknown[2] = 300.0;
       if (scaling == PC_MCPI_SCALING_BALANCED) scale_components(problem.matrix, equation, unknown);
@@ -255,14 +257,15 @@ TEST_P(SetupOfEngine, FollowsValuesAndScales)
       EXPECT_EQ(other.backend().memory_bytes(), before);
       for (auto &row : problem.matrix.offdiag)
         for (Vector &block : row)
-          for (double &value : block) value *= 3000.0; // with the same factors of the components
+          for (double &value : block) value *= 3000.0; // The factors of the components are kept.
       rows.update();
       ASSERT_EQ(other.refresh(rows).defect, Defect::none);
       compare(problem, config, other, name(kind(config)) + " grown");
     }
 }
 
-// Inverse diagonal blocks of small blocks are in single precision, but for their range.
+// For small blocks, inverse diagonal blocks are stored in single precision, but have a larger
+// range.
 TEST_P(SetupOfEngine, TakesUnitsOfAnySize)
 {
   for (const int bs : {1, 5, 8, 9, 33})
@@ -284,15 +287,15 @@ TEST_P(SetupOfEngine, TakesUnitsOfAnySize)
       }
 }
 
-// Without couplings, so that each row's x is D^{-1}b alone
+// Sets all couplings to zero, so that x is D^{-1}b.
 void decouple(BlockMatrix &matrix)
 {
   for (auto &row : matrix.offdiag)
     for (Vector &block : row) std::fill(block.begin(), block.end(), 0.0);
 }
 
-// b in the power of two that an inverse block counts is beyond a float in every other row, x is
-// not.
+// In every other row, b scaled by the power of two of the inverse block is outside the range of a
+// float, but x is not.
 TEST_P(SetupOfEngine, TakesRightHandSidesInUnitsThatAreFarApart)
 {
   for (const int bs : {2, 5, 8, 9})
@@ -321,13 +324,14 @@ TEST_P(SetupOfEngine, TakesRightHandSidesInUnitsThatAreFarApart)
     }
 }
 
-// Terms of D^{-1}b are beyond a float, their sum is not.
+// Terms of D^{-1}b are outside the range of a float, but their sum is not.
 TEST_P(SetupOfEngine, TakesRightHandSidesWhoseTermsCancel)
 {
   const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE},
                              false};
   Problem problem(40, 2, 47);
-  const double determinant = 1.9 + 0.18; // of the inverse, ((1.9, -1.8), (0.1, 1))
+  // The inverse is ((1.9, -1.8), (0.1, 1)), and this is its determinant.
+  const double determinant = 1.9 + 0.18;
   for (Vector &block : problem.matrix.diagonal)
     block = {1.0 / determinant, -0.1 / determinant, 1.8 / determinant, 1.9 / determinant};
   decouple(problem.matrix);

@@ -1,5 +1,5 @@
-// Ghost values between devices: every exchange gives the same bits, whoever is late. Ranks may
-// share a device; then fewer rounds are run.
+// Tests the exchanges of ghosts between devices. All exchanges give the same bits, whichever ranks
+// are late. If ranks share a device, fewer rounds are run.
 #include <cuda_runtime.h>
 #include <unistd.h>
 
@@ -24,7 +24,8 @@ std::vector<const char *> exchanges()
   return names;
 }
 
-// The precision in which exchanges may be inside the relaxations, where the blocks allow it
+// Adds options for the device. With this vector precision, relaxations may contain the exchanges,
+// if the blocks allow it.
 std::string on_device(const std::string &options, const std::string &halo)
 {
   const char *const vectors =
@@ -41,7 +42,7 @@ PetscErrorCode create_case(const BlockMatrix &matrix, Layout layout, MatType typ
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Columns of Values side by side
+// Applies the PC to count columns. x receives the results, column by column.
 PetscErrorCode apply_to_several(PC pc, Mat mat, const Values &b, int count, Values *x)
 {
   OwnedVec one, result;
@@ -76,7 +77,7 @@ PetscErrorCode apply_to_several(PC pc, Mat mat, const Values &b, int count, Valu
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Everything that one PC can do, one after the other
+// Uses all operations of a PC, one after the other
 PetscErrorCode use(PC pc, Mat mat, const BlockMatrix &matrix, Values *all)
 {
   const Values b = noise(matrix.rows(), 5), guess = noise(matrix.rows(), 6);
@@ -88,7 +89,7 @@ PetscErrorCode use(PC pc, Mat mat, const BlockMatrix &matrix, Values *all)
   for (int round = 0; round < 2; ++round) {
     PetscCall(apply(pc, b, &x));
     keep();
-    PetscCall(apply_to_several(pc, mat, b, 3, &x)); // longer rows to exchange
+    PetscCall(apply_to_several(pc, mat, b, 3, &x)); // The exchanged rows are longer here.
     keep();
     PetscCall(apply_transpose(pc, b, &x));
     keep();
@@ -125,7 +126,7 @@ TEST(all_give_the_same_bits)
         OwnedMat mat;
         Values expected, x;
         describe(std::string(options) + " bs " + std::to_string(bs) + " " + name_of(layout));
-        // cuSPARSE does not promise the same bits of the residuals that restarts need
+        // cuSPARSE does not guarantee the same bits for the residuals that restarts need.
         PetscCall(create_case(
             matrix, layout,
             std::string(options).find("restart") == std::string::npos ? MATAIJCUSPARSE : MATBAIJ,
@@ -133,7 +134,7 @@ TEST(all_give_the_same_bits)
         for (const char *halo : exchanges()) {
           Preconditioner pc;
           if (std::string(halo) == "nccl" && (bs != 5 || layout != Layout::uneven))
-            continue; // which starts slowly
+            continue; // NCCL starts slowly.
           PetscCall(create_pc(mat, on_device(options, halo), &pc));
           PetscCall(use(pc, mat, matrix, &x));
           if (expected.empty()) expected = x;
@@ -143,7 +144,7 @@ TEST(all_give_the_same_bits)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Every kernel that exchanges against kernels that do not
+// Compares every kernel that exchanges ghosts with the kernels that do not.
 TEST(every_block_size_and_storage_gives_the_same_bits)
 {
   PetscFunctionBeginUser;
@@ -163,8 +164,9 @@ TEST(every_block_size_and_storage_gives_the_same_bits)
           Preconditioner pc;
           std::string text;
           PetscCall(create_pc(mat, on_device(options, halo), &pc));
-          for (int again = 0; again < 20;
-               ++again) { // words that come apart do so once in some hundred applications
+          // If the words of a packet could arrive separately, an error would show about once in
+          // some hundred applications.
+          for (int again = 0; again < 20; ++again) {
             PetscCall(apply(pc, noise(matrix.rows(), 5), &x));
             if (expected.empty()) expected = x;
             CHECK(x == expected);
@@ -179,7 +181,7 @@ TEST(every_block_size_and_storage_gives_the_same_bits)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// A row that only one rank has, and a pattern that only one side reads
+// The cases are a row that only one rank has, and couplings that exist in one direction only.
 TEST(what_relaxations_cannot_exchange_is_exchanged_beside_them)
 {
   struct Case {
@@ -211,8 +213,7 @@ TEST(what_relaxations_cannot_exchange_is_exchanged_beside_them)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Rows of boundary conditions keep their places in PETSc's lists of columns, and are sent to
-// nobody.
+// Columns of cleared rows stay in PETSc's lists of columns, but no rank sends their values.
 TEST(rows_cleared_by_boundary_conditions_are_not_waited_for)
 {
   const BlockMatrix matrix = make_matrix(5, random_pattern(300, 3, true));
@@ -238,7 +239,7 @@ TEST(rows_cleared_by_boundary_conditions_are_not_waited_for)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Tiles with more ghosts and rows to send than they have threads
+// Tiles have more ghosts and more rows to send than threads.
 TEST(many_rows_give_the_same_bits)
 {
   PetscFunctionBeginUser;
@@ -262,7 +263,7 @@ TEST(many_rows_give_the_same_bits)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// One-way patterns too: who only sends waits for nobody's values.
+// One-way patterns are included: a rank that only sends does not wait for values.
 TEST(late_ranks_change_nothing)
 {
   const int rounds = own_devices() ? 1000 : 40;
@@ -291,16 +292,17 @@ TEST(late_ranks_change_nothing)
                                                  : PC_MCPI_SWEEP_SYMMETRIC));
         PetscCall(PCMCPISetIts(pc, kind == 0 ? 1 : 3));
         PetscCall(PCMCPISetOmega(pc, kind == 3 ? 0.9 : 1.0));
-        PetscCall(PCMCPISetOverlap(pc, kinds() % 4U != 0
-                                           ? PETSC_TRUE
-                                           : PETSC_FALSE)); // with and without kernels of its own
+        PetscCall(PCMCPISetOverlap(
+            pc, kinds() % 4U != 0
+                    ? PETSC_TRUE
+                    : PETSC_FALSE)); // with and without separate kernels for the exchange
         if (late == 0) usleep(delays() % 2000U);
         if (late == 1)
           CHECK_EQ(cudaLaunchHostFunc(nullptr, sleep_on_stream,
                                       reinterpret_cast<void *>(std::uintptr_t{delays() % 2000U})),
                    cudaSuccess);
         PetscCall(PCApply(pc, b, x));
-        if (round >= 4 && round % 5 != 0) continue; // let ranks run ahead of each other
+        if (round >= 4 && round % 5 != 0) continue; // so that ranks run ahead of each other
         PetscCall(gather(x, &values));
         if (expected[kind].empty()) expected[kind] = values;
         CHECK(values == expected[kind]);
@@ -309,7 +311,7 @@ TEST(late_ranks_change_nothing)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Backends and exchanges come and go under a PC.
+// Backends and exchanges are replaced while the PC exists.
 TEST(another_storage_or_exchange_changes_nothing_else)
 {
   const BlockMatrix matrix = make_matrix(5, random_pattern(60, 3, true));
@@ -384,8 +386,8 @@ TEST(several_preconditioners_live_side_by_side)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// What is missing is not finite in every format that travels. So many couplings that of up to eight
-// ranks all need rank 0 in every application.
+// Missing values must appear as numbers that are not finite, in every format that is exchanged. The
+// matrix has so many couplings that all of up to eight ranks need rank 0 in every application.
 static PetscErrorCode leave_rank_0_behind(PetscInt bs, const std::string &options)
 {
   const BlockMatrix matrix = make_matrix(bs, random_pattern(40, 12, true));
@@ -401,8 +403,9 @@ static PetscErrorCode leave_rank_0_behind(PetscInt bs, const std::string &option
   PetscCall(create_vec(mat, noise(matrix.rows(), 5), &b));
   PetscCall(VecDuplicate(b, x.out()));
   PetscCall(PCSetUp(pc));
-  PetscCall(VecNorm(b, NORM_INFINITY,
-                    &size)); // single precision asks for it, and would wait for all ranks
+  // With single precision, the PC needs this norm. VecNorm() would wait for all ranks later, so it
+  // is called here, and PETSc keeps the result.
+  PetscCall(VecNorm(b, NORM_INFINITY, &size));
   if (world_rank() > 0) {
     const PetscScalar *values;
     PetscInt local;

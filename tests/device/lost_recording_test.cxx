@@ -1,4 +1,5 @@
-// An application whose recording is lost still waits for its right-hand side.
+// Tests that an application still waits for its right-hand side if its recording as a CUDA graph is
+// lost.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +10,7 @@
 namespace mcpi::test {
 namespace {
 
-// Another thread of the program synchronizes while an application is recorded: CUDA ends the
+// A halo in which another thread synchronizes while an application is recorded. CUDA then ends the
 // recording.
 class DisturbedHalo final : public Halo {
 public:
@@ -48,7 +49,7 @@ TEST(CudaApplication, WhoseRecordingIsLostReadsItsOwnRightHandSide)
     const Vector b = random_vector(matrix.size(), 100 + static_cast<unsigned>(time));
     Vector disturbed(matrix.size(), kNaN), quiet(matrix.size(), kNaN);
     for (Vector *result : {&disturbed, &quiet}) {
-      (void)backend.launch_exchanges(false); // forgets what was recorded
+      (void)backend.launch_exchanges(false); // This call discards the recordings.
       halo.disturb = result == &disturbed;
       backend.load_rhs(run.apply, {b.data(), size});
       ASSERT_EQ(sweep.run(run.apply, run.its, run.from_zero), 0);

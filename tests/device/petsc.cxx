@@ -1,5 +1,6 @@
-// A backend on a device through PETSc: matrices and vectors on the host and on the device, on one
-// and several ranks, against the host backend. -device_backend <cuda,kokkos>
+// Compares a backend on a device with the host backend, through PETSc. Matrices and vectors are on
+// the host and on the device, and the tests run on one rank and on several. The option
+// -device_backend <cuda,kokkos> selects the backend.
 #include <cuda_runtime.h>
 
 #include "support.h"
@@ -17,7 +18,7 @@ std::string backend()
 
 struct Case {
   MatType type;
-  const char *vectors; // null: the matrix's own
+  const char *vectors; // type of the vectors; null: the type that the matrix creates
   double sparsity;
 };
 constexpr Case cases[] = {
@@ -27,7 +28,9 @@ constexpr Case cases[] = {
 
 struct Precision {
   const char *options;
-  double tolerance; // between two arithmetics; of integers one of many may be rounded the other way
+  // Tolerance between the two backends. With integer storage, a few numbers may be rounded
+  // differently.
+  double tolerance;
 };
 constexpr Precision precisions[] = {
     {"-pc_mcpi_offdiag_precision fp64", 1e-11},
@@ -110,8 +113,8 @@ TEST(every_matrix_gives_the_iterates_of_the_host)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Blocks with missing entries on one side of the partition only, and ranks with nothing on the
-// other
+// Blocks lack an entry either near the diagonal or far from it, so it may be missing on one side of
+// the partition only. With one layout, all rows are on the last rank.
 TEST(holes_may_be_anywhere)
 {
   PetscFunctionBeginUser;
@@ -165,7 +168,7 @@ TEST(values_on_the_device_stay_there)
     CHECK_EQ(petsc_gtoc_sz, before);
     PetscCall(create_pc(mat, "-pc_mcpi_offdiag_precision fp64 -pc_mcpi_backend host", &host));
     PetscCall(compare(device, host, matrix.rows(), 1e-11));
-    CHECK_LT(before, petsc_gtoc_sz); // the host's set-up has fetched them
+    CHECK_LT(before, petsc_gtoc_sz); // The host's set-up copies the values from the device.
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -196,7 +199,7 @@ TEST(new_values_are_seen)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// As many nonzeros as before, elsewhere
+// The matrix has as many nonzeros as before, but in other places.
 TEST(a_matrix_preallocated_again_is_set_up_again)
 {
   constexpr PetscInt bs = 3, n = 40;
@@ -230,7 +233,7 @@ TEST(a_matrix_preallocated_again_is_set_up_again)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// A program may use several devices, and change the current one at any time.
+// A program may use several devices, and change the current device at any time.
 TEST(the_current_device_of_the_program_is_left_as_it_is)
 {
   const BlockMatrix matrix = make_matrix(5, random_pattern(300, 6, true));
@@ -261,7 +264,7 @@ TEST(the_current_device_of_the_program_is_left_as_it_is)
     CHECK_EQ(current, other);
   }
   CHECK_EQ(static_cast<int>(cudaGetDevice(&current)), 0);
-  CHECK_EQ(current, (first + 1) % devices); // after everything is destroyed, too
+  CHECK_EQ(current, (first + 1) % devices); // also after all objects are destroyed
   CHECK_EQ(static_cast<int>(cudaSetDevice(first)), 0);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -277,7 +280,7 @@ TEST(bad_values_fail_on_all_ranks_and_are_forgotten)
     KSPConvergedReason reason;
     PetscInt its, row;
     PC pc;
-    std::fill_n(bad.block(50, 50), 9, 1.0); // singular
+    std::fill_n(bad.block(50, 50), 9, 1.0); // a singular block
     describe(kind.type);
     PetscCall(create_case(kind, bad, &mat));
     PetscCall(create_ksp(mat, mat, "-ksp_type gmres -pc_type mcpi" + backend(), &solver));
@@ -320,7 +323,8 @@ TEST(few_bits_reach_tight_tolerances)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Caches do not grow with the users' vectors, nor set-ups with their number.
+// Caches do not grow with the number of the user's vectors. Repeated set-ups do not take more
+// memory.
 TEST(ten_thousand_applications_and_a_hundred_set_ups_leave_memory_as_it_was)
 {
   const BlockMatrix matrix = matrix_of(5, 0.0);

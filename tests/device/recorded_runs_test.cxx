@@ -1,4 +1,4 @@
-// Applications that are recorded as CUDA graphs.
+// Tests applications that are recorded as CUDA graphs.
 #include "cuda/recorded_runs.h"
 
 #include <gtest/gtest.h>

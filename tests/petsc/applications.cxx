@@ -1,4 +1,5 @@
-// PCApplyTranspose, PCMatApply and PCApplyRichardson against PCApply and against their definitions.
+// Compares PCApplyTranspose(), PCMatApply() and PCApplyRichardson() with PCApply() and with their
+// definitions.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -36,7 +37,7 @@ PetscErrorCode check_adjoint(PC pc, PetscInt rows, double tolerance)
 
 using MatOperation = PetscErrorCode (*)(PC, Mat, Mat);
 
-// Columns of a dense Mat with a leading dimension of its own
+// A dense Mat whose leading dimension differs from its number of rows
 struct Columns {
   OwnedMat mat;
   std::vector<Values> whole;
@@ -141,7 +142,8 @@ TEST(transpose_with_restarts_is_the_adjoint)
 
   PetscFunctionBeginUser;
   for (const char *precision : precisions)
-    for (const PetscInt its : {4, 5}) { // the last stretch as long as the others, and shorter
+    // The sweeps after the last restart are as many as after the others, or fewer.
+    for (const PetscInt its : {4, 5}) {
       OwnedMat mat;
       Preconditioner pc;
       describe(std::string(precision) + " its " + std::to_string(its) + " restart 2");
@@ -360,7 +362,7 @@ TEST(richardson_from_a_guess_below_fp64_adds_a_correction_of_the_exact_residual)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Whatever the precisions, a good guess must not be spoiled by rounding.
+// In all precisions, rounding must not spoil a good guess.
 TEST(richardson_keeps_a_good_guess_good)
 {
   const BlockMatrix matrix = sample(5);
@@ -392,9 +394,9 @@ TEST(ksp_richardson_uses_the_sweeps_and_converges)
   const Values solution = noise(matrix.rows(), 1), b = matrix.multiply(solution);
 
   PetscFunctionBeginUser;
-  for (const char *monitored :
-       {"",
-        " -ksp_norm_type none -ksp_max_it 40"}) { // with a norm PETSc applies the PC to residuals
+  for (const char *monitored : {"",
+                                // With a norm, PETSc would apply the PC to residuals.
+                                " -ksp_norm_type none -ksp_max_it 40"}) {
     OwnedMat mat;
     OwnedSolver ksp;
     KSPConvergedReason reason;

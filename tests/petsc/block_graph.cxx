@@ -1,4 +1,4 @@
-// What a rank knows of the block pattern.
+// Tests the block graph, which holds the part of the block pattern that a rank knows.
 #include "setup/block_graph.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using namespace mcpi;
 
 namespace {
 
-// Whether some rank finds that a row reads one of another rank and is not read by it
+// Finds whether, on some rank, a row reads a row of another rank that does not read it.
 PetscErrorCode one_sided_between_ranks(const Pattern &pattern, Layout layout, bool *found)
 {
   const BlockMatrix matrix = make_matrix(2, pattern);
@@ -36,7 +36,7 @@ PetscErrorCode one_sided_between_ranks(const Pattern &pattern, Layout layout, bo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The rank of each row
+// The rank that owns each row
 std::vector<int> owners(Layout layout, PetscInt n)
 {
   const std::vector<PetscInt> counts = block_rows_of_ranks(layout, n, world_size());
@@ -46,7 +46,7 @@ std::vector<int> owners(Layout layout, PetscInt n)
   return owner;
 }
 
-// Boundary conditions in every second block row
+// Sets boundary conditions in every second block row.
 PetscErrorCode clear_rows(Mat mat, PetscInt bs)
 {
   std::vector<PetscInt> rows;
@@ -61,7 +61,7 @@ PetscErrorCode clear_rows(Mat mat, PetscInt bs)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Rows that are sent although no row of another rank reads or is read by them
+// Counts the rows that are sent although they are not coupled to the receiving rank.
 PetscErrorCode sent_for_nothing(Mat mat, const BlockGraph &graph, PetscInt *count)
 {
   Coloring coloring;
@@ -119,7 +119,7 @@ TEST(symmetry_between_ranks_is_seen_and_that_inside_a_rank_does_not_matter)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// PETSc leaves their columns in its lists.
+// PETSc leaves the columns of cleared rows in its lists.
 TEST(columns_that_cleared_rows_have_left_are_no_ghosts)
 {
   PetscInt unused = 0;
@@ -150,6 +150,6 @@ TEST(columns_that_cleared_rows_have_left_are_no_ghosts)
       PetscCall(MatrixPartsDestroy(&parts));
     }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &unused, 1, MPIU_INT, MPI_MAX, PETSC_COMM_WORLD));
-  if (world_size() > 1) CHECK_LT(0, unused); // else nothing was tested
+  if (world_size() > 1) CHECK_LT(0, unused); // Otherwise the test would have tested nothing.
   PetscFunctionReturn(PETSC_SUCCESS);
 }

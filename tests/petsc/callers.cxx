@@ -1,4 +1,5 @@
-// What the preconditioner does for the method that applies it, and after that method has ended.
+// Tests what the preconditioner does for the Krylov method that applies it, and after the method
+// has ended.
 #include <cmath>
 
 #include "support.h"
@@ -73,7 +74,7 @@ TEST(after_a_flexible_method_an_application_without_a_method_is_linear)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// A maximum over ranks may lose the NaN of one of them.
+// A maximum over all ranks may lose the NaN of one rank.
 TEST(richardson_does_not_converge_to_a_nan_of_any_rank)
 {
   const BlockMatrix matrix = system_of_blocks();

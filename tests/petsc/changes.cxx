@@ -1,5 +1,5 @@
-// Settings and coordinates that change between applications: the answer is that of a preconditioner
-// made with them from the start.
+// Tests settings and coordinates that change between applications. The result is that of a
+// preconditioner that had them from the start.
 #include <algorithm>
 #include <array>
 
@@ -55,7 +55,7 @@ constexpr Change changes[] = {
      }},
 };
 
-// Points of the vertices of sample(), in any number of dimensions
+// The coordinates of the vertices of sample(), in any number of dimensions
 PetscErrorCode points_of_rank(Mat mat, int dim, std::vector<PetscReal> *points)
 {
   PetscInt begin, end;
@@ -129,7 +129,7 @@ TEST(setters_of_one_preconditioner_leave_others_alone)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// A setter called after the options were read has the last word, as everywhere in PETSc.
+// A setter that is called after the options were read overrides them, as everywhere in PETSc.
 TEST(coloring_type_set_after_the_options_is_the_one_in_use)
 {
   OwnedMat mat;
@@ -168,7 +168,7 @@ TEST(order_of_rows_inside_a_color_never_changes_the_answer)
       describe(std::string(ordering) + " in " + std::to_string(dim) + " dimensions");
       PetscCall(create_pc(mat, std::string("-pc_mcpi_ordering ") + ordering, &pc));
       if (dim == 2 && std::string(ordering) != "coordinates")
-        PetscCall(PCSetUp(pc)); // then they come too late for the first plan
+        PetscCall(PCSetUp(pc)); // The first plan is then made without coordinates.
       PetscCall(points_of_rank(mat, dim, &points));
       PetscCall(set_points(pc, dim, points));
       PetscCall(apply(pc, b, &x));
@@ -221,8 +221,9 @@ TEST(ordering_by_coordinates_without_coordinates_is_refused)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Points of another number than there are block rows, on every rank or on one, given before or
-// after the matrix: nobody hangs or reads past the end, and the answer does not change.
+// The number of points differs from the number of block rows, on every rank or on one. The points
+// are given before or after the matrix. No rank hangs or reads past the end, and the result does
+// not change.
 TEST(coordinates_of_something_else_do_no_harm)
 {
   const Values b = noise(sample().rows(), 1);
@@ -282,7 +283,7 @@ TEST(coordinates_do_not_outlive_their_matrix)
   PetscCall(PCSetUp(pc));
   PetscCall(create_pc(other, "", &plain));
   PetscCall(apply(plain, b, &expected));
-  if (world_size() != 1) PetscCall(PCReset(pc)); // other local sizes
+  if (world_size() != 1) PetscCall(PCReset(pc)); // The local sizes differ.
   PetscCall(PCSetOperators(pc, other, other));
   PetscCall(apply(pc, b, &x));
   CHECK(x == expected);

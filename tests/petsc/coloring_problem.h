@@ -1,5 +1,5 @@
-// Matrices for the test of jplf, generated row by row from the global index: the same on any number
-// of ranks.
+// Matrices for the test of jplf. They are generated row by row from the global index, so they are
+// the same on any number of ranks.
 #pragma once
 
 #include <petscmat.h>
@@ -19,8 +19,8 @@ inline std::uint64_t mix(std::uint64_t x)
   return x ^ (x >> 33);
 }
 
-// A bijection of [0, size): four Feistel rounds on the next even number of bits, repeated until the
-// result lies inside
+// A bijection of [0, size): four Feistel rounds on the next even number of bits. They are repeated
+// until the result lies in the range.
 class Permutation {
 public:
   explicit Permutation(std::uint64_t size) : size_(size)
@@ -72,7 +72,7 @@ struct Case {
 
 using Offset = std::array<PetscInt, 3>;
 
-// Half of the neighbors inside a box of the given radius; the others are their negatives
+// Half of the offsets to neighbors inside a box of this radius. The other half has opposite signs.
 inline std::vector<Offset> half_box(PetscInt radius)
 {
   std::vector<Offset> offsets;
@@ -84,7 +84,7 @@ inline std::vector<Offset> half_box(PetscInt radius)
   return offsets;
 }
 
-// Generates the columns of a row, diagonal included where there is one.
+// Generates the columns of a row, with the diagonal if the problem has one.
 class Problem {
 public:
   explicit Problem(const Case &c) : case_(c), permutation_(1)
@@ -120,7 +120,7 @@ public:
                                              static_cast<std::uint64_t>(rows_)));
     } else if (case_.kind == "complete") {
       for (PetscInt j = 0; j < rows_; ++j) cols.push_back(j);
-    } else if (case_.kind == "arrow") { // a dense row; its column follows from symmetrisation
+    } else if (case_.kind == "arrow") { // one dense row; symmetrisation adds its column
       if (row == rows_ / 2)
         for (PetscInt j = 0; j < rows_; ++j) cols.push_back(j);
       else if (row > 0)
@@ -153,7 +153,7 @@ private:
                : cell;
   }
 
-  // Mean number of neighbors if all pairs at these offsets are neighbors
+  // The mean number of neighbors if all pairs at these offsets are neighbors
   double pairs(const std::vector<Offset> &offsets) const
   {
     double sum = 0;

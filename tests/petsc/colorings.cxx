@@ -1,5 +1,5 @@
-// Every MatColoring type that PETSc has gives a valid smoother; the iterate is that of the formula
-// with the coloring in use.
+// Tests that every MatColoring type of PETSc gives a valid smoother. The iterate is that of the
+// formula with the coloring in use.
 #include <algorithm>
 
 #include "support.h"
@@ -20,8 +20,8 @@ constexpr Choice choices[] = {
     {"-pc_mcpi_mat_coloring_type jplf -pc_mcpi_mat_coloring_jplf_balance 0"},
     {"-pc_mcpi_mat_coloring_type jp"},
     {"-pc_mcpi_mat_coloring_type greedy"},
-    {"-pc_mcpi_mat_coloring_type greedy -pc_mcpi_mat_coloring_distance 2"}, // more colors than
-                                                                            // needed, but valid
+    // Distance 2 gives more colors than needed, but the coloring is valid.
+    {"-pc_mcpi_mat_coloring_type greedy -pc_mcpi_mat_coloring_distance 2"},
     {"-pc_mcpi_mat_coloring_type sl", true},
     {"-pc_mcpi_mat_coloring_type lf", true},
     {"-pc_mcpi_mat_coloring_type id", true},

@@ -1,5 +1,5 @@
-// Couplings between components that have no way back, or next to none: reservoirs, triangular
-// systems, one coupling of 1e-19.
+// Tests components that couple in one direction only, or almost so: reservoirs, triangular systems,
+// and one coupling of 1e-19.
 #include <array>
 #include <cmath>
 
@@ -28,8 +28,8 @@ constexpr Coupling couplings[] = {
     {"two coupled, one reads", {0.5, 0.3, 0, 0.3, 0.5, 0, 0.2, 0.3, 0.5}},
 };
 
-// A chain of block rows: identities, the couplings to the next row, a tenth of them to the row
-// before
+// A chain of block rows. Diagonal blocks are identities. The blocks to the next row hold the
+// couplings, and those to the preceding row hold a tenth of them.
 BlockMatrix chain(const Coupling &coupling, PetscInt n)
 {
   Pattern pattern(static_cast<std::size_t>(n));

@@ -1,4 +1,4 @@
-// Values that no set-up can use, on one rank only: every Krylov method ends with
+// Tests values on one rank that no set-up can use. Every Krylov method ends with
 // KSP_DIVERGED_PC_FAILED on every rank, and works again with the next good values.
 #include <cmath>
 #include <limits>
@@ -9,7 +9,7 @@ using namespace test;
 
 namespace {
 
-constexpr PetscInt bs = 3, n = 30, bad_row = 25; // on the last rank or next to it
+constexpr PetscInt bs = 3, n = 30, bad_row = 25; // on the last rank, or near it
 
 struct Damage {
   const char *name;
@@ -148,14 +148,14 @@ TEST(every_krylov_method_ends_with_pc_failed_and_works_again)
       if (!bad_first) PetscCall(check_solved(ksp));
       PetscCall(put_values(ksp, damaged(damage), mat));
       PetscCall(check_failed(ksp, damage));
-      PetscCall(check_failed(ksp, damage)); // the failed set-up is not forgotten
+      PetscCall(check_failed(ksp, damage)); // A second solve fails, too.
       PetscCall(put_values(ksp, good_matrix(), mat));
       PetscCall(check_solved(ksp));
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Values that change in the matrix, without a call of KSP or PC
+// The values change in the matrix, without a call of KSP or PC.
 TEST(values_repaired_in_place_work_again_at_the_next_solve)
 {
   PetscFunctionBeginUser;
@@ -200,7 +200,7 @@ TEST(reset_forgets_the_failure)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Its estimate of the eigenvalues is a solve of its own.
+// KSPCHEBYSHEV estimates the eigenvalues by a separate solve, which must fail, too.
 TEST(chebyshev_with_estimated_eigenvalues_ends_with_pc_failed)
 {
   PetscFunctionBeginUser;
@@ -232,7 +232,7 @@ TEST(every_precision_form_and_scaling_finds_bad_values)
     for (const char *form : {"prescaled", "factored"})
       for (const char *scaling : {"none", "global", "balanced"})
         for (const Damage &damage : damages) {
-          if (*damage.options) continue; // asks for one combination
+          if (*damage.options) continue; // This damage needs one combination of options.
           OwnedMat mat;
           Preconditioner pc;
           PCFailedReason reason;
@@ -244,7 +244,7 @@ TEST(every_precision_form_and_scaling_finds_bad_values)
                                   " -pc_mcpi_form " + form + " -pc_mcpi_scaling " + scaling,
                               &pc));
           for (int attempt = 0; attempt < 2;
-               ++attempt) { // the first set-up finds the scales, the second has them
+               ++attempt) { // The first set-up computes the scales, and the second one has them.
             PetscCall(PCSetUp(pc));
             PetscCall(PCGetFailedReason(pc, &reason));
             CHECK_EQ(static_cast<int>(reason), static_cast<int>(damage.reason));
@@ -260,7 +260,7 @@ TEST(every_precision_form_and_scaling_finds_bad_values)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Scalar blocks: nothing turns an Inf into a NaN on the way.
+// With scalar blocks, no operation turns the Inf into a NaN, so it must be found itself.
 TEST(inf_in_a_scalar_matrix_is_found)
 {
   const PetscInt rows = 40;

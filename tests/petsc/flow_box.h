@@ -1,4 +1,4 @@
-// Meshes for the tests of examples/flow
+// Meshes of boxes for the tests of examples/flow
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,11 @@ struct Box {
   std::array<int, 3> edges{6, 5, 4};
   double edge = 0.15;
   std::function<void(PetscScalar *x)> bend = [](PetscScalar *) {
-  };                     // moves every vertex, where it is given
-  bool simplices = true; // squares are two triangles, cubes six tetrahedra
+  };                     // moves every vertex, if it is given
+  bool simplices = true; // a square is cut into two triangles, a cube into six tetrahedra
 };
 
-// Kinds of the faces of the box
+// Labels the faces of the box with their kinds of boundaries.
 inline PetscErrorCode label_boundaries(DM dm, int dim, const Box &box)
 {
   DMLabel label;
@@ -45,7 +45,7 @@ inline PetscErrorCode label_boundaries(DM dm, int dim, const Box &box)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Squares or cubes with moved vertices, whole or cut into simplices
+// Creates a mesh of squares or cubes with moved vertices, whole or cut into simplices.
 inline PetscErrorCode create_box(MPI_Comm comm, int dim, const Box &box, flow::Mesh *mesh)
 {
   constexpr double kMove = 0.2; // of an edge

@@ -1,5 +1,5 @@
-// The order of accuracy of examples/flow: errors against an exact solution on meshes of half the
-// edges.
+// Tests the order of accuracy of examples/flow: errors against an exact solution, on meshes whose
+// edges are halved.
 #include <array>
 #include <cmath>
 #include <initializer_list>
@@ -26,7 +26,7 @@ flow::Primitive<3> vortex(const std::array<double, 3> &x, double mach)
   return w;
 }
 
-// From a flow nearby, by steps with the Jacobian of first order
+// Solves from a flow near the solution, by steps with the Jacobian of first order.
 template <int dim> PetscErrorCode solve(const flow::Mesh &mesh, flow::Solver<dim> &solver, Vec U)
 {
   constexpr int kSteps = 100;
@@ -95,8 +95,8 @@ PetscErrorCode find_errors(const Box &box, const flow::Conditions &conditions, E
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// In a sector of a ring, exact states at both ends (3-D: also above and below); slopes between the
-// two finest meshes
+// The domain is a sector of a ring, with exact states at both ends, and in 3-D also above and
+// below. The orders are the slopes between the two finest meshes.
 template <int dim>
 PetscErrorCode check_order(flow::Boundary arcs, std::initializer_list<int> meshes)
 {
@@ -125,7 +125,8 @@ PetscErrorCode check_order(flow::Boundary arcs, std::initializer_list<int> meshe
                             "%.2f), L2 %.2e (order %.2f)\n",
                             dim, mach, edges, errors.l1, l1, errors.l2, l2));
     }
-    // The normals of flat pieces of a curved wall are of first order, which vertices on it show
+    // A curved wall consists of flat pieces. Their normals are of first order, which affects the
+    // errors at the wall's vertices.
     CHECK_LE(arcs == flow::kWall ? kAtWalls : kOrder, l1);
     CHECK_LE(arcs == flow::kWall ? kAtWalls : kOrder, l2);
   }

@@ -1,4 +1,5 @@
-// The flow solver of examples/flow on boxes: what a finite-volume scheme must do on any mesh.
+// Tests the flow solver of examples/flow on boxes: properties that a finite-volume scheme must have
+// on any mesh.
 #include <algorithm>
 #include <memory>
 
@@ -11,7 +12,7 @@ using namespace test;
 
 namespace {
 
-// A smooth flow that depends on the place only
+// A smooth flow that depends on the position only
 template <int dim>
 flow::State<dim> state_at(const std::array<double, 3> &p, const flow::Primitive<dim> &around,
                           double change)
@@ -82,7 +83,7 @@ std::vector<flow::Conditions> conditions()
   return all;
 }
 
-// Straight edges, so the dual cells fill the box exactly
+// Edges are straight, so the dual cells fill the box exactly.
 template <int dim> PetscErrorCode check_volumes(const Box &shape)
 {
   Case<dim> box;
@@ -117,7 +118,7 @@ template <int dim> PetscErrorCode check_free_stream(const Box &shape)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Inside slip walls mass and energy stay what they are.
+// Inside slip walls, the total mass and energy do not change.
 template <int dim> PetscErrorCode check_conservation(const Box &shape = {})
 {
   PetscFunctionBeginUser;
@@ -188,8 +189,8 @@ template <int dim> PetscErrorCode check_jacobian(flow::Boundary boundary)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Products with a matrix that is one of AIJ type, filled by coordinates, and one of blocks; the
-// second flow sees whether all values are new
+// Compares products with an AIJ matrix, filled by coordinates, and with a BAIJ matrix. A second
+// flow tests whether all values are replaced.
 template <int dim> PetscErrorCode check_matrix_types()
 {
   constexpr double kShift = 0.3;
@@ -232,7 +233,7 @@ template <int dim> PetscErrorCode check_matrix_types()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The residual weighted with a function of the place
+// The residual weighted with a function of the position
 template <int dim>
 PetscErrorCode weighted_residual(MPI_Comm comm, const flow::Conditions &one, double *sum)
 {

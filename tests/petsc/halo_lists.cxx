@@ -1,5 +1,5 @@
-// What the exchanges on devices send and receive: played with plain messages, every ghost gets its
-// row.
+// Tests the lists by which exchanges on devices send and receive. If plain messages follow these
+// lists, every ghost gets its row.
 #include "halo/lists.h"
 
 #include <algorithm>
@@ -18,8 +18,8 @@ struct Part {
   std::vector<PetscSFNode> remote; // of every ghost
 };
 
-// Rank r has a ghost of row k of color c of another rank where wanted() says so; ghosts of a color
-// by rank and row, as plans have them.
+// The part of rank me. It has a ghost of row k of color c of another rank if wanted() says so. The
+// ghosts of a color are ordered by rank and row, as in plans.
 template <class Wanted> Part part_of(int me, const Wanted &wanted)
 {
   Part part;
@@ -82,7 +82,7 @@ template <class Wanted> PetscErrorCode check(const char *what, const Wanted &wan
     expected[g] =
         value_of(static_cast<int>(part.remote[g].rank), static_cast<Row>(part.remote[g].index));
   CHECK(ghosts == expected);
-  // what a peer is told: the same ghosts, seen from the sender
+  // The data for peers: the same ghosts from the sender's point of view
   std::vector<int> neighbors;
   for (int rank = 0; rank < world_size(); ++rank) {
     std::vector<std::pair<Row, Row>> pairs, right;

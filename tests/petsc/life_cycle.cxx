@@ -1,5 +1,5 @@
-// What is set up again when the matrix changes, and that the answer is always that of a
-// preconditioner made afresh.
+// Tests what is set up again when the matrix changes. The result is always that of a new
+// preconditioner.
 #include <malloc.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ PetscErrorCode count_of(const char *name, int *count)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Set-ups since the last call
+// The number of set-ups since the last call
 PetscErrorCode new_set_ups(Counts *fresh)
 {
   static Counts before;
@@ -75,7 +75,7 @@ PetscErrorCode start_counting()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The iterate of a new preconditioner; leaves the counts as they are
+// Compares the iterate with that of a new preconditioner. The counts do not change.
 PetscErrorCode check_like_new(PC pc, Mat mat, const std::string &options)
 {
   Preconditioner fresh;
@@ -97,7 +97,7 @@ PetscErrorCode check_like_new(PC pc, Mat mat, const std::string &options)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// New blocks appear in a matrix that has been in use
+// Adds blocks to a matrix that has been in use.
 PetscErrorCode add_couplings(const BlockMatrix &matrix, Mat mat)
 {
   PetscFunctionBeginUser;
@@ -148,7 +148,7 @@ TEST(new_values_take_a_numeric_set_up_alone)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// PETSc prepares the empty pieces of a rank without rows anew each time.
+// For a rank without rows, MatShift() prepares the empty pieces again each time.
 TEST(shifted_matrix_takes_a_numeric_set_up_alone)
 {
   PetscFunctionBeginUser;
@@ -408,7 +408,7 @@ TEST(many_preconditioners_live_side_by_side)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) // whose allocator tells nothing
+#if !defined(__SANITIZE_ADDRESS__) // its allocator does not report memory in use
 TEST(view_tells_the_memory_that_is_held)
 {
   const BlockMatrix matrix = make_matrix(1, tetrahedral_pattern(40, 30, 20));

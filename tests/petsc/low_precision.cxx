@@ -1,4 +1,4 @@
-// Storage in few bits: SI units, outer Krylov methods, restarts.
+// Tests storage in few bits: with SI units, inside Krylov methods, and with restarts.
 #include <cfenv>
 #include <cmath>
 
@@ -51,7 +51,7 @@ PetscErrorCode fgmres_iterations(Mat mat, const Values &b, const std::string &op
           options,
       &ksp));
   PetscCall(solve(ksp, b, nullptr, &reason, its));
-  if (reason <= 0) *its = 10000; // never
+  if (reason <= 0) *its = 10000; // It did not converge.
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -97,7 +97,8 @@ PetscErrorCode residual_history(Mat mat, const BlockMatrix &matrix, const Values
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Within a factor of the residual of fp64 as long as that is above the floor
+// Checks that residuals stay within a factor of those of fp64, as long as these are above the
+// floor.
 void check_follows(const std::vector<double> &history, const std::vector<double> &fp64,
                    double factor)
 {
@@ -205,7 +206,7 @@ TEST(restarts_let_few_bits_follow_fp64)
       PetscCall(residual_history(mat, matrix, b, its + " -pc_mcpi_offdiag_precision " + c.precision,
                                  6, &history));
       check_follows(history, fp64, 10.0);
-      // the same inside one application
+      // Restarts inside one application give the same result.
       Preconditioner pc;
       Values x;
       PetscCall(create_pc(mat,
@@ -216,7 +217,7 @@ TEST(restarts_let_few_bits_follow_fp64)
       PetscCall(apply(pc, b, &x));
       CHECK_LE(relative_residual(matrix, b, x), 1.01 * history.back() + 1e-12);
     }
-    // and without restarts they stop at their floor
+    // Without restarts, residuals stop at a floor.
     PetscCall(residual_history(mat, matrix, b, "-pc_mcpi_its 45 -pc_mcpi_offdiag_precision fp64", 1,
                                &fp64));
     PetscCall(residual_history(mat, matrix, b,
@@ -227,8 +228,8 @@ TEST(restarts_let_few_bits_follow_fp64)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// x that products read in 16 bits: no iteration more, except where a method takes the map for
-// linear.
+// Products read x in 16 bits. FGMRES needs at most one iteration more. Only methods that need a
+// linear preconditioner, such as GMRES, converge worse.
 TEST(rounded_gather_converges_with_fgmres_and_with_restarts)
 {
   PetscFunctionBeginUser;
@@ -255,7 +256,7 @@ TEST(rounded_gather_converges_with_fgmres_and_with_restarts)
       CHECK_LE(its, expected + 1);
       PetscCall(solve_to_1e_10(mat, matrix, b, richardson + blocks + rounded, &residual, &its));
       CHECK_LE(residual, 1e-12);
-      // and this is what the option does
+      // This run shows that the option has an effect.
       PetscCall(solve_to_1e_10(mat, matrix, b, gmres + blocks, &residual, &its));
       CHECK_LE(residual, 1.1e-10);
       PetscCall(solve_to_1e_10(mat, matrix, b, gmres + blocks + rounded + forced, &residual, &its));
@@ -272,7 +273,7 @@ TEST(rounded_gather_converges_with_fgmres_and_with_restarts)
       CHECK_LE(1e-6, difference(y, x));
       CHECK_LE(difference(y, x), 1e-4);
     }
-    // without balancing the largest unit of a row takes the digits of the others
+    // Without balancing, the largest component of a row leaves no digits to the others.
     if (si) {
       double residual;
       PetscInt its, expected;
@@ -288,7 +289,7 @@ TEST(rounded_gather_converges_with_fgmres_and_with_restarts)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Programs run with -fp_trap.
+// Users run programs with -fp_trap, which stops at such exceptions.
 TEST(storing_large_values_raises_no_floating_point_exception)
 {
   constexpr int trapped = FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW;

@@ -1,5 +1,5 @@
-// Every supported matrix type gives the iterate of the formula; so do the smallest and oddest
-// matrices.
+// Tests that every supported matrix type gives the iterate of the formula, also for very small and
+// unusual matrices.
 #include "support.h"
 
 using namespace test;
@@ -134,7 +134,7 @@ TEST(columns_of_a_users_arrays_come_in_any_order)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// PETSc refuses such arrays where it checks them.
+// The test is skipped where PETSc checks such arrays and refuses them.
 TEST(entries_of_a_users_aij_arrays_come_in_any_order)
 {
   PetscFunctionBeginUser;

@@ -1,4 +1,5 @@
-// Reductions of a whole solve beside those with PCSOR, counted where MPI is called.
+// Compares the number of reductions of a whole solve with that of PCSOR. The functions of MPI are
+// replaced to count them.
 #include "support.h"
 
 using namespace test;
@@ -7,7 +8,7 @@ namespace {
 
 long long reductions = 0;
 
-// Elasticity-like: blocks of 3, a mesh of hexahedra
+// A matrix as in elasticity: blocks of 3 on a mesh of hexahedra
 BlockMatrix fine_matrix()
 {
   Recipe recipe;
@@ -44,7 +45,7 @@ PetscErrorCode reductions_of(Mat mat, const Values &b, const std::string &smooth
 
 } // namespace
 
-// PETSc's logging macros
+// Removes PETSc's logging macros of these names.
 #undef MPI_Allreduce
 #undef MPI_Iallreduce
 #undef MPI_Reduce
@@ -60,7 +61,7 @@ PetscErrorCode reductions_of(Mat mat, const Values &b, const std::string &smooth
 
 namespace {
 
-// On a communicator of one rank nobody is waited for.
+// Only communicators of several ranks count, because on one rank there is no waiting.
 void count_on(MPI_Comm comm)
 {
   int size = 1;
@@ -70,7 +71,7 @@ void count_on(MPI_Comm comm)
 
 } // namespace
 
-// They stand before MPI's own in this program; PETSc and the library call them, too.
+// The linker takes these functions before those of MPI, so PETSc and the library call them, too.
 extern "C" {
 int MPI_Allreduce(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op,
                   MPI_Comm comm)

@@ -1,6 +1,7 @@
-// As a smoother of PCMG and GAMG, and inside PCASM, PCBJACOBI, PCFIELDSPLIT, PCKSP and PCCOMPOSITE:
-// it solves, and a bad block on one rank is never taken for convergence. (PETSc's outer
-// preconditioners never forget a failure, whatever is inside, so none is used again.)
+// Tests PCMCPI as a smoother of PCMG and PCGAMG, and inside PCASM, PCBJACOBI, PCFIELDSPLIT, PCKSP
+// and PCCOMPOSITE. Each solver converges, and a bad block on one rank is never taken for
+// convergence. PETSc's outer preconditioners keep a failure forever, whatever is inside, so none is
+// used again after a failure.
 #include <numeric>
 
 #include "support.h"
@@ -18,7 +19,7 @@ BlockMatrix good_matrix()
   return make_matrix(bs, random_pattern(n, 2, true), recipe);
 }
 
-// Both halves of the block vanish, so that PCFIELDSPLIT's pieces are singular too.
+// Both halves of a block are zero, so that the pieces of PCFIELDSPLIT are singular, too.
 BlockMatrix damaged_matrix()
 {
   BlockMatrix matrix = good_matrix();

@@ -1,5 +1,5 @@
-// One Mat whose nonzeros move, in as many places as before: the answer is always that of a
-// preconditioner made afresh.
+// Tests a Mat whose nonzeros move to other places, while their number stays the same. The result is
+// always that of a new preconditioner.
 #include <algorithm>
 #include <cstdio>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr PetscInt bs = 3, n = 40;
 
-// Rows read those a given distance away, on both sides.
+// A matrix whose rows read the rows at this distance on both sides
 BlockMatrix shifted(PetscInt distance)
 {
   Recipe recipe;
@@ -24,7 +24,8 @@ BlockMatrix shifted(PetscInt distance)
   return make_matrix(bs, pattern, recipe);
 }
 
-// This rank's rows of an even layout as arrays, values by rows, of each block if blocked
+// This rank's rows of an even layout, as arrays. Values are ordered by rows: by rows of each block
+// if the arrays are blocked.
 struct Arrays {
   std::vector<PetscInt> i{0}, j, row; // row: of every entry
   Values values;

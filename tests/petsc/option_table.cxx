@@ -1,6 +1,6 @@
-// Every row of the table of options: help, option, setter, getter, refusals, and agreement between
-// ranks. PETSc does not free what it holds when it meets an error, so leaks are not looked for
-// here.
+// Tests every row of the table of options: help, option, setter, getter, refusals, and agreement
+// between ranks. The test does not look for leaks, because PETSc does not free its memory after
+// errors.
 #include "pc/option_table.h"
 
 #include <cstdarg>
@@ -15,7 +15,7 @@ using mcpi::Option;
 
 namespace {
 
-// Public functions of an option, with numbers for all types but strings
+// The public functions of an option. Numbers represent values of all types but strings.
 struct Functions {
   std::function<PetscErrorCode(PC, double)> set;
   std::function<PetscErrorCode(PC, double *)> get;
@@ -36,7 +36,7 @@ Functions functions(PetscErrorCode (*set)(PC, Value), PetscErrorCode (*get)(PC, 
 
 const char *const colorings[] = {MATCOLORINGJPLF, MATCOLORINGGREEDY};
 
-// The number of a coloring is its place in the list.
+// A coloring type is represented by its place in the list.
 Functions coloring_functions()
 {
   return {[](PC pc, double value) {
@@ -99,7 +99,7 @@ double other_value(const Option &option)
   return standard;
 }
 
-// As it is written behind the option
+// The value as text behind the option
 std::string text_of(const Option &option, double value)
 {
   if (is_coloring(option)) return colorings[static_cast<int>(value)];
@@ -109,7 +109,7 @@ std::string text_of(const Option &option, double value)
   return text.str();
 }
 
-// As -help lists the values of an enumeration
+// The values of an enumeration, as -help lists them
 std::string names_of(const Option &option)
 {
   std::string all;

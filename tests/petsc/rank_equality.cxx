@@ -1,5 +1,5 @@
-// The distributed answer is the serial answer: every rank also computes it alone, from the same
-// whole matrix.
+// Tests that the result on several ranks is the serial answer. Each rank also computes the serial
+// answer alone, from the same whole matrix.
 #include <algorithm>
 
 #include "support.h"
@@ -39,7 +39,8 @@ std::vector<Problem> problems()
   };
 }
 
-// One matrix on all ranks and on this rank alone, with preconditioners of the same options
+// A matrix on all ranks and the same matrix on this rank alone. Both preconditioners have the same
+// options.
 struct Pair {
   OwnedMat shared_mat, alone_mat;
   Preconditioner shared, alone;

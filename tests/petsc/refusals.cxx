@@ -1,6 +1,6 @@
-// Bad option values and bad colorings: an error on every rank that names the remedy, and no set-up
-// that looks done. PETSc does not free what it holds when it meets an error, so leaks are not
-// looked for here.
+// Tests bad option values and bad colorings. Every rank reports an error that names the remedy, and
+// the PC is not left as if it were set up. The test does not look for leaks, because PETSc does not
+// free its memory after errors.
 #include "support.h"
 
 #include <petsc/private/matimpl.h>
@@ -15,8 +15,8 @@ const BlockMatrix &sample()
   return matrix;
 }
 
-// A MatColoring type of this program that gives all rows the same color, but for those of one rank
-// if it is asked to
+// A MatColoring type of this program that gives all rows the same color. With only_last_rank, this
+// holds for the last rank only, and every row of the other ranks has its own color.
 template <bool only_last_rank> PetscErrorCode color_wrongly(MatColoring mc, ISColoring *coloring)
 {
   PetscInt begin, end;
@@ -42,8 +42,8 @@ template <bool only_last_rank> PetscErrorCode create_wrong(MatColoring mc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// A PC that is refused with these options, and works as if nothing had been after the type jplf is
-// set
+// Checks that a PC with these options is refused, and that it works normally after the type jplf is
+// set.
 PetscErrorCode check_coloring_refused(const std::string &options, const std::string &remedy)
 {
   OwnedMat mat;
@@ -106,7 +106,7 @@ TEST(options_refuse_bad_values_and_name_the_option)
 }
 
 #if !defined(PETSC_USE_DEBUG) // which looks in the setters
-// Ranks with other numbers of sweeps would wait for exchanges for ever.
+// Ranks with different numbers of sweeps would wait for exchanges forever.
 TEST(settings_that_differ_from_rank_to_rank_are_refused)
 {
   OwnedMat mat;
@@ -231,7 +231,7 @@ TEST(vectors_of_another_size_are_refused)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Its vectors cannot be made again.
+// The vectors of a preconditioner that is kept cannot be made again.
 TEST(a_preconditioner_that_is_kept_is_refused_to_a_method_that_needs_other_vectors)
 {
   const BlockMatrix &matrix = sample();

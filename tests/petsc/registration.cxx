@@ -1,5 +1,5 @@
-// A program that links the library: its PETSc must be the one of the build. What the library says
-// of itself: its version, and references for -citations (looked for by ctest).
+// Tests a program that links the library. Its PETSc must be that of the build. The test also checks
+// the library's version and its references for -citations, which ctest looks for in the output.
 #include "support.h"
 
 using namespace test;
@@ -10,7 +10,7 @@ bool other_version = false;
 
 } // namespace
 
-// Stands before PETSc's own, in this program only.
+// Replaces PETSc's function, in this program only.
 PETSC_EXTERN PetscErrorCode PetscGetVersionNumber(PetscInt *major, PetscInt *minor,
                                                   PetscInt *subminor, PetscInt *release)
 {

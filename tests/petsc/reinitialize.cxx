@@ -1,5 +1,6 @@
-// PETSc initialised, finalised and initialised again in one program, with logging: nothing of the
-// first life is used in the second. Its main() replaces the one of support_main.cxx.
+// Initializes, finalizes and initializes PETSc again in one program, with logging. Nothing of the
+// first time may be used the second time. The main() of this file replaces that of
+// support_main.cxx.
 #include <cstdio>
 
 #include "support.h"

@@ -1,5 +1,5 @@
-// Options, setters and getters: what they refuse, what PCView says of them, and when they act.
-// What holds for every option is in option_table.cxx.
+// Tests options, setters and getters: what they refuse, what PCView() prints, and when they take
+// effect. Tests that hold for all options are in option_table.cxx.
 #include <cmath>
 #include <limits>
 

@@ -1,5 +1,5 @@
-// What the MPI tests share: checks, block matrices that every rank knows as a whole, and the sweeps
-// written from their formula.
+// Common code of the MPI tests: checks, block matrices that every rank knows as a whole, and the
+// sweeps by their formula.
 #pragma once
 
 #include <petscksp.h>
@@ -16,8 +16,8 @@
 
 namespace test {
 
-// ---- tests and checks: main() of support_main.cxx runs every TEST of the program, in the order of
-// the file
+// ---- tests and checks. main() of support_main.cxx runs every TEST of the program, in the order of
+// the file.
 
 using Body = PetscErrorCode (*)();
 
@@ -30,9 +30,10 @@ struct Registration {
   static const test::Registration register_##name(#name, name);                                    \
   static PetscErrorCode name()
 
-// Says on this rank what failed, and where; the program's exit status counts all ranks.
+// Prints on this rank what failed, and where. The program's exit status counts the failures of all
+// ranks.
 void report_failure(const char *file, int line, const std::string &text);
-// Printed before every failure: what a loop is at
+// Sets a text that is printed before every failure, for example the present case of a loop.
 void describe(const std::string &text);
 
 #define CHECK(condition)                                                                           \
@@ -63,7 +64,7 @@ void describe(const std::string &text);
                                std::string(text).substr(0, 400));                                  \
   } while (0)
 
-// What a PETSc call that must fail says. The message is the first one of this rank.
+// The error of a PETSc call that must fail. The message is the first one of this rank.
 struct Caught {
   PetscErrorCode code = PETSC_SUCCESS;
   std::string message;
@@ -77,10 +78,10 @@ void check_error(const char *file, int line, const Caught &caught, PetscErrorCod
                     test::catch_error([&]() -> PetscErrorCode { return __VA_ARGS__; }), code,      \
                     part)
 
-// By operator new, since the start
+// The bytes that operator new has allocated since the program's start
 std::size_t allocated_bytes();
 
-// Every TEST, one after the other; the number of failures on all ranks
+// Runs every TEST, one after the other. Returns the number of failures on all ranks.
 int run_all();
 int failures_of_all_ranks();
 
@@ -159,7 +160,7 @@ Values noise(PetscInt count, std::uint64_t seed);
 double norm(const Values &v);
 double difference(const Values &a, const Values &b); // |a - b| / |b|, Inf if anything is not finite
 
-// ---- from the whole to a rank's part
+// ---- PETSc objects made from whole matrices and vectors
 
 enum class Layout { even, uneven, empty_ranks, all_on_last };
 const char *name_of(Layout layout);
@@ -167,17 +168,17 @@ std::vector<PetscInt> block_rows_of_ranks(Layout layout, PetscInt n, int ranks);
 
 PetscErrorCode create_mat(MPI_Comm comm, const BlockMatrix &matrix, Layout layout, MatType type,
                           OwnedMat *mat);
-// New values for a Mat made from a matrix with the same pattern
+// Sets new values in a Mat that was made from a matrix with the same pattern.
 PetscErrorCode set_values(const BlockMatrix &matrix, Mat mat);
 PetscErrorCode create_vec(Mat mat, const Values &whole, OwnedVec *vec);
 PetscErrorCode gather(Vec vec, Values *whole);
-// Colors of all block rows
+// Gathers the colors of all block rows.
 PetscErrorCode gather_colors(PC pc, std::vector<int> *color);
 
-// These options, and before them the backend that the program is run with: -test_backend
+// Inserts the backend that the program's option -test_backend names, and then these options.
 PetscErrorCode insert_options(PetscOptions all, const std::string &options);
 
-// A PC of type mcpi, or its like, with an options database of its own
+// A PC of type mcpi, or of another type, with its own options database
 struct Preconditioner {
   OwnedOptions options;
   OwnedPC pc;
@@ -185,11 +186,11 @@ struct Preconditioner {
   operator PC() const { return pc; }
 };
 PetscErrorCode create_pc(Mat mat, const std::string &options, Preconditioner *pc);
-// What PCView() prints, on all ranks
+// Returns the output of PCView() on all ranks.
 PetscErrorCode view(PC pc, std::string *text);
 PetscErrorCode apply(PC pc, const Values &b, Values *x);
 PetscErrorCode apply_transpose(PC pc, const Values &b, Values *x);
-// max_it iterations from x, or from zero whatever x holds
+// Makes max_it iterations from x, or from zero if guess_zero is set.
 PetscErrorCode apply_richardson(PC pc, const Values &b, bool guess_zero, PetscInt max_it,
                                 Values *x);
 
@@ -200,21 +201,22 @@ struct OwnedSolver {
   operator KSP() const { return ksp; }
 };
 PetscErrorCode create_ksp(Mat amat, Mat pmat, const std::string &options, OwnedSolver *solver);
-// Solves for b from zero; x may be null
+// Solves for b from zero. x may be null.
 PetscErrorCode solve(KSP ksp, const Values &b, Values *x, KSPConvergedReason *reason,
                      PetscInt *its);
 
-// For PCMG: adds four neighboring block rows of a rank, component by component
+// Creates an interpolation for PCMG that adds four neighboring block rows of a rank, component by
+// component.
 PetscErrorCode create_interpolation(Mat mat, PetscInt bs, OwnedMat *interpolation);
 
-// ---- the sweeps, written from their formula in plain double arithmetic
+// ---- the sweeps by their formula, in double precision
 
 struct Sweeps {
   PCMCPISweepType type = PC_MCPI_SWEEP_FORWARD;
   double omega = 1.0;
   int its = 1;
   int restart = 0;
-  // rank of each block row: values of others are as old as the pass
+  // The rank of each block row. Values of other ranks are those from before the pass.
   const std::vector<int> *owner_of = nullptr;
 };
 Values sweep_by_formula(const BlockMatrix &matrix, const std::vector<int> &color,

@@ -1,5 +1,5 @@
-// Counts what C++ code allocates, the library's included. In a file of its own, where the compiler
-// sees no pair of new and free().
+// Counts what C++ code allocates, the library included. This is a separate file, so that the
+// compiler does not see pairs of new and free().
 #include <cstdlib>
 #include <new>
 

@@ -29,8 +29,8 @@ Values solve_block(PetscInt bs, const double *m, Values r)
   return r;
 }
 
-// One pass over the colors. Rows of other ranks are read as they were before the pass, if owners
-// are given.
+// Makes one pass over the colors. If owners are given, rows of other ranks are read as they were
+// before the pass.
 void pass(const BlockMatrix &m, const std::vector<int> &color, const Sweeps &sweeps, bool forward,
           const Values &b, Values &x)
 {
@@ -70,7 +70,7 @@ Values sweep_by_formula(const BlockMatrix &m, const std::vector<int> &color, con
   for (int done = 0; done < sweeps.its; done += chunk) {
     const int its = std::min(chunk, sweeps.its - done);
     Values rhs = b, y = x;
-    if (sweeps.restart > 0) { // sweep on the correction
+    if (sweeps.restart > 0) { // The following sweeps compute a correction.
       const Values product = m.multiply(x);
       for (std::size_t i = 0; i < rhs.size(); ++i) rhs[i] -= product[i];
       y.assign(x.size(), 0.0);
@@ -87,8 +87,8 @@ Values sweep_by_formula(const BlockMatrix &m, const std::vector<int> &color, con
   return x;
 }
 
-// By the columns of the operator, one unit vector after the other: nothing of the transposed
-// sweep's own ideas
+// Computes the transposed sweep from the columns of the operator, one unit vector after the other,
+// so that no code of transposed sweeps is used.
 Values transposed_sweep_by_formula(const BlockMatrix &m, const std::vector<int> &color,
                                    const Sweeps &sweeps, const Values &b)
 {

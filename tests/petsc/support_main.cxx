@@ -1,4 +1,4 @@
-// main() of every program that has none of its own
+// main() of every test program that does not define its own
 #include "support.h"
 
 int main(int argc, char **argv)

@@ -16,7 +16,7 @@ std::uint64_t mix(std::uint64_t x)
   return x ^ (x >> 31);
 }
 
-// In [-1, 1), from a position
+// A number in [-1, 1) that depends on the position
 double noise_at(std::uint64_t seed, std::uint64_t i, std::uint64_t j)
 {
   return static_cast<double>(mix(mix(mix(seed) + i) + j) >> 11) * 0x1p-52 - 1.0;

@@ -183,7 +183,7 @@ PetscErrorCode create_pc(Mat mat, const std::string &options, Preconditioner *pc
 
 namespace {
 
-// x starts as NaN, so that what is not written shows.
+// x starts as NaN, so that numbers that are not written show.
 PetscErrorCode apply_with(PC pc, PetscErrorCode (*operation)(PC, Vec, Vec), const Values &b,
                           Values *x)
 {

@@ -1,6 +1,6 @@
-// The true residual that a solver reaches with all defaults is that which it reaches with PCSOR,
-// whatever the method. With -table the residuals are printed as a table in Markdown. -n is the
-// number of vertices along an edge of the mesh.
+// Tests that, with all defaults, every method reaches the true residual that it reaches with PCSOR.
+// -table prints the residuals as a table in Markdown. -n is the number of vertices along an edge of
+// the mesh.
 #include <cmath>
 
 #include "support.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr PetscInt bs = 5;
 constexpr double tolerances[] = {1e-6, 1e-10, 1e-12};
-// methods lose some digits of their own: GMRES by Gram-Schmidt without refinement
+// Methods lose some digits themselves, for example GMRES by Gram-Schmidt without refinement.
 constexpr double kAllowed = 4.0;
 
 enum class Kind { general, definite, easy };
@@ -76,7 +76,7 @@ constexpr Method methods[] = {
      Kind::general, true},
 };
 
-// Coupled diffusion; the general one is carried along by a flow, the easy one decays, too
+// Coupled diffusion. The general kind also has convection, and the easy kind also has decay.
 BlockMatrix matrix_of(Kind kind, PetscInt edge)
 {
   constexpr double kCoupling = 0.1, kFlow = 0.4;
@@ -132,8 +132,8 @@ std::string options_of(const Method &method, const std::string &type, double tol
   return all.str();
 }
 
-// With the options of a user: inner solvers look into the database that is current when they are
-// made.
+// Solves with a user's options. They are in the current database, because inner solvers read the
+// database that is current when they are made.
 PetscErrorCode solve_with(const Method &method, const BlockMatrix &matrix, Mat mat,
                           const std::string &options, Result *result)
 {
@@ -186,8 +186,8 @@ std::string cell(const Result &result)
   return result.converged() ? text : std::string(text) + " not converged";
 }
 
-// What PCMCPI reaches with these options beside what PCSOR reaches, at every tolerance up to this
-// one
+// Compares the residual of PCMCPI with these options with that of PCSOR, at every tolerance up to
+// this one.
 PetscErrorCode compare_with_sor(const Method &method, const std::string &mcpi_options,
                                 double largest_tolerance)
 {

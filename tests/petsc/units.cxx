@@ -1,5 +1,5 @@
-// Systems in any units: right-hand sides and matrices far from 1 give the answer of those near 1,
-// times the units.
+// Tests systems in any units. Right-hand sides and matrices far from 1 give the result of those
+// near 1, multiplied by the units.
 #include <cmath>
 
 #include "support.h"
@@ -26,13 +26,13 @@ BlockMatrix in_units(double unit)
   return matrix;
 }
 
-// Single precision may be refused, where blocks are double.
+// Single precision may be refused if blocks are stored in double precision.
 bool allowed(const std::string &storage, const std::string &vectors)
 {
   return storage != "fp64" || vectors != "fp32";
 }
 
-// One application with every kind of input: the result for b in units of the first system
+// Makes one application with every kind of input. Results are in the units of the first system.
 PetscErrorCode applications(PC pc, const Values &b, std::vector<Values> *results)
 {
   Values x;
@@ -82,8 +82,8 @@ TEST(applications_scale_with_the_units_of_the_right_hand_side_and_of_the_matrix)
                 create_mat(PETSC_COMM_WORLD, in_units(of_matrix), Layout::even, MATBAIJ, &other));
             PetscCall(create_pc(other, options, &pc));
             PetscCall(applications(pc, times(of_b, b), &results));
-            // decimal units move all roundings: those of blocks to few bits as far as one such
-            // rounding goes
+            // Decimal units change all roundings. If blocks have few bits, results differ by as
+            // much as one such rounding.
             for (std::size_t i = 0; i < results.size(); ++i)
               CHECK_LE(difference(times(of_matrix / of_b, results[i]), expected[i]),
                        storage == "fp64"   ? 1e-13
@@ -173,7 +173,8 @@ TEST(columns_of_different_units_are_solved_together)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Equations in other units than their neighbors: every fiftieth block row, or every second equation
+// Some equations have other units than their neighbors: every fiftieth block row, or every second
+// equation.
 enum class Mixed { rows, components, unknowns };
 
 BlockMatrix in_mixed_units(Mixed mixed, double unit)
@@ -229,7 +230,7 @@ TEST(equations_in_different_units_converge_with_all_defaults)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Never x = 0 with CONVERGED_ATOL, never NaN with CONVERGED_ITS
+// A solver must not return x = 0 with CONVERGED_ATOL, nor NaN with CONVERGED_ITS.
 TEST(solvers_converge_in_any_units)
 {
   const Values solution = noise(in_units(1.0).rows(), 1);

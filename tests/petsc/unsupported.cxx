@@ -1,5 +1,5 @@
-// Matrices that PCMCPI cannot take: a PETSc error on every rank that names the remedy, and the same
-// PC goes on with a good matrix.
+// Tests matrices that PCMCPI does not support. Every rank reports a PETSc error that names the
+// remedy, and the same PC works afterwards with a good matrix.
 #include "support.h"
 
 using namespace test;
@@ -12,7 +12,7 @@ const BlockMatrix &good_matrix()
   return matrix;
 }
 
-// The PC of every test: it has worked before, fails, and works again.
+// The PC of every test. It works, then fails with a bad matrix, and then works again.
 class Patient {
 public:
   PetscErrorCode create()
@@ -46,7 +46,7 @@ public:
   }
 
 private:
-  // PCSetOperators() refuses other local sizes before PCReset().
+  // PCSetOperators() refuses other local sizes unless PCReset() was called before.
   PetscErrorCode set_operators(Mat mat)
   {
     Mat old;
@@ -87,7 +87,7 @@ PetscErrorCode check_fresh_refused(Mat bad, PetscErrorCode code, const std::stri
   PetscFunctionBeginUser;
   PetscCall(create_pc(bad, "", &pc));
   CHECK_ERROR(code, remedy, PCSetUp(pc));
-  CHECK_ERROR(code, remedy, PCSetUp(pc)); // and does not pass at the second attempt
+  CHECK_ERROR(code, remedy, PCSetUp(pc)); // A second attempt fails, too.
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -193,7 +193,7 @@ TEST(matrices_that_are_not_assembled_are_refused)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// One rank lacks one block: every rank must say so, and which.
+// If one block is missing on one rank, every rank must report which.
 TEST(rows_without_their_diagonal_block_are_refused)
 {
   const PetscInt bs = 3, n = 20, missing = 17;
@@ -218,7 +218,7 @@ TEST(rows_without_their_diagonal_block_are_refused)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// What the message for a missing diagonal block proposes must help.
+// The remedy in the message for a missing diagonal block must help.
 TEST(diagonal_block_inserted_after_the_refusal_helps)
 {
   OwnedMat bad;
@@ -252,8 +252,8 @@ TEST(diagonal_block_inserted_after_the_refusal_helps)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// PETSc 3.18 does where a rank without such blocks gets its first after an assembly; MatMult()
-// crashes then.
+// PETSc 3.18 loses off-process blocks if a rank without such blocks gets its first one after an
+// assembly. MatMult() then crashes.
 TEST(off_process_blocks_that_petsc_has_lost_are_named)
 {
   constexpr PetscInt bs = 2, n = 24;

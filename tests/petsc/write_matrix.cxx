@@ -1,9 +1,10 @@
-// Writes a block matrix and a right-hand side in PETSc's binary format, for programs that read
-// theirs from a file.
+// Writes a block matrix and a right-hand side in PETSc's binary format, for programs that read them
+// from a file.
 //
-// Every entry is a function of its global position, so the file is the same on any number of ranks:
-// a 7-point stencil on an n x n x n grid with bs unknowns a point, not symmetric, block rows in
-// units that differ by up to 10^4, diagonally dominant after that.
+// The matrix is a 7-point stencil on an n x n x n grid with bs unknowns a point. It is not
+// symmetric. The components of a point have different units, which multiply entries by 2^-7 to 2^7.
+// Without these units, the matrix is diagonally dominant. Each entry is a function of its global
+// position, so the file is the same on any number of ranks.
 #include <petscmat.h>
 
 #include <array>
@@ -13,7 +14,7 @@
 
 namespace {
 
-// Uniform in [-1, 1), from a hash of the position
+// A number in [-1, 1), uniformly distributed, from a hash of the position
 double noise(std::uint64_t row, std::uint64_t column)
 {
   std::uint64_t h = row * 0x9E3779B97F4A7C15u + column * 0xC2B2AE3D27D4EB4Fu;

@@ -1,4 +1,4 @@
-// What users read where the library cannot use a GPU.
+// Tests the messages for users whose GPU the library cannot use.
 #include "pc/backend_choice.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Balancing of every pattern of couplings: it ends, with factors that are finite powers of two, and
-// is no worse than no scaling.
+// Tests that balancing ends for every pattern of couplings. Its factors are finite powers of two,
+// and the result is not worse than no scaling.
 #include "core/balancing.h"
 
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@ Vector balanced(const Vector &maxima)
   return s;
 }
 
-// log2 of the largest entry of diag(1/s) * maxima * diag(s): the numbers themselves may be beyond
-// doubles
+// log2 of the largest entry of diag(1/s) * maxima * diag(s). The entry itself may be outside the
+// range of a double.
 double largest_exponent(const Vector &maxima, const Vector &s)
 {
   const std::size_t bs = s.size();
@@ -34,8 +34,8 @@ double largest_exponent(const Vector &maxima, const Vector &s)
   return largest;
 }
 
-// Maxima of D^{-1}O of a reservoir (PETSc's snes/ex33) and of the Jacobian of an SPE1 case,
-// column-major; couplings of 1e-19; triangles
+// Column-major maxima of D^{-1}O: of a reservoir (PETSc's snes/ex33), of the Jacobian of an SPE1
+// case, with couplings of 1e-19, and of triangular systems
 const Vector kReservoir = {
     2.40793299e-02, 3.52750064e-19, 5.18023282e-03, 2.28236999e-02, 0.5, 9.54934323e-01, 0, 0, 0.5};
 const Vector kSpe1 = {0,
@@ -80,8 +80,8 @@ TEST(Balancing, OfAReservoirTakesTheLargeCouplingDown)
   EXPECT_LE(*std::max_element(s.begin(), s.end()) / *std::min_element(s.begin(), s.end()), 0x1p60);
 }
 
-// Sparse patterns, magnitudes from 1e-300 to 1e300: most have no way back, or one that is lost in
-// rounding.
+// Sparse patterns with magnitudes from 1e-300 to 1e300. In most of them, components couple in one
+// direction only, or the couplings in the other direction are lost in rounding.
 class AnyPattern : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(BlockSizes, AnyPattern, testing::Values(1, 2, 3, 4, 5, 7, 16, 40));
 
@@ -125,8 +125,8 @@ TEST_P(AnyPattern, GivesTheSameFactorsWhenBalancedAgain)
   }
 }
 
-// Both forms, every storage: what is stored, and what the right-hand side is multiplied by, stays
-// finite.
+// For both forms and all storage precisions, the stored numbers and the factors of the right-hand
+// side stay finite.
 TEST_P(AnyPattern, IsScaledByFinitePowersOfTwoInBothForms)
 {
   const int bs = GetParam();

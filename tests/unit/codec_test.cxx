@@ -72,8 +72,8 @@ void rounds_to_nearest_even(const Sixteen &format)
 {
   for (unsigned bits = 0; bits + 1 < format.infinity; ++bits) {
     const auto low = static_cast<std::uint16_t>(bits), high = static_cast<std::uint16_t>(bits + 1);
-    const auto middle = static_cast<float>((format.from(low) + format.from(high)) /
-                                           2); // exact, 16-bit formats have room below them
+    // The middle is exact, because a float has more digits than the 16-bit formats.
+    const auto middle = static_cast<float>((format.from(low) + format.from(high)) / 2);
     const float below = std::nextafter(middle, 0.0f),
                 above = std::nextafter(middle, std::numeric_limits<float>::infinity());
     ASSERT_EQ(format.to(middle), bits % 2 == 0 ? low : high) << bits;
@@ -114,7 +114,7 @@ TEST(Codec, Bf16RoundsToNearestEven)
 
 TEST(Codec, SixteenBitFormatsRoundThroughFloat)
 {
-  // just above a tie in double, the tie itself in float
+  // As a double, each number is just above a tie. Rounded to float, it is the tie itself.
   EXPECT_EQ(to_fp16(1 + std::ldexp(1.0, -11) + std::ldexp(1.0, -40)), 0x3c00);
   EXPECT_EQ(to_bf16(1 + std::ldexp(1.0, -8) + std::ldexp(1.0, -40)), 0x3f80);
 }
@@ -161,7 +161,7 @@ TEST(Codec, FloatingFormatsKeepTheirRelativePrecision)
       const auto record = encode(precision.storage, bs, block);
       ASSERT_TRUE(record.good);
       const auto stored = decode(precision.storage, bs, record.bytes);
-      // a denormal of fp16 has half of 2^-24 instead
+      // A denormal of fp16 has the absolute error of half of 2^-24 instead.
       for (std::size_t k = 0; k < block.size(); ++k)
         ASSERT_LE(std::abs(stored[k] - block[k]),
                   std::max(precision.unit * std::abs(block[k]),

@@ -1,4 +1,5 @@
-// Inverses of diagonal blocks against an elimination with complete pivoting in long double.
+// Compares the inverses of diagonal blocks with an elimination with complete pivoting in long
+// double.
 #include "core/dense.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +26,7 @@ Inversion inverted(int bs, const Vector &block, Vector &inverse)
   return outcome;
 }
 
-// A well-conditioned block that cannot do without pivoting
+// A well-conditioned block whose elimination needs pivoting
 Vector good_block(int bs, unsigned seed)
 {
   Vector block = random_vector(static_cast<std::size_t>(bs) * bs, seed);
@@ -41,8 +42,8 @@ void scale(Vector &block, int bs, const Vector &row, const Vector &column)
     for (int i = 0; i < bs; ++i) block[static_cast<std::size_t>(j) * bs + i] *= row[i] * column[j];
 }
 
-// Largest error of inverse(i,j) * row[j] * column[i], in the units of an unscaled block with
-// entries near 1
+// The largest error of inverse(i,j) * row[j] * column[i]. With these factors, the errors are those
+// of an unscaled block with entries near 1.
 double scaled_error(int bs, const Vector &inverse, const LongVector &exact, const Vector &row,
                     const Vector &column)
 {
@@ -73,7 +74,7 @@ TEST_P(Inverse, IsAccurateForWellConditionedBlocks)
   }
 }
 
-// Units of equations and unknowns must cost no digit and make no regular block singular.
+// The units of equations and unknowns must not cost any digit, nor make a regular block singular.
 TEST_P(Inverse, DoesNotDependOnUnits)
 {
   const int bs = GetParam();
@@ -104,8 +105,8 @@ TEST_P(Inverse, OfTinyAndHugeBlocks)
   }
 }
 
-// Rows in units of 1e-160 and columns in units of 1e160: the factors of the inverse overflow where
-// the inverse does not.
+// Rows have units of 1e-160 and columns have units of 1e160. The factors of the inverse overflow,
+// although the inverse does not.
 TEST_P(Inverse, OfOppositeExtremeUnits)
 {
   const int bs = GetParam();
@@ -134,12 +135,13 @@ TEST_P(Inverse, OfZeroRowOrColumnOrBlockIsSingular)
   }
 }
 
-// Integer entries and power of two units: one row or column is exactly the sum of two others.
+// Entries are integers and units are powers of two, so one row or column is exactly the sum of two
+// others.
 TEST_P(Inverse, OfRankDeficientBlockIsSingular)
 {
   const int bs = GetParam();
-  if (bs == 1) return; // a zero, shown above
-  // rare are those whose last pivot rounding leaves large
+  if (bs == 1) return; // A zero block is tested above.
+  // Many seeds are needed, because few of these blocks keep a large last pivot after rounding.
   const unsigned seeds = bs < 32 ? 2000 : 300;
   int missed = 0;
   for (unsigned seed = 1; seed <= seeds; ++seed) {
@@ -198,7 +200,7 @@ TEST(InverseOfOne, TinyIsRegularUnlessItsReciprocalOverflows)
   EXPECT_EQ(inverted(1, {1e-310}, inverse), Inversion::singular);
 }
 
-// A little away from singular is regular, with the digits that its condition leaves.
+// A nearly singular block is regular. Its inverse has the digits that its condition number leaves.
 TEST(InverseOfTwo, NearlySingularIsRegular)
 {
   Vector inverse;

@@ -1,4 +1,4 @@
-// Ranks, in threads, against one rank.
+// Compares several ranks, simulated by threads, with one rank.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ TEST_P(Distributed, SweepsGiveTheBitsOfOneRank)
   }
 }
 
-// Backends may keep what a run launches, so long runs are made in pieces.
+// Long runs are launched in pieces, because backends may keep what a run launches.
 TEST_P(Distributed, RunsInPiecesGiveTheBitsOfTheWhole)
 {
   const int bs = 3;

@@ -1,4 +1,4 @@
-// x rounded for the products: the numbers, and backends that read them.
+// Tests the rounded copy of x that products read: its numbers, and the backends that read it.
 #include "backend/host/simd_kernels.h"
 #include "core/gather.h"
 
@@ -25,7 +25,7 @@ template <class X> std::vector<X> rounded(const std::vector<X> &row)
   return result;
 }
 
-// From the definition, in double, which holds all of it exactly
+// Rounds a row by the definition. All computations are exact in double precision.
 std::vector<float> defined(const std::vector<float> &row)
 {
   float largest = 0;
@@ -68,7 +68,7 @@ TEST(GatherRounding, FollowsItsDefinitionAtEveryExponent)
                                  result = rounded(row);
         ASSERT_TRUE(same(result, defined(row)))
             << "bs " << bs << " exponent " << exponent << " decay " << decay;
-        ASSERT_TRUE(same(rounded(result), result)); // again changes nothing
+        ASSERT_TRUE(same(rounded(result), result)); // A second rounding changes nothing.
         const Vector wide(row.begin(), row.end());
         ASSERT_EQ(rounded(wide), Vector(result.begin(), result.end()));
       }
@@ -76,12 +76,12 @@ TEST(GatherRounding, FollowsItsDefinitionAtEveryExponent)
 
 TEST(GatherRounding, TiesGoToEvenAndMagnitudesStayBelow32768)
 {
-  // quantum 1
+  // The quantum is 1.
   EXPECT_TRUE(same(rounded<float>({16384, 0.5F, 1.5F, 2.5F, -0.5F, -1.5F, -2.5F, 3.25F}),
                    {16384, 0, 2, 2, 0, -2, -2, 3}));
   EXPECT_TRUE(same(rounded<float>({16384.5F, 16385.5F, -16385.5F}), {16384, 16386, -16386}));
   EXPECT_TRUE(same(rounded<float>({32767.5F, -32767.75F, 32766.5F}), {32767, -32767, 32766}));
-  // the next power of two doubles the quantum
+  // The next power of two doubles the quantum.
   EXPECT_TRUE(same(rounded<float>({32768, 1, 3, 5, -1}), {32768, 0, 4, 4, 0}));
 }
 
@@ -103,7 +103,8 @@ TEST(GatherRounding, QuantumIsNeverADenormal)
   EXPECT_TRUE(same(rounded<float>({kSmallestFloat}), {0}));
   EXPECT_TRUE(same(rounded<float>({normal, normal / 2, 0.75F * normal, -1.5F * normal}),
                    {normal, 0, normal, -2 * normal}));
-  for (int exponent = -112; exponent <= -110; ++exponent) { // both sides of where the floor ends
+  // The exponents lie on both sides of the limit below which the quantum stays the same.
+  for (int exponent = -112; exponent <= -110; ++exponent) {
     const float largest = std::ldexp(1.0F, exponent),
                 quantum = std::ldexp(1.0F, std::max(exponent + 1, -111) - 15);
     std::vector<float> row = {largest, 1.25F * quantum, -1.75F * quantum};
@@ -125,12 +126,13 @@ TEST(GatherRounding, HidesNothingThatIsNotFinite)
 
 // ---- backends
 
-// Rounding moves x by some 1e-5, less where few blocks take part. It flips where the floats of two
-// backends lie on both sides of a tie: each time by 2^-14 of a row's largest entry at most, but
-// fewer than one in a hundred do. 4e-6 has been seen.
+// Rounding changes x by about 1e-5, and by less if few blocks take part. Two backends round an
+// entry differently if their floats lie on both sides of a tie. The difference is then at most
+// 2^-14 of the row's largest entry. Fewer than one entry in a hundred differs. The largest
+// difference of x that was seen is 4e-6.
 constexpr double kFlips = 2e-5, kLeastEffect = 1e-7, kLargestEffect = 3e-4;
 
-#ifdef MCPI_SANITIZED // many times slower
+#ifdef MCPI_SANITIZED // sanitizers make the program many times slower
 constexpr bool kSanitized = true;
 #else
 constexpr bool kSanitized = false;
@@ -160,8 +162,8 @@ class GatherBackends : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(BlockSizes, GatherBackends,
                          testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 65));
 
-// In double nothing lies between two roundings, so any row that is read before it is rounded shows;
-// what floats change is small.
+// In double precision, two backends do not round differently, so the test finds any row that is
+// read before it is rounded. In single precision, the differences are small.
 TEST_P(GatherBackends, AgreeInEveryCombination)
 {
   const Problem p(GetParam());
@@ -224,8 +226,8 @@ TEST_P(GatherBackends, GiveTheBitsOfOneRankOnSeveral)
     }
 }
 
-// With one exchange a sweep ghosts come before the pass, or are zero: as in the reference on the
-// same ranks.
+// With one exchange a sweep, ghosts arrive before the pass, or are zero. The reference backend on
+// the same ranks gives the same result.
 TEST_P(GatherBackends, AgreeWithOneExchangeASweep)
 {
   const Problem p(GetParam());
@@ -260,14 +262,15 @@ TEST(Gather, ColumnsAreRoundedEachForItself)
   system.refresh(p.matrix);
   Vector b = p.b;
   for (std::size_t i = p.matrix.size(); i < b.size(); ++i)
-    b[i] *= 1e6; // an exponent in common would cost the first column its digits
+    b[i] *= 1e6; // If columns shared an exponent, the first column would lose its digits.
   Smoothing run = make_run(PC_MCPI_SWEEP_SYMMETRIC, 1.0, 2, true);
   const Vector alone = system.apply(run, first_columns(b, p.matrix.size(), 1));
   run.apply.nrhs = 3;
   EXPECT_TRUE(same_bits(first_columns(system.apply(run, b), p.matrix.size(), 1), alone));
 }
 
-// A power of two on the right-hand side comes out again: exponents follow the size of x.
+// If the right-hand side is multiplied by a power of two, so is the result, because the exponents
+// follow the size of x.
 TEST(Gather, FollowsTheSizeOfTheVector)
 {
   const Problem p(5);
@@ -305,7 +308,7 @@ TEST(Gather, NaNReachesTheRowsThatReadIt)
     const Vector x = system.apply(make_run(PC_MCPI_SWEEP_SYMMETRIC, 1.0, 8, true), b);
     EXPECT_TRUE(std::all_of(x.begin(), x.end(), [](double v) {
       return std::isnan(v);
-    })); // the graph is a ring and more
+    })); // The graph contains a ring, so the NaN reaches all rows.
   }
 }
 

@@ -1,6 +1,6 @@
-// Ranks that exchange ghosts as packets with epochs, simulated under random schedules: stores land
-// late and in any order, and ranks run at any pace. Every read must find the version that the
-// schedule of the sweeps puts before it, and no rank may wait for ever.
+// Simulates ranks that exchange ghosts as packets with epochs, under random schedules. Stores
+// arrive late and in any order, and ranks run at any pace. Every read must find the version that
+// precedes it in the schedule of the sweeps, and no rank may wait forever.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace mcpi::test {
 namespace {
 
-constexpr int kPieces = 2; // words of a ghost row
+constexpr int kPieces = 2; // packets of a ghost row
 
 struct Mutation {
   bool no_done_words = false, one_way = false, no_epochs = false;
@@ -54,7 +54,7 @@ public:
           connect(row, column);
           if (!mutation.one_way) connect(column, row);
         }
-    slow_rank_ = static_cast<int>(random_() % (ranks_.size() + 1)); // or none
+    slow_rank_ = static_cast<int>(random_() % (ranks_.size() + 1)); // the largest number: no rank
     unsigned base = 0;
     for (std::size_t n = 0; n < runs.size(); ++n) {
       schedules_.emplace_back(plan_, runs[n].config, runs[n].apply, runs[n].its, runs[n].from_zero);
@@ -63,12 +63,12 @@ public:
     }
   }
 
-  // What went wrong, empty if nothing did
+  // Returns the first error, or an empty string.
   std::string run()
   {
     while (true) {
-      std::vector<std::function<void()>> possible,
-          slow; // slow: of a rank that gets its turn when no other can go on, or rarely
+      // slow: the steps of the slow rank, which runs rarely, or if no other rank can go on
+      std::vector<std::function<void()>> possible, slow;
       for (auto &[where, stores] : flying_)
         if (!stores.empty())
           (std::get<0>(where) == slow_rank_ ? slow : possible)
@@ -94,8 +94,8 @@ public:
   }
 
 private:
-  // Something in a rank's memory that a task waits for: a piece of a ghost row, or (piece -1) a
-  // neighbor's count of applications that are done
+  // A word in a rank's memory for which a task waits. It is a piece of a ghost row, or, if piece is
+  // -1, the number of applications that a neighbor has completed.
   struct Wait {
     int from, piece;
     unsigned epoch;
@@ -110,8 +110,8 @@ private:
   struct Phase {
     int apply, color; // -1: the guess is sent, -2: the application is done
     bool first, lower = false, upper = false, sends = false, skipped = false;
-    unsigned epoch = 0;                  // of what it sends
-    std::vector<unsigned> expected = {}; // by color, absolute; 0: not sent yet
+    unsigned epoch = 0;                  // epoch of the rows that the phase sends
+    std::vector<unsigned> expected = {}; // per color: the absolute epoch; 0: not sent yet
     unsigned base = 0;
   };
   struct Rank {
@@ -119,7 +119,7 @@ private:
     bool entered = false;
     std::vector<Task> tasks;
     std::map<std::pair<Row, int>, Word> ghosts;
-    std::map<int, int> done; // by neighbor
+    std::map<int, int> done; // per neighbor: completed applications
   };
   struct Store {
     Word word;
@@ -130,7 +130,7 @@ private:
   int owner(Row row) const { return owner_[static_cast<std::size_t>(row)]; }
   int color(Row row) const { return color_[static_cast<std::size_t>(row)]; }
 
-  // row reads column, or only waits for it
+  // Notes that row reads column, or only waits for it.
   void connect(Row row, Row column)
   {
     reads_[static_cast<std::size_t>(row)].insert(column);
@@ -176,7 +176,7 @@ private:
     phases_.push_back({apply, -2, false});
   }
 
-  // A phase begins when all tasks of the one before are over, as kernels of a stream do.
+  // A phase begins when all tasks of the preceding phase are done, like the kernels of a stream.
   void enter_phases(int number)
   {
     Rank &rank = ranks_[static_cast<std::size_t>(number)];
@@ -254,7 +254,7 @@ private:
             {{phase.base + phase.epoch, {phase.apply, phase.epoch}}, 0});
   }
 
-  // Stores to one address land in order.
+  // Stores to one address arrive in order.
   void land(const Where &where, std::deque<Store> &stores)
   {
     const auto &[number, from, piece] = where;
@@ -296,7 +296,8 @@ TEST(GhostEpochs, AreReadInTheRightVersionAndNobodyWaitsForEver)
   EXPECT_EQ(simulate({}, kWorlds), "");
 }
 
-// A kernel is told two epochs and one exception.
+// A kernel gets two epochs, one for each triangle, and one exception: a range of ghosts with an
+// epoch of its own.
 TEST(GhostEpochs, OfAStepAreThoseOfEveryColorThatItReads)
 {
   std::mt19937 random(5);
@@ -329,7 +330,7 @@ TEST(GhostEpochs, OfAStepAreThoseOfEveryColorThatItReads)
   }
 }
 
-// The simulation sees what the protocol is there for.
+// The simulation finds errors if parts of the protocol are left out.
 TEST(GhostEpochs, NeedTheirEpochs)
 {
   EXPECT_EQ(simulate({.no_epochs = true}, 100), "reads another version");

@@ -1,6 +1,7 @@
-// Ranks that exchange ghosts as packets with epochs, simulated under random schedules: stores land
-// late and in any order, and ranks run at any pace. Every read must find the sending that it is
-// meant for, and no rank may wait for ever. MulticolorSweep itself says what the ranks do.
+// Simulates ranks that exchange ghosts as packets with epochs, under random schedules. Stores
+// arrive late and in any order, and ranks run at any pace. Every read must find the sending that
+// belongs to it, and no rank may wait forever. The operations of the ranks are recorded from
+// MulticolorSweep itself.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,13 +19,13 @@
 namespace mcpi::test {
 namespace {
 
-constexpr int kPieces = 2; // words of a ghost row
+constexpr int kPieces = 2; // packets of a ghost row
 
 struct Mutation {
   bool no_acknowledgements = false, waits_first = false, no_epochs = false, same_base = false;
 };
 
-// What a rank's stream does
+// One operation in a rank's stream
 struct Operation {
   enum Kind { send, receive, finish } kind;
   int color; // -1: all
@@ -53,7 +54,7 @@ private:
   Scales scales_;
 };
 
-// Writes down what it is asked for, with absolute epochs
+// A halo that records the requested operations, with absolute epochs
 class RecordingHalo final : public Halo {
 public:
   RecordingHalo(int colors, bool same_base) : steps_(colors), same_base_(same_base) {}
@@ -141,15 +142,15 @@ public:
         ranks_[reader].neighbors.insert(sender);
         ranks_[sender].neighbors.insert(reader);
       }
-    slow_rank_ = static_cast<int>(random_() % (ranks_.size() + 1)); // or none
+    slow_rank_ = static_cast<int>(random_() % (ranks_.size() + 1)); // the largest number: no rank
   }
 
-  // What went wrong, empty if nothing did
+  // Returns the first error, or an empty string.
   std::string run()
   {
     while (true) {
-      std::vector<std::function<void()>> possible,
-          slow; // slow: of a rank that gets its turn when no other can go on, or rarely
+      // slow: the steps of the slow rank, which runs rarely, or if no other rank can go on
+      std::vector<std::function<void()>> possible, slow;
       bool done = true;
       for (auto &[where, stores] : flying_)
         if (!stores.empty())
@@ -171,21 +172,21 @@ public:
 private:
   struct Content {
     std::uint32_t epoch = 0;
-    std::size_t operation = 0; // that sent it: what a row's numbers would tell
+    std::size_t operation = 0; // the operation that sent it; it stands for the row's numbers
   };
   using Packet = std::pair<Row, int>; // ghost row and piece
   // rank, ghost row or neighbor, piece (-1: acknowledgement)
   using Where = std::tuple<int, int, int>;
   using Sent = std::tuple<int, Row, int>; // color, row, reader
   struct Rank {
-    std::map<Row, int> ghosts; // with their colors
+    std::map<Row, int> ghosts; // ghost -> color
     std::set<Sent> sends;
     std::set<int> neighbors;
-    std::size_t next = 0;      // operation
-    bool acknowledged = false; // the operation has done so, or has begun
-    std::set<Packet> waits;    // of a receive
+    std::size_t next = 0;      // next operation
+    bool acknowledged = false; // the operation has sent its acknowledgements, or has begun
+    std::set<Packet> waits;    // packets for which a receive waits
     std::map<Packet, Content> packets;
-    std::map<int, std::uint32_t> acknowledgements; // by neighbor
+    std::map<int, std::uint32_t> acknowledgements; // per neighbor
   };
 
   void add_moves(int number, std::vector<std::function<void()>> &moves)
@@ -255,12 +256,12 @@ private:
   {
     Rank &rank = ranks_[number];
     if (rank.packets[packet].operation + 1 != rank.next)
-      wrong_ = "reads another sending"; // a receive follows its send
+      wrong_ = "reads another sending"; // Each receive directly follows its send.
     rank.waits.erase(packet);
     if (rank.waits.empty()) advance(number);
   }
 
-  // Stores to one address land in order.
+  // Stores to one address arrive in order.
   void land(const Where &where, std::deque<Content> &stores)
   {
     const auto &[number, from, piece] = where;
@@ -295,7 +296,7 @@ TEST(GhostPackets, AreReadInTheRightVersionAndNobodyWaitsForEver)
   EXPECT_EQ(simulate({}, kWorlds), "");
 }
 
-// The simulation sees what the protocol is there for.
+// The simulation finds errors if parts of the protocol are left out.
 TEST(GhostPackets, NeedTheirEpochs)
 {
   EXPECT_EQ(simulate({.no_epochs = true}, 100), "reads another sending");

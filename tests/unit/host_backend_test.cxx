@@ -1,5 +1,5 @@
-// The host backend with every combination of options against the reference on the same stored
-// numbers, and what storage does to a solution.
+// Compares the host backend with the reference backend on the same stored numbers, for every
+// combination of options. Also tests how the storage precision affects a solution.
 #include "backend/host/simd_kernels.h"
 #include "sweep/backend.h"
 
@@ -14,14 +14,14 @@
 namespace mcpi::test {
 namespace {
 
-#ifdef MCPI_SANITIZED // many times slower: fewer runs for each kind of set-up
+#ifdef MCPI_SANITIZED // Sanitizers are slow, so each kind of set-up takes fewer runs.
 constexpr std::size_t kSparser = 13;
 #else
 constexpr std::size_t kSparser = 1;
 #endif
 
-// Every kind of set-up takes its turn at all runs: each at all of them for small blocks, at some of
-// them for large ones.
+// The kinds of set-up and the runs are combined. For small blocks, each kind of set-up takes all
+// runs; for large blocks, each kind takes some of them.
 class HostBackend : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(BlockSizes, HostBackend,
                          testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 33, 64, 65));
@@ -60,7 +60,7 @@ TEST_P(HostBackend, AgreesWithTheReferenceInEveryCombination)
   });
 }
 
-// Colors of many rows are relaxed in tiles, whose ends must not show.
+// Colors with many rows are relaxed in tiles. The ends of the tiles must not affect the result.
 TEST(HostBackendTiles, GiveTheReference)
 {
   for (const int bs : {1, 5}) {
@@ -115,8 +115,8 @@ TEST_P(HostKernels, TransposedApplicationIsTheAdjoint)
   }
 }
 
-// Twice the same, also after other work and NaN have passed through the same memory, and from
-// another object.
+// The result is the same again after other work and NaN have used the same memory, and in another
+// object.
 TEST_P(HostKernels, SameRunGivesTheSameBits)
 {
   const int bs = 5;
@@ -146,8 +146,8 @@ TEST_P(HostKernels, SameRunGivesTheSameBits)
   });
 }
 
-// Scalings by powers of two leave no trace in double precision, and the order of the rows inside a
-// color none at all.
+// In double precision, scaling by powers of two does not change the result. The order of the rows
+// inside a color does not change it in any precision.
 TEST_P(HostKernels, ScalingAndOrderInsideColorsKeepTheBits)
 {
   const int bs = 5;
@@ -205,8 +205,8 @@ TEST_P(HostKernels, SymmetricSweepOfASymmetricMatrixIsSymmetric)
 
 // ---- units
 
-// Density, momentum, energy and a turbulence variable in SI units, equations in the same: entries
-// over more than 12 decades, and a residual measured in each equation's own unit.
+// Density, momentum, energy and a turbulence variable in SI units. The equations have the same
+// units. Entries span more than 12 decades. The residual is measured in each equation's own unit.
 class SiUnits {
 public:
   SiUnits() : matrix_(random_matrix(pattern_, 6, 24, 1.2))
@@ -280,7 +280,7 @@ TEST_P(HostKernels, BalancingMakesLowPrecisionFollowFp64InSiUnits)
             << name(Kind{{{storage, form, PC_MCPI_SCALING_BALANCED}, false}, GetParam()})
             << " sweep " << k + 1;
     }
-    // x in 16 bits as well
+    // Here, products also read x in 16 bits.
     for (const auto &[storage, floor] :
          {Storage{PC_MCPI_PRECISION_FP32, 2e-4}, Storage{PC_MCPI_PRECISION_FP16, 4e-4},
           Storage{PC_MCPI_PRECISION_INT8, 8e-3}}) {
@@ -293,7 +293,7 @@ TEST_P(HostKernels, BalancingMakesLowPrecisionFollowFp64InSiUnits)
                           GetParam()})
                   .back(),
               1e-2);
-    // what balancing is for
+    // Without balancing, fp16 storage fails.
     EXPECT_GT(history(PC_MCPI_PRECISION_FP16, form, PC_MCPI_SCALING_GLOBAL, false).back(), 1e-2);
     EXPECT_GT(history(PC_MCPI_PRECISION_INT8, form, PC_MCPI_SCALING_GLOBAL, false).back(), 5e-2);
   }

@@ -28,8 +28,8 @@ constexpr int kSizes[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13,
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// Exactly n values and their read padding, all bits set (NaN in every floating format): address
-// sanitizer sees what goes further.
+// Memory for exactly n values and the padding that kernels may read. All bits are set, which is NaN
+// in every floating-point format. The address sanitizer reports accesses beyond the memory.
 template <typename T> class Padded {
 public:
   explicit Padded(std::size_t n, std::size_t shift = 0)
@@ -48,7 +48,7 @@ private:
   std::unique_ptr<std::byte[]> bytes_;
 };
 
-// Two triangles of ragged rows, some of them empty.
+// Two triangles whose rows have different numbers of blocks. Some rows are empty.
 struct Problem {
   PCMCPIPrecision storage;
   int bs;
@@ -81,7 +81,8 @@ struct Problem {
 
 struct Range {
   Row begin, end;
-  std::size_t shift = 0; // in memory, of records (8 bytes each), x and sums (one number each)
+  // Shift in memory: records by 8 bytes each, x and sums by one number each
+  std::size_t shift = 0;
   bool far = false;
 };
 
@@ -90,8 +91,8 @@ template <typename T> Padded<T> make_x(const Problem &problem, int nrhs, std::si
   Padded<T> x(static_cast<std::size_t>(problem.columns) * nrhs * problem.bs, shift);
   for (Row col = 0; col < problem.columns; ++col)
     for (int r = 0; r < nrhs; ++r) {
-      std::mt19937 generator(static_cast<unsigned>(col) * 16 +
-                             r); // the r-th right-hand side is the same for every nrhs
+      // The r-th right-hand side is the same for every nrhs.
+      std::mt19937 generator(static_cast<unsigned>(col) * 16 + r);
       for (int j = 0; j < problem.bs; ++j)
         x[(static_cast<std::size_t>(col) * nrhs + r) * problem.bs + j] =
             static_cast<T>(generator() % 2001) / 1000 - 1;
@@ -106,8 +107,8 @@ std::vector<T> run(const CpuKernels &kernels, const Problem &problem, int nrhs, 
   const Padded<T> x = make_x<T>(problem, nrhs, range.shift);
   std::vector<Padded<std::byte>> records;
   const std::size_t n = static_cast<std::size_t>(range.end - range.begin) * nrhs * problem.bs;
-  std::unique_ptr<T[]> sums(
-      new T[range.shift + n]); // no padding: kernels must not write past the end
+  // There is no padding, because kernels must not write past the end.
+  std::unique_ptr<T[]> sums(new T[range.shift + n]);
   std::fill_n(sums.get(), range.shift + n, static_cast<T>(kNaN));
   ProductArgs args;
   for (int t = 0; t < count; ++t) {
@@ -141,11 +142,11 @@ template <typename T> bool same_bits(const std::vector<T> &a, const std::vector<
 template <typename T>
 void expect_near(const std::vector<T> &sums, const std::vector<T> &expected, int bs)
 {
-  // at most 12 blocks a row, products at most 1
+  // A row has at most 12 blocks, and products are at most 1.
   const double tolerance = 12.0 * bs * std::numeric_limits<T>::epsilon() * 4;
   ASSERT_EQ(sums.size(), expected.size());
   for (std::size_t i = 0; i < sums.size(); ++i)
-    ASSERT_LE(std::abs(double(sums[i]) - double(expected[i])), tolerance) << i; // false for NaN
+    ASSERT_LE(std::abs(double(sums[i]) - double(expected[i])), tolerance) << i; // fails for NaN
 }
 
 bool exists(PCMCPIPrecision storage, bool x_is_double)
@@ -201,7 +202,7 @@ std::vector<double> random_blocks(int bs, int count, unsigned seed)
 {
   std::mt19937 generator(seed);
   std::vector<double> blocks(static_cast<std::size_t>(bs) * bs * count);
-  for (double &v : blocks) // ties, zeros and denormals of the 16-bit formats among them
+  for (double &v : blocks) // These contain ties, zeros and denormals of the 16-bit formats.
     v = std::ldexp(static_cast<double>(generator() % 8193) - 4096,
                    -static_cast<int>(generator() % 40));
   return blocks;
@@ -254,7 +255,7 @@ TEST_P(EveryTarget, SumsDependOnTheRowAlone)
 
 TEST_P(EveryTarget, LongRowsOfSingleNumbersAreSummedWhole)
 {
-  // longer than any buffer of decoded numbers, and a row that begins inside one
+  // The rows are longer than any buffer of decoded numbers, and a row begins inside a buffer.
   for (const auto storage : kAll) {
     Problem problem(storage, 1, 4);
     const double one = 1;
@@ -295,7 +296,7 @@ TEST_P(EveryTarget, RecordsAreThePlainOnesBitForBit)
         auto scaled = blocks;
         for (double &v : scaled) v *= factor;
         const std::unique_ptr<std::byte[]> simd(new std::byte[size]),
-            plain(new std::byte[size]); // exact: no writes past the end
+            plain(new std::byte[size]); // the exact size, to find writes past the end
         EXPECT_EQ(simd_kernels().encode(storage, bs, scaled.data(), count, simd.get()), -1);
         EXPECT_EQ(plain_kernels().encode(storage, bs, scaled.data(), count, plain.get()), -1);
         EXPECT_EQ(std::memcmp(simd.get(), plain.get(), size), 0);
@@ -382,7 +383,7 @@ TEST_P(EveryTarget, PremultiplyNeverLosesWhatIsNotFinite)
       in[place] = 0.25;
       std::fill(maxima.begin(), maxima.end(), 0.0);
     }
-    // a NaN that shows in one row only
+    // This NaN affects only one row of the result.
     auto single = left;
     single[n - 1] = kNaN;
     EXPECT_FALSE(simd_kernels().premultiply(bs, single.data(), right.data(), pointers, 3,

@@ -1,5 +1,5 @@
-// How rows of large blocks are taken by the CUDA backend. Needs no device; built where the backend
-// is.
+// Tests how the CUDA backend distributes rows of large blocks to threads. The test needs no device.
+// It is built together with the CUDA backend.
 #if defined(MCPI_HAVE_CUDA)
 #include "backend/cuda/large_shape.h"
 
@@ -13,7 +13,7 @@ namespace {
 
 using namespace mcpi::cuda;
 
-constexpr int kMostShared = 227 * 1024; // bytes that a thread block may have
+constexpr int kMostShared = 227 * 1024; // most bytes of shared memory of a thread block
 
 TEST(LargeShape, LetsEveryNumberOfAColumnMeetOneThread)
 {

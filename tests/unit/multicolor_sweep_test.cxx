@@ -1,5 +1,5 @@
-// The sweeps against the iteration written densely from its formula, their shortcuts against the
-// plain iteration, and the halo calls.
+// Compares the sweeps with the iteration in dense matrices by its formula, and the shortcuts with
+// the plain iteration. Also tests the calls of the halo.
 #include "sweep/multicolor_sweep.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,8 @@ TEST_P(SweepsOf, TheReferenceAreTheDenseIteration)
     }
 }
 
-// One color: no neighbor anywhere, and a turn that follows a turn.
+// With one color there are no neighbors, and each pass begins with the color that ended the
+// preceding pass.
 TEST(Sweeps, OfABlockDiagonalMatrixAreTheDenseIteration)
 {
   const BlockMatrix matrix = random_matrix(Pattern(4), 3, 40);
@@ -54,8 +55,8 @@ TEST(Sweeps, OfABlockDiagonalMatrixAreTheDenseIteration)
   });
 }
 
-// The transposed application is the transpose of the operator as a matrix, which the test above
-// ties to the formula.
+// The matrix of the transposed application is the transpose of the operator's matrix. The test
+// above compares the operator with the formula.
 TEST(TransposedSweeps, OfTheReferenceAreTheTransposedMatrix)
 {
   const Pattern pattern = random_pattern(12, 2, 5);
@@ -100,8 +101,8 @@ TEST(SymmetricSweeps, OfASymmetricMatrixAreASymmetricOperator)
     }
 }
 
-// Reading only the triangles that matter changes rounding at most; also where the plain iteration
-// starts from a loaded zero.
+// Reading only the triangles that are needed changes nothing but rounding. This also holds if the
+// plain iteration starts from a guess of zero.
 TEST(Shortcuts, GiveThePlainIteration)
 {
   for (const int bs : {1, 5}) {
@@ -145,7 +146,8 @@ TEST(Shortcuts, ReadTheBlocksThatTheyClaim)
       EXPECT_EQ(read(PC_MCPI_SWEEP_BACKWARD, omega, its, true), upper + (its - 1) * all);
       EXPECT_EQ(read(PC_MCPI_SWEEP_FORWARD, omega, its, false), its * all);
       EXPECT_EQ(read(PC_MCPI_SWEEP_BACKWARD, omega, its, false), its * all);
-      // one triangle a half-sweep, in turn; the colors at the turns have none to read
+      // Each pass reads one triangle, and the passes alternate. The color at which the direction
+      // changes has no triangle to read.
       EXPECT_EQ(read(PC_MCPI_SWEEP_SYMMETRIC, omega, its, true), its * all);
       EXPECT_EQ(read(PC_MCPI_SWEEP_SYMMETRIC, omega, its, false), all + upper + (its - 1) * all);
       EXPECT_EQ(system.blocks_read(make_run(PC_MCPI_SWEEP_SYMMETRIC, omega, its, true, false)),
@@ -191,7 +193,8 @@ TEST(DriverAndHalo, ErrorsEndTheRun)
   }
 }
 
-// Other ranks are in the middle of it: this one cannot be in step with them any more.
+// After an application that failed, other ranks may still wait for its exchanges. This rank refuses
+// further applications, because it can no longer make the same exchanges as the other ranks.
 TEST(DriverAndHalo, AfterAnApplicationThatFailedHalfWayThereIsNone)
 {
   LoggingHalo halo;
@@ -207,13 +210,13 @@ TEST(DriverAndHalo, AfterAnApplicationThatFailedHalfWayThereIsNone)
   }
   EXPECT_THROW(ApplyGuard apply(halo), std::runtime_error);
 
-  NoHalo nobody; // waits
+  NoHalo nobody; // No other rank waits.
   nobody.abandon();
   EXPECT_NO_THROW(ApplyGuard apply(nobody));
 }
 
-// What nobody reads again is not sent: a forward sweep from zero needs one exchange less than
-// colors.
+// Values that no rank reads again are not sent. A forward sweep from zero needs one exchange fewer
+// than there are colors.
 TEST(DriverAndHalo, NothingIsSentInVain)
 {
   const Pattern pattern = {{1, 2}, {0, 2}, {0, 1}};
@@ -242,7 +245,7 @@ TEST(DriverAndHalo, NothingIsSentInVain)
   EXPECT_EQ(log(by_sweep), (Log{"all 0", "all 0"}));
 }
 
-// Interior rows are relaxed between begin and end; x was NaN before.
+// Counts the interior rows that are relaxed between begin and end of an exchange. x is NaN before.
 class OverlapHalo final : public Halo {
 public:
   explicit OverlapHalo(const ColorPlan &plan) : plan_(plan) {}
@@ -251,7 +254,7 @@ public:
   int end(int color, void *x) override { return note(at_end, color, x); }
   int exchange_all(void *) override { return 0; }
 
-  int at_begin = 0, at_end = 0; // rows that were ready
+  int at_begin = 0, at_end = 0; // rows that were relaxed at that time
 
 private:
   int note(int &ready, int color, const void *x)
@@ -270,7 +273,8 @@ TEST(DriverAndHalo, InteriorRowsAreRelaxedWhileGhostsTravel)
   const BlockMatrix matrix = random_matrix(pattern, 2, 31);
   const Ranks ranks = build_ranks(pattern, greedy_coloring(pattern), 2, {0, 20});
   const ColorPlan &plan = ranks.forward[0];
-  const Row last = plan.color_begin[plan.colors] - plan.color_begin[plan.colors - 1]; // not sent
+  // The rows of the last color are not sent.
+  const Row last = plan.color_begin[plan.colors] - plan.color_begin[plan.colors - 1];
   System system(ranks, reference_kind());
   system.refresh(matrix);
   for (const bool overlap : {true, false}) {

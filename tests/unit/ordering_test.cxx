@@ -1,5 +1,5 @@
-// The order of rows inside colors: permutations, Hilbert's curve, and a choice that does not lose
-// against the natural order.
+// Tests the order of rows inside colors. Each order is a permutation, coordinates give a Hilbert
+// curve, and the automatic choice is not worse than the natural order.
 #include "setup/ordering.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ Coloring make_coloring(const Pattern &pattern)
   return coloring;
 }
 
-// n x n grid whose points are numbered by number
+// A grid of n x n points. number: the row of each point
 Pattern grid(Row n, const std::vector<Row> &number)
 {
   Pattern pattern(number.size());
@@ -95,7 +95,7 @@ std::vector<Row> ordered(const Pattern &pattern, PCMCPIOrderingType type,
   return order;
 }
 
-// Distinct groups of 4 rows of x that tiles of 32 rows read
+// The number of distinct groups of 4 rows of x that each tile of 32 rows reads, summed over tiles
 std::size_t gathered_lines(const Pattern &pattern, const std::vector<Row> &order)
 {
   const std::vector<int> color = greedy_coloring(pattern);
@@ -128,7 +128,7 @@ TEST(Ordering, NaturalIsTheMatrixOrder)
       natural(50));
 }
 
-// Rows that only other ranks' rows touch, and columns that are ghosts
+// The graph has rows that couple to other ranks' rows only, and columns that are ghosts.
 TEST(Ordering, IgnoresGhosts)
 {
   BlockGraph graph = make_graph({{1}, {0, 2}, {1}});
@@ -167,8 +167,8 @@ TEST(Ordering, AutoTakesTheMostLocal)
   }
 }
 
-// A Hilbert curve through a grid takes one step at a time, and each square or cube of cells whole
-// before the next, whatever the unit and the origin of the coordinates.
+// A Hilbert curve through a grid moves by one point at a time, and visits a square or cube of
+// points completely before the next one. This holds for any unit and origin of the coordinates.
 TEST(Ordering, CoordinatesFollowHilbertsCurve)
 {
   for (const int dim : {1, 2, 3}) {

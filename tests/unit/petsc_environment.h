@@ -1,4 +1,5 @@
-// PETSc, initialised around the tests of a program that links gtest_main. Include once a program.
+// Initializes PETSc before the tests of a program that links gtest_main, and finalizes it after
+// them. One file of the program includes this header.
 #pragma once
 
 #include <gtest/gtest.h>

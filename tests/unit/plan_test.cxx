@@ -1,4 +1,4 @@
-// Plans of simulated ranks against an independent construction from the list of blocks.
+// Compares the plans of simulated ranks with an independent construction from the list of blocks.
 #include "setup/plan_build.h"
 
 #include <gtest/gtest.h>
@@ -15,13 +15,13 @@ namespace {
 
 using Block = std::pair<Row, Row>; // global row, global column
 
-// What BlockGraphCreate() gives one rank, made without messages. The ghosts' owners are made up:
-// all are rows of this rank.
+// The graph that BlockGraphCreate() would give one rank, made without messages. The owners of the
+// ghosts are not the true ones: all ghosts are given as rows of this rank.
 struct RankGraph {
   BlockGraph graph;
   Coloring coloring;
   std::vector<Block> leaves;   // off-process blocks in the order of graph.edges' leaves
-  std::vector<Block> arriving; // by slot
+  std::vector<Block> arriving; // blocks from other ranks, by slot
 };
 
 void make_rank_graph(const Pattern &pattern, const std::vector<int> &color,
@@ -61,8 +61,8 @@ void make_rank_graph(const Pattern &pattern, const std::vector<int> &color,
     std::vector<Row> readers;
     for (Row j = 0; j < static_cast<Row>(pattern.size()); ++j)
       if (!local(j) && std::count(pattern[j].begin(), pattern[j].end(), i)) readers.push_back(j);
-    for (std::size_t k = 0; k < readers.size();
-         ++k) { // they arrive in another order than that of their rows
+    // Blocks arrive in another order than that of their rows.
+    for (std::size_t k = 0; k < readers.size(); ++k) {
       graph.in_col.push_back(column(readers[k]));
       graph.in_slot.push_back(graph.in_ptr.back() + static_cast<Offset>(readers.size() - 1 - k));
       result.arriving.emplace_back(readers[readers.size() - 1 - k], i);
@@ -85,7 +85,7 @@ void make_rank_graph(const Pattern &pattern, const std::vector<int> &color,
   for (const PetscInt g : graph.ghosts) result.coloring.ghost_color.push_back(color[g]);
 }
 
-// The block of the matrix behind each stored block, lower triangle first
+// The block of the matrix that each stored block holds, lower triangle first
 std::vector<Block> stored_blocks(const RankGraph &rank, const ColorPlan &plan)
 {
   std::vector<Block> blocks;
@@ -198,7 +198,7 @@ TEST_P(Plans, TransposedPlanReadsTheTransposedBlocks)
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     outgoing[r].assign(5, -1);
     PlanBuildTransposed(ranks_[r].graph, built_[r], &transposed[r], &outgoing[r]);
-    // what goes out are the off-process blocks in the order of the leaves
+    // The outgoing blocks are the off-process blocks, in the order of the leaves.
     const std::vector<Block> stored = stored_blocks(ranks_[r], built_[r].plan);
     std::vector<Block> sent;
     for (const Offset block : outgoing[r])

@@ -1,5 +1,5 @@
-// Random worlds in which exchanges of ghosts are simulated: patterns, ranks, and what they are
-// asked to do.
+// Random cases for simulated exchanges of ghosts. A case consists of a pattern, its distribution to
+// ranks, and some runs of sweeps.
 #pragma once
 
 #include <algorithm>
@@ -32,15 +32,16 @@ inline Run some_run(std::mt19937 &random, bool by_sweep_too)
   return run;
 }
 
-// Random worlds
-#ifdef MCPI_SANITIZED // many times slower
+// Number of random cases
+#ifdef MCPI_SANITIZED // sanitizers make the program many times slower
 constexpr int kWorlds = 300;
 #else
 constexpr int kWorlds = 2000;
 #endif
 
-// The first thing that went wrong in so many of them. simulate(pattern, color, first row of each
-// rank and the end, runs, seed) tells what, empty if nothing
+// Simulates this many random cases and returns the first error, or an empty string. simulate() gets
+// the pattern, the colors, the first row of each rank and the end, the runs, and a seed. It returns
+// its error, or an empty string.
 template <class Simulate>
 std::string first_wrong(int worlds, bool by_sweep_too, const Simulate &simulate)
 {
@@ -48,14 +49,13 @@ std::string first_wrong(int worlds, bool by_sweep_too, const Simulate &simulate)
     const auto seed = static_cast<unsigned>(world);
     std::mt19937 random(seed);
     const Row rows = 6 + static_cast<Row>(random() % 12);
-    const Pattern pattern = random_pattern(rows, 1 + static_cast<int>(random() % 2),
-                                           seed + 1); // many edges are one-way
+    // Many edges of this pattern exist in one direction only.
+    const Pattern pattern = random_pattern(rows, 1 + static_cast<int>(random() % 2), seed + 1);
     std::vector<Row> begins{0};
     for (const int ranks = 2 + static_cast<int>(random() % 3);
          static_cast<int>(begins.size()) < ranks;)
-      begins.push_back(std::min(
-          rows,
-          begins.back() + static_cast<Row>(random() % (rows / 2 + 1)))); // some ranks have no rows
+      // Some ranks have no rows.
+      begins.push_back(std::min(rows, begins.back() + static_cast<Row>(random() % (rows / 2 + 1))));
     begins.push_back(rows);
     std::vector<Run> runs;
     for (int n = 0; n < 5; ++n) runs.push_back(some_run(random, by_sweep_too));

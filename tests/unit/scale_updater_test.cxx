@@ -1,4 +1,4 @@
-// When scales are made again, and what that costs.
+// Tests when scales are computed again, and how many passes over the values that takes.
 #include "core/scale_updater.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace mcpi::test {
 namespace {
 
-// Passes over the values of a matrix whose true maxima are these
+// Returns the number of passes over the values of a matrix with these maxima.
 int passes(ScaleUpdater &updater, const Vector &maxima)
 {
   const int bs = static_cast<int>(std::lround(std::sqrt(static_cast<double>(maxima.size()))));
@@ -52,7 +52,8 @@ TEST(ScaleUpdater, ReadsTwiceAtFirstAndThenOnce)
   EXPECT_EQ(updater.scales().right, first.right);
 }
 
-// The other ranks reduce once, too. The result tells them.
+// This rank still takes part in the reduction, because the other ranks wait for it. The reduced
+// value tells them of the failure.
 template <class Exception> void expect_step_is_kept(const Exception &exception)
 {
   ScaleUpdater updater(kInt4, 2);
@@ -69,7 +70,7 @@ template <class Exception> void expect_step_is_kept(const Exception &exception)
   EXPECT_TRUE(std::isinf(largest));
   EXPECT_EQ(status.defect, Defect::backend);
   EXPECT_EQ(status.problem, "unreadable");
-  EXPECT_EQ(passes(updater, kMaxima), 2); // as if nothing had been
+  EXPECT_EQ(passes(updater, kMaxima), 2); // The next set-up is like a first one.
 }
 
 TEST(ScaleUpdater, KeepsStepWithOtherRanksWhenValuesCannotBeRead)
@@ -78,8 +79,8 @@ TEST(ScaleUpdater, KeepsStepWithOtherRanksWhenValuesCannotBeRead)
   expect_step_is_kept(OutOfMemory("unreadable"));
 }
 
-// A row that outgrew the scales is looked at again where another rank has a worse one, and is the
-// one to name where none has.
+// A row does not fit the scales. If another rank's values make new scales necessary, the row is
+// stored again with these. Otherwise the row is reported.
 TEST(ScaleUpdater, TellsWhatOutgrewItsScalesFromWhatIsBad)
 {
   for (const bool worse : {false, true}) {
@@ -112,7 +113,7 @@ TEST(ScaleUpdater, StoresAgainWhatOutgrowsALimitedStorage)
   EXPECT_EQ(updater.largest(), first);
   EXPECT_EQ(passes(updater, times(5.0, kMaxima)), 2);
   EXPECT_EQ(updater.largest(), 5.0 * first);
-  EXPECT_EQ(passes(updater, kMaxima), 1); // what shrinks a little still fits
+  EXPECT_EQ(passes(updater, kMaxima), 1); // Scales are kept if values shrink a little.
   EXPECT_EQ(passes(updater, times(1e-6, kMaxima)), 2);
 }
 

@@ -1,4 +1,5 @@
-// Scalings are exact, balance what can be balanced, and fill the range of fp16 without leaving it.
+// Tests that scalings are exact, reach the best balance that is possible, and use the range of fp16
+// without leaving it.
 #include "core/scaling.h"
 
 #include <gtest/gtest.h>
@@ -28,11 +29,12 @@ double largest_offdiagonal(int bs, const Vector &maxima, const Vector &s)
   return largest;
 }
 
-// The least that any scaling can reach: the largest geometric mean over the cycles of the
-// off-diagonal entries (Karp)
+// A lower bound for the largest entry after any scaling: the largest geometric mean of the
+// off-diagonal entries along a cycle (Karp's algorithm)
 double largest_cycle_mean(int bs, const Vector &maxima)
 {
-  std::vector<Vector> best(bs + 1, Vector(bs, -kInf)); // best[k][v]: heaviest walk of k edges to v
+  // best[k][v]: the largest weight of a walk of k edges to v
+  std::vector<Vector> best(bs + 1, Vector(bs, -kInf));
   std::fill(best[0].begin(), best[0].end(), 0.0);
   for (int k = 1; k <= bs; ++k)
     for (int q = 0; q < bs; ++q)
@@ -57,7 +59,7 @@ Vector random_maxima(int bs, unsigned seed)
   return maxima;
 }
 
-// unit[p] / unit[q], as changing the units of the unknowns does to D^{-1}O
+// Multiplies the maxima by unit[p] / unit[q], as other units of the unknowns do with D^{-1}O.
 void change_units(int bs, Vector &maxima, const Vector &unit)
 {
   for (int q = 0; q < bs; ++q)
@@ -71,7 +73,7 @@ Vector random_units(int bs, unsigned seed, double decades)
   return unit;
 }
 
-// Largest and smallest of left[p] * maxima(p,q) * right[q]
+// The largest and the smallest of left[p] * maxima(p,q) * right[q]
 std::pair<double, double> scaled_range(int bs, const Scales &scales, const Vector &maxima)
 {
   double largest = 0.0, least = kInf;
@@ -116,7 +118,8 @@ TEST_P(Balancing, ReachesNearlyTheLeastMaximumInAnyUnits)
   }
 }
 
-// Components that couple like beads on a string: what one end needs has far to travel.
+// The components form a chain: each couples to the next one. The factor of one end depends on all
+// components up to the other end.
 TEST_P(Balancing, OfAChainInBadUnits)
 {
   const int bs = GetParam();
@@ -141,16 +144,16 @@ TEST_P(Balancing, DoesNotDependOnPowersOfTwoInTheUnits)
   EXPECT_LE(plain, 4.0 * other);
 }
 
-// One component in small units reads the others and none of them reads it, or the other way round;
-// and strings of such components.
+// A component in small units reads the others, and none of them reads it. Other cases have the
+// opposite direction, and chains of such components.
 TEST(Balancing, OfOneWayCouplingKeepsEverythingInRange)
 {
   const double u = 1e12;
   const Vector cases[] = {
       {1, 1, u, 1, 1, u, 0, 0, 1},                      // the last one reads
       {1, 1, 0, 1, 1, 0, u, u, 1},                      // the last one is read
-      {1, u, 0, 1},                                     // of two
-      {1, u, 0, 0, 1, u, 0, 0, 1},                      // 0 is read by 1 is read by 2
+      {1, u, 0, 1},                                     // two components
+      {1, u, 0, 0, 1, u, 0, 0, 1},                      // 1 reads 0, and 2 reads 1
       {1, 1, u, u, 1, 1, u, u, 0, 0, 1, 1, 0, 0, 1, 1}, // two of four read the other two
   };
   for (const Vector &maxima : cases) {
@@ -162,8 +165,8 @@ TEST(Balancing, OfOneWayCouplingKeepsEverythingInRange)
   }
 }
 
-// Factors of the right-hand side, and of what is read nowhere, would else be 1 beside those of all
-// others.
+// Components without couplings get factors like those of the others. Otherwise their factors would
+// be 1, far from all the others.
 TEST(Equilibration, OfComponentsWithoutCouplingsFollowsTheOthers)
 {
   for (const double unit : {1e-60, 1e60}) {
@@ -192,8 +195,8 @@ TEST(Balancing, LeavesZerosAlone)
       }
 }
 
-// diag(left) P diag(right) times alpha is the true product in scaled variables; every factor is a
-// power of two and so exact.
+// diag(left) P diag(right) times alpha is the true product in scaled variables. Each factor is a
+// power of two, and is therefore exact.
 TEST(Scales, ArePowersOfTwoThatUndoEachOther)
 {
   for (const int bs : {1, 2, 5, 9})
@@ -231,15 +234,15 @@ TEST(Scales, GlobalFillsFp16AndNoMore)
       EXPECT_LE(largest, kFp16Max * (1 + 1e-15)) << value;
       EXPECT_GT(largest, kFp16Max / 2 * (1 - 1e-15)) << value;
     }
-  for (int e = -20; e <= 20; ++e) { // exactly at the limit
+  for (int e = -20; e <= 20; ++e) { // values exactly at the limit
     const Scales scales = scales_for(PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_GLOBAL,
                                      PC_MCPI_PRECISION_FP16, 1, {std::ldexp(kFp16Max, e)});
     EXPECT_EQ(scales.left[0], std::ldexp(1.0, -e));
   }
 }
 
-// Between the largest fp16 and what its normal numbers resolve there must be room for the entries
-// and for growth until the next look.
+// The range of the normal fp16 numbers must have room for the entries, and for their growth until
+// the scales are computed again.
 TEST(Scales, BalancedFp16LeavesRoomForGrowth)
 {
   for (const PCMCPIForm form : kForms)
@@ -251,11 +254,11 @@ TEST(Scales, BalancedFp16LeavesRoomForGrowth)
           scales_for(form, PC_MCPI_SCALING_BALANCED, PC_MCPI_PRECISION_FP16, bs, maxima);
       const auto [largest, least] = scaled_range(bs, scales, maxima);
       EXPECT_LE(4.0 * largest, kFp16Max) << size;
-      EXPECT_GE(least, 6.1e-5) << size; // normal
+      EXPECT_GE(least, 6.1e-5) << size; // a normal fp16 number
     }
 }
 
-// Couplings of 1e-310 are as good as none, and no reason to fail.
+// Couplings of 1e-310 may be treated as none, but must not cause a failure.
 TEST(Scales, StayFiniteForDenormalAndHugeMaxima)
 {
   for (const PCMCPIForm form : kForms)

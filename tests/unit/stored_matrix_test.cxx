@@ -1,4 +1,4 @@
-// What a numeric set-up stores, what it costs again, and what it says of bad values.
+// Tests what a numeric set-up stores, what repeated set-ups cost, and how bad values are reported.
 #include "core/stored_matrix.h"
 
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ Vector contents(const StoredMatrix &stored)
   return all;
 }
 
-// Distance of neighboring stored numbers near value, in a block whose largest number is largest
+// The distance of neighboring stored numbers near value, in a block with this largest number
 long double quantum(PCMCPIPrecision storage, long double value, long double largest)
 {
   const auto shared = [&](int limit) {
@@ -101,8 +101,8 @@ long double quantum(PCMCPIPrecision storage, long double value, long double larg
   return 0;
 }
 
-// Largest error of the stored blocks and diagonal maps in quanta, after rounding of the set-up's
-// own arithmetic
+// The largest error of the stored blocks and diagonal maps, in quanta. The rounding errors of the
+// set-up's own arithmetic are not counted.
 double worst_error(const StoredMatrix &stored, const BlockMatrix &matrix)
 {
   const ColorPlan &plan = stored.plan();
@@ -111,7 +111,8 @@ double worst_error(const StoredMatrix &stored, const BlockMatrix &matrix)
   const Vector &left = stored.scales().left, &right = stored.scales().right;
   const long double rounding = 1e-13L * bs;
   long double worst = 0;
-  const auto note = [&](long double error) { worst = error <= worst ? worst : error; }; // NaN stays
+  // A NaN is noted, because its comparison is false.
+  const auto note = [&](long double error) { worst = error <= worst ? worst : error; };
   for (Row p = 0; p < plan.rows; ++p) {
     const Row i = plan.row_of[p];
     const LongVector inverse = exact_inverse(bs, matrix.diagonal[i]);
@@ -181,8 +182,8 @@ TEST_P(Stored, ValuesAreWithinOneQuantumOfTheExactOnes)
   }
 }
 
-// The second refresh sees other values in the same pattern: as if they had been the first, unless
-// the scales stayed.
+// The second refresh has other values in the same pattern. Its result is that of a first refresh,
+// unless the scales are kept.
 TEST_P(Stored, RefreshesLikeANewOneWhenValuesGrow)
 {
   const Pattern pattern = random_pattern(15, 2, 7);
@@ -211,8 +212,8 @@ TEST_P(Stored, RefreshesLikeANewOneWhenValuesGrow)
     });
 }
 
-// Each balancing factor may lag behind by 4x, two together by 16x: what fits with new factors must
-// not be called unrepresentable.
+// A kept balancing factor may be off by 4, and two together by 16. Values that fit with new factors
+// must not be reported as unrepresentable.
 TEST_P(Stored, KeptScalesDoNotMakeValuesUnrepresentable)
 {
   const Pattern pattern = {{1}, {0}};
@@ -247,7 +248,7 @@ TEST_P(Stored, RefreshOfTheSamePatternAllocatesNothingAndReadsOnce)
     MatrixRows rows(other);
     const double *diagonal;
     const double *const *offdiag;
-    rows.row(0, diagonal, offdiag); // its own memory
+    rows.row(0, diagonal, offdiag); // This call allocates the memory of rows.
     rows.reads = 0;
     NumericStatus status;
     const long before = allocations;
@@ -287,7 +288,8 @@ const Planted kPlanted[] = {
      [](BlockMatrix &m, Row i) { std::fill(m.diagonal[i].begin(), m.diagonal[i].end(), 0.0); }},
 };
 
-// Set-ups with bad values from some row on, then good ones; what went wrong, if anything.
+// Makes set-ups with bad values from some row on, then with good values. Returns the first error,
+// or an empty string.
 std::string bad_rows(const Ranks &ranks, const BlockMatrix &good, const NumericConfig &config,
                      const CpuKernels &kernels, const Planted &planted, bool good_before)
 {
@@ -313,8 +315,8 @@ std::string bad_rows(const Ranks &ranks, const BlockMatrix &good, const NumericC
   return "";
 }
 
-// Whatever came before, a bad row is reported, the smallest of several; and good values afterwards
-// are stored as if nothing had happened.
+// After any history, the smallest of the bad rows is reported. Good values afterwards are stored as
+// in a first set-up.
 TEST_P(Stored, BadRowsAreReportedAndForgotten)
 {
   for (const int bs : {1, 2, 5}) {
@@ -337,7 +339,8 @@ TEST_P(Stored, BadRowsAreReportedAndForgotten)
   }
 }
 
-// Finite values that the storage cannot hold, and a D^{-1}O that even a double cannot
+// Finite values that the storage precision cannot hold, and a D^{-1}O that no double can hold, are
+// reported.
 TEST_P(Stored, OverflowIsReported)
 {
   const std::pair<PCMCPIPrecision, double> cases[] = {
@@ -356,8 +359,8 @@ TEST_P(Stored, OverflowIsReported)
       if (tiny_diagonal) matrix.diagonal[4] = {1e-200, 0, 0, 0, 1e-200, 0, 0, 0, 1e-200};
       StoredMatrix stored(ranks.forward[0], config, *GetParam());
       const NumericStatus status = refresh(stored, matrix);
-      // one factor for all saves everything; balancing saves factored blocks, and has a factor for
-      // fp16
+      // With one factor for all blocks, everything fits. With balancing, factored blocks fit, and
+      // fp16 has a factor, too.
       const bool by_balance =
           config.form == PC_MCPI_FORM_FACTORED || storage == PC_MCPI_PRECISION_FP16;
       const bool rescued =
@@ -371,7 +374,7 @@ TEST_P(Stored, OverflowIsReported)
   });
 }
 
-// The error of the reduction comes through, and a set-up after it starts afresh.
+// The error code of the reduction is returned, and the following set-up is like a first one.
 TEST_P(Stored, ErrorsOfTheReductionComeThrough)
 {
   const Pattern pattern = random_pattern(6, 1, 18);

@@ -97,7 +97,8 @@ BlockMatrix random_matrix(const Pattern &pattern, int bs, unsigned seed, double 
   };
   BlockMatrix matrix{bs, pattern, {}, {}};
   for (const auto &columns : pattern) {
-    // D = M (I + small) with a permutation-like M keeps |D^{-1}| near 1 and needs pivoting
+    // D = M (I + small). M is like a permutation, so |D^{-1}| is near 1 and elimination needs
+    // pivoting.
     const int shift = static_cast<int>(random() % bs);
     Vector diagonal = random_block();
     for (double &value : diagonal) value *= 0.3 / bs;
@@ -290,8 +291,8 @@ Ranks build_ranks(const Pattern &pattern, const std::vector<int> &color, int bs,
                std::vector<std::vector<Row>>(ranks),
                std::vector<std::vector<ReceivedBlock>>(ranks)};
 
-  std::vector<Row> natural(pattern.size()), owner(pattern.size()),
-      place(pattern.size()); // place: plan row on its owner
+  // place: a row's plan row on its owner
+  std::vector<Row> natural(pattern.size()), owner(pattern.size()), place(pattern.size());
   std::iota(natural.begin(), natural.end(), 0);
   const std::vector<Row> &visit = order.empty() ? natural : order;
   for (int r = 0; r < ranks; ++r)
@@ -301,7 +302,8 @@ Ranks build_ranks(const Pattern &pattern, const std::vector<int> &color, int bs,
                        [&](Row j) { return owner[j] != owner[i]; });
   };
 
-  // rows of a color, ordered by the length of their lower triangle, then of both
+  // In each window, the rows of a color are ordered by the number of their blocks in the lower
+  // triangle, then in both triangles.
   constexpr std::size_t kWindow = 256;
   const auto lengths = [&](Row i) {
     return std::pair(std::count_if(pattern[i].begin(), pattern[i].end(),
@@ -347,7 +349,8 @@ Ranks build_ranks(const Pattern &pattern, const std::vector<int> &color, int bs,
     plan.ghost_begin.push_back(plan.ghosts);
   }
 
-  // Triangles of the rows of rank r: columns(i) gives (global column, source) ascending
+  // Adds the triangles of the rows of rank r. columns(i) returns the pairs (global column, source)
+  // of row i, ascending.
   using Columns = std::vector<std::pair<Row, Offset>>;
   const auto add_triangles = [&](ColorPlan &plan, int r,
                                  const std::function<Columns(Row)> &columns) {
@@ -368,13 +371,13 @@ Ranks build_ranks(const Pattern &pattern, const std::vector<int> &color, int bs,
       plan.upper.ptr.push_back(static_cast<Offset>(plan.upper.col.size()));
     }
   };
-  std::vector<std::vector<Offset>> stored(
-      pattern.size()); // block of a row in the pattern's order -> stored block of its owner
+  // block of a row, in the pattern's order -> stored block of the row's owner
+  std::vector<std::vector<Offset>> stored(pattern.size());
   for (int r = 0; r < ranks; ++r) {
     for (const Row j : result.global_ghosts[r]) result.ghosts[r].push_back({owner[j], place[j]});
     ColorPlan &plan = result.forward[r];
-    add_triangles(plan, r, [&](Row i) { // local columns come first in BlockRows order only within
-                                        // PETSc; here it is the pattern's
+    // The order of BlockRows is the pattern's here. With PETSc, local columns come first.
+    add_triangles(plan, r, [&](Row i) {
       Columns columns;
       for (std::size_t k = 0; k < pattern[i].size(); ++k)
         columns.emplace_back(pattern[i][k], static_cast<Offset>(k));

@@ -1,5 +1,5 @@
-// Small block-sparse matrices, dense algebra and plans of several ranks, for tests of everything
-// below the PETSc face.
+// Small block-sparse matrices, dense algebra and plans of several ranks, for tests of the code that
+// does not use PETSc objects.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,8 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // Off-diagonal block columns of each block row, ascending.
 using Pattern = std::vector<std::vector<Row>>;
-// A ring with random one-way edges: not symmetric, some blocks only on one side.
+// A ring with additional random edges. The pattern is not symmetric, because these edges exist in
+// one direction only.
 Pattern random_pattern(Row rows, int extra, unsigned seed);
 Pattern symmetrised(const Pattern &pattern);
 std::vector<int> greedy_coloring(const Pattern &pattern);
@@ -29,24 +30,25 @@ std::vector<int> greedy_coloring(const Pattern &pattern);
 struct BlockMatrix {
   int bs = 0;
   Pattern pattern;
-  std::vector<Vector> diagonal;             // per row one column-major block
-  std::vector<std::vector<Vector>> offdiag; // per row its blocks in the pattern's order
+  std::vector<Vector> diagonal;             // per row: one column-major block
+  std::vector<std::vector<Vector>> offdiag; // per row: its blocks in the pattern's order
 
   Row rows() const { return static_cast<Row>(pattern.size()); }
   std::size_t size() const { return pattern.size() * bs; }
 };
 
-// Diagonally dominant by blocks with D^{-1}O of norm coupling at most, D far from diagonal.
+// A block diagonally dominant matrix: the norm of D^{-1}O is at most coupling. The diagonal blocks
+// are far from diagonal matrices.
 BlockMatrix random_matrix(const Pattern &pattern, int bs, unsigned seed, double coupling = 0.7);
 BlockMatrix symmetric_matrix(const Pattern &pattern, int bs, unsigned seed);
-// A(i,j) *= equation[i] * unknown[j] for the components of every block
+// Multiplies the component (i, j) of every block by equation[i] * unknown[j].
 void scale_components(BlockMatrix &matrix, const Vector &equation, const Vector &unknown);
 
 Vector random_vector(std::size_t size, unsigned seed);
 Vector multiply(const BlockMatrix &matrix, const Vector &x);
 Vector residual(const BlockMatrix &matrix, const Vector &x, const Vector &b);
 double norm(const Vector &x);
-double difference(const Vector &x, const Vector &y); // |x - y| / |y|, NaN if anything is
+double difference(const Vector &x, const Vector &y); // |x - y| / |y|; NaN if any number is NaN
 bool same_bits(const Vector &x, const Vector &y);
 
 class MatrixRows final : public BlockRows {
@@ -61,7 +63,7 @@ private:
   std::vector<const double *> blocks_;
 };
 
-// ---- dense algebra, LAPACK
+// ---- dense algebra, by LAPACK
 
 struct Dense {
   explicit Dense(std::size_t size) : n(size), a(size * size, 0.0) {}
@@ -72,11 +74,12 @@ struct Dense {
   Vector a; // column-major
 };
 
-// The blocks (i, j) of the matrix, diagonal ones included, times factor(i, j)
+// The matrix as a dense matrix, with each block (i, j) multiplied by factor(i, j)
 Dense assemble(const BlockMatrix &matrix, const std::function<double(Row, Row)> &factor);
 Vector multiply(const Dense &a, const Vector &x);
 Dense inverse(Dense a);
-// Column-major block, by Gauss-Jordan with complete pivoting in long double
+// The inverse of a column-major block, by Gauss-Jordan elimination with complete pivoting in long
+// double
 LongVector exact_inverse(int n, const Vector &block);
 
 // ---- plans
@@ -87,21 +90,23 @@ struct GhostOwner {
 };
 struct ReceivedBlock {
   int rank;
-  Offset stored; // lower, then upper triangle of that rank's forward plan
+  Offset stored; // its number in that rank's forward plan: lower triangle, then upper triangle
 };
-// One matrix cut into ranks: start[r] is the first row of rank r. Independent of
-// setup/plan_build.cxx.
+// The plans of one matrix that is distributed to ranks: start[r] is the first row of rank r. The
+// code does not use setup/plan_build.cxx, so it can test it.
 struct Ranks {
   std::vector<Row> start;
   std::vector<ColorPlan> forward, transposed;
-  std::vector<std::vector<GhostOwner>> ghosts; // in plan order
+  std::vector<std::vector<GhostOwner>> ghosts; // per rank, in the plan's order
   std::vector<std::vector<Row>> global_ghosts;
-  std::vector<std::vector<ReceivedBlock>>
-      received; // what the transposed plan's sources beyond the own blocks mean
+  // per rank: the blocks that come from other ranks, to which the transposed plan's sources beyond
+  // the own blocks refer
+  std::vector<std::vector<ReceivedBlock>> received;
 
   int count() const { return static_cast<int>(forward.size()); }
 };
-// order: all rows, in the order in which each color takes them; natural if empty
+// order: all rows; the rows of a color come in the order in which the color takes them. An empty
+// order means the natural one.
 Ranks build_ranks(const Pattern &pattern, const std::vector<int> &color, int bs,
                   const std::vector<Row> &start, const std::vector<Row> &order = {});
 

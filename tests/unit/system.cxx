@@ -13,9 +13,9 @@ namespace {
 
 constexpr auto kPatience = std::chrono::seconds(20);
 constexpr int kReduceTag = -1, kAllTag = -2;
-constexpr int kGap = 3; // leading dimensions are longer than columns by this
+constexpr int kGap = 3; // leading dimension minus length of a column
 
-// Exchanges nothing, but does not say so before
+// A halo that exchanges nothing, but does not announce this to the sweep
 class SilentHalo final : public Halo {
 public:
   int prepare(std::size_t) override { return 0; }
@@ -94,7 +94,8 @@ int ThreadHalo::exchange_all(void *x)
   return receive(kAllTag, 0, ranks_.forward[peer_.rank].ghosts, x);
 }
 
-// Every rank waits for every other, neighbors or not: that finds ranks out of step.
+// Each rank waits for all others, even if they are not neighbors. This finds ranks that do not make
+// the same exchanges.
 int ThreadHalo::receive(int tag, Row begin, Row end, void *x)
 {
   auto *ghosts = static_cast<std::byte *>(x) + ranks_.forward[peer_.rank].rows * entry_;
@@ -254,7 +255,7 @@ int System::apply_rank(const Smoothing &run, const Vector &b, const Vector &gues
     std::copy_n(solution.begin() + r * ld, local, x.begin() + r * n + first);
     for (std::size_t i = local; i < ld; ++i)
       if (solution[r * ld + i] == solution[r * ld + i])
-        return kOutOfStep; // written between the columns
+        return kOutOfStep; // a number between the columns was written
   }
   return 0;
 }

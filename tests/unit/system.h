@@ -1,4 +1,4 @@
-// Ranks in threads, and sweeps over them.
+// Simulates MPI ranks by threads, and runs sweeps over these ranks.
 #pragma once
 
 #include <condition_variable>
@@ -17,12 +17,13 @@
 
 namespace mcpi::test {
 
-// The k-th message of a rank is for everybody's k-th exchange.
+// Messages between the threads. The k-th message of a rank belongs to the k-th exchange of all
+// ranks.
 class Mailbox {
 public:
   explicit Mailbox(int ranks) : messages_(ranks) {}
   void post(int rank, int tag, std::vector<std::byte> data);
-  // nullptr if the message has another tag or does not come in time
+  // Returns nullptr if the message has another tag or does not come in time.
   const std::vector<std::byte> *wait(int rank, std::size_t index, int tag);
   int ranks() const { return static_cast<int>(messages_.size()); }
 
@@ -43,8 +44,8 @@ struct Peer {
 };
 int reduce_max(Peer &peer, double *values, int count);
 
-// Sends boundary rows only, as they are at begin; anything out of step between the ranks is an
-// error.
+// Sends boundary rows only, with their values at the beginning of an exchange. It is an error if
+// ranks do not make the same exchanges in the same order.
 class ThreadHalo final : public Halo {
 public:
   ThreadHalo(const Ranks &ranks, Peer &peer) : ranks_(ranks), peer_(peer) {}
@@ -59,20 +60,20 @@ private:
   const Ranks &ranks_;
   Peer &peer_;
   std::size_t entry_ = 0;
-  int begun_ = -1; // color on its way
+  int begun_ = -1; // color whose exchange has begun, -1 for none
 };
 
-// kokkos: its default execution space. kokkos_serial, kokkos_tiles: one thread, with the layout for
-// CPUs, and with that for devices
+// kokkos uses the default execution space. kokkos_serial and kokkos_tiles use one thread:
+// kokkos_serial has the layout for CPUs, kokkos_tiles the layout for devices.
 enum class Engine { host, cuda, kokkos, kokkos_serial, kokkos_tiles };
 
 struct Kind {
   BackendConfig config;
-  const CpuKernels *kernels = nullptr; // of the host; none: the reference backend
+  const CpuKernels *kernels = nullptr; // for the host engine; null: the reference backend
   Engine engine = Engine::host;
 };
-// Engines that were linked beside those of every build. What is made of them runs between Kokkos'
-// start and end.
+// The functions that make the backends of the engines that only some builds have. Backends must
+// live between the initialization and the finalization of Kokkos.
 using MakeBackend = std::unique_ptr<Backend> (*)(const ColorPlan &plan,
                                                  const BackendConfig &config);
 void add_engine(Engine engine, MakeBackend make);
@@ -87,24 +88,24 @@ struct Smoothing {
   SweepConfig sweep;
   int its = 1;
   bool from_zero = true;
-  bool replayed = true; // on one rank: as one recorded application where the backend can
+  bool replayed = true; // on one rank: as one recorded application, if the backend can record
 };
 
-// A backend on each rank, and sweeps over all of them. One rank runs in the caller's thread.
+// A backend for each rank, and sweeps over all ranks. A single rank runs in the caller's thread.
 class System {
 public:
   System(const Ranks &ranks, const Kind &kind);
-  // Numeric set-up, transposed too; the status with the smallest global row
+  // Numeric set-up, also of the transposed blocks. Returns the status with the smallest global row.
   NumericStatus refresh(const BlockMatrix &matrix);
-  // The same from another source, on one rank
+  // Numeric set-up from another source, on one rank
   NumericStatus refresh(BlockRows &source);
-  // A reference's sweeps with the blocks that the other has stored
+  // Makes the sweeps of this reference backend use the blocks that the other backend has stored.
   void adopt(System &other);
-  // x of the whole matrix, right-hand sides one after the other, as b and guess. Every output is
-  // NaN before the call.
+  // Returns x of the whole matrix. In x, b and guess, right-hand sides follow each other. All
+  // outputs are NaN before the call, so that numbers that are not written show.
   Vector apply(const Smoothing &run, const Vector &b, const Vector &guess = {});
   Offset blocks_read(const Smoothing &run) const;
-  // The operator as a matrix
+  // The operator as a dense matrix
   Dense matrix(Smoothing run);
   Backend &backend(int rank = 0) { return *backends_[rank]; }
 
@@ -118,9 +119,9 @@ private:
   std::vector<std::unique_ptr<Backend>> backends_;
 };
 
-// The iteration from its formula: x <- x + (D/w + T)^{-1} (b - A x), T the blocks of the colors
-// that a pass has visited before. Across ranks it is block Jacobi if the halo travels once a pass:
-// T then holds the blocks of the own rank only.
+// The iteration by its formula, x <- x + (D/w + T)^{-1} (b - A x). T holds the blocks of the colors
+// that the pass has already visited. If owners are given, ghosts are exchanged once a pass: T then
+// holds blocks inside a rank only, and the iteration is block Jacobi between ranks.
 class DenseIteration {
 public:
   DenseIteration(const BlockMatrix &matrix, const std::vector<int> &color,
@@ -149,21 +150,23 @@ constexpr double kOmegas[] = {1.0, 0.7, 1.3};
 
 Smoothing make_run(PCMCPISweepType sweep, double omega, int its, bool from_zero,
                    bool shortcuts = true);
-// Every sweep, omega, number of sweeps up to most_its, from zero and from a guess
+// Visits every combination of sweep type, omega and number of sweeps up to most_its, each from zero
+// and from a guess.
 void for_runs(int most_its, const std::function<void(const Smoothing &)> &visit);
 
-// The runs of up to three sweeps, and transposed ones from zero
+// All runs of up to three sweeps, and all transposed runs from zero
 std::vector<Smoothing> all_runs();
-// Every storage precision with the vector precisions that go with it; every kind of set-up
+// The first function visits every storage precision with the vector precisions that it allows. The
+// second one visits every kind of set-up.
 void for_precisions(const std::function<void(PCMCPIPrecision storage, bool double_vectors)> &visit);
 void for_configs(const std::function<void(const BackendConfig &)> &visit);
-// Between two backends that sweep with the same stored numbers
+// The tolerance between two backends that sweep with the same stored numbers
 double tolerance(const BackendConfig &config);
-// The first right-hand sides of several, each of this size
+// The first count columns of x, each of this size
 Vector first_columns(const Vector &x, std::size_t size, int count);
 
 const std::vector<const CpuKernels *> &all_kernels();
-// For messages
+// A name for messages
 std::string name(const Kind &kind);
 std::string name(const Smoothing &run);
 

@@ -1,4 +1,4 @@
-// Work that a set-up shares among threads.
+// Tests the work that a set-up distributes to threads.
 #include "core/threads.h"
 
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@ TEST(Threads, DoEveryPartOnce)
     }
 }
 
-// More columns than one thread takes: a matrix that was filled again elsewhere differs in few of
-// them.
+// There are more columns than one thread takes. A matrix that was filled again in other places may
+// differ in few columns, wherever they are.
 TEST(Threads, HashesTellColumnsApartWhereverTheyDiffer)
 {
   constexpr std::size_t kMillion = 1UL << 20U;

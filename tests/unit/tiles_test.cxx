@@ -1,4 +1,5 @@
-// How small blocks are laid out for the CUDA backend. Needs no device; built where the backend is.
+// Tests the layout of small blocks for the CUDA backend. The test needs no device. It is built
+// together with the CUDA backend.
 #if defined(MCPI_HAVE_CUDA)
 #include "backend/device/tiles.h"
 
@@ -95,7 +96,7 @@ TEST(Slices, OfIntegersHoldFourColumnsOfARowInOneWord)
         }
 }
 
-// Their threads wait for ghosts, which takes registers.
+// The threads of boundary rows wait for ghosts. This takes registers, so fewer block slices fit.
 TEST(Tiles, OfBoundaryRowsHaveFewerSlices)
 {
   const Pattern pattern = random_pattern(600, 2, 3);
@@ -138,7 +139,8 @@ TEST(Tiles, GiveAThreadAsFewSlicesAsLetTheDeviceTakeAllAtOnce)
   EXPECT_LE(most(1000), 32U);
 }
 
-// A few tiles more take about as long as all that the device takes at once.
+// If the device cannot take all tiles at once, even a few tiles more take about as long as a full
+// device.
 TEST(Tiles, AreTakenAtOnceWhereLargerOnesWouldBe)
 {
   constexpr int kThreads = 32, kBlocks = 2;
@@ -149,7 +151,8 @@ TEST(Tiles, AreTakenAtOnceWhereLargerOnesWouldBe)
     return make_tiles(plan, shape, {kThreads, kThreads, 160, 160, kBlocks, multiprocessors})
         .part_begin;
   };
-  const std::vector<std::uint32_t> largest = tiles(1); // no color is taken at once
+  // With one multiprocessor, no color's tiles are all taken at once.
+  const std::vector<std::uint32_t> largest = tiles(1);
   int fitted = 0;
   for (int multiprocessors = 2; multiprocessors < 200; ++multiprocessors) {
     const std::vector<std::uint32_t> part = tiles(multiprocessors);
@@ -198,7 +201,7 @@ TEST(Tiles, OfColorsThatTheDeviceTakesAtOnceFitKernelsForFewRows)
   }
 }
 
-// Then one warp sums them all.
+// If the device takes all such tiles at once, a tile has the rows that one warp sums.
 TEST(Tiles, OfFewRowsHaveTheRowsOfAWarpWhereThoseAreTakenAtOnce)
 {
   const Problem problem(4000, 5);
@@ -209,7 +212,7 @@ TEST(Tiles, OfFewRowsHaveTheRowsOfAWarpWhereThoseAreTakenAtOnce)
   EXPECT_EQ(most, static_cast<std::uint32_t>(kWarpSize / 5));
 }
 
-// They spread over the multiprocessors all the same.
+// A color with a long row still has enough tiles for all multiprocessors.
 TEST(Tiles, OfAColorWithALongRowAreSmallButNotForKernelsOfFewRows)
 {
   constexpr int kThreads = 32, kMultiprocessors = 50;
@@ -240,7 +243,8 @@ TEST(Tiles, OfAColorWithALongRowAreSmallButNotForKernelsOfFewRows)
   }
 }
 
-// What thread blocks of several waiting colors would load is little where slices are small, or few.
+// If slices are small or few, only one color waits: thread blocks of further waiting colors would
+// load little data.
 TEST(Tiles, OfSmallColorsLetOneColorWait)
 {
   const Problem problem(4000, 8);
