@@ -170,7 +170,6 @@ constexpr std::size_t slice_byte(const SliceShape &shape, std::size_t count, std
   return base + k * 4 + static_cast<std::size_t>(after);
 }
 
-// Large blocks
 // Large blocks. Their columns are longer than 8 numbers, so kRun numbers side by side lie in at
 // most two columns.
 constexpr int kRun = 8;
