@@ -122,6 +122,9 @@ send_row(const InlineExchange &inside, const Sending<sent_numbers<Kind>()> &send
 // Relaxes one tile. exchanging: it is a tile of boundary rows that reads ghosts from their packets
 // and sends its rows. Reads tiles, ends, blocks, rhs, kept, diagonal and x or gathered; writes x,
 // kept and gathered.
+// Before it waits for the color before it, the kernel loads its tile, slices, ends and right-hand
+// side. After the wait it reads x and kept. An exchanging tile then waits for the epochs of the
+// ghosts that it reads.
 template <class Kind, int threads, int per_thread, bool exchanging>
 __device__ __forceinline__ void
 relax_tile(const RelaxArgs &args,

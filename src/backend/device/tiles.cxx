@@ -10,11 +10,11 @@ namespace {
 // A color is cut into at least this many tiles for each multiprocessor.
 constexpr Offset kTilesEach = 3;
 
-// Limits up to which the kernel for few rows starts only one following color early. Beyond the
-// limits more colors wait on a multiprocessor, and their early loads gain more than the waiting
-// thread blocks cost. kLightSlice: bytes of a slice. kLightColor: bytes of a color for each
-// multiprocessor. Measured on an H200: a color with several colors waiting behind it takes up to
-// 60% longer; a color that loads too late takes 15% longer.
+// Limits up to which the kernel for few rows lets only one following color wait. Beyond the limits
+// several following colors may wait on a multiprocessor, because their early loads gain more than
+// the waiting thread blocks cost. kLightSlice: bytes of a slice. kLightColor: bytes of a color for
+// each multiprocessor. Measured on an H200: a color with several colors waiting behind it takes up
+// to 60% longer; a color that loads too late takes 15% longer.
 constexpr std::size_t kLightSlice = 40, kLightColor = 20 << 10;
 
 // The most that a tile may hold, and the kernel that takes it.

@@ -8,6 +8,8 @@
 
 namespace mcpi::kokkos {
 
+// Reads ptr, col, blocks, read, rhs, kept and diagonal; writes x and kept. The kernel begins after
+// the previous launch has ended.
 template <class Space, class Style, PCMCPIPrecision storage, class T> struct RelaxRecords {
   static constexpr int threads = team_size<Space>(Style::large_team), run = Style::large_run;
   using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<threads, 0>>;

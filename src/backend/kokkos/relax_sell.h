@@ -1,5 +1,7 @@
 // Relaxation with small blocks on a CPU, stored in the layout sell. A thread takes a tile. SIMD
-// instructions work on the rows of the tile, one row in each lane.
+// instructions work on the rows of the tile, one row in each lane. The kernel reads sell_tiles,
+// sell_rows, blocks, read, rhs, kept and diagonal; it writes x and kept. It begins after the
+// previous launch has ended.
 #pragma once
 
 #include "backend/kokkos/relax.h"
