@@ -1,5 +1,5 @@
-// What a thread multiplies of the relaxation with small blocks: a slice (shapes.h) and x of its
-// columns.
+// A block slice (device/shapes.h) in a thread's registers, and the entries of x by which the thread
+// multiplies it.
 #pragma once
 
 #include "backend/cuda/decode.cuh"
@@ -9,8 +9,8 @@
 
 namespace mcpi::cuda {
 
-// The words of an entry of an array of entries of so many words, in the largest loads that its
-// alignment allows
+// Loads one entry of an array whose entries have `words` words, in the largest loads that the
+// alignment of an entry allows.
 template <int words>
 __device__ __forceinline__ void load_words(const std::uint32_t *array, std::size_t entry,
                                            std::uint32_t (&word)[words])
@@ -38,11 +38,12 @@ __device__ __forceinline__ void load_words(const std::uint32_t *array, std::size
   }
 }
 
-// x of one block column, for a thread's slice
+// Entries of x in vector precision, for the columns of a thread's slice.
 template <class T, int columns> struct PlainX {
   T value[columns];
 
-  // first: the slice's first column in its block; whole: no slice of a block has fewer columns
+  // Loads them from args.x. entry: block row and right-hand side. first: the slice's first column
+  // in its block. whole: all slices of a block have the same number of columns.
   template <bool whole, int bs>
   __device__ __forceinline__ void load(const RelaxArgs &args, std::size_t entry, int first)
   {
@@ -60,7 +61,8 @@ template <class T, int columns> struct PlainX {
       }
     }
   }
-  // From the 32-bit numbers of a row; part: the slice's place among the slices of its block
+  // Takes them from the 32-bit numbers of a ghost packet. part: the slice's place among the slices
+  // of its block.
   template <int bs, int slices, class Numbers>
   __device__ __forceinline__ void take(const Numbers &numbers, int part)
   {
@@ -77,7 +79,7 @@ template <class T, int columns> struct PlainX {
   }
 };
 
-// The same from the rounded copy; first is even
+// The same from the bfp16 copy of x. The slice's first column must be even.
 template <int columns> struct RoundedX {
   static constexpr int words = (columns + 1) / 2;
   std::uint32_t mantissa[words];
@@ -114,7 +116,7 @@ template <int columns> struct RoundedX {
     return half_to_float(mantissa[j / 2], j % 2) * gather_quantum(exponent);
   }
 
-  // Mantissa j in the low or the high half of a word, zero beside it
+  // Returns mantissa j in the low or the high half of a word. The other half is zero.
   __device__ __forceinline__ std::uint32_t half(int j, int high) const
   {
     if (high) return j % 2 ? mantissa[j / 2] & 0xffff0000U : mantissa[j / 2] << 16;
@@ -122,7 +124,7 @@ template <int columns> struct RoundedX {
   }
 };
 
-// a . b + c of two signed halves and the low or the high two bytes of b
+// Return a . b + c. a is two signed halves; b contributes its low or its high two signed bytes.
 __device__ __forceinline__ int dot_low(std::uint32_t a, std::uint32_t b, int c)
 {
   int sum;
@@ -136,13 +138,14 @@ __device__ __forceinline__ int dot_high(std::uint32_t a, std::uint32_t b, int c)
   return sum;
 }
 
+// A slice as it is stored, in registers.
 template <PCMCPIPrecision storage, int bs, bool packed> struct BlockSlice {
   static constexpr SliceShape shape = slice_shape(storage, bs, packed);
   static constexpr int words = shape.bytes / 4;
   std::uint32_t word[words];
 
-  // BlockSlice k of a tile of count stored slices. The column comes first: what it leads to is
-  // loaded while the numbers are still on their way.
+  // Loads slice k of a tile that stores count slices. The head word is loaded first, because the
+  // loads of x need its column; they start while the numbers are still on their way.
   __device__ __forceinline__ void load(const std::byte *tile, std::uint32_t count, std::uint32_t k)
   {
     constexpr int pieces = shape.pieces();
@@ -168,6 +171,7 @@ template <PCMCPIPrecision storage, int bs, bool packed> struct BlockSlice {
     }
   }
 
+  // The slice's column index, and the exponent of its block.
   __device__ __forceinline__ Row column(const HeadBits &head) const
   {
     if constexpr (packed)
@@ -183,7 +187,7 @@ template <PCMCPIPrecision storage, int bs, bool packed> struct BlockSlice {
     return static_cast<signed char>(word[at / 4] >> (8 * (at % 4)));
   }
 
-  // sum[i] = over its columns j of number(i, j) * x(j)
+  // sum[i] = sum over the slice's columns j of number(i, j) * x(j)
   template <class T, class X>
   __device__ __forceinline__ void multiply(const X &x, const HeadBits &head, T (&sum)[bs]) const
   {
@@ -204,17 +208,19 @@ template <PCMCPIPrecision storage, int bs, bool packed> struct BlockSlice {
     }
   }
 
-  // The same in integers, exact but for one rounding of the sum to a float
+  // The same in integer arithmetic. It is exact, except for one rounding of each sum to a float.
   __device__ __forceinline__ void multiply_integers(const RoundedX<bs> &x, const HeadBits &head,
                                                     float (&y)[bs]) const
   {
     constexpr int quads = bs / 4;
-    constexpr bool few = storage == PC_MCPI_PRECISION_INT4; // sums below 2^22: as last bits of 1.5
-                                                            // * 2^23 they are floats already
+    // Sums of int4 are below 2^22. As the last bits of 1.5 * 2^23 they are floats already, so no
+    // conversion is needed.
+    constexpr bool few = storage == PC_MCPI_PRECISION_INT4;
     constexpr float kFew = 12582912.0f;
     const float scale = power_of_two<float>(exponent(head)) * gather_quantum(x.exponent);
     int start = few ? __float_as_int(kFew) : 0;
-    if constexpr (few) { // less what the bias of a row's numbers adds up to
+    // Stored nibbles are shifted by 8. The start value subtracts what these shifts add up to.
+    if constexpr (few) {
       static_assert(kNibbleShift == 8 && bs * kNibbleShift * kGatherLimit < 1 << 22);
       constexpr std::uint32_t kMinusBias = 0xf8f8f8f8U;
 #pragma unroll
@@ -231,7 +237,7 @@ template <PCMCPIPrecision storage, int bs, bool packed> struct BlockSlice {
         sum[i] = dot_high(x.mantissa[2 * q + 1], four, dot_low(x.mantissa[2 * q], four, sum[i]));
       }
     }
-    // Columns left over: one byte of four counts, so the other half of x is zero.
+    // Columns left over: only one byte of four counts, so the other half of x is zero.
 #pragma unroll
     for (int j = 4 * quads; j < bs; ++j)
 #pragma unroll
@@ -247,7 +253,7 @@ template <PCMCPIPrecision storage, int bs, bool packed> struct BlockSlice {
   }
 
 private:
-  // The bytes of a word among which stored number k is, and which of them
+  // Returns four bytes among which stored number k is, and tells which of the four it is.
   __device__ __forceinline__ std::uint32_t quad(int k) const
   {
     if constexpr (storage == PC_MCPI_PRECISION_INT8) return word[k / 4];

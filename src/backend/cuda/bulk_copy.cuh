@@ -1,4 +1,5 @@
-// Copies from global to shared memory that complete on a barrier in shared memory.
+// Bulk copies from global to shared memory. A copy completes on a barrier (mbarrier) in shared
+// memory, on which threads wait. Needs compute capability 9.0.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +14,18 @@ __device__ __forceinline__ std::uint32_t shared_address(const void *p)
 {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
 }
+// Initializes a barrier. Each phase ends when `copies` bulk copies have completed.
 __device__ __forceinline__ void barrier_init(std::uint64_t *barrier, unsigned copies = 1)
 {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(copies)
                : "memory");
 }
-// So that copies see the barriers that this thread has initialized
+// Makes the barriers that this thread has initialized visible to bulk copies.
 __device__ __forceinline__ void barrier_init_fence()
 {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
-// Both addresses and bytes are multiples of 16.
+// Starts a copy that completes on the barrier. Both addresses and bytes are multiples of 16.
 __device__ __forceinline__ void bulk_copy(void *to, const void *from, std::uint32_t bytes,
                                           std::uint64_t *barrier)
 {
@@ -37,6 +39,7 @@ __device__ __forceinline__ void bulk_copy(void *to, const void *from, std::uint3
       "l"(from), "r"(bytes), "r"(shared_address(barrier))
       : "memory");
 }
+// Waits until the phase of the given parity has ended. The first phase has parity 0.
 __device__ __forceinline__ void barrier_wait(std::uint64_t *barrier, std::uint32_t parity)
 {
   std::uint32_t done;

@@ -1,10 +1,11 @@
-// From a storage precision at run time to a template's argument.
+// Calls a function template with a storage precision that is known only at run time.
 #pragma once
 
 #include "petscmcpitypes.h"
 
 namespace mcpi::cuda {
 
+// Returns function.operator()<storage>().
 template <class Function> auto by_storage(PCMCPIPrecision storage, const Function &function)
 {
   switch (storage) {

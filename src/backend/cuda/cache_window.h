@@ -1,4 +1,5 @@
-// What a launch says about the second-level cache: an access policy window.
+// The access policy window of a relaxation: what a launch tells the second-level (L2) cache to keep
+// and what to evict first.
 #pragma once
 
 #include <algorithm>
@@ -7,16 +8,20 @@
 
 namespace mcpi::cuda {
 
+// How a relaxation uses the L2 cache.
 struct CacheUse {
-  std::size_t passing; // bytes of a row's right-hand side that the next sweep will not find there;
-                       // 0: it will
-  std::size_t kept;    // bytes of blocks that the next sweep shall find there
+  // bytes of a row's right-hand side, if the next sweep will not find it in the cache; 0 if it will
+  std::size_t passing;
+  std::size_t kept; // bytes of blocks that the next sweep shall find in the cache
 };
 
-// Small blocks' loads pass by the first-level cache and leave the second first. Each half of the
-// device has half of that cache for what it reads; what the vectors leave of four fifths of it
-// holds some of the blocks from sweep to sweep. The last fifth is for all else: ghosts, sums kept,
-// rows' ends.
+// Computes the use of a cache of so many bytes. vectors: bytes of the vectors that a sweep reads.
+// row_rhs: bytes of one row's right-hand side. Each half of the device caches what it reads in its
+// half of the L2 cache. If vectors do not fit that half, right-hand sides are marked to be evicted
+// first. Otherwise blocks may use four fifths of the half, less the vectors, and stay there from
+// sweep to sweep. The last fifth is for everything else: ghosts, kept sums, ends of rows. Loads of
+// small blocks bypass the first-level cache, and blocks outside the window are the first to leave
+// the L2 cache.
 constexpr CacheUse cache_use(std::size_t cache, std::size_t vectors, std::size_t row_rhs)
 {
   const std::size_t half = cache / 2, most = half / 5 * 4;
@@ -28,7 +33,8 @@ struct Bytes {
   std::size_t size;
 };
 
-// Of at most `largest` bytes; none where there is nothing to say
+// Returns the window of at most `largest` bytes. An empty window means that there is nothing to
+// tell.
 inline cudaAccessPolicyWindow cache_window(const CacheUse &use, const Bytes &rhs,
                                            const Bytes &blocks, std::size_t largest)
 {

@@ -1,4 +1,5 @@
-// Sweeps on one CUDA device.
+// The CUDA backend: sweeps of one rank on one CUDA device. Vectors are in plan order: a row's
+// right-hand sides side by side, bs numbers each.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -14,6 +15,9 @@ namespace mcpi {
 namespace cuda {
 namespace {
 
+// Kernels are launched to stream_. If exchanges are launched to the device as well (launched_),
+// boundary rows whose exchange overlaps with interior rows go to a second stream
+// (overlap_streams.h).
 class CudaBackend final : public Backend {
 public:
   CudaBackend(const ColorPlan &plan, const BackendConfig &config)
@@ -29,7 +33,7 @@ public:
   int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status) override
   {
     if (const int error = setup_.refresh(source, reduce, status, stream_)) return error;
-    // launches hold alpha, and the exponents' base, which follows the largest number
+    // Recorded launches hold alpha and the exponents' base, which follows the largest number.
     if (alpha_ != setup_.scales().alpha || largest_ != setup_.largest()) graphs_.clear();
     alpha_ = setup_.scales().alpha;
     largest_ = setup_.largest();
@@ -42,7 +46,7 @@ public:
   }
   void pack_records(const std::vector<Offset> &stored, std::byte *records) override
   {
-    if (stored.empty()) return; // one rank: the map of all blocks is not made
+    if (stored.empty()) return; // With one rank, the map of all blocks is not made.
     const std::vector<Location> all = locations();
     std::vector<Location> wanted(stored.size());
     std::transform(stored.begin(), stored.end(), wanted.begin(),
@@ -61,7 +65,7 @@ public:
     if (!transposed_) {
       auto made = std::make_unique<Operator>(plan, config_);
       map_transposed(*made);
-      transposed_ = std::move(made); // if there was memory for all of it
+      transposed_ = std::move(made); // Only a complete operator is kept, if memory runs out.
     }
     transposed_->set_largest(setup_.largest());
     received_.upload(received, received_blocks_ * record_size());
@@ -75,9 +79,9 @@ public:
     if (nrhs <= room_) return;
     const std::size_t entry = static_cast<std::size_t>(plan_.bs) * nrhs * number_,
                       local = plan_.rows * entry;
-    room_ = 0; // until all is there
+    room_ = 0; // until all arrays have been allocated
     MCPI_CUDA(cudaStreamSynchronize(stream_));
-    graphs_.clear(); // they hold the old addresses
+    graphs_.clear(); // Recorded launches hold the old addresses.
     x_.resize(local + plan_.ghosts * entry);
     rhs_.resize(local);
     kept_.resize(local);
@@ -128,7 +132,8 @@ public:
     const bool early = step.begin == step.end || may_begin_early(ahead);
     (apply.transposed ? *transposed_ : forward_)
         .relax(step.begin, step.end, args, cache(apply), early, stream);
-    if (!forward_.small()) round(apply, step.begin, step.end, stream); // small blocks' kernels do
+    // Kernels for small blocks round x themselves.
+    if (!forward_.small()) round(apply, step.begin, step.end, stream);
     if (launched_) streams_.mark(ahead);
   }
 
@@ -141,7 +146,8 @@ public:
   {
     return packets_ && apply.nrhs == 1 && !apply.transposed;
   }
-  // The neighbors have ended the application before; then a guess may go out.
+  // Launches send_packets(), which waits until the neighbors have ended the previous application.
+  // If the sweep starts from a guess, its boundary rows are then sent.
   void start_inside(const ApplyArgs &apply, bool from_zero) override
   {
     const bool guess = !from_zero;
@@ -185,8 +191,8 @@ public:
       store_vector(args, config_.double_vectors, x_.data(), x.data, stream_);
       MCPI_CUDA(cudaEventRecord(done_, stream_));
       MCPI_CUDA(cudaStreamWaitEvent(static_cast<cudaStream_t>(apply.stream), done_, 0));
-      if (std::exchange(copying_, false))
-        MCPI_CUDA(cudaEventSynchronize(copied_)); // the caller may now free what was copied
+      // The caller may now free the array that was copied.
+      if (std::exchange(copying_, false)) MCPI_CUDA(cudaEventSynchronize(copied_));
       return;
     }
     const std::size_t local = static_cast<std::size_t>(plan_.rows) * plan_.bs;
@@ -208,7 +214,7 @@ public:
   std::size_t entry_bytes(const ApplyArgs &apply) const override
   {
     return launched_ && rounded() ? gathered_bytes(apply)
-                                  : x_bytes(apply); // products read nothing else of ghosts
+                                  : x_bytes(apply); // Products read nothing else of ghosts.
   }
   std::size_t gathered_bytes(const ApplyArgs &apply) const override
   {
@@ -245,16 +251,17 @@ public:
 
   void *launch_exchanges(bool launched) override
   {
-    (void)cudaStreamSynchronize(stream_); // also on the way out of an error
-    graphs_.clear();                      // what they launch may end with the exchange
+    // An error is not reported here, because this may be called while another error is handled.
+    (void)cudaStreamSynchronize(stream_);
+    graphs_.clear(); // Recorded launches may use the exchange, which may end now.
     launched_ = launched;
     return static_cast<cudaStream_t>(streams_.ahead());
   }
   std::uint32_t not_a_number() const override
   {
     constexpr auto kExponent = static_cast<std::uint32_t>(kGatherExponentNaN);
-    return launched_ && rounded() && forward_.small() ? kExponent << 16U | kExponent
-                                                      : ~0U; // in either half of a word
+    // bfp16: the exponent that stands for NaN, whichever half of a word holds the exponent
+    return launched_ && rounded() && forward_.small() ? kExponent << 16U | kExponent : ~0U;
   }
   void start_exchanges() override
   {
@@ -321,14 +328,12 @@ private:
     return cache_use(cache_bytes_, static_cast<std::size_t>(plan_.rows) * (row + read), row);
   }
 
-  std::size_t x_bytes(const ApplyArgs &apply) const
-  {
-    return number_ * plan_.bs * apply.nrhs;
-  } // of a block row
+  // bytes of a block row of x
+  std::size_t x_bytes(const ApplyArgs &apply) const { return number_ * plan_.bs * apply.nrhs; }
   bool rounded() const { return config_.bfp16_gather && !config_.double_vectors; }
   bool prescaled() const { return config_.numeric.form == PC_MCPI_FORM_PRESCALED; }
 
-  // Of all blocks of the plan, by their stored number
+  // Locations of all blocks of the plan, by their stored number (lower triangle, then upper)
   std::vector<Location> locations() const
   {
     std::vector<Location> result(static_cast<std::size_t>(plan_.blocks()));
@@ -341,6 +346,8 @@ private:
     return result;
   }
 
+  // For each slice of the transposed operator, finds the block whose transposed numbers it takes: a
+  // block of this rank, or a record received from another rank.
   void map_transposed(const Operator &transposed)
   {
     const std::vector<Location> all = locations();
@@ -382,7 +389,7 @@ private:
     return static_cast<std::size_t>(forward_.small() ? gather_words(plan_.bs) : plan_.bs);
   }
 
-  // What products read of the plan columns [begin, end)
+  // Writes the rounded copy of the plan columns [begin, end) of x, if products read it.
   void round(const ApplyArgs &apply, Row begin, Row end, cudaStream_t stream)
   {
     if (!rounded() || begin >= end) return;
@@ -394,9 +401,11 @@ private:
                  gathered_.data() + first * copy_words(), stream);
   }
 
-  // Relaxations read the right-hand side before they wait for what was launched before them: that
-  // must not be its load. In a graph it never is, but a recording may be lost: what is recorded
-  // leaves the mark for the launches that then take its place.
+  // Whether a relaxation may begin before the previous launch has ended. Relaxations read the
+  // right-hand side before they wait for the previous launch, so that launch must not be
+  // load_vector(). Inside a graph it never is. A recording may be discarded, however, and its
+  // launches be repeated without a graph. While recording, the mark in loading_ is therefore kept
+  // for these launches.
   bool may_begin_early(bool ahead)
   {
     cudaStreamCaptureStatus status{};
@@ -408,14 +417,14 @@ private:
     return false;
   }
 
-  // What the user's stream has done to the arrays comes first.
+  // Makes stream_ wait for what the user's stream has done to the arrays.
   void join(const ApplyArgs &apply)
   {
     MCPI_CUDA(cudaEventRecord(ready_, static_cast<cudaStream_t>(apply.stream)));
     MCPI_CUDA(cudaStreamWaitEvent(stream_, ready_, 0));
   }
 
-  // The columns in device memory, with their leading dimension
+  // Returns the columns in device memory and sets their leading dimension.
   const double *on_device(const ApplyArgs &apply, const ConstColumns &columns, long long &ld)
   {
     if (columns.device) return columns.data;
@@ -432,7 +441,7 @@ private:
 
   const ColorPlan &plan_;
   const BackendConfig config_;
-  const std::size_t number_; // bytes of one in the vectors
+  const std::size_t number_; // bytes of a number of the vectors
   const std::size_t cache_bytes_ =
       static_cast<std::size_t>(device_attribute(cudaDevAttrL2CacheSize));
   Stream stream_;
@@ -443,17 +452,19 @@ private:
   DeviceGatherGroups groups_;
   NumericSetup setup_;
   std::unique_ptr<Operator> transposed_;
-  DeviceArray<Location> sources_;   // of the transposed operator's slices
-  std::size_t received_blocks_ = 0; // of other ranks
+  DeviceArray<Location> sources_;   // of each slice of the transposed operator
+  std::size_t received_blocks_ = 0; // blocks received from other ranks
   DeviceArray<std::byte> received_;
-  int room_ = 0; // right-hand sides
-  DeviceArray<double> staging_;
-  DeviceArray<std::byte> x_, rhs_, kept_;
-  DeviceArray<std::uint32_t> gathered_;
-  PinnedBytes mirror_;
-  bool copying_ = false;  // arrays of the host, until copied_
-  bool launched_ = false; // exchanges are
-  bool loading_[2] = {};  // the right-hand side, since the last relaxation, by lane
+  int room_ = 0;                          // right-hand sides for which arrays have room
+  DeviceArray<double> staging_;           // columns of host arrays
+  DeviceArray<std::byte> x_, rhs_, kept_; // in vector precision; x_ has ghosts behind the rows
+  DeviceArray<std::uint32_t> gathered_;   // the rounded copy of x_, if products read it
+  PinnedBytes mirror_;                    // x_ in host memory, for exchanges by the host
+  bool copying_ = false;  // whether a host array is being copied; copied_ tells the end
+  bool launched_ = false; // whether exchanges are launched to the device's streams
+  // Whether no relaxation has followed the load of the right-hand side yet: in stream_, and in the
+  // stream for boundary rows
+  bool loading_[2] = {};
   const GhostPackets *packets_ = nullptr;
   double alpha_ = 0.0, largest_ = 0.0;
   RecordedRuns graphs_;

@@ -1,5 +1,5 @@
-// Stored numbers out of the 32-bit words that a thread has loaded. Number and word indices are
-// compile-time constants wherever loops unroll.
+// Reads stored numbers out of the 32-bit words that a thread has loaded. Number and word indices
+// are compile-time constants wherever loops are unrolled.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -10,6 +10,7 @@
 namespace mcpi::cuda {
 using namespace device;
 
+// Returns number k of the words. Integers are returned without their power of two.
 template <PCMCPIPrecision storage, class T>
 __device__ __forceinline__ T number(const std::uint32_t *words, int k)
 {
@@ -24,8 +25,8 @@ __device__ __forceinline__ T number(const std::uint32_t *words, int k)
   } else if constexpr (storage == PC_MCPI_PRECISION_BF16) {
     return static_cast<T>(__uint_as_float(k % 2 ? words[k / 2] & 0xffff0000U : words[k / 2] << 16));
   } else if constexpr (storage == PC_MCPI_PRECISION_INT8) {
-    // 2^23 + (q + 128) as a float has q + 128 in its last bits: a byte permutation and a
-    // subtraction convert
+    // As a float, 2^23 + (q + 128) has q + 128 in its last bits. A byte permutation and a
+    // subtraction therefore convert.
     const std::uint32_t biased = words[k / 4] ^ 0x80808080U;
     return static_cast<T>(
         __uint_as_float(__byte_perm(biased, 0x4b000000U, 0x7440U + static_cast<unsigned>(k % 4))) -
@@ -36,7 +37,7 @@ __device__ __forceinline__ T number(const std::uint32_t *words, int k)
   }
 }
 
-// 2^e, a normal number
+// Returns 2^e, which must be a normal number.
 template <class T> __device__ __forceinline__ T power_of_two(int e)
 {
   if constexpr (sizeof(T) == sizeof(float))

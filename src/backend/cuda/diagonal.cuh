@@ -1,6 +1,7 @@
-// Inverse diagonal blocks, column-major, in plan order: doubles, or (narrow) floats and behind them
-// the power of two that they count: half the bytes, and a range for any units, since each block has
-// a power of its own.
+// Inverse diagonal blocks and their products with vectors. Blocks are column-major and in plan
+// order. A block is bs*bs doubles, or, if narrow, bs*bs floats and a word with the exponent of the
+// power of two by which they are multiplied. Narrow blocks take half the bytes and suit any units,
+// since each block has its own power of two.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +11,8 @@
 
 namespace mcpi::cuda {
 
-// Component i of a row's block, or of its transpose, times v, whose components are v(0), v(1), ...
-// size: bs where it is known
+// Returns component i of a row's block, or of its transpose, times v, whose components are v(0),
+// v(1), ... size: bs if it is known at compile time, otherwise 0.
 template <int size, bool narrow, class V>
 __device__ __forceinline__ double diagonal_product(const void *diagonal, std::size_t row, int bs,
                                                    int i, bool transposed, const V &v)
@@ -29,7 +30,7 @@ __device__ __forceinline__ double diagonal_product(const void *diagonal, std::si
   return sum;
 }
 
-// A component of a right-hand side in what the power of two of its row's narrow block counts
+// Returns a component of a right-hand side times the power of two of its row's narrow block.
 template <int size>
 __device__ __forceinline__ float counted(const void *diagonal, std::size_t row, double value)
 {
@@ -38,9 +39,10 @@ __device__ __forceinline__ float counted(const void *diagonal, std::size_t row, 
   return static_cast<float>(value * power_of_two<double>(__float_as_int(block[size * size])));
 }
 
-// Component i of a narrow block times a right-hand side, in float: each conversion of a stored
-// number to double would cost four products. Not finite where a term is beyond a float, though the
-// sum may not be: then diagonal_product() is to be asked.
+// Returns component i of a narrow block times a right-hand side, computed in float. A conversion of
+// each stored number to double would cost as much as four products. The result is not finite if a
+// term exceeds the range of float, even if the sum does not. The caller then calls
+// diagonal_product().
 template <int size, class V>
 __device__ __forceinline__ float narrow_product(const void *diagonal, std::size_t row, int i,
                                                 const V &counted_value)

@@ -1,4 +1,4 @@
-// Numbers in storage precision, as core/codec.h has them; device side.
+// Rounds numbers to storage precision on the device. The results are those of core/codec.h.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -9,18 +9,20 @@
 namespace mcpi::cuda {
 using namespace device;
 
+// The largest integer that is stored
 template <PCMCPIPrecision storage> constexpr int integer_limit()
 {
   return storage == PC_MCPI_PRECISION_INT8 ? kInt8Limit : kInt4Limit;
 }
 
-// The power of two with exponent e, for the exponents of normal doubles
+// Returns 2^e, for the exponents of normal doubles.
 __device__ __forceinline__ double exact_power(int e)
 {
   return __hiloint2double((e + 1023) << 20, 0);
 }
 
-// The upper word of the least double that the storage cannot hold, rounded down
+// Returns the upper 32 bits of the least double that the storage precision cannot hold. The lower
+// 32 bits are dropped.
 template <PCMCPIPrecision storage> constexpr std::uint32_t overflow_from()
 {
   switch (storage) {
@@ -33,20 +35,20 @@ template <PCMCPIPrecision storage> constexpr std::uint32_t overflow_from()
   case PC_MCPI_PRECISION_BF16:
     return 0x47efefffU;
   case PC_MCPI_PRECISION_INT8:
-    return 0x47dfc001U; // 127 * 2^kMaxSharedExponent, the next one
+    return 0x47dfc001U; // after 127 * 2^kMaxSharedExponent
   case PC_MCPI_PRECISION_INT4:
-    return 0x479c0001U; // 7 * 2^kMaxSharedExponent, the next one
+    return 0x479c0001U; // after 7 * 2^kMaxSharedExponent
   }
   return 0;
 }
-// Numbers that are not stored need only be finite.
+// The same for a pass that may not store: numbers that are not stored need only be finite.
 template <PCMCPIPrecision storage> constexpr std::uint32_t overflow_from(bool store)
 {
   return store ? overflow_from<storage>() : overflow_from<PC_MCPI_PRECISION_FP64>();
 }
 
-// Bits of a number below that, as many as value_bits() says. e: of the integers; what is beyond
-// their range gets any bits
+// Returns the stored bits, value_bits() many, of a number below overflow_from(). e: the exponent of
+// integers. An integer beyond their range gets arbitrary bits.
 template <PCMCPIPrecision storage>
 __device__ __forceinline__ std::uint64_t number_bits(double value, int e)
 {
@@ -59,14 +61,15 @@ __device__ __forceinline__ std::uint64_t number_bits(double value, int e)
   } else if constexpr (storage == PC_MCPI_PRECISION_BF16) {
     return __bfloat16_as_ushort(__float2bfloat16_rn(static_cast<float>(value)));
   } else {
-    // a double whose last bit counts 1 rounds the sum as a conversion would, which takes longer
+    // The last bit of a double near 2^52 counts 1, so the addition rounds to an integer as a
+    // conversion would. A conversion takes longer.
     constexpr double kOnes = 0x1.8p52 + (storage == PC_MCPI_PRECISION_INT8 ? 0 : kNibbleShift);
     return static_cast<std::uint32_t>(__double2loint(__fma_rn(value, exact_power(-e), kOnes))) &
            ((1U << value_bits(storage)) - 1U);
   }
 }
 
-// Into words that are zero
+// Puts the bits of number k into words that are zero there.
 template <PCMCPIPrecision storage>
 __device__ __forceinline__ void put_number(std::uint32_t *words, int k, std::uint64_t bits)
 {

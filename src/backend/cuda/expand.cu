@@ -1,3 +1,5 @@
+// Expands the entries of scalar rows to dense blocks, for matrices on the device whose blocks are
+// not full.
 #include "backend/cuda/setup.h"
 #include "cuda/launch.cuh"
 
@@ -6,7 +8,8 @@ namespace {
 
 constexpr int kThreads = 128;
 
-// A warp a scalar row
+// Each warp takes a scalar row. Reads values, entry_ptr, slot and ptr; writes the entries to
+// blocks.
 __global__ void expand_kernel(ExpandArgs args)
 {
   const long long warp = (static_cast<long long>(blockIdx.x) * kThreads + threadIdx.x) / kWarpSize;

@@ -1,3 +1,4 @@
+// Forms gather groups from units of plan rows at similar places of their colors.
 #include "backend/cuda/gather_groups.h"
 
 #include <algorithm>
@@ -6,7 +7,8 @@
 namespace mcpi::cuda {
 namespace {
 
-// Units by the place of their first row among the boundary or the interior rows of its color
+// Returns the units sorted by place: the relative position of a unit's first row among the boundary
+// or the interior rows of its color.
 std::vector<std::uint32_t> units_by_place(const ColorPlan &plan)
 {
   std::vector<double> places;

@@ -1,6 +1,7 @@
-// GatherGroups of rows that lie at like places of their colors: neighbors in the mesh, whose
-// entries in a user's array lie side by side as well. A right-hand side goes to plan order by
-// groups, so that both are read and written in runs.
+// Gather groups: rows of all colors that lie at similar places of their colors. Such rows are
+// neighbors in the mesh, so their entries in a user's array lie near each other, too. A right-hand
+// side is brought to plan order group by group, so that both arrays are read and written in long
+// runs.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +14,29 @@
 namespace mcpi::cuda {
 using namespace device;
 
-constexpr unsigned kUnit = 16; // plan rows side by side, of which groups are made; their narrow
-                               // diagonal blocks are whole pieces
+// Consecutive plan rows, of which groups are made. The narrow diagonal blocks of a unit fill whole
+// pieces of 16 bytes.
+constexpr unsigned kUnit = 16;
 
-// Rows of a group, which a thread block takes; 0: bs is too large
+// Rows of a group, which one thread block takes. 0: bs is too large for groups.
 constexpr unsigned group_rows(int bs)
 {
   constexpr unsigned kComponents = 1024;
   return bs <= kMaxSmallBlock ? kComponents / static_cast<unsigned>(bs) / kUnit * kUnit : 0;
 }
 
-// Of all groups one after the other, patch_rows() rows each
+// All groups, one after the other, with group_rows() rows each.
 struct GatherGroups {
-  std::vector<std::uint32_t>
-      units; // of kUnit plan rows, by number; those that the last group lacks are behind all rows
-  std::vector<Row> rows; // of the user's array, ascending in a group; -1 where there are no more
-  std::vector<std::uint16_t> slots; // where these are among the plan rows of the group's units
+  // Number of each unit: unit u has the plan rows from u*kUnit on. If the last group lacks units,
+  // their numbers lie behind all rows.
+  std::vector<std::uint32_t> units;
+  std::vector<Row> rows; // rows of the user's array, ascending in a group; -1 after the last one
+  // for each of these rows, its place among the plan rows of the group's units
+  std::vector<std::uint16_t> slots;
 };
 GatherGroups make_gather_groups(const ColorPlan &plan);
 
-// On the device
+// Pointers to the same arrays on the device
 struct GatherGroupArgs {
   const std::uint32_t *units;
   const Row *rows;

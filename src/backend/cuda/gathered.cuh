@@ -1,4 +1,5 @@
-// x as bfp16 gathers read it: the numbers of core/gather.h, kept as integers.
+// The bfp16 copy of x: the rounded numbers of core/gather.h, stored as mantissas and an exponent
+// for each block row and right-hand side.
 #pragma once
 
 #include "backend/device/shapes.h"
@@ -7,18 +8,19 @@
 namespace mcpi::cuda {
 using namespace device;
 
+// The bits of |value|, which compare like the values
 __device__ __forceinline__ std::uint32_t magnitude(float value)
 {
   return __float_as_uint(value) & 0x7fffffffU;
 }
 
-// The power of two that a mantissa counts
+// The power of two by which a mantissa is multiplied
 __device__ __forceinline__ float gather_quantum(int e)
 {
   return __int_as_float((e + 112) << 23);
 }
 
-// How the values of one block row are rounded. largest: their largest magnitude
+// How the values of one block row are rounded. largest: the bits of their largest magnitude.
 struct Mantissas {
   bool finite;
   int exponent;
@@ -29,6 +31,7 @@ struct Mantissas {
                         : kGatherExponentNaN)
   {
   }
+  // The mantissa of a value
   __device__ __forceinline__ int of(float value) const
   {
     return finite ? min(max(__float2int_rn(value * __int_as_float((142 - exponent) << 23)),
@@ -46,7 +49,7 @@ __device__ __forceinline__ Mantissas mantissas_of(const float *x, int bs)
   return Mantissas(largest);
 }
 
-// Word w of the copy of one block row
+// Returns word w of the copy of one block row.
 __device__ __forceinline__ std::uint32_t gathered_word(const Mantissas &mantissas, const float *x,
                                                        int bs, int w)
 {
@@ -59,7 +62,8 @@ __device__ __forceinline__ std::uint32_t gathered_word(const Mantissas &mantissa
   return half(2 * w) | half(2 * w + 1) << 16U;
 }
 
-// The copy of one block row by one thread. size: bs where it is known
+// Stores the copy of one block row, by one thread. size: bs if it is known at compile time,
+// otherwise 0.
 template <int size = 0>
 __device__ __forceinline__ void store_gathered(std::uint32_t *gathered, std::size_t entry,
                                                int any_bs, const float *x)
@@ -71,8 +75,8 @@ __device__ __forceinline__ void store_gathered(std::uint32_t *gathered, std::siz
   for (int w = 0; w < gather_words(bs); ++w) out[w] = gathered_word(mantissas, x, bs, w);
 }
 
-// The same by bs neighboring threads of a warp, each with its component i; all threads of the warp
-// call, those that have none with mine false.
+// Stores the copy of one block row by bs neighboring threads of a warp, each with its component i.
+// All threads of the warp must call it. Threads without a component pass mine = false.
 template <int bs>
 __device__ __forceinline__ void store_gathered_together(std::uint32_t *gathered, std::size_t entry,
                                                         unsigned i, float x, bool mine)
@@ -91,6 +95,7 @@ __device__ __forceinline__ void store_gathered_together(std::uint32_t *gathered,
   if (bs % 2 == 0 && mine && i == 1) out[bs / 2] = exponent;
 }
 
+// The signed half of a word
 __device__ __forceinline__ int low_half(std::uint32_t word)
 {
   return static_cast<short>(word & 0xffffU);
@@ -100,7 +105,8 @@ __device__ __forceinline__ int high_half(std::uint32_t word)
   return static_cast<int>(word) >> 16;
 }
 
-// A signed half as a float, exact: 2^23 + (q + 2^15) has its digits in the last bits
+// Converts a signed half to a float, exactly. As a float, 2^23 + (q + 2^15) has q + 2^15 in its
+// last bits.
 __device__ __forceinline__ float half_to_float(std::uint32_t word, int half)
 {
   return __uint_as_float(__byte_perm(word ^ 0x80008000U, 0x4b000000U, half ? 0x7632U : 0x7610U)) -

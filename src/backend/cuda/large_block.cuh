@@ -1,5 +1,5 @@
-// What the kernels for large blocks share: a team of threads takes a row, a warp or the whole
-// thread block.
+// What the relaxation kernels for large blocks share. A team of threads takes a row; it is a warp
+// or the whole thread block.
 #pragma once
 
 #include "backend/cuda/decode.cuh"
@@ -14,11 +14,12 @@ template <bool warp> __device__ __forceinline__ void team_sync()
     __syncthreads();
 }
 
+// Neighboring numbers that one instruction loads or stores
 template <class T, int width> struct alignas(sizeof(T) * width) Vector {
   T v[width];
 };
 
-// Stored numbers of one column, as words
+// Stored numbers of one column, as words in a thread's registers
 template <PCMCPIPrecision storage, int vector> struct Numbers {
   static constexpr int bits = vector * value_bits(storage);
   std::uint32_t word[(bits + 31) / 32];
@@ -44,6 +45,7 @@ template <PCMCPIPrecision storage, int vector> struct Numbers {
     }
   }
 
+  // Adds x times each number to the sums.
   template <class T> __device__ __forceinline__ void add_times(T x, T *sum) const
   {
 #pragma unroll

@@ -1,6 +1,6 @@
-// How teams of threads take the rows of large blocks, for host and device code. A column of a block
-// goes to `lanes` threads, each with `vector` numbers of it, and `slots` columns are multiplied at
-// a time.
+// How teams of threads take the rows of large blocks. Host and device code share these definitions.
+// A column of a block is split among `lanes` threads with `vector` numbers each, and a team
+// multiplies `slots` columns at a time.
 #pragma once
 
 #include "backend/device/shapes.h"
@@ -8,7 +8,7 @@
 namespace mcpi::cuda {
 using namespace device;
 
-// Numbers that a thread takes at a time from shared memory: they divide a column.
+// Numbers that a thread loads at a time from shared memory. They divide a column evenly.
 constexpr int large_vector(PCMCPIPrecision storage, int bs)
 {
   const int ld = leading_dimension(storage, bs);
@@ -21,26 +21,28 @@ constexpr int column_bytes(PCMCPIPrecision storage, int bs)
   return leading_dimension(storage, bs) * value_bits(storage) / 8;
 }
 
-// For relax_streamed: how a row passes through stages in shared memory
+// The launch of relax_streamed: how a row passes through stages in shared memory.
 struct StreamShape {
-  int bs = 0, ld = 0; // numbers in a column as stored
-  int lanes = 1, slots = 1;
-  // passes over the row: more than one if a column has more vectors than the team threads
+  int bs = 0, ld = 0;       // block size; numbers in a column as stored
+  int lanes = 1, slots = 1; // threads for a column; columns at a time
+  // Passes over the row: more than one if a column has more vectors than the team has threads
   int parts = 1;
-  int team = 32, rows = 1;   // threads for a row; rows of a thread block
-  int chunk = 1;             // blocks in a stage, or
-  int slices = 1, width = 1; // stages for a block, and its columns in one
-  int stages = 1;
+  int team = 32, rows = 1;        // threads of a team; rows of a thread block
+  int chunk = 1;                  // blocks in a stage, if a block is not larger than a stage
+  int slices = 1, width = 1;      // otherwise: stages for a block; columns in a stage
+  int stages = 1;                 // stages of a row in shared memory
   int segment = 1;                // blocks whose entries of x are gathered at a time
-  std::uint32_t inverse = 0;      // to divide by bs: above 2^32 / bs
-  int record = 0, column = 0;     // bytes
-  int stage_bytes = 0, bytes = 0; // of shared memory: a stage, a row
+  std::uint32_t inverse = 0;      // above 2^32 / bs: a multiplication with it divides by bs
+  int record = 0, column = 0;     // bytes of a block; bytes of a column
+  int stage_bytes = 0, bytes = 0; // bytes of shared memory for a stage; for a row
+  // Bytes from the start of a row's shared memory: entries of x, partial sums, sums and residuals,
+  // heads, barriers
   int x_at = 0, partial_at = 0, sums_at = 0, heads_at = 0, barriers_at = 0;
 
   constexpr int threads() const { return team * rows; }
 };
 
-// number: bytes of one in the vectors
+// number: bytes of a number of the vectors
 constexpr StreamShape stream_shape(PCMCPIPrecision storage, int bs, int number)
 {
   constexpr int kMostStage = 32768, kSegment = 24;
@@ -49,7 +51,7 @@ constexpr StreamShape stream_shape(PCMCPIPrecision storage, int bs, int number)
   s.ld = leading_dimension(storage, bs);
   s.record = record_pieces(storage, bs) * kPiece;
   s.column = column_bytes(storage, bs);
-  // Measured on an H200 with 15 to 17 blocks a row
+  // The values from here to `stages` were measured on an H200 with 15 to 17 blocks a row.
   const int vectors = s.ld / large_vector(storage, bs);
   s.team = s.record >= 1024 || vectors > 32 ? 128 : vectors > 16 ? 64 : 32;
   s.rows = s.team == 32 ? 2 : 1;
@@ -77,12 +79,16 @@ constexpr StreamShape stream_shape(PCMCPIPrecision storage, int bs, int number)
   return s;
 }
 
-// For relax_resident: how a thread block takes some rows at a time, packed
+// The launch of relax_resident: a thread block takes `rows` rows, whose blocks lie one after the
+// other in shared memory.
 struct ResidentShape {
-  int team = 0, rows = 1;
+  int team = 0, rows = 1; // threads of a team; rows of a thread block
   int record = 0, entries = 0,
-      fixed = 0; // bytes of shared memory: of a block, of its part of x, and of a row besides
+      // bytes of shared memory: of a block, of its entries of x, and of all else that a row needs
+      fixed = 0;
 
+  // Bytes of shared memory before a row's fixed part, and in all, for so many blocks in a thread
+  // block
   constexpr int fixed_at(int blocks) const
   {
     return blocks * record + round_up(blocks * entries, kPiece);
@@ -90,10 +96,10 @@ struct ResidentShape {
   constexpr int bytes(int blocks) const { return fixed_at(blocks) + rows * fixed; }
 };
 
-// Two thread blocks of this many bytes of shared memory fit a multiprocessor of an H100 or H200.
+// Two thread blocks with this many bytes of shared memory fit a multiprocessor of an H100 or H200.
 constexpr int kMostResident = 113 * 1024;
-// For relax_resident. Integers take more instructions: with two thread blocks a multiprocessor
-// these are not hidden behind the copies.
+// Largest record for which relax_resident is used. The limit is lower for integers: they take more
+// instructions, which two thread blocks on a multiprocessor do not hide behind the copies.
 constexpr int largest_record(PCMCPIPrecision storage)
 {
   return has_exponent(storage) ? 2560 : 4096;

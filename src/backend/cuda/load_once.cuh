@@ -1,11 +1,11 @@
-// Loads of what a sweep reads once.
+// Loads for data that a sweep reads once, such as blocks.
 #pragma once
 
 #include "backend/cuda/decode.cuh"
 
 namespace mcpi::cuda {
 
-// They shall not push x out of the first-level cache.
+// Such loads do not allocate lines in the first-level cache, so they do not evict x.
 __device__ __forceinline__ uint4 load_once(const uint4 *from)
 {
   uint4 v;

@@ -1,3 +1,5 @@
+// Numeric set-up on the device: prepares the map of blocks, launches the set-up kernels, and reads
+// their results.
 #include "backend/cuda/numeric_setup.h"
 
 #include <algorithm>
@@ -9,8 +11,8 @@
 namespace mcpi::cuda {
 namespace {
 
-constexpr std::size_t kMostScratch = 512UL
-                                     << 20U; // bytes, for blocks that shared memory cannot hold
+// Most bytes of scratch memory for blocks that shared memory cannot hold
+constexpr std::size_t kMostScratch = 512UL << 20U;
 
 } // namespace
 
@@ -39,7 +41,7 @@ NumericSetup::NumericSetup(const BackendConfig &config, Operator &target, const 
   scratch_.resize(kernel_.scratch / sizeof(double) * most_blocks_);
   diagonal_map_.resize(static_cast<std::size_t>(plan_.rows) *
                            diagonal_bytes(bs_, narrow_diagonal_) +
-                       kPiece); // read in pieces
+                       kPiece); // Bulk copies read whole pieces.
   scales_.resize(2 * static_cast<std::size_t>(bs_));
   maxima_.resize(square_ + 2);
   bad_.resize(1);
@@ -52,7 +54,7 @@ std::size_t NumericSetup::bytes() const
          bad_.bytes();
 }
 
-// Where each block of the matrix goes
+// Computes where each block of the matrix is stored, unless that is known for this source.
 void NumericSetup::prepare(BlockRows &source)
 {
   if (feed_ && feed_->serves(source)) return;
@@ -94,7 +96,7 @@ int NumericSetup::refresh(BlockRows &source, const MaxReduce &reduce, NumericSta
       prepare(source);
       convert(source, kind == ScaleUpdater::Pass::store, status, stream);
     } catch (...) {
-      feed_.reset(); // it may be half prepared
+      feed_.reset(); // The upload may be incomplete.
       throw;
     }
   };
@@ -103,7 +105,7 @@ int NumericSetup::refresh(BlockRows &source, const MaxReduce &reduce, NumericSta
 
 void NumericSetup::upload_scales(cudaStream_t stream)
 {
-  MCPI_CUDA(cudaStreamSynchronize(stream)); // it may still read what was sent before
+  MCPI_CUDA(cudaStreamSynchronize(stream)); // The previous copy may still read the array.
   sent_scales_ = scales().left;
   sent_scales_.insert(sent_scales_.end(), scales().right.begin(), scales().right.end());
   MCPI_CUDA(cudaMemcpyAsync(scales_.data(), sent_scales_.data(),
@@ -161,9 +163,10 @@ void NumericSetup::launch(const Chunk &chunk, SetupArgs args, cudaStream_t strea
   args.begin = chunk.begin;
   args.end = chunk.end;
   args.scalar_rows = chunk.scalar_rows;
-  args.order = chunk.whole ? row_of_ : nullptr; // what lies together is written together
+  // in plan order, so that neighboring threads write neighboring memory
+  args.order = chunk.whole ? row_of_ : nullptr;
   const Row rows = chunk.end - chunk.begin;
-  // few rows are shared among all multiprocessors
+  // Few rows are divided among all multiprocessors.
   args.rows = kernel_.rows;
   while (args.rows > least_rows() && static_cast<unsigned>(rows / args.rows) < most_blocks_)
     args.rows /= 2;

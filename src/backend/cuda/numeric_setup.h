@@ -1,5 +1,5 @@
-// Numeric set-up on the device: diagonal blocks inverted, off-diagonal blocks multiplied, scaled,
-// rounded and stored where the sweeps read them.
+// Numeric set-up on the device. Diagonal blocks are inverted. Off-diagonal blocks are multiplied,
+// scaled, rounded, and stored where the sweeps read them.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace mcpi::cuda {
 
 class NumericSetup {
 public:
-  // row_of: the plan's, plan_row: its inverse, on the device
+  // row_of: the plan's array on the device. plan_row: its inverse on the device.
   NumericSetup(const BackendConfig &config, Operator &target, const Row *row_of,
                const Row *plan_row);
 
@@ -26,8 +26,9 @@ public:
   const Scales &scales() const { return updater_.scales(); }
   double largest() const { return updater_.largest(); }
   const InverseRange &inverse_range() const { return inverse_range_; }
-  const void *diagonal_map() const { return diagonal_map_.data(); } // plan order
-  const double *left() const { return scales_.data(); }
+  // inverse diagonal blocks in plan order
+  const void *diagonal_map() const { return diagonal_map_.data(); }
+  const double *left() const { return scales_.data(); } // scales of rows and of columns
   const double *right() const { return scales_.data() + bs_; }
   std::size_t bytes() const;
 
@@ -36,10 +37,8 @@ private:
   void convert(BlockRows &source, bool store, NumericStatus &status, cudaStream_t stream);
   void upload_scales(cudaStream_t stream);
   void launch(const Chunk &chunk, SetupArgs args, cudaStream_t stream);
-  Row least_rows() const
-  {
-    return std::min(kernel_.rows, kWarpSize);
-  } // that a thread block takes at a time
+  // matrix rows that a thread block takes at a time, at least
+  Row least_rows() const { return std::min(kernel_.rows, kWarpSize); }
 
   const NumericConfig config_;
   Operator &target_;
@@ -49,13 +48,13 @@ private:
   const std::size_t square_;
   const bool narrow_diagonal_;
   const SetupKernel kernel_;
-  unsigned most_blocks_ = 1; // that run at a time
+  unsigned most_blocks_ = 1; // thread blocks that run at a time
   ScaleUpdater updater_;
   InverseRange inverse_range_;
   std::unique_ptr<ValueUpload> feed_;
   DeviceArray<std::uint32_t> tile_of_, place_[2], maxima_;
   DeviceArray<double> scales_, scratch_;
-  std::vector<double> sent_scales_; // lives as long as their copy may take
+  std::vector<double> sent_scales_; // scales on their way to the device
   DeviceArray<std::byte> diagonal_map_;
   DeviceArray<unsigned long long> bad_;
 };

@@ -1,3 +1,4 @@
+// Builds the stored blocks of a plan on the device, and launches relaxations with them.
 #include "backend/cuda/operator.h"
 
 #include <algorithm>
@@ -10,7 +11,8 @@ namespace mcpi::cuda {
 
 namespace {
 
-// Bits of the columns that leave an exponent enough of the head word; 32 if none do
+// Bits of a column index, if the head word then has enough bits left for an exponent; 32 if not,
+// which means that nothing is packed.
 int packed_column_bits(const ColorPlan &plan, const BackendConfig &config)
 {
   const PCMCPIPrecision storage = config.numeric.storage;
@@ -56,7 +58,7 @@ void Operator::init_small()
   int blocks = kernel_.blocks;
   const bool exchanges =
       !std::equal(plan_.boundary_end.begin(), plan_.boundary_end.end(), plan_.color_begin.begin());
-  if (kernel_.exchanging && exchanges) { // may relax all tiles
+  if (kernel_.exchanging && exchanges) { // The exchanging kernel may relax all tiles.
     blocks = std::min(blocks, kernel_.exchanging_blocks);
     few_blocks = std::min(few_blocks, blocks);
   }
@@ -80,6 +82,8 @@ void Operator::init_small()
   MCPI_CUDA(cudaStreamSynchronize(cudaStreamLegacy));
 }
 
+// Large blocks: uploads the rows, and finds the most blocks that a thread block of relax_resident
+// takes in each part.
 void Operator::add_rows()
 {
   std::vector<LargeRow> rows;
@@ -140,7 +144,8 @@ StoredNumbers Operator::numbers()
           head_,    tiles_.data(), blocks_.data(), heads_.data()};
 }
 
-// The exponents end above those of the largest number that ScaleUpdater lets pass.
+// Chooses the base of packed exponents. The largest exponent covers the largest number that
+// ScaleUpdater accepts without renewing the scales.
 void Operator::set_largest(double largest)
 {
   if (!packed_) return;
@@ -151,6 +156,7 @@ void Operator::set_largest(double largest)
       std::max(kMinSharedExponent, shared_exponent(largest, limit) + room - (1 << bits) + 1);
 }
 
+// The part of the plan that begins at this row: 2*color, plus 1 for interior rows.
 std::size_t Operator::part(Row begin) const
 {
   const auto color = std::upper_bound(plan_.color_begin.begin(), plan_.color_begin.end(), begin) -
@@ -159,7 +165,7 @@ std::size_t Operator::part(Row begin) const
   return static_cast<std::size_t>(2 * color + (interior ? 1 : 0));
 }
 
-// Whether relax_resident takes the rows from begin on; sets args.capacity.
+// Whether relax_resident can take the part that begins at this row. Sets args.capacity.
 bool Operator::resident(Row begin, RelaxArgs &args) const
 {
   const unsigned triangles = args.flags & (kLower | kUpper);
@@ -174,7 +180,7 @@ bool Operator::resident(Row begin, RelaxArgs &args) const
          kernel_.resident.bytes(static_cast<int>(args.capacity)) <= most_resident_;
 }
 
-// In the triangles that are read
+// Whether the rows have slices in the triangles that are read.
 bool Operator::has_slices(Row begin, Row end, unsigned flags) const
 {
   const auto any = [&](const Triangle &triangle) {
@@ -234,7 +240,8 @@ void Operator::relax(Row begin, Row end, RelaxArgs args, const CacheUse &cache, 
     config.dynamicSmemBytes = static_cast<std::size_t>(bytes);
     if (fits) function = kernel_.simple;
   }
-  // It may begin to load what does not depend on the launch before.
+  // Programmatic dependent launch: the kernel may begin before the previous launch has ended, and
+  // load what does not depend on that launch.
   cudaLaunchAttribute attributes[2]{};
   attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attributes[0].val.programmaticStreamSerializationAllowed = early ? 1 : 0;

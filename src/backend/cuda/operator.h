@@ -1,4 +1,5 @@
-// The stored blocks of one plan on the device, and the kernel that relaxes with them.
+// The stored off-diagonal blocks of one plan on the device, and the launch of relaxations with
+// them.
 #pragma once
 
 #include "backend/cuda/cache_window.h"
@@ -11,25 +12,25 @@ namespace mcpi::cuda {
 
 class Operator {
 public:
-  // Numbers are zero, columns are there.
+  // Stores the column indices; numbers are zero until the numeric set-up.
   Operator(const ColorPlan &plan, const BackendConfig &config);
 
-  // Launches for the plan rows [begin, end), one color's boundary or interior rows; the operator's
-  // part of args is filled in here. early: it may begin before what was launched before has ended,
-  // which must not be what loads the right-hand side
+  // Launches the relaxation of the plan rows [begin, end), which are one color's boundary or
+  // interior rows, or all its rows if the relaxation exchanges ghosts itself. The operator's part
+  // of args is filled in here. early: the kernel may begin before the previous launch has ended;
+  // that launch must not be the one that loads the right-hand side.
   void relax(Row begin, Row end, RelaxArgs args, const CacheUse &cache, bool early,
              cudaStream_t stream) const;
 
   const ColorPlan &plan() const { return plan_; }
-  bool small() const { return kernel_.capacity > 0; }
-  bool packed() const { return layout_.shape.packed; }
-  // Whether some rank may pack exponents: the same on all of them
+  bool small() const { return kernel_.capacity > 0; }  // whether blocks are stored in slices
+  bool packed() const { return layout_.shape.packed; } // whether heads of slices hold exponents
+  // Whether some rank may pack exponents. The answer is the same on all ranks.
   static bool may_pack(int bs, const BackendConfig &config);
   StoredNumbers numbers();
-  // The largest stored number that set-ups may bring
+  // Sets the range of packed exponents by the largest number that is stored.
   void set_largest(double largest);
-  // Whether a relaxation from a color's first row to its last may exchange by itself
-  // (RelaxArgs::inside)
+  // Whether a relaxation of a whole color may exchange ghosts itself (RelaxArgs::inside).
   bool may_exchange() const
   {
     return small() && kernel_.exchanging && !layout_.long_rows && !layout_.long_boundary_rows;
@@ -39,8 +40,9 @@ public:
     return tiles_.bytes() + ends_.bytes() + rows_.bytes() + heads_.bytes() + blocks_.bytes();
   }
 
-  // Where each block lies: visit(plan row, triangle, block in the triangle, tile, place). place:
-  // its first slice in the tile; of large blocks, whose tile is 0, its number.
+  // Calls visit(plan row, triangle, block in the triangle, tile, place) for each block. For small
+  // blocks, place is the block's first slice in the tile. For large blocks, tile is 0 and place is
+  // the number of the block.
   template <class Visit> void for_blocks(const Visit &visit) const
   {
     if (small()) {
@@ -63,7 +65,7 @@ public:
         for (Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1]; ++k)
           visit(row, *triangle, k, 0U, place++);
   }
-  // The number of a slice over all tiles, of a large block over all blocks
+  // Returns the number of a slice over all tiles; for large blocks, the number of the block.
   std::size_t slice_number(std::uint32_t tile, std::uint32_t place) const
   {
     if (!small()) return place;
@@ -71,10 +73,11 @@ public:
                static_cast<std::size_t>(layout_.shape.bytes) +
            place;
   }
+  // slices of a block
   std::size_t slices() const
   {
     return static_cast<std::size_t>(small() ? layout_.shape.slices : 1);
-  } // of a block
+  }
   std::uint32_t tile_count() const { return static_cast<std::uint32_t>(layout_.tiles.size()); }
   std::size_t slice_count() const
   {
@@ -83,8 +86,8 @@ public:
   }
 
 private:
-  // Of one color's boundary or interior rows: most blocks of a thread block of relax_resident, by
-  // the triangles that are read
+  // The most blocks that a thread block of relax_resident takes in one part of the plan (a color's
+  // boundary or interior rows), by the triangles that are read.
   struct Capacity {
     std::uint32_t lower = 0, upper = 0, both = 0;
   };
@@ -101,13 +104,14 @@ private:
   HeadBits head_; // small blocks
   const bool packed_;
   const RelaxKernel kernel_;
-  const void *const rows_kernel_;    // small blocks
-  const std::size_t largest_window_; // bytes that a launch may say how to cache; 0 where it may not
-  int most_resident_ = 0;            // bytes of shared memory
-  TileLayout layout_;                // small blocks
+  const void *const rows_kernel_; // small blocks
+  // most bytes of an access policy window; 0 if the device has none
+  const std::size_t largest_window_;
+  int most_resident_ = 0; // bytes of shared memory for relax_resident
+  TileLayout layout_;     // small blocks
   DeviceArray<Tile> tiles_;
   DeviceArray<RowEnds> ends_;
-  std::vector<Capacity> capacity_; // large blocks
+  std::vector<Capacity> capacity_; // large blocks, by part
   DeviceArray<LargeRow> rows_;
   DeviceArray<BlockHead> heads_;
   DeviceArray<std::byte> blocks_;

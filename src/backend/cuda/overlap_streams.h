@@ -1,7 +1,8 @@
-// Two streams for the relaxations of an application: one for boundary rows with their exchanges,
-// which go ahead, and one for interior rows beside them. Interior rows read no ghosts, so they wait
-// for the boundary rows of the color before, but not for their exchange; boundary rows wait for the
-// interior rows of the color before, and, in their own stream, for the exchange.
+// Two streams for an application whose exchanges overlap with relaxations. One stream (ahead) takes
+// boundary rows and their exchanges, the main stream takes interior rows. Interior rows read no
+// ghosts. They wait for the boundary rows of the previous color, but not for the exchange of these
+// rows. Boundary rows wait for the interior rows of the previous color, and, because they share a
+// stream with it, for the exchange.
 #pragma once
 
 #include <utility>
@@ -12,30 +13,34 @@ namespace mcpi::cuda {
 
 class OverlapStreams {
 public:
+  // main: the stream of the backend
   explicit OverlapStreams(cudaStream_t main) : main_(main) {}
 
   cudaStream_t ahead() const { return ahead_; }
 
-  // Boundary rows of a color wait for the interior rows before; interior rows for the boundary rows
-  // before, not for those of their own color, which are launched first.
+  // Makes the next launch to one stream wait for the other stream. Boundary rows wait for the
+  // previous interior rows. Interior rows wait for the boundary rows of the previous color, but not
+  // for those of their own color, which are launched before them.
   void order(bool ahead)
   {
     Mark &other = ahead ? main_mark_ : older_;
     if (other.pending) MCPI_CUDA(cudaStreamWaitEvent(stream(ahead), other.event, 0));
     other.pending = false;
   }
+  // Marks what was just launched to one stream, so that order() can wait for it.
   void mark(bool ahead)
   {
-    if (ahead) std::swap(older_, newest_); // the newest, if waited for, covers the one before
+    if (ahead) std::swap(older_, newest_); // a wait for the newest mark covers the older one, too
     record(ahead ? newest_ : main_mark_, ahead);
   }
+  // At the start of an application: the stream ahead waits for the main stream.
   void fork()
   {
     older_.pending = newest_.pending = false;
     record(main_mark_, false);
     order(true);
   }
-  // The main stream waits for all that was launched ahead.
+  // Makes the main stream wait for all that was launched to the stream ahead.
   void join()
   {
     record(older_, true);
@@ -57,7 +62,7 @@ private:
 
   cudaStream_t main_;
   Stream ahead_{Stream::urgent};
-  Mark main_mark_, older_, newest_;
+  Mark main_mark_, older_, newest_; // older_, newest_: of the stream ahead
 };
 
 } // namespace mcpi::cuda

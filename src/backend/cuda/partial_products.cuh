@@ -1,4 +1,4 @@
-// From the products of a tile's slices to the sums of its rows, through shared memory.
+// The partial products of a tile's slices in shared memory, and their sums for each row.
 #pragma once
 
 #include "backend/cuda/relax_update.cuh"
@@ -7,12 +7,13 @@
 namespace mcpi::cuda {
 using namespace device;
 
+// A range of slices, counted from the first one of a chunk.
 struct Span {
   std::uint32_t first, size;
 };
 
-// What of a row's slices [begin, end) lies in the chunk [from, from + count), as places in the
-// chunk; whole: all of them
+// Returns the part of a row's slices [begin, end) that lies in the chunk [from, from + count) of
+// the tile. whole: all of them do.
 template <bool whole>
 __device__ __forceinline__ Span span_in(std::uint32_t begin, std::uint32_t end, std::uint32_t from,
                                         std::uint32_t count)
@@ -22,7 +23,7 @@ __device__ __forceinline__ Span span_in(std::uint32_t begin, std::uint32_t end, 
   return {first - from, last > first ? last - first : 0};
 }
 
-// Where the slices of a row end in its tile, in both triangles: RowEnds as a word
+// The ends of a row's slices in both triangles, from RowEnds read as one word.
 __device__ __forceinline__ std::uint32_t lower_end(std::uint32_t ends)
 {
   return ends & 0xffffU;
@@ -32,8 +33,9 @@ __device__ __forceinline__ std::uint32_t upper_end(std::uint32_t ends)
   return ends >> 16;
 }
 
-// The slices' products on their way to the rows' sums, of the threads of a block: each component by
-// itself, so that threads with the components of a row read different banks.
+// Partial products for threads that each sum one component of a row. Each component is stored by
+// itself, so that threads with different components of a row read different banks. The thread block
+// synchronizes between store() and add().
 template <class T, int bs, int capacity> struct PartialsByComponent {
   static constexpr int stride = capacity + 1;
   T value[bs * stride];
@@ -44,8 +46,8 @@ template <class T, int bs, int capacity> struct PartialsByComponent {
     for (int i = 0; i < bs; ++i) value[i * stride + k] = y[i];
   }
 
-  // Adds component i of both triangles in order, side by side: their loads do not wait for each
-  // other.
+  // Adds component i of both triangles' slices in order. The two triangles are added side by side,
+  // so that their loads do not wait for each other.
   __device__ __forceinline__ void add(Span lower, Span upper, unsigned i,
                                       TriangleSums<T> (&sums)[1]) const
   {
@@ -59,7 +61,8 @@ template <class T, int bs, int capacity> struct PartialsByComponent {
   }
 };
 
-// The same for threads that sum whole rows: up to four components and several slices at once
+// Partial products for threads that each sum a whole row. Up to four components of a slice lie side
+// by side, and several slices are loaded at once.
 template <int bs, int capacity> struct alignas(kPiece) PartialsByRow {
   static constexpr int quads = bs / 4, kAtOnce = 4;
   float value[bs * capacity];

@@ -1,5 +1,5 @@
-// Relaxation with large blocks in rows that fit shared memory: one bulk copy brings a row there
-// while the kernel waits for the color before it.
+// Relaxation with large blocks in rows that fit shared memory. One bulk copy brings all blocks of a
+// row into shared memory while the kernel waits for the color before it.
 #pragma once
 
 #include <numeric>
@@ -10,30 +10,35 @@
 
 namespace mcpi::cuda {
 
+// How a team of threads takes a row. A column of a block is split among `lanes` threads with
+// `vector` numbers each, so the team multiplies `slots` columns at a time.
 template <PCMCPIPrecision storage, class T, int bs> struct Resident {
   static constexpr int ld = leading_dimension(storage, bs), vector = large_vector(storage, bs),
                        number = static_cast<int>(sizeof(T));
   static constexpr int column = column_bytes(storage, bs),
                        record = record_pieces(storage, bs) * kPiece, gap = record - bs * column;
-  // a warp where it has enough lanes for two columns and a row is soon multiplied
+  // A team is a warp if the warp has lanes for two columns and a row takes little time.
   static constexpr int lanes = ld / vector, team = lanes <= 16 && bs <= 32 && record <= 1024 ? 32
                                                    : record <= 1600                          ? 64
                                                                                              : 128;
   static constexpr int slots = team / lanes;
 
-  // x: a thread gathers `width` entries at a time, a block's `gatherers` threads, `ahead` loads fly
-  // together
+  // Gathering x: a thread loads `width` entries at a time, and `gatherers` threads load the entries
+  // of a block. The team loads the entries of `together` blocks at a time, and a thread has `ahead`
+  // loads in flight.
   static constexpr int width = std::min(bs % 4 == 0 ? 4 : bs % 2 == 0 ? 2 : 1, 16 / number);
   static constexpr int gatherers = bs / width, together = team / gatherers;
   static constexpr int ahead = std::min(width == 4 ? 4 : 6, (20 + together - 1) / together);
 
-  // A thread's columns repeat their places in the padded blocks after so many turns; as many are
-  // loaded together if they are few.
+  // The blocks in shared memory are padded by `gap` bytes. A thread's columns meet the same
+  // positions in their blocks again after `repeat` columns. If `repeat` is small, as many columns
+  // are loaded together.
   static constexpr int repeat = gap == 0 ? 1 : bs / std::gcd(bs, slots);
   static constexpr int batch = gap == 0      ? (vector * value_bits(storage) > 64 ? 4 : 8)
                                : repeat <= 8 ? repeat
                                              : 6;
 
+  // bytes of shared memory: the threads' partial sums; all that a row needs besides blocks and x
   static constexpr int partial_bytes = round_up(team * vector * number, kPiece);
   static constexpr int fixed_bytes = partial_bytes + round_up(bs * number, kPiece) + kPiece;
   static constexpr ResidentShape shape{team,
@@ -43,7 +48,8 @@ template <PCMCPIPrecision storage, class T, int bs> struct Resident {
                                        record, bs *number, fixed_bytes};
 };
 
-// sum += the columns slot, slot + slots, ... of a row's blocks times xs
+// Adds to sum the columns slot, slot + slots, ... of a row's blocks times xs. Blocks lie in shared
+// memory as records; xs holds the entries of x for all columns of the row.
 template <PCMCPIPrecision storage, class T, int bs>
 __device__ __forceinline__ void multiply(const std::byte *blocks, const T *xs, int columns,
                                          int lane, int slot, T *sum)
@@ -95,16 +101,20 @@ __device__ __forceinline__ void multiply(const std::byte *blocks, const T *xs, i
   }
 }
 
-// Thread blocks of a multiprocessor: 64 registers a thread suffice, but for sums in double
-// precision
+// Thread blocks of a multiprocessor. 64 registers a thread suffice, except for sums in double
+// precision.
 template <PCMCPIPrecision storage, class T, int bs> constexpr int resident_blocks()
 {
   using R = Resident<storage, T, bs>;
   return (sizeof(T) == sizeof(double) ? 640 : 1024) / (R::team * R::shape.rows);
 }
 
-// For one right-hand side, one range of blocks, and no thread block with more than args.capacity of
-// them
+// Relaxes args.row_count plan rows from args.first_row on; a team takes a row. Reads rows, heads,
+// blocks, rhs, kept, diagonal and read; writes x and kept. It is for one right-hand side, for one
+// contiguous range of a row's blocks (a single triangle, or both without a kept sum), and for rows
+// with at most args.capacity blocks in a thread block.
+// Before it waits for the color before it, the kernel loads heads and right-hand side and starts
+// the bulk copy of the blocks. After the wait it reads x and kept.
 template <PCMCPIPrecision storage, class T, int bs>
 __global__ void
 __launch_bounds__(Resident<storage, T, bs>::team *Resident<storage, T, bs>::shape.rows,
@@ -114,6 +124,8 @@ __launch_bounds__(Resident<storage, T, bs>::team *Resident<storage, T, bs>::shap
   using Entries = Vector<T, R::width>;
   constexpr bool warp = R::team == 32;
   constexpr ResidentShape shape = R::shape;
+  // Shared memory: records of all rows; entries of x of all rows; then for each row partial sums,
+  // residuals and the barrier of the bulk copy.
   extern __shared__ __align__(128) std::byte memory[];
 
   cudaTriggerProgrammaticLaunchCompletion();
@@ -131,7 +143,7 @@ __launch_bounds__(Resident<storage, T, bs>::team *Resident<storage, T, bs>::shap
     return static_cast<int>((lower ? r.y : 0U) + (upper ? r.z : 0U));
   };
   const uint4 head = load_row(row);
-  int before = 0; // blocks of the rows before it in this thread block
+  int before = 0; // blocks of the earlier rows of this thread block
 #pragma unroll
   for (int r = 1; r < shape.rows; ++r)
     if (r <= in) before += blocks_of(load_row(row - static_cast<unsigned>(r)));
@@ -145,7 +157,7 @@ __launch_bounds__(Resident<storage, T, bs>::team *Resident<storage, T, bs>::shap
   std::uint64_t *barrier = reinterpret_cast<std::uint64_t *>(fixed + R::fixed_bytes - kPiece);
 
   // All that does not depend on x is loaded before the kernel waits for the color before it. The
-  // heads come first: x waits for them.
+  // heads come first, because the loads of x need them.
   const int k0 = t / R::gatherers, j0 = t % R::gatherers * R::width;
   const auto load_head = [&](int k) {
     return __ldg(reinterpret_cast<const int2 *>(args.heads) + begin + k);
@@ -202,11 +214,11 @@ __launch_bounds__(Resident<storage, T, bs>::team *Resident<storage, T, bs>::shap
   }
   team_sync<warp>();
   T update = 0;
-  if (t < bs) { // component t over the slots, in order
+  if (t < bs) { // component t, summed over the slots in order
     T total = 0;
 #pragma unroll
     for (int s = 0; s < R::slots; ++s) total += partial[s * R::ld + t];
-    // if anything is to be kept it is the sum of this range
+    // A sum that is to be kept is the sum of this range.
     update = residual(args, my_rhs,
                       lower ? TriangleSums<T>{total, T(0)} : TriangleSums<T>{T(0), total}, at);
   }

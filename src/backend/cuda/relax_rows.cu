@@ -1,5 +1,5 @@
-// Relaxation of rows without slices in the triangles that are read: those of the first color that a
-// sweep from zero takes.
+// Relaxation of rows that have no slices in the triangles to be read, such as the rows of the first
+// color of a sweep from zero.
 #include <utility>
 
 #include "backend/cuda/gathered.cuh"
@@ -8,7 +8,8 @@
 namespace mcpi::cuda {
 namespace {
 
-// A thread takes a row of one right-hand side.
+// A thread takes one row of one right-hand side. Reads rhs before it waits for the color before it,
+// kept and diagonal afterwards; writes x, kept and, if rounded, gathered.
 template <class T, int bs, bool rounded>
 __global__ void __launch_bounds__(kRowsThreads) relax_rows(RelaxArgs args)
 {

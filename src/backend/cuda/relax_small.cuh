@@ -1,5 +1,6 @@
-// Relaxation with small blocks: a thread block takes a tile of whole rows, each thread some slices,
-// then each thread a row or one component of one.
+// Relaxation with small blocks. A thread block takes a tile of whole rows. First each thread
+// multiplies some block slices and stores the partial products in shared memory. Then each thread
+// sums the partial products of one row, or of one component of a row, and updates x.
 #pragma once
 
 #include <type_traits>
@@ -10,15 +11,20 @@
 
 namespace mcpi::cuda {
 
-// What a kernel takes. simple: one right-hand side, and no tile with more slices than the threads
-// take at a time; exchanging: the same with ghosts exchanged inside; few: the same for colors of
-// few rows, whose time is the longest chain of dependent instructions
+// What a kernel is for.
+// - general: every case.
+// - simple: one right-hand side, and no tile with more slices than the threads take at a time.
+// - exchanging: like simple, with the exchange of ghosts inside the kernel.
+// - few: like simple, for colors of few rows. Their time is that of the longest chain of dependent
+//   instructions.
 enum class Role { general, simple, exchanging, few };
 
-// Bytes from which on a thread takes one slice at a time
+// A thread takes only one slice at a time if the slice has at least this many bytes.
 constexpr int kWideSlice = 64;
 
-// What a kernel is compiled for. rounded: products read the bfp16 copy of x
+// What a kernel is compiled for. rounded: products read the bfp16 copy of x. integers: products are
+// computed in integers. T: a number of the vectors. X: the entries of x that a thread's slice
+// needs.
 template <PCMCPIPrecision storage_, class T_, int bs_, bool packed_, bool rounded_, Role role>
 struct SmallKind {
   static constexpr PCMCPIPrecision storage = storage_;
@@ -27,9 +33,10 @@ struct SmallKind {
                         few = role == Role::few;
   static constexpr SliceShape shape = slice_shape(storage, bs, packed);
   static constexpr bool integers = rounded && has_exponent(storage);
-  // A thread sums all components of a row, and not one: fewer instructions. Not where that leaves
-  // too few loads in flight, or most threads idle because a tile has few rows; but a rounded row is
-  // sent by one thread.
+  // A thread sums all components of a row, not only one, because that takes fewer instructions. It
+  // does not where too few loads would be in flight (loads_suffice), or where most threads would be
+  // idle because a tile has few rows (rows_suffice). An exchanging kernel with a rounded copy
+  // always sums by row, because one thread sends the whole row.
   static constexpr bool loads_suffice = rounded || storage != PC_MCPI_PRECISION_FP32 || bs <= 3,
                         rows_suffice = shape.bytes < kWideSlice || bs <= 5,
                         by_row = !few && sizeof(T_) == sizeof(float) &&
@@ -39,18 +46,21 @@ struct SmallKind {
   using X = std::conditional_t<rounded, RoundedX<shape.columns>, PlainX<T, shape.columns>>;
 };
 
+// The partial products of a thread block, for capacity slices.
 template <class Kind, int capacity> struct SmallPartials {
   using Type = std::conditional_t<Kind::by_row, PartialsByRow<Kind::bs, capacity>,
                                   PartialsByComponent<typename Kind::T, Kind::bs, capacity>>;
 };
 
-// 32-bit numbers of a row on its way to a neighbor
+// Numbers of 32 bits that are sent for a row
 template <class Kind> constexpr int sent_numbers()
 {
   return Kind::rounded ? gather_words(Kind::bs) : Kind::bs;
 }
 
-// x of a tile's slices, ghosts from where they arrive: all are looked at before one is waited for
+// Loads x for a tile's slices. Entries of local rows come from x (or its rounded copy), those of
+// ghosts from the packets where they arrive. A thread looks at the packets of all its slices before
+// it waits for any of them.
 template <class Kind, int threads, class MySlice, int per_thread>
 __device__ __forceinline__ void
 load_with_ghosts(const RelaxArgs &args, const MySlice (&slice)[per_thread], std::uint32_t begin,
@@ -80,7 +90,8 @@ load_with_ghosts(const RelaxArgs &args, const MySlice (&slice)[per_thread], std:
     }
 }
 
-// i: the first of a thread's components, whose new x is update. Called by all threads of a warp
+// Sends a row that was just relaxed to the neighbors' memory. update: the new values of a thread's
+// components, from component i on. All threads of a warp must call it.
 template <class Kind, class T, int own>
 __device__ __forceinline__ void
 send_row(const InlineExchange &inside, const Sending<sent_numbers<Kind>()> &sending,
@@ -108,8 +119,12 @@ send_row(const InlineExchange &inside, const Sending<sent_numbers<Kind>()> &send
   }
 }
 
-// What a thread block does with its tile. exchanging: it has boundary rows, whose ghosts are read
-// where they arrive, and which are sent
+// Relaxes one tile. exchanging: it is a tile of boundary rows that reads ghosts from their packets
+// and sends its rows. Reads tiles, ends, blocks, rhs, kept, diagonal and x or gathered; writes x,
+// kept and gathered.
+// Before it waits for the color before it, the kernel loads its tile, slices, ends and right-hand
+// side. After the wait it reads x and kept. An exchanging tile then waits for the epochs of the
+// ghosts that it reads.
 template <class Kind, int threads, int per_thread, bool exchanging>
 __device__ __forceinline__ void
 relax_tile(const RelaxArgs &args,
@@ -124,9 +139,9 @@ relax_tile(const RelaxArgs &args,
   constexpr bool by_row = Kind::by_row;
   constexpr int own = by_row ? bs : 1; // components that a thread sums
 
-  // All that does not depend on x is loaded before the kernel waits for the color before it. Where
-  // colors are small, thread blocks of several would wait on a multiprocessor, and share it
-  // unevenly: there the next color's start after the wait.
+  // All that does not depend on x is loaded before the kernel waits for the color before it. In
+  // small colors, thread blocks of several colors would wait on a multiprocessor and share it
+  // unevenly. With kOneWaits the next color therefore starts only after the wait.
   if (!Kind::few || !(args.flags & kOneWaits)) cudaTriggerProgrammaticLaunchCompletion();
   const std::uint32_t t = threadIdx.x;
   const uint4 head = __ldg(reinterpret_cast<const uint4 *>(args.tiles) + blockIdx.x);
@@ -177,7 +192,7 @@ relax_tile(const RelaxArgs &args,
     do {
       if (!simple && (chunk != begin || r > 0)) {
         if (many) load(chunk);
-        __syncthreads(); // the parts before have been summed
+        __syncthreads(); // the previous partial products have been summed
       }
       typename Kind::X x[per_thread];
       if constexpr (exchanging)
@@ -201,7 +216,7 @@ relax_tile(const RelaxArgs &args,
         }
       __syncthreads();
       if (mine) {
-        // a triangle that is not read has no slices here
+        // A triangle that is not read has no slices here.
         const std::uint32_t last_lower = rows > 1 ? lower_end(to) : lower,
                             last_upper = rows > 1 ? upper_end(to) : upper;
         Span low = span_in<simple>(lower_end(from), last_lower, chunk, capacity);
@@ -246,6 +261,7 @@ relax_tile(const RelaxArgs &args,
   }
 }
 
+// Relaxes the tiles of args, one for each thread block; see relax_tile().
 template <class Kind, int threads, int per_thread, int blocks>
 __global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
 {
@@ -253,8 +269,9 @@ __global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
   relax_tile<Kind, threads, per_thread, false>(args, partials);
 }
 
-// Boundary tiles exchange. They have fewer slices a thread, and a body of their own, so that the
-// others keep their registers.
+// Relaxes a whole color and exchanges ghosts. The first thread blocks take tiles of boundary rows,
+// the others tiles of interior rows. Boundary tiles have fewer slices a thread and their own code,
+// so that the code for interior tiles keeps its registers.
 template <class Kind, int threads, int per_thread, int boundary_per_thread, int blocks>
 __global__ void __launch_bounds__(threads, blocks) relax_exchanging(RelaxArgs args)
 {

@@ -1,5 +1,6 @@
-// Relaxation with large blocks in rows of any length, for any number of right-hand sides: a row's
-// blocks pass through stages in shared memory.
+// Relaxation with large blocks in rows of any length, for any number of right-hand sides. A row's
+// blocks pass through stages in shared memory: bulk copies fill some stages while the team
+// multiplies another one.
 #pragma once
 
 #include "backend/cuda/bulk_copy.cuh"
@@ -8,14 +9,15 @@
 
 namespace mcpi::cuda {
 
-// A row's blocks in the order in which they are read: for each right-hand side and part, one or two
-// ranges
+// The blocks of a row in the order in which they are read. For each right-hand side and part of the
+// columns, one or two ranges of blocks are read.
 struct RowRanges {
   std::uint32_t begin[2], end[2];
-  int sides, passes; // ranges; how often they are read
+  int sides, passes; // number of ranges; how often they are read
 };
 
-// Starts the copies of the chunks of a row, one after the other. Only one thread of the team does.
+// Starts the bulk copies of a row's chunks, one after the other. Only one thread of the team uses
+// it.
 class Feed {
   const std::byte *blocks_;
   std::byte *stages_;
@@ -32,6 +34,7 @@ public:
   {
   }
 
+  // Starts the next copy, into the next stage. Does nothing after the last chunk.
   __device__ __forceinline__ void next(const StreamShape &shape, const RowRanges &ranges)
   {
     while (k_ >= end_) {
@@ -67,8 +70,9 @@ public:
   }
 };
 
-// xs = the entries of x that the blocks [0, count) of heads are to be multiplied by, times the
-// blocks' exponents
+// Writes to xs the entries of x by which the blocks of heads [0, count) are multiplied, times the
+// blocks' exponents. stride: numbers from one row of x to the next. t: the thread's place in the
+// team.
 template <PCMCPIPrecision storage, class T, int width>
 __device__ __forceinline__ void gather(const StreamShape &shape, const BlockHead *heads, int count,
                                        const T *x, std::uint32_t stride, int t, T *xs)
@@ -97,7 +101,7 @@ __device__ __forceinline__ void gather(const StreamShape &shape, const BlockHead
   }
 }
 
-// sum += the columns slot, slot + slots, ... of a stage times xs
+// Adds to sum the columns slot, slot + slots, ... of a stage times xs.
 template <PCMCPIPrecision storage, class T, int vector>
 __device__ __forceinline__ void multiply_stage(const StreamShape &shape, const std::byte *stage,
                                                const T *xs, int columns, int lane, int slot, T *sum)
@@ -136,6 +140,10 @@ __device__ __forceinline__ void multiply_stage(const StreamShape &shape, const s
   }
 }
 
+// Relaxes args.row_count plan rows from args.first_row on; a team (a warp or a thread block) takes
+// a row. Reads rows, heads, blocks, rhs, kept, diagonal and read; writes x and kept. Before it
+// waits for the color before it, the kernel loads heads and right-hand side and starts the copies
+// that fill all stages. After the wait it reads x.
 template <PCMCPIPrecision storage, class T, int vector, bool warp>
 __global__ void __launch_bounds__(warp ? 64 : 128,
                                   (sizeof(T) == sizeof(double) ? 512 : 768) / (warp ? 64 : 128))
@@ -177,7 +185,7 @@ __global__ void __launch_bounds__(warp ? 64 : 128,
     const int blocks = static_cast<int>(ranges.end[side] - ranges.begin[side]);
     return shape.slices == 1 ? (blocks + shape.chunk - 1) / shape.chunk : blocks * shape.slices;
   };
-  // blocks that fit the stages stay there for all right-hand sides
+  // Blocks that fit the stages stay there for all right-hand sides.
   const bool stay = chunks(0) + (split ? chunks(1) : 0) <= shape.stages;
   ranges.passes = stay ? 1 : args.nrhs * shape.parts;
   Feed feed(args, shape, mine, ranges);
@@ -201,7 +209,7 @@ __global__ void __launch_bounds__(warp ? 64 : 128,
 
   int stage = 0;
   std::uint32_t parity = 0;
-  bool first = ranges.begin[0] < ranges.end[0]; // the segment whose heads are there
+  bool first = ranges.begin[0] < ranges.end[0]; // the first segment, whose heads have been loaded
   for (int r = 0; r < args.nrhs; ++r) {
     const T *x = static_cast<const T *>(args.read) + static_cast<std::size_t>(r) * bs;
     for (int part = 0; part < shape.parts; ++part) {
@@ -245,9 +253,9 @@ __global__ void __launch_bounds__(warp ? 64 : 128,
               if (t == 0) feed.next(shape, ranges);
             }
           }
-          if (stay) team_sync<warp>(); // xs and heads have been read
+          if (stay) team_sync<warp>(); // all threads have read xs and heads
         }
-        // Component i over the slots, in order
+        // Component i is summed over the slots in order.
         if (slot < shape.slots)
 #pragma unroll
           for (int i = 0; i < vector; ++i) partial[t * vector + i] = sum[i];
@@ -265,7 +273,7 @@ __global__ void __launch_bounds__(warp ? 64 : 128,
     T *residuals = sums + 2 * bs;
     for (int i = t; i < bs; i += shape.team) {
       const std::size_t at = (row * args.nrhs + r) * bs + i;
-      // one range only: its sum is the near triangle's if anything is to be kept
+      // With one range, its sum is that of the near triangle if a sum is to be kept.
       const T one = sums[i], other = split ? sums[bs + i] : T(0);
       const T update = residual(args, r == 0 && i == t ? my_rhs : rhs[at],
                                 !split && !(args.flags & kLower) ? TriangleSums<T>{other, one}

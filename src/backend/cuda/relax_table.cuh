@@ -1,5 +1,5 @@
-// The kernels of one storage precision, by vector precision and block size. Included once per
-// storage.
+// The table of one storage precision's relaxation kernels, by vector precision and block size. One
+// translation unit for each storage precision includes it.
 #pragma once
 
 #include <type_traits>
@@ -11,21 +11,24 @@
 
 namespace mcpi::cuda {
 
-// Measured on an H200: what keeps most bytes in flight without spilling registers, by the bytes of
-// a slice
+// How kernels for small blocks are launched, by the bytes of a slice. Measured on an H200: these
+// values keep most bytes in flight without spilling registers.
 template <class Kind> struct SmallLaunch {
   static constexpr int bytes = Kind::shape.bytes, bs = Kind::bs;
   static constexpr bool by_row = Kind::by_row;
-  static constexpr int few = bytes >= kWideSlice ? 1 : bytes > 32 ? 2 : 3; // slices a thread
+  // most slices a thread takes, unless threads sum rows and slices are small
+  static constexpr int few = bytes >= kWideSlice ? 1 : bytes > 32 ? 2 : 3;
+  // slices a thread takes if threads sum rows and slices have at most 16 bytes
   static constexpr int many = Kind::integers || bs < 5 ? 5 : 4;
   static constexpr int per_thread = by_row        ? (bytes <= 16 ? many : few)
                                     : bytes <= 12 ? 3
                                                   : std::min(few, 2);
-  // slices a thread of tiles with boundary rows
+  // slices a thread takes of a tile of boundary rows
   static constexpr int boundary = std::min(per_thread, 3);
   static constexpr int threads = bytes >= kWideSlice || !by_row ? 128 : 96;
-  // registers in which a thread block keeps a row's products, and how many thread blocks a
-  // multiprocessor then takes
+  // Thread blocks that a multiprocessor holds, if threads sum rows (row) or components (component).
+  // A multiprocessor that holds more would leave a thread too few registers for a slice and its
+  // products.
   static constexpr int row = bytes > 104  ? 6
                              : bytes > 32 ? std::min(15 - bs, 10)
                              : bs > 5     ? 10
@@ -56,8 +59,9 @@ RelaxKernel small_kernel_of()
     result.few_rows = tile_rows(Launch::threads, bs);
   }
   if constexpr (sizeof(T) == sizeof(float)) {
+    // both kernels take the same tiles
     static_assert(SmallLaunch<Exchanging>::threads == Launch::threads &&
-                  SmallLaunch<Exchanging>::per_thread == Launch::per_thread); // one layout
+                  SmallLaunch<Exchanging>::per_thread == Launch::per_thread);
     result.exchanging_blocks = SmallLaunch<Exchanging>::resident;
     result.exchanging = reinterpret_cast<const void *>(
         relax_exchanging<Exchanging, Launch::threads, Launch::per_thread, Launch::boundary,
@@ -83,6 +87,7 @@ template <PCMCPIPrecision storage, class T, int bs> RelaxKernel small_kernel(con
   return small_kernel_of<storage, T, bs, false, false>();
 }
 
+// Adds relax_resident where records are small enough for it.
 template <PCMCPIPrecision storage, class T, int bs> void set_resident(RelaxKernel &kernel)
 {
   if constexpr (record_pieces(storage, bs) * kPiece <= largest_record(storage)) {
@@ -99,14 +104,14 @@ template <PCMCPIPrecision storage, class T, int vector> void set_streamed(RelaxK
     kernel.function = reinterpret_cast<const void *>(relax_streamed<storage, T, vector, false>);
 }
 
-// Sizes for which relax_resident is compiled
+// Block sizes for which relax_resident is compiled
 using ResidentSizes = std::integer_sequence<int, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
                                             22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 40, 48, 64>;
 
 template <PCMCPIPrecision storage, class T, int... sizes>
 RelaxKernel large_kernel(int bs, std::integer_sequence<int, sizes...>)
 {
-  constexpr int most = large_vector(storage, 64); // of all sizes
+  constexpr int most = large_vector(storage, 64); // the largest vector of all block sizes
   RelaxKernel kernel;
   kernel.stream = stream_shape(storage, bs, static_cast<int>(sizeof(T)));
   if (const int vector = large_vector(storage, bs); vector == most)

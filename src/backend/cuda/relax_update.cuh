@@ -1,4 +1,5 @@
-// What every relaxation does with a row's sums.
+// How every relaxation turns a row's sums into the new x: residual, inverse diagonal block,
+// damping.
 #pragma once
 
 #include "backend/cuda/diagonal.cuh"
@@ -6,12 +7,13 @@
 
 namespace mcpi::cuda {
 
-// Sums of one component of one row over the two triangles
+// Sums of one component of a row over the two triangles
 template <class T> struct TriangleSums {
   T lower = 0, upper = 0;
 };
 
-// The row's residual; keeps what is to be kept. at: the component's place in the vectors.
+// Returns a component of the row's residual, and keeps a sum or zero as args.flags say. at: the
+// component's place in the vectors.
 template <class T>
 __device__ __forceinline__ T residual(const RelaxArgs &args, T rhs, TriangleSums<T> sums,
                                       std::size_t at)
@@ -27,8 +29,8 @@ __device__ __forceinline__ T residual(const RelaxArgs &args, T rhs, TriangleSums
   return rhs - args.alpha.as<T>() * sum;
 }
 
-// Component i of the inverse diagonal block of a row times v, whose components are v(0), v(1), ...
-// size: bs where it is known
+// Returns component i of a row's inverse diagonal block times v, whose components are v(0), v(1),
+// ... size: bs if it is known at compile time, otherwise 0.
 template <int size = 0, class T, class V>
 __device__ __forceinline__ T apply_diagonal(const RelaxArgs &args, std::size_t row, int i,
                                             const V &v)
@@ -37,7 +39,7 @@ __device__ __forceinline__ T apply_diagonal(const RelaxArgs &args, std::size_t r
       diagonal_product<size, false>(args.diagonal, row, args.bs, i, args.flags & kTransposed, v));
 }
 
-// Returns the new x.
+// Damps the update by omega, stores it in x if flags contain kReadLater, and returns it.
 template <class T>
 __device__ __forceinline__ T relax_component(const RelaxArgs &args, T update, std::size_t at)
 {

@@ -1,4 +1,5 @@
-// Kernels of the numeric set-up, as the host sees them: from the matrix's values to stored blocks.
+// The kernels of the numeric set-up as the host sees them. They turn the values of the matrix into
+// inverse diagonal blocks and stored off-diagonal blocks.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,37 +9,48 @@
 
 namespace mcpi::cuda {
 
+// One of the two pieces in which a matrix holds its blocks (PieceStructure).
 struct SetupPiece {
-  const double *values;       // of block `first` on
-  const std::uint32_t *ptr;   // blocks before a matrix row
-  const std::uint32_t *place; // of an off-diagonal block: its first slice in its row's tile, or its
-                              // number among large blocks
-  std::uint32_t first;
+  const double *values;     // values from block `first` on
+  const std::uint32_t *ptr; // blocks before a matrix row
+  // place of an off-diagonal block: its first slice in the tile of its row; for large blocks, its
+  // number
+  const std::uint32_t *place;
+  std::uint32_t first; // first block of this chunk
 };
 
+// The arguments of a set-up kernel. It takes the matrix rows [begin, end) of a chunk.
 struct SetupArgs {
-  SetupPiece piece[2]; // the second has no values if there is only one
-  const Row *order;    // the matrix rows as they are taken, or null: ascending
-  const Row *plan_row; // of a matrix row
-  const Row *diagonal; // place of the diagonal block among a matrix row's in the first piece
-  const std::uint32_t *tile_of; // of a matrix row; small blocks
-  const Tile *tiles;
-  std::byte *blocks;
-  BlockHead *heads;
-  void *diagonal_map;      // see diagonal.cuh
-  const double *scales;    // left, then right
-  std::uint32_t *maxima;   // upper words of the largest stored numbers, and behind them of the
-                           // largest in the diagonal map: their order is that of the numbers
-  unsigned long long *bad; // the least bad_key()
-  double *scratch;         // large blocks that shared memory cannot hold
-  Row begin, end;
-  int rows; // that a thread block takes at a time; small blocks
+  SetupPiece piece[2]; // The second piece has no values if the matrix has only one piece.
+  const Row *order;    // the matrix rows in the order in which they are taken; null: ascending
+  const Row *plan_row; // plan row of a matrix row
+  // place of the diagonal block among the blocks of a matrix row in the first piece
+  const Row *diagonal;
+  const std::uint32_t *tile_of; // small blocks: tile of a matrix row
+  const Tile *tiles;            // small blocks
+  std::byte *blocks;            // output: stored blocks
+  BlockHead *heads;             // large blocks, output: exponents
+  void *diagonal_map;           // output: inverse diagonal blocks, see diagonal.cuh
+  const double *scales;         // scales of rows (left), then of columns (right)
+  // Output: upper 32 bits of the largest magnitude of each component of the stored blocks, bs*bs
+  // words. Two more words follow, for the inverse diagonal blocks (InverseRange): the largest of
+  // the columns' largest magnitudes, and the largest inverse of these. Upper words compare like the
+  // numbers.
+  std::uint32_t *maxima;
+  unsigned long long *bad; // output: the least bad_key()
+  double *scratch;         // large blocks: used if shared memory is too small
+  Row begin, end;          // matrix rows
+  int rows;                // small blocks: matrix rows that a thread block takes at a time
   int bs;
   HeadBits head; // small blocks
+  // prescaled: the form of the stored blocks. store: store blocks, do not only find maxima.
+  // scalar_rows: values are stored by scalar rows, not by blocks. narrow_diagonal: inverse diagonal
+  // blocks are floats.
   bool prescaled, store, scalar_rows, narrow_diagonal;
 };
 
-// Smaller for smaller rows, then for later defects
+// The key of a defect in a row. Keys are smaller for smaller rows; for one row, they are smaller
+// for later defects.
 __host__ __device__ constexpr unsigned long long bad_key(Row row, Defect defect)
 {
   return static_cast<unsigned long long>(row) << 3U | (7U - static_cast<unsigned>(defect));
@@ -52,20 +64,23 @@ constexpr Defect bad_defect(unsigned long long key)
   return static_cast<Defect>(7U - (key & 7U));
 }
 
+// A set-up kernel and its launch.
 struct SetupKernel {
   const void *function = nullptr;
-  int threads = 0, rows = 1; // matrix rows that a thread block takes at a time, at most
-  std::size_t shared = 0;    // bytes
-  std::size_t scratch = 0;   // bytes for each thread block where shared memory is too small
+  int threads = 0, rows = 1; // threads of a thread block; most matrix rows that it takes at a time
+  std::size_t shared = 0;    // bytes of shared memory
+  // bytes of scratch memory for each thread block, if shared memory is too small
+  std::size_t scratch = 0;
 };
 template <PCMCPIPrecision storage> SetupKernel setup_kernel(int bs, bool packed);
 
-// Entries of scalar rows to dense blocks, which are zero before; first: the chunk's first block
+// The arguments of expand_blocks(), which copies the entries of scalar rows to dense blocks. The
+// blocks must be zero before. first: the first block of the chunk.
 struct ExpandArgs {
   const double *values;
-  const std::uint32_t *ptr; // blocks before a matrix row
-  const Offset *entry_ptr;  // entries before a scalar row
-  const std::uint32_t *slot;
+  const std::uint32_t *ptr;  // blocks before a matrix row
+  const Offset *entry_ptr;   // entries before a scalar row
+  const std::uint32_t *slot; // place of an entry in the blocks of its block row
   double *blocks;
   std::uint32_t first;
   Row begin, end;

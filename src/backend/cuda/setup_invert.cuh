@@ -1,5 +1,5 @@
-// Inverses of small diagonal blocks, a thread each: all indices are constants, so that a block
-// stays in registers. The steps and the verdicts are those of core/dense.cxx.
+// Inverts small diagonal blocks, one for each thread. All indices are compile-time constants, so
+// that a block stays in registers. Steps and verdicts are those of core/dense.cxx.
 #pragma once
 
 #include <cfloat>
@@ -11,16 +11,18 @@ namespace mcpi::cuda {
 using namespace device;
 
 constexpr double kEpsilon = DBL_EPSILON;
-constexpr double kNoDigits = 0.1; // condition times epsilon of a block that counts as singular
+// A block counts as singular if its condition number times epsilon is not below this.
+constexpr double kNoDigits = 0.1;
 
-// 1 over the largest power of two that is not above the positive value
+// Returns 1 over the largest power of two that is not above the value, which is positive.
 __device__ __forceinline__ double inverse_power_of_two(double value)
 {
-  constexpr long long kSum = 2046; // of the biased exponents of a power and its inverse
+  constexpr long long kSum = 2046; // sum of the biased exponents of a power of two and its inverse
   const long long exponent = min(max(__double_as_longlong(value) >> 52, 1LL), kSum - 1);
   return __longlong_as_double((kSum - exponent) << 52);
 }
 
+// Exchanges a and b if `other`, without a branch.
 __device__ __forceinline__ void exchange_if(bool other, double &a, double &b)
 {
   const double first = a, second = b;
@@ -28,7 +30,7 @@ __device__ __forceinline__ void exchange_if(bool other, double &a, double &b)
   b = other ? first : second;
 }
 
-// Largest column sum
+// Returns the largest column sum of magnitudes.
 template <int bs> __device__ __forceinline__ double column_norm(const double (&a)[bs][bs])
 {
   double largest = 0.0;
@@ -42,8 +44,8 @@ template <int bs> __device__ __forceinline__ double column_norm(const double (&a
   return largest;
 }
 
-// Gauss-Jordan on the block's transpose, as the host has it: a[j] is column j, and pivots are
-// sought along a row. Returns whether all pivots are large enough.
+// Gauss-Jordan elimination in place on the transpose of the block, as on the host: a[j] is column
+// j, and pivots are sought along a row. Returns whether all pivots are large enough.
 template <int bs>
 __device__ __forceinline__ bool gauss_jordan(double (&a)[bs][bs], double tolerance)
 {
@@ -86,8 +88,8 @@ __device__ __forceinline__ bool gauss_jordan(double (&a)[bs][bs], double toleran
   return good;
 }
 
-// In place; a[j] is column j. One thread inverts the block: a team would spend most of its
-// instructions on shuffles.
+// Inverts a block in place; a[j] is column j. One thread inverts the whole block, because several
+// threads would spend most of their instructions on shuffles.
 template <int bs> __device__ __forceinline__ Inversion invert(double (&a)[bs][bs])
 {
   double row[bs], column[bs];

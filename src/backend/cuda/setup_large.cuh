@@ -1,6 +1,6 @@
-// Numeric set-up of large blocks: a thread block takes some matrix rows, each warp (all threads for
-// the largest blocks) inverts a diagonal block, then all threads multiply and round groups of
-// off-diagonal blocks.
+// Numeric set-up of large blocks. A thread block takes some matrix rows. Each warp inverts the
+// diagonal block of one row; the largest blocks are inverted by all threads, one row at a time.
+// Then all threads multiply and round groups of off-diagonal blocks.
 #pragma once
 
 #include "backend/cuda/encode.cuh"
@@ -12,41 +12,38 @@ constexpr int kLargeThreads = 256;
 constexpr int kWarps = kLargeThreads / kWarpSize;
 constexpr unsigned kWarp = ~0U;
 
-// How the thread block's working memory is divided; in doubles
+// How a thread block's working memory is divided. Offsets are in doubles; each function returns
+// where a part begins. The first part holds the left factors of the rows.
 struct LargeShape {
-  int rows;           // at a time: as many as there are warps, or one
+  int rows;           // rows at a time: one for each warp, or a single one
   int blocks;         // off-diagonal blocks at a time
   std::size_t square; // bs*bs
   int bs;
 
-  __host__ __device__ constexpr std::size_t in() const
-  {
-    return rows * square;
-  } // behind the left factors
+  // values of off-diagonal blocks
+  __host__ __device__ constexpr std::size_t in() const { return rows * square; }
+  // stored numbers of off-diagonal blocks, before they are rounded
   __host__ __device__ constexpr std::size_t out() const { return in() + blocks * square; }
-  __host__ __device__ constexpr std::size_t vectors() const
-  {
-    return out() + blocks * square;
-  } // each row's scales
-  __host__ __device__ constexpr std::size_t pivots() const
-  {
-    return vectors() + 2UL * rows * bs;
-  } // ints
+  // scales of rows and columns for the inversion of each row's block
+  __host__ __device__ constexpr std::size_t vectors() const { return out() + blocks * square; }
+  // pivots of each row, as ints
+  __host__ __device__ constexpr std::size_t pivots() const { return vectors() + 2UL * rows * bs; }
+  // maxima, 4 bytes each
   __host__ __device__ constexpr std::size_t maxima() const
   {
     return pivots() + static_cast<std::size_t>(rows) * bs;
-  } // 4 bytes each
+  }
   __host__ __device__ constexpr std::size_t size() const { return maxima() + square + 1; }
 };
 constexpr LargeShape large_shape(int bs)
 {
-  constexpr int kNumbers = 1024; // that make work for all threads
+  constexpr int kNumbers = 1024; // numbers that give all threads work
   const int square = bs * bs;
   return {square <= kNumbers ? kWarps : 1, square < kNumbers ? (kNumbers + square - 1) / square : 1,
           static_cast<std::size_t>(square), bs};
 }
 
-// Threads that work on one block together
+// Threads that invert one block together: a warp or the whole thread block
 struct Team {
   int rank, size;
   __device__ void sync() const
@@ -58,7 +55,8 @@ struct Team {
   }
 };
 
-// Loop over entries k = i + j*bs of a block, whose quotients are costly
+// Calls visit(i, j) for the entries k = i + j*bs of a block that are this thread's share. The loop
+// avoids divisions, which are slow.
 template <class Visit>
 __device__ __forceinline__ void for_entries(const Team &team, int bs, const Visit &visit)
 {
@@ -75,7 +73,7 @@ __device__ __forceinline__ void for_entries(const Team &team, int bs, const Visi
   }
 }
 
-// The largest value of a warp, for each of its threads
+// Returns the largest value of a warp to each of its threads.
 __device__ __forceinline__ double warp_max(double value)
 {
   for (int step = kWarpSize / 2; step > 0; step /= 2)
@@ -83,7 +81,7 @@ __device__ __forceinline__ double warp_max(double value)
   return value;
 }
 
-// Largest column sum; every warp forms it
+// Returns the largest column sum of magnitudes. Every warp computes it.
 __device__ __forceinline__ double block_norm(const double *a, int bs)
 {
   double largest = 0.0;
@@ -95,8 +93,8 @@ __device__ __forceinline__ double block_norm(const double *a, int bs)
   return warp_max(largest);
 }
 
-// Gauss-Jordan in place on the transpose; see gauss_jordan(). All warps of a team seek the pivot,
-// so that they agree.
+// Gauss-Jordan elimination in place on the transpose; see gauss_jordan(). Every warp of a team
+// seeks the pivot, so all of them find the same one.
 __device__ __forceinline__ bool block_gauss_jordan(const Team &team, double *a, int bs,
                                                    double tolerance, int *pivot)
 {
@@ -119,7 +117,7 @@ __device__ __forceinline__ bool block_gauss_jordan(const Team &team, double *a, 
     }
     good = good && best > tolerance;
     const double scale = 1.0 / a[p * bs + k];
-    team.sync(); // everybody has read the pivot
+    team.sync(); // all threads have read the pivot
     if (team.rank == 0) pivot[k] = p;
     for (int j = team.rank; j < bs; j += team.size) {
       const double of_pivot = (j == k ? 1.0 : a[p * bs + j]) * scale;
@@ -147,13 +145,14 @@ __device__ __forceinline__ bool block_gauss_jordan(const Team &team, double *a, 
   return good;
 }
 
-// a: the block, replaced by its inverse; row, column: bs each
+// Replaces block a by its inverse. row, column: working memory of bs numbers each.
 __device__ __forceinline__ Inversion block_invert(const Team &team, double *a, int bs, double *row,
                                                   double *column, int *pivot)
 {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   bool finite = true, zero = false;
-  for (int i = lane; i < bs; i += kWarpSize) { // every warp: all threads of the team agree
+  // Every warp does this, so that all threads of the team agree.
+  for (int i = lane; i < bs; i += kWarpSize) {
     double most = 0.0;
     for (int j = 0; j < bs; ++j) {
       const double value = fabs(a[j * bs + i]);
@@ -194,7 +193,7 @@ __device__ __forceinline__ Inversion block_invert(const Team &team, double *a, i
              : Inversion::singular;
 }
 
-// As prepare_row(); left[j*bs + i] multiplies entry j for row i
+// The same as prepare_row(), for a large block. left[j*bs + i] multiplies entry j for row i.
 __device__ __forceinline__ bool prepare_large_row(const SetupArgs &args, const Team &team, Row row,
                                                   double *left, double *vectors, int *pivot,
                                                   std::uint32_t *most)
@@ -229,12 +228,15 @@ __device__ __forceinline__ bool prepare_large_row(const SetupArgs &args, const T
   return verdict == Inversion::done;
 }
 
+// Parts of the working memory: left factor of the row, blocks in, blocks out, maxima
 struct LargeMemory {
   double *left, *in, *out;
   std::uint32_t *most;
 };
 
-// Off-diagonal blocks [k0, k0 + count) of one row and piece
+// Converts the off-diagonal blocks [k0, k0 + count) of one row and piece. All threads of the thread
+// block take part. Reads piece.values; writes memory.in, memory.out, memory.most, and, if
+// args.store, args.blocks and args.heads.
 template <PCMCPIPrecision storage>
 __device__ __forceinline__ void convert_group(const SetupArgs &args, const SetupPiece &piece,
                                               Row row, std::uint32_t k0, int count,
@@ -244,10 +246,10 @@ __device__ __forceinline__ void convert_group(const SetupArgs &args, const Setup
   const std::uint32_t begin = piece.ptr[row], end = piece.ptr[row + 1];
   const double *right = args.scales + bs;
   bool good_in = true;
-  std::uint32_t largest = 0; // upper word
-  __syncthreads();           // in and out are free
+  std::uint32_t largest = 0; // upper 32 bits
+  __syncthreads();           // all threads have read in and out
   for (int n = t; n < count * square; n += kLargeThreads) {
-    // in the order of memory
+    // The values are read in the order of memory.
     const int block = n / square, at = n - block * square, slow = at / bs, fast = at - slow * bs;
     const BlockView view =
         block_view(args, piece, k0 + static_cast<std::uint32_t>(block), begin, end);
@@ -270,7 +272,7 @@ __device__ __forceinline__ void convert_group(const SetupArgs &args, const Setup
     memory.out[n] = sum;
     const std::uint32_t upper = static_cast<std::uint32_t>(__double2hiint(sum)) & 0x7fffffffU;
     largest = max(largest, upper);
-    if (upper > memory.most[at]) atomicMax(memory.most + at, upper); // rare
+    if (upper > memory.most[at]) atomicMax(memory.most + at, upper); // seldom true
   }
   const bool all_in = __syncthreads_and(good_in),
              fits = __syncthreads_and(largest < overflow_from<storage>(args.store));
@@ -279,7 +281,7 @@ __device__ __forceinline__ void convert_group(const SetupArgs &args, const Setup
     return;
   }
   if (!args.store) return;
-  // a warp a block: the shared exponent needs all of its numbers
+  // A warp takes a block, because the shared exponent needs all numbers of the block.
   constexpr int numbers = 8 * kPiece / value_bits(storage);
   const int ld = leading_dimension(storage, bs), pieces = record_pieces(storage, bs),
             lane = t % kWarpSize;
@@ -312,6 +314,8 @@ __device__ __forceinline__ void convert_group(const SetupArgs &args, const Setup
   }
 }
 
+// Sets up the matrix rows [args.begin, args.end). Working memory is args.scratch, or shared memory
+// if that is null. At the end each thread block raises args.maxima to its own maxima.
 template <PCMCPIPrecision storage>
 __global__ void __launch_bounds__(kLargeThreads) setup_large(SetupArgs args)
 {

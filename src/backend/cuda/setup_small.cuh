@@ -1,5 +1,6 @@
-// Numeric set-up of small blocks: a thread block takes some matrix rows, each thread inverts the
-// diagonal block of one, then each multiplies and rounds one slice at a time.
+// Numeric set-up of small blocks. A thread block takes some matrix rows. Each thread inverts the
+// diagonal block of one row. Then each thread multiplies, scales, rounds and stores one block slice
+// at a time.
 #pragma once
 
 #include "backend/cuda/diagonal.cuh"
@@ -11,24 +12,28 @@ namespace mcpi::cuda {
 
 constexpr int kSetupThreads = 128;
 
-// At most as many rows as threads, since a thread prepares a row, and as shared memory holds
+// Matrix rows that a thread block takes at a time: not more than threads, because a thread prepares
+// a row, and not more than shared memory holds.
 constexpr int setup_rows(int bs)
 {
   return bs <= 6 ? kSetupThreads : kSetupThreads / 2;
 }
-// Thread blocks a multiprocessor. At bs 5 most storages would spill registers with four, those that
-// hold least would not (H200: fp32 8 % slower, int4 2 % faster).
+// Thread blocks that a multiprocessor holds. For bs 5 and four thread blocks, most storage
+// precisions would spill registers; those with the fewest registers would not. Measured on an H200:
+// fp32 is 8% slower with four, int4 is 2% faster.
 constexpr int setup_blocks(int bs, bool packed)
 {
   return bs < 5 || (bs == 5 && packed) ? 4 : bs == 5 ? 3 : 2;
 }
 
+// Reports a defect of a matrix row. The least key is kept.
 __device__ __forceinline__ void report(const SetupArgs &args, Row row, Defect defect)
 {
   atomicMin(args.bad, bad_key(row, defect));
 }
 
-// InverseRange::include() for a block, in upper words. range: its two numbers
+// InverseRange::include() for a block, with upper 32 bits. range: the two numbers of the range.
+// largest, least: the largest and the least of the columns' largest magnitudes.
 __device__ __forceinline__ void raise_inverse_range(std::uint32_t *range, double largest,
                                                     double least)
 {
@@ -36,13 +41,13 @@ __device__ __forceinline__ void raise_inverse_range(std::uint32_t *range, double
   atomicMax(range + 1, static_cast<std::uint32_t>(__double2hiint(1.0 / least)));
 }
 
-// The k-th matrix row to be taken
+// Returns the k-th matrix row to be taken.
 __device__ __forceinline__ Row matrix_row(const SetupArgs &args, Row k)
 {
   return args.order ? args.order[k] : k;
 }
 
-// Where the numbers of a block lie: number (i, j) at data[i * row + j * column]
+// Where the numbers of a block lie: number (i, j) is data[i * row + j * column].
 struct BlockView {
   const double *data;
   std::size_t row, column;
@@ -57,13 +62,13 @@ __device__ __forceinline__ BlockView block_view(const SetupArgs &args, const Set
           (row_end - row_begin) * bs, 1};
 }
 
-// Stores an inverse block, a[j] its column j, and raises the thread block's maximum to its largest
-// number
+// Stores an inverse block in the diagonal map; a[j] is its column j. Raises the thread block's
+// range of inverse blocks, the two words from `most` on.
 template <int bs>
 __device__ __forceinline__ void store_diagonal(const SetupArgs &args, std::size_t row,
                                                const double (&a)[bs][bs], std::uint32_t *most)
 {
-  constexpr int kMax = 1000; // its inverse is a normal number, too
+  constexpr int kMax = 1000; // 2^kMax and 2^-kMax are normal numbers
   double largest = 0.0, least = __longlong_as_double(0x7ff0000000000000LL);
 #pragma unroll
   for (int j = 0; j < bs; ++j) {
@@ -86,7 +91,7 @@ __device__ __forceinline__ void store_diagonal(const SetupArgs &args, std::size_
   const auto entry = [&](int n) {
     return n < bs * bs ? static_cast<float>(a[n / bs][n % bs] * scale) : __int_as_float(e);
   };
-  if constexpr (bs % 2 == 1) { // an even number of entries
+  if constexpr (bs % 2 == 1) { // the number of entries is even, so two are stored at a time
 #pragma unroll
     for (int n = 0; n < bs * bs; n += 2)
       reinterpret_cast<float2 *>(map)[n / 2] = make_float2(entry(n), entry(n + 1));
@@ -96,21 +101,22 @@ __device__ __forceinline__ void store_diagonal(const SetupArgs &args, std::size_
   }
 }
 
-// What the threads of a thread block share about the rows that they take
+// What the threads of a thread block share about the rows that they take, in shared memory.
 template <int bs> struct SetupRows {
   static constexpr int most = setup_rows(bs);
-  // odd: threads that write a row each meet different banks
+  // The stride is odd, so that threads that each write a row use different banks.
   static constexpr int stride = bs * bs | 1;
-  double
-      left[most * stride];  // what multiplies a row's off-diagonal blocks from the left, row by row
-  std::uint32_t from[most]; // first block in a piece
-  std::uint32_t before[most + 1]; // blocks of the rows before it in a piece
-  std::uint32_t diagonal[most];   // place of its diagonal block among those in the first piece
-  Row row[most];
-  std::uint32_t tile_offset[most], tile_slices[most]; // of the tile that takes it
-  std::uint32_t in_warp[kSetupThreads / kWarpSize];
+  double left[most * stride];     // left factors of each row's off-diagonal blocks, row by row
+  std::uint32_t from[most];       // first block of a row in the current piece
+  std::uint32_t before[most + 1]; // blocks of the earlier rows in the current piece
+  // place of a row's diagonal block among the row's blocks in the first piece
+  std::uint32_t diagonal[most];
+  Row row[most]; // matrix row
+  // where the row's tile begins; slices that the tile stores
+  std::uint32_t tile_offset[most], tile_slices[most];
+  std::uint32_t in_warp[kSetupThreads / kWarpSize]; // sums of the warps
 
-  // Sums of a count for each row
+  // Writes to `before` the prefix sums of the threads' counts, one for each row.
   __device__ __forceinline__ void sum(std::uint32_t count)
   {
     const std::uint32_t t = threadIdx.x, lane = t % kWarpSize, warp = t / kWarpSize;
@@ -125,7 +131,7 @@ template <int bs> struct SetupRows {
     if (t == 0) before[0] = 0;
   }
 
-  // Of all rows' blocks in a piece
+  // Returns the row of a block that is counted over all rows, by bisection of `before`.
   __device__ __forceinline__ int row_of(std::uint32_t block, int rows) const
   {
     int r = 0;
@@ -136,8 +142,9 @@ template <int bs> struct SetupRows {
   }
 };
 
-// A thread's row: inverts its diagonal block, stores that in the diagonal map, and returns whether
-// there is an inverse. scales: left, then right, powers of two
+// Prepares a thread's row: inverts its diagonal block, stores the inverse in the diagonal map, and
+// writes the left factor to shared memory. Returns whether there is an inverse. scales: left, then
+// right; all are powers of two.
 template <int bs>
 __device__ __forceinline__ bool prepare_row(const SetupArgs &args, SetupRows<bs> &shared, int t,
                                             Row row, const double *scales, std::uint32_t *most)
@@ -182,6 +189,7 @@ __device__ __forceinline__ bool prepare_row(const SetupArgs &args, SetupRows<bs>
   return verdict == Inversion::done;
 }
 
+// Returns the head word of slice k of a tile that stores count slices.
 template <class Setup>
 __device__ __forceinline__ std::uint32_t *head_word(std::byte *tile, std::uint32_t count,
                                                     std::uint32_t k)
@@ -190,8 +198,9 @@ __device__ __forceinline__ std::uint32_t *head_word(std::byte *tile, std::uint32
   return reinterpret_cast<std::uint32_t *>(tile + slice_byte(shape, count, k, shape.head_at()));
 }
 
-// BlockSlice k of a tile of count stored slices: replaces its numbers and exponent; its column
-// stays. head: its head word until now
+// Stores the numbers and the exponent of slice k of a tile that stores count slices. The column
+// index stays. head: the head word until now. word: the slice's words with the numbers, as encode()
+// writes them.
 template <class Setup>
 __device__ __forceinline__ void store_slice(const HeadBits &bits, std::byte *tile,
                                             std::uint32_t count, std::uint32_t k,
@@ -219,15 +228,17 @@ __device__ __forceinline__ void store_slice(const HeadBits &bits, std::byte *til
   if constexpr ((shape.bytes & 4) != 0) *head_word<Setup>(tile, count, k) = word[words - 1];
 }
 
-// What one thread does with one slice: left * block * diag(right), its maxima, its numbers
+// One slice in a thread's registers: left * block * diag(right) is computed, its maxima are found,
+// its numbers are rounded.
 template <PCMCPIPrecision storage_, int bs, bool packed> struct SliceSetup {
   static constexpr PCMCPIPrecision storage = storage_;
   static constexpr SliceShape shape = slice_shape(storage, bs, packed);
   static constexpr int columns = shape.columns, words = shape.bytes / 4;
   static constexpr bool whole = shape.slices * columns == bs;
 
-  double number[columns][bs]; // column by column
+  double number[columns][bs]; // in double precision, column by column
 
+  // Loads the columns of the slice from a block. first: the slice's first column in its block.
   template <bool scalar_rows>
   __device__ __forceinline__ void load(const BlockView &block, int first)
   {
@@ -255,10 +266,11 @@ template <PCMCPIPrecision storage_, int bs, bool packed> struct SliceSetup {
     return all;
   }
 
-  // left: row by row, right: of the slice's columns
+  // Multiplies by left, stored row by row, from the left, and by the scales of the slice's columns
+  // from the right.
   __device__ __forceinline__ void scale(int first, const double *left, const double *right)
   {
-    constexpr int kTogether = 2; // columns for which left is read once
+    constexpr int kTogether = 2; // columns for which a number of left is read once
 #pragma unroll
     for (int j0 = 0; j0 < columns; j0 += kTogether) {
       double out[kTogether][bs];
@@ -285,8 +297,8 @@ template <PCMCPIPrecision storage_, int bs, bool packed> struct SliceSetup {
     }
   }
 
-  // Raises the thread block's maxima, by the block's columns, and returns the largest of the slice;
-  // upper words
+  // Raises the thread block's maxima, one for each component of a block, and returns the largest
+  // magnitude of the slice. Both are upper 32 bits.
   __device__ __forceinline__ std::uint32_t maxima(int first, std::uint32_t *most) const
   {
     std::uint32_t largest = 0;
@@ -297,21 +309,23 @@ template <PCMCPIPrecision storage_, int bs, bool packed> struct SliceSetup {
       largest = max(largest, upper);
       more = more || ((whole || first + n / bs < bs) && upper > most[first * bs + n]);
     }
-    if (more) // rare
+    if (more) // seldom true
 #pragma unroll
       for (int n = 0; n < columns * bs; ++n)
         if (whole || first + n / bs < bs) atomicMax(most + first * bs + n, upper_word(n));
     return largest;
   }
 
-  // Returns the exponent. largest: upper word of the largest number
+  // Writes the numbers to the slice's words, leaves column index and exponent zero, and returns the
+  // exponent. largest: upper 32 bits of the largest magnitude.
   __device__ __forceinline__ int encode(const HeadBits &head, std::uint32_t largest,
                                         std::uint32_t *word) const
   {
     int e = 0;
     if constexpr (has_exponent(storage)) {
       e = shared_exponent(__hiloint2double(static_cast<int>(largest), 0), integer_limit<storage>());
-      // what outgrows the exponents' bits will be stored again, see ScaleUpdater
+      // An exponent that packed bits cannot hold is limited here. ScaleUpdater has the numbers
+      // stored again.
       if constexpr (packed)
         e = min(max(e, head.exponent_base),
                 head.exponent_base + (1 << (32 - shape.shift - head.column_bits)) - 1);
@@ -332,13 +346,15 @@ private:
   }
 };
 
+// Sets up the matrix rows [args.begin, args.end), args.rows of them at a time. At the end each
+// thread block raises args.maxima to its own maxima.
 template <PCMCPIPrecision storage, int bs, bool packed>
 __global__ void __launch_bounds__(kSetupThreads, setup_blocks(bs, packed))
     setup_small(SetupArgs args)
 {
   using Setup = SliceSetup<storage, bs, packed>;
-  constexpr int slices = Setup::shape.slices,
-                lanes = kSetupThreads / slices * slices; // a thread keeps to its columns
+  // lanes: threads that take slices. Each thread always takes the same columns of blocks.
+  constexpr int slices = Setup::shape.slices, lanes = kSetupThreads / slices * slices;
   __shared__ SetupRows<bs> shared;
   __shared__ std::uint32_t most[bs * bs + 2];
   __shared__ double scales[2 * bs]; // left, then right
@@ -349,14 +365,14 @@ __global__ void __launch_bounds__(kSetupThreads, setup_blocks(bs, packed))
   for (Row row0 = args.begin + static_cast<Row>(blockIdx.x) * args.rows; row0 < args.end;
        row0 += static_cast<Row>(gridDim.x) * args.rows) {
     const int rows = min(args.rows, args.end - row0);
-    __syncthreads(); // the rows before are done
+    __syncthreads(); // all threads have finished the previous rows
     const bool good =
         t < rows && prepare_row<bs>(args, shared, t, matrix_row(args, row0 + t), scales, most);
 #pragma unroll 1
     for (int p = 0; p < 2; ++p) {
       const SetupPiece &piece = args.piece[p];
       if (!piece.values) continue;
-      if (p > 0) __syncthreads(); // its numbers have been read
+      if (p > 0) __syncthreads(); // all threads have read the numbers of the first piece
       std::uint32_t count = 0;
       if (good) {
         const Row row = shared.row[t];
@@ -373,7 +389,7 @@ __global__ void __launch_bounds__(kSetupThreads, setup_blocks(bs, packed))
         const std::uint32_t from = shared.from[r], in_row = in_group - shared.before[r],
                             k = from + in_row;
         if (p == 0 && in_row == shared.diagonal[r]) continue;
-        // all loads but the head's, which needs the place, fly at once
+        // All loads are issued together, except for that of the head word, which needs the place.
         const std::uint32_t place = piece.place[k] + static_cast<std::uint32_t>(slice),
                             tile_slices = shared.tile_slices[r];
         const BlockView block =

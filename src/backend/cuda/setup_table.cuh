@@ -1,4 +1,5 @@
-// The set-up kernels of one storage precision by block size. Included once per storage.
+// The table of one storage precision's set-up kernels, by block size. One translation unit for each
+// storage precision includes it.
 #pragma once
 
 #include "backend/cuda/setup_large.cuh"

@@ -1,3 +1,5 @@
+// Reads and writes single stored numbers on the device: column indices, records for other ranks,
+// and transposed blocks.
 #include "backend/cuda/stored_numbers.h"
 
 #include "cuda/launch.cuh"
@@ -7,7 +9,8 @@ namespace {
 
 constexpr int kThreads = 128;
 
-// A word of the numbers of a block: of slice place + slice of its tile, or of a large record
+// Returns a word of a block. Small blocks: of the block's slice `slice`. Large blocks: of the
+// block's record.
 __device__ std::uint32_t *word_at(const StoredNumbers &matrix, Location at, int slice, int word)
 {
   if (matrix.small) {
@@ -21,6 +24,7 @@ __device__ std::uint32_t *word_at(const StoredNumbers &matrix, Location at, int 
          at * (static_cast<std::size_t>(record_pieces(matrix.storage, matrix.bs)) * 4) + word;
 }
 
+// Place of number (i, j) of a block: slice, word of the slice, lowest bit in the word
 struct NumberPlace {
   int slice, word, shift;
 };
@@ -37,6 +41,7 @@ __device__ NumberPlace number_place(const StoredNumbers &matrix, int i, int j)
   return {slice, number * bits / 32, number * bits % 32};
 }
 
+// Returns the bits of number (i, j) of the block at a location.
 __device__ std::uint64_t number_of(const StoredNumbers &matrix, Location at, int i, int j)
 {
   const int bits = value_bits(matrix.storage);
@@ -48,6 +53,7 @@ __device__ std::uint64_t number_of(const StoredNumbers &matrix, Location at, int
   return value & ((std::uint64_t{1} << bits) - 1);
 }
 
+// Returns the exponent of the block at a location; 0 if the storage precision has none.
 __device__ int exponent_of(const StoredNumbers &matrix, Location at)
 {
   if (!has_exponent(matrix.storage)) return 0;
@@ -60,7 +66,7 @@ __device__ int exponent_of(const StoredNumbers &matrix, Location at)
   return static_cast<signed char>(*word_at(matrix, at, 0, byte / 4) >> (8 * (byte % 4)));
 }
 
-// Number (i, j) of a record of core/codec.h, read by bytes
+// Returns the bits of number (i, j) of a record (core/codec.h). The record is read byte by byte.
 __device__ std::uint64_t record_number(PCMCPIPrecision storage, int bs, const std::byte *record,
                                        int i, int j)
 {
@@ -73,6 +79,7 @@ __device__ std::uint64_t record_number(PCMCPIPrecision storage, int bs, const st
   return value;
 }
 
+// Each thread block takes a tile. Writes the head words of its slices.
 __global__ void columns_kernel(StoredNumbers to, const Row *columns)
 {
   const Tile tile = to.tiles[blockIdx.x];
@@ -84,6 +91,7 @@ __global__ void columns_kernel(StoredNumbers to, const Row *columns)
         static_cast<std::uint32_t>(columns[first + k]) << to.shape.shift;
 }
 
+// Each thread takes a block and writes its record.
 __global__ void records_kernel(StoredNumbers from, const Location *locations, std::size_t count,
                                std::byte *records)
 {
@@ -109,6 +117,7 @@ __global__ void records_kernel(StoredNumbers from, const Location *locations, st
     }
 }
 
+// The block whose transposed numbers a slice takes: a block of this rank, or a received record
 struct Source {
   StoredNumbers from;
   const std::byte *received;
@@ -129,7 +138,8 @@ struct Source {
   }
 };
 
-// Numbers of one slice or of one word of a large record; what else is in their words stays.
+// Each thread block takes a tile of `to`, each thread some of its slices. Writes their numbers and
+// exponents; the column indices stay.
 __global__ void transposed_small(StoredNumbers to, StoredNumbers from, const Location *sources,
                                  const std::byte *received)
 {
@@ -148,8 +158,8 @@ __global__ void transposed_small(StoredNumbers to, StoredNumbers from, const Loc
     const std::uint32_t column =
         head &
         static_cast<std::uint32_t>(((std::uint64_t{1} << column_bits) - 1) << to.shape.shift);
-    // Other ranks may have more bits for exponents than this one: what is below ours is as good as
-    // zero.
+    // Another rank may have more bits for exponents than this one. A block with an exponent below
+    // this rank's range may count as zero.
     const int e = source.exponent();
     const bool zero = to.shape.packed && e < to.head.exponent_base;
     for (int w = 0; w < last; ++w) *word_at(to, at, 0, w) = 0;
@@ -174,6 +184,8 @@ __global__ void transposed_small(StoredNumbers to, StoredNumbers from, const Loc
   }
 }
 
+// Each thread takes one word of a large block's record. The first thread of a block writes its
+// exponent as well.
 __global__ void transposed_large(StoredNumbers to, StoredNumbers from, const Location *sources,
                                  std::size_t blocks, const std::byte *received)
 {

@@ -1,3 +1,4 @@
+// Divides the values of a matrix into chunks and brings them to the device.
 #include "backend/cuda/value_upload.h"
 
 #include <algorithm>
@@ -11,13 +12,14 @@
 namespace mcpi::cuda {
 namespace {
 
-constexpr std::size_t kChunkBytes = 32UL << 20U; // amortises a launch, leaves memory to the matrix
-constexpr int kMaxCopiers = 12;                  // threads that fill a buffer
+// large enough to amortize a launch, small enough to leave memory to the matrix
+constexpr std::size_t kChunkBytes = 32UL << 20U;
+constexpr int kMaxCopiers = 12; // most threads that fill a buffer
 
 } // namespace
 
-// One thread does not copy as fast as the bus takes the bytes: some share the work, all through one
-// set-up.
+// Threads that fill a buffer. A single thread does not copy as fast as the bus transfers. The
+// threads live as long as one set-up.
 class Copiers {
 public:
   explicit Copiers(int threads)
@@ -25,7 +27,8 @@ public:
   {
     try {
       for (int t = 1; t < count_; ++t) threads_.emplace_back([this, t] { work(t); });
-    } catch (const std::exception &) { // of the system, or no memory: fewer will do
+    } catch (const std::exception &) {
+      // The system has no more threads or memory, so fewer threads do the work.
       for (std::size_t t = threads_.size() + 1; t < static_cast<std::size_t>(count_); ++t) {
         start_.arrive_and_drop();
         end_.arrive_and_drop();
@@ -41,6 +44,7 @@ public:
     for (std::thread &thread : threads_) thread.join();
   }
 
+  // Copies `size` doubles. The calling thread copies a share, too.
   void copy(const double *from, std::size_t size, double *to)
   {
     from_ = from;
@@ -125,7 +129,7 @@ Row ValueUpload::chunk_end(Row begin) const
 {
   const Offset most =
       std::max<Offset>(1, static_cast<Offset>(kChunkBytes / (square_ * sizeof(double))));
-  Row low = begin + 1, high = rows_; // at least one row
+  Row low = begin + 1, high = rows_; // A chunk has at least one row.
   while (low < high) {
     const Row middle = low + (high - low + 1) / 2;
     if (blocks(0, begin, middle) + blocks(1, begin, middle) <= most)
@@ -136,7 +140,8 @@ Row ValueUpload::chunk_end(Row begin) const
   return low;
 }
 
-// values: of the chunk's blocks, those of the first piece before those of the second
+// Describes the chunk of the matrix rows [begin, end). values: its blocks, those of the first piece
+// before those of the second.
 Chunk ValueUpload::describe(Row begin, Row end, const double *values) const
 {
   Chunk chunk;
@@ -151,6 +156,7 @@ Chunk ValueUpload::describe(Row begin, Row end, const double *values) const
   return chunk;
 }
 
+// Copies the values of a chunk to a pinned buffer of the host.
 void ValueUpload::fill(BlockRows &source, const ValueArrays &arrays, const Chunk &chunk,
                        Copiers *copiers, double *out) const
 {
@@ -175,7 +181,7 @@ void ValueUpload::fill(BlockRows &source, const ValueArrays &arrays, const Chunk
   }
 }
 
-// Entries of scalar rows whose blocks are not full
+// Expands the entries of scalar rows to dense blocks, if some blocks are not full.
 void ValueUpload::expand(const ValueArrays &arrays, const Chunk &chunk, double *blocks_out,
                          cudaStream_t stream) const
 {
@@ -198,8 +204,8 @@ void ValueUpload::run(BlockRows &source, cudaStream_t stream,
   const ValueArrays arrays = source.arrays();
   if (rows_ == 0) return;
   if (device_) {
-    // PETSc's matrices work on its default stream, which the legacy one waits for, whatever the
-    // user's stream is now.
+    // PETSc's matrices work on PETSc's default stream, whatever the user's stream is now. The
+    // legacy stream waits for that stream.
     for (const cudaStream_t made : {static_cast<cudaStream_t>(arrays.stream), cudaStreamLegacy}) {
       const Event ready;
       MCPI_CUDA(cudaEventRecord(ready, made));

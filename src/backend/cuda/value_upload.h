@@ -1,5 +1,7 @@
-// The matrix's values for the set-up kernels, chunk by chunk of matrix rows: where they are, if
-// that is the device, else through pinned buffers.
+// The values of the matrix for the set-up kernels, in chunks of matrix rows. Values in device
+// memory are read in place, or expanded to device buffers if some blocks are not full. Values in
+// host memory pass through two pinned buffers, one of which is filled while the device reads the
+// other.
 #pragma once
 
 #include <functional>
@@ -11,27 +13,28 @@
 
 namespace mcpi::cuda {
 
-// A chunk's part of SetupArgs
+// The part of SetupArgs that differs between chunks.
 struct Chunk {
   Row begin = 0, end = 0;
-  const double *values[2] = {}; // of blocks first[...] on
+  const double *values[2] = {}; // values of the blocks from first[...] on
   std::uint32_t first[2] = {};
   bool scalar_rows = false;
-  bool whole = false; // all rows: they may be taken in any order
+  bool whole = false; // The chunk has all rows, so they may be taken in any order.
 };
 
 class Copiers;
 
 class ValueUpload {
 public:
-  // Needs the source's arrays; off-diagonal blocks of a matrix row: what the structure of a source
-  // without arrays is made of
+  // The arrays of the source must be up to date. offdiagonal_blocks(row): number of off-diagonal
+  // blocks of a matrix row, of which the structure of a source without arrays is made.
   ValueUpload(BlockRows &source, Row rows, int bs,
               const std::function<Row(Row)> &offdiagonal_blocks);
 
-  // Blocks before a matrix row, and the place of its diagonal block in the first piece
+  // The structure of a piece: blocks before each matrix row, and places of diagonal blocks.
   const PieceStructure &piece(int p) const { return structure_[p]; }
   bool has(int p) const { return !structure_[p].ptr.empty(); }
+  // Whether this upload suits the source: same layout, same memory.
   bool serves(BlockRows &source)
   {
     return source.arrays().layout == layout_ && source.arrays().device == device_;
@@ -39,16 +42,18 @@ public:
   const std::uint32_t *ptr(int p) const { return ptr_[p].data(); }
   const Row *diagonal() const { return diagonal_.data(); }
 
-  // use(chunk) launches what reads the chunk on the stream.
+  // Brings the chunks to the device one after the other. use(chunk) launches to the stream what
+  // reads a chunk.
   void run(BlockRows &source, cudaStream_t stream, const std::function<void(const Chunk &)> &use);
 
   std::size_t bytes() const;
 
 private:
+  // A chunk on its way to the device
   struct Buffer {
     PinnedBytes host;
     DeviceArray<double> device;
-    Event read; // the device has read both
+    Event read; // The device has read host and device memory of the buffer.
   };
 
   Row chunk_end(Row begin) const;
@@ -69,7 +74,7 @@ private:
   const std::size_t square_;
   ValueLayout layout_;
   bool device_;
-  bool partial_ = false; // scalar rows whose blocks are not all full
+  bool partial_ = false; // whether the source has scalar rows whose blocks are not all full
   PieceStructure structure_[2];
   DeviceArray<std::uint32_t> ptr_[2], slot_[2];
   DeviceArray<Offset> entry_ptr_[2];

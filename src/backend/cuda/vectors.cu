@@ -1,3 +1,5 @@
+// Copies columns between a user's arrays (matrix order, double) and the vectors of a sweep (plan
+// order, vector precision), scaled or multiplied by inverse diagonal blocks.
 #include "backend/cuda/vectors.h"
 
 #include <algorithm>
@@ -12,11 +14,12 @@ namespace mcpi::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr unsigned kEach = 4; // components a thread, whose loads are in flight together
-// a multiprocessor: what it waits for is the second-level cache
+constexpr unsigned kEach = 4; // components of a thread, whose loads are in flight together
+// Thread blocks of store_kernel on a multiprocessor. The kernel waits mostly for the second-level
+// cache.
 constexpr unsigned kStoreBlocks = 8;
 
-// Only the prescaled form multiplies here.
+// Whether inverse diagonal blocks are narrow. Only the prescaled form multiplies by them here.
 template <int size, class T>
 constexpr bool narrow = size > 0 && narrow_diagonal(size, sizeof(T) == sizeof(double), true);
 
@@ -25,9 +28,10 @@ __device__ double scaled(const VectorArgs &args, int i, double value)
   return args.divide ? value / args.scale[i] : value * args.scale[i];
 }
 
-// A thread block takes whole rows, a thread some of their components: it looks up which rows of the
-// other order they are, then makes all, then puts them away. make(row, its partner, right-hand
-// side, component), put(the same, without the partner, value). single: one right-hand side
+// Lets a thread block take args.rows_per_block rows and each thread kEach of their components at a
+// time. A thread first looks up the partners: the numbers of its rows in the other order. Then it
+// calls make(row, partner, right-hand side, component) for each component, then put(row, right-hand
+// side, component, value). single: there is one right-hand side.
 template <int size, bool single, class Value, class Make, class Put>
 __device__ __forceinline__ void for_components(const VectorArgs &args, const Row *partner_of,
                                                const Make &make, const Put &put)
@@ -41,9 +45,8 @@ __device__ __forceinline__ void for_components(const VectorArgs &args, const Row
   for (unsigned begin = threadIdx.x; begin < count; begin += kEach * kThreads) {
     Row partner[kEach];
     Value value[kEach];
-    const auto at = [&](unsigned u) {
-      return min(begin + u * kThreads, count - 1);
-    }; // no branch between the loads
+    // Indices are clamped, so that there is no branch between the loads.
+    const auto at = [&](unsigned u) { return min(begin + u * kThreads, count - 1); };
     const auto rhs = [&](unsigned k) { return single ? 0U : k % entry / bs; };
     const auto component = [&](unsigned k) { return static_cast<int>(k % bs); };
 #pragma unroll
@@ -59,6 +62,8 @@ __device__ __forceinline__ void for_components(const VectorArgs &args, const Row
   }
 }
 
+// Reads the user's array in matrix order and writes vector in plan order: args.factor times the
+// inverse diagonal blocks' products if args.diagonal is set, otherwise scaled by component.
 template <int size, bool single, class T>
 __global__ void load_kernel(VectorArgs args, const double *array, T *vector)
 {
@@ -87,8 +92,10 @@ __global__ void load_kernel(VectorArgs args, const double *array, T *vector)
       });
 }
 
-// D^{-1} b of small blocks in single precision, what most applications begin with: each number is
-// read once, and the inverse blocks side by side.
+// D^{-1} b for small blocks, one right-hand side and single precision, with which most applications
+// begin. A thread block takes a gather group. Bulk copies bring the group's inverse diagonal blocks
+// to shared memory while the threads read their entries of b, each once. Writes vector in plan
+// order.
 template <int size>
 __global__ void __launch_bounds__(kThreads)
     load_product(VectorArgs args, const double *array, float *vector)
@@ -160,8 +167,9 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// By the array's rows: scattered reads cost less than scattered writes. product: multiplied by
-// diagonal
+// Reads vector in plan order and writes the user's array in matrix order. Threads go by the rows of
+// the array, because scattered reads cost less than scattered writes. product: the vector is
+// multiplied by the diagonal blocks' inverses.
 template <int size, bool single, bool product, class T>
 __global__ void __launch_bounds__(kThreads, kStoreBlocks)
     store_kernel(VectorArgs args, const T *vector, double *array)
@@ -183,7 +191,8 @@ __global__ void __launch_bounds__(kThreads, kStoreBlocks)
       });
 }
 
-// Calls with the grid, and with bs as a constant, 0 for larger ones.
+// Calls call<size, single>(grid). size: bs if it is small, otherwise 0. single: one right-hand
+// side.
 template <class Call> void launch_by_size(VectorArgs &args, const Call &call)
 {
   args.rows_per_block = std::max(1U, kEach * kThreads / static_cast<unsigned>(args.bs * args.nrhs));
@@ -213,6 +222,7 @@ void launch_store(std::size_t grid, const VectorArgs &args, bool double_vectors,
            static_cast<const float *>(vector), array);
 }
 
+// Each thread writes the packed bfp16 copy of one entry (block row and right-hand side).
 __global__ void round_kernel(const float *x, std::size_t entries, int bs, std::uint32_t *gathered)
 {
   const std::size_t entry = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -220,6 +230,7 @@ __global__ void round_kernel(const float *x, std::size_t entries, int bs, std::u
     store_gathered(gathered, entry, bs, x + entry * static_cast<std::size_t>(bs));
 }
 
+// Each thread writes one rounded value of x as a float.
 __global__ void round_values_kernel(const float *x, std::size_t count, int bs, float *rounded)
 {
   const std::size_t k = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;

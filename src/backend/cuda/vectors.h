@@ -1,4 +1,4 @@
-// Between a user's arrays and the vectors of a sweep, on the device.
+// Copies between a user's arrays and the vectors of a sweep, on the device.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,32 +10,36 @@
 
 namespace mcpi::cuda {
 
-// Arrays are columns with leading dimension ld in the matrix's row order; vectors are in plan
-// order.
+// The arguments of these copies. Arrays are columns with leading dimension ld in the matrix's row
+// order. Vectors are in plan order.
 struct VectorArgs {
-  const Row *row_of, *plan_row; // matrix row of a plan row, and back
-  const void *diagonal;         // inverse diagonal blocks (diagonal.cuh), applied if not null
-  const double
-      *scale; // by component, multiplies what is read (load) or written (store) if diagonal is null
-  bool transposed, divide; // of diagonal; by the scale
-  double factor;           // of all that is read or written
+  const Row *row_of, *plan_row; // matrix row of a plan row; plan row of a matrix row
+  // inverse diagonal blocks (diagonal.cuh) by which the vector is multiplied; may be null
+  const void *diagonal;
+  // If diagonal is null: a scale for each component, which multiplies what is read (load) or
+  // written (store)
+  const double *scale;
+  bool transposed, divide; // multiply by transposed blocks; divide by the scale
+  double factor;           // multiplies all that is read or written
   Row rows;
   int bs, nrhs;
   long long ld;
-  unsigned rows_per_block; // set at the launch
-  GatherGroupArgs groups;
+  unsigned rows_per_block; // set by load_vector() and store_vector()
+  GatherGroupArgs groups;  // for load_vector()
 };
 
-// Whether this file's kernels, and so all that are compiled with it, have code for the device in
-// use
+// Whether the kernels of this file have code for the device in use. All kernels of the library are
+// compiled for the same devices.
 bool runs_on_device();
 
+// Loads a user's columns (matrix order) into a vector (plan order).
 void load_vector(VectorArgs args, bool double_vectors, const double *array, void *vector,
                  cudaStream_t stream);
-// The bfp16 copy of entries (block rows and right-hand sides) of x: packed for small blocks, the
-// rounded values as floats for large ones
+// Writes the bfp16 copy of x for some entries (block row and right-hand side). packed: mantissas
+// and exponents, for small blocks; otherwise the rounded values as floats, for large blocks.
 void round_vector(const float *x, std::size_t entries, int bs, bool packed, void *copy,
                   cudaStream_t stream);
+// Stores a vector (plan order) in a user's columns (matrix order).
 void store_vector(VectorArgs args, bool double_vectors, const void *vector, double *array,
                   cudaStream_t stream);
 

@@ -1,3 +1,4 @@
+// How the steps of a sweep become the flags that relaxation kernels read.
 #include "backend/device/relax_terms.h"
 
 #include "sweep/backend.h"

@@ -1,3 +1,4 @@
+// Cuts the rows of each color into tiles that fill a GPU evenly.
 #include "backend/device/tiles.h"
 
 #include <algorithm>
@@ -6,20 +7,24 @@
 namespace mcpi::device {
 namespace {
 
-constexpr Offset kTilesEach = 3; // of a color, for a multiprocessor, at least
+// A color is cut into at least this many tiles for each multiprocessor.
+constexpr Offset kTilesEach = 3;
 
-// Where thread blocks of several waiting colors cost more than their early loads bring: slices of
-// so many bytes, or so many bytes of a color for a multiprocessor (on an H200, a color with several
-// behind it takes up to 60 % longer, one that loads too late 15 %)
+// Limits up to which the kernel for few rows lets only one following color wait. Beyond the limits
+// several following colors may wait on a multiprocessor, because their early loads gain more than
+// the waiting thread blocks cost. kLightSlice: bytes of a slice. kLightColor: bytes of a color for
+// each multiprocessor. Measured on an H200: a color with several colors waiting behind it takes up
+// to 60% longer; a color that loads too late takes 15% longer.
 constexpr std::size_t kLightSlice = 40, kLightColor = 20 << 10;
 
-// The most of a tile, and the kernel
+// The most that a tile may hold, and the kernel that takes it.
 struct TileBudget {
   Row rows;
   Offset slices;
   TileLaunch launch{};
 };
 
+// Appends tiles to a layout, part by part: each color's boundary rows, then its interior rows.
 class Builder {
 public:
   Builder(const ColorPlan &plan, const TileLimits &limits, TileLayout &layout)
@@ -27,10 +32,12 @@ public:
   {
   }
 
-  // The most of a color's tiles, so that the device takes all of them at once if it can: a few
-  // tiles more would take about as long again as all the others. An slice a thread by the kernel
-  // for few rows; several; or, for long rows and where there is no such kernel, as many tiles for
-  // each multiprocessor as for the others.
+  // The most that each of a color's tiles may hold. The device should take all tiles of a color at
+  // once: a few tiles more would take about as long again as all the others. There are three cases:
+  // - the color suits the kernel for few rows: one slice a thread;
+  // - the color needs several slices a thread: the fewest that let all tiles run at once;
+  // - otherwise (long rows, or no kernel for few rows): the same number of tiles for each
+  //   multiprocessor.
   TileBudget budget_of(int color) const
   {
     const Row begin = plan_.color_begin[color], end = plan_.color_begin[color + 1],
@@ -41,8 +48,8 @@ public:
     Offset rounds = (all + tiles * threads - 1) / (tiles * threads);
     if (limits_.few_rows > 0 && all <= few * threads) {
       Count counted;
-      for (const Row most : {limits_.few_rows / (limits_.threads / kWarpSize),
-                             limits_.few_rows}) { // one warp sums so many; all warps
+      // A tile has the rows that one warp sums, or else the rows that all warps sum.
+      for (const Row most : {limits_.few_rows / (limits_.threads / kWarpSize), limits_.few_rows}) {
         const TileBudget budget = {most, threads, launch_of_few(all)};
         counted = count(color, budget);
         if (counted.tiles <= few && counted.largest <= threads) return budget;
@@ -62,7 +69,8 @@ public:
     }
   }
 
-  // A color's boundary or interior rows; returns the slices of the tile that has most
+  // Adds the tiles of a color's boundary or interior rows. Returns the number of slices in the
+  // largest tile.
   Offset add_rows(int color, bool interior, const TileBudget &budget)
   {
     Offset largest = 0;
@@ -75,8 +83,8 @@ public:
   }
 
 private:
-  // visit(first row, end) for each tile of a color's boundary or interior rows, of up to so many
-  // slices unless a row has more
+  // Calls visit(first row, end) for each tile of a color's boundary or interior rows. A tile has at
+  // most budget.slices slices, unless a single row has more.
   template <class Visit>
   void cut(int color, bool interior, const TileBudget &budget, const Visit &visit) const
   {
@@ -94,7 +102,7 @@ private:
     }
   }
   struct Count {
-    Offset tiles = 0, largest = 0; // largest: slices
+    Offset tiles = 0, largest = 0; // number of tiles; slices of the largest one
   };
   Count count(int color, const TileBudget &budget) const
   {
@@ -106,6 +114,7 @@ private:
       });
     return result;
   }
+  // How the kernel for few rows takes a color of so many slices. See kLightSlice.
   TileLaunch launch_of_few(Offset all) const
   {
     const auto bytes = static_cast<std::size_t>(layout_.shape.bytes);
@@ -113,11 +122,13 @@ private:
                       static_cast<std::size_t>(all) * bytes <=
                           kLightColor * static_cast<std::size_t>(limits_.multiprocessors)};
   }
-  // A nearly full tile does without a few rows that would keep one more warp busy.
+  // Whether a tile should end before it is full. A tile that fills whole warps and is at least
+  // three quarters full takes no more rows, because these would occupy one more warp with few rows.
   bool fills_warps(Row begin, Row end, Offset most) const
   {
     return (end - begin) % kWarpSize == 0 && 4 * slices(begin, end) >= 3 * most;
   }
+  // Slices of the rows [begin, end), in both triangles or in one.
   Offset slices(Row begin, Row end) const
   {
     return slices(plan_.lower, begin, end) + slices(plan_.upper, begin, end);
@@ -127,6 +138,7 @@ private:
     return (triangle.ptr[end] - triangle.ptr[begin]) * layout_.shape.slices;
   }
 
+  // Appends one tile, with the ends of its rows' slices.
   void add_tile(Row begin, Row end)
   {
     const Offset lower = slices(plan_.lower, begin, end), upper = slices(plan_.upper, begin, end);

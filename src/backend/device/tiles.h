@@ -1,4 +1,6 @@
-// Tiles of small blocks: whole rows of one color, at most as many as a thread block can take.
+// Tiles of small blocks. A tile is some whole rows of one color, with all their block slices; a
+// thread block takes one tile. The lower triangle is the earlier one, the upper triangle the later
+// one, of a forward sweep.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +13,13 @@
 
 namespace mcpi::device {
 
-struct alignas(16) Tile {   // read at once
-  std::uint32_t offset;     // of its slices, in pieces
-  std::uint32_t row;        // first plan row
-  std::uint32_t rows_lower; // rows, and slices of the lower triangle, which come first
-  std::uint32_t upper;      // slices of the upper triangle
+// 16 bytes: a thread reads it with one load
+struct alignas(16) Tile {
+  std::uint32_t offset; // where its slices begin, in pieces of 16 bytes
+  std::uint32_t row;    // its first plan row
+  // slices of the lower triangle (the lower kLowerBits bits) and number of rows (above them)
+  std::uint32_t rows_lower;
+  std::uint32_t upper; // slices of the upper triangle, after those of the lower
 };
 constexpr int kLowerBits = 22;
 constexpr std::uint32_t kLowerMask = (1U << kLowerBits) - 1;
@@ -28,45 +32,50 @@ constexpr std::uint32_t slices_of(const Tile &tile)
 {
   return (tile.rows_lower & kLowerMask) + tile.upper;
 }
-// Slices as they are stored, with those that fill the tile
+// Slices that a tile stores. Empty slices fill it up to a multiple of 4.
 constexpr std::uint32_t stored_slices(const Tile &tile)
 {
   return (slices_of(tile) + 3U) & ~3U;
 }
 
-// Ends of a row's slices, counted from the first slice of its triangle in the tile. Not used by
-// tiles of one row, which may be longer.
+// Where a row's slices end in its tile, counted from the first slice of the triangle. A tile of a
+// single row does not use this, since such a row may have more slices than 16 bits count.
 struct alignas(4) RowEnds {
   std::uint16_t lower, upper;
 };
 
-// Which kernel takes the tiles of a color's boundary or interior rows, and how
+// Which kernel takes the tiles of a color's boundary or interior rows, and how.
 struct TileLaunch {
-  bool few = false;       // the one for few rows: tiles have at most a slice a thread
-  bool one_waits = false; // of few only: the next color's thread blocks become resident once this
-                          // one's turn has come, not before
+  bool few = false; // the kernel for few rows: a tile has at most one slice for each thread
+  // Only with few. True: a color's thread blocks let the next color become resident only after they
+  // have waited for the color before them, so at most one following color waits. False: they let it
+  // become resident at once, so several following colors may wait.
+  bool one_waits = false;
 };
 
-// A range of tiles for each color's boundary rows, then one for its interior rows
+// The tiles of all colors. Each color has two parts: its boundary rows, then its interior rows.
 struct TileLayout {
-  SliceShape shape;
-  std::vector<Tile> tiles;
-  std::vector<RowEnds> ends;
-  std::vector<std::uint32_t> part_begin; // 2*colors + 1
+  SliceShape shape;                      // of the slices
+  std::vector<Tile> tiles;               // part after part
+  std::vector<RowEnds> ends;             // of all plan rows
+  std::vector<std::uint32_t> part_begin; // first tile of each part; 2*colors + 1 entries
   std::vector<TileLaunch> launch;        // of each part
-  std::size_t bytes = 0;
-  bool long_rows = false, long_boundary_rows = false; // some tile (of boundary rows) has more
-                                                      // slices than a thread block takes at a time
+  std::size_t bytes = 0;                 // of all slices
+  // Whether some tile, or some tile of boundary rows, has more slices than a thread block takes at
+  // a time. Such a tile has a single row.
+  bool long_rows = false, long_boundary_rows = false;
 };
 
-// What a thread block takes at a time (of boundary rows: at most boundary_slices), and how many of
-// them a multiprocessor. A tile of one row may have more slices. few_rows: the most rows that a
-// kernel for colors of few rows takes in a tile, few_blocks: thread blocks of it a multiprocessor;
-// 0: there is none.
+// What a kernel can take. A tile of a single row may still have more slices.
 struct TileLimits {
+  // rows: rows of a tile. threads: threads of a thread block. slices, boundary_slices: slices that
+  // a thread block takes at a time, of interior and of boundary rows. blocks: thread blocks that a
+  // multiprocessor holds. few_rows: rows of a tile for the kernel for few rows, or 0 where there is
+  // none. few_blocks: thread blocks of that kernel on a multiprocessor.
   int rows, threads, slices, boundary_slices, blocks, multiprocessors, few_rows = 0, few_blocks = 0;
 };
 
+// Cuts the rows of a plan into tiles.
 TileLayout make_tiles(const ColorPlan &plan, const SliceShape &shape, const TileLimits &limits);
 
 } // namespace mcpi::device

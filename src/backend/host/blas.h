@@ -1,11 +1,11 @@
-// The few BLAS routines for blocks beyond our own kernels.
+// The BLAS routines for blocks that are too large for the kernels of this backend.
 #pragma once
 
 #include "core/lapack.h"
 
 namespace mcpi {
 
-// y += alpha * a * x, a column-major
+// y += alpha * a * x; a is column-major
 inline void blas_add_product(PetscBLASInt rows, PetscBLASInt columns, double alpha, const double *a,
                              PetscBLASInt lda, const double *x, double *y)
 {
@@ -22,7 +22,7 @@ inline void blas_add_product(PetscBLASInt rows, PetscBLASInt columns, float alph
   MCPI_SGEMV("N", &rows, &columns, &alpha, a, &lda, x, &one, &beta, y, &one);
 }
 
-// c = a * b, all n by n
+// c = a * b; all are n by n
 inline void blas_multiply(PetscBLASInt n, const double *a, const double *b, double *c)
 {
   const double alpha = 1, beta = 0;

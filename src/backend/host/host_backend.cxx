@@ -1,5 +1,5 @@
-// Sweeps on one CPU core: tiles of rows of one color. A tile's block products stay in cache until
-// its rows are updated.
+// The host backend: sweeps of one rank on one CPU core. Rows of one color are relaxed in tiles. The
+// sums of a tile stay in cache until its rows are updated.
 #include "sweep/backend.h"
 
 #include <algorithm>
@@ -10,14 +10,15 @@
 namespace mcpi {
 namespace {
 
-constexpr std::size_t kNearBytes =
-    std::size_t(6)
-    << 20; // of x: up to here caches bring it sooner than fetching it ahead pays, measured
-// of one vector: a tile's sums fit the first-level cache beside the blocks that stream by
+// Bytes of x up to which x is not prefetched. Measured: up to this size, caches bring x sooner than
+// prefetching gains.
+constexpr std::size_t kNearBytes = std::size_t(6) << 20;
+// Numbers of a vector in a tile. A tile's sums fit the first-level cache, beside the blocks that
+// pass through it.
 constexpr int kTileValues = 2048;
 
-// y = factor m x or factor m' x in double, converted to and from the vectors' precision. Unrolled:
-// the sums stay in registers.
+// y = factor * m * x or y = factor * m' * x, computed in double. x and y are in the vectors'
+// precision. Loops are unrolled, so that sums stay in registers.
 template <int BS, class In, class Out>
 void apply_small(int, bool transposed, const double *m, const In *x, double factor, Out *y)
 {
@@ -60,7 +61,8 @@ template <class In, class Out> ApplyFn<In, Out> select_apply(int bs)
   return table[bs <= 8 ? bs : 0];
 }
 
-// X: precision of the vectors of a sweep
+// X: a number of the vectors in a sweep. x, rhs, kept and gathered are in plan order: component i
+// of a row and right-hand side r is entry (row*nrhs + r)*bs + i.
 template <class X> class HostBackend final : public Backend {
 public:
   HostBackend(const ColorPlan &plan, const BackendConfig &config, const CpuKernels &kernels)
@@ -197,7 +199,7 @@ private:
       for (int r = 0; r < apply.nrhs; ++r, entry += bs_) visit(row, r, entry);
   }
 
-  // What products read follows x.
+  // Writes the rounded copy of the plan columns [begin, end) of x, if products read it.
   void round_rows(const ApplyArgs &apply, Row begin, Row end)
   {
     if (!rounds_) return;
@@ -206,6 +208,8 @@ private:
       round_gathered(bs_, x_.data() + at, gathered_.data() + at);
   }
 
+  // Computes the products of rows [begin, end) over one or two triangles. Writes their sums to
+  // `sums`.
   void multiply_rows(const ApplyArgs &apply, Row begin, Row end, const StoredTriangle *first,
                      const StoredTriangle *second, X *sums)
   {
@@ -222,6 +226,8 @@ private:
     product_(args);
   }
 
+  // Relaxes the rows [begin, end). If a sum is kept and both triangles are read, the two triangles
+  // are summed one after the other.
   void relax_tile(const ApplyArgs &apply, const RelaxStep &step, Row begin, Row end)
   {
     const StoredTriangle lower = matrix_.lower(apply.transposed),
@@ -248,6 +254,8 @@ private:
     round_rows(apply, begin, end);
   }
 
+  // Turns the tile's sums in sums_ into residuals, multiplies these by inverse diagonal blocks if
+  // the form is not prescaled, and updates x.
   void update_rows(const ApplyArgs &apply, const RelaxStep &step, Row begin, Row end,
                    std::size_t first, std::size_t count)
   {
@@ -276,7 +284,7 @@ private:
 
   const ColorPlan &plan_;
   const int bs_;
-  const bool rounds_; // products read gathered_ instead of x_
+  const bool rounds_; // whether products read gathered_ instead of x_
   StoredMatrix matrix_;
   ProductFn product_;
   ApplyFn<double, X> to_rhs_;

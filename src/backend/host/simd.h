@@ -1,4 +1,5 @@
-// What the translation units of the SIMD kernels offer each other; users take simd_kernels.h.
+// Declarations that the translation units of the SIMD kernels share. Users of the kernels include
+// simd_kernels.h.
 #pragma once
 
 #include <array>
@@ -11,8 +12,8 @@
 
 namespace mcpi {
 
-// One translation unit each (of the product: one for each storage), dispatched to the best
-// instruction set of this CPU.
+// Each function is in a translation unit of its own; simd_product() has one for each storage
+// precision. Calls are dispatched to the best instruction set of this CPU.
 template <PCMCPIPrecision storage> ProductFn simd_product(bool x_is_double, int bs);
 template <> ProductFn simd_product<PC_MCPI_PRECISION_FP64>(bool x_is_double, int bs);
 template <> ProductFn simd_product<PC_MCPI_PRECISION_FP32>(bool x_is_double, int bs);
@@ -25,7 +26,7 @@ bool simd_premultiply(int bs, const double *left, const double *right, const dou
 int simd_encode(PCMCPIPrecision storage, int bs, const double *blocks, int count,
                 std::byte *records);
 
-// 2^e by the exponent byte of a record
+// 2^e, indexed by the exponent byte of a record
 template <typename T> constexpr std::array<T, 256> make_powers_of_two()
 {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;

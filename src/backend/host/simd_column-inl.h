@@ -1,5 +1,5 @@
-// Products for the block sizes that do not fill vectors evenly: 1, those above kMaxFlatBlock, and
-// the library's; included once per instruction set.
+// Products for the block sizes that do not fill SIMD vectors evenly: 1, those above kMaxFlatBlock,
+// and those for which BLAS is called. Included once for each instruction set.
 #if defined(MCPI_SIMD_COLUMN_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef MCPI_SIMD_COLUMN_INL_H
 #undef MCPI_SIMD_COLUMN_INL_H
@@ -17,17 +17,18 @@ HWY_BEFORE_NAMESPACE();
 namespace mcpi {
 namespace HWY_NAMESPACE {
 
-constexpr int kMaxOwnBlock = 64; // larger blocks go to the library
+constexpr int kMaxOwnBlock = 64; // larger blocks are multiplied by BLAS
 
-// Lanes along a column, x broadcast; strips of rows where the registers do not hold a whole column.
+// Blocks above kMaxFlatBlock. A SIMD vector holds part of a column, and a number of x is broadcast.
+// Where registers cannot hold the sums of a whole column, rows are taken in strips.
 template <PCMCPIPrecision storage, typename T> class ColumnProduct {
   using D = hn::ScalableTag<T>;
   using V = hn::VFromD<D>;
   static constexpr int kLanes = static_cast<int>(HWY_LANES(T));
-  static constexpr int kMaxStrip = 4; // vectors
+  static constexpr int kMaxStrip = 4; // vectors in a strip
 
   template <int vectors> struct Sums {
-    // independent sums hide the latency of multiply-add
+    // Independent sums hide the latency of multiply-add.
     static constexpr int kChains = vectors == 1 ? 4 : 2;
     V chain[kChains][vectors];
 
@@ -44,7 +45,8 @@ template <PCMCPIPrecision storage, typename T> class ColumnProduct {
     }
   };
 
-  // Rows i.. of column j of a record's numbers
+  // Adds the rows of a strip in column j, times x, to the sums. column: the column's first number
+  // in the strip.
   template <int vectors> static HWY_INLINE void add_column(const std::byte *column, T x, V *sums)
   {
     const V xj = hn::Set(D(), x);
@@ -97,7 +99,8 @@ template <PCMCPIPrecision storage, typename T> class ColumnProduct {
         }
       }
     }
-    // whole vectors run into the next entry, which is written later, but not past the array's end
+    // Whole vectors are stored. They run into the next entry, which is written later. The last
+    // entry must not run past the end of the array.
     if (!last || first + vectors * kLanes <= bs) {
       unroll<vectors>(
           [&](auto v) HWY_ATTR { hn::StoreU(sums.total(v()), D(), out + first + v() * kLanes); });
@@ -136,17 +139,18 @@ public:
   }
 };
 
-// Large blocks: the library multiplies what is stored in the vectors' type, and tiles decoded to
-// it.
+// Large blocks are multiplied by BLAS. Blocks stored in the type of the vectors are passed as they
+// are. Other blocks are decoded to that type in tiles.
 template <PCMCPIPrecision storage, typename T> class LibraryProduct {
   using D = hn::ScalableTag<T>;
   static constexpr int kLanes = static_cast<int>(HWY_LANES(T));
-  static constexpr int kRows = 256;  // of a tile
+  static constexpr int kRows = 256;  // rows of a tile
   static constexpr int kTile = 4096; // numbers in a tile, which stays in the first-level cache
   static constexpr bool kStored = (storage == PC_MCPI_PRECISION_FP64) ||
                                   (storage == PC_MCPI_PRECISION_FP32 && sizeof(T) == sizeof(float));
 
-  // entry: this block's x, of which each right-hand side has bs numbers
+  // Adds a block's products to sums. x: the entries of x for the block's column, with bs numbers
+  // for each right-hand side.
   static void add_block(const ProductArgs &args, const std::byte *record, const T *x, T *sums)
   {
     const int bs = args.bs;
@@ -195,12 +199,12 @@ public:
   }
 };
 
-// Blocks of one number: decoded in vectors, summed in order.
+// Blocks of one number. Numbers are decoded in vectors, then summed in order.
 template <PCMCPIPrecision storage, typename T> class ScalarProduct {
   using D = hn::ScalableTag<T>;
   static constexpr Offset kLanes = static_cast<Offset>(HWY_LANES(T));
-  static constexpr Offset kChunk = 512; // numbers decoded at a time
-  static constexpr Row kRows = 64;      // their sums stay in the first-level cache
+  static constexpr Offset kChunk = 512; // numbers that are decoded at a time
+  static constexpr Row kRows = 64;      // rows whose sums stay in the first-level cache
   static constexpr bool kStored = (storage == PC_MCPI_PRECISION_FP64) ||
                                   (storage == PC_MCPI_PRECISION_FP32 && sizeof(T) == sizeof(float));
 
@@ -225,7 +229,8 @@ template <PCMCPIPrecision storage, typename T> class ScalarProduct {
     }
   }
 
-  // Numbers k.. of the triangle, as many as one chunk holds
+  // Returns numbers k, ..., k + count - 1 of the triangle, not more than a chunk holds. They are
+  // decoded to the chunk if they are not stored in the type of the vectors.
   static HWY_INLINE const T *decode(const std::byte *records, Offset k, Offset count, T *chunk)
   {
     if constexpr (kStored) {

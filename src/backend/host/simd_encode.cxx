@@ -1,3 +1,4 @@
+// Rounds blocks to storage precision by SIMD instructions: CpuKernels::encode.
 #include "backend/host/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -22,7 +23,7 @@ int encode(PCMCPIPrecision storage, int bs, const double *blocks, int count, std
 using Doubles = hn::ScalableTag<double>;
 constexpr std::size_t kLanes = HWY_LANES(double);
 
-// Floats to fp16 as to_fp16() does
+// Rounds floats to fp16 as to_fp16() does.
 template <class D>
 HWY_INLINE hn::VFromD<hn::Rebind<std::uint16_t, D>> round_fp16(D floats, hn::VFromD<D> v)
 {
@@ -35,7 +36,7 @@ HWY_INLINE hn::VFromD<hn::Rebind<std::uint16_t, D>> round_fp16(D floats, hn::VFr
   const auto odd = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(words, 1u));
   const auto rounded =
       hn::Add(hn::Add(magnitude, odd), hn::Set(words, 0xfffu - ((127u - 15u) << 23)));
-  // 2^-14: of larger ones NearestInt() could raise an exception
+  // 2^-14. For larger numbers NearestInt() could raise a floating-point exception.
   const auto least = hn::Set(words, 0x38800000u);
   const auto quanta = hn::NearestInt(
       hn::Mul(hn::BitCast(floats, hn::Min(magnitude, least)), hn::Set(floats, 0x1p24f)));
@@ -56,7 +57,8 @@ HWY_INLINE hn::VFromD<hn::Rebind<std::uint16_t, D>> round_bf16(D, hn::VFromD<D> 
                       hn::BitCast(hn::RebindToSigned<D>(), rounded));
 }
 
-// Convert one vector of doubles; lanes of the result are true where the number fits.
+// Converts one vector of doubles and writes it to out. Lanes of the result are true where the
+// number fits.
 template <PCMCPIPrecision storage> HWY_INLINE auto convert(hn::VFromD<Doubles> v, std::byte *out)
 {
   const Doubles d;
@@ -72,7 +74,8 @@ template <PCMCPIPrecision storage> HWY_INLINE auto convert(hn::VFromD<Doubles> v
       return hn::Lt(hn::Abs(f), hn::Set(floats, std::numeric_limits<float>::infinity()));
     } else if constexpr (storage == PC_MCPI_PRECISION_FP16) {
       hn::StoreU(round_fp16(floats, f), halves, reinterpret_cast<std::uint16_t *>(out));
-      return hn::Lt(hn::Abs(f), hn::Set(floats, 65520.0f)); // from here on rounded to infinity
+      // Numbers from here on are rounded to infinity.
+      return hn::Lt(hn::Abs(f), hn::Set(floats, 65520.0f));
     } else {
       hn::StoreU(round_bf16(floats, f), halves, reinterpret_cast<std::uint16_t *>(out));
       return hn::Lt(hn::Abs(f), hn::Set(floats, 0x1.ffp127f));
@@ -80,7 +83,8 @@ template <PCMCPIPrecision storage> HWY_INLINE auto convert(hn::VFromD<Doubles> v
   }
 }
 
-// Formats without exponent: one run of numbers, whatever the block size.
+// Formats without exponent: all blocks are one run of numbers, for any block size. Returns whether
+// all numbers fit.
 template <PCMCPIPrecision storage>
 bool encode_numbers(const double *numbers, std::size_t n, std::byte *records)
 {
@@ -101,7 +105,8 @@ bool encode_numbers(const double *numbers, std::size_t n, std::byte *records)
   return hn::AllTrue(d, good);
 }
 
-// The largest magnitude; negative if a number is not finite. n is at least the number of lanes.
+// Returns the largest magnitude, or a negative number if some number is not finite. n must be at
+// least the number of lanes.
 template <class D> HWY_INLINE double max_magnitude(D d, const double *numbers, std::size_t n)
 {
   const std::size_t lanes = hn::MaxLanes(d);
@@ -116,7 +121,7 @@ template <class D> HWY_INLINE double max_magnitude(D d, const double *numbers, s
   return hn::AllTrue(d, finite) ? hn::GetLane(hn::MaxOfLanes(d, largest)) : -1.0;
 }
 
-// out[k] = numbers[k] * scale + offset, rounded; the last vector overlaps the one before.
+// out[k] = numbers[k] * scale + offset, rounded. The last vector overlaps the one before.
 template <class D>
 HWY_INLINE void quantize(D d, const double *numbers, std::size_t n, double scale, int offset,
                          std::int8_t *out)
@@ -134,15 +139,16 @@ HWY_INLINE void quantize(D d, const double *numbers, std::size_t n, double scale
 
 constexpr std::size_t kNibbleChunk = 64;
 
-// Nibbles of the numbers begin, ..., end - 1 of a run of n; writes up to kNibbleChunk/2 bytes, as
-// far as records_end.
+// Packs the nibbles of at most kNibbleChunk numbers, from number begin of a run of n numbers on.
+// May write up to kNibbleChunk/2 bytes, but nothing from records_end on.
 template <class D>
 HWY_INLINE void pack_nibbles(D d, const double *numbers, std::size_t n, std::size_t begin,
                              double scale, std::byte *out, const std::byte *records_end)
 {
   alignas(64) std::int8_t nibbles[kLanes + kNibbleChunk + 2];
   const std::size_t lanes = hn::MaxLanes(d), m = std::min(n - begin, kNibbleChunk);
-  const std::size_t back = m < lanes ? lanes - m : 0; // whole vectors only: begin earlier
+  // Only whole vectors are read, so a short run begins earlier.
+  const std::size_t back = m < lanes ? lanes - m : 0;
   std::int8_t *first = nibbles + kLanes;
   quantize(d, numbers + begin - back, m + back, scale, 8, first - back);
   first[m] = 0;
@@ -160,14 +166,14 @@ HWY_INLINE void pack_nibbles(D d, const double *numbers, std::size_t n, std::siz
   if (!room) std::copy_n(reinterpret_cast<const std::byte *>(packed), (m + 1) / 2, out);
 }
 
-// The first block that does not fit, or -1.
+// Returns the first block that does not fit, or -1.
 template <PCMCPIPrecision storage, class D>
 int encode_integers(D d, int bs, const double *blocks, int count, std::byte *records)
 {
   constexpr int limit = storage == PC_MCPI_PRECISION_INT8 ? 127 : 7;
   const std::size_t n = static_cast<std::size_t>(bs) * bs;
   const std::size_t record = record_bytes(storage, bs);
-  const std::size_t run = bs > kMaxFlatBlock ? bs : n; // nibbles are packed without gaps
+  const std::size_t run = bs > kMaxFlatBlock ? bs : n; // nibbles of a run are packed without gaps
   const std::byte *end = records + count * record;
   int bad = -1;
   for (int b = 0; b < count; ++b, blocks += n, records += record) {
@@ -222,7 +228,8 @@ int encode(PCMCPIPrecision storage, int bs, const double *blocks, int count, std
   case PC_MCPI_PRECISION_INT4:
     return encode_integers<PC_MCPI_PRECISION_INT4>(bs, blocks, count, records);
   }
-  return good ? -1 : plain_kernels().encode(storage, bs, blocks, count, records); // finds the block
+  // The plain kernel finds the block.
+  return good ? -1 : plain_kernels().encode(storage, bs, blocks, count, records);
 }
 
 #endif

@@ -1,3 +1,4 @@
+// The table of the SIMD kernels.
 #include "backend/host/simd_kernels.h"
 
 #include "backend/host/simd.h"

@@ -1,3 +1,5 @@
+// Multiplies off-diagonal blocks in the numeric set-up by SIMD instructions:
+// CpuKernels::premultiply.
 #include "backend/host/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -23,12 +25,13 @@ bool premultiply(int bs, const double *left, const double *right, const double *
 }
 #else
 
+// Lanes that hold finite numbers
 template <class D> HWY_INLINE hn::MFromD<D> finite(D d, hn::VFromD<D> v)
 {
   return hn::Le(hn::Abs(v), hn::Set(d, std::numeric_limits<double>::max()));
 }
 
-// max_abs[k] = max(max_abs[k], |numbers[k]|); false if one is not finite
+// max_abs[k] = max(max_abs[k], |numbers[k]|). Returns false if some number is not finite.
 HWY_NOINLINE bool raise_maxima(const double *numbers, std::size_t n, double *max_abs)
 {
   const hn::ScalableTag<double> d;
@@ -47,7 +50,7 @@ HWY_NOINLINE bool raise_maxima(const double *numbers, std::size_t n, double *max
   return hn::AllTrue(d, good) && rest;
 }
 
-// Columns of left and the running maxima live in registers.
+// Small blocks: the columns of left and the running maxima stay in registers.
 template <int bs>
 bool premultiply_flat(const double *left, const double *right, const double *const *in, int count,
                       double *out, double *max_abs)
@@ -58,7 +61,7 @@ bool premultiply_flat(const double *left, const double *right, const double *con
   using D = hn::FixedTag<double, lanes>;
   using V = hn::VFromD<D>;
   const D d;
-  // the padding repeats a row, so that it is finite where that row is
+  // The padding repeats a row, so it is finite wherever that row is.
   double columns[bs * padded];
   for (int l = 0; l < bs; ++l)
     for (int p = 0; p < padded; ++p) columns[l * padded + p] = left[l * bs + std::min(p, bs - 1)];
@@ -81,7 +84,8 @@ bool premultiply_flat(const double *left, const double *right, const double *con
         good = hn::And(good, finite(d, sum));
         largest[q() * vectors + v()] = hn::Max(hn::Abs(sum), largest[q() * vectors + v()]);
         constexpr int run_over = q() * bs + (v() + 1) * lanes - bs * bs;
-        if (run_over <= 0 || k + 1 < count) { // the next column or block is written later
+        // The vector runs into the next column or block, which is written later.
+        if (run_over <= 0 || k + 1 < count) {
           hn::StoreU(sum, d, out + q() * bs + v() * lanes);
         } else {
           double rest[lanes];
@@ -101,10 +105,11 @@ bool premultiply_flat(const double *left, const double *right, const double *con
   return hn::AllTrue(d, good);
 }
 
+// Largest block size for which BLAS is not called
 constexpr int kMaxTiled = 64;
 
-// Rows of two vectors by some columns of left * block, sums in registers; left is padded to whole
-// vectors.
+// Computes a tile of left * block * diag(right): the rows of two vectors by some columns, with sums
+// in registers. left is padded to whole vectors. rows: rows of the tile that exist.
 template <int columns>
 HWY_INLINE void premultiply_tile(int bs, const double *left, int ld, const double *right,
                                  const double *block, int rows, double *out)

@@ -1,5 +1,6 @@
-// Products of a row's blocks with x for small block sizes, and the choice among all; included once
-// per instruction set. The order of a row's sum depends on the row alone.
+// Products of a row's blocks with x, for small block sizes, and the choice among all products.
+// Included once for each instruction set. The order in which a row is summed depends on the row
+// alone.
 #if defined(MCPI_SIMD_PRODUCT_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef MCPI_SIMD_PRODUCT_INL_H
 #undef MCPI_SIMD_PRODUCT_INL_H
@@ -18,20 +19,21 @@ HWY_BEFORE_NAMESPACE();
 namespace mcpi {
 namespace HWY_NAMESPACE {
 
-// Two ways to sum a row of small blocks, for a group of right-hand sides at a time: zero(),
-// add_block(), store() of whole vectors.
+// Two classes sum a row of small blocks, for a group of right-hand sides at a time. Both have
+// zero(), add_block(), and store(), which stores whole vectors.
 
-// A block row fits a vector: as many whole columns as fit side by side, x spread over them.
+// For blocks of which a column fits a SIMD vector. A vector holds as many whole columns as fit,
+// side by side; the numbers of x are spread over the lanes of their columns.
 template <PCMCPIPrecision storage, typename T, int bs, int group> class SpreadSums {
   static constexpr int kLanes =
       static_cast<int>(std::min<std::size_t>(std::bit_ceil(unsigned(bs * bs)), HWY_LANES(T)));
-  static constexpr int kColumns = std::min(bs, kLanes / bs);      // per vector
-  static constexpr int kVectors = (bs + kColumns - 1) / kColumns; // per block
+  static constexpr int kColumns = std::min(bs, kLanes / bs);      // columns in a vector
+  static constexpr int kVectors = (bs + kColumns - 1) / kColumns; // vectors of a block
   static constexpr int kLast = bs - (kVectors - 1) * kColumns;    // columns in the last vector
   static constexpr int kChains = kVectors >= 4 ? 1
                                  : kVectors > 1
                                      ? 2
-                                     : 4; // independent sums hide the latency of multiply-add
+                                     : 4; // Independent sums hide the latency of multiply-add.
   using D = hn::FixedTag<T, kLanes>;
   using V = hn::VFromD<D>;
   using Entry = hn::FixedTag<T, static_cast<int>(std::bit_ceil(unsigned(bs)))>;
@@ -52,7 +54,7 @@ template <PCMCPIPrecision storage, typename T, int bs, int group> class SpreadSu
 
   V chain_[group][kChains][kVectors];
 
-  // The sum of the columns, by halves
+  // Returns the sum of the columns in a vector, by halving.
   template <int columns> static HWY_INLINE V fold(V v)
   {
     if constexpr (columns == 1) {
@@ -100,7 +102,7 @@ public:
       unroll<group>([&](auto g) HWY_ATTR {
         const V mine = hn::TableLookupLanes(entry[g()], hn::SetTableIndices(d, kSpread.lane[v()]));
         const V newest = hn::MulAdd(a, mine, chain_[g()][0][v()]);
-        // BitCast, as GCC 12 copies the vectors' struct through memory
+        // With BitCast, GCC 12 does not copy the struct of vectors through memory.
         unroll<kChains - 1>([&](auto c) HWY_ATTR {
           chain_[g()][c()][v()] = hn::BitCast(d, chain_[g()][c() + 1][v()]);
         });
@@ -124,11 +126,11 @@ public:
   }
 };
 
-// A column takes several vectors, x broadcast.
+// For blocks of which a column takes several SIMD vectors. A number of x is broadcast.
 template <PCMCPIPrecision storage, typename T, int bs, int group> class BroadcastSums {
   using D = hn::ScalableTag<T>;
   static constexpr int kLanes = static_cast<int>(HWY_LANES(T));
-  static constexpr int kVectors = (bs + kLanes - 1) / kLanes; // per column
+  static constexpr int kVectors = (bs + kLanes - 1) / kLanes; // vectors of a column
   static constexpr int kChains = 2;
 
   hn::VFromD<D> chain_[group][kChains][kVectors];
@@ -170,7 +172,8 @@ public:
   }
 };
 
-// The sums of one row for some right-hand sides from r on; last: out ends with them.
+// Computes the sums of one row for `group` right-hand sides from r on. last: out ends with these
+// sums. If args.far is set, x of a later row is prefetched.
 template <template <PCMCPIPrecision, typename, int, int> class RowSums, PCMCPIPrecision storage,
           typename T, int bs, int group>
 HWY_INLINE void small_row(const ProductArgs &args, Row row, int r, T *out, bool last)
@@ -194,7 +197,8 @@ HWY_INLINE void small_row(const ProductArgs &args, Row row, int r, T *out, bool 
       sums.add_block(block, x + triangle.col[k] * stride);
     }
   }
-  // whole vectors run into the next entry, which is written later, but not past the array's end
+  // Whole vectors are stored. They run into the next entry, which is written later. The last entry
+  // must not run past the end of the array.
   unroll<group>([&](auto g) HWY_ATTR {
     if (g() + 1 < group || !last) {
       sums.template store<g()>(out + g() * bs);
@@ -210,7 +214,7 @@ template <template <PCMCPIPrecision, typename, int, int> class RowSums, PCMCPIPr
           typename T, int bs>
 void small_product(const ProductArgs &args)
 {
-  // as many right-hand sides at a time as registers hold
+  // as many right-hand sides at a time as fit the registers
   constexpr int group = HWY_TARGET == HWY_AVX3 ? 4 : 2;
   T *out = static_cast<T *>(args.sums);
   for (Row row = args.begin; row < args.end; ++row) {

@@ -1,4 +1,4 @@
-// Stored numbers to vectors; included once per instruction set.
+// Loads stored numbers to SIMD vectors. Included once for each instruction set.
 #if defined(MCPI_SIMD_STORED_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef MCPI_SIMD_STORED_INL_H
 #undef MCPI_SIMD_STORED_INL_H
@@ -26,6 +26,7 @@ namespace mcpi {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Calls f(0), ..., f(count - 1), with indices that are compile-time constants.
 template <int count, class F> HWY_INLINE void unroll(F &&f)
 {
   [&]<int... i>(std::integer_sequence<int, i...>) HWY_ATTR
@@ -35,7 +36,7 @@ template <int count, class F> HWY_INLINE void unroll(F &&f)
   (std::make_integer_sequence<int, count>());
 }
 
-// v in the low lanes of d
+// Returns a vector with v in its low lanes.
 template <class D, class V> HWY_INLINE hn::VFromD<D> extend(D d, V v)
 {
   if constexpr (hn::MaxLanes(d) == hn::MaxLanes(hn::DFromV<V>()))
@@ -44,7 +45,7 @@ template <class D, class V> HWY_INLINE hn::VFromD<D> extend(D d, V v)
     return hn::ZeroExtendVector(d, extend(hn::Half<D>(), v));
 }
 
-// The reverse
+// Returns the low lanes of v.
 template <class D, class V> HWY_INLINE hn::VFromD<D> low_lanes(D d, V v)
 {
   if constexpr (hn::MaxLanes(d) == hn::MaxLanes(hn::DFromV<V>()))
@@ -53,16 +54,17 @@ template <class D, class V> HWY_INLINE hn::VFromD<D> low_lanes(D d, V v)
     return low_lanes(d, hn::LowerHalf(v));
 }
 
-// The memory's own prefetching stops at each page; bytes ahead, measured.
+// Bytes by which blocks are prefetched. The hardware prefetcher stops at the end of each page.
+// Measured.
 constexpr std::size_t kPrefetchAhead = 3072;
-constexpr Row kRowsAhead = 5; // of which x is fetched where it is far
+constexpr Row kRowsAhead = 5; // Rows by which x is prefetched, if x is far (ProductArgs::far)
 
 constexpr bool has_exponent(PCMCPIPrecision storage)
 {
   return storage == PC_MCPI_PRECISION_INT8 || storage == PC_MCPI_PRECISION_INT4;
 }
 
-// The place of number k, counted from the first
+// Returns the byte of number k, counted from the first number.
 template <PCMCPIPrecision storage> constexpr std::size_t byte_offset(std::size_t k)
 {
   return storage == PC_MCPI_PRECISION_FP64   ? 8 * k
@@ -72,6 +74,7 @@ template <PCMCPIPrecision storage> constexpr std::size_t byte_offset(std::size_t
                                              : 2 * k;
 }
 
+// Returns the numbers of a record, which follow its exponent.
 template <PCMCPIPrecision storage> HWY_INLINE const std::byte *numbers(const std::byte *record)
 {
   return record + (has_exponent(storage) ? 1 : 0);
@@ -93,8 +96,8 @@ template <class D> HWY_INLINE hn::VFromD<D> from_int(D d, hn::VFromD<hn::Rebind<
     return hn::PromoteTo(d, v);
 }
 
-// Numbers first, first + 1, ... of a record. Nibbles are good up to the 16th from an even, the 15th
-// from an odd first, if there are so many lanes.
+// Loads the numbers first, first + 1, ... of a record. For int4, all lanes are valid, except that
+// the last of 8 lanes is not valid if first is odd.
 template <PCMCPIPrecision storage, int first, class D>
 HWY_INLINE hn::VFromD<D> load_stored(D d, const std::byte *record_numbers)
 {
@@ -105,8 +108,9 @@ HWY_INLINE hn::VFromD<D> load_stored(D d, const std::byte *record_numbers)
     return from_float(d, hn::LoadU(hn::Rebind<float, D>(), reinterpret_cast<const float *>(at)));
   } else if constexpr (storage == PC_MCPI_PRECISION_FP16) {
 #if HWY_TARGET == HWY_SSE4
-    // no instruction for it: the bits in place as if of a float, whose exponent is 112 too small;
-    // finite numbers only
+    // There is no instruction for this conversion. The bits are put where a float has them. The
+    // float's exponent is then 112 too small, which a multiplication corrects. This is right for
+    // finite numbers only.
     const hn::Rebind<float, D> floats;
     const hn::Rebind<std::uint32_t, D> words;
     const auto half = hn::PromoteTo(words, hn::LoadU(hn::Rebind<std::uint16_t, D>(),
@@ -131,7 +135,8 @@ HWY_INLINE hn::VFromD<D> load_stored(D d, const std::byte *record_numbers)
     return from_int(d, hn::PromoteTo(hn::Rebind<std::int32_t, D>(), byte));
   } else if constexpr (hn::MaxLanes(D()) == 16) {
 #if HWY_TARGET == HWY_AVX3
-    // a shuffle brings each nibble's byte to its lane; nibbles as the last bits of 2^23 make floats
+    // A shuffle brings the byte of each nibble to the nibble's lane. As the last bits of 2^23,
+    // nibbles make floats.
     constexpr int base = first / 2 + 9 <= 16 ? 0 : first / 2, skip = first - 2 * base;
     struct Lanes {
       std::uint8_t byte[64];
@@ -161,7 +166,8 @@ HWY_INLINE hn::VFromD<D> load_stored(D d, const std::byte *record_numbers)
     std::uint32_t word;
     std::memcpy(&word, at, sizeof(word));
     if constexpr (hn::MaxLanes(D()) <= 4) {
-      // without shifts by lane: the nibbles in place, scaled down
+      // This avoids different shifts for different lanes: nibbles stay in place and are scaled
+      // down.
       using T = hn::TFromD<D>;
       alignas(16) static constexpr std::uint32_t kMask[2][4] = {{0xf, 0xf0, 0xf00, 0xf000},
                                                                 {0xf0, 0xf00, 0xf000, 0xf0000}};
@@ -180,7 +186,7 @@ HWY_INLINE hn::VFromD<D> load_stored(D d, const std::byte *record_numbers)
   }
 }
 
-// 2^e of a record
+// Returns 2^e for the exponent of a record.
 template <typename T> HWY_INLINE T record_scale(const std::byte *record)
 {
   return kPowersOfTwo<T>[std::to_integer<std::uint8_t>(record[0])];

@@ -1,5 +1,5 @@
-// The kernels of one storage precision: each is compiled in a file of its own, for every execution
-// space in use.
+// The table of kernels for one storage precision. Each storage precision is compiled in a file of
+// its own, for every execution space in use.
 #pragma once
 
 #include "backend/kokkos/relax.h"
@@ -7,13 +7,14 @@
 
 namespace mcpi::kokkos {
 
+// Relaxation, conversion of off-diagonal blocks, records for other ranks, transposed blocks
 template <class Space> struct Kernels {
   RelaxFn<Space> relax;
   ConvertFn<Space> convert;
   RecordsFn<Space> read_records, write_transposed;
 };
 
-// What storage and vectors of a backend need
+// Returns the kernels for a storage precision, a vector precision and a block size.
 template <class Space, class Style, PCMCPIPrecision storage>
 Kernels<Space> kernels(bool double_vectors, int bs);
 

@@ -1,4 +1,5 @@
-// Definitions of kernels.h. Included once per storage precision.
+// Defines the tables that kernels.h declares. One translation unit for each storage precision
+// includes it.
 #pragma once
 
 #include "backend/kokkos/kernels.h"
@@ -50,7 +51,8 @@ Kernels<Space> kernels(bool double_vectors, int bs)
 
 } // namespace mcpi::kokkos
 
-// Every execution space and style of a build; tests take the host's one thread with both styles.
+// Instantiates the tables for every execution space and style of a build. Tests use Kokkos::Serial
+// with both styles.
 #define MCPI_KOKKOS_KERNELS_OF(Space, Style, storage)                                              \
   template Kernels<Space> kernels<Space, Style, storage>(bool, int);
 #if defined(MCPI_KOKKOS_TEST_STYLES)

@@ -1,4 +1,4 @@
-// The backend of Kokkos' default execution space.
+// Makes the Kokkos backend for Kokkos' default execution space.
 #include "backend/kokkos/kokkos_backend.h"
 #include "backend/kokkos/setup_invert.h"
 

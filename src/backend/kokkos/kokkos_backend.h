@@ -1,4 +1,4 @@
-// Sweeps in one of Kokkos' execution spaces.
+// The Kokkos backend: sweeps of one rank in one of Kokkos' execution spaces.
 #pragma once
 
 #include "backend/kokkos/numeric_setup.h"
@@ -6,7 +6,8 @@
 
 namespace mcpi::kokkos {
 
-// T: of the vectors of a sweep
+// Space: the execution space. Style: how it lays out blocks (CpuStyle or DeviceStyle). T: a number
+// of the vectors in a sweep.
 template <class Space, class Style, class T> class KokkosBackend final : public Backend {
 public:
   KokkosBackend(const ColorPlan &plan, const BackendConfig &config)
@@ -25,7 +26,7 @@ public:
     const double alpha = setup_.scales().alpha;
     const int error = setup_.refresh(space_, source, reduce, status);
     if (setup_.scales().alpha != alpha)
-      runs_.clear(); // their kernels hold it; everything else is where it was
+      runs_.clear(); // Recorded kernels hold alpha. Everything else is where it was.
     return error;
   }
 
@@ -49,7 +50,7 @@ public:
 
   void build_transposed(const ColorPlan &plan, const std::byte *received) override
   {
-    if (!transposed_) { // all of it, or none if there is no memory
+    if (!transposed_) { // Either all members are made, or none if memory runs out.
       auto transposed = std::make_unique<Operator<Space, Style>>(space_, plan, config_);
       Array<Space, Offset> places;
       Array<Space, std::byte> room;
@@ -81,7 +82,7 @@ public:
     if (nrhs <= room_) return;
     const std::size_t entry = bs_ * static_cast<std::size_t>(nrhs), local = entry * rows(),
                       all = local + entry * static_cast<std::size_t>(plan_.ghosts);
-    room_ = 0; // until all is there
+    room_ = 0; // until all arrays have been allocated
     runs_.clear();
     space_.fence("mcpi room");
     x_.resize(space_, all);
@@ -230,7 +231,7 @@ private:
     return array;
   }
 
-  // To the stream on which the user works, where Kokkos knows such things
+  // Works on the user's stream from now on, if the execution space has streams.
   void follow(const ApplyArgs &apply)
   {
     if (apply.stream == stream_) return;
@@ -256,7 +257,8 @@ private:
     if (staging_.size() < count) staging_.resize(space_, count);
   }
 
-  // The columns where the execution space reads them; ld follows
+  // Returns the columns where the execution space can read them, and sets ld if they had to be
+  // copied.
   const double *reached(const ApplyArgs &apply, const ConstColumns &columns, long long &ld)
   {
     if (reaches_host<Space> || columns.device) return columns.data;
@@ -269,7 +271,7 @@ private:
     return staging_.data();
   }
 
-  // What products read of the plan columns [begin, end)
+  // Writes the rounded copy of the plan columns [begin, end) of x, if products read it.
   void round(const ApplyArgs &apply, Row begin, Row end)
   {
     if (!config_.bfp16_gather || begin >= end) return;
@@ -292,19 +294,21 @@ private:
   const BackendConfig config_;
   const std::size_t bs_;
   const Space own_;
-  Space space_; // own_, or the user's stream
-  void *stream_ = nullptr;
+  Space space_;            // own_, or an instance on the user's stream
+  void *stream_ = nullptr; // the user's stream
   Operator<Space, Style> forward_;
   std::unique_ptr<Operator<Space, Style>> transposed_;
   Array<Space, Row> row_of_;
   NumericSetup<Space, Style> setup_;
+  // x_ and its rounded copy gathered_ have ghosts behind the rows.
   Array<Space, T> x_, rhs_, kept_, gathered_;
-  Array<Space, double> staging_;
-  Mirror mirror_;
-  Array<Space, Offset> sources_;
-  Array<Space, std::byte> received_;
+  Array<Space, double> staging_; // columns of host arrays
+  Mirror mirror_;                // x_ in host memory, for exchanges by the host
+  Array<Space, Offset>
+      sources_; // for each block of the transposed operator, the block that it takes
+  Array<Space, std::byte> received_; // records received from other ranks
   typename Traits::Runs runs_;
-  int room_ = 0;
+  int room_ = 0; // right-hand sides for which arrays have room
 };
 
 template <class Space, class Style>

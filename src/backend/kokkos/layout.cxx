@@ -1,3 +1,4 @@
+// Assigns places in memory to the blocks of a plan, in each of the three layouts.
 #include "backend/kokkos/layout.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ std::int32_t length(const Triangle &triangle, Row row)
   return static_cast<std::int32_t>(triangle.ptr[row + 1] - triangle.ptr[row]);
 }
 
-// One tile of the rows [begin, end), after those that are there
+// Adds one tile of the rows [begin, end) behind the tiles so far.
 void add_sell_tile(const ColorPlan &plan, Row begin, Row end, Placement &placement)
 {
   const auto lanes = static_cast<std::size_t>(placement.shape.lanes),
@@ -36,8 +37,8 @@ void add_sell_tile(const ColorPlan &plan, Row begin, Row end, Placement &placeme
     tile.upper_begin = std::min(tile.upper_begin, lower);
   }
   const std::size_t lowers = plan.lower.col.size(), first = placement.columns.size();
-  placement.columns.resize(first + static_cast<std::size_t>(tile.steps) * lanes,
-                           begin); // what fills up reads some x of the own color
+  // Blocks that fill up a tile read some x of the tile's own color.
+  placement.columns.resize(first + static_cast<std::size_t>(tile.steps) * lanes, begin);
   for (Row row = begin; row < end; ++row) {
     const auto lane = static_cast<std::size_t>(row - begin);
     std::size_t step = 0;

@@ -1,11 +1,11 @@
-// How blocks lie in the memory of an execution space.
-//
-// slices    devices: as for the CUDA backend (backend/device/shapes.h), whose tiles of whole rows
-// these are sell     CPUs, sliced ELLPACK (SELL-C): tiles of as many rows as a SIMD vector has
-// numbers. Step k holds the k-th block of each of them, lower triangle first: columns, exponents if
-//          there are any, then number after number, each for all rows. Rows that end earlier are
-//          filled up with zeros.
-// records  blocks above 8: as core/codec.h writes them
+// How off-diagonal blocks lie in the memory of an execution space. There are three layouts:
+// - slices, for devices: block slices in tiles (backend/device/shapes.h), as in the CUDA backend.
+//   Integers are stored column by column, however, and heads are not packed.
+// - sell, for CPUs: sliced ELLPACK (SELL-C). A tile has up to 64/sizeof(T) rows, where T is the
+//   type of the vectors: 64 bytes hold one number for each row. Step k of a tile holds the k-th
+//   block of each row, lower triangle first: column indices, then exponents if there are any, then
+//   number after number, each for all rows. Rows with fewer blocks are filled up with zeros.
+// - records, for blocks above 8: as core/codec.h writes them.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +20,21 @@ namespace mcpi::kokkos {
 
 enum class LayoutKind { slices, sell, records };
 
+// The layout of one operator's blocks.
 struct Shape {
   LayoutKind kind = LayoutKind::records;
   PCMCPIPrecision storage = PC_MCPI_PRECISION_FP64;
-  int bs = 0, bits = 0, lanes = 0;
-  std::size_t record = 0;
-  device::SliceShape slice;
+  int bs = 0, bits = 0, lanes = 0; // bits of a number; lanes: rows of a tile of sell
+  std::size_t record = 0;          // bytes of a record
+  device::SliceShape slice;        // of the layout slices
 
   constexpr bool exponents() const { return device::has_exponent(storage); }
-  constexpr std::size_t step_numbers() const // bytes before them in a step of sell
+  // bytes of a step of sell before its numbers
+  constexpr std::size_t step_numbers() const
   {
     return static_cast<std::size_t>(lanes) * (sizeof(Row) + (exponents() ? 1 : 0));
   }
+  // bytes of a step of sell
   constexpr std::size_t step_bytes() const
   {
     return step_numbers() + static_cast<std::size_t>(lanes) *
@@ -40,7 +43,7 @@ struct Shape {
                                   7) /
                                  8);
   }
-  // Where number (i, j) of a record stands, counted in numbers
+  // Place of number (i, j) in a record, counted in numbers
   constexpr std::size_t in_record(int i, int j) const
   {
     const std::size_t column =
@@ -49,38 +52,41 @@ struct Shape {
   }
 };
 
-// Where a block lies. slices: its tile's bytes, the tile's stored slices, and its first; sell: its
-// step, and its lane
+// Where a block lies.
+// - slices: base is the first byte of the block's tile, count the tile's stored slices, place the
+//   block's first slice in the tile.
+// - sell: base is the first byte of the block's step, place its lane (the row's place in the tile).
 struct Slot {
   std::uint64_t base;
   std::uint32_t count, place;
 };
 
+// A tile of sell.
 struct SellTile {
-  std::uint64_t base; // bytes of its first step
-  Row row;
-  std::int32_t rows, steps;
-  std::int32_t lower_steps,
-      upper_begin; // steps [0, lower_steps) hold all blocks of the lower triangle, [upper_begin,
-                   // steps) those of the upper one
+  std::uint64_t base;       // first byte of its first step
+  Row row;                  // its first plan row
+  std::int32_t rows, steps; // number of rows; number of steps
+  // steps [0, lower_steps) hold all blocks of the lower triangle; steps [upper_begin, steps) hold
+  // all blocks of the upper triangle
+  std::int32_t lower_steps, upper_begin;
 };
 
-// Lower blocks and all blocks of a row
+// Number of lower blocks, and of all blocks, of a row
 struct SellRow {
   std::int32_t lower, all;
 };
 
-// What the host knows about an operator's place in memory
+// Where all of an operator's blocks lie, as the host computes it.
 struct Placement {
   Shape shape;
-  std::size_t bytes = 0;
-  std::vector<Slot> slots;  // lower, then upper triangle; none for records
-  std::vector<Row> columns; // sell: of all steps
-  std::vector<SellTile> sell_tiles;
-  std::vector<SellRow> sell_rows;
-  device::TileLayout slices;
-  std::vector<std::uint32_t>
-      part_begin; // 2*colors + 1: tiles of each color's boundary rows, then of its interior rows
+  std::size_t bytes = 0;            // of all blocks
+  std::vector<Slot> slots;          // of all blocks, lower triangle first; empty for records
+  std::vector<Row> columns;         // sell: for each lane of each step
+  std::vector<SellTile> sell_tiles; // sell: all tiles
+  std::vector<SellRow> sell_rows;   // sell: all plan rows
+  device::TileLayout slices;        // slices: all tiles
+  // first tile of each color's boundary rows, then of its interior rows; 2*colors + 1 entries
+  std::vector<std::uint32_t> part_begin;
 };
 
 Placement place_sell(const ColorPlan &plan, PCMCPIPrecision storage, int lanes);

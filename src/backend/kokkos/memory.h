@@ -1,4 +1,5 @@
-// Arrays of an execution space, and copies between them and the host's on its instance.
+// Arrays in the memory of an execution space, and copies between them and host memory on an
+// instance of that space.
 #pragma once
 
 #include <Kokkos_Core.hpp>
@@ -11,8 +12,8 @@ namespace mcpi::kokkos {
 template <class Space>
 constexpr bool reaches_host = Kokkos::SpaceAccessibility<Space, Kokkos::HostSpace>::accessible;
 
-// By a kernel that holds a pointer, as all of ours do: the first run on an H200 (Kokkos 4.7.00,
-// CUDA 13) failed in Kokkos' own, which holds a View.
+// Fills an array by a kernel that holds a pointer, as all kernels of this backend do. In the first
+// run on an H200 (Kokkos 4.7.00, CUDA 13), Kokkos' own kernel failed, which holds a View.
 template <class Space, class T> void fill(const Space &space, T *data, std::size_t count, T value)
 {
   Kokkos::parallel_for(
@@ -24,10 +25,10 @@ template <class Space, class T> class Array {
 public:
   using View = Kokkos::View<T *, typename Space::memory_space>;
 
-  // Without what was there; zeros
+  // Drops the contents and allocates an array of zeros.
   void resize(const Space &space, std::size_t count)
   {
-    view_ = View(); // first, to make room
+    view_ = View(); // The old array is freed first, to make room.
     view_ = View(Kokkos::view_alloc(space, "mcpi"), count);
   }
   void upload(const Space &space, const std::vector<T> &from)
@@ -39,7 +40,7 @@ public:
   {
     if (count == 0) return;
     Kokkos::deep_copy(space, Kokkos::subview(view_, std::pair(at, at + count)), host(from, count));
-    space.fence("mcpi upload"); // the host's array may go
+    space.fence("mcpi upload"); // The caller may now free the host's array.
   }
   void copy_out(const Space &space, T *to, std::size_t count, std::size_t at = 0) const
   {

@@ -1,4 +1,5 @@
-// Stored numbers, on the host and on devices: the same as core/codec.cxx reads and writes.
+// Reads, rounds and writes stored numbers, on hosts and on devices. The results are those of
+// core/codec.cxx.
 #pragma once
 
 #include <cfloat>
@@ -29,7 +30,7 @@ KOKKOS_INLINE_FUNCTION float as_float(std::uint32_t bits)
   return Kokkos::bit_cast<float>(bits);
 }
 
-// A finite number of 16 bits by integer arithmetic, of which compilers make vectors
+// Converts a finite fp16 number by integer arithmetic, which compilers vectorize.
 KOKKOS_INLINE_FUNCTION float half_from_bits(std::uint16_t bits)
 {
   constexpr std::uint32_t kRebias = (127U - 15U) << 23, kNormal = 1U << 23;
@@ -40,7 +41,7 @@ KOKKOS_INLINE_FUNCTION float half_from_bits(std::uint16_t bits)
       Kokkos::bit_cast<std::uint32_t>(magnitude < kNormal ? denormal : normal);
   return as_float(value | (bits & 0x8000U) << 16);
 }
-// Devices have an instruction for it where Kokkos has the type.
+// Converts a finite fp16 number. Devices have an instruction for it, if Kokkos has the type.
 KOKKOS_INLINE_FUNCTION float half_to_float(std::uint16_t bits)
 {
 #if defined(KOKKOS_HALF_T_IS_FLOAT) && !KOKKOS_HALF_T_IS_FLOAT
@@ -52,7 +53,7 @@ KOKKOS_INLINE_FUNCTION float half_to_float(std::uint16_t bits)
 #endif
 }
 
-// An integer of one byte or nibble before its power of two
+// Converts a stored number. Integers are returned without their power of two.
 template <PCMCPIPrecision storage, class T> KOKKOS_INLINE_FUNCTION T decoded(Raw<storage> raw)
 {
   if constexpr (storage == PC_MCPI_PRECISION_FP16)
@@ -67,7 +68,7 @@ template <PCMCPIPrecision storage, class T> KOKKOS_INLINE_FUNCTION T decoded(Raw
     return static_cast<T>(raw);
 }
 
-// Number k of words that a thread has loaded
+// Returns number k of the words that a thread has loaded.
 template <PCMCPIPrecision storage, class T>
 KOKKOS_INLINE_FUNCTION T number(const std::uint32_t *words, int k)
 {
@@ -80,8 +81,8 @@ KOKKOS_INLINE_FUNCTION T number(const std::uint32_t *words, int k)
     return static_cast<T>(as_float(k % 2 ? words[k / 2] & 0xffff0000U : words[k / 2] << 16));
   else if constexpr (storage == PC_MCPI_PRECISION_FP16)
     return decoded<storage, T>(static_cast<std::uint16_t>(words[k / 2] >> (16 * (k % 2))));
-  else if constexpr (storage == PC_MCPI_PRECISION_INT8) // 2^23 + (q + 128) as a float has q + 128
-                                                        // in its last bits
+  else if constexpr (storage == PC_MCPI_PRECISION_INT8)
+    // As a float, 2^23 + (q + 128) has q + 128 in its last bits.
     return static_cast<T>(as_float((words[k / 4] >> (8 * (k % 4)) & 255U) ^ 0x4b000080U) -
                           (8388608.0f + 128.0f));
   else
@@ -89,7 +90,7 @@ KOKKOS_INLINE_FUNCTION T number(const std::uint32_t *words, int k)
                           (8388608.0f + 8.0f));
 }
 
-// 2^e, a normal number
+// Returns 2^e, which must be a normal number.
 template <class T> KOKKOS_INLINE_FUNCTION T power_of_two(int e)
 {
   if constexpr (sizeof(T) == sizeof(float))
@@ -98,7 +99,7 @@ template <class T> KOKKOS_INLINE_FUNCTION T power_of_two(int e)
     return Kokkos::bit_cast<double>(static_cast<std::uint64_t>(e + 1023) << 52);
 }
 
-// To the nearest number of 11 binary digits, even ones for ties. What overflows becomes Inf, NaN
+// Rounds to fp16, which has 11 binary digits; ties go to even. What overflows becomes Inf. NaN
 // stays NaN.
 KOKKOS_INLINE_FUNCTION std::uint16_t to_half(double value)
 {
@@ -106,7 +107,8 @@ KOKKOS_INLINE_FUNCTION std::uint16_t to_half(double value)
                       sign = bits >> 16 & 0x8000U, magnitude = bits & 0x7fffffffU;
   if (magnitude > 0x7f800000U) return static_cast<std::uint16_t>(sign | 0x7e00U);
   if (magnitude >= 0x477ff000U) return static_cast<std::uint16_t>(sign | 0x7c00U);
-  if (magnitude < 0x38800000U) { // multiples of 2^-24: added to 2^-1 * 1.0 they are its last digits
+  if (magnitude < 0x38800000U) {
+    // Denormal results are multiples of 2^-24. Added to 0.5, they become its last digits.
     const float quanta = as_float(magnitude) + 0.5f;
     return static_cast<std::uint16_t>(sign |
                                       (Kokkos::bit_cast<std::uint32_t>(quanta) - 0x3f000000U));
@@ -115,6 +117,7 @@ KOKKOS_INLINE_FUNCTION std::uint16_t to_half(double value)
   return static_cast<std::uint16_t>(sign | (rounded - ((127U - 15U) << 23)) >> 13);
 }
 
+// Rounds to bf16; ties go to even.
 KOKKOS_INLINE_FUNCTION std::uint16_t to_bfloat(double value)
 {
   const std::uint32_t bits = Kokkos::bit_cast<std::uint32_t>(static_cast<float>(value));
@@ -122,7 +125,7 @@ KOKKOS_INLINE_FUNCTION std::uint16_t to_bfloat(double value)
   return static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16);
 }
 
-// Rounded to the nearest integer, even ones for ties; |value| < 2^50
+// Rounds to the nearest integer; ties go to even. |value| must be below 2^50.
 KOKKOS_INLINE_FUNCTION int nearest(double value)
 {
   constexpr double kToInteger = 0x1.8p52;
@@ -135,8 +138,8 @@ KOKKOS_INLINE_FUNCTION bool is_finite(double value)
   return (Kokkos::bit_cast<std::uint64_t>(value) >> 52 & 0x7ffU) != 0x7ffU;
 }
 
-// The number as it is stored; inverse_quantum: of its block's integers. good: set to false if it
-// does not fit
+// Returns the number as it is stored. inverse_quantum: the inverse of the block's power of two, for
+// integers. good: set to false if the number does not fit.
 template <PCMCPIPrecision storage>
 KOKKOS_INLINE_FUNCTION Raw<storage> encoded(double value, double inverse_quantum, bool &good)
 {
@@ -162,9 +165,10 @@ KOKKOS_INLINE_FUNCTION Raw<storage> encoded(double value, double inverse_quantum
   }
 }
 
-// ---- in memory
+// Places of numbers in memory
 
-// The byte that holds number (i, j), or its low end; for nibbles high says which half
+// Returns the byte that holds number (i, j) of a block, or its first byte. high: whether a nibble
+// is the upper one of its byte.
 KOKKOS_INLINE_FUNCTION std::byte *number_at(const Shape &shape, std::byte *blocks, const Slot &slot,
                                             int i, int j, bool &high)
 {
@@ -191,7 +195,7 @@ KOKKOS_INLINE_FUNCTION std::byte *number_at(const Shape &shape, std::byte *block
                                    static_cast<int>(n / 8));
 }
 
-// part: of a block in several slices
+// Returns the byte that holds a block's exponent. part: which slice of a block that has several.
 KOKKOS_INLINE_FUNCTION std::byte *exponent_at(const Shape &shape, std::byte *blocks,
                                               const Slot &slot, int part)
 {
@@ -203,12 +207,13 @@ KOKKOS_INLINE_FUNCTION std::byte *exponent_at(const Shape &shape, std::byte *blo
                                    slot.place + static_cast<std::size_t>(part),
                                    shape.slice.numbers);
 }
+// How many times a block's exponent is stored: once for each slice.
 KOKKOS_INLINE_FUNCTION int exponent_copies(const Shape &shape)
 {
   return shape.kind == LayoutKind::slices ? shape.slice.slices : 1;
 }
 
-// Nibbles: into what was zero or the same
+// Writes number (i, j) of a block. The other nibble of its byte stays.
 template <PCMCPIPrecision storage>
 KOKKOS_INLINE_FUNCTION void put_number(const Shape &shape, std::byte *blocks, const Slot &slot,
                                        int i, int j, Raw<storage> raw)

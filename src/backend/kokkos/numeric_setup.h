@@ -1,4 +1,5 @@
-// From a matrix's values to stored blocks, by kernels of the execution space.
+// Numeric set-up by kernels of the execution space. It turns the values of the matrix into inverse
+// diagonal blocks and stored off-diagonal blocks.
 #pragma once
 
 #include <bit>
@@ -23,7 +24,7 @@ public:
     bad_.resize(space, 1);
   }
 
-  // Collective through reduce
+  // Collective, because of reduce. See StoredMatrix::refresh().
   int refresh(const Space &space, BlockRows &source, const MaxReduce &reduce, NumericStatus &status)
   {
     return updater_.refresh(
@@ -45,9 +46,10 @@ public:
   }
 
 private:
-  static constexpr std::size_t kMostBytes = 32UL
-                                            << 20U; // of values at a time, unless a row has more
+  // most bytes of values at a time, unless a single row has more
+  static constexpr std::size_t kMostBytes = 32UL << 20U;
 
+  // Blocks of the plan rows before a row, diagonal blocks included
   Offset blocks_before(Row row) const { return row + plan_.lower.ptr[row] + plan_.upper.ptr[row]; }
 
   void convert(const Space &space, BlockRows &source, bool store, NumericStatus &status)
@@ -69,7 +71,7 @@ private:
     const ValueArrays arrays = source.arrays();
     if (arrays.device) {
       in_place_.prepare(space, source, plan_);
-      Kokkos::fence("mcpi values made"); // on whichever stream
+      Kokkos::fence("mcpi values made"); // The matrix may have been assembled on any stream.
     }
     for (Row begin = 0; begin < plan_.rows;) {
       Row end = begin + 1;
@@ -101,22 +103,24 @@ private:
     return static_cast<std::size_t>(blocks_before(end) - blocks_before(begin)) * square_;
   }
 
-  // The values of these rows where the execution space reads them: from its own memory
+  // Copies the values of the plan rows [args.begin, args.end) to values_, from the memory of the
+  // execution space.
   const double *copy(const Space &space, const ValueArrays &arrays, const SetupArgs &args)
   {
     const std::size_t count = numbers(args.begin, args.end);
     if (values_.size() < count) {
-      space.fence("mcpi values"); // those before have been read
+      space.fence("mcpi values"); // The previous values have been read.
       values_.resize(space, count);
     }
     in_place_.copy(space, arrays, args, values_.data());
     return values_.data();
   }
-  // and by rows
+  // Reads the values of plan rows from host memory, row by row. Returns them where the execution
+  // space can read them.
   const double *read(const Space &space, BlockRows &source, Row begin, Row end)
   {
     const std::size_t count = numbers(begin, end);
-    space.fence("mcpi values"); // those before have been read
+    space.fence("mcpi values"); // The previous values have been read.
     if (host_.size() < count) host_.resize(count);
     double *out = host_.data();
     for (Row row = begin; row < end; ++row) {

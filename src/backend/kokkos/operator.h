@@ -1,4 +1,5 @@
-// The stored blocks of a plan, and their relaxations.
+// The stored off-diagonal blocks of one plan in an execution space, and the launch of relaxations
+// with them.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 
 namespace mcpi::kokkos {
 
-// slices: a column for each block; sell: for each lane of each step
+// Writes the column indices. columns: for slices, one for each block; for sell, one for each lane
+// of each step.
 template <class Space>
 void write_columns(const Space &space, const Shape &shape, const Row *columns, std::size_t count,
                    const Slot *slots, std::byte *blocks)
@@ -49,7 +51,7 @@ public:
     lane_tiles_.upload(space, placement_.sell_tiles);
     lane_rows_.upload(space, placement_.sell_rows);
     blocks_.resize(space, placement_.bytes);
-    // what fills lanes up counts as zero
+    // Blocks that fill up the lanes of sell must count as zero.
     constexpr int kNoNibbles = kNibbleShift << 4 | kNibbleShift;
     if (shape().kind == LayoutKind::sell && shape().storage == PC_MCPI_PRECISION_INT4)
       blocks_.fill(space, std::byte{kNoNibbles});
@@ -59,6 +61,8 @@ public:
     forget_host_arrays();
   }
 
+  // Launches the relaxation of the plan rows [begin, end), which are one color's boundary or
+  // interior rows. The operator's part of args is filled in here.
   void relax(const Space &space, RelaxArgs args, Row begin, Row end) const
   {
     if (begin == end) return;
@@ -84,7 +88,7 @@ public:
     kernels_.relax(space, args);
   }
 
-  // What the set-up writes to
+  // Fills in the operator's part of the set-up's arguments.
   void set(SetupArgs &args) const
   {
     for (int t = 0; t < 2; ++t) args.ptr[t] = ptr_[t].data();
@@ -120,7 +124,7 @@ private:
          SpaceTraits<Space>::processors(space)});
   }
 
-  // Into the heads of slices and the steps of sell
+  // Writes the column indices to the heads of slices, or to the steps of sell.
   void set_columns(const Space &space)
   {
     std::vector<Row> columns;
@@ -136,6 +140,7 @@ private:
     write_columns(space, shape(), array.data(), columns.size(), slots_.data(), blocks_.data());
     space.fence("mcpi columns");
   }
+  // Frees the parts of the placement that have been copied to the execution space.
   void forget_host_arrays()
   {
     std::vector<Slot>().swap(placement_.slots);
@@ -143,6 +148,7 @@ private:
     std::vector<SellRow>().swap(placement_.sell_rows);
     placement_.slices = {};
   }
+  // The part of the plan that begins at this row: 2*color, plus 1 for interior rows.
   std::size_t part_of(Row begin) const
   {
     const auto color = std::upper_bound(plan_.color_begin.begin(), plan_.color_begin.end(), begin) -

@@ -1,12 +1,15 @@
-// Relaxation with blocks above 8: a team takes a row. Its threads take runs of components, and
-// where there are more threads than that, every so many-th column each; their parts are added in
-// order.
+// Relaxation with blocks above 8, stored as records. A team takes a row. Each of its threads sums a
+// run of components. If the team has more threads than runs, several groups of threads share the
+// columns of each block: group g takes the columns g, g + groups, ... The sums of the groups are
+// added in order.
 #pragma once
 
 #include "backend/kokkos/relax.h"
 
 namespace mcpi::kokkos {
 
+// Reads ptr, col, blocks, read, rhs, kept and diagonal; writes x and kept. The kernel begins after
+// the previous launch has ended.
 template <class Space, class Style, PCMCPIPrecision storage, class T> struct RelaxRecords {
   static constexpr int threads = team_size<Space>(Style::large_team), run = Style::large_run;
   using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<threads, 0>>;
@@ -14,13 +17,14 @@ template <class Space, class Style, PCMCPIPrecision storage, class T> struct Rel
 
   RelaxArgs args;
 
+  // Runs of components; groups of threads
   static KOKKOS_FORCEINLINE_FUNCTION int runs(int bs) { return (bs + run - 1) / run; }
   static KOKKOS_FORCEINLINE_FUNCTION int groups(int bs)
   {
     const int wanted = threads / runs(bs);
     return wanted < 1 ? 1 : wanted > bs ? bs : wanted;
   }
-  // parts of the sums over both triangles, and the residual
+  // Bytes of scratch memory: each group's sums over both triangles, and the residual
   static KOKKOS_FUNCTION std::size_t scratch_bytes(int bs)
   {
     return static_cast<std::size_t>(bs) * static_cast<std::size_t>(2 * groups(bs) + 1) * sizeof(T) +
@@ -68,8 +72,9 @@ template <class Space, class Style, PCMCPIPrecision storage, class T> struct Rel
   }
 
 private:
-  // The components [first, first + run) of a row's products over one triangle, of the columns
-  // group, group + groups, ... of each block
+  // Writes to sums the components [first, first + run) of a row's products over one triangle, for
+  // the columns group, group + groups, ... of each block. read: whether the triangle is read; if
+  // not, the sums are zero.
   KOKKOS_FORCEINLINE_FUNCTION void add_triangle(bool read, int triangle, Row row, int r, int first,
                                                 int group, T *sums) const
   {
@@ -99,7 +104,8 @@ private:
     for (int i = 0; i < count; ++i) sums[first + i] = sum[i];
   }
 
-  // first: an even number of nibbles
+  // Adds one column times xj to the sums. at: the first number in the record. known: how many, if
+  // known at compile time, otherwise 0.
   template <int known>
   KOKKOS_FORCEINLINE_FUNCTION void add_column(const std::byte *record, std::size_t at, int any,
                                               T xj, T (&sum)[run]) const

@@ -1,4 +1,7 @@
-// Relaxation with small blocks on a CPU: SIMD across the rows of a tile.
+// Relaxation with small blocks on a CPU, stored in the layout sell. A thread takes a tile. SIMD
+// instructions work on the rows of the tile, one row in each lane. The kernel reads sell_tiles,
+// sell_rows, blocks, read, rhs, kept and diagonal; it writes x and kept. It begins after the
+// previous launch has ended.
 #pragma once
 
 #include "backend/kokkos/relax.h"
@@ -15,6 +18,7 @@ template <PCMCPIPrecision storage, class T, int bs> struct RelaxSell {
   KOKKOS_FUNCTION void operator()(const std::uint32_t t) const
   {
     const SellTile &tile = args.sell_tiles[t];
+    // The sums over the triangles are kept apart only if one of them is needed by itself.
     const bool lower = args.flags & kLower, upper = args.flags & kUpper,
                apart = args.flags & kKeepSum;
     for (int r = 0; r < args.nrhs; ++r) {
@@ -30,15 +34,16 @@ template <PCMCPIPrecision storage, class T, int bs> struct RelaxSell {
   }
 
 private:
-  // Steps lie side by side, those of the next tiles, too; CPUs fetch ahead by themselves no further
-  // than a page.
+  // Prefetches the blocks 4096 bytes ahead. Steps lie one after the other in memory, those of the
+  // next tiles as well. CPUs themselves prefetch no further than the end of a page.
   static KOKKOS_FORCEINLINE_FUNCTION void fetch_ahead(const std::byte *step, std::size_t bytes)
   {
     constexpr std::size_t kAhead = 4096, kLine = 64;
     for (std::size_t line = 0; line < bytes; line += kLine)
       __builtin_prefetch(step + kAhead + line);
   }
-  // Sums over the steps [from, to). masked: only the blocks of one triangle count
+  // Computes the sums over the steps [from, to). masked: only the blocks of one triangle count, the
+  // lower one or the upper one.
   template <bool masked>
   KOKKOS_FUNCTION void products(const SellTile &tile, int from, int to, bool lower, int r,
                                 Sums &sums) const
@@ -77,11 +82,12 @@ private:
     for (int i = 0; i < bs; ++i) std::memcpy(sums[i], &sum[i], sizeof(sum[i]));
   }
 
+  // Updates x of the tile's rows from the sums over both triangles.
   KOKKOS_FORCEINLINE_FUNCTION void update(const SellTile &tile, int r, const Sums &low,
                                           const Sums &up) const
   {
     const T *rhs = static_cast<const T *>(args.rhs);
-    T value[lanes * bs]; // by rows
+    T value[lanes * bs]; // row by row
     for (int l = 0; l < tile.rows; ++l) {
       const std::size_t first =
           (static_cast<std::size_t>(tile.row + l) * static_cast<std::size_t>(args.nrhs) +

@@ -1,5 +1,7 @@
-// Relaxation with small blocks on a device: a team of threads takes a tile of whole rows, each
-// thread some slices, then each a row or a component of one.
+// Relaxation with small blocks on a device, stored as block slices. A team of threads takes a tile
+// of whole rows. First each thread multiplies some slices and stores the partial products in the
+// team's scratch memory. Then each thread sums the partial products of one row, or of one component
+// of a row, and updates x.
 #pragma once
 
 #include <type_traits>
@@ -9,25 +11,26 @@
 
 namespace mcpi::kokkos {
 
-// Part of a row's slices in a chunk of the tile's
+// A range of slices, counted from the first one of a chunk of a tile.
 struct Span {
   int first, size;
 };
 
-// Of the slices [begin, end) those in [from, from + count), as places in the chunk
+// Returns the part of the slices [begin, end) that lies in the chunk [from, from + count).
 KOKKOS_FORCEINLINE_FUNCTION Span span_in(int begin, int end, int from, int count)
 {
   const int first = begin > from ? begin : from, last = end < from + count ? end : from + count;
   return {first - from, last > first ? last - first : 0};
 }
 
+// A slice as it is stored (backend/device/shapes.h), in a thread's registers.
 template <class Space, PCMCPIPrecision storage, int bs> struct BlockSlice {
   static constexpr device::SliceShape shape = device::slice_shape(storage, bs);
   static constexpr int words = shape.bytes / 4;
   std::uint32_t word[words];
 
-  // BlockSlice k of a tile of count stored slices. The column comes first: what it leads to is
-  // loaded while the numbers are still on their way.
+  // Loads slice k of a tile that stores count slices. The head word is loaded first, because the
+  // loads of x need its column; they start while the numbers are still on their way.
   KOKKOS_FORCEINLINE_FUNCTION void load(const std::byte *tile, std::uint32_t count, std::uint32_t k)
   {
     using Traits = SpaceTraits<Space>;
@@ -57,7 +60,7 @@ template <class Space, PCMCPIPrecision storage, int bs> struct BlockSlice {
     constexpr int at = shape.numbers;
     return static_cast<std::int8_t>(word[at / 4] >> (8 * (at % 4)));
   }
-  // sum[i] = over its columns j of number(i, j) * x[j]
+  // sum[i] = sum over the slice's columns j of number(i, j) * x[j]
   template <class T>
   KOKKOS_FORCEINLINE_FUNCTION void multiply(const T (&x)[shape.columns], T (&sum)[bs]) const
   {
@@ -76,13 +79,14 @@ template <class Space, PCMCPIPrecision storage, int bs> struct BlockSlice {
   }
 };
 
-// The slices' products on their way to the rows' sums in a team's scratch memory: each component by
-// itself, so that threads with the components of a row read different banks; where threads sum
-// whole rows, up to four components of a slice side by side. at_once: slices whose parts are
-// loaded together
+// The partial products of a tile's slices in a team's scratch memory, and their sums. If a thread
+// sums one component (by_row is false), each component is stored by itself, so that threads with
+// different components of a row read different banks. If a thread sums a whole row, up to four
+// components of a slice lie side by side. at_once: slices whose partial products are loaded
+// together.
 template <class T, int bs, int capacity, bool by_row, int at_once> struct PartialProducts {
-  static constexpr int fours = by_row ? bs / 4 : 0,
-                       pairs = by_row ? bs % 4 / 2 : 0; // how many groups of so many components
+  // number of groups of four and of two components
+  static constexpr int fours = by_row ? bs / 4 : 0, pairs = by_row ? bs % 4 / 2 : 0;
   static constexpr int groups = fours + pairs + (bs - 4 * fours - 2 * pairs);
   static constexpr int stride = by_row ? capacity : capacity + 1;
   static constexpr std::size_t bytes =
@@ -100,7 +104,7 @@ template <class T, int bs, int capacity, bool by_row, int at_once> struct Partia
     for (int g = 0; g < group; ++g) first += size_of(g);
     return first;
   }
-  // Calls visit(first component, how many, where they are of slice k) for all groups.
+  // Calls visit(first component, number of components, their address for slice k) for all groups.
   template <class Visit, int... g>
   KOKKOS_FORCEINLINE_FUNCTION void for_groups(int k, const Visit &visit,
                                               std::integer_sequence<int, g...>) const
@@ -123,8 +127,8 @@ template <class T, int bs, int capacity, bool by_row, int at_once> struct Partia
       store_run(v, group);
     });
   }
-  // Adds component i of both triangles in order, side by side: their loads do not wait for each
-  // other.
+  // Adds component i of both triangles' slices in order. The two triangles are added side by side,
+  // so that their loads do not wait for each other.
   KOKKOS_FORCEINLINE_FUNCTION void add(Span lower, Span upper, int i,
                                        TriangleSums<T> (&sums)[1]) const
   {
@@ -138,12 +142,13 @@ template <class T, int bs, int capacity, bool by_row, int at_once> struct Partia
       if (k < upper.size) sums[0].upper += up[k];
     }
   }
+  // Adds all components of both triangles' slices in order.
   KOKKOS_FORCEINLINE_FUNCTION void add(Span lower, Span upper, TriangleSums<T> (&sums)[bs]) const
   {
     add_span(lower, [&](int i) -> T & { return sums[i].lower; });
     add_span(upper, [&](int i) -> T & { return sums[i].upper; });
   }
-  // Component i of slice k
+  // Returns component i of slice k.
   KOKKOS_FORCEINLINE_FUNCTION T part(int i, int k) const
   {
     T found = 0;
@@ -154,8 +159,8 @@ template <class T, int bs, int capacity, bool by_row, int at_once> struct Partia
   }
 
 private:
-  // Several slices at a time without a branch: rows of other lengths beside it would take their
-  // turns.
+  // Adds several slices at a time without a branch between them. With branches, threads whose rows
+  // have other lengths would take turns.
   template <class Sum> KOKKOS_FORCEINLINE_FUNCTION void add_span(Span span, const Sum &sum) const
   {
     const int last = span.first + span.size;
@@ -186,8 +191,8 @@ private:
   }
 };
 
-// simple: what most sweeps are, in fewer registers: one right-hand side, the prescaled form, no row
-// with more slices than a team takes at a time
+// simple: a kernel with fewer registers for what most sweeps need: one right-hand side, the
+// prescaled form, no row with more slices than a team takes at a time.
 template <class Space, PCMCPIPrecision storage, class T, int bs, bool simple> struct RelaxSlices {
   static constexpr SliceLaunch launch = slice_launch(storage, sizeof(T) == sizeof(double), bs);
   static constexpr int threads = team_size<Space>(launch.threads);
@@ -195,18 +200,15 @@ template <class Space, PCMCPIPrecision storage, class T, int bs, bool simple> st
   static constexpr bool by_row = launch.by_row;
   static constexpr int own = by_row ? bs : 1; // components that a thread sums
   using MySlice = BlockSlice<Space, storage, bs>;
-  static constexpr int at_once = SpaceTraits<Space>::teams
-                                     ? (bs <= 3   ? 4
-                                        : bs <= 6 ? 2
-                                                  : 1)
-                                     : 1; // slices in a sum; as registers allow
+  // slices whose partial products are loaded together, as registers allow
+  static constexpr int at_once = SpaceTraits<Space>::teams ? (bs <= 3 ? 4 : bs <= 6 ? 2 : 1) : 1;
   using MyPartials = PartialProducts<T, bs, capacity, by_row, at_once>;
   using Policy = Kokkos::TeamPolicy<
       Space,
       Kokkos::LaunchBounds<threads, simple && SpaceTraits<Space>::teams ? launch.resident : 1>>;
   using Member = typename Policy::member_type;
-  // products, sums of a row that has more slices than a team takes at a time, and residuals of the
-  // factored form
+  // Bytes of scratch memory: partial products, the sums of a row that has more slices than a team
+  // takes at a time, and residuals for the factored form
   static KOKKOS_FUNCTION std::size_t scratch_bytes(unsigned flags)
   {
     return MyPartials::bytes + 2 * bs * sizeof(T) +
@@ -215,13 +217,17 @@ template <class Space, PCMCPIPrecision storage, class T, int bs, bool simple> st
 
   RelaxArgs args;
 
-  // What a team knows of its tile
+  // A team's tile. rows, then slices: of the lower and of the upper triangle, those that are
+  // stored, and the range [begin, end) of those that are read.
   struct Tile {
     const std::byte *blocks;
     Row row;
-    int rows, lower, upper, stored, begin, end; // slices, those that are read
+    int rows, lower, upper, stored, begin, end;
   };
 
+  // Relaxes a team's tile. Reads tiles, ends, blocks, read, rhs, kept and diagonal; writes x and
+  // kept. Before relax_tile() waits for the color before it, it loads all that does not depend on
+  // x: slices, ends and right-hand side.
   KOKKOS_FUNCTION void operator()(const Member &team) const
   {
     SpaceTraits<Space>::let_next_begin();
@@ -253,6 +259,7 @@ private:
   }
   KOKKOS_FORCEINLINE_FUNCTION bool factored() const { return !simple && (args.flags & kFactored); }
 
+  // Loads a thread's slices of a chunk.
   KOKKOS_FORCEINLINE_FUNCTION void load(const Member &team, const Tile &tile, int chunk,
                                         MySlice (&slice)[each]) const
   {
@@ -263,6 +270,7 @@ private:
                       static_cast<std::uint32_t>(k));
   }
 
+  // Multiplies a thread's slices by x and stores the partial products.
   KOKKOS_FORCEINLINE_FUNCTION void multiply(const Member &team, const Tile &tile, int chunk, int r,
                                             const MySlice (&slice)[each],
                                             const MyPartials &partials) const
@@ -302,21 +310,21 @@ private:
   KOKKOS_FORCEINLINE_FUNCTION Ends load_ends(const Tile &tile, int my_row) const
   {
     Ends ends;
-    if (tile.rows > 1) { // else there may be more slices than they can count
+    if (tile.rows > 1) { // A single row may have more slices than these numbers can count.
       const device::RowEnds *of_row = args.ends + tile.row + my_row;
       ends.to = of_row[0];
       if (my_row > 0) ends.from = of_row[-1];
     }
     return ends;
   }
-  // and where in a chunk
+  // Where the row's slices lie in a chunk
   KOKKOS_FORCEINLINE_FUNCTION void spans(const Tile &tile, const Ends &ends, int chunk, Span &lower,
                                          Span &upper) const
   {
     lower = span_in(ends.from.lower, tile.rows > 1 ? ends.to.lower : tile.lower, chunk, capacity);
     upper = span_in(tile.lower + ends.from.upper,
                     tile.lower + (tile.rows > 1 ? ends.to.upper : tile.upper), chunk, capacity);
-    if (!(args.flags & kLower)) lower.size = 0; // a triangle that is not read has no slices here
+    if (!(args.flags & kLower)) lower.size = 0; // A triangle that is not read has no slices here.
     if (!(args.flags & kUpper)) upper.size = 0;
   }
 
@@ -325,16 +333,15 @@ private:
     return (static_cast<std::size_t>(row) * nrhs() + static_cast<std::size_t>(r)) * bs;
   }
 
-  // All slices of the tile at once, for one right-hand side after the other
+  // Relaxes a tile whose slices the team takes all at once, one right-hand side after the other.
   KOKKOS_FORCEINLINE_FUNCTION void relax_tile(const Member &team, const Tile &tile,
                                               const MyPartials &partials, T *residuals) const
   {
     constexpr int components = by_row ? 1 : bs;
     MySlice slice[each];
     load(team, tile, tile.begin, slice);
-    const int mine = team.team_rank(),
-              tasks = tile.rows *
-                      components; // the first of a thread's tasks is prepared while the blocks come
+    // A thread prepares its first task while its blocks are being loaded.
+    const int mine = team.team_rank(), tasks = tile.rows * components;
     T rhs[own] = {};
     Ends ends;
     if (mine < tasks) {
@@ -343,7 +350,7 @@ private:
     }
     SpaceTraits<Space>::await_launched();
     for (int r = 0; r < static_cast<int>(nrhs()); ++r) {
-      if (r > 0) team.team_barrier(); // the parts before have been summed
+      if (r > 0) team.team_barrier(); // The previous partial products have been summed.
       multiply(team, tile, tile.begin, r, slice, partials);
       team.team_barrier();
       for (int task = mine; task < tasks; task += threads) {
@@ -358,7 +365,7 @@ private:
           partials.add(lower, upper, task % bs, sums);
         finish(tile, task, r, rhs, sums, residuals);
         if constexpr (simple && SpaceTraits<Space>::teams)
-          break; // a tile has no more rows than the team has threads for them
+          break; // A tile has no more tasks than the team has threads.
       }
       if (factored()) {
         team.team_barrier();
@@ -374,7 +381,8 @@ private:
     load_run(from, rhs);
   }
 
-  // Of a row, or of one of its components: x, or in the factored form its residual
+  // Finishes a task (a row, or one of its components): updates x, or, in the factored form, stores
+  // the residual.
   KOKKOS_FORCEINLINE_FUNCTION void finish(const Tile &tile, int task, int r, const T (&rhs)[own],
                                           const TriangleSums<T> (&sums)[own], T *residuals) const
   {
@@ -389,6 +397,7 @@ private:
     for (int c = 0; c < own; ++c) residuals[my_row * bs + i + c] = value[c];
   }
 
+  // Factored form: multiplies the tile's residuals by inverse diagonal blocks and updates x.
   KOKKOS_FORCEINLINE_FUNCTION void apply_diagonals(const Member &team, const Tile &tile, int r,
                                                    const T *residuals) const
   {
@@ -402,7 +411,7 @@ private:
     }
   }
 
-  // A tile of one row with more slices than the team takes at a time
+  // Relaxes a tile of a single row that has more slices than the team takes at a time.
   KOKKOS_FORCEINLINE_FUNCTION void relax_long_row(const Member &team, const Tile &tile,
                                                   const MyPartials &partials, T *sums,
                                                   T *residuals) const
@@ -443,14 +452,15 @@ private:
 
 template <class Kernel, class Space> void launch_slices(const Space &space, const RelaxArgs &args)
 {
-  if (args.first_tile == args.last_tile) return; // nothing would take what launch_early() does
+  if (args.first_tile == args.last_tile) return; // No kernel would follow launch_early().
   typename Kernel::Policy policy(space, static_cast<int>(args.last_tile - args.first_tile),
                                  Kernel::threads);
   policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes(args.flags))));
   SpaceTraits<Space>::launch_early(space);
-  // Shared memory for the teams that find registers and no more: the rest is a cache for x. Kokkos
-  // does not count the KB that devices keep of each team: of some sizes one or two teams fewer fit
-  // (fp32 with bs 4: five of six).
+  // The desired occupancy makes Kokkos reserve shared memory for as many teams as find registers,
+  // and no more. The rest of that memory is a cache for x. Kokkos does not count the KB that a
+  // device reserves for each team. For some block sizes, one or two teams fewer fit (fp32 with bs
+  // 4: five instead of six).
   Kokkos::parallel_for(
       "mcpi relax",
       Kokkos::Experimental::prefer(policy, Kokkos::Experimental::DesiredOccupancy{100}),

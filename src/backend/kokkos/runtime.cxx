@@ -1,3 +1,4 @@
+// Starts and ends Kokkos, and releases what uses Kokkos before it ends.
 #include "backend/kokkos/runtime.h"
 
 #include <map>
@@ -12,9 +13,10 @@ namespace {
 
 using Space = Kokkos::DefaultExecutionSpace;
 
-bool ours = false; // Kokkos was started here
+bool ours = false; // whether start() has started Kokkos
 
-// A program may end Kokkos after this library's statics: it is never destroyed.
+// What to release when Kokkos ends, by owner. A program may end Kokkos after the statics of this
+// library, so the map is never destroyed.
 std::map<const void *, std::function<void()>> &holders()
 {
   static auto *all = new std::map<const void *, std::function<void()>>;
@@ -44,7 +46,7 @@ std::string start(bool chosen)
       return std::string("Kokkos finds no device for ") + space_name();
     Kokkos::InitializationSettings settings;
     settings.set_disable_warnings(true);
-    // 0 is what a process has that has not chosen
+    // Device 0 is also the current device of a process that has not chosen one.
     if (const int device = SpaceTraits<Space>::current_device();
         device > 0 || (chosen && device == 0))
       settings.set_device_id(device);
@@ -64,7 +66,7 @@ void finish()
 
 void release_at_end(const void *owner, std::function<void()> release)
 {
-  static bool hooked = false; // Kokkos starts once
+  static bool hooked = false; // Kokkos starts only once in a process.
   if (!hooked) Kokkos::push_finalize_hook(release_all);
   hooked = true;
   holders()[owner] = std::move(release);

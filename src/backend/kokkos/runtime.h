@@ -1,5 +1,5 @@
-// The life of Kokkos, and what a caller must know of it before there is a backend. No Kokkos header
-// is needed to read this.
+// Starts and ends Kokkos, and tells about its default execution space before there is a backend. No
+// Kokkos header is needed to include this file.
 #pragma once
 
 #include <functional>
@@ -7,23 +7,26 @@
 
 namespace mcpi::kokkos {
 
-// Kokkos cannot start again in a process; an empty string if it has not ended.
+// Returns why Kokkos cannot be used, if it has ended: it cannot start again in a process. Returns
+// an empty string if it has not ended.
 std::string has_ended();
-// Starts Kokkos unless somebody has; an empty string, or what is in the way. What started it here
-// ends with finish(). chosen: the process's device is the one that it is to take; else Kokkos gives
-// each rank of a node another one.
+// Starts Kokkos, unless it has been started. Returns an empty string, or why Kokkos cannot start. A
+// Kokkos that was started here ends with finish(). chosen: Kokkos takes the process's current
+// device, even device 0. Otherwise a current device 0 counts as not chosen, and Kokkos gives each
+// rank of a node another device.
 std::string start(bool chosen);
-// Ends Kokkos if start() began it and nobody else has ended it.
+// Ends Kokkos, if start() started it and nobody else has ended it.
 void finish();
 
-// What Kokkos must not outlive, since a program may end it before PETSc: release is called once if
-// Kokkos ends and the owner has not been forgotten.
+// For objects that must be released before Kokkos ends, since a program may end Kokkos before
+// PETSc. release is called once if Kokkos ends before drop_release(owner) is called.
 void release_at_end(const void *owner, std::function<void()> release);
 void drop_release(const void *owner);
 
-bool on_device();  // does the default execution space work in memory that the host cannot reach?
-bool is_cuda();    // is that memory CUDA's?
-bool auto_takes(); // HIP and SYCL, for which there is no backend of their own
+bool on_device(); // whether the default execution space works in memory that the host cannot reach
+bool is_cuda();   // whether that memory is CUDA's
+// whether the automatic choice takes Kokkos: HIP and SYCL, which have no backend of their own
+bool auto_takes();
 const char *space_name();
 
 } // namespace mcpi::kokkos

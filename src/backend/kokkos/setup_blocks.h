@@ -1,11 +1,13 @@
-// The numeric set-up of one storage precision: off-diagonal blocks, and their records.
+// Kernels of one storage precision: conversion of off-diagonal blocks, records of stored blocks,
+// and the blocks of a transposed plan.
 #pragma once
 
 #include "backend/kokkos/setup.h"
 
 namespace mcpi::kokkos {
 
-// A team takes a row, a thread one block of it after the other.
+// A team takes a row; each thread takes one block of the row after the other. Reads args.values,
+// and args.diagonal for the prescaled form. Writes args.blocks and raises args.maxima.
 template <class Space, class Style, PCMCPIPrecision storage> struct ConvertBlocks {
   static constexpr int threads = team_size<Space>(Style::setup_team);
   using Policy = Kokkos::TeamPolicy<Space>;
@@ -29,19 +31,21 @@ template <class Space, class Style, PCMCPIPrecision storage> struct ConvertBlock
   }
 
 private:
-  // Number (p, q) of what is stored
+  // Returns number (p, q) of a block as it is stored, before rounding.
   KOKKOS_FORCEINLINE_FUNCTION double scaled(Row row, const double *in, int p, int q) const
   {
     const int bs = args.shape.bs;
     const double *column = in + q * bs;
     if (!args.prescaled) return args.left[p] * column[p] * args.right[q];
-    const double *map = args.diagonal + static_cast<std::size_t>(row) * args.square() +
-                        p; // without the scale of what the right-hand side becomes
+    // The factor left[p] * right[p] turns args.diagonal, which holds D^{-1} divided by right, into
+    // D^{-1} times left.
+    const double *map = args.diagonal + static_cast<std::size_t>(row) * args.square() + p;
     double sum = 0.0;
     for (int l = 0; l < bs; ++l) sum += map[l * bs] * column[l];
     return sum * (args.left[p] * args.right[p]) * args.right[q];
   }
 
+  // Converts one block: finds its maxima, then stores it if args.store is set.
   KOKKOS_FUNCTION void convert(Row row, const double *in, const Slot &slot) const
   {
     const int bs = args.shape.bs;
@@ -61,6 +65,7 @@ private:
     }
   }
 
+  // Rounds and stores a block.
   KOKKOS_FUNCTION void put(Row row, const double *in, double max_abs, const Slot &slot) const
   {
     const int bs = args.shape.bs;
@@ -93,7 +98,7 @@ void convert_blocks(const Space &space, const SetupArgs &args)
                          Kernel{args});
 }
 
-// The stored block numbers of a list as records
+// Each thread writes the record of one stored block of the list args.stored.
 template <class Space, PCMCPIPrecision storage>
 void read_records(const Space &space, const RecordsArgs &args)
 {
@@ -116,7 +121,8 @@ void read_records(const Space &space, const RecordsArgs &args)
       });
 }
 
-// The blocks of a transposed plan, of ours and of records that were received
+// Each thread writes one block of a transposed plan, from a stored block of this rank or from a
+// received record.
 template <class Space, PCMCPIPrecision storage>
 void write_transposed(const Space &space, const RecordsArgs &args)
 {

@@ -1,22 +1,23 @@
-// Inverses of diagonal blocks by a team of threads; the steps and the verdicts are those of
-// core/dense.cxx.
+// Inverts diagonal blocks of any size, by a team of threads for each. Steps and verdicts are those
+// of core/dense.cxx.
 #pragma once
 
 #include "backend/kokkos/setup.h"
 
 namespace mcpi::kokkos {
 
-// 1 over the largest power of two that is not above the positive value
+// Returns 1 over the largest power of two that is not above the value, which is positive.
 KOKKOS_INLINE_FUNCTION double inverse_power_of_two(double value)
 {
-  constexpr long long kSum = 2046; // of the biased exponents of a power and its inverse
+  constexpr long long kSum = 2046; // sum of the biased exponents of a power of two and its inverse
   long long exponent = static_cast<long long>(Kokkos::bit_cast<unsigned long long>(value) >> 52);
   exponent = exponent < 1 ? 1 : exponent > kSum - 1 ? kSum - 1 : exponent;
   return Kokkos::bit_cast<double>(static_cast<unsigned long long>(kSum - exponent) << 52);
 }
 
-// A team takes a row, its threads columns of the block. What every thread needs to know it works
-// out by itself, from the same numbers in the same order.
+// A team takes a row; its threads take columns of the diagonal block. What every thread needs, such
+// as pivots and norms, every thread computes from the same numbers in the same order. Reads
+// args.values; writes args.diagonal, which also serves as working memory.
 template <class Space> struct InvertDiagonals {
   using Policy = Kokkos::TeamPolicy<Space>;
   using Member = typename Policy::member_type;
@@ -35,12 +36,14 @@ template <class Space> struct InvertDiagonals {
     const double *block =
         args.values + static_cast<std::size_t>(args.blocks_before(row)) * args.square();
     double *inverse = args.diagonal + static_cast<std::size_t>(row) * args.square();
-    auto *scale = static_cast<double *>(team.team_scratch(0).get_shmem_aligned(
-        scratch_bytes(bs) - 16, 16)); // of rows, then of columns
+    // scales of rows, then of columns; pivots follow
+    auto *scale =
+        static_cast<double *>(team.team_scratch(0).get_shmem_aligned(scratch_bytes(bs) - 16, 16));
     const Defect defect =
         invert(team, block, inverse, scale, scale + bs, reinterpret_cast<int *>(scale + 2 * bs));
     team.team_barrier();
-    // prescaled: d = diag(1/right) D^{-1} b; factored: the inverse of diag(left) D diag(right)
+    // Prescaled form: d = diag(1/right) D^{-1} b. Factored form: the inverse of diag(left) D
+    // diag(right).
     for (int j = team.team_rank(); j < bs; j += team.team_size()) {
       double largest = 0.0;
       for (int i = 0; i < bs; ++i) {
@@ -89,7 +92,8 @@ private:
     const double block_norm = norm(inverse);
     if (!gauss_jordan(team, inverse, bs > 1 ? bs * DBL_EPSILON : 0.0, pivot))
       return Defect::singular;
-    // growth can leave a singular block any last pivot, but not a digit of its inverse
+    // Growth can leave a singular block with a last pivot of any size, but not with a correct digit
+    // of its inverse.
     if (!(block_norm * norm(inverse) * DBL_EPSILON < 0.1)) return Defect::singular;
     team.team_barrier();
     for (int n = rank; n < bs * bs; n += threads)
@@ -99,7 +103,7 @@ private:
     return finite ? Defect::none : Defect::singular;
   }
 
-  // Column-sum norm
+  // Returns the column-sum norm.
   KOKKOS_FUNCTION double norm(const double *a) const
   {
     const int bs = args.shape.bs;
@@ -112,8 +116,8 @@ private:
     return largest;
   }
 
-  // In place, for rows a[i*n + ...]; run on a column-major block it inverts the transpose, which is
-  // the inverse transposed.
+  // Gauss-Jordan elimination in place, for rows a[i*n + ...]. The block is column-major, so its
+  // transpose is inverted; that is the transpose of the inverse.
   KOKKOS_FUNCTION bool gauss_jordan(const Member &team, double *a, double tolerance,
                                     int *pivot) const
   {

@@ -1,5 +1,5 @@
-// One number of each row of a tile: 64 bytes, in as many vectors as the CPU needs for them.
-// Compilers' vector extensions (GCC, Clang, and their kin).
+// SimdVector: 64 bytes of numbers, one for each row of a tile. It consists of as many SIMD vectors
+// as the CPU needs for 64 bytes. Uses the vector extensions of GCC, Clang and related compilers.
 #pragma once
 
 #include <cstring>
@@ -49,7 +49,7 @@ KOKKOS_FORCEINLINE_FUNCTION Vector<float, count> as_floats(Vector<std::uint32_t,
   return reinterpret_cast<Vector<float, count>>(bits);
 }
 
-// See half_from_bits(). CPUs with an instruction for it take that.
+// Converts fp16 numbers as half_from_bits() does. CPUs that have an instruction for it use that.
 template <int count>
 KOKKOS_FORCEINLINE_FUNCTION Vector<float, count> halves(const std::uint16_t *from)
 {
@@ -76,7 +76,7 @@ KOKKOS_FORCEINLINE_FUNCTION Vector<float, count> halves(const std::uint16_t *fro
   return as_floats<count>((small & denormal) | (~small & normal) | sign);
 }
 
-// Numbers of stored block entry n, for all lanes
+// Returns number n of the stored blocks of one step, for all lanes.
 template <PCMCPIPrecision storage, class T>
 KOKKOS_FORCEINLINE_FUNCTION SimdVector<T> stored_numbers(const std::byte *numbers, int n)
 {
@@ -106,7 +106,7 @@ KOKKOS_FORCEINLINE_FUNCTION SimdVector<T> stored_numbers(const std::byte *number
   return result;
 }
 
-// value(l) in lane l
+// Returns a vector with value(l) in lane l.
 template <class T, class Value>
 KOKKOS_FORCEINLINE_FUNCTION SimdVector<T> gathered(const Value &value)
 {

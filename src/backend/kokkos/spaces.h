@@ -1,5 +1,5 @@
-// The table of what differs between execution spaces. All that only one kind of device understands
-// stands here and nowhere else.
+// What differs between execution spaces. Code that only one kind of device understands is in this
+// file and nowhere else.
 #pragma once
 
 #include <Kokkos_Core.hpp>
@@ -13,8 +13,8 @@
 #include "cuda/recorded_runs.h"
 #endif
 
-// Before loops whose indices must be constants, so that arrays of a device's thread are registers.
-// A host's are memory anyway.
+// Put before loops whose indices must be constants, so that arrays of a device's thread stay in
+// registers. A host's arrays are in memory anyway.
 #if defined(__CUDACC__) || defined(__clang__)
 #define MCPI_UNROLL _Pragma("unroll")
 #else
@@ -30,17 +30,19 @@ struct alignas(8) Words2 {
   std::uint32_t v[2];
 };
 
-// How relaxation with small blocks in slices is launched: a team of threads with so many slices
-// each, and how many teams a processor of the device is to hold at once. A team of a host's space
-// is one thread, which takes all of a team's slices.
+// How relaxation with slices is launched. A team has `threads` threads, each thread takes `each`
+// slices, and a processor of the device holds `resident` teams at once. On a host, a team is one
+// thread, which takes all slices of a team.
 struct SliceLaunch {
   int threads, each, resident;
-  bool by_row; // a thread sums all components of a row: fewer instructions, where that leaves
-               // enough loads in flight
+  // A thread sums all components of a row. This takes fewer instructions, and is done where it
+  // leaves enough loads in flight.
+  bool by_row;
 
   constexpr int capacity() const { return threads * each; }
 };
-// Measured on an H200; kernels of the CUDA backend hold the same bytes, but need fewer registers
+// The launch by storage precision, vector precision and block size. Measured on an H200. Kernels of
+// the CUDA backend keep as many bytes in flight, but need fewer registers.
 constexpr SliceLaunch slice_launch(PCMCPIPrecision storage, bool double_vectors, int bs)
 {
   const int bytes = device::slice_shape(storage, bs).bytes;
@@ -58,23 +60,24 @@ constexpr SliceLaunch slice_launch(PCMCPIPrecision storage, bool double_vectors,
   return {bytes > 60 || !by_row ? 128 : 96, each, resident, by_row};
 }
 
-// CPUs: SIMD over the rows of a tile of small blocks, and over components of larger ones
+// CPUs: SIMD over the rows of a tile for small blocks, and over components of a row for larger
+// blocks.
 template <class T> constexpr int kLanes = static_cast<int>(64 / sizeof(T));
 struct CpuStyle {
   static constexpr LayoutKind small = LayoutKind::sell;
-  static constexpr int large_team = 1,
-                       large_run = 16; // threads for a row of large blocks, components of each
+  // threads for a row of large blocks; components that each of them sums at a time
+  static constexpr int large_team = 1, large_run = 16;
   static constexpr int setup_team = 1;
 };
-// Devices: a thread for each block, whose pieces lie side by side. Host spaces can take it, too:
-// slow, but a test of all of it
+// Devices: a thread for each slice, whose pieces lie side by side for neighboring threads. Host
+// spaces can use this style, too. It is slow there, but tests all of it.
 struct DeviceStyle {
   static constexpr LayoutKind small = LayoutKind::slices;
   static constexpr int large_team = 128, large_run = 1;
   static constexpr int setup_team = 32;
 };
 
-// See Backend::replay(): launched anew each time
+// Backend::replay() without recording: everything is launched anew each time.
 struct DirectRuns {
   template <class Space> int run(Space &, const RunKey &, const std::function<int()> &record)
   {
@@ -83,26 +86,27 @@ struct DirectRuns {
   void clear() {}
 };
 
-// Launches that begin before what was launched before them has ended, where there is such a thing:
-// in the kernel all that does not depend on it stands before await_launched().
+// Launches in order. Execution spaces that can let a kernel begin before the previous launch has
+// ended override these functions. In a kernel, all code that does not depend on the previous launch
+// stands before await_launched().
 struct InOrder {
-  template <class Space> static void launch_early(const Space &) {} // of the next launch
-  static KOKKOS_FORCEINLINE_FUNCTION void let_next_begin() {}
-  static KOKKOS_FORCEINLINE_FUNCTION void await_launched() {}
+  // the next launch may begin early
+  template <class Space> static void launch_early(const Space &) {}
+  static KOKKOS_FORCEINLINE_FUNCTION void let_next_begin() {} // the next kernel may begin
+  static KOKKOS_FORCEINLINE_FUNCTION void await_launched() {} // wait for the previous launch
 };
 
+// Execution spaces on the host.
 template <class Space> struct SpaceTraits : InOrder {
   using Style = CpuStyle;
   using Runs = DirectRuns;
-  static constexpr bool teams = false; // of more than one thread
+  static constexpr bool teams = false; // whether teams have more than one thread
   static constexpr bool cuda_memory = false;
 
   static Space instance() { return Space(); }
-  static Space on(void *, const Space &own)
-  {
-    return own;
-  } // the user's stream, where there are such things
-  static int processors(const Space &) { return 1; }
+  // an instance on the user's stream, if the space has streams
+  static Space on(void *, const Space &own) { return own; }
+  static int processors(const Space &) { return 1; } // multiprocessors or compute units
   static int current_device() { return -1; }
   template <class Word> static KOKKOS_INLINE_FUNCTION Word load_once(const Word *from)
   {
@@ -110,6 +114,7 @@ template <class Space> struct SpaceTraits : InOrder {
   }
 };
 
+// What devices have in common.
 template <class Space> struct DeviceTraits : InOrder {
   using Style = DeviceStyle;
   using Runs = DirectRuns;
@@ -121,7 +126,7 @@ template <class Space> struct DeviceTraits : InOrder {
   {
     return space.concurrency() / 1024 > 0 ? space.concurrency() / 1024 : 1;
   }
-  static int current_device() { return -1; } // Kokkos' choice
+  static int current_device() { return -1; } // -1: Kokkos chooses a device
   template <class Word> static KOKKOS_INLINE_FUNCTION Word load_once(const Word *from)
   {
     return *from;
@@ -134,8 +139,8 @@ template <class Space> constexpr int team_size(int wanted)
 }
 
 #if defined(KOKKOS_ENABLE_CUDA)
-// An application as one graph, recorded on a stream of its own: while one that waits for the legacy
-// stream is recorded nobody may use that.
+// Records an application as one CUDA graph, on a stream of its own. While a stream that waits for
+// the legacy stream is recorded, nobody may use the legacy stream.
 class CudaRuns {
 public:
   int run(Kokkos::Cuda &space, const RunKey &key, const std::function<int()> &record)
@@ -167,15 +172,15 @@ template <> struct SpaceTraits<Kokkos::Cuda> : DeviceTraits<Kokkos::Cuda> {
   using Runs = CudaRuns;
   static constexpr bool cuda_memory = true;
 #if defined(__CUDA_ARCH_LIST__)
-  // Kernels that wait by themselves need compute capability 9.0: the oldest comes first.
+  // griddepcontrol needs compute capability 9.0. The oldest architecture comes first in the list.
   static constexpr int kArchitectures[] = {__CUDA_ARCH_LIST__};
   static constexpr bool kEarly = kArchitectures[0] >= 900;
 #else
   static constexpr bool kEarly = false;
 #endif
 
-  // Programmatic dependent launch: Kokkos launches without it, so the edge in the graph is changed
-  // before the next kernel takes it.
+  // Programmatic dependent launch. Kokkos launches without it, so the edge of the graph is changed
+  // before the next kernel uses it.
   static void launch_early(const Kokkos::Cuda &space)
   {
     if (kEarly) cuda::make_edge_programmatic(space.cuda_stream());
@@ -188,8 +193,8 @@ template <> struct SpaceTraits<Kokkos::Cuda> : DeviceTraits<Kokkos::Cuda> {
   {
     if constexpr (kEarly) KOKKOS_IF_ON_DEVICE((asm volatile("griddepcontrol.wait;" ::: "memory");))
   }
-  // Own streams wait for the legacy stream, and it for them; for another stream of the user's we
-  // work on it.
+  // The backend's own stream waits for the legacy stream, and the legacy stream for it. If the user
+  // works on another stream, the backend works on that one.
   static Kokkos::Cuda on(void *stream, const Kokkos::Cuda &own)
   {
     return stream ? Kokkos::Cuda(static_cast<cudaStream_t>(stream)) : own;
@@ -203,7 +208,8 @@ template <> struct SpaceTraits<Kokkos::Cuda> : DeviceTraits<Kokkos::Cuda> {
     int device = -1;
     return cudaGetDevice(&device) == cudaSuccess ? device : -1;
   }
-  // Blocks, which are read once, shall not push x out of the first-level cache.
+  // Loads of blocks, which are read once. They do not allocate lines in the first-level cache, so
+  // they do not evict x.
   static KOKKOS_INLINE_FUNCTION Words4 load_once(const Words4 *from)
   {
     Words4 w;

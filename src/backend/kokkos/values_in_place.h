@@ -1,5 +1,5 @@
-// Values of a matrix that lie in the memory of the execution space: copied from there to where the
-// conversion reads them.
+// Copies the values of a matrix that lie in the memory of the execution space to where the
+// conversion reads them, in plan order.
 #pragma once
 
 #include "backend/kokkos/memory.h"
@@ -7,12 +7,13 @@
 
 namespace mcpi::kokkos {
 
-// A team takes a row of the plan: its blocks, column-major, in the order that SetupArgs tells.
+// A team takes a plan row and writes its blocks, column-major, in the order that SetupArgs
+// describes.
 template <class Space, int threads> struct CopyBlocks {
   using Policy = Kokkos::TeamPolicy<Space>;
   using Member = typename Policy::member_type;
 
-  // See PieceStructure; to: a block's place among those of its row in the plan
+  // See PieceStructure. to: a block's place among the blocks of its plan row.
   struct Piece {
     const double *values;
     const Offset *ptr, *entry_ptr;
@@ -22,9 +23,9 @@ template <class Space, int threads> struct CopyBlocks {
 
   SetupArgs args;
   ValueLayout layout;
-  bool partial; // scalar rows whose blocks are not all full
+  bool partial; // whether the source has scalar rows whose blocks are not all full
   Piece piece[2];
-  double *values;
+  double *values; // output
 
   KOKKOS_FUNCTION void operator()(const Member &team) const
   {
@@ -48,6 +49,7 @@ template <class Space, int threads> struct CopyBlocks {
   }
 
 private:
+  // Copies the entries of scalar rows to blocks, which are zero before.
   KOKKOS_FORCEINLINE_FUNCTION void scatter_entries(const Member &team, const Piece &from, Row row,
                                                    double *out) const
   {
@@ -60,6 +62,7 @@ private:
           slot % square] = from.values[k];
     }
   }
+  // Copies full blocks, stored by blocks or by scalar rows.
   KOKKOS_FORCEINLINE_FUNCTION void copy_blocks(const Member &team, const Piece &from, Row row,
                                                double *out) const
   {
@@ -76,11 +79,11 @@ private:
 
 template <class Space, class Style> class ValuesInPlace {
 public:
-  // Where the blocks of the matrix go, unless that is known
+  // Computes where the blocks of the matrix go, unless that is known.
   void prepare(const Space &space, BlockRows &source, const ColorPlan &plan)
   {
     if (layout_ == source.arrays().layout) return;
-    layout_ = ValueLayout::none; // until all is there
+    layout_ = ValueLayout::none; // until all arrays have been made
     PieceStructure piece[2];
     for (int p = 0; p < 2; ++p) piece[p] = source.structure(p);
     std::vector<Row> to[2];
@@ -112,7 +115,7 @@ public:
     layout_ = source.arrays().layout;
   }
 
-  // Rows [args.begin, args.end) of the plan
+  // Copies the values of the plan rows [args.begin, args.end).
   void copy(const Space &space, const ValueArrays &arrays, const SetupArgs &args,
             double *values) const
   {

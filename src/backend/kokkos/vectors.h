@@ -1,4 +1,5 @@
-// Vectors between the matrix's order and the plan's.
+// Copies between a user's arrays (matrix order, double) and the vectors of a sweep (plan order,
+// vector precision).
 #pragma once
 
 #include "backend/kokkos/relax.h"
@@ -6,19 +7,21 @@
 
 namespace mcpi::kokkos {
 
+// The arguments of these copies.
 struct VectorArgs {
-  const Row *row_of;
+  const Row *row_of; // matrix row of a plan row
   Row rows;
   int bs, nrhs;
-  long long ld;
-  const double *diagonal; // or null: scale
-  bool transposed;
-  const double *scale;
-  bool divide;
-  double factor; // of all that is loaded or stored
+  long long ld; // leading dimension of the user's array
+  // inverse diagonal blocks by which the vector is multiplied; null: scale is used
+  const double *diagonal;
+  bool transposed;     // multiply by transposed blocks
+  const double *scale; // for each component
+  bool divide;         // divide by the scale instead of multiplying
+  double factor;       // multiplies all that is loaded or stored
 };
 
-// A row and right-hand side at a time
+// Calls visit(k) for each row and right-hand side: k = row*nrhs + r.
 template <class Space, class Visit>
 void for_entries(const Space &space, const char *name, const VectorArgs &args, const Visit &visit)
 {
@@ -71,7 +74,7 @@ void store_vector(const Space &space, const VectorArgs &args, const T *vector, d
       });
 }
 
-// core/gather.h's numbers
+// Writes the rounded copy of x as core/gather.h defines it.
 template <class Space, class T>
 void round_vector(const Space &space, const T *x, std::size_t begin, std::size_t end, int bs,
                   T *gathered)

@@ -1,4 +1,5 @@
-// The oracle: the sweeps in double precision on the decoded stored blocks, in plain loops.
+// The reference backend, with which tests compare the others. It runs sweeps in double precision on
+// the decoded stored blocks, in plain loops.
 #include "sweep/backend.h"
 
 #include <algorithm>
@@ -26,6 +27,7 @@ public:
   {
     matrix_.pack_records(stored, records);
   }
+  // See adopt_records() in sweep/backend.h.
   void adopt(const std::byte *records) { matrix_.adopt_records(records); }
   void build_transposed(const ColorPlan &plan, const std::byte *received) override
   {
@@ -159,7 +161,7 @@ private:
     return v.data() + (static_cast<std::size_t>(row) * apply.nrhs + r) * plan_.bs;
   }
 
-  // What products read follows x.
+  // Writes the rounded copy of the plan columns [begin, end) of x, if products read it.
   void round_rows(const ApplyArgs &apply, Row begin, Row end)
   {
     for (Row row = begin; row < end && rounds_; ++row)
@@ -173,6 +175,7 @@ private:
                                                         out);
   }
 
+  // Adds the products of a row's blocks in one triangle to sum.
   void add_product(const ApplyArgs &apply, const StoredTriangle &triangle, Row row, int r,
                    std::vector<double> &sum)
   {
@@ -189,7 +192,7 @@ private:
   }
 
   const ColorPlan &plan_;
-  const bool rounds_; // products read gathered_ instead of x_
+  const bool rounds_; // whether products read gathered_ instead of x_
   StoredMatrix matrix_;
   std::vector<double> x_, gathered_, rhs_, kept_;
 };
