@@ -76,8 +76,7 @@ typedef enum {
 } PCMCPIVectorPrecision;
 
 /*E
-   PCMCPIGatherPrecision - what the products of off-diagonal blocks read of the vector that is
-   relaxed
+   PCMCPIGatherPrecision - precision in which off-diagonal products read x
 
    Values:
 +  `PC_MCPI_GATHER_PRECISION_FP32`  - its entries, in the vectors' precision

@@ -150,44 +150,45 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
 } // namespace
 
 /*MC
-   PCMCPI - multicolor point-implicit relaxation: block Gauss-Seidel that relaxes all block rows of
-   one color at the same time
+   PCMCPI - multicolor point-implicit relaxation (block Gauss-Seidel), all block rows of one color
+   at the same time
 
    Options Database Keys:
-+  -pc_mcpi_its <1> - sweeps of one application: from 1 to 2^29; acts at the next application
-.  -pc_mcpi_sweep <symmetric> - order of the colors in a sweep: forward, backward, symmetric; acts
-      at the next application
-.  -pc_mcpi_omega <1> - relaxation factor: above 0 and below 2; acts at the next application
-.  -pc_mcpi_restart <-1> - sweeps between two residuals in PetscScalar: at least 0 (0: never), or -1
-      (decide); acts at the next application
-.  -pc_mcpi_offdiag_precision <fp32> - storage of the off-diagonal blocks: fp64, fp32, fp16, bf16,
-      int8, int4; acts at the next set-up of values
-.  -pc_mcpi_vector_precision <auto> - precision of the vectors inside the sweeps: fp64, fp32, auto;
-      acts at the next set-up of values
-.  -pc_mcpi_gather_precision <fp32> - precision in which off-diagonal products read the vector:
-      fp32, bfp16; acts at the next set-up of values
-.  -pc_mcpi_form <prescaled> - store D^{-1}O, or O and apply D^{-1} in every sweep: prescaled,
-      factored; acts at the next set-up of values
-.  -pc_mcpi_scaling <balanced> - powers of two by which blocks are scaled before they are rounded:
-      none, global, balanced; acts at the next set-up of values
-.  -pc_mcpi_scaling_keep <true> - keep the scaling while the values of the matrix change little:
-      true, false; acts at the next set-up of values
-.  -pc_mcpi_setup_threads <-1> - largest number of threads of a rank in a set-up: at least 1, or -1
-      (decide); acts at the next set-up
-.  -pc_mcpi_backend <auto> - hardware and code that run the sweeps: auto, host, cuda, kokkos,
-      reference; acts at the next set-up of values
-.  -pc_mcpi_halo <auto> - exchange of ghost values between ranks: auto, sf, nccl, peer; acts at the
-      next full set-up
-.  -pc_mcpi_halo_timeout <1800> - seconds that a device waits for another rank: above 0 and at most
-      1e9; acts at the next full set-up
-.  -pc_mcpi_halo_frequency <color> - how often ghost values are exchanged: color, sweep; acts at the
-      next application
-.  -pc_mcpi_overlap <true> - exchange while interior rows are relaxed: true, false; acts at the next
++  -pc_mcpi_its <1> - sweeps of one application: from 1 to 2^29; takes effect at the next
       application
+.  -pc_mcpi_sweep <symmetric> - order of the colors in a sweep: forward, backward, symmetric; takes
+      effect at the next application
+.  -pc_mcpi_omega <1> - relaxation factor: above 0 and below 2; takes effect at the next application
+.  -pc_mcpi_restart <-1> - sweeps between two residuals in PetscScalar: at least 0 (0: never), or -1
+      (decide); takes effect at the next application
+.  -pc_mcpi_offdiag_precision <fp32> - storage of the off-diagonal blocks: fp64, fp32, fp16, bf16,
+      int8, int4; takes effect at the next numeric set-up
+.  -pc_mcpi_vector_precision <auto> - precision of the vectors inside the sweeps: fp64, fp32, auto;
+      takes effect at the next numeric set-up
+.  -pc_mcpi_gather_precision <fp32> - precision in which off-diagonal products read the vector:
+      fp32, bfp16; takes effect at the next numeric set-up
+.  -pc_mcpi_form <prescaled> - store D^{-1}O, or O and apply D^{-1} in every sweep: prescaled,
+      factored; takes effect at the next numeric set-up
+.  -pc_mcpi_scaling <balanced> - powers of two by which blocks are scaled before they are rounded:
+      none, global, balanced; takes effect at the next numeric set-up
+.  -pc_mcpi_scaling_keep <true> - keep the scaling while the values of the matrix change little:
+      true, false; takes effect at the next numeric set-up
+.  -pc_mcpi_setup_threads <-1> - largest number of threads of a rank in a set-up: at least 1, or -1
+      (decide); takes effect at the next set-up
+.  -pc_mcpi_backend <auto> - hardware and code that run the sweeps: auto, host, cuda, kokkos,
+      reference; takes effect at the next numeric set-up
+.  -pc_mcpi_halo <auto> - exchange of ghost values between ranks: auto, sf, nccl, peer; takes effect
+      at the next symbolic set-up
+.  -pc_mcpi_halo_timeout <1800> - seconds that a device waits for another rank: above 0 and at most
+      1e9; takes effect at the next symbolic set-up
+.  -pc_mcpi_halo_frequency <color> - how often ghost values are exchanged: color, sweep; takes
+      effect at the next application
+.  -pc_mcpi_overlap <true> - exchange while interior rows are relaxed: true, false; takes effect at
+      the next application
 .  -pc_mcpi_mat_coloring_type <jplf> - coloring of the block rows: any registered MatColoringType;
-      acts at the next full set-up
+      takes effect at the next symbolic set-up
 -  -pc_mcpi_ordering <auto> - order of the rows inside a color: auto, natural, rcm, nd, coordinates;
-      acts at the next full set-up
+      takes effect at the next symbolic set-up
 
    Level: intermediate
 

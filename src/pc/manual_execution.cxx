@@ -16,7 +16,7 @@
 
    Options Database Key:
 .  -pc_mcpi_backend <auto> - hardware and code that run the sweeps: auto, host, cuda, kokkos,
-      reference; acts at the next set-up of values
+      reference; takes effect at the next numeric set-up
 
    Level: intermediate
 
@@ -25,7 +25,7 @@
    CPU. `-ksp_view` shows why no device is used.
 
    A backend that the library was built without, or that cannot run here, is the error
-   `PETSC_ERR_SUP_SYS` at the next `PCSetUp()`. auto mends it.
+   `PETSC_ERR_SUP_SYS` at the next `PCSetUp()`. Use auto instead.
 
 .seealso: `PCMCPI`, `PCMCPIGetBackend()`, `PCMCPIBackendType`, `PCMCPISetHalo()`
 @*/
@@ -42,7 +42,7 @@ PetscErrorCode PCMCPISetBackend(PC pc, PCMCPIBackendType backend)
    Not Collective
 
    Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
 .  backend - the value that was set; `-ksp_view` shows what auto selects
@@ -68,8 +68,8 @@ PetscErrorCode PCMCPIGetBackend(PC pc, PCMCPIBackendType *backend)
 -  halo - `PC_MCPI_HALO_AUTO`, `PC_MCPI_HALO_SF`, `PC_MCPI_HALO_NCCL` or `PC_MCPI_HALO_PEER`
 
    Options Database Key:
-.  -pc_mcpi_halo <auto> - exchange of ghost values between ranks: auto, sf, nccl, peer; acts at the
-      next full set-up
+.  -pc_mcpi_halo <auto> - exchange of ghost values between ranks: auto, sf, nccl, peer; takes effect
+      at the next symbolic set-up
 
    Level: advanced
 
@@ -80,7 +80,7 @@ PetscErrorCode PCMCPIGetBackend(PC pc, PCMCPIBackendType *backend)
    result bit for bit.
 
    An exchange that cannot be used is the error `PETSC_ERR_SUP_SYS` at the next `PCSetUp()`, which
-   names the reason. auto mends it.
+   names the reason. Use auto instead.
 
 .seealso: `PCMCPI`, `PCMCPIGetHalo()`, `PCMCPIHaloType`, `PCMCPISetHaloFrequency()`,
          `PCMCPISetHaloTimeout()`
@@ -98,7 +98,7 @@ PetscErrorCode PCMCPISetHalo(PC pc, PCMCPIHaloType halo)
    Not Collective
 
    Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
 .  halo - the value that was set; `-ksp_view` shows what auto selects
@@ -125,7 +125,7 @@ PetscErrorCode PCMCPIGetHalo(PC pc, PCMCPIHaloType *halo)
 
    Options Database Key:
 .  -pc_mcpi_halo_timeout <1800> - seconds that a device waits for another rank: above 0 and at most
-      1e9; acts at the next full set-up
+      1e9; takes effect at the next symbolic set-up
 
    Level: advanced
 
@@ -152,7 +152,7 @@ PetscErrorCode PCMCPISetHaloTimeout(PC pc, PetscReal seconds)
    Not Collective
 
    Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
 .  seconds - the time in seconds
@@ -178,8 +178,8 @@ PetscErrorCode PCMCPIGetHaloTimeout(PC pc, PetscReal *seconds)
 -  overlap - `PETSC_TRUE` to relax interior rows during the exchange
 
    Options Database Key:
-.  -pc_mcpi_overlap <true> - exchange while interior rows are relaxed: true, false; acts at the next
-      application
+.  -pc_mcpi_overlap <true> - exchange while interior rows are relaxed: true, false; takes effect at
+      the next application
 
    Level: advanced
 
@@ -201,7 +201,7 @@ PetscErrorCode PCMCPISetOverlap(PC pc, PetscBool overlap)
    Not Collective
 
    Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
 .  overlap - `PETSC_TRUE` if they are relaxed during the exchange
@@ -229,7 +229,7 @@ PetscErrorCode PCMCPIGetOverlap(PC pc, PetscBool *overlap)
 
    Options Database Key:
 .  -pc_mcpi_ordering <auto> - order of the rows inside a color: auto, natural, rcm, nd, coordinates;
-      acts at the next full set-up
+      takes effect at the next symbolic set-up
 
    Level: advanced
 
@@ -254,7 +254,7 @@ PetscErrorCode PCMCPISetOrdering(PC pc, PCMCPIOrderingType ordering)
    Not Collective
 
    Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
 .  ordering - the value that was set; `-ksp_view` shows what auto selects
@@ -281,7 +281,7 @@ PetscErrorCode PCMCPIGetOrdering(PC pc, PCMCPIOrderingType *ordering)
 
    Options Database Key:
 .  -pc_mcpi_setup_threads <-1> - largest number of threads of a rank in a set-up: at least 1, or -1
-      (decide); acts at the next set-up
+      (decide); takes effect at the next set-up
 
    Level: advanced
 
@@ -308,7 +308,7 @@ PetscErrorCode PCMCPISetSetUpThreads(PC pc, PetscInt threads)
    Not Collective
 
    Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
 .  threads - the number that was set, `PETSC_DECIDE` if none was

@@ -14,7 +14,8 @@
 -  its - the number of sweeps, from 1 to 2^29
 
    Options Database Key:
-.  -pc_mcpi_its <1> - sweeps of one application: from 1 to 2^29; acts at the next application
+.  -pc_mcpi_its <1> - sweeps of one application: from 1 to 2^29; takes effect at the next
+      application
 
    Level: beginner
 
@@ -41,7 +42,7 @@ PetscErrorCode PCMCPISetIts(PC pc, PetscInt its)
    Not Collective
 
    Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
 .  its - the number of sweeps
@@ -67,8 +68,8 @@ PetscErrorCode PCMCPIGetIts(PC pc, PetscInt *its)
 -  sweep - `PC_MCPI_SWEEP_FORWARD`, `PC_MCPI_SWEEP_BACKWARD` or `PC_MCPI_SWEEP_SYMMETRIC`
 
    Options Database Key:
-.  -pc_mcpi_sweep <symmetric> - order of the colors in a sweep: forward, backward, symmetric; acts
-      at the next application
+.  -pc_mcpi_sweep <symmetric> - order of the colors in a sweep: forward, backward, symmetric; takes
+      effect at the next application
 
    Level: beginner
 
@@ -95,7 +96,7 @@ PetscErrorCode PCMCPISetSweep(PC pc, PCMCPISweepType sweep)
    Not Collective
 
    Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
 .  sweep - the order
@@ -121,7 +122,7 @@ PetscErrorCode PCMCPIGetSweep(PC pc, PCMCPISweepType *sweep)
 -  omega - the factor, above 0 and below 2, without unit
 
    Options Database Key:
-.  -pc_mcpi_omega <1> - relaxation factor: above 0 and below 2; acts at the next application
+.  -pc_mcpi_omega <1> - relaxation factor: above 0 and below 2; takes effect at the next application
 
    Level: beginner
 
@@ -146,7 +147,7 @@ PetscErrorCode PCMCPISetOmega(PC pc, PetscReal omega)
    Not Collective
 
    Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
 .  omega - the factor
@@ -163,7 +164,7 @@ PetscErrorCode PCMCPIGetOmega(PC pc, PetscReal *omega)
 }
 
 /*@
-   PCMCPISetRestart - Sets the number of sweeps after which the residual is computed anew
+   PCMCPISetRestart - Sets the number of sweeps between two computations of the residual
 
    Logically Collective
 
@@ -173,7 +174,7 @@ PetscErrorCode PCMCPIGetOmega(PC pc, PetscReal *omega)
 
    Options Database Key:
 .  -pc_mcpi_restart <-1> - sweeps between two residuals in PetscScalar: at least 0 (0: never), or -1
-      (decide); acts at the next application
+      (decide); takes effect at the next application
 
    Level: intermediate
 
@@ -196,12 +197,12 @@ PetscErrorCode PCMCPISetRestart(PC pc, PetscInt restart)
 }
 
 /*@
-   PCMCPIGetRestart - Gets the number of sweeps after which the residual is computed anew
+   PCMCPIGetRestart - Gets the number of sweeps between two computations of the residual
 
    Not Collective
 
    Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
 .  restart - the number that was set, `PETSC_DECIDE` if none was
@@ -227,8 +228,8 @@ PetscErrorCode PCMCPIGetRestart(PC pc, PetscInt *restart)
 -  frequency - `PC_MCPI_HALO_FREQUENCY_COLOR` or `PC_MCPI_HALO_FREQUENCY_SWEEP`
 
    Options Database Key:
-.  -pc_mcpi_halo_frequency <color> - how often ghost values are exchanged: color, sweep; acts at the
-      next application
+.  -pc_mcpi_halo_frequency <color> - how often ghost values are exchanged: color, sweep; takes
+      effect at the next application
 
    Level: intermediate
 
@@ -255,7 +256,7 @@ PetscErrorCode PCMCPISetHaloFrequency(PC pc, PCMCPIHaloFrequency frequency)
    Not Collective
 
    Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
 .  frequency - the frequency
@@ -282,7 +283,7 @@ PetscErrorCode PCMCPIGetHaloFrequency(PC pc, PCMCPIHaloFrequency *frequency)
 
    Options Database Key:
 .  -pc_mcpi_mat_coloring_type <jplf> - coloring of the block rows: any registered MatColoringType;
-      acts at the next full set-up
+      takes effect at the next symbolic set-up
 
    Level: intermediate
 
@@ -294,8 +295,8 @@ PetscErrorCode PCMCPIGetHaloFrequency(PC pc, PCMCPIHaloFrequency *frequency)
    in `-pc_mcpi_mat_coloring_maxcolors`.
 
    A `NULL` type is the error `PETSC_ERR_ARG_NULL`. A type that is not registered, and a coloring
-   that gives neighbors the same color, is an error at the next `PCSetUp()`. `MATCOLORINGJPLF` mends
-   it.
+   that gives neighbors the same color, is an error at the next `PCSetUp()`. Use `MATCOLORINGJPLF`
+   instead.
 
 .seealso: `PCMCPI`, `PCMCPIGetMatColoringType()`, `MATCOLORINGJPLF`, `PCMCPIGetColoring()`,
          `MatColoringSetType`
@@ -313,7 +314,7 @@ PetscErrorCode PCMCPISetMatColoringType(PC pc, MatColoringType type)
    Not Collective
 
    Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
 .  type - the type; the string belongs to the preconditioner
@@ -335,7 +336,8 @@ PetscErrorCode PCMCPIGetMatColoringType(PC pc, MatColoringType *type)
    Not Collective
 
    Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`, set up
+.  pc - the preconditioner context of type `PCMCPI`, set up; another type is the error
+        `PETSC_ERR_SUP`
 
    Output Parameter:
 .  coloring - one color for each local block row; it belongs to the preconditioner and must not be

@@ -16,7 +16,7 @@
 
    Options Database Key:
 .  -pc_mcpi_offdiag_precision <fp32> - storage of the off-diagonal blocks: fp64, fp32, fp16, bf16,
-      int8, int4; acts at the next set-up of values
+      int8, int4; takes effect at the next numeric set-up
 
    Level: intermediate
 
@@ -24,8 +24,8 @@
    Sums are accumulated in the precision of the vectors. Fewer bytes make faster sweeps. With
    `KSPFGMRES` blocks in int8 need about as many iterations as blocks in fp32.
 
-   Values that do not fit the storage make the set-up fail, see `PCMCPIGetFailedBlock()`. A wider
-   storage or `PCMCPISetScaling()` with `PC_MCPI_SCALING_BALANCED` mends it.
+   Values that do not fit the storage make the set-up fail, see `PCMCPIGetFailedBlock()`. Use a
+   wider storage, or `PCMCPISetScaling()` with `PC_MCPI_SCALING_BALANCED`.
 
 .seealso: `PCMCPI`, `PCMCPIGetOffdiagPrecision()`, `PCMCPIPrecision`, `PCMCPISetVectorPrecision()`,
          `PCMCPISetScaling()`
@@ -43,7 +43,7 @@ PetscErrorCode PCMCPISetOffdiagPrecision(PC pc, PCMCPIPrecision precision)
    Not Collective
 
    Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
 .  precision - the storage
@@ -71,7 +71,7 @@ PetscErrorCode PCMCPIGetOffdiagPrecision(PC pc, PCMCPIPrecision *precision)
 
    Options Database Key:
 .  -pc_mcpi_vector_precision <auto> - precision of the vectors inside the sweeps: fp64, fp32, auto;
-      acts at the next set-up of values
+      takes effect at the next numeric set-up
 
    Level: advanced
 
@@ -79,26 +79,27 @@ PetscErrorCode PCMCPIGetOffdiagPrecision(PC pc, PCMCPIPrecision *precision)
    With auto the vectors are fp32 in a `KSPSolve()` of a flexible method: `KSPFGMRES`, `KSPGCR`,
    `KSPFCG`, `KSPPIPEFGMRES`, `KSPPIPEFCG`, or an outermost `KSPRICHARDSON` that tests convergence.
    With every other method they are fp64. They are also fp64 in a `PCApply()` outside a solve, in
-   `KSPMatSolve()`, with off-diagonal blocks in fp64, and where the units of the equations differ
-   too much for single precision.
+   `KSPMatSolve()`, with off-diagonal blocks in fp64, and where the units of the equations differ by
+   more than about 2^120.
 
    Vectors in single precision make the preconditioner linear to about 1e-7 only. A method that is
    not flexible then reports a residual that goes on falling where the true one does not.
 
-   The first `KSPSolve()` of a flexible method costs a second set-up of values, because the method
-   is not known at the first one. So does every change between methods of the two kinds. After
+   The first `KSPSolve()` of a flexible method costs a second numeric set-up, because the method is
+   not known at the first one. So does every change between methods of the two kinds. After
    `KSPSetReusePreconditioner()` vectors in fp64 stay. A method that needs fp64 where the vectors
-   are fp32 is then an error. Setting fp64 from the beginning mends it.
+   are fp32 is then an error. Set fp64 from the beginning instead.
 
-   Right-hand sides in any units are scaled by a power of two for fp32. The power follows from the
-   norm of the right-hand side. `KSPFGMRES` and `KSPGCR` have computed this norm before; otherwise
-   it costs one reduction in each application.
+   A common unit of all equations does not matter: with fp32 the right-hand side is scaled by a
+   power of two, which follows from its norm. `KSPFGMRES` and `KSPGCR` have computed this norm
+   before; otherwise it costs one reduction in each application.
 
    Residuals of `PCMCPISetRestart()` and of a nonzero initial guess are computed in `PetscScalar` in
    any case.
 
    fp32 with off-diagonal blocks in fp64 is an error at the set-up. Use auto, or a smaller storage
-   of the blocks.
+   of the blocks. fp32 is also an error if the units of the equations differ by more than about
+   2^120. Use auto, or scale the equations.
 
 .seealso: `PCMCPI`, `PCMCPIGetVectorPrecision()`, `PCMCPIVectorPrecision`,
          `PCMCPISetOffdiagPrecision()`, `PCMCPISetGatherPrecision()`
@@ -116,7 +117,7 @@ PetscErrorCode PCMCPISetVectorPrecision(PC pc, PCMCPIVectorPrecision precision)
    Not Collective
 
    Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
 .  precision - the value that was set; `-ksp_view` shows what auto selects
@@ -133,8 +134,7 @@ PetscErrorCode PCMCPIGetVectorPrecision(PC pc, PCMCPIVectorPrecision *precision)
 }
 
 /*@
-   PCMCPISetGatherPrecision - Selects the precision in which products of off-diagonal blocks read
-   the vector
+   PCMCPISetGatherPrecision - Selects the precision of the vector as read by off-diagonal products
 
    Logically Collective
 
@@ -144,7 +144,7 @@ PetscErrorCode PCMCPIGetVectorPrecision(PC pc, PCMCPIVectorPrecision *precision)
 
    Options Database Key:
 .  -pc_mcpi_gather_precision <fp32> - precision in which off-diagonal products read the vector:
-      fp32, bfp16; acts at the next set-up of values
+      fp32, bfp16; takes effect at the next numeric set-up
 
    Level: advanced
 
@@ -174,13 +174,12 @@ PetscErrorCode PCMCPISetGatherPrecision(PC pc, PCMCPIGatherPrecision precision)
 }
 
 /*@
-   PCMCPIGetGatherPrecision - Gets the precision in which products of off-diagonal blocks read the
-   vector
+   PCMCPIGetGatherPrecision - Gets the precision of the vector as read by off-diagonal products
 
    Not Collective
 
    Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
 .  precision - the precision
@@ -197,8 +196,7 @@ PetscErrorCode PCMCPIGetGatherPrecision(PC pc, PCMCPIGatherPrecision *precision)
 }
 
 /*@
-   PCMCPISetForm - Selects whether the off-diagonal blocks are stored multiplied by the inverses of
-   the diagonal blocks
+   PCMCPISetForm - Selects the form of the stored off-diagonal blocks, prescaled or factored
 
    Logically Collective
 
@@ -208,7 +206,7 @@ PetscErrorCode PCMCPIGetGatherPrecision(PC pc, PCMCPIGatherPrecision *precision)
 
    Options Database Key:
 .  -pc_mcpi_form <prescaled> - store D^{-1}O, or O and apply D^{-1} in every sweep: prescaled,
-      factored; acts at the next set-up of values
+      factored; takes effect at the next numeric set-up
 
    Level: advanced
 
@@ -226,13 +224,12 @@ PetscErrorCode PCMCPISetForm(PC pc, PCMCPIForm form)
 }
 
 /*@
-   PCMCPIGetForm - Gets whether the off-diagonal blocks are stored multiplied by the inverses of the
-   diagonal blocks
+   PCMCPIGetForm - Gets the form of the stored off-diagonal blocks, prescaled or factored
 
    Not Collective
 
    Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
 .  form - the form
@@ -259,7 +256,7 @@ PetscErrorCode PCMCPIGetForm(PC pc, PCMCPIForm *form)
 
    Options Database Key:
 .  -pc_mcpi_scaling <balanced> - powers of two by which blocks are scaled before they are rounded:
-      none, global, balanced; acts at the next set-up of values
+      none, global, balanced; takes effect at the next numeric set-up
 
    Level: advanced
 
@@ -285,7 +282,7 @@ PetscErrorCode PCMCPISetScaling(PC pc, PCMCPIScaling scaling)
    Not Collective
 
    Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
 .  scaling - the scaling
@@ -313,7 +310,7 @@ PetscErrorCode PCMCPIGetScaling(PC pc, PCMCPIScaling *scaling)
 
    Options Database Key:
 .  -pc_mcpi_scaling_keep <true> - keep the scaling while the values of the matrix change little:
-      true, false; acts at the next set-up of values
+      true, false; takes effect at the next numeric set-up
 
    Level: advanced
 
@@ -343,7 +340,7 @@ PetscErrorCode PCMCPISetScalingKeep(PC pc, PetscBool keep)
    Not Collective
 
    Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
 .  keep - `PETSC_TRUE` if the scaling is kept
@@ -360,12 +357,12 @@ PetscErrorCode PCMCPIGetScalingKeep(PC pc, PetscBool *keep)
 }
 
 /*@
-   PCMCPIGetFailedBlock - Gets the first block row whose values the last set-up could not use
+   PCMCPIGetFailedBlock - Gets the first block row that made the last set-up fail
 
    Not Collective
 
    Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
 .  row - the global block row, which is the scalar row divided by the block size, the same on all
@@ -376,7 +373,7 @@ PetscErrorCode PCMCPIGetScalingKeep(PC pc, PetscBool *keep)
    Notes:
    `PCGetFailedReason()` gives `PC_FACTOR_NUMERIC_ZEROPIVOT` for a singular diagonal block. It gives
    `PC_SUBPC_ERROR` for values that are not finite or do not fit the storage precision. `-info` and
-   `-ksp_view` show the reason and what mends it.
+   `-ksp_view` show the reason and how to fix it.
 
    After `PCSetErrorIfFailure()` a block row that cannot be used is an error at the set-up.
 

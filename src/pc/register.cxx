@@ -74,8 +74,8 @@ PetscErrorCode check_running()
 
    It is the error `PETSC_ERR_LIB` if the PETSc of the running program has another version or
    another size of indices than the one that the library was built for. Other scalars than real ones
-   in double precision are the error `PETSC_ERR_SUP`. Building petsc-mcpi again with the PETSc of
-   the program mends it.
+   in double precision are the error `PETSC_ERR_SUP`. Build petsc-mcpi again with the PETSc of the
+   program.
 
 .seealso: `PCMCPI`, `MatColoringRegisterJPLF()`, `PCRegister()`
 @*/

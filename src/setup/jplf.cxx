@@ -209,7 +209,7 @@ PetscErrorCode destroy(MatColoring mc)
 }
 
 /*MC
-   MATCOLORINGJPLF - "jplf": a distance 1 coloring that is the same on any number of MPI processes
+   MATCOLORINGJPLF - distance 1 coloring "jplf", the same on any number of MPI processes
 
    Options Database Keys:
 +  -mat_coloring_jplf_dsatur <true> - also let a coloring grow from one row, by saturation
