@@ -3,17 +3,22 @@
 #include <exception>
 #include <new>
 
+#include "backend/host/host_backend.h"
 #include "backend/host/simd_kernels.h"
+#include "backend/reference/reference_backend.h"
 #include "petsc/collective.h"
 #include "petsc/compat.h"
 
 #if defined(MCPI_HAVE_CUDA)
 #include <cuda_runtime.h>
+
+#include "backend/cuda/cuda_backend.h"
 #endif
 #if defined(MCPI_HAVE_CUDA) || defined(MCPI_HAVE_KOKKOS)
 #include <petscdevice.h>
 #endif
 #if defined(MCPI_HAVE_KOKKOS)
+#include "backend/kokkos/make_backend.h"
 #include "backend/kokkos/runtime.h"
 #endif
 

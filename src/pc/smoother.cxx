@@ -62,7 +62,7 @@ private:
 void Smoother::drop_backend()
 {
   const DeviceGuard guard(choice_.device);
-  if (backend_) (void)backend_->launch_exchanges(false);
+  if (DeviceExchange *device = device_exchange()) (void)device->launch_exchanges(false);
   if (halo_ && halo_->on_device()) halo_.reset();
   backend_.reset();
   ReleaseWithKokkos(this, nullptr);
@@ -232,15 +232,18 @@ PetscErrorCode Smoother::create_backend(const Settings &settings)
              "-pc_mcpi_offdiag_precision below fp64");
   if (choice_.type == PC_MCPI_BACKEND_KOKKOS) ReleaseWithKokkos(this, [this] { drop_backend(); });
   PetscCall(BackendCreate(graph_.comm, choice_.type, plan(), config, &backend_));
-  void *stream = backend_->launch_exchanges(halo_->on_device());
-  halo_->use_stream(stream, backend_->not_a_number());
+  DeviceExchange *device = device_exchange();
+  if (device) {
+    void *stream = device->launch_exchanges(halo_->on_device());
+    halo_->use_stream(stream, device->not_a_number());
+  }
   // The halo makes its buffers for one right-hand side now, since this may be collective. An
   // application to one right-hand side then waits for its neighbors only. Exchanges with a time
   // limit do not wait for ever.
-  PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->entry_bytes({}))));
-  PetscMPIInt inside = backend_->use_packets(halo_->packets());
+  PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->row_bytes({}).vector)));
+  PetscMPIInt inside = device && device->use_packets(halo_->packets());
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &inside, 1, MPI_INT, MPI_MIN, graph_.comm));
-  if (!inside) (void)backend_->use_packets(nullptr);
+  if (device && !inside) (void)device->use_packets(nullptr);
   halo_choice_.inside = inside;
   if (halo_->packets() && !inside)
     halo_choice_.reason_not_inside =
@@ -296,7 +299,7 @@ PetscErrorCode Smoother::numeric(const MatrixParts &parts)
     return std::isfinite(value) && value > 0.0 ? -static_cast<PetscInt64>(std::ilogb(value))
                                                : kNone;
   };
-  const InverseRange inverse = backend_->inverse_range();
+  const InverseRange inverse = backend_->info().inverse;
   PetscInt64 least[3] = {kNone, exponent(inverse.largest), exponent(inverse.reciprocal)};
   PetscInt64 &first = least[0];
   if (status.defect == Defect::backend)
@@ -324,7 +327,7 @@ PetscErrorCode Smoother::prepare_transposed()
 
   PetscFunctionBegin;
   if (have_transposed_ && transposed_current_) PetscFunctionReturn(PETSC_SUCCESS);
-  const std::size_t size = backend_->record_size();
+  const std::size_t size = backend_->info().record_bytes;
   PetscCall(RunTogether(graph_.comm, [&] {
     if (!have_transposed_) {
       PlanBuildTransposed(graph_, built_, &transposed_, &outgoing_);
@@ -352,13 +355,14 @@ PetscErrorCode Smoother::make_room(const ApplyArgs &apply)
   if (apply.nrhs > room_) {
     room_ = 0; // the old room may be lost if reserve() fails
     PetscCall(RunTogether(graph_.comm, [&] { backend_->reserve(apply.nrhs); }));
-    PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->entry_bytes(apply))));
+    PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->row_bytes(apply).vector)));
     // This drops the recorded launches, which hold the old addresses.
-    (void)backend_->launch_exchanges(halo_->on_device());
+    if (DeviceExchange *device = device_exchange())
+      (void)device->launch_exchanges(halo_->on_device());
     room_ = apply.nrhs;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->entry_bytes(apply))));
+  PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->row_bytes(apply).vector)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -475,13 +479,14 @@ double Smoother::host_bytes() const
                           static_cast<double>(graph_.rows) * sizeof(ISColoringValue);
   const double transposed = of_plan(transposed_) + bytes_of(outgoing_, sent_, received_);
   return symbolic + transposed +
-         (on_device() ? 0.0
-                      : static_cast<double>(backend_->memory_bytes()) + residual_.memory_bytes());
+         (on_device()
+              ? 0.0
+              : static_cast<double>(backend_->info().memory_bytes) + residual_.memory_bytes());
 }
 
 double Smoother::device_bytes() const
 {
-  return on_device() ? static_cast<double>(backend_->memory_bytes()) + residual_.memory_bytes()
+  return on_device() ? static_cast<double>(backend_->info().memory_bytes) + residual_.memory_bytes()
                      : 0.0;
 }
 
@@ -499,11 +504,11 @@ double Smoother::sweep_bytes(const Settings &settings, PetscInt its) const
   // Each block: its record and its column are read. Each row, in each pass: two row pointers, the
   // right-hand side and x are read, and x is written. If there is a rounded copy of x, the copy is
   // read and written as well, and x itself is read only if omega is not 1.
-  const double gathered = static_cast<double>(backend_->gathered_bytes(apply));
+  const double gathered = static_cast<double>(backend_->row_bytes(apply).gathered);
   const double vectors =
       gathered > 0.0 ? (settings.omega == 1.0 ? 2.0 : 3.0) * entry + 2.0 * gathered : 3.0 * entry;
   double bytes = static_cast<double>(sweep.blocks_read(apply, static_cast<int>(its), true)) *
-                     static_cast<double>(backend_->record_size() + sizeof(Row)) +
+                     static_cast<double>(backend_->info().record_bytes + sizeof(Row)) +
                  passes * plan().rows * (vectors + 2.0 * sizeof(Offset));
   if (settings.form == PC_MCPI_FORM_FACTORED)
     bytes += passes * plan().rows * static_cast<double>(plan().bs) * plan().bs * sizeof(double);

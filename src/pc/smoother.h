@@ -16,6 +16,7 @@
 #include "setup/ordering.h"
 #include "setup/plan_build.h"
 #include "sweep/backend.h"
+#include "sweep/device_exchange.h"
 #include "sweep/multicolor_sweep.h"
 
 namespace mcpi {
@@ -83,7 +84,7 @@ public:
   bool widened() const { return double_vectors_ && !prepared_for_double_; }
   int inverse_spread() const { return inverse_spread_; }
   const HaloChoice &halo_choice() const { return halo_choice_; }
-  const Scales &scales() const { return backend_->scales(); }
+  const Scales &scales() const { return *backend_->info().scales; }
   // Local bytes: held in host memory, held in device memory, and moved by its sweeps from zero.
   double host_bytes() const;
   double device_bytes() const;
@@ -98,6 +99,7 @@ private:
   PetscErrorCode numeric(const MatrixParts &parts);
   PetscErrorCode numeric_in_range(const Settings &settings, const MatrixParts &parts, bool wide);
   int spread(PCMCPIForm form) const;
+  DeviceExchange *device_exchange() { return backend_ ? backend_->device_exchange() : nullptr; }
   PetscErrorCode create_backend(const Settings &settings);
   PetscErrorCode create_halo(const Settings &settings);
   void drop_backend();

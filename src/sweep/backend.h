@@ -61,17 +61,26 @@ struct RelaxStep {
   bool read_later = true;
 };
 
-struct GhostPackets;
-
-// The epochs that a relaxation with an exchange inside reads and sends. Epochs are counted from the
-// last epoch of the application before.
-struct GhostEpochs {
-  int color = 0;
-  unsigned sends = 0;            // epoch of the rows that are sent; 0: no row is sent
-  unsigned lower = 0, upper = 0; // epochs of the ghosts that products of a triangle read
-  unsigned turn = 0;             // epoch of the ghosts [turn_begin, turn_end) instead
-  Row turn_begin = 0, turn_end = 0;
+// What products read of a block row, all right-hand sides together, in bytes
+struct RowBytes {
+  std::size_t vector = 0;   // of the array that an exchange reads and writes
+  std::size_t gathered = 0; // of the rounded copy of x (core/gather.h); 0: products read x itself
 };
+
+// What a numeric set-up has stored
+struct OperatorInfo {
+  std::size_t record_bytes = 0;   // of a stored block, as it travels between ranks
+  std::size_t memory_bytes = 0;   // held by the device or host that runs the sweeps
+  InverseRange inverse = {};      // of this rank's scaled inverse diagonal blocks
+  const Scales *scales = nullptr; // valid until the next set-up
+};
+
+// publish: before an exchange, a device copies plan columns to vector().
+// accept: after an exchange, a device copies plan columns from vector().
+// zero: plan columns are set to zero.
+enum class Transfer { publish, accept, zero };
+
+class DeviceExchange;
 
 class Backend {
 public:
@@ -83,65 +92,32 @@ public:
   // Set-up of the transposed operator. pack_records() copies records of stored blocks for the ranks
   // that own their columns. Blocks are numbered from the lower to the upper triangle.
   // build_transposed() makes the operator from this rank's records and those received.
-  // record_size() is in bytes.
-  virtual std::size_t record_size() const = 0;
   virtual void pack_records(const std::vector<Offset> &stored, std::byte *records) = 0;
   virtual void build_transposed(const ColorPlan &transposed, const std::byte *received) = 0;
+  virtual OperatorInfo info() const = 0;
 
   // Allocates the vectors for nrhs right-hand sides. Otherwise load_rhs() allocates them.
   virtual void reserve(int nrhs) = 0;
   virtual void load_rhs(const ApplyArgs &apply, const ConstColumns &b) = 0;
   virtual void load_guess(const ApplyArgs &apply, const ConstColumns &x) = 0;
-  virtual void zero_ghosts(const ApplyArgs &apply) = 0;
   virtual void relax(const ApplyArgs &apply, const RelaxStep &step) = 0;
   virtual void store(const ApplyArgs &apply, const MutableColumns &x) = 0;
 
   // The array that an exchange reads and writes: x in plan order, with ghosts after the local rows.
-  // A block row, with all its right-hand sides, has entry_bytes() bytes. The array is in host
-  // memory unless exchanges are launched to a stream. It may then be the rounded copy that products
-  // read.
+  // It is in host memory unless exchanges are launched to a stream. It may then be the rounded copy
+  // that products read.
   virtual void *vector() = 0;
-  virtual std::size_t entry_bytes(const ApplyArgs &apply) const = 0;
-  // Bytes of a block row of the rounded copy of x that products read (core/gather.h). 0: products
-  // read x itself.
-  virtual std::size_t gathered_bytes(const ApplyArgs &) const { return 0; }
-  // publish() is called before an exchange: a device copies the plan columns [begin, end) to
-  // vector(). accept() is called after it: a device copies them from there. ahead: the exchange is
-  // of overlapped rows, and runs while interior rows are relaxed.
-  virtual void publish(const ApplyArgs &, Row /*begin*/, Row /*end*/, bool /*ahead*/) {}
-  virtual void accept(const ApplyArgs &, Row /*begin*/, Row /*end*/, bool /*ahead*/) {}
-
-  // Tells the backend whether exchanges will be launched to a stream, and discards recorded runs.
-  // If they will, the result is the stream for them, and vector() is then in device memory.
-  virtual void *launch_exchanges(bool) { return nullptr; }
-  // A pattern of 32 bits for missing parts of vector(). Results that use it are not finite.
-  virtual std::uint32_t not_a_number() const { return ~0U; }
-  // Called before the first and after the last exchange of a run
-  virtual void start_exchanges() {}
-  virtual void finish_exchanges() {}
-
-  // Exchanges inside the relaxation of a color. Boundary rows come first. A relaxation waits for a
-  // ghost of some epoch (sweep/epochs.h) where it reads the ghost. It sends a row as soon as it has
-  // computed the row.
-  //
-  // use_packets() sets the memory to send to, or null for no such exchanges. It returns whether
-  // this rank can do them.
-  virtual bool use_packets(const GhostPackets * /*packets*/) { return false; }
-  virtual bool exchanges_inside(const ApplyArgs &) const { return false; }
-  // Begins a run. A guess is sent unless the run starts from zero.
-  virtual void start_inside(const ApplyArgs &, bool /*from_zero*/) {}
-  virtual void relax_inside(const ApplyArgs &, const RelaxStep &, const GhostEpochs &) {}
-  // Ends a run, which has used this number of epochs.
-  virtual void finish_inside(const ApplyArgs &, unsigned /*epochs*/) {}
+  virtual RowBytes row_bytes(const ApplyArgs &apply) const = 0;
+  // For the plan columns [begin, end). overlapped: the exchange is of overlapped rows, and runs
+  // while interior rows are relaxed.
+  virtual void transfer(const ApplyArgs &apply, Row begin, Row end, Transfer kind,
+                        bool overlapped) = 0;
+  // null: exchanges need the host
+  virtual DeviceExchange *device_exchange() { return nullptr; }
 
   // Has the effect of record(). The backend either calls it or replays what an earlier call with
   // the same key launched. record() must launch its exchanges to the stream, if it has any.
   virtual int replay(const RunKey &, const std::function<int()> &record) { return record(); }
-
-  // The range of this rank's scaled inverse diagonal blocks. It is known after refresh().
-  virtual InverseRange inverse_range() const = 0;
-  virtual std::size_t memory_bytes() const = 0; // on the device or host that runs the sweeps
-  virtual const Scales &scales() const = 0;
 };
 
 struct BackendConfig {
@@ -151,19 +127,5 @@ struct BackendConfig {
   // tests only.
   bool bfp16_gather = false;
 };
-
-std::unique_ptr<Backend> make_reference_backend(const ColorPlan &plan, const BackendConfig &config);
-// Replaces the records of a reference backend by those of another backend; see
-// StoredMatrix::adopt_records().
-void adopt_records(Backend &reference, const std::byte *records);
-// Exists only if the library was built with CUDA.
-std::unique_ptr<Backend> make_cuda_backend(const ColorPlan &plan, const BackendConfig &config);
-// Whether the library has code for the CUDA device in use
-bool has_code_for_cuda_device();
-// Exists only if the library was built with Kokkos. The backend must be made after Kokkos is
-// initialized and destroyed before it is finalized.
-std::unique_ptr<Backend> make_kokkos_backend(const ColorPlan &plan, const BackendConfig &config);
-std::unique_ptr<Backend> make_host_backend(const ColorPlan &plan, const BackendConfig &config,
-                                           const CpuKernels &kernels);
 
 } // namespace mcpi

@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "sweep/device_exchange.h"
 #include "sweep/schedule.h"
 
 namespace mcpi {

@@ -25,7 +25,8 @@ int MulticolorSweep::run(const ApplyArgs &apply, int its, bool from_zero)
 int MulticolorSweep::run_piece(const ApplyArgs &apply, int its, bool from_zero)
 {
   const Schedule schedule(plan_, config_, apply, its, from_zero);
-  const bool inside = schedule.by_color() && config_.overlap && backend_.exchanges_inside(apply);
+  const bool inside =
+      schedule.by_color() && config_.overlap && device_ && device_->exchanges_inside(apply);
   const auto record = [&] {
     return inside ? passes_inside(apply, schedule) : passes_over_colors(apply, schedule);
   };
@@ -39,7 +40,7 @@ int MulticolorSweep::run_piece(const ApplyArgs &apply, int its, bool from_zero)
 int MulticolorSweep::passes_inside(const ApplyArgs &apply, const Schedule &schedule)
 {
   const Epochs epochs(schedule);
-  backend_.start_inside(apply, schedule.from_zero());
+  device_->start_inside(apply, schedule.from_zero());
   for (int pass = 0; pass < schedule.passes(); ++pass)
     for (int k = 0; k < schedule.colors(); ++k) {
       const Step step = schedule.step(pass, k);
@@ -48,19 +49,20 @@ int MulticolorSweep::passes_inside(const ApplyArgs &apply, const Schedule &sched
       RelaxStep all = step.interior;
       all.begin = step.boundary.begin;
       if (!step.skips_interior)
-        backend_.relax_inside(apply, all, epochs.of_step(step, k, plan_.ghost_begin));
+        device_->relax_inside(apply, all, epochs.of_step(step, k, plan_.ghost_begin));
     }
-  backend_.finish_inside(apply, epochs.count());
+  device_->finish_inside(apply, epochs.count());
   return 0;
 }
 
 int MulticolorSweep::passes_over_colors(const ApplyArgs &apply, const Schedule &schedule)
 {
-  backend_.start_exchanges();
+  if (device_) device_->start_exchanges();
   if (const int error = halo_.start()) return error;
   for (int pass = 0; pass < schedule.passes(); ++pass) {
     if (pass == 0 && schedule.from_zero()) {
-      if (!schedule.by_color()) backend_.zero_ghosts(apply);
+      if (!schedule.by_color())
+        backend_.transfer(apply, plan_.rows, plan_.rows + plan_.ghosts, Transfer::zero, false);
     } else if (pass == 0 || !schedule.by_color()) {
       if (const int error = exchange_all(apply)) return error;
     }
@@ -68,7 +70,7 @@ int MulticolorSweep::passes_over_colors(const ApplyArgs &apply, const Schedule &
       if (const int error = relax_color(apply, schedule.step(pass, k))) return error;
   }
   if (const int error = halo_.finish()) return error;
-  backend_.finish_exchanges();
+  if (device_) device_->finish_exchanges();
   return 0;
 }
 
@@ -87,7 +89,8 @@ int MulticolorSweep::relax_color(const ApplyArgs &apply, const Step &step)
 int MulticolorSweep::begin_exchange(const ApplyArgs &apply, const Step &step)
 {
   if (halo_.idle()) return 0;
-  backend_.publish(apply, step.boundary.begin, step.boundary.end, config_.overlap);
+  backend_.transfer(apply, step.boundary.begin, step.boundary.end, Transfer::publish,
+                    config_.overlap);
   return halo_.begin(step.color, backend_.vector());
 }
 
@@ -95,17 +98,18 @@ int MulticolorSweep::end_exchange(const ApplyArgs &apply, const Step &step)
 {
   if (halo_.idle()) return 0;
   if (const int error = halo_.end(step.color, backend_.vector())) return error;
-  backend_.accept(apply, plan_.rows + plan_.ghost_begin[step.color],
-                  plan_.rows + plan_.ghost_begin[step.color + 1], config_.overlap);
+  backend_.transfer(apply, plan_.rows + plan_.ghost_begin[step.color],
+                    plan_.rows + plan_.ghost_begin[step.color + 1], Transfer::accept,
+                    config_.overlap);
   return 0;
 }
 
 int MulticolorSweep::exchange_all(const ApplyArgs &apply)
 {
   if (halo_.idle()) return 0;
-  backend_.publish(apply, 0, plan_.rows, false);
+  backend_.transfer(apply, 0, plan_.rows, Transfer::publish, false);
   if (const int error = halo_.exchange_all(backend_.vector())) return error;
-  backend_.accept(apply, plan_.rows, plan_.rows + plan_.ghosts, false);
+  backend_.transfer(apply, plan_.rows, plan_.rows + plan_.ghosts, Transfer::accept, false);
   return 0;
 }
 

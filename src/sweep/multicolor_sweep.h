@@ -2,6 +2,7 @@
 // relaxation of its interior rows.
 #pragma once
 
+#include "sweep/device_exchange.h"
 #include "sweep/halo.h"
 #include "sweep/schedule.h"
 
@@ -10,7 +11,8 @@ namespace mcpi {
 class MulticolorSweep {
 public:
   MulticolorSweep(const ColorPlan &plan, Backend &backend, Halo &halo, const SweepConfig &config)
-      : plan_(plan), backend_(backend), halo_(halo), config_(config)
+      : plan_(plan), backend_(backend), device_(backend.device_exchange()), halo_(halo),
+        config_(config)
   {
   }
 
@@ -36,6 +38,7 @@ private:
 
   const ColorPlan &plan_;
   Backend &backend_;
+  DeviceExchange *device_; // of the backend, or null
   Halo &halo_;
   const SweepConfig &config_;
 };

@@ -8,8 +8,11 @@
 #include "engines.h"
 #if defined(MCPI_HAVE_CUDA)
 #include <cuda_runtime.h>
+
+#include "backend/cuda/cuda_backend.h"
 #endif
 #if defined(MCPI_HAVE_KOKKOS)
+#include "backend/kokkos/make_backend.h"
 #include "backend/kokkos/runtime.h"
 #endif
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "backend/kokkos/kokkos_backend.h"
+#include "backend/kokkos/make_backend.h"
 #include "backend/kokkos/runtime.h"
 #include "backend/kokkos/setup_invert.h"
 #include "engines.h"

@@ -39,7 +39,7 @@ std::vector<Vector> stored_blocks(Backend &backend, const ColorPlan &plan, PCMCP
 {
   std::vector<Offset> all(static_cast<std::size_t>(plan.blocks()));
   std::iota(all.begin(), all.end(), 0);
-  const std::size_t size = backend.record_size();
+  const std::size_t size = backend.info().record_bytes;
   std::vector<std::byte> records(all.size() * size, std::byte{0xff});
   backend.pack_records(all, records.data());
   std::vector<Vector> blocks;
@@ -104,8 +104,8 @@ void compare(const Problem &problem, const BackendConfig &config, System &other,
   EXPECT_LT(worst_difference(stored_blocks(host.backend(), problem.plan(), storage), blocks),
             quantum(storage))
       << what;
-  EXPECT_EQ(other.backend().scales().right, host.backend().scales().right) << what;
-  EXPECT_EQ(other.backend().scales().left, host.backend().scales().left) << what;
+  EXPECT_EQ(other.backend().info().scales->right, host.backend().info().scales->right) << what;
+  EXPECT_EQ(other.backend().info().scales->left, host.backend().info().scales->left) << what;
   const Vector b = random_vector(problem.matrix.size(), 5);
   // With one color, the first sweep computes D^{-1}b. It tests the diagonal maps of all rows.
   const Smoothing once = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true);
@@ -251,10 +251,10 @@ TEST_P(SetupOfEngine, FollowsValuesAndScales)
       rows.update();
       (void)other.apply(make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true),
                         random_vector(problem.matrix.size(), 5));
-      const std::size_t before = other.backend().memory_bytes();
+      const std::size_t before = other.backend().info().memory_bytes;
       ASSERT_EQ(other.refresh(rows).defect, Defect::none);
       compare(problem, config, other, name(kind(config)));
-      EXPECT_EQ(other.backend().memory_bytes(), before);
+      EXPECT_EQ(other.backend().info().memory_bytes, before);
       for (auto &row : problem.matrix.offdiag)
         for (Vector &block : row)
           for (double &value : block) value *= 3000.0; // The factors of the components are kept.

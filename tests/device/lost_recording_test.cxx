@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "sweep/device_exchange.h"
 #include "system.h"
 
 namespace mcpi::test {
@@ -49,7 +50,8 @@ TEST(CudaApplication, WhoseRecordingIsLostReadsItsOwnRightHandSide)
     const Vector b = random_vector(matrix.size(), 100 + static_cast<unsigned>(time));
     Vector disturbed(matrix.size(), kNaN), quiet(matrix.size(), kNaN);
     for (Vector *result : {&disturbed, &quiet}) {
-      (void)backend.launch_exchanges(false); // This call discards the recordings.
+      (void)backend.device_exchange()->launch_exchanges(
+          false); // This call discards the recordings.
       halo.disturb = result == &disturbed;
       backend.load_rhs(run.apply, {b.data(), size});
       ASSERT_EQ(sweep.run(run.apply, run.its, run.from_zero), 0);

@@ -43,7 +43,7 @@ TEST_P(Distributed, SweepsGiveTheBitsOfOneRank)
     System serial(one, kind), distributed(many, kind);
     ASSERT_EQ(serial.refresh(matrix).defect, Defect::none);
     ASSERT_EQ(distributed.refresh(matrix).defect, Defect::none);
-    EXPECT_EQ(distributed.backend(0).scales().right, serial.backend().scales().right);
+    EXPECT_EQ(distributed.backend(0).info().scales->right, serial.backend().info().scales->right);
     for_runs(3, [&](Smoothing run) {
       for (const bool transposed : {false, true})
         for (const bool overlap : {true, false})

@@ -328,10 +328,10 @@ TEST(Gather, HoldsACopyOnlyIfAsked)
     }
     const std::size_t number = kernels ? sizeof(float) : sizeof(double),
                       padding = kernels ? kReadPadding : 0;
-    EXPECT_EQ(on.backend().memory_bytes() - off.backend().memory_bytes(),
+    EXPECT_EQ(on.backend().info().memory_bytes - off.backend().info().memory_bytes,
               number * p.matrix.size() + padding);
-    EXPECT_EQ(off.backend().gathered_bytes(run.apply), 0u);
-    EXPECT_EQ(on.backend().gathered_bytes(run.apply), number * p.bs);
+    EXPECT_EQ(off.backend().row_bytes(run.apply).gathered, 0u);
+    EXPECT_EQ(on.backend().row_bytes(run.apply).gathered, number * p.bs);
   }
 }
 

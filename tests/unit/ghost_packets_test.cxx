@@ -35,20 +35,17 @@ struct Operation {
 class IdleBackend final : public Backend {
 public:
   int refresh(BlockRows &, const MaxReduce &, NumericStatus &) override { return 0; }
-  std::size_t record_size() const override { return 0; }
   void pack_records(const std::vector<Offset> &, std::byte *) override {}
   void build_transposed(const ColorPlan &, const std::byte *) override {}
   void reserve(int) override {}
   void load_rhs(const ApplyArgs &, const ConstColumns &) override {}
   void load_guess(const ApplyArgs &, const ConstColumns &) override {}
-  void zero_ghosts(const ApplyArgs &) override {}
   void relax(const ApplyArgs &, const RelaxStep &) override {}
   void store(const ApplyArgs &, const MutableColumns &) override {}
   void *vector() override { return nullptr; }
-  std::size_t entry_bytes(const ApplyArgs &) const override { return 1; }
-  std::size_t memory_bytes() const override { return 0; }
-  InverseRange inverse_range() const override { return {1.0, 1.0}; }
-  const Scales &scales() const override { return scales_; }
+  RowBytes row_bytes(const ApplyArgs &) const override { return {1, 0}; }
+  void transfer(const ApplyArgs &, Row, Row, Transfer, bool) override {}
+  OperatorInfo info() const override { return {0, 0, {1.0, 1.0}, &scales_}; }
 
 private:
   Scales scales_;

@@ -1,6 +1,8 @@
 #include "system.h"
 
+#include "backend/host/host_backend.h"
 #include "backend/host/simd_kernels.h"
+#include "backend/reference/reference_backend.h"
 
 #include <algorithm>
 #include <chrono>
@@ -196,7 +198,7 @@ NumericStatus System::refresh(const std::function<BlockRows &(int rank)> &source
 void System::exchange_transposed()
 {
   for (int rank = 0; rank < ranks_.count(); ++rank) {
-    const std::size_t size = backends_[rank]->record_size();
+    const std::size_t size = backends_[rank]->info().record_bytes;
     std::vector<std::byte> received(ranks_.received[rank].size() * size);
     for (std::size_t k = 0; k < ranks_.received[rank].size(); ++k)
       backends_[ranks_.received[rank][k].rank]->pack_records({ranks_.received[rank][k].stored},
@@ -210,7 +212,7 @@ void System::adopt(System &other)
   for (int rank = 0; rank < ranks_.count(); ++rank) {
     std::vector<Offset> all(static_cast<std::size_t>(ranks_.forward[rank].blocks()));
     std::iota(all.begin(), all.end(), 0);
-    std::vector<std::byte> records(all.size() * other.backends_[rank]->record_size());
+    std::vector<std::byte> records(all.size() * other.backends_[rank]->info().record_bytes);
     other.backends_[rank]->pack_records(all, records.data());
     adopt_records(*backends_[rank], records.data());
   }
@@ -235,9 +237,9 @@ int System::apply_rank(const Smoothing &run, const Vector &b, const Vector &gues
   const Vector in = columns(b);
   backend.load_rhs(run.apply, {in.data(), static_cast<std::ptrdiff_t>(ld)});
   std::fill_n(static_cast<unsigned char *>(backend.vector()),
-              (plan.rows + plan.ghosts) * backend.entry_bytes(run.apply),
+              (plan.rows + plan.ghosts) * backend.row_bytes(run.apply).vector,
               static_cast<unsigned char>(0xff)); // NaN in both precisions
-  backend.accept(run.apply, 0, plan.rows + plan.ghosts, false);
+  backend.transfer(run.apply, 0, plan.rows + plan.ghosts, Transfer::accept, false);
   if (!run.from_zero)
     backend.load_guess(run.apply, {columns(guess).data(), static_cast<std::ptrdiff_t>(ld)});
   ThreadHalo threads(ranks_, peer);
@@ -247,7 +249,7 @@ int System::apply_rank(const Smoothing &run, const Vector &b, const Vector &gues
                : run.replayed     ? static_cast<Halo &>(none)
                                   : silent;
   MulticolorSweep sweep(plan, backend, halo, run.sweep);
-  if (const int error = halo.prepare(backend.entry_bytes(run.apply))) return error;
+  if (const int error = halo.prepare(backend.row_bytes(run.apply).vector)) return error;
   if (const int error = sweep.run(run.apply, run.its, run.from_zero)) return error;
   Vector solution(ld * run.apply.nrhs, kNaN);
   backend.store(run.apply, {solution.data(), static_cast<std::ptrdiff_t>(ld)});

@@ -1,5 +1,7 @@
 // The CUDA backend: sweeps of one rank on one CUDA device. Vectors are in plan order: a row's
 // right-hand sides side by side, bs numbers each.
+#include "backend/cuda/cuda_backend.h"
+
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -8,7 +10,7 @@
 #include "backend/cuda/overlap_streams.h"
 #include "backend/cuda/vectors.h"
 #include "cuda/recorded_runs.h"
-#include "sweep/backend.h"
+#include "sweep/device_exchange.h"
 #include "sweep/epochs.h"
 
 namespace mcpi {
@@ -18,7 +20,7 @@ namespace {
 // Kernels are launched to stream_. If exchanges are launched to the device as well (launched_),
 // boundary rows whose exchange overlaps with interior rows go to a second stream
 // (overlap_streams.h).
-class CudaBackend final : public Backend {
+class CudaBackend final : public Backend, public DeviceExchange {
 public:
   CudaBackend(const ColorPlan &plan, const BackendConfig &config)
       : plan_(plan), config_(config),
@@ -40,10 +42,6 @@ public:
     return 0;
   }
 
-  std::size_t record_size() const override
-  {
-    return record_bytes(config_.numeric.storage, plan_.bs);
-  }
   void pack_records(const std::vector<Offset> &stored, std::byte *records) override
   {
     if (stored.empty()) return; // With one rank, the map of all blocks is not made.
@@ -112,15 +110,6 @@ public:
     const double *array = on_device(apply, x, args.ld);
     load_vector(args, config_.double_vectors, array, x_.data(), stream_);
     round(apply, 0, plan_.rows, stream_);
-  }
-
-  void zero_ghosts(const ApplyArgs &apply) override
-  {
-    const std::size_t entry = x_bytes(apply);
-    if (plan_.ghosts > 0)
-      MCPI_CUDA(cudaMemsetAsync(x_.data() + plan_.rows * entry, 0, plan_.ghosts * entry, stream_));
-    round(apply, plan_.rows, plan_.rows + plan_.ghosts, stream_);
-    if (launched_) streams_.mark(false);
   }
 
   void relax(const ApplyArgs &apply, const RelaxStep &step) override
@@ -211,43 +200,24 @@ public:
     mirror_.resize(x_.bytes());
     return mirror_.data();
   }
-  std::size_t entry_bytes(const ApplyArgs &apply) const override
+  RowBytes row_bytes(const ApplyArgs &apply) const override
   {
-    return launched_ && rounded() ? gathered_bytes(apply)
-                                  : x_bytes(apply); // Products read nothing else of ghosts.
+    // Products read nothing else of ghosts than the rounded copy, if there is one.
+    const std::size_t gathered = gathered_bytes(apply);
+    return {launched_ && rounded() ? gathered : x_bytes(apply), gathered};
   }
-  std::size_t gathered_bytes(const ApplyArgs &apply) const override
+  void transfer(const ApplyArgs &apply, Row begin, Row end, Transfer kind, bool overlapped) override
   {
-    return rounded() ? sizeof(std::uint32_t) * copy_words() * static_cast<std::size_t>(apply.nrhs)
-                     : 0;
-  }
-
-  void publish(const ApplyArgs &apply, Row begin, Row end, bool ahead) override
-  {
-    if (launched_) {
-      if (!ahead) streams_.order(true);
-      return;
+    switch (kind) {
+    case Transfer::publish:
+      return publish(apply, begin, end, overlapped);
+    case Transfer::accept:
+      return accept(apply, begin, end, overlapped);
+    case Transfer::zero:
+      return zero(apply, begin, end);
     }
-    const std::size_t entry = entry_bytes(apply);
-    mirror_.resize(x_.bytes());
-    if (begin < end)
-      MCPI_CUDA(cudaMemcpyAsync(mirror_.data() + begin * entry, x_.data() + begin * entry,
-                                (end - begin) * entry, cudaMemcpyDeviceToHost, stream_));
-    MCPI_CUDA(cudaStreamSynchronize(stream_));
   }
-
-  void accept(const ApplyArgs &apply, Row begin, Row end, bool ahead) override
-  {
-    if (launched_) {
-      if (!ahead) streams_.join();
-      return;
-    }
-    const std::size_t entry = entry_bytes(apply);
-    if (begin < end)
-      MCPI_CUDA(cudaMemcpyAsync(x_.data() + begin * entry, mirror_.data() + begin * entry,
-                                (end - begin) * entry, cudaMemcpyHostToDevice, stream_));
-    round(apply, begin, end, stream_);
-  }
+  DeviceExchange *device_exchange() override { return this; }
 
   void *launch_exchanges(bool launched) override
   {
@@ -277,17 +247,62 @@ public:
     return graphs_.run(stream_, key, record);
   }
 
-  std::size_t memory_bytes() const override
+  OperatorInfo info() const override
+  {
+    return {record_size(), bytes(), setup_.inverse_range(), &setup_.scales()};
+  }
+
+private:
+  void publish(const ApplyArgs &apply, Row begin, Row end, bool ahead)
+  {
+    if (launched_) {
+      if (!ahead) streams_.order(true);
+      return;
+    }
+    const std::size_t entry = x_bytes(apply);
+    mirror_.resize(x_.bytes());
+    if (begin < end)
+      MCPI_CUDA(cudaMemcpyAsync(mirror_.data() + begin * entry, x_.data() + begin * entry,
+                                (end - begin) * entry, cudaMemcpyDeviceToHost, stream_));
+    MCPI_CUDA(cudaStreamSynchronize(stream_));
+  }
+
+  void accept(const ApplyArgs &apply, Row begin, Row end, bool ahead)
+  {
+    if (launched_) {
+      if (!ahead) streams_.join();
+      return;
+    }
+    const std::size_t entry = x_bytes(apply);
+    if (begin < end)
+      MCPI_CUDA(cudaMemcpyAsync(x_.data() + begin * entry, mirror_.data() + begin * entry,
+                                (end - begin) * entry, cudaMemcpyHostToDevice, stream_));
+    round(apply, begin, end, stream_);
+  }
+
+  void zero(const ApplyArgs &apply, Row begin, Row end)
+  {
+    const std::size_t entry = x_bytes(apply);
+    if (begin < end)
+      MCPI_CUDA(cudaMemsetAsync(x_.data() + begin * entry, 0, (end - begin) * entry, stream_));
+    round(apply, begin, end, stream_);
+    if (launched_) streams_.mark(false);
+  }
+
+  std::size_t record_size() const { return record_bytes(config_.numeric.storage, plan_.bs); }
+  std::size_t gathered_bytes(const ApplyArgs &apply) const
+  {
+    return rounded() ? sizeof(std::uint32_t) * copy_words() * static_cast<std::size_t>(apply.nrhs)
+                     : 0;
+  }
+  std::size_t bytes() const
   {
     return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + setup_.bytes() +
            sources_.bytes() + received_.bytes() + x_.bytes() + rhs_.bytes() + kept_.bytes() +
            gathered_.bytes() + row_of_.bytes() + plan_row_.bytes() + groups_.bytes() +
            staging_.bytes();
   }
-  InverseRange inverse_range() const override { return setup_.inverse_range(); }
-  const Scales &scales() const override { return setup_.scales(); }
 
-private:
   static std::vector<Row> inverse(const std::vector<Row> &permutation)
   {
     std::vector<Row> result(permutation.size());
@@ -301,7 +316,7 @@ private:
     PacketArgs args = packets_->args;
     args.x = reinterpret_cast<std::uint32_t *>(
         rounded() ? reinterpret_cast<std::byte *>(gathered_.data()) : x_.data());
-    args.numbers = static_cast<std::uint32_t>(entry_bytes(apply) / sizeof(std::uint32_t));
+    args.numbers = static_cast<std::uint32_t>(row_bytes(apply).vector / sizeof(std::uint32_t));
     return args;
   }
 

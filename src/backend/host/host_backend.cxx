@@ -1,6 +1,6 @@
 // The host backend: sweeps of one rank on one CPU core. Rows of one color are relaxed in tiles. The
 // sums of a tile stay in cache until its rows are updated.
-#include "sweep/backend.h"
+#include "backend/host/host_backend.h"
 
 #include <algorithm>
 
@@ -78,7 +78,6 @@ public:
   {
     return matrix_.refresh(source, reduce, status);
   }
-  std::size_t record_size() const override { return matrix_.record_size(); }
   void pack_records(const std::vector<Offset> &stored, std::byte *records) override
   {
     matrix_.pack_records(stored, records);
@@ -127,15 +126,11 @@ public:
     round_rows(apply, 0, plan_.rows);
   }
 
-  void zero_ghosts(const ApplyArgs &apply) override
+  void transfer(const ApplyArgs &apply, Row begin, Row end, Transfer kind, bool) override
   {
     const std::size_t entry = static_cast<std::size_t>(bs_) * apply.nrhs;
-    std::fill_n(x_.data() + plan_.rows * entry, plan_.ghosts * entry, X(0));
-    accept(apply, plan_.rows, plan_.rows + plan_.ghosts, false);
-  }
-
-  void accept(const ApplyArgs &apply, Row begin, Row end, bool) override
-  {
+    if (kind == Transfer::publish) return;
+    if (kind == Transfer::zero) std::fill_n(x_.data() + begin * entry, (end - begin) * entry, X(0));
     round_rows(apply, begin, end);
   }
 
@@ -163,21 +158,18 @@ public:
   }
 
   void *vector() override { return x_.data(); }
-  std::size_t entry_bytes(const ApplyArgs &apply) const override
+  RowBytes row_bytes(const ApplyArgs &apply) const override
   {
-    return sizeof(X) * bs_ * apply.nrhs;
+    const std::size_t entry = sizeof(X) * bs_ * apply.nrhs;
+    return {entry, rounds_ ? entry : 0};
   }
-  std::size_t gathered_bytes(const ApplyArgs &apply) const override
+  OperatorInfo info() const override
   {
-    return rounds_ ? entry_bytes(apply) : 0;
+    const std::size_t vectors = x_.size() + gathered_.size() + rhs_.size() + kept_.size() +
+                                sums_.size() + other_sums_.size();
+    return {matrix_.record_size(), matrix_.memory_bytes() + sizeof(X) * vectors,
+            matrix_.inverse_range(), &matrix_.scales()};
   }
-  std::size_t memory_bytes() const override
-  {
-    return matrix_.memory_bytes() + sizeof(X) * (x_.size() + gathered_.size() + rhs_.size() +
-                                                 kept_.size() + sums_.size() + other_sums_.size());
-  }
-  InverseRange inverse_range() const override { return matrix_.inverse_range(); }
-  const Scales &scales() const override { return matrix_.scales(); }
 
 private:
   bool prescaled() const { return matrix_.config().form == PC_MCPI_FORM_PRESCALED; }

@@ -1,5 +1,7 @@
 // Makes the Kokkos backend for Kokkos' default execution space.
 #include "backend/kokkos/kokkos_backend.h"
+
+#include "backend/kokkos/make_backend.h"
 #include "backend/kokkos/setup_invert.h"
 
 namespace mcpi {

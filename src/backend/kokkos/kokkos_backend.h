@@ -30,14 +30,13 @@ public:
     return error;
   }
 
-  std::size_t record_size() const override { return forward_.shape().record; }
   void pack_records(const std::vector<Offset> &stored, std::byte *records) override
   {
     if (stored.empty()) return;
     Array<Space, Offset> list;
     Array<Space, std::byte> packed;
     list.upload(space_, stored);
-    packed.resize(space_, stored.size() * record_size());
+    packed.resize(space_, stored.size() * forward_.shape().record);
     RecordsArgs args = records_args();
     args.to = forward_.shape();
     args.to.kind = LayoutKind::records;
@@ -59,7 +58,8 @@ public:
       Offset most = plan_.blocks();
       for (const Offset source : sources) most = std::max(most, source + 1);
       places.upload(space_, sources);
-      room.resize(space_, static_cast<std::size_t>(most - plan_.blocks()) * record_size());
+      room.resize(space_,
+                  static_cast<std::size_t>(most - plan_.blocks()) * forward_.shape().record);
       runs_.clear();
       transposed_ = std::move(transposed);
       sources_ = std::move(places);
@@ -115,15 +115,6 @@ public:
     round(apply, 0, plan_.rows);
   }
 
-  void zero_ghosts(const ApplyArgs &apply) override
-  {
-    const std::size_t entry = bs_ * static_cast<std::size_t>(apply.nrhs);
-    if (plan_.ghosts > 0)
-      fill(space_, x_.data() + rows() * entry, static_cast<std::size_t>(plan_.ghosts) * entry,
-           T(0));
-    round(apply, plan_.rows, plan_.rows + plan_.ghosts);
-  }
-
   void relax(const ApplyArgs &apply, const RelaxStep &step) override
   {
     RelaxArgs args{};
@@ -169,40 +160,62 @@ public:
   }
 
   void *vector() override { return reaches_host<Space> ? x_.data() : mirror_.data(); }
-  std::size_t entry_bytes(const ApplyArgs &apply) const override
+  RowBytes row_bytes(const ApplyArgs &apply) const override
   {
-    return sizeof(T) * bs_ * static_cast<std::size_t>(apply.nrhs);
-  }
-  std::size_t gathered_bytes(const ApplyArgs &apply) const override
-  {
-    return config_.bfp16_gather ? entry_bytes(apply) : 0;
+    const std::size_t entry = sizeof(T) * bs_ * static_cast<std::size_t>(apply.nrhs);
+    return {entry, config_.bfp16_gather ? entry : 0};
   }
 
-  void publish(const ApplyArgs &apply, Row begin, Row end, bool) override
+  void transfer(const ApplyArgs &apply, Row begin, Row end, Transfer kind, bool) override
+  {
+    switch (kind) {
+    case Transfer::publish:
+      publish(apply, begin, end);
+      return;
+    case Transfer::accept:
+      accept(apply, begin, end);
+      break;
+    case Transfer::zero:
+      zero(apply, begin, end);
+      break;
+    }
+    round(apply, begin, end);
+  }
+
+  OperatorInfo info() const override
+  {
+    return {forward_.shape().record, bytes(), setup_.inverse_range(), &setup_.scales()};
+  }
+
+private:
+  void publish(const ApplyArgs &apply, Row begin, Row end)
   {
     if constexpr (!reaches_host<Space>)
       if (begin < end)
         Kokkos::deep_copy(space_, mirror_part(apply, begin, end), x_part(apply, begin, end));
     space_.fence("mcpi publish");
   }
-  void accept(const ApplyArgs &apply, Row begin, Row end, bool) override
+  void accept(const ApplyArgs &apply, Row begin, Row end)
   {
     if constexpr (!reaches_host<Space>)
       if (begin < end)
         Kokkos::deep_copy(space_, x_part(apply, begin, end), mirror_part(apply, begin, end));
-    round(apply, begin, end);
+  }
+  void zero(const ApplyArgs &apply, Row begin, Row end)
+  {
+    const std::size_t entry = bs_ * static_cast<std::size_t>(apply.nrhs);
+    if (begin < end)
+      fill(space_, x_.data() + static_cast<std::size_t>(begin) * entry,
+           static_cast<std::size_t>(end - begin) * entry, T(0));
   }
 
-  InverseRange inverse_range() const override { return setup_.inverse_range(); }
-  const Scales &scales() const override { return setup_.scales(); }
-  std::size_t memory_bytes() const override
+  std::size_t bytes() const
   {
     return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + setup_.bytes() +
            sources_.bytes() + received_.bytes() + x_.bytes() + rhs_.bytes() + kept_.bytes() +
            gathered_.bytes() + row_of_.bytes() + staging_.bytes();
   }
 
-private:
   using Traits = SpaceTraits<Space>;
   using Mirror = Kokkos::View<T *, Kokkos::SharedHostPinnedSpace>;
   using Part =

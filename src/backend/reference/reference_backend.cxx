@@ -1,6 +1,6 @@
 // The reference backend, with which tests compare the others. It runs sweeps in double precision on
 // the decoded stored blocks, in plain loops.
-#include "sweep/backend.h"
+#include "backend/reference/reference_backend.h"
 
 #include <algorithm>
 
@@ -22,12 +22,11 @@ public:
   {
     return matrix_.refresh(source, reduce, status);
   }
-  std::size_t record_size() const override { return matrix_.record_size(); }
   void pack_records(const std::vector<Offset> &stored, std::byte *records) override
   {
     matrix_.pack_records(stored, records);
   }
-  // See adopt_records() in sweep/backend.h.
+  // See adopt_records().
   void adopt(const std::byte *records) { matrix_.adopt_records(records); }
   void build_transposed(const ColorPlan &plan, const std::byte *received) override
   {
@@ -77,14 +76,11 @@ public:
     round_rows(apply, 0, plan_.rows);
   }
 
-  void zero_ghosts(const ApplyArgs &apply) override
+  void transfer(const ApplyArgs &apply, Row begin, Row end, Transfer kind, bool) override
   {
-    std::fill(entry(x_, apply, plan_.rows, 0), entry(x_, apply, plan_.rows + plan_.ghosts, 0), 0.0);
-    accept(apply, plan_.rows, plan_.rows + plan_.ghosts, false);
-  }
-
-  void accept(const ApplyArgs &apply, Row begin, Row end, bool) override
-  {
+    if (kind == Transfer::publish) return;
+    if (kind == Transfer::zero)
+      std::fill(entry(x_, apply, begin, 0), entry(x_, apply, end, 0), 0.0);
     round_rows(apply, begin, end);
   }
 
@@ -137,21 +133,17 @@ public:
   }
 
   void *vector() override { return x_.data(); }
-  std::size_t entry_bytes(const ApplyArgs &apply) const override
+  RowBytes row_bytes(const ApplyArgs &apply) const override
   {
-    return sizeof(double) * plan_.bs * apply.nrhs;
+    const std::size_t entry = sizeof(double) * plan_.bs * apply.nrhs;
+    return {entry, rounds_ ? entry : 0};
   }
-  std::size_t gathered_bytes(const ApplyArgs &apply) const override
+  OperatorInfo info() const override
   {
-    return rounds_ ? entry_bytes(apply) : 0;
+    const std::size_t vectors = x_.size() + gathered_.size() + rhs_.size() + kept_.size();
+    return {matrix_.record_size(), matrix_.memory_bytes() + sizeof(double) * vectors,
+            matrix_.inverse_range(), &matrix_.scales()};
   }
-  std::size_t memory_bytes() const override
-  {
-    return matrix_.memory_bytes() +
-           sizeof(double) * (x_.size() + gathered_.size() + rhs_.size() + kept_.size());
-  }
-  InverseRange inverse_range() const override { return matrix_.inverse_range(); }
-  const Scales &scales() const override { return matrix_.scales(); }
 
 private:
   bool prescaled() const { return matrix_.config().form == PC_MCPI_FORM_PRESCALED; }
