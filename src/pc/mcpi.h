@@ -29,7 +29,11 @@ struct PC_MCPI {
     return DoubleVectors(settings.vector, settings.offdiag, settings.gather, caller);
   }
   // The method that applies the preconditioner now. The method is unknown outside a solve.
-  Caller applying() const { return solving.empty() ? Caller() : solving.back(); }
+  const Caller &applying() const
+  {
+    static const Caller unknown;
+    return solving.empty() ? unknown : solving.back();
+  }
   // Whether the sweep is not symmetric although the method may need a symmetric preconditioner.
   bool lacks_symmetry() const
   {

@@ -127,7 +127,7 @@ PetscErrorCode CheckRounding(PC pc, const Caller &method)
 // Outside a solve, and in KSPMatSolve(), the method is not known.
 PetscErrorCode FitApplication(PC pc)
 {
-  const Caller method = Data(pc).applying();
+  const Caller &method = Data(pc).applying();
 
   PetscFunctionBegin;
   PetscCall(CheckRounding(pc, method));

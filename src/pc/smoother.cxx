@@ -127,7 +127,7 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool double_v
     PetscCall(PetscLogEventEnd(Events().symbolic, pmat, 0, 0, 0));
   }
   PetscCall(PetscLogEventBegin(Events().numeric, pmat, 0, 0, 0));
-  PetscCall(numeric_in_range(settings, parts, wide));
+  PetscCall(numeric_in_range(settings, parts));
   PetscCall(PetscLogEventEnd(Events().numeric, pmat, 0, 0, 0));
   identity_ = identity;
   ready_ = true;
@@ -147,10 +147,8 @@ int Smoother::spread(PCMCPIForm form) const
 }
 
 // Makes the numeric set-up. Vectors get double precision if the units of the equations are too
-// different for single precision. This choice depends on the present values alone. wide: the
-// precision with which to begin
-PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const MatrixParts &parts,
-                                          bool wide)
+// different for single precision. This choice depends on the present values alone.
+PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const MatrixParts &parts)
 {
   PetscFunctionBegin;
   for (;;) {
@@ -161,14 +159,14 @@ PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const Matrix
     PetscCall(numeric(parts));
     const bool outside = spread(settings.form) > kMaxSpread,
                needed = prepared_for_double_ || outside;
-    if (failure_.defect != Defect::none || needed == wide) break;
+    if (failure_.defect != Defect::none || needed == double_vectors_) break;
     PetscCheck(may_widen(settings), graph_.comm, PETSC_ERR_ARG_OUTOFRANGE,
                "PCMCPI: the units of the equations differ by a factor of about 2^%d, more than "
                "vectors in single precision hold. Use -pc_mcpi_vector_precision auto and "
                "-pc_mcpi_gather_precision fp32, or scale the equations",
                spread(settings.form));
     drop_backend();
-    double_vectors_ = wide = needed;
+    double_vectors_ = needed;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -97,7 +97,7 @@ private:
                           const Coordinates &coordinates, PetscObject options);
   PetscErrorCode count_threads(MPI_Comm comm, PetscInt chosen);
   PetscErrorCode numeric(const MatrixParts &parts);
-  PetscErrorCode numeric_in_range(const Settings &settings, const MatrixParts &parts, bool wide);
+  PetscErrorCode numeric_in_range(const Settings &settings, const MatrixParts &parts);
   int spread(PCMCPIForm form) const;
   DeviceExchange *device_exchange() { return backend_ ? backend_->device_exchange() : nullptr; }
   PetscErrorCode create_backend(const Settings &settings);
