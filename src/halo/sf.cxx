@@ -19,21 +19,27 @@ public:
     if (unit_ != MPI_DATATYPE_NULL) (void)MPI_Type_free(&unit_);
   }
 
+  // The PetscSF of a color is a part of that for all colors. PETSc makes it from messages between
+  // neighbors. A PetscSF made from its graph would take reductions for every color.
   PetscErrorCode setup(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote)
   {
+    PetscSF all;
+
     PetscFunctionBegin;
-    for (int c = 0; c <= plan.colors; ++c) { // the last PetscSF is for all colors
-      const Row begin = c < plan.colors ? plan.ghost_begin[c] : 0,
-                end = c < plan.colors ? plan.ghost_begin[c + 1] : plan.ghosts;
-      std::vector<PetscInt> leaves(static_cast<std::size_t>(end - begin));
-      std::iota(leaves.begin(), leaves.end(), static_cast<PetscInt>(begin));
+    PetscCall(PetscSFCreate(comm, &all));
+    sf_.push_back(all);
+    PetscCall(PetscSFSetFromOptions(all));
+    PetscCall(PetscSFSetGraph(all, plan.rows, plan.ghosts, nullptr, PETSC_COPY_VALUES,
+                              const_cast<PetscSFNode *>(remote.data()), PETSC_COPY_VALUES));
+    PetscCall(PetscSFSetUp(all));
+    for (int c = 0; c < plan.colors; ++c) {
+      std::vector<PetscInt> rows(
+          static_cast<std::size_t>(plan.color_begin[c + 1] - plan.color_begin[c]));
+      std::iota(rows.begin(), rows.end(), static_cast<PetscInt>(plan.color_begin[c]));
       PetscSF sf;
-      PetscCall(PetscSFCreate(comm, &sf));
-      sf_.push_back(sf);
-      PetscCall(PetscSFSetFromOptions(sf));
-      PetscCall(PetscSFSetGraph(sf, plan.rows, end - begin, leaves.data(), PETSC_COPY_VALUES,
-                                const_cast<PetscSFNode *>(remote.data()) + begin,
-                                PETSC_COPY_VALUES));
+      PetscCall(PetscSFCreateEmbeddedRootSF(all, static_cast<PetscInt>(rows.size()), rows.data(),
+                                            &sf));
+      sf_.insert(sf_.end() - 1, sf);
       PetscCall(PetscSFSetUp(sf));
     }
     PetscFunctionReturn(PETSC_SUCCESS);
