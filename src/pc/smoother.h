@@ -91,13 +91,19 @@ public:
   double sweep_bytes(const Settings &settings, PetscInt its) const;
 
 private:
+  // The exponent of two of the largest ratio between the largest number that a right-hand side may
+  // load and the largest number that is loaded. Single precision has 126 powers of two below 1.
+  static constexpr int kMaxSpread = 120;
+
   // The CUDA backend reads values in place and may use exchanges on the device.
   bool on_cuda() const { return choice_.type == PC_MCPI_BACKEND_CUDA; }
   PetscErrorCode symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings,
                           const Coordinates &coordinates, PetscObject options);
   PetscErrorCode count_threads(MPI_Comm comm, PetscInt chosen);
   PetscErrorCode numeric(const MatrixParts &parts);
+  PetscErrorCode agree(const NumericStatus &status);
   PetscErrorCode numeric_in_range(const Settings &settings, const MatrixParts &parts);
+  static bool may_widen(const Settings &settings);
   int spread(PCMCPIForm form) const;
   DeviceExchange *device_exchange() { return backend_ ? backend_->device_exchange() : nullptr; }
   PetscErrorCode create_backend(const Settings &settings);
@@ -108,6 +114,7 @@ private:
   PetscErrorCode sweep(const Settings &settings, const ApplyArgs &apply, const ConstColumns &b,
                        const MutableColumns &x, PetscInt its, bool from_zero);
   double scale_for(double size, bool transposed, PCMCPIForm form) const;
+  SweepConfig sweep_config(const Settings &settings) const;
 
   MatrixIdentity identity_; // of the matrix of the last set-up
   BlockGraph graph_;

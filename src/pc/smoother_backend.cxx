@@ -1,0 +1,120 @@
+// This file implements how the smoother makes, enlarges and drops its backend and its exchange.
+#include "pc/smoother.h"
+
+#include <algorithm>
+
+#include "petsc/collective.h"
+#include "petsc/compat.h"
+
+namespace mcpi {
+
+// Drops the backend in three steps. The launches that were recorded end first. An exchange on the
+// device goes next, since it uses the backend's stream and vectors. The backend goes last.
+void Smoother::drop_backend()
+{
+  const DeviceGuard guard(choice_.device);
+  if (DeviceExchange *device = device_exchange()) (void)device->launch_exchanges(false);
+  if (halo_ && halo_->on_device()) halo_.reset();
+  backend_.reset();
+  ReleaseWithKokkos(this, nullptr);
+}
+
+PetscErrorCode Smoother::create_halo(const Settings &settings)
+{
+  PetscInt counts[] = {plan().ghosts, on_cuda() && !BlockGraphIsSymmetric(graph_)};
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, counts, 2, MPIU_INT, MPI_MAX, graph_.comm));
+  exchanges_ = counts[0] > 0;
+  PetscCall(HaloCreate(
+      graph_.comm, plan(), built_.ghost_owner,
+      {settings.halo, settings.halo_timeout, on_cuda(), exchanges_, counts[1] == 0, Events().halo},
+      &halo_, &halo_choice_));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Smoother::create_backend(const Settings &settings)
+{
+  const BackendConfig config{
+      {settings.offdiag, settings.form, settings.scaling, settings.keep_scaling},
+      double_vectors_,
+      settings.gather == PC_MCPI_GATHER_PRECISION_BFP16};
+
+  PetscFunctionBegin;
+  PetscCheck(settings.offdiag != PC_MCPI_PRECISION_FP64 || config.double_vectors, graph_.comm,
+             PETSC_ERR_ARG_INCOMP,
+             "-pc_mcpi_offdiag_precision fp64 needs -pc_mcpi_vector_precision fp64 or auto");
+  PetscCheck(!config.bfp16_gather || !config.double_vectors, graph_.comm, PETSC_ERR_ARG_INCOMP,
+             "-pc_mcpi_gather_precision bfp16 needs -pc_mcpi_vector_precision fp32 or auto, and "
+             "-pc_mcpi_offdiag_precision below fp64");
+  if (choice_.type == PC_MCPI_BACKEND_KOKKOS) ReleaseWithKokkos(this, [this] { drop_backend(); });
+  PetscCall(BackendCreate(graph_.comm, choice_.type, plan(), config, &backend_));
+  DeviceExchange *device = device_exchange();
+  if (device) {
+    void *stream = device->launch_exchanges(halo_->on_device());
+    halo_->use_stream(stream, device->not_a_number());
+  }
+  // The halo makes its buffers for one right-hand side now, since this may be collective. An
+  // application to one right-hand side then waits for its neighbors only. Exchanges with a time
+  // limit do not wait for ever.
+  PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->row_bytes({}).vector)));
+  PetscMPIInt inside = device && device->use_packets(halo_->packets());
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &inside, 1, MPI_INT, MPI_MIN, graph_.comm));
+  if (device && !inside) (void)device->use_packets(nullptr);
+  halo_choice_.inside = inside;
+  if (halo_->packets() && !inside)
+    halo_choice_.reason_not_inside =
+        "blocks, vectors or long rows that relaxations with exchanges do not take";
+  have_transposed_ = false;
+  room_ = 1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Builds the transposed operator, once for each numeric set-up. Stored records are sent to the
+// ranks that own their columns.
+PetscErrorCode Smoother::prepare_transposed()
+{
+  MPI_Datatype unit;
+
+  PetscFunctionBegin;
+  if (have_transposed_ && transposed_current_) PetscFunctionReturn(PETSC_SUCCESS);
+  const std::size_t size = backend_->info().record_bytes;
+  PetscCall(RunTogether(graph_.comm, [&] {
+    if (!have_transposed_) {
+      PlanBuildTransposed(graph_, built_, &transposed_, &outgoing_);
+      sent_.resize(outgoing_.size() * size);
+      received_.resize(graph_.in_col.size() * size);
+    }
+    backend_->pack_records(outgoing_, sent_.data());
+  }));
+  PetscCallMPI(MPI_Type_contiguous(static_cast<int>(size), MPI_CHAR, &unit));
+  PetscCallMPI(MPI_Type_commit(&unit));
+  PetscCall(PetscSFGatherBegin(graph_.edges, unit, sent_.data(), received_.data()));
+  PetscCall(PetscSFGatherEnd(graph_.edges, unit, sent_.data(), received_.data()));
+  PetscCallMPI(MPI_Type_free(&unit));
+  PetscCall(
+      RunTogether(graph_.comm, [&] { backend_->build_transposed(transposed_, received_.data()); }));
+  have_transposed_ = transposed_current_ = true;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Makes room for the right-hand sides of an application. This is collective if there are more of
+// them than in any application before. Otherwise a rank waits for neighbors only.
+PetscErrorCode Smoother::make_room(const ApplyArgs &apply)
+{
+  PetscFunctionBegin;
+  if (apply.nrhs > room_) {
+    room_ = 0; // the old room may be lost if reserve() fails
+    PetscCall(RunTogether(graph_.comm, [&] { backend_->reserve(apply.nrhs); }));
+    PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->row_bytes(apply).vector)));
+    // This drops the recorded launches, which hold the old addresses.
+    if (DeviceExchange *device = device_exchange())
+      (void)device->launch_exchanges(halo_->on_device());
+    room_ = apply.nrhs;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->row_bytes(apply).vector)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace mcpi
