@@ -26,6 +26,8 @@ PETSC_EXTERN PetscErrorCode PCMCPISetSweep(PC, PCMCPISweepType);
 PETSC_EXTERN PetscErrorCode PCMCPIGetSweep(PC, PCMCPISweepType *);
 PETSC_EXTERN PetscErrorCode PCMCPISetOmega(PC, PetscReal);
 PETSC_EXTERN PetscErrorCode PCMCPIGetOmega(PC, PetscReal *);
+PETSC_EXTERN PetscErrorCode PCMCPISetMethod(PC, PCMCPIMethod);
+PETSC_EXTERN PetscErrorCode PCMCPIGetMethod(PC, PCMCPIMethod *);
 PETSC_EXTERN PetscErrorCode PCMCPISetOffdiagPrecision(PC, PCMCPIPrecision);
 PETSC_EXTERN PetscErrorCode PCMCPIGetOffdiagPrecision(PC, PCMCPIPrecision *);
 PETSC_EXTERN PetscErrorCode PCMCPISetVectorPrecision(PC, PCMCPIVectorPrecision);

@@ -26,6 +26,20 @@ typedef enum {
 } PCMCPISweepType;
 
 /*E
+   PCMCPIMethod - what a sweep takes for the diagonal blocks
+
+   Values:
++  `PC_MCPI_METHOD_POINT` - the diagonal blocks of the matrix, so that a sweep is one of block
+                            Gauss-Seidel or SOR; default
+-  `PC_MCPI_METHOD_DILU`  - those of the incomplete factorization DILU in the order of the colors
+
+   Level: intermediate
+
+.seealso: `PCMCPISetMethod()`
+E*/
+typedef enum { PC_MCPI_METHOD_POINT, PC_MCPI_METHOD_DILU } PCMCPIMethod;
+
+/*E
    PCMCPIPrecision - how the numbers of the off-diagonal blocks are stored
 
    Values:

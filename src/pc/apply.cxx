@@ -258,10 +258,20 @@ PetscErrorCode apply_mat(PC pc, Mat b, Mat x, Request request)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Completes the restarts of a request. A factorization is applied to one residual after the other,
+// since its sweeps are not those of a stationary iteration.
+Request with_restarts(const Settings &settings, Request request)
+{
+  request.restart = std::max<PetscInt>(0, request.restart);
+  if (settings.method != PC_MCPI_METHOD_POINT)
+    request.restart = request.sweeps > 1 || request.nonzero_guess ? 1 : 0;
+  return request;
+}
+
 Request application_of(PC pc, bool transposed)
 {
   const Settings &settings = Data(pc).settings;
-  return {transposed, 1, settings.its, std::max<PetscInt>(0, settings.restart)};
+  return with_restarts(settings, {transposed, 1, settings.its, settings.restart});
 }
 
 PetscErrorCode PCApply_MCPI(PC pc, Vec b, Vec x)
@@ -311,7 +321,7 @@ Request richardson_of(PC pc, PetscInt max_it, PetscBool guess_zero, PetscInt *ou
   Request request{false, 1, *outits * settings.its, settings.restart, !guess_zero};
   if (settings.restart < 0)
     request.restart = mcpi.applying().tests_residuals ? sweeps_of_storage(settings.offdiag) : 0;
-  return request;
+  return with_restarts(settings, request);
 }
 
 // Sets finite to the same value on all ranks. A maximum over ranks may lose a NaN, but a sum keeps

@@ -113,6 +113,71 @@ PetscErrorCode PCMCPIGetSweep(PC pc, PCMCPISweepType *sweep)
 }
 
 /*@
+   PCMCPISetMethod - Selects the diagonal blocks of a sweep
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  method - `PC_MCPI_METHOD_POINT` or `PC_MCPI_METHOD_DILU`
+
+   Options Database Key:
+.  -pc_mcpi_method <point> - diagonal blocks of a sweep: those of the matrix, or of a factorization:
+      point, dilu; takes effect at the next numeric set-up
+
+   Level: intermediate
+
+   Notes:
+   DILU is the incomplete factorization (E + L) E^{-1} (E + U), where L and U hold the couplings to
+   earlier and to later colors. Its diagonal blocks are E_i = A_ii - sum of A_ij E_j^{-1} A_ji over
+   the earlier j. One symmetric sweep from zero with the blocks E applies the inverse of the
+   product, so an application takes the time of one symmetric sweep. The set-up computes E on the
+   CPU, on every MPI process for its own block rows.
+
+   DILU needs `PC_MCPI_SWEEP_SYMMETRIC`, omega = 1 and `PC_MCPI_HALO_FREQUENCY_COLOR`, which are
+   the defaults. Other values are the error `PETSC_ERR_ARG_INCOMP`. With more than one sweep of
+   `PCMCPISetIts()` each sweep is applied to the residual, which `MatMult()` computes.
+
+   A singular block E makes the set-up fail, see `PCMCPIGetFailedBlock()`.
+
+   On a matrix whose graph has no triangles, such as that of a 7-point stencil, DILU is the
+   incomplete factorization ILU(0) in the order of the colors.
+
+   References:
+   R. Barrett et al., Templates for the Solution of Linear Systems, SIAM 1994, section 3.4.2.
+
+.seealso: `PCMCPI`, `PCMCPIGetMethod()`, `PCMCPIMethod`, `PCMCPISetSweep()`, `PCILU`
+@*/
+PetscErrorCode PCMCPISetMethod(PC pc, PCMCPIMethod method)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, method));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetMethod - Gets the diagonal blocks of a sweep
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
+
+   Output Parameter:
+.  method - the method
+
+   Level: intermediate
+
+.seealso: `PCMCPI`, `PCMCPISetMethod()`
+@*/
+PetscErrorCode PCMCPIGetMethod(PC pc, PCMCPIMethod *method)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, method));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
    PCMCPISetOmega - Sets the relaxation factor
 
    Logically Collective

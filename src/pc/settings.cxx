@@ -25,4 +25,17 @@ PetscErrorCode SettingsCheckAgreement(MPI_Comm comm, const Settings &settings)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode SettingsCheckMethod(MPI_Comm comm, const Settings &settings)
+{
+  PetscFunctionBegin;
+  if (settings.method == PC_MCPI_METHOD_POINT) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(settings.sweep == PC_MCPI_SWEEP_SYMMETRIC && settings.omega == 1.0 &&
+                 settings.frequency == PC_MCPI_HALO_FREQUENCY_COLOR,
+             comm, PETSC_ERR_ARG_INCOMP,
+             "-pc_mcpi_method %s needs -pc_mcpi_sweep symmetric, -pc_mcpi_omega 1 and "
+             "-pc_mcpi_halo_frequency color, which are the defaults",
+             MethodNames[settings.method]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 } // namespace mcpi

@@ -17,6 +17,7 @@ struct Settings {
   PetscReal omega = 1.0;
   PetscInt restart = PETSC_DECIDE; // sweeps between two residuals; 0: never
   PCMCPISweepType sweep = PC_MCPI_SWEEP_SYMMETRIC;
+  PCMCPIMethod method = PC_MCPI_METHOD_POINT;
   PCMCPIPrecision offdiag = PC_MCPI_PRECISION_FP32;
   PCMCPIVectorPrecision vector = PC_MCPI_VECTOR_PRECISION_AUTO;
   PCMCPIGatherPrecision gather = PC_MCPI_GATHER_PRECISION_FP32;
@@ -36,5 +37,7 @@ struct Settings {
 // Collective. An error if ranks have different settings. Such ranks would wait for exchanges that
 // others never begin.
 PetscErrorCode SettingsCheckAgreement(MPI_Comm comm, const Settings &settings);
+// Collective. An error if the sweeps are not those that the method defines.
+PetscErrorCode SettingsCheckMethod(MPI_Comm comm, const Settings &settings);
 
 } // namespace mcpi

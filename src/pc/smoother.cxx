@@ -16,12 +16,13 @@ PetscErrorCode Smoother::destroy()
 
   PetscFunctionBegin;
   ready_ = false;
-  have_transposed_ = false;
+  planned_transposed_ = transposed_current_ = false;
   identity_ = MatrixIdentity();
   failure_ = Failure();
   halo_choice_ = HaloChoice();
   drop_backend();
   halo_.reset();
+  method_halo_.reset();
   values_.reset();
   PetscCall(ColoringDestroy(&coloring_));
   PetscCall(BlockGraphDestroy(&graph_));
@@ -46,6 +47,7 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool double_v
   if (wide != double_vectors_) drop_backend();
   double_vectors_ = wide;
   PetscCall(SettingsCheckAgreement(PetscObjectComm((PetscObject)pmat), settings));
+  PetscCall(SettingsCheckMethod(PetscObjectComm((PetscObject)pmat), settings));
   failure_ = Failure();
   PetscCall(MatrixPartsGet(pmat, &parts));
   PetscCall(count_threads(PetscObjectComm((PetscObject)pmat), settings.setup_threads));

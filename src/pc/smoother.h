@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "method/method.h"
 #include "pc/backend_choice.h"
 #include "pc/halo_choice.h"
 #include "pc/residual.h"
@@ -100,7 +101,12 @@ private:
   PetscErrorCode symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings,
                           const Coordinates &coordinates, PetscObject options);
   PetscErrorCode count_threads(MPI_Comm comm, PetscInt chosen);
-  PetscErrorCode numeric(const MatrixParts &parts);
+  PetscErrorCode numeric(const Settings &settings, const MatrixParts &parts);
+  PetscErrorCode open_values(const MatrixParts &parts, void *stream, MatrixValues &values) const;
+  PetscErrorCode factor(const Settings &settings, const MatrixParts &parts,
+                        std::unique_ptr<Method> *method);
+  PetscErrorCode plan_transposed();
+  PetscErrorCode gather_blocks(std::size_t size, const void *sent, void *received) const;
   PetscErrorCode agree(const NumericStatus &status);
   PetscErrorCode numeric_in_range(const Settings &settings, const MatrixParts &parts);
   static bool may_widen(const Settings &settings);
@@ -125,6 +131,7 @@ private:
   std::unique_ptr<MatrixValues> values_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Halo> halo_;
+  std::unique_ptr<Halo> method_halo_; // exchanges blocks of a Method in host memory
   int room_ = 1; // right-hand sides that the backend is known to have room for
   // threads_: of a set-up. ranks_on_node_: 0 if not known
   int threads_ = 1, ranks_on_node_ = 0;
@@ -138,9 +145,9 @@ private:
   bool ready_ = false; // a set-up has finished, and the next one has not begun
   Failure failure_;
 
-  // have_transposed_: the transposed plan exists. transposed_current_: its values are the present
-  // ones.
-  bool have_transposed_ = false, transposed_current_ = false;
+  // planned_transposed_: the transposed plan exists. transposed_current_: the backend has its
+  // operator, with the present values.
+  bool planned_transposed_ = false, transposed_current_ = false;
   ColorPlan transposed_;
   std::vector<Offset> outgoing_;           // stored blocks whose records other ranks need
   std::vector<std::byte> sent_, received_; // records

@@ -118,6 +118,7 @@ PetscErrorCode Smoother::apply(Mat pmat, const Settings &settings, const Request
   const DeviceGuard guard(choice_.device);
 
   PetscFunctionBegin;
+  PetscCall(SettingsCheckMethod(graph_.comm, settings));
   if (request.transposed) PetscCall(prepare_transposed());
   if (request.nonzero_guess && settings.offdiag == PC_MCPI_PRECISION_FP64 && request.restart == 0 &&
       !request.transposed) {

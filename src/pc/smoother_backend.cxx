@@ -65,8 +65,35 @@ PetscErrorCode Smoother::create_backend(const Settings &settings)
   if (halo_->packets() && !inside)
     halo_choice_.reason_not_inside =
         "blocks, vectors or long rows that relaxations with exchanges do not take";
-  have_transposed_ = false;
+  transposed_current_ = false;
   room_ = 1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Makes the plan of the transposed matrix, once for each nonzero pattern.
+PetscErrorCode Smoother::plan_transposed()
+{
+  PetscFunctionBegin;
+  if (planned_transposed_) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(RunTogether(graph_.comm, [&] {
+    PlanBuildTransposed(graph_, built_, &transposed_, &outgoing_);
+  }));
+  planned_transposed_ = true;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Sends blocks to the ranks that own their columns. sent: the blocks outgoing_. received: the blocks
+// of other ranks that the transposed plan names. size: bytes of a block
+PetscErrorCode Smoother::gather_blocks(std::size_t size, const void *sent, void *received) const
+{
+  MPI_Datatype unit;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Type_contiguous(static_cast<int>(size), MPI_CHAR, &unit));
+  PetscCallMPI(MPI_Type_commit(&unit));
+  PetscCall(PetscSFGatherBegin(graph_.edges, unit, sent, received));
+  PetscCall(PetscSFGatherEnd(graph_.edges, unit, sent, received));
+  PetscCallMPI(MPI_Type_free(&unit));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -74,27 +101,19 @@ PetscErrorCode Smoother::create_backend(const Settings &settings)
 // ranks that own their columns.
 PetscErrorCode Smoother::prepare_transposed()
 {
-  MPI_Datatype unit;
-
   PetscFunctionBegin;
-  if (have_transposed_ && transposed_current_) PetscFunctionReturn(PETSC_SUCCESS);
+  if (transposed_current_) PetscFunctionReturn(PETSC_SUCCESS);
   const std::size_t size = backend_->info().record_bytes;
+  PetscCall(plan_transposed());
   PetscCall(RunTogether(graph_.comm, [&] {
-    if (!have_transposed_) {
-      PlanBuildTransposed(graph_, built_, &transposed_, &outgoing_);
-      sent_.resize(outgoing_.size() * size);
-      received_.resize(graph_.in_col.size() * size);
-    }
+    sent_.resize(outgoing_.size() * size);
+    received_.resize(graph_.in_col.size() * size);
     backend_->pack_records(outgoing_, sent_.data());
   }));
-  PetscCallMPI(MPI_Type_contiguous(static_cast<int>(size), MPI_CHAR, &unit));
-  PetscCallMPI(MPI_Type_commit(&unit));
-  PetscCall(PetscSFGatherBegin(graph_.edges, unit, sent_.data(), received_.data()));
-  PetscCall(PetscSFGatherEnd(graph_.edges, unit, sent_.data(), received_.data()));
-  PetscCallMPI(MPI_Type_free(&unit));
+  PetscCall(gather_blocks(size, sent_.data(), received_.data()));
   PetscCall(
       RunTogether(graph_.comm, [&] { backend_->build_transposed(transposed_, received_.data()); }));
-  have_transposed_ = transposed_current_ = true;
+  transposed_current_ = true;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "halo/sf.h"
+#include "petsc/collective.h"
 #include "petsc/compat.h"
 
 namespace mcpi {
@@ -38,7 +40,7 @@ PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const Matrix
       if (!halo_) PetscCall(create_halo(settings));
       PetscCall(create_backend(settings));
     }
-    PetscCall(numeric(parts));
+    PetscCall(numeric(settings, parts));
     const bool outside = spread(settings.form) > kMaxSpread,
                needed = prepared_for_double_ || outside;
     if (failure_.defect != Defect::none || needed == double_vectors_) break;
@@ -53,8 +55,55 @@ PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const Matrix
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Smoother::numeric(const MatrixParts &parts)
+// Opens the values on all ranks, or on none. open() may fail on one rank only: a device may have no
+// memory for PETSc's own copy of the values.
+PetscErrorCode Smoother::open_values(const MatrixParts &parts, void *stream,
+                                     MatrixValues &values) const
 {
+  PetscFunctionBegin;
+  const PetscErrorCode opened = values.open(parts, threads_, stream);
+  PetscMPIInt closed = opened != PETSC_SUCCESS;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &closed, 1, MPI_INT, MPI_MAX, graph_.comm));
+  PetscCall(opened);
+  PetscCheck(!closed, PETSC_COMM_SELF, PETSC_ERR_LIB,
+             "PCMCPI: another rank cannot read the values of its matrix");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Lets the method factor the matrix, in host memory. method: null for `point`
+PetscErrorCode Smoother::factor(const Settings &settings, const MatrixParts &parts,
+                                std::unique_ptr<Method> *method)
+{
+  const std::size_t square = static_cast<std::size_t>(plan().bs) * plan().bs;
+  std::vector<double> sent, received;
+
+  PetscFunctionBegin;
+  if (settings.method == PC_MCPI_METHOD_POINT) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(plan_transposed());
+  if (!method_halo_)
+    PetscCall(
+        CreateSFHalo(graph_.comm, plan(), built_.ghost_owner, Events().halo, &method_halo_));
+  const std::unique_ptr<MatrixValues> values = make_matrix_values(parts, graph_, {});
+  PetscCall(open_values(parts, nullptr, *values));
+  const PetscErrorCode failed = RunTogether(graph_.comm, [&] {
+    *method = make_method(settings.method, plan(), transposed_);
+    (*method)->read(*values);
+    sent.resize(outgoing_.size() * square);
+    received.resize(graph_.in_col.size() * square);
+    (*method)->pack(outgoing_, sent.data());
+  });
+  if (failed) PetscCall(values->close());
+  PetscCall(failed);
+  PetscCall(gather_blocks(square * sizeof(double), sent.data(), received.data()));
+  PetscCall(
+      static_cast<PetscErrorCode>((*method)->factor(*values, received.data(), *method_halo_)));
+  PetscCall(values->close());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Smoother::numeric(const Settings &settings, const MatrixParts &parts)
+{
+  std::unique_ptr<Method> method;
   NumericStatus status;
   void *stream = nullptr;
   const auto reduce = [this](double *values, int count) {
@@ -64,16 +113,11 @@ PetscErrorCode Smoother::numeric(const MatrixParts &parts)
 
   PetscFunctionBegin;
   transposed_current_ = false;
+  PetscCall(factor(settings, parts, &method));
   if (on_device()) PetscCall(UserStream(&stream));
-  // open() may fail on one rank only: a device may have no memory for PETSc's own copy of the
-  // values.
-  const PetscErrorCode opened = values_->open(parts, threads_, stream);
-  PetscMPIInt closed = opened != PETSC_SUCCESS;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &closed, 1, MPI_INT, MPI_MAX, graph_.comm));
-  PetscCall(opened);
-  PetscCheck(!closed, PETSC_COMM_SELF, PETSC_ERR_LIB,
-             "PCMCPI: another rank cannot read the values of its matrix");
-  const int error = backend_->refresh(*values_, reduce, status);
+  PetscCall(open_values(parts, stream, *values_));
+  const int error =
+      backend_->refresh(method ? method->prepared(*values_) : *values_, reduce, status);
   PetscCall(values_->close());
   PetscCallMPI(error);
   PetscCall(agree(status));

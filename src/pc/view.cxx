@@ -92,6 +92,9 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(viewer, "  petsc-mcpi %s\n", PETSCMCPI_VERSION));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  sweeps: %" PetscInt_FMT " %s, omega = %g\n", s.its,
                                    SweepNames[s.sweep], (double)s.omega));
+  if (s.method != PC_MCPI_METHOD_POINT)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  method: %s%s\n", MethodNames[s.method],
+                                     s.its > 1 ? ", applied to the residual of each sweep" : ""));
   if (s.restart > 0)
     PetscCall(PetscViewerASCIIPrintf(
         viewer, "  residual recomputed every %" PetscInt_FMT " sweeps\n", s.restart));

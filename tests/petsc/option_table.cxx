@@ -67,6 +67,7 @@ const std::map<std::string, Functions> public_functions = {
     PAIR(Form),
     PAIR(Scaling),
     PAIR(ScalingKeep),
+    PAIR(Method),
     PAIR(SetUpThreads),
     PAIR(Backend),
     PAIR(Halo),

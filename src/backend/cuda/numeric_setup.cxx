@@ -50,7 +50,7 @@ NumericSetup::NumericSetup(const BackendConfig &config, Operator &target, const 
 std::size_t NumericSetup::bytes() const
 {
   return (feed_ ? feed_->bytes() : 0) + tile_of_.bytes() + place_[0].bytes() + place_[1].bytes() +
-         maxima_.bytes() + diagonal_map_.bytes() + scales_.bytes() + scratch_.bytes() +
+         maxima_.bytes() + diagonal_map_.bytes() + replaced_.bytes() + scales_.bytes() + scratch_.bytes() +
          bad_.bytes();
 }
 
@@ -125,6 +125,10 @@ void NumericSetup::convert(BlockRows &source, bool store, NumericStatus &status,
   args.blocks = to.blocks;
   args.heads = to.heads;
   args.diagonal_map = diagonal_map_.data();
+  if (const double *replaced = source.arrays().diagonal) {
+    replaced_.upload(replaced, static_cast<std::size_t>(plan_.rows) * square_);
+    args.replaced = replaced_.data();
+  }
   args.scales = scales_.data();
   args.maxima = maxima_.data();
   args.bad = bad_.data();

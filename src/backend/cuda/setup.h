@@ -26,6 +26,8 @@ struct SetupArgs {
   const Row *plan_row; // plan row of a matrix row
   // place of the diagonal block among the blocks of a matrix row in the first piece
   const Row *diagonal;
+  // column-major diagonal blocks by matrix row, instead of those of the first piece; null: none
+  const double *replaced;
   const std::uint32_t *tile_of; // small blocks: tile of a matrix row
   const Tile *tiles;            // small blocks
   std::byte *blocks;            // output: stored blocks

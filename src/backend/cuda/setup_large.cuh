@@ -199,9 +199,7 @@ __device__ __forceinline__ bool prepare_large_row(const SetupArgs &args, const T
                                                   std::uint32_t *most)
 {
   const int bs = args.bs;
-  const std::uint32_t begin = args.piece[0].ptr[row], end = args.piece[0].ptr[row + 1];
-  const BlockView block = block_view(
-      args, args.piece[0], begin + static_cast<std::uint32_t>(args.diagonal[row]), begin, end);
+  const BlockView block = diagonal_view(args, row, bs);
   for_entries(team, bs, [&](int i, int j) {
     left[j * bs + i] = block.data[static_cast<std::size_t>(i) * block.row +
                                   static_cast<std::size_t>(j) * block.column];

@@ -62,6 +62,15 @@ __device__ __forceinline__ BlockView block_view(const SetupArgs &args, const Set
           (row_end - row_begin) * bs, 1};
 }
 
+// The diagonal block of a matrix row
+__device__ __forceinline__ BlockView diagonal_view(const SetupArgs &args, Row row, int bs)
+{
+  if (args.replaced) return {args.replaced + static_cast<std::size_t>(row) * bs * bs, 1, bs};
+  const std::uint32_t begin = args.piece[0].ptr[row], end = args.piece[0].ptr[row + 1];
+  return block_view(args, args.piece[0], begin + static_cast<std::uint32_t>(args.diagonal[row]),
+                    begin, end);
+}
+
 // Stores an inverse block in the diagonal map; a[j] is its column j. Raises the thread block's
 // range of inverse blocks, the two words from `most` on.
 template <int bs>
@@ -149,12 +158,10 @@ template <int bs>
 __device__ __forceinline__ bool prepare_row(const SetupArgs &args, SetupRows<bs> &shared, int t,
                                             Row row, const double *scales, std::uint32_t *most)
 {
-  const std::uint32_t begin = args.piece[0].ptr[row], end = args.piece[0].ptr[row + 1],
-                      number = static_cast<std::uint32_t>(args.diagonal[row]);
-  const BlockView block = block_view(args, args.piece[0], begin + number, begin, end);
+  const BlockView block = diagonal_view(args, row, bs);
   const Tile tile = args.tiles[args.tile_of[row]];
   shared.row[t] = row;
-  shared.diagonal[t] = number;
+  shared.diagonal[t] = static_cast<std::uint32_t>(args.diagonal[row]);
   shared.tile_offset[t] = tile.offset;
   shared.tile_slices[t] = stored_slices(tile);
   double a[bs][bs];

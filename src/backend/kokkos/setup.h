@@ -10,6 +10,8 @@ namespace mcpi::kokkos {
 // then the blocks of its lower triangle, then those of its upper triangle. Blocks are column-major.
 struct SetupArgs {
   const double *values;
+  // diagonal blocks by matrix row, instead of those of values; null: none
+  const double *replaced;
   Row begin, end;
   Offset first;         // number of blocks before the first one of values
   const Offset *ptr[2]; // lower and upper triangle

@@ -34,7 +34,9 @@ template <class Space> struct InvertDiagonals {
     const int bs = args.shape.bs;
     const Row row = args.begin + team.league_rank();
     const double *block =
-        args.values + static_cast<std::size_t>(args.blocks_before(row)) * args.square();
+        args.replaced
+            ? args.replaced + static_cast<std::size_t>(args.row_of[row]) * args.square()
+            : args.values + static_cast<std::size_t>(args.blocks_before(row)) * args.square();
     double *inverse = args.diagonal + static_cast<std::size_t>(row) * args.square();
     // scales of rows, then of columns; pivots follow
     auto *scale =

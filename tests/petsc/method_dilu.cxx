@@ -1,0 +1,362 @@
+// Tests the method DILU against its formula, which is evaluated with dense blocks, and against
+// PETSc's ILU(0).
+#include <algorithm>
+#include <numeric>
+
+#include "support.h"
+
+#include <petscblaslapack.h> // needs other headers of PETSc before it
+
+using namespace test;
+
+namespace {
+
+const char *const kExact = "-pc_mcpi_method dilu -pc_mcpi_offdiag_precision fp64 ";
+
+// a^{-1} of a column-major block
+Values inverse_of(PetscInt bs, const double *a)
+{
+  const auto n = static_cast<PetscBLASInt>(bs);
+  Values copy(a, a + bs * bs), inverse(copy.size(), 0.0);
+  std::vector<PetscBLASInt> pivots(static_cast<std::size_t>(bs));
+  PetscBLASInt info = 0;
+  for (PetscInt i = 0; i < bs; ++i) inverse[i * bs + i] = 1.0;
+  LAPACKgesv_(&n, &n, copy.data(), &n, pivots.data(), inverse.data(), &n, &info);
+  CHECK_EQ(info, 0);
+  return inverse;
+}
+
+Values product(PetscInt bs, const double *a, const double *b)
+{
+  Values c(static_cast<std::size_t>(bs * bs), 0.0);
+  for (PetscInt j = 0; j < bs; ++j)
+    for (PetscInt k = 0; k < bs; ++k)
+      for (PetscInt i = 0; i < bs; ++i) c[j * bs + i] += a[k * bs + i] * b[j * bs + k];
+  return c;
+}
+
+// The factors of DILU by the definition, for an order of the rows by colors
+struct Factors {
+  Factors(BlockMatrix &matrix, const std::vector<int> &colors) : a(matrix), color(colors)
+  {
+    std::vector<PetscInt> order(static_cast<std::size_t>(a.n));
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](PetscInt i, PetscInt j) { return color[i] < color[j]; });
+    e.resize(order.size());
+    inverse.resize(order.size());
+    for (const PetscInt i : order) {
+      const double *own = a.block(i, i);
+      e[i].assign(own, own + a.bs * a.bs);
+      for (PetscInt j = 0; j < a.n; ++j) {
+        if (color[j] >= color[i] || !a.block(i, j) || !a.block(j, i)) continue;
+        const Values left = product(a.bs, a.block(i, j), inverse[j].data()),
+                     change = product(a.bs, left.data(), a.block(j, i));
+        for (std::size_t k = 0; k < change.size(); ++k) e[i][k] -= change[k];
+      }
+      inverse[i] = inverse_of(a.bs, e[i].data());
+    }
+  }
+
+  // y += block x, or block^T x
+  void add(const double *block, bool transposed, const double *x, double *y) const
+  {
+    for (PetscInt q = 0; q < a.bs; ++q)
+      for (PetscInt p = 0; p < a.bs; ++p)
+        y[transposed ? q : p] += block[q * a.bs + p] * x[transposed ? p : q];
+  }
+  // E x + (couplings to earlier or to later colors) x, or the same with transposed blocks
+  Values triangle(bool earlier, bool transposed, const Values &x) const
+  {
+    Values y(x.size(), 0.0);
+    for (PetscInt i = 0; i < a.n; ++i)
+      for (PetscInt j = 0; j < a.n; ++j) {
+        const double *block = i == j ? e[i].data() : transposed ? a.block(j, i) : a.block(i, j);
+        const bool taken = i == j || (earlier ? color[j] < color[i] : color[j] > color[i]);
+        if (block && taken) add(block, transposed, x.data() + j * a.bs, y.data() + i * a.bs);
+      }
+    return y;
+  }
+  // (E + L) E^{-1} (E + U) x, or the transpose
+  Values multiply(bool transposed, const Values &x) const
+  {
+    const Values right = triangle(false, transposed, x);
+    Values middle(x.size(), 0.0);
+    for (PetscInt i = 0; i < a.n; ++i)
+      add(inverse[i].data(), transposed, right.data() + i * a.bs, middle.data() + i * a.bs);
+    return triangle(true, transposed, middle);
+  }
+
+  BlockMatrix &a;
+  const std::vector<int> &color;
+  std::vector<Values> e, inverse;
+};
+
+// Checks one application and a transposed one, by |M x - b| / |b|.
+PetscErrorCode check_application(PC pc, BlockMatrix &matrix, double tolerance)
+{
+  const Values b = noise(matrix.rows(), 3);
+  std::vector<int> color;
+  Values x;
+
+  PetscFunctionBeginUser;
+  PetscCall(apply(pc, b, &x));
+  PetscCall(gather_colors(pc, &color));
+  const Factors factors(matrix, color);
+  CHECK_LE(difference(factors.multiply(false, x), b), tolerance);
+  PetscCall(apply_transpose(pc, b, &x));
+  CHECK_LE(difference(factors.multiply(true, x), b), tolerance);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode check_method(BlockMatrix &matrix, MatType type, Layout layout,
+                            const std::string &options, double tolerance)
+{
+  OwnedMat mat;
+  Preconditioner pc;
+
+  PetscFunctionBeginUser;
+  describe(std::string(type) + " bs " + std::to_string(matrix.bs) + " " + name_of(layout) + " " +
+           options);
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, layout, type, &mat));
+  PetscCall(create_pc(mat, "-pc_mcpi_method dilu " + options, &pc));
+  PetscCall(check_application(pc, matrix, tolerance));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Diffusion with variable coefficients on a grid of nx * nx * nx points. The graph of a 7-point
+// stencil has no triangles.
+BlockMatrix stencil(PetscInt nx)
+{
+  Pattern pattern(static_cast<std::size_t>(nx * nx * nx));
+  for (PetscInt i = 0; i < nx * nx * nx; ++i)
+    for (const PetscInt step : {-nx * nx, -nx, PetscInt{-1}, PetscInt{1}, nx, nx * nx}) {
+      const PetscInt size = std::abs(step), at = i / size % nx, to = step < 0 ? at - 1 : at + 1;
+      if (to >= 0 && to < nx) pattern[i].push_back(i + step);
+    }
+  return make_matrix(1, pattern);
+}
+
+} // namespace
+
+TEST(dilu_applies_the_inverse_of_its_factors)
+{
+  PetscFunctionBeginUser;
+  for (const PetscInt bs : {1, 3, 5, 9})
+    for (const bool symmetric : {false, true}) {
+      BlockMatrix matrix = make_matrix(bs, random_pattern(40, 3, symmetric));
+      for (const Layout layout : {Layout::even, Layout::uneven, Layout::empty_ranks})
+        for (const char *form : {"prescaled", "factored"})
+          PetscCall(check_method(
+              matrix, MATBAIJ, layout,
+              std::string("-pc_mcpi_offdiag_precision fp64 -pc_mcpi_form ") + form, 1e-12));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(dilu_on_the_reference_backend_applies_the_inverse_of_its_factors)
+{
+  BlockMatrix matrix = make_matrix(4, random_pattern(40, 3, false));
+
+  PetscFunctionBeginUser;
+  PetscCall(check_method(matrix, MATBAIJ, Layout::uneven,
+                         "-pc_mcpi_offdiag_precision fp64 -pc_mcpi_backend reference", 1e-12));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(dilu_takes_every_type_of_matrix)
+{
+  Recipe recipe;
+  recipe.symmetric = true;
+  BlockMatrix matrix = make_matrix(3, random_pattern(30, 3, true), recipe);
+
+  PetscFunctionBeginUser;
+  for (const MatType type : {MATBAIJ, MATAIJ, MATSBAIJ})
+    PetscCall(check_method(matrix, type, Layout::even, "-pc_mcpi_offdiag_precision fp64", 1e-12));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(dilu_with_rounded_blocks_is_close_to_its_factors)
+{
+  BlockMatrix matrix = make_matrix(4, random_pattern(40, 3, true));
+  const std::pair<const char *, double> storages[] = {
+      {"fp32", 1e-6}, {"fp16", 4e-3}, {"bf16", 3e-2}, {"int8", 4e-2}, {"int4", 0.5}};
+
+  PetscFunctionBeginUser;
+  for (const auto &[storage, tolerance] : storages)
+    PetscCall(check_method(matrix, MATBAIJ, Layout::even,
+                           std::string("-pc_mcpi_offdiag_precision ") + storage, tolerance));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(dilu_on_a_stencil_is_the_ilu_of_petsc)
+{
+  BlockMatrix matrix = stencil(6);
+  const Values b = noise(matrix.rows(), 1);
+  std::vector<int> color;
+  OwnedMat mat, permuted;
+  Preconditioner pc, ilu;
+  Values x, by_ilu;
+  IS rows;
+
+  PetscFunctionBeginUser;
+  if (world_size() > 1) PetscFunctionReturn(PETSC_SUCCESS); // PCILU works on one rank
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATAIJ, &mat));
+  PetscCall(create_pc(mat, kExact, &pc));
+  PetscCall(apply(pc, b, &x));
+  PetscCall(gather_colors(pc, &color));
+  std::vector<PetscInt> order(color.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](PetscInt i, PetscInt j) { return color[i] < color[j]; });
+  PetscCall(ISCreateGeneral(PETSC_COMM_SELF, matrix.n, order.data(), PETSC_COPY_VALUES, &rows));
+  PetscCall(ISSetPermutation(rows));
+  PetscCall(MatPermute(mat, rows, rows, permuted.out()));
+  PetscCall(create_pc(permuted, "-pc_type ilu", &ilu));
+  Values in_order;
+  for (const PetscInt row : order) in_order.push_back(b[row]);
+  PetscCall(apply(ilu, in_order, &by_ilu));
+  Values expected(b.size());
+  for (std::size_t k = 0; k < order.size(); ++k) expected[order[k]] = by_ilu[k];
+  CHECK_LE(difference(x, expected), 1e-13);
+  PetscCall(ISDestroy(&rows));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(more_sweeps_of_dilu_are_applied_to_the_residual)
+{
+  BlockMatrix matrix = make_matrix(3, random_pattern(40, 3, false));
+  const Values b = noise(matrix.rows(), 1);
+  OwnedMat mat;
+  Preconditioner pc;
+  Values x, correction, twice;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+  PetscCall(create_pc(mat, kExact, &pc));
+  PetscCall(apply(pc, b, &x));
+  Values residual = matrix.multiply(x);
+  for (std::size_t i = 0; i < b.size(); ++i) residual[i] = b[i] - residual[i];
+  PetscCall(apply(pc, residual, &correction));
+  Values expected = x;
+  for (std::size_t i = 0; i < b.size(); ++i) expected[i] += correction[i];
+  PetscCall(apply_richardson(pc, b, false, 1, &x)); // from the first iterate
+  CHECK_LE(difference(x, expected), 1e-13);
+  PetscCall(PCMCPISetIts(pc, 2));
+  PetscCall(apply(pc, b, &twice));
+  CHECK_LE(difference(twice, expected), 1e-13);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(dilu_follows_new_values_and_a_new_choice_of_the_method)
+{
+  BlockMatrix matrix = make_matrix(3, random_pattern(40, 3, false));
+  const Values b = noise(matrix.rows(), 1);
+  OwnedMat mat;
+  Preconditioner pc, point;
+  Values x, expected;
+  PCMCPIMethod method;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+  PetscCall(create_pc(mat, kExact, &pc));
+  PetscCall(create_pc(mat, "-pc_mcpi_offdiag_precision fp64", &point));
+  PetscCall(check_application(pc, matrix, 1e-12));
+  Recipe recipe;
+  recipe.seed = 7;
+  matrix = make_matrix(3, random_pattern(40, 3, false), recipe);
+  PetscCall(set_values(matrix, mat));
+  PetscCall(PCSetUp(pc));
+  PetscCall(check_application(pc, matrix, 1e-12));
+  PetscCall(PCMCPISetMethod(pc, PC_MCPI_METHOD_POINT));
+  PetscCall(PCMCPIGetMethod(pc, &method));
+  CHECK_EQ(method, PC_MCPI_METHOD_POINT);
+  PetscCall(apply(pc, b, &x));
+  PetscCall(apply(point, b, &expected));
+  CHECK(x == expected);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(columns_of_a_dense_matrix_are_those_of_single_applications_of_dilu)
+{
+  BlockMatrix matrix = make_matrix(2, random_pattern(40, 3, false));
+  OwnedMat mat, in, out;
+  Preconditioner pc;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+  PetscCall(create_pc(mat, kExact, &pc));
+  PetscInt rows;
+  PetscCall(MatGetLocalSize(mat, &rows, nullptr));
+  PetscCall(
+      MatCreateDense(PETSC_COMM_WORLD, rows, PETSC_DECIDE, PETSC_DETERMINE, 3, nullptr, in.out()));
+  PetscCall(MatSetRandom(in, nullptr));
+  PetscCall(MatDuplicate(in, MAT_DO_NOT_COPY_VALUES, out.out()));
+  PetscCall(PCMatApply(pc, in, out));
+  for (PetscInt c = 0; c < 3; ++c) {
+    Vec column;
+    Values b, x, expected;
+    PetscCall(MatDenseGetColumnVecRead(in, c, &column));
+    PetscCall(gather(column, &b));
+    PetscCall(MatDenseRestoreColumnVecRead(in, c, &column));
+    PetscCall(MatDenseGetColumnVecRead(out, c, &column));
+    PetscCall(gather(column, &x));
+    PetscCall(MatDenseRestoreColumnVecRead(out, c, &column));
+    PetscCall(apply(pc, b, &expected));
+    CHECK_LE(difference(x, expected), 1e-14);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(a_block_that_dilu_makes_singular_is_named)
+{
+  Pattern pattern{{1}, {0}};
+  BlockMatrix matrix = make_matrix(1, pattern);
+  OwnedMat mat;
+  Preconditioner pc;
+  PCFailedReason reason;
+  PetscInt row;
+  std::string text;
+
+  PetscFunctionBeginUser;
+  std::fill(matrix.values.begin(), matrix.values.end(), 1.0); // the second pivot is 1 - 1
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+  PetscCall(create_pc(mat, kExact, &pc));
+  PetscCall(PCSetUp(pc));
+  PetscCall(PCGetFailedReason(pc, &reason));
+  CHECK_EQ(reason, PC_FACTOR_NUMERIC_ZEROPIVOT);
+  PetscCall(PCMCPIGetFailedBlock(pc, &row));
+  std::vector<int> color;
+  PetscCall(gather_colors(pc, &color));
+  CHECK_EQ(row, color[0] > color[1] ? 0 : 1);
+  PetscCall(view(pc, &text));
+  CHECK_CONTAINS(text, "Use -pc_mcpi_method point");
+  PetscCall(PCMCPISetMethod(pc, PC_MCPI_METHOD_POINT));
+  PetscCall(PCSetUp(pc));
+  PetscCall(PCGetFailedReason(pc, &reason));
+  CHECK_EQ(reason, PC_NOERROR);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+TEST(dilu_refuses_sweeps_that_do_not_apply_its_factors)
+{
+  BlockMatrix matrix = make_matrix(2, random_pattern(20, 3, false));
+  const Values b = noise(matrix.rows(), 1);
+  OwnedMat mat;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+  for (const char *option :
+       {"-pc_mcpi_sweep forward", "-pc_mcpi_omega 1.2", "-pc_mcpi_halo_frequency sweep"}) {
+    Preconditioner pc;
+    PetscCall(create_pc(mat, std::string(kExact) + option, &pc));
+    CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_method dilu needs", PCSetUp(pc));
+  }
+  Preconditioner pc;
+  Values x;
+  PetscCall(create_pc(mat, kExact, &pc));
+  PetscCall(apply(pc, b, &x));
+  PetscCall(PCMCPISetOmega(pc, 0.5));
+  CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_omega 1", apply(pc, b, &x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
