@@ -26,6 +26,21 @@ typedef enum {
 } PCMCPISweepType;
 
 /*E
+   PCMCPISchedule - which block rows are relaxed at the same time, and which after each other
+
+   Values:
++  `PC_MCPI_SCHEDULE_COLOR`   - colors of block rows; default. The result does not depend on the
+                                number of ranks
+-  `PC_MCPI_SCHEDULE_CLUSTER` - colors of clusters of strongly coupled block rows; the rows of a
+                                cluster are relaxed one after the other
+
+   Level: intermediate
+
+.seealso: `PCMCPISetSchedule()`
+E*/
+typedef enum { PC_MCPI_SCHEDULE_COLOR, PC_MCPI_SCHEDULE_CLUSTER } PCMCPISchedule;
+
+/*E
    PCMCPIMethod - what a sweep takes for the diagonal blocks
 
    Values:

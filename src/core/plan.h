@@ -10,7 +10,7 @@ namespace mcpi {
 using Row = std::int32_t;    // local block row or block column
 using Offset = std::int64_t; // position in an array of blocks
 
-// The blocks of one triangle (couplings to earlier or to later colors), row by row in plan order
+// The blocks of one triangle (couplings to earlier or to later rows), row by row in plan order
 struct Triangle {
   std::vector<Offset> ptr;    // rows + 1 entries: number of blocks before a plan row
   std::vector<Row> col;       // plan columns: local rows if < rows, else rows + ghost
@@ -18,6 +18,8 @@ struct Triangle {
 };
 
 // The plan of one rank. Plan rows are sorted by color. Inside a color, boundary rows come first.
+// Rows of a color are independent, or form clusters. Rows of a cluster are coupled and are relaxed
+// one step after the other; different clusters of a color are not coupled.
 // Inside a row, the blocks of a triangle are sorted by global column, so that sums do not depend on
 // the partition. The meaning of source depends on the plan:
 // - in a forward plan, it is the number of the block among the off-diagonal blocks of the matrix
@@ -33,8 +35,15 @@ struct ColorPlan {
   std::vector<Row> boundary_end; // by color: boundary rows are [color_begin[c], boundary_end[c])
   // colors + 1 entries: ghosts of color c are the columns rows + [ghost_begin[c], ghost_begin[c+1])
   std::vector<Row> ghost_begin;
+  // Whether the rows of colors form clusters; the same on all ranks. step_begin is then the first
+  // plan row of each step, ascending. Rows of a step are independent. The boundary rows of a color
+  // are whole steps, and so are its interior rows.
+  bool clustered = false;
+  std::vector<Row> step_begin;
   std::vector<Row> row_of; // by plan row: local block row of the matrix
-  Triangle lower, upper;   // couplings to earlier, to later colors
+  // Couplings to earlier and to later rows. Rows of earlier colors and of earlier steps of the same
+  // cluster are earlier.
+  Triangle lower, upper;
 
   Offset blocks() const { return static_cast<Offset>(lower.col.size() + upper.col.size()); }
 };

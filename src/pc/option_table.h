@@ -103,6 +103,7 @@ template <class Value> PetscErrorCode GetOption(PC pc, const char *getter, Value
 // Names of the enumerations, for options and views. The layout is PETSc's: names of the values,
 // name of the type, prefix, nullptr.
 extern const char *const SweepNames[];
+extern const char *const ScheduleNames[];
 extern const char *const MethodNames[];
 extern const char *const PrecisionNames[];
 extern const char *const VectorNames[];

@@ -31,6 +31,8 @@ struct Settings {
   bool keep_scaling = true;
   PetscInt setup_threads = PETSC_DECIDE;
   PCMCPIOrderingType ordering = PC_MCPI_ORDERING_AUTO;
+  PCMCPISchedule schedule = PC_MCPI_SCHEDULE_COLOR;
+  PetscInt cluster_rows = 32;
   std::string coloring = "jplf";
 };
 

@@ -7,6 +7,7 @@
 #include "core/threads.h"
 #include "petsc/collective.h"
 #include "petsc/compat.h"
+#include "setup/clusters.h"
 
 namespace mcpi {
 
@@ -103,6 +104,29 @@ PetscErrorCode Smoother::count_threads(MPI_Comm comm, PetscInt chosen)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Makes clusters of the local rows and colors them. order: of the rows; it follows the matrix in
+// reverse Cuthill-McKee order
+PetscErrorCode Smoother::color_clusters(const MatrixParts &parts, const Settings &settings,
+                                        PetscObject options, std::vector<Row> *order)
+{
+  const std::unique_ptr<MatrixValues> values = make_matrix_values(parts, graph_, {});
+  std::vector<Row> cluster;
+
+  PetscFunctionBegin;
+  PetscCall(OrderingCreateRCM(graph_, order));
+  ordering_used_ = {PC_MCPI_ORDERING_RCM, false};
+  PetscCall(open_values(parts, nullptr, *values));
+  const PetscErrorCode failed = RunTogether(graph_.comm, [&] {
+    cluster = grow_clusters(make_strengths(graph_, *values), *order,
+                            static_cast<Row>(settings.cluster_rows));
+  });
+  PetscCall(values->close());
+  PetscCall(failed);
+  PetscCall(
+      ColoringCreateOfClusters(graph_, settings.coloring, options, std::move(cluster), &coloring_));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings,
                                   const Coordinates &coordinates, PetscObject options)
 {
@@ -110,9 +134,13 @@ PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixParts &parts, const Sett
 
   PetscFunctionBegin;
   PetscCall(BlockGraphCreate(pmat, parts, &graph_));
-  PetscCall(ColoringCreate(graph_, settings.coloring, options, &coloring_));
-  PetscCall(
-      OrderingCreate(graph_, coloring_, settings.ordering, coordinates, &order, &ordering_used_));
+  if (settings.schedule == PC_MCPI_SCHEDULE_CLUSTER) {
+    PetscCall(color_clusters(parts, settings, options, &order));
+  } else {
+    PetscCall(ColoringCreate(graph_, settings.coloring, options, &coloring_));
+    PetscCall(
+        OrderingCreate(graph_, coloring_, settings.ordering, coordinates, &order, &ordering_used_));
+  }
   PetscCall(PlanBuild(graph_, coloring_, order,
                       on_device() ? Arrangement::as_ordered : Arrangement::equal_rows_together,
                       &built_));

@@ -100,6 +100,8 @@ private:
   bool on_cuda() const { return choice_.type == PC_MCPI_BACKEND_CUDA; }
   PetscErrorCode symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings,
                           const Coordinates &coordinates, PetscObject options);
+  PetscErrorCode color_clusters(const MatrixParts &parts, const Settings &settings,
+                                PetscObject options, std::vector<Row> *order);
   PetscErrorCode count_threads(MPI_Comm comm, PetscInt chosen);
   PetscErrorCode numeric(const Settings &settings, const MatrixParts &parts);
   PetscErrorCode open_values(const MatrixParts &parts, void *stream, MatrixValues &values) const;

@@ -75,9 +75,8 @@ PetscErrorCode Smoother::plan_transposed()
 {
   PetscFunctionBegin;
   if (planned_transposed_) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(RunTogether(graph_.comm, [&] {
-    PlanBuildTransposed(graph_, built_, &transposed_, &outgoing_);
-  }));
+  PetscCall(RunTogether(graph_.comm,
+                        [&] { PlanBuildTransposed(graph_, built_, &transposed_, &outgoing_); }));
   planned_transposed_ = true;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

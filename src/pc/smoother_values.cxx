@@ -81,8 +81,7 @@ PetscErrorCode Smoother::factor(const Settings &settings, const MatrixParts &par
   if (settings.method == PC_MCPI_METHOD_POINT) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(plan_transposed());
   if (!method_halo_)
-    PetscCall(
-        CreateSFHalo(graph_.comm, plan(), built_.ghost_owner, Events().halo, &method_halo_));
+    PetscCall(CreateSFHalo(graph_.comm, plan(), built_.ghost_owner, Events().halo, &method_halo_));
   const std::unique_ptr<MatrixValues> values = make_matrix_values(parts, graph_, {});
   PetscCall(open_values(parts, nullptr, *values));
   const PetscErrorCode failed = RunTogether(graph_.comm, [&] {

@@ -92,11 +92,16 @@ PetscErrorCode check(const BlockGraph &graph, const std::string &type, const Col
     return column < graph.rows ? coloring.color[column] : coloring.ghost_color[column - graph.rows];
   };
 
+  const auto in_cluster = [&](Row i, Row column) {
+    return coloring.clustered && column < graph.rows &&
+           coloring.cluster[column] == coloring.cluster[i];
+  };
+
   PetscFunctionBegin;
   for (Row i = 0; i < graph.rows; ++i) {
     bool good = coloring.color[i] >= 0 && coloring.color[i] < coloring.colors;
     for (Offset k = graph.ptr[i]; good && k < graph.ptr[i + 1]; ++k)
-      good = color_of(graph.col[k]) != coloring.color[i];
+      good = color_of(graph.col[k]) != coloring.color[i] || in_cluster(i, graph.col[k]);
     for (Offset k = graph.in_ptr[i]; good && k < graph.in_ptr[i + 1]; ++k)
       good = color_of(graph.in_col[k]) != coloring.color[i];
     if (!good) ++bad;
@@ -137,6 +142,89 @@ PetscErrorCode ColoringCreate(const BlockGraph &graph, const std::string &type, 
       type.c_str());
   coloring->colors = static_cast<int>(most);
   coloring->color.assign(values, values + n);
+  PetscCall(exchange_ghost_colors(graph, coloring));
+  PetscCall(check(graph, type, *coloring));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Makes an AIJ matrix of the couplings between clusters. first: global number of the first local
+// cluster. count: local clusters. total: clusters of all ranks
+PetscErrorCode create_cluster_matrix(const BlockGraph &graph, const std::vector<Row> &cluster,
+                                     PetscInt first, PetscInt count, PetscInt total,
+                                     PatternMatrix *pattern, Mat *mat)
+{
+  std::vector<Offset> ptr;
+  std::vector<Row> col;
+  std::vector<PetscInt> number(cluster.begin(), cluster.end()), of_ghost(graph.ghosts.size());
+  std::vector<std::vector<PetscInt>> neighbors(static_cast<std::size_t>(count));
+
+  PetscFunctionBegin;
+  for (PetscInt &n : number) n += first;
+  PetscCall(
+      PetscSFBcastBegin(graph.ghost_sf, MPIU_INT, number.data(), of_ghost.data(), MPI_REPLACE));
+  PetscCall(PetscSFBcastEnd(graph.ghost_sf, MPIU_INT, number.data(), of_ghost.data(), MPI_REPLACE));
+  BlockGraphSymmetrised(graph, &ptr, &col);
+  for (Row row = 0; row < graph.rows; ++row)
+    for (Offset k = ptr[row]; k < ptr[row + 1]; ++k)
+      neighbors[cluster[row]].push_back(col[k] < graph.rows ? number[col[k]]
+                                                            : of_ghost[col[k] - graph.rows]);
+  for (PetscInt c = 0; c < count; ++c) {
+    std::vector<PetscInt> &row = neighbors[c];
+    row.push_back(first + c);
+    std::sort(row.begin(), row.end());
+    row.erase(std::unique(row.begin(), row.end()), row.end());
+    pattern->j.insert(pattern->j.end(), row.begin(), row.end());
+    pattern->end_row();
+    row = {};
+  }
+  PetscCall(pattern->create(graph.comm, count, total, mat));
+  PetscCall(MatSetOption(*mat, MAT_SYMMETRIC, PETSC_TRUE));
+  PetscCall(MatSetOption(*mat, MAT_STRUCTURALLY_SYMMETRIC, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Gives each row the color of its cluster.
+PetscErrorCode color_rows(const BlockGraph &graph, ISColoring of_clusters, Coloring *coloring)
+{
+  PetscInt n, colors;
+  const ISColoringValue *values;
+
+  PetscFunctionBegin;
+  PetscCall(ISColoringGetColors(of_clusters, &n, &colors, &values));
+  PetscInt most = colors;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPIU_INT, MPI_MAX, graph.comm));
+  std::vector<ISColoringValue> of_rows;
+  for (const Row cluster : coloring->cluster) of_rows.push_back(values[cluster]);
+  coloring->color.assign(of_rows.begin(), of_rows.end());
+  coloring->colors = static_cast<int>(most);
+  PetscCall(ISColoringCreate(graph.comm, most, graph.rows, of_rows.data(), PETSC_COPY_VALUES,
+                             &coloring->iscoloring));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ColoringCreateOfClusters(const BlockGraph &graph, const std::string &type,
+                                        PetscObject options, std::vector<Row> cluster,
+                                        Coloring *coloring)
+{
+  PatternMatrix pattern;
+  Mat mat;
+  ISColoring of_clusters = nullptr;
+  const PetscInt count =
+      cluster.empty() ? 0 : 1 + *std::max_element(cluster.begin(), cluster.end());
+  PetscInt end = 0, total = 0;
+
+  PetscFunctionBegin;
+  *coloring = Coloring();
+  PetscCallMPI(MPI_Scan(&count, &end, 1, MPIU_INT, MPI_SUM, graph.comm));
+  PetscCallMPI(MPI_Allreduce(&count, &total, 1, MPIU_INT, MPI_SUM, graph.comm));
+  PetscCall(create_cluster_matrix(graph, cluster, end - count, count, total, &pattern, &mat));
+  const PetscErrorCode applied = apply_matcoloring(mat, type, options, &of_clusters);
+  PetscCall(MatDestroy(&mat));
+  PetscCall(applied);
+  coloring->clustered = true;
+  coloring->cluster = std::move(cluster);
+  PetscCall(color_rows(graph, of_clusters, coloring));
+  PetscCall(ISColoringDestroy(&of_clusters));
   PetscCall(exchange_ghost_colors(graph, coloring));
   PetscCall(check(graph, type, *coloring));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -171,6 +171,20 @@ Offset touched_lines(const BlockGraph &graph, const Coloring &coloring,
 
 } // namespace
 
+PetscErrorCode OrderingCreateRCM(const BlockGraph &graph, std::vector<Row> *order)
+{
+  PatternMatrix pattern;
+  Mat mat = nullptr;
+
+  PetscFunctionBegin;
+  order->resize(static_cast<std::size_t>(graph.rows));
+  if (graph.rows == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(create_local_graph(graph, &pattern, &mat));
+  PetscCall(petsc_order(mat, MATORDERINGRCM, order));
+  PetscCall(MatDestroy(&mat));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode OrderingCreate(const BlockGraph &graph, const Coloring &coloring,
                               PCMCPIOrderingType type, const Coordinates &coordinates,
                               std::vector<Row> *order, OrderingUsed *used)

@@ -23,4 +23,7 @@ PetscErrorCode OrderingCreate(const BlockGraph &graph, const Coloring &coloring,
                               PCMCPIOrderingType type, const Coordinates &coordinates,
                               std::vector<Row> *order, OrderingUsed *used);
 
+// Not collective. order: the local rows in reverse Cuthill-McKee order
+PetscErrorCode OrderingCreateRCM(const BlockGraph &graph, std::vector<Row> *order);
+
 } // namespace mcpi

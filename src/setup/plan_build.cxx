@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "petsc/compat.h"
@@ -16,14 +17,17 @@ struct Entry {
   Offset source;   // where the values come from, as in Triangle
 };
 
-// Appends a row to both triangles. Blocks are sorted by global column, so that sums do not depend
-// on the partition.
-void append_row(std::vector<Entry> &row, const std::vector<int> &color, int own, ColorPlan &plan)
+// Appends a plan row to both triangles. Blocks are sorted by global column, so that sums do not
+// depend on the partition. A local column of the same color belongs to the same cluster, whose rows
+// are relaxed in plan order.
+void append_row(std::vector<Entry> &row, const std::vector<int> &color, Row own, ColorPlan &plan)
 {
   const auto before = [](const Entry &a, const Entry &b) { return a.global < b.global; };
   if (!std::is_sorted(row.begin(), row.end(), before)) std::sort(row.begin(), row.end(), before);
   for (const Entry &entry : row) {
-    Triangle &triangle = color[entry.column] < own ? plan.lower : plan.upper;
+    const bool earlier =
+        entry.column < plan.rows ? entry.column < own : color[entry.column] < color[own];
+    Triangle &triangle = earlier ? plan.lower : plan.upper;
     triangle.col.push_back(entry.column);
     triangle.source.push_back(entry.source);
   }
@@ -83,10 +87,69 @@ void group_equal_rows(const BlockGraph &graph, const Coloring &coloring, Row beg
   }
 }
 
-// Numbers the rows by color; in each color, boundary rows come first. Otherwise the rows stay as
-// ordered, except that group_equal_rows() may change their order.
-void number_rows(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order,
-                 Arrangement arrangement, ColorPlan &plan)
+// The step of each row in its cluster: one after the last step of its earlier neighbors there.
+// order: of the rows
+std::vector<int> steps_in_clusters(const BlockGraph &graph, const Coloring &coloring,
+                                   const std::vector<Row> &order)
+{
+  std::vector<Offset> ptr;
+  std::vector<Row> col;
+  std::vector<int> step(static_cast<std::size_t>(graph.rows), -1); // -1: a later row
+  BlockGraphSymmetrised(graph, &ptr, &col);
+  for (const Row row : order) {
+    int last = -1;
+    for (Offset k = ptr[row]; k < ptr[row + 1]; ++k)
+      if (col[k] < graph.rows && coloring.cluster[col[k]] == coloring.cluster[row])
+        last = std::max(last, step[col[k]]);
+    step[row] = last + 1;
+  }
+  return step;
+}
+
+// Clusters of a CPU whose rows are relaxed together. Their x stays in the first cache.
+constexpr Row kClustersTogether = 16;
+
+// Sorts the rows of each part of a color by bundles of clusters, and in a bundle by steps. Rows of a
+// step are again sorted by clusters, and as ordered.
+void take_steps(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order,
+                Arrangement arrangement, ColorPlan &plan)
+{
+  struct Place {
+    Row bundle;
+    int step;
+    Row cluster, row;
+  };
+  const std::vector<int> step = steps_in_clusters(graph, coloring, order);
+  std::vector<Row> place_of_cluster(static_cast<std::size_t>(graph.rows), -1);
+  std::vector<Place> places;
+  const auto take = [&](Row begin, Row end) {
+    Row clusters = 0;
+    places.clear();
+    for (Row p = begin; p < end; ++p) {
+      const Row row = plan.row_of[p];
+      Row &cluster = place_of_cluster[coloring.cluster[row]];
+      if (cluster < 0) cluster = clusters++;
+      const Row together = arrangement == Arrangement::as_ordered ? graph.rows : kClustersTogether;
+      places.push_back({cluster / together, step[row], cluster, row});
+    }
+    const auto key = [](const Place &at) { return std::tie(at.bundle, at.step, at.cluster); };
+    std::stable_sort(places.begin(), places.end(),
+                     [&](const Place &a, const Place &b) { return key(a) < key(b); });
+    for (Row p = begin; p < end; ++p) {
+      const Place &at = places[static_cast<std::size_t>(p - begin)];
+      const bool first = p == begin || at.bundle != (&at)[-1].bundle || at.step != (&at)[-1].step;
+      if (first) plan.step_begin.push_back(p);
+      plan.row_of[p] = at.row;
+    }
+  };
+  for (int c = 0; c < plan.colors; ++c) {
+    take(plan.color_begin[c], plan.boundary_end[c]);
+    take(plan.boundary_end[c], plan.color_begin[c + 1]);
+  }
+}
+
+// Whether each row is coupled to another rank. All rows of a cluster are, if one of them is.
+std::vector<char> find_boundary(const BlockGraph &graph, const Coloring &coloring)
 {
   std::vector<char> boundary(static_cast<std::size_t>(graph.rows), 0);
   for (Row i = 0; i < graph.rows; ++i) {
@@ -95,6 +158,19 @@ void number_rows(const BlockGraph &graph, const Coloring &coloring, const std::v
         graph.ptr[i] < graph.ptr[i + 1] && graph.col[graph.ptr[i + 1] - 1] >= graph.rows;
     boundary[i] = reads || graph.in_ptr[i] < graph.in_ptr[i + 1];
   }
+  if (!coloring.clustered) return boundary;
+  std::vector<char> of_cluster(static_cast<std::size_t>(graph.rows), 0);
+  for (Row i = 0; i < graph.rows; ++i) of_cluster[coloring.cluster[i]] |= boundary[i];
+  for (Row i = 0; i < graph.rows; ++i) boundary[i] = of_cluster[coloring.cluster[i]];
+  return boundary;
+}
+
+// Numbers the rows by color; in each color, boundary rows come first. Otherwise the rows stay as
+// ordered, except that group_equal_rows() and take_steps() may change their order.
+void number_rows(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order,
+                 Arrangement arrangement, ColorPlan &plan)
+{
+  const std::vector<char> boundary = find_boundary(graph, coloring);
   std::vector<Row> next(2 * static_cast<std::size_t>(plan.colors) + 1, 0);
   for (Row i = 0; i < graph.rows; ++i) ++next[2 * coloring.color[i] + (boundary[i] ? 0 : 1) + 1];
   std::partial_sum(next.begin(), next.end(), next.begin());
@@ -106,6 +182,10 @@ void number_rows(const BlockGraph &graph, const Coloring &coloring, const std::v
   plan.row_of.resize(static_cast<std::size_t>(graph.rows));
   for (const Row row : order)
     plan.row_of[next[2 * coloring.color[row] + (boundary[row] ? 0 : 1)]++] = row;
+  if (coloring.clustered) {
+    take_steps(graph, coloring, order, arrangement, plan);
+    return;
+  }
   for (int c = 0; c < plan.colors && arrangement == Arrangement::equal_rows_together; ++c) {
     group_equal_rows(graph, coloring, plan.color_begin[c], plan.boundary_end[c], plan.row_of);
     group_equal_rows(graph, coloring, plan.boundary_end[c], plan.color_begin[c + 1], plan.row_of);
@@ -149,6 +229,7 @@ PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring,
   plan.bs = static_cast<int>(graph.bs);
   plan.rows = graph.rows;
   plan.colors = coloring.colors;
+  plan.clustered = coloring.clustered;
   number_rows(graph, coloring, order, arrangement, plan);
   const std::vector<Row> place = inverse(plan.row_of);
   built->ghost_place = number_ghosts(graph, coloring, plan);
@@ -179,7 +260,7 @@ PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring,
                              : plan.rows + ghost_place[graph.col[k] - graph.rows];
       row.push_back({graph.global_row(graph.col[k]), column, k - begin});
     }
-    append_row(row, color, color[p], plan);
+    append_row(row, color, p, plan);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -224,7 +305,7 @@ void PlanBuildTransposed(const BlockGraph &graph, const BuiltPlan &built, ColorP
       row.push_back({graph.global_row(graph.in_col[k]),
                      plan.rows + built.ghost_place[graph.in_col[k] - graph.rows],
                      plan.blocks() + graph.in_slot[k]});
-    append_row(row, color, color[p], *transposed);
+    append_row(row, color, p, *transposed);
   }
 }
 

@@ -18,7 +18,8 @@ struct BuiltPlan {
 enum class Arrangement { equal_rows_together, as_ordered };
 
 // Collective. order: all local rows; the rows of a color come in the order in which the color takes
-// them.
+// them. Rows of a cluster are relaxed in that order, too. A step takes rows of all clusters of a
+// color for a GPU, and rows of some neighboring clusters for a CPU, whose caches then hold them.
 PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring,
                          const std::vector<Row> &order, Arrangement arrangement, BuiltPlan *built);
 

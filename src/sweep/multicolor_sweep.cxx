@@ -10,8 +10,10 @@ namespace mcpi {
 // its length is bounded. All backends use the same pieces.
 int MulticolorSweep::sweeps_of_piece() const
 {
-  const int passes = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1;
-  return std::max(1, config_.max_relaxations / (passes * std::max(1, plan_.colors)));
+  constexpr int kStepsOfCluster = 16; // typical number, since ranks with other numbers must agree
+  const int passes = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1,
+            steps = std::max(1, plan_.colors) * (plan_.clustered ? kStepsOfCluster : 1);
+  return std::max(1, config_.max_relaxations / (passes * steps));
 }
 
 int MulticolorSweep::run(const ApplyArgs &apply, int its, bool from_zero)
@@ -25,8 +27,8 @@ int MulticolorSweep::run(const ApplyArgs &apply, int its, bool from_zero)
 int MulticolorSweep::run_piece(const ApplyArgs &apply, int its, bool from_zero)
 {
   const Schedule schedule(plan_, config_, apply, its, from_zero);
-  const bool inside =
-      schedule.by_color() && config_.overlap && device_ && device_->exchanges_inside(apply);
+  const bool inside = schedule.by_color() && config_.overlap && !plan_.clustered && device_ &&
+                      device_->exchanges_inside(apply);
   const auto record = [&] {
     return inside ? passes_inside(apply, schedule) : passes_over_colors(apply, schedule);
   };
@@ -74,15 +76,35 @@ int MulticolorSweep::passes_over_colors(const ApplyArgs &apply, const Schedule &
   return 0;
 }
 
+// Relaxes the rows of one color. Rows of clusters are relaxed step by step, in a backward pass from
+// the last step to the first.
+void MulticolorSweep::relax_rows(const ApplyArgs &apply, const RelaxStep &rows, bool forward)
+{
+  if (!plan_.clustered) {
+    backend_.relax(apply, rows);
+    return;
+  }
+  const auto first = std::lower_bound(plan_.step_begin.begin(), plan_.step_begin.end(), rows.begin),
+             last = std::lower_bound(first, plan_.step_begin.end(), rows.end);
+  const auto count = last - first;
+  RelaxStep step = rows;
+  for (std::ptrdiff_t k = 0; k < count; ++k) {
+    const auto at = first + (forward ? k : count - 1 - k);
+    step.begin = *at;
+    step.end = at + 1 == last ? rows.end : at[1];
+    backend_.relax(apply, step);
+  }
+}
+
 // Boundary rows are relaxed first, because other ranks wait for them. With overlap, their exchange
 // runs while the interior rows are relaxed.
 int MulticolorSweep::relax_color(const ApplyArgs &apply, const Step &step)
 {
-  if (!step.skips_boundary) backend_.relax(apply, step.boundary);
-  if (!config_.overlap && !step.skips_interior) backend_.relax(apply, step.interior);
+  if (!step.skips_boundary) relax_rows(apply, step.boundary, step.forward);
+  if (!config_.overlap && !step.skips_interior) relax_rows(apply, step.interior, step.forward);
   if (step.sends)
     if (const int error = begin_exchange(apply, step)) return error;
-  if (config_.overlap && !step.skips_interior) backend_.relax(apply, step.interior);
+  if (config_.overlap && !step.skips_interior) relax_rows(apply, step.interior, step.forward);
   return step.sends ? end_exchange(apply, step) : 0;
 }
 

@@ -15,7 +15,8 @@ Step Schedule::step(int pass, int k) const
 {
   Step step;
   step.pass = pass;
-  step.color = forward(pass) ? k : plan_.colors - 1 - k;
+  step.forward = forward(pass);
+  step.color = step.forward ? k : plan_.colors - 1 - k;
   step.skips_boundary = skips(pass, k, true);
   step.skips_interior = skips(pass, k, false);
   step.boundary = relax_rows(pass, k, step.color, true);
@@ -33,10 +34,10 @@ bool Schedule::keeps_sums(bool boundary) const
 }
 
 // Where a symmetric sweep turns, the same color comes twice in succession. With omega = 1 the
-// second relaxation changes nothing.
+// second relaxation changes nothing, unless rows of the color are coupled.
 bool Schedule::skips(int pass, int k, bool boundary) const
 {
-  return k == 0 && pass > 0 && apply_.omega == 1.0 && keeps_sums(boundary);
+  return k == 0 && pass > 0 && turns_at_once() && keeps_sums(boundary);
 }
 
 RelaxStep Schedule::relax_rows(int pass, int k, int color, bool boundary) const
@@ -45,7 +46,7 @@ RelaxStep Schedule::relax_rows(int pass, int k, int color, bool boundary) const
   // Whether to read both triangles. If not, the step reads only the triangle of the colors that
   // this pass has visited.
   const bool both = !starts_from_zero(pass) && (pass == 0 || !keeps);
-  const bool skipped_next = k == plan_.colors - 1 && apply_.omega == 1.0;
+  const bool skipped_next = k == plan_.colors - 1 && turns_at_once();
   // The number of passes, from the last one, in which some rows are updated for the last time
   const int finals = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1;
   RelaxStep rows;

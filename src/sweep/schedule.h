@@ -19,6 +19,7 @@ struct SweepConfig {
 // One color of one pass
 struct Step {
   int pass = 0, color = 0;
+  bool forward = true; // order of the steps of clusters
   // Rows that would not change are skipped. This happens where a symmetric sweep turns.
   bool skips_boundary = false, skips_interior = false;
   RelaxStep boundary, interior;
@@ -47,6 +48,7 @@ private:
   bool starts_from_zero(int pass) const { return pass == 0 && from_zero_; }
   bool last(int pass) const { return pass == passes_ - 1; }
   bool keeps_sums(bool boundary) const;
+  bool turns_at_once() const { return apply_.omega == 1.0 && !plan_.clustered; }
   bool skips(int pass, int k, bool boundary) const;
   RelaxStep relax_rows(int pass, int k, int color, bool boundary) const;
 

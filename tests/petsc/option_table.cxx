@@ -68,6 +68,8 @@ const std::map<std::string, Functions> public_functions = {
     PAIR(Scaling),
     PAIR(ScalingKeep),
     PAIR(Method),
+    PAIR(Schedule),
+    PAIR(ClusterRows),
     PAIR(SetUpThreads),
     PAIR(Backend),
     PAIR(Halo),
