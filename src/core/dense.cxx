@@ -1,32 +1,19 @@
 #include "core/dense.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <utility>
 
+#include "core/dispatch.h"
 #include "core/lapack.h"
 
 namespace mcpi {
 namespace {
 
-// A block is singular if its condition number times the machine epsilon reaches this value.
-constexpr double kNoDigits = 0.1;
 // LAPACK is used from this block size on. For smaller blocks its calls cost more than they save.
 constexpr int kLapackFrom = 33;
-
-// The inverse of the largest power of two that is not above value, made from the exponent bits.
-// value must be positive.
-double inverse_power_of_two(double value)
-{
-  // kBits: bits of the fraction; kSum: sum of the biased exponents of a power and its inverse
-  constexpr std::uint64_t kBits = 52, kSum = 2046;
-  const std::uint64_t exponent =
-      std::clamp<std::uint64_t>(std::bit_cast<std::uint64_t>(value) >> kBits, 1, kSum - 1);
-  return std::bit_cast<double>((kSum - exponent) << kBits);
-}
 
 // Gauss-Jordan elimination in place. Returns false if a pivot is not larger than tolerance. The
 // code is written for row-major blocks. It serves column-major blocks too, since the inverse of the
@@ -57,10 +44,6 @@ template <int N> bool gauss_jordan(int size, double *a, double tolerance, std::i
       for (int i = 0; i < n; ++i) std::swap(a[i * n + k], a[i * n + pivot[k]]);
   return true;
 }
-
-bool (*const small_inverse[])(int, double *, double, std::int64_t *) = {
-    gauss_jordan<0>, gauss_jordan<1>, gauss_jordan<2>, gauss_jordan<3>, gauss_jordan<4>,
-    gauss_jordan<5>, gauss_jordan<6>, gauss_jordan<7>, gauss_jordan<8>};
 
 bool lapack_inverse(int n, double *a, double tolerance, double *work, std::int64_t *pivot)
 {
@@ -118,9 +101,12 @@ Inversion invert(int bs, const double *block, double *inverse, double *work, std
   }
   constexpr double epsilon = std::numeric_limits<double>::epsilon();
   const double tolerance = bs > 1 ? bs * epsilon : 0.0, block_norm = norm(bs, inverse);
-  if (!(bs < kLapackFrom ? small_inverse[bs <= 8 ? bs : 0](bs, inverse, tolerance, pivot)
-                         : lapack_inverse(bs, inverse, tolerance, rest, pivot)))
-    return Inversion::singular;
+  const bool good =
+      bs < kLapackFrom
+          ? with_block_size<1, 8>(
+                bs, [&]<int size> { return gauss_jordan<size>(bs, inverse, tolerance, pivot); })
+          : lapack_inverse(bs, inverse, tolerance, rest, pivot);
+  if (!good) return Inversion::singular;
   // Element growth can give a singular block a last pivot above the tolerance. So the condition
   // number is tested, too.
   if (!(block_norm * norm(bs, inverse) * epsilon < kNoDigits)) return Inversion::singular;

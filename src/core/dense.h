@@ -1,17 +1,34 @@
 // Dense operations on single blocks: inversion of diagonal blocks, and products with a vector.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 namespace mcpi {
 
 enum class Inversion { done, singular, nonfinite };
 
+// A block is singular if its condition number times the machine epsilon reaches this value: the
+// inverse has no correct digit.
+constexpr double kNoDigits = 0.1;
+
+// The inverse of the largest power of two that is not above value, made from the exponent bits.
+// value must be positive.
+constexpr double inverse_power_of_two(double value)
+{
+  // kBits: bits of the fraction; kSum: sum of the biased exponents of a power and its inverse
+  constexpr std::int64_t kBits = 52, kSum = 2046;
+  const std::int64_t biased = std::bit_cast<std::int64_t>(value) >> kBits,
+                     exponent = biased < 1          ? 1
+                                : biased > kSum - 1 ? kSum - 1
+                                                    : biased;
+  return std::bit_cast<double>((kSum - exponent) << kBits);
+}
+
 // Computes inverse = block^{-1}, both column-major, by elimination with partial pivoting. Rows and
 // columns are first equilibrated exactly, by powers of two. So the choice of pivots does not depend
-// on the units of the unknowns. A block is singular if the inverse of the equilibrated block has no
-// correct digit: its condition number times the machine epsilon is at least 0.1. work has room for
-// 3*bs doubles, pivot for bs numbers.
+// on the units of the unknowns. The condition number is that of the equilibrated block (kNoDigits).
+// work has room for 3*bs doubles, pivot for bs numbers.
 Inversion invert(int bs, const double *block, double *inverse, double *work, std::int64_t *pivot);
 
 // y = m x and y = m^T x, for a column-major block m of size bs x bs

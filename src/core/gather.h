@@ -23,7 +23,7 @@ constexpr float power_of_two(int e)
 
 // The bits of the largest magnitude among the bs floats of a block row. NaN counts as larger than
 // Inf.
-template <class X> std::uint32_t largest_magnitude(int bs, const X *x)
+template <class X> constexpr std::uint32_t largest_magnitude(int bs, const X *x)
 {
   std::uint32_t largest = 0;
   for (int i = 0; i < bs; ++i)
@@ -34,7 +34,7 @@ template <class X> std::uint32_t largest_magnitude(int bs, const X *x)
 
 // Rounds one block row; x is converted to float first. If one value is not finite, all become NaN,
 // so that rounding never hides such a value.
-template <class X> void round_gathered(int bs, const X *x, X *gathered)
+template <class X> constexpr void round_gathered(int bs, const X *x, X *gathered)
 {
   // Adding and then subtracting this number rounds to an integer, to nearest even. The result is
   // never a negative zero.

@@ -68,11 +68,27 @@ enum class Defect : int {
   backend   // reading or converting the values failed; the values may be right
 };
 
+// A defect of a row as one number, of which devices keep the least. Keys are smaller for smaller
+// rows; for one row, they are smaller for later defects.
+constexpr unsigned long long kNoBadRow = ~0ULL;
+constexpr unsigned long long bad_key(Row row, Defect defect)
+{
+  return static_cast<unsigned long long>(row) << 3U | (7U - static_cast<unsigned>(defect));
+}
+
 // The bad row of this rank with the smallest number, if there is one
 struct NumericStatus {
   Defect defect = Defect::none;
   Row row = -1;             // local block row
   std::string problem = {}; // the error message of Defect::backend
+
+  // Sets defect and row from the least key of all rows.
+  void set(unsigned long long key)
+  {
+    if (key == kNoBadRow) return;
+    defect = static_cast<Defect>(7U - (key & 7U));
+    row = static_cast<Row>(key >> 3U);
+  }
 };
 
 struct NumericConfig {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/codec.h"
+#include "core/dispatch.h"
 #include "core/kernels.h"
 
 namespace mcpi {
@@ -33,31 +34,12 @@ template <PCMCPIPrecision storage, typename T> void product(const ProductArgs &a
   }
 }
 
-template <typename T> ProductFn select_product(PCMCPIPrecision storage)
-{
-  switch (storage) {
-  case PC_MCPI_PRECISION_FP64:
-    if constexpr (sizeof(T) < sizeof(double))
-      return nullptr;
-    else
-      return product<PC_MCPI_PRECISION_FP64, T>;
-  case PC_MCPI_PRECISION_FP32:
-    return product<PC_MCPI_PRECISION_FP32, T>;
-  case PC_MCPI_PRECISION_FP16:
-    return product<PC_MCPI_PRECISION_FP16, T>;
-  case PC_MCPI_PRECISION_BF16:
-    return product<PC_MCPI_PRECISION_BF16, T>;
-  case PC_MCPI_PRECISION_INT8:
-    return product<PC_MCPI_PRECISION_INT8, T>;
-  case PC_MCPI_PRECISION_INT4:
-    return product<PC_MCPI_PRECISION_INT4, T>;
-  }
-  return nullptr;
-}
-
 ProductFn product_for(PCMCPIPrecision storage, bool x_is_double, int)
 {
-  return x_is_double ? select_product<double>(storage) : select_product<float>(storage);
+  return with_precision(storage, [&]<PCMCPIPrecision of> {
+    if (of == PC_MCPI_PRECISION_FP64 && !x_is_double) return ProductFn(nullptr);
+    return with_vectors<of>(x_is_double, []<class T> { return ProductFn(product<of, T>); });
+  });
 }
 
 bool premultiply(int bs, const double *left, const double *right, const double *const *in,

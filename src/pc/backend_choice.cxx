@@ -18,7 +18,6 @@
 #include <petscdevice.h>
 #endif
 #if defined(MCPI_HAVE_KOKKOS)
-#include "backend/kokkos/make_backend.h"
 #include "backend/kokkos/runtime.h"
 #endif
 

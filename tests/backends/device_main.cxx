@@ -12,7 +12,6 @@
 #include "backend/cuda/cuda_backend.h"
 #endif
 #if defined(MCPI_HAVE_KOKKOS)
-#include "backend/kokkos/make_backend.h"
 #include "backend/kokkos/runtime.h"
 #endif
 

@@ -6,13 +6,8 @@
 #include <cstdlib>
 
 #include "backend/kokkos/kokkos_backend.h"
-#include "backend/kokkos/make_backend.h"
 #include "backend/kokkos/runtime.h"
-#include "backend/kokkos/setup_invert.h"
 #include "engines.h"
-
-template void mcpi::kokkos::invert_diagonals<Kokkos::Serial>(const Kokkos::Serial &, int,
-                                                             const SetupArgs &);
 
 int main(int argc, char **argv)
 {

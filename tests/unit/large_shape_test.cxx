@@ -1,7 +1,7 @@
 // Tests how the CUDA backend distributes rows of large blocks to threads. The test needs no device.
 // It is built together with the CUDA backend.
 #if defined(MCPI_HAVE_CUDA)
-#include "backend/cuda/large_shape.h"
+#include "backend/cuda/relax.h"
 
 #include <gtest/gtest.h>
 

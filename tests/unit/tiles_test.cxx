@@ -9,7 +9,7 @@
 #include <set>
 #include <tuple>
 
-#include "backend/cuda/gather_groups.h"
+#include "backend/cuda/vectors.h"
 
 #include "system.h"
 
@@ -120,7 +120,7 @@ TEST(Tiles, OfFewRowsAreSmall)
 {
   const Problem problem(400, 5);
   const TileLayout layout = make_tiles(problem.plan(), slice_shape(PC_MCPI_PRECISION_FP32, 5),
-                                       {tile_rows(128, 5), 128, 128, 128, 10, 132});
+                                       {tile_rows(128, 5), 128, 128, 128, 10, 132, 0, 0, 3});
   for (const Tile &tile : layout.tiles) EXPECT_EQ(rows_of(tile), 1U);
 }
 
@@ -223,8 +223,9 @@ TEST(Tiles, OfAColorWithALongRowAreSmallButNotForKernelsOfFewRows)
     std::sort(pattern[0].begin(), pattern[0].end());
     pattern[0].erase(std::unique(pattern[0].begin(), pattern[0].end()), pattern[0].end());
     const Problem problem(pattern, 5);
-    const TileLayout layout = make_tiles(problem.plan(), slice_shape(PC_MCPI_PRECISION_INT8, 5),
-                                         {kThreads, kThreads, 96, 96, 10, kMultiprocessors, 6, 16});
+    const TileLayout layout =
+        make_tiles(problem.plan(), slice_shape(PC_MCPI_PRECISION_INT8, 5),
+                   {kThreads, kThreads, 96, 96, 10, kMultiprocessors, 6, 16, 3});
     bool long_row = false;
     for (std::size_t part = 0; part < layout.launch.size(); ++part) {
       const auto begin = layout.tiles.begin() + layout.part_begin[part],
@@ -253,8 +254,9 @@ TEST(Tiles, OfSmallColorsLetOneColorWait)
        {std::tuple{PC_MCPI_PRECISION_INT4, 10, true},
         {PC_MCPI_PRECISION_FP16, 10, false},
         {PC_MCPI_PRECISION_FP16, 2000, true}}) {
-    const TileLayout layout = make_tiles(plan, slice_shape(storage, 8),
-                                         {96, 96, 192, 192, 10, multiprocessors, 12, 1000});
+    const TileLayout layout =
+        make_tiles(plan, slice_shape(storage, 8),
+                   {96, 96, 192, 192, 10, multiprocessors, 12, 1000, 3, 40, 20 << 10});
     for (int color = 0; color < plan.colors; ++color) {
       const TileLaunch &launch = layout.launch[2 * static_cast<std::size_t>(color) + 1];
       EXPECT_TRUE(launch.few);
@@ -321,7 +323,7 @@ TEST(Tiles, OfFewRowsAreAsManyForEachMultiprocessor)
   const Problem problem(4000, 5);
   const ColorPlan &plan = problem.plan();
   const TileLayout layout =
-      make_tiles(plan, slice_shape(PC_MCPI_PRECISION_INT4, 5), {96, 96, 480, 288, 12, 20});
+      make_tiles(plan, slice_shape(PC_MCPI_PRECISION_INT4, 5), {96, 96, 480, 288, 12, 20, 0, 0, 3});
   for (int c = 0; c < plan.colors; ++c) {
     const std::uint32_t tiles = layout.part_begin[2 * c + 2] - layout.part_begin[2 * c + 1];
     const Row rows = plan.color_begin[c + 1] - plan.boundary_end[c];

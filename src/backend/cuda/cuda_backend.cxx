@@ -6,8 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "backend/cuda/numeric_setup.h"
 #include "backend/cuda/overlap_streams.h"
+#include "backend/cuda/stored_blocks.h"
 #include "backend/cuda/vectors.h"
 #include "cuda/recorded_runs.h"
 #include "sweep/device_exchange.h"
@@ -24,52 +24,31 @@ class CudaBackend final : public Backend, public DeviceExchange {
 public:
   CudaBackend(const ColorPlan &plan, const BackendConfig &config)
       : plan_(plan), config_(config),
-        number_(config.double_vectors ? sizeof(double) : sizeof(float)), forward_(plan, config),
-        row_of_(plan.row_of), plan_row_(inverse(plan.row_of)),
-        groups_(config.double_vectors || !prescaled() ? GatherGroups() : make_gather_groups(plan)),
-        setup_(config, forward_, row_of_.data(), plan_row_.data())
+        number_(config.double_vectors ? sizeof(double) : sizeof(float)),
+        blocks_(plan, config.numeric, {config.double_vectors, rounded()}),
+        groups_(config.double_vectors || !blocks_.prescaled() ? GatherGroups()
+                                                              : make_gather_groups(plan))
   {
     reserve(1);
   }
 
   int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status) override
   {
-    if (const int error = setup_.refresh(source, reduce, status, stream_)) return error;
+    if (const int error = blocks_.refresh(source, reduce, status, stream_)) return error;
     // Recorded launches hold alpha and the exponents' base, which follows the largest number.
-    if (alpha_ != setup_.scales().alpha || largest_ != setup_.largest()) graphs_.clear();
-    alpha_ = setup_.scales().alpha;
-    largest_ = setup_.largest();
+    const NumericSetup &setup = blocks_.setup();
+    if (alpha_ != setup.scales().alpha || largest_ != setup.largest()) graphs_.clear();
+    alpha_ = setup.scales().alpha;
+    largest_ = setup.largest();
     return 0;
   }
-
   void pack_records(const std::vector<Offset> &stored, std::byte *records) override
   {
-    if (stored.empty()) return; // With one rank, the map of all blocks is not made.
-    const std::vector<Location> all = locations();
-    std::vector<Location> wanted(stored.size());
-    std::transform(stored.begin(), stored.end(), wanted.begin(),
-                   [&](Offset block) { return all[static_cast<std::size_t>(block)]; });
-    DeviceArray<Location> from;
-    DeviceArray<std::byte> to(wanted.size() * record_size());
-    from.upload(wanted);
-    read_records(forward_.numbers(), from.data(), wanted.size(), to.data(), stream_);
-    MCPI_CUDA(cudaMemcpyAsync(records, to.data(), wanted.size() * record_size(),
-                              cudaMemcpyDeviceToHost, stream_));
-    MCPI_CUDA(cudaStreamSynchronize(stream_));
+    blocks_.pack_records(stored, records, stream_);
   }
-
   void build_transposed(const ColorPlan &plan, const std::byte *received) override
   {
-    if (!transposed_) {
-      auto made = std::make_unique<Operator>(plan, config_);
-      map_transposed(*made);
-      transposed_ = std::move(made); // Only a complete operator is kept, if memory runs out.
-    }
-    transposed_->set_largest(setup_.largest());
-    received_.upload(received, received_blocks_ * record_size());
-    fill_transposed(transposed_->numbers(), forward_.numbers(), sources_.data(),
-                    transposed_->tile_count(), static_cast<std::size_t>(plan.blocks()),
-                    received_.data(), stream_);
+    blocks_.build_transposed(plan, received, stream_);
   }
 
   void reserve(int nrhs) override
@@ -93,10 +72,7 @@ public:
     reserve(apply.nrhs);
     join(apply);
     VectorArgs args = vector_args(apply, b.ld);
-    if (prescaled() && !apply.transposed)
-      args.diagonal = setup_.diagonal_map();
-    else
-      args.scale = apply.transposed ? setup_.right() : setup_.left();
+    set_rhs(args, apply, scales());
     const double *array = on_device(apply, b, args.ld);
     load_vector(args, config_.double_vectors, array, rhs_.data(), stream_);
     loading_[0] = loading_[1] = true;
@@ -105,8 +81,7 @@ public:
   void load_guess(const ApplyArgs &apply, const ConstColumns &x) override
   {
     VectorArgs args = vector_args(apply, x.ld);
-    args.scale = setup_.right();
-    args.divide = true;
+    set_guess(args, apply, scales());
     const double *array = on_device(apply, x, args.ld);
     load_vector(args, config_.double_vectors, array, x_.data(), stream_);
     round(apply, 0, plan_.rows, stream_);
@@ -114,22 +89,20 @@ public:
 
   void relax(const ApplyArgs &apply, const RelaxStep &step) override
   {
-    const RelaxArgs args = relax_args(apply, step);
     const bool ahead = launched_ && step.overlapped;
     const cudaStream_t stream = ahead ? streams_.ahead() : stream_;
     if (launched_) streams_.order(ahead);
-    const bool early = step.begin == step.end || may_begin_early(ahead);
-    (apply.transposed ? *transposed_ : forward_)
-        .relax(step.begin, step.end, args, cache(apply), early, stream);
+    (apply.transposed ? blocks_.transposed() : blocks_.forward())
+        .relax(step.begin, step.end, relaxation(apply, step, ahead), stream);
     // Kernels for small blocks round x themselves.
-    if (!forward_.small()) round(apply, step.begin, step.end, stream);
+    if (!small()) round(apply, step.begin, step.end, stream);
     if (launched_) streams_.mark(ahead);
   }
 
   bool use_packets(const GhostPackets *packets) override
   {
     packets_ = packets;
-    return packets && forward_.may_exchange();
+    return packets && blocks_.forward().may_exchange();
   }
   bool exchanges_inside(const ApplyArgs &apply) const override
   {
@@ -146,8 +119,7 @@ public:
   void relax_inside(const ApplyArgs &apply, const RelaxStep &step,
                     const GhostEpochs &epochs) override
   {
-    RelaxArgs args = relax_args(apply, step);
-    InlineExchange &inside = args.inside;
+    InlineExchange inside;
     inside.packets = packet_args(apply);
     inside.sent = packets_->sent;
     inside.sending = packets_->sending[static_cast<std::size_t>(epochs.color)];
@@ -158,8 +130,9 @@ public:
     inside.turn = epochs.turn;
     inside.turn_begin = static_cast<std::uint32_t>(epochs.turn_begin);
     inside.turn_end = static_cast<std::uint32_t>(epochs.turn_end);
-    const bool early = step.begin == step.end || may_begin_early(false);
-    forward_.relax(step.begin, step.end, args, cache(apply), early, stream_);
+    Relaxation launched = relaxation(apply, step, false);
+    launched.inside = &inside;
+    blocks_.forward().relax(step.begin, step.end, launched, stream_);
   }
   void finish_inside(const ApplyArgs &apply, unsigned epochs) override
   {
@@ -169,13 +142,7 @@ public:
   void store(const ApplyArgs &apply, const MutableColumns &x) override
   {
     VectorArgs args = vector_args(apply, x.ld);
-    args.factor = 1.0 / apply.scale;
-    if (prescaled() && apply.transposed) {
-      args.diagonal = setup_.diagonal_map();
-      args.transposed = true;
-    } else {
-      args.scale = apply.transposed ? setup_.left() : setup_.right();
-    }
+    set_solution(args, apply, scales());
     if (x.device) {
       store_vector(args, config_.double_vectors, x_.data(), x.data, stream_);
       MCPI_CUDA(cudaEventRecord(done_, stream_));
@@ -231,7 +198,7 @@ public:
   {
     constexpr auto kExponent = static_cast<std::uint32_t>(kGatherExponentNaN);
     // bfp16: the exponent that stands for NaN, whichever half of a word holds the exponent
-    return launched_ && rounded() && forward_.small() ? kExponent << 16U | kExponent : ~0U;
+    return launched_ && rounded() && small() ? kExponent << 16U | kExponent : ~0U;
   }
   void start_exchanges() override
   {
@@ -249,7 +216,8 @@ public:
 
   OperatorInfo info() const override
   {
-    return {record_size(), bytes(), setup_.inverse_range(), &setup_.scales()};
+    return {blocks_.record_size(), bytes(), blocks_.setup().inverse_range(),
+            &blocks_.setup().scales()};
   }
 
 private:
@@ -289,7 +257,6 @@ private:
     if (launched_) streams_.mark(false);
   }
 
-  std::size_t record_size() const { return record_bytes(config_.numeric.storage, plan_.bs); }
   std::size_t gathered_bytes(const ApplyArgs &apply) const
   {
     return rounded() ? sizeof(std::uint32_t) * copy_words() * static_cast<std::size_t>(apply.nrhs)
@@ -297,18 +264,8 @@ private:
   }
   std::size_t bytes() const
   {
-    return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + setup_.bytes() +
-           sources_.bytes() + received_.bytes() + x_.bytes() + rhs_.bytes() + kept_.bytes() +
-           gathered_.bytes() + row_of_.bytes() + plan_row_.bytes() + groups_.bytes() +
-           staging_.bytes();
-  }
-
-  static std::vector<Row> inverse(const std::vector<Row> &permutation)
-  {
-    std::vector<Row> result(permutation.size());
-    for (std::size_t k = 0; k < result.size(); ++k)
-      result[static_cast<std::size_t>(permutation[k])] = static_cast<Row>(k);
-    return result;
+    return blocks_.bytes() + x_.bytes() + rhs_.bytes() + kept_.bytes() + gathered_.bytes() +
+           groups_.bytes() + staging_.bytes();
   }
 
   PacketArgs packet_args(const ApplyArgs &apply)
@@ -320,21 +277,25 @@ private:
     return args;
   }
 
-  RelaxArgs relax_args(const ApplyArgs &apply, const RelaxStep &step)
+  // ahead: the relaxation goes to the stream for boundary rows.
+  Relaxation relaxation(const ApplyArgs &apply, const RelaxStep &step, bool ahead)
   {
-    RelaxArgs args{};
-    args.x = x_.data();
-    args.rhs = rhs_.data();
-    args.kept = kept_.data();
-    args.gathered = gathered_.data();
-    args.read = rounded() ? static_cast<const void *>(gathered_.data()) : x_.data();
-    args.diagonal = setup_.diagonal_map();
-    args.alpha = setup_.scales().alpha;
-    args.omega = apply.omega;
-    args.nrhs = apply.nrhs;
-    args.flags = relax_flags(apply, step, prescaled());
-    if (step.read_later || !rounded() || !forward_.small()) args.flags |= kReadLater;
-    return args;
+    Relaxation result;
+    RelaxTerms &terms = result.terms;
+    terms.x = x_.data();
+    terms.rhs = rhs_.data();
+    terms.kept = kept_.data();
+    terms.read = rounded() ? static_cast<const void *>(gathered_.data()) : x_.data();
+    terms.diagonal = blocks_.setup().diagonal_map();
+    terms.alpha = blocks_.setup().scales().alpha;
+    terms.omega = apply.omega;
+    terms.nrhs = apply.nrhs;
+    terms.flags = relax_flags(apply, step, blocks_.prescaled());
+    if (step.read_later || !rounded() || !small()) terms.flags |= kReadLater;
+    result.gathered = gathered_.data();
+    result.cache = cache(apply);
+    result.early = step.begin == step.end || may_begin_early(ahead);
+    return result;
   }
 
   CacheUse cache(const ApplyArgs &apply) const
@@ -346,62 +307,25 @@ private:
   // bytes of a block row of x
   std::size_t x_bytes(const ApplyArgs &apply) const { return number_ * plan_.bs * apply.nrhs; }
   bool rounded() const { return config_.bfp16_gather && !config_.double_vectors; }
-  bool prescaled() const { return config_.numeric.form == PC_MCPI_FORM_PRESCALED; }
-
-  // Locations of all blocks of the plan, by their stored number (lower triangle, then upper)
-  std::vector<Location> locations() const
+  bool small() const { return blocks_.forward().small(); }
+  VectorScales scales() const
   {
-    std::vector<Location> result(static_cast<std::size_t>(plan_.blocks()));
-    const std::size_t lowers = plan_.lower.col.size();
-    forward_.for_blocks(
-        [&](Row, const Triangle &triangle, Offset k, std::uint32_t tile, std::uint32_t place) {
-          result[static_cast<std::size_t>(k) + (&triangle == &plan_.lower ? 0 : lowers)] =
-              location(tile, place);
-        });
-    return result;
-  }
-
-  // For each slice of the transposed operator, finds the block whose transposed numbers it takes: a
-  // block of this rank, or a record received from another rank.
-  void map_transposed(const Operator &transposed)
-  {
-    const std::vector<Location> all = locations();
-    const std::size_t slices = transposed.slices();
-    std::vector<Location> sources(transposed.slice_count());
-    received_blocks_ = 0;
-    transposed.for_blocks(
-        [&](Row, const Triangle &triangle, Offset k, std::uint32_t tile, std::uint32_t place) {
-          const Offset stored = triangle.source[static_cast<std::size_t>(k)],
-                       received = stored - plan_.blocks();
-          if (received >= 0)
-            received_blocks_ = std::max(received_blocks_, static_cast<std::size_t>(received) + 1);
-          std::fill_n(sources.begin() +
-                          static_cast<std::ptrdiff_t>(transposed.slice_number(tile, place)),
-                      slices,
-                      received >= 0 ? kReceived | static_cast<Location>(received)
-                                    : all[static_cast<std::size_t>(stored)]);
-        });
-    sources_.upload(sources);
+    const NumericSetup &setup = blocks_.setup();
+    return {setup.diagonal_map(), setup.left(), setup.right(), blocks_.prescaled()};
   }
 
   VectorArgs vector_args(const ApplyArgs &apply, std::ptrdiff_t ld) const
   {
-    VectorArgs args{};
-    args.row_of = row_of_.data();
-    args.plan_row = plan_row_.data();
+    VectorArgs args{vector_terms(plan_, blocks_.row_of(), apply, ld)};
+    args.plan_row = blocks_.plan_row();
     args.groups = groups_.args();
-    args.rows = plan_.rows;
-    args.bs = plan_.bs;
-    args.nrhs = apply.nrhs;
-    args.ld = ld;
-    args.factor = apply.scale;
     return args;
   }
 
   // Words of the rounded copy of x for a row and right-hand side
   std::size_t copy_words() const
   {
-    return static_cast<std::size_t>(forward_.small() ? gather_words(plan_.bs) : plan_.bs);
+    return static_cast<std::size_t>(small() ? gather_words(plan_.bs) : plan_.bs);
   }
 
   // Writes the rounded copy of the plan columns [begin, end) of x, if products read it.
@@ -412,7 +336,7 @@ private:
                       first = static_cast<std::size_t>(begin) * nrhs;
     round_vector(reinterpret_cast<const float *>(x_.data()) +
                      first * static_cast<std::size_t>(plan_.bs),
-                 static_cast<std::size_t>(end - begin) * nrhs, plan_.bs, forward_.small(),
+                 static_cast<std::size_t>(end - begin) * nrhs, plan_.bs, small(),
                  gathered_.data() + first * copy_words(), stream);
   }
 
@@ -462,14 +386,8 @@ private:
   Stream stream_;
   OverlapStreams streams_{stream_};
   Event ready_, done_, copied_;
-  Operator forward_;
-  DeviceArray<Row> row_of_, plan_row_;
+  StoredBlocks blocks_;
   DeviceGatherGroups groups_;
-  NumericSetup setup_;
-  std::unique_ptr<Operator> transposed_;
-  DeviceArray<Location> sources_;   // of each slice of the transposed operator
-  std::size_t received_blocks_ = 0; // blocks received from other ranks
-  DeviceArray<std::byte> received_;
   int room_ = 0;                          // right-hand sides for which arrays have room
   DeviceArray<double> staging_;           // columns of host arrays
   DeviceArray<std::byte> x_, rhs_, kept_; // in vector precision; x_ has ghosts behind the rows

@@ -1,5 +1,5 @@
 // Forms gather groups from units of plan rows at similar places of their colors.
-#include "backend/cuda/gather_groups.h"
+#include "backend/cuda/vectors.h"
 
 #include <algorithm>
 #include <numeric>

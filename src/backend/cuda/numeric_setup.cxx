@@ -6,27 +6,20 @@
 #include <bit>
 #include <limits>
 
-#include "backend/cuda/by_storage.h"
+#include "core/dispatch.h"
 
 namespace mcpi::cuda {
-namespace {
-
-// Most bytes of scratch memory for blocks that shared memory cannot hold
-constexpr std::size_t kMostScratch = 512UL << 20U;
-
-} // namespace
-
-NumericSetup::NumericSetup(const BackendConfig &config, Operator &target, const Row *row_of,
-                           const Row *plan_row)
-    : config_(config.numeric), target_(target), row_of_(row_of), plan_row_(plan_row),
-      plan_(target.plan()), bs_(plan_.bs), square_(static_cast<std::size_t>(bs_) * bs_),
+NumericSetup::NumericSetup(const NumericConfig &config, const VectorKind &vectors, Operator &target,
+                           const Row *row_of, const Row *plan_row)
+    : config_(config), target_(target), row_of_(row_of), plan_row_(plan_row), plan_(target.plan()),
+      bs_(plan_.bs), square_(static_cast<std::size_t>(bs_) * bs_),
       narrow_diagonal_(
-          narrow_diagonal(bs_, config.double_vectors, config_.form == PC_MCPI_FORM_PRESCALED)),
-      kernel_(by_storage(config_.storage,
-                         [&]<PCMCPIPrecision storage> {
-                           return setup_kernel<storage>(plan_.bs, target.packed());
-                         })),
-      updater_(config_, bs_, Operator::may_pack(bs_, config))
+          narrow_diagonal(bs_, vectors.double_vectors, config_.form == PC_MCPI_FORM_PRESCALED)),
+      kernel_(with_precision(config_.storage,
+                             [&]<PCMCPIPrecision storage> {
+                               return setup_kernel<storage>(plan_.bs, target.packed());
+                             })),
+      updater_(config_, bs_, Operator::may_pack(bs_, config, vectors))
 {
   int resident = 0;
   if (kernel_.shared > 0) allow_shared(kernel_.function, static_cast<int>(kernel_.shared));
@@ -34,7 +27,8 @@ NumericSetup::NumericSetup(const BackendConfig &config, Operator &target, const 
                                                           kernel_.threads, kernel_.shared));
   const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount),
             groups = (plan_.rows + least_rows() - 1) / least_rows(),
-            scratches = static_cast<int>(kMostScratch / std::max<std::size_t>(1, kernel_.scratch));
+            scratches =
+                static_cast<int>(Tuning::kMostScratch / std::max<std::size_t>(1, kernel_.scratch));
   most_blocks_ = static_cast<unsigned>(
       std::max(1, std::min({std::max(1, resident) * multiprocessors, groups,
                             kernel_.scratch > 0 ? std::max(1, scratches) : groups})));
@@ -144,13 +138,13 @@ void NumericSetup::convert(BlockRows &source, bool store, NumericStatus &status,
   MCPI_CUDA(cudaMemsetAsync(bad_.data(), 0xff, sizeof(unsigned long long), stream));
   feed_->run(source, stream, [&](const Chunk &chunk) { launch(chunk, args, stream); });
 
-  unsigned long long bad = 0;
+  unsigned long long bad = kNoBadRow;
   std::vector<std::uint32_t> maxima(square_ + 2);
   MCPI_CUDA(cudaMemcpyAsync(&bad, bad_.data(), sizeof(bad), cudaMemcpyDeviceToHost, stream));
   MCPI_CUDA(cudaMemcpyAsync(maxima.data(), maxima_.data(), maxima.size() * sizeof(std::uint32_t),
                             cudaMemcpyDeviceToHost, stream));
   MCPI_CUDA(cudaStreamSynchronize(stream));
-  if (bad != ~0ULL) status = {bad_defect(bad), bad_row(bad)};
+  status.set(bad);
   const auto number = [](std::uint32_t upper) {
     return std::bit_cast<double>(static_cast<std::uint64_t>(upper) << 32U);
   };

@@ -15,8 +15,8 @@ namespace mcpi::cuda {
 class NumericSetup {
 public:
   // row_of: the plan's array on the device. plan_row: its inverse on the device.
-  NumericSetup(const BackendConfig &config, Operator &target, const Row *row_of,
-               const Row *plan_row);
+  NumericSetup(const NumericConfig &config, const VectorKind &vectors, Operator &target,
+               const Row *row_of, const Row *plan_row);
 
   // See StoredMatrix::refresh().
   int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status,

@@ -4,68 +4,91 @@
 #include <algorithm>
 #include <bit>
 
-#include "backend/cuda/by_storage.h"
+#include "core/dispatch.h"
 #include "core/scale_updater.h"
 
 namespace mcpi::cuda {
 
 namespace {
 
+struct Bytes {
+  const void *begin;
+  std::size_t size;
+};
+
+// Returns the window of at most `largest` bytes. An empty window means that there is nothing to
+// tell.
+inline cudaAccessPolicyWindow cache_window(const CacheUse &use, const Bytes &rhs,
+                                           const Bytes &blocks, std::size_t largest)
+{
+  const bool passing = use.passing > 0;
+  const Bytes &bytes = passing ? rhs : blocks;
+  const std::size_t size = std::min(bytes.size, largest),
+                    hits = passing ? size : std::min(size, use.kept);
+  if (hits == 0) return {};
+  return {const_cast<void *>(bytes.begin), size,
+          static_cast<float>(hits) / static_cast<float>(size),
+          passing ? cudaAccessPropertyStreaming : cudaAccessPropertyNormal,
+          passing ? cudaAccessPropertyNormal : cudaAccessPropertyStreaming};
+}
+
 // Bits of a column index, if the head word then has enough bits left for an exponent; 32 if not,
 // which means that nothing is packed.
-int packed_column_bits(const ColorPlan &plan, const BackendConfig &config)
+int packed_column_bits(const ColorPlan &plan, const NumericConfig &config,
+                       const VectorKind &vectors)
 {
-  const PCMCPIPrecision storage = config.numeric.storage;
-  if (!Operator::may_pack(plan.bs, config)) return 32;
+  if (!Operator::may_pack(plan.bs, config, vectors)) return 32;
   const int bits =
       std::max(2, static_cast<int>(std::bit_width(static_cast<std::uint32_t>(plan.rows) +
                                                   static_cast<std::uint32_t>(plan.ghosts))));
-  return bits + packed_shift(storage, plan.bs) + kMinExponentBits <= 32 ? bits : 32;
+  return bits + packed_shift(config.storage, plan.bs) + kMinExponentBits <= 32 ? bits : 32;
 }
 
 } // namespace
 
-bool Operator::may_pack(int bs, const BackendConfig &config)
+bool Operator::may_pack(int bs, const NumericConfig &config, const VectorKind &vectors)
 {
-  return has_exponent(config.numeric.storage) && bs <= kMaxSmallBlock && !config.double_vectors &&
-         config.numeric.scaling != PC_MCPI_SCALING_NONE;
+  return has_exponent(config.storage) && bs <= kMaxSmallBlock && !vectors.double_vectors &&
+         config.scaling != PC_MCPI_SCALING_NONE;
 }
 
-Operator::Operator(const ColorPlan &plan, const BackendConfig &config)
-    : plan_(plan), storage_(config.numeric.storage), head_{packed_column_bits(plan, config), 0},
-      packed_(head_.column_bits < 32),
-      kernel_(by_storage(
-          storage_,
-          [&]<PCMCPIPrecision of> {
-            return relax_kernel<of>({config.double_vectors, config.bfp16_gather, packed_}, plan.bs);
-          })),
-      rows_kernel_(rows_kernel({config.double_vectors, config.bfp16_gather, packed_}, plan.bs)),
-      largest_window_(
-          static_cast<std::size_t>(device_attribute(cudaDevAttrMaxAccessPolicyWindowSize)))
+Operator::Operator(const ColorPlan &plan, const NumericConfig &config, const VectorKind &vectors)
+    : plan_(plan), storage_(config.storage), head_{packed_column_bits(plan, config, vectors), 0},
+      packed_(head_.column_bits < 32), largest_window_(static_cast<std::size_t>(
+                                           device_attribute(cudaDevAttrMaxAccessPolicyWindowSize)))
 {
-  if (small())
+  const RelaxKind kind{vectors.double_vectors, vectors.rounded, packed_};
+  with_precision(storage_, [&]<PCMCPIPrecision storage> {
+    if (small())
+      small_ = small_kernels<storage>(kind, plan.bs);
+    else
+      large_ = large_kernels<storage>(kind, plan.bs);
+  });
+  if (small()) {
+    small_.rows = rows_kernel(kind, plan.bs);
     init_small();
-  else
+  } else {
     init_large();
+  }
 }
 
 void Operator::init_small()
 {
   int few_blocks = 0;
-  if (kernel_.few)
-    MCPI_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&few_blocks, kernel_.few,
-                                                            kernel_.threads, 0));
-  int blocks = kernel_.blocks;
+  if (small_.few)
+    MCPI_CUDA(
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&few_blocks, small_.few, small_.threads, 0));
+  int blocks = small_.blocks;
   const bool exchanges =
       !std::equal(plan_.boundary_end.begin(), plan_.boundary_end.end(), plan_.color_begin.begin());
-  if (kernel_.exchanging && exchanges) { // The exchanging kernel may relax all tiles.
-    blocks = std::min(blocks, kernel_.exchanging_blocks);
+  if (small_.exchanging && exchanges) { // The exchanging kernel may relax all tiles.
+    blocks = std::min(blocks, small_.exchanging_blocks);
     few_blocks = std::min(few_blocks, blocks);
   }
-  layout_ =
-      make_tiles(plan_, slice_shape(storage_, plan_.bs, packed_),
-                 {kernel_.tile_rows, kernel_.threads, kernel_.capacity, kernel_.boundary, blocks,
-                  device_attribute(cudaDevAttrMultiProcessorCount), kernel_.few_rows, few_blocks});
+  layout_ = make_tiles(plan_, slice_shape(storage_, plan_.bs, packed_),
+                       {small_.tile_rows, small_.threads, small_.capacity, small_.boundary, blocks,
+                        device_attribute(cudaDevAttrMultiProcessorCount), small_.few_rows,
+                        few_blocks, Tuning::kTilesEach, Tuning::kLightSlice, Tuning::kLightColor});
   tiles_.upload(layout_.tiles);
   ends_.upload(layout_.ends);
   blocks_.resize(layout_.bytes);
@@ -100,7 +123,7 @@ void Operator::add_rows()
             static_cast<std::uint32_t>(plan_.lower.ptr[row] + plan_.upper.ptr[row]),
             static_cast<std::uint32_t>(plan_.lower.ptr[row + 1] - plan_.lower.ptr[row]),
             static_cast<std::uint32_t>(plan_.upper.ptr[row + 1] - plan_.upper.ptr[row])};
-        if ((row - begin) % kernel_.resident.rows == 0) now = {};
+        if ((row - begin) % large_.shape.rows == 0) now = {};
         now.lower += added.lower;
         now.upper += added.upper;
         most.lower = std::max(most.lower, now.lower);
@@ -124,18 +147,18 @@ void Operator::init_large()
   heads_.upload(heads);
   blocks_.resize(heads.size() * record_pieces(storage_, plan_.bs) * kPiece);
   if (blocks_.bytes() > 0) MCPI_CUDA(cudaMemset(blocks_.data(), 0, blocks_.bytes()));
-  const int most = kernel_.stream.bytes * kernel_.stream.rows;
+  const int most = large_.stream.bytes * large_.stream.rows;
   const int limit = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   if (most > limit) throw Error("the blocks are too large for the CUDA backend");
-  allow_shared(kernel_.function, most);
-  MCPI_CUDA(cudaFuncSetAttribute(kernel_.function, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                 cudaSharedmemCarveoutMaxShared));
-  if (kernel_.simple) {
-    most_resident_ = std::min(limit, kMostResident);
-    allow_shared(kernel_.simple, most_resident_);
-    MCPI_CUDA(cudaFuncSetAttribute(kernel_.simple, cudaFuncAttributePreferredSharedMemoryCarveout,
+  most_resident_ = std::min(limit, Tuning::kMostResident);
+  const auto prepare = [](const void *function, int bytes) {
+    if (!function) return;
+    allow_shared(function, bytes);
+    MCPI_CUDA(cudaFuncSetAttribute(function, cudaFuncAttributePreferredSharedMemoryCarveout,
                                    cudaSharedmemCarveoutMaxShared));
-  }
+  };
+  prepare(large_.streamed, most);
+  prepare(large_.resident, most_resident_);
 }
 
 StoredNumbers Operator::numbers()
@@ -166,18 +189,18 @@ std::size_t Operator::part(Row begin) const
 }
 
 // Whether relax_resident can take the part that begins at this row. Sets args.capacity.
-bool Operator::resident(Row begin, RelaxArgs &args) const
+bool Operator::resident(Row begin, LargeArgs &args) const
 {
   const unsigned triangles = args.flags & (kLower | kUpper);
   const bool both = triangles == (kLower | kUpper);
-  if (!kernel_.simple || args.nrhs > 1 || (both && args.flags & kKeepSum)) return false;
+  if (!large_.resident || args.nrhs > 1 || (both && args.flags & kKeepSum)) return false;
   const Capacity &most = capacity_[part(begin)];
   args.capacity = both                  ? most.both
                   : triangles == kLower ? most.lower
                   : triangles == kUpper ? most.upper
                                         : 0;
-  return args.capacity <= static_cast<unsigned>(most_resident_ / kernel_.resident.record) &&
-         kernel_.resident.bytes(static_cast<int>(args.capacity)) <= most_resident_;
+  return args.capacity <= static_cast<unsigned>(most_resident_ / large_.shape.record) &&
+         large_.shape.bytes(static_cast<int>(args.capacity)) <= most_resident_;
 }
 
 // Whether the rows have slices in the triangles that are read.
@@ -189,74 +212,97 @@ bool Operator::has_slices(Row begin, Row end, unsigned flags) const
   return (flags & kLower && any(plan_.lower)) || (flags & kUpper && any(plan_.upper));
 }
 
-void Operator::relax(Row begin, Row end, RelaxArgs args, const CacheUse &cache, bool early,
-                     cudaStream_t stream) const
+// Chooses the kernel for small blocks, and sets the operator's part of the arguments.
+Operator::Launch Operator::small_launch(Row begin, Row end, SmallArgs &args) const
 {
-  if (begin == end) return;
-  args.bs = plan_.bs;
   args.head = head_;
   args.blocks = blocks_.data();
-  args.heads = heads_.data();
-  args.rows = rows_.data();
-  cudaLaunchConfig_t config{};
-  const void *function = kernel_.function;
-  if (small() && !args.inside.packets.base && !has_slices(begin, end, args.flags)) {
+  const bool inside = args.inside.packets.base;
+  if (!inside && !has_slices(begin, end, args.flags)) {
     args.first_row = static_cast<std::uint32_t>(begin);
     args.row_count = static_cast<std::uint32_t>(end - begin);
-    config.gridDim = dim3(static_cast<unsigned>(
-        (std::size_t{args.row_count} * static_cast<unsigned>(args.nrhs) + kRowsThreads - 1) /
-        kRowsThreads));
-    config.blockDim = dim3(kRowsThreads);
-    function = rows_kernel_;
-  } else if (small()) {
-    const std::size_t first = layout_.part_begin[part(begin)];
-    args.tiles = tiles_.data() + first;
-    args.ends = ends_.data();
-    config.gridDim = dim3(layout_.part_begin[part(begin) + 1] - static_cast<unsigned>(first));
-    config.blockDim = dim3(static_cast<unsigned>(kernel_.threads));
-    if (args.nrhs == 1 && !layout_.long_rows) {
-      const TileLaunch launch = layout_.launch[part(begin)];
-      function = launch.few ? kernel_.few : kernel_.simple;
-      if (launch.one_waits) args.flags |= kOneWaits;
-    }
-    if (args.inside.packets.base) {
-      const std::size_t color = part(begin) / 2;
-      function = kernel_.exchanging;
-      config.gridDim = dim3(layout_.part_begin[2 * color + 2] - static_cast<unsigned>(first));
-      args.inside.boundary_tiles = layout_.part_begin[2 * color + 1] - static_cast<unsigned>(first);
-    }
-  } else {
-    args.first_row = static_cast<std::uint32_t>(begin);
-    args.row_count = static_cast<std::uint32_t>(end - begin);
-    args.stream = kernel_.stream;
-    const bool fits = resident(begin, args);
-    const int rows = fits ? kernel_.resident.rows : kernel_.stream.rows,
-              team = fits ? kernel_.resident.team : kernel_.stream.team;
-    const int bytes = fits ? kernel_.resident.bytes(static_cast<int>(args.capacity))
-                           : rows * kernel_.stream.bytes;
-    config.gridDim =
-        dim3((args.row_count + static_cast<unsigned>(rows) - 1) / static_cast<unsigned>(rows));
-    config.blockDim = dim3(static_cast<unsigned>(rows * team));
-    config.dynamicSmemBytes = static_cast<std::size_t>(bytes);
-    if (fits) function = kernel_.simple;
+    const std::size_t threads = std::size_t{args.row_count} * static_cast<unsigned>(args.nrhs);
+    return {small_.rows,
+            static_cast<unsigned>((threads + Tuning::kRowsThreads - 1) / Tuning::kRowsThreads),
+            Tuning::kRowsThreads, 0};
   }
+  const std::size_t first = layout_.part_begin[part(begin)];
+  const auto tiles_to = [&](std::size_t last) {
+    return layout_.part_begin[last] - static_cast<unsigned>(first);
+  };
+  args.tiles = tiles_.data() + first;
+  args.ends = ends_.data();
+  const auto threads = static_cast<unsigned>(small_.threads);
+  if (inside) {
+    const std::size_t color = part(begin) / 2;
+    args.inside.boundary_tiles = tiles_to(2 * color + 1);
+    return {small_.exchanging, tiles_to(2 * color + 2), threads, 0};
+  }
+  const unsigned tiles = tiles_to(part(begin) + 1);
+  if (args.nrhs > 1 || layout_.long_rows) return {small_.general, tiles, threads, 0};
+  const TileLaunch launch = layout_.launch[part(begin)];
+  if (launch.one_waits) args.flags |= kOneWaits;
+  return {launch.few ? small_.few : small_.simple, tiles, threads, 0};
+}
+
+// The same for large blocks
+Operator::Launch Operator::large_launch(Row begin, LargeArgs &args) const
+{
+  args.rows = rows_.data();
+  args.heads = heads_.data();
+  args.blocks = blocks_.data();
+  args.stream = large_.stream;
+  const bool fits = resident(begin, args);
+  const auto rows = static_cast<unsigned>(fits ? large_.shape.rows : large_.stream.rows),
+             team = static_cast<unsigned>(fits ? large_.shape.team : large_.stream.team);
+  const int shared = fits ? large_.shape.bytes(static_cast<int>(args.capacity))
+                          : large_.stream.rows * large_.stream.bytes;
+  return {fits ? large_.resident : large_.streamed, (args.row_count + rows - 1) / rows, rows * team,
+          static_cast<std::size_t>(shared)};
+}
+
+void Operator::launch(const Launch &launch, void *args, Row begin, Row end,
+                      const Relaxation &relaxation, cudaStream_t stream) const
+{
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(launch.blocks);
+  config.blockDim = dim3(launch.threads);
+  config.dynamicSmemBytes = launch.shared;
   // Programmatic dependent launch: the kernel may begin before the previous launch has ended, and
   // load what does not depend on that launch.
   cudaLaunchAttribute attributes[2]{};
   attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attributes[0].val.programmaticStreamSerializationAllowed = early ? 1 : 0;
+  attributes[0].val.programmaticStreamSerializationAllowed = relaxation.early ? 1 : 0;
   config.stream = stream;
   config.attrs = attributes;
   config.numAttrs = 1;
-  const Bytes rhs{static_cast<const std::byte *>(args.rhs) +
+  const CacheUse &cache = relaxation.cache;
+  const Bytes rhs{static_cast<const std::byte *>(relaxation.terms.rhs) +
                       static_cast<std::size_t>(begin) * cache.passing,
                   static_cast<std::size_t>(end - begin) * cache.passing};
   attributes[1].id = cudaLaunchAttributeAccessPolicyWindow;
   attributes[1].val.accessPolicyWindow =
       cache_window(cache, rhs, {blocks_.data(), blocks_.bytes()}, largest_window_);
   if (attributes[1].val.accessPolicyWindow.num_bytes > 0) config.numAttrs = 2;
-  void *arguments[] = {&args};
-  MCPI_CUDA(cudaLaunchKernelExC(&config, function, arguments));
+  MCPI_CUDA(cudaLaunchKernelExC(&config, launch.function, &args));
+}
+
+void Operator::relax(Row begin, Row end, const Relaxation &relaxation, cudaStream_t stream) const
+{
+  if (begin == end) return;
+  RelaxTerms terms = relaxation.terms;
+  terms.bs = plan_.bs;
+  if (small()) {
+    SmallArgs args{terms};
+    args.gathered = relaxation.gathered;
+    if (relaxation.inside) args.inside = *relaxation.inside;
+    launch(small_launch(begin, end, args), &args, begin, end, relaxation, stream);
+  } else {
+    LargeArgs args{terms};
+    args.first_row = static_cast<std::uint32_t>(begin);
+    args.row_count = static_cast<std::uint32_t>(end - begin);
+    launch(large_launch(begin, args), &args, begin, end, relaxation, stream);
+  }
 }
 
 } // namespace mcpi::cuda

@@ -2,38 +2,71 @@
 // them.
 #pragma once
 
-#include "backend/cuda/cache_window.h"
 #include "backend/cuda/relax.h"
 #include "backend/cuda/stored_numbers.h"
+#include "core/numeric.h"
 #include "cuda/memory.h"
-#include "sweep/backend.h"
 
 namespace mcpi::cuda {
+
+// How a relaxation uses the L2 cache.
+struct CacheUse {
+  // bytes of a row's right-hand side, if the next sweep will not find it in the cache; 0 if it will
+  std::size_t passing;
+  std::size_t kept; // bytes of blocks that the next sweep shall find in the cache
+};
+
+// Computes the use of a cache of so many bytes. vectors: bytes of the vectors that a sweep reads.
+// row_rhs: bytes of one row's right-hand side. Each half of the device caches what it reads in its
+// half of the L2 cache. If vectors do not fit that half, right-hand sides are marked to be evicted
+// first. Otherwise blocks may use four fifths of the half, less the vectors, and stay there from
+// sweep to sweep. The last fifth is for everything else: ghosts, kept sums, ends of rows. Loads of
+// small blocks bypass the first-level cache, and blocks outside the window are the first to leave
+// the L2 cache.
+constexpr CacheUse cache_use(std::size_t cache, std::size_t vectors, std::size_t row_rhs)
+{
+  const std::size_t half = cache / 2, most = Tuning::kept_share(half);
+  return {vectors > half ? row_rhs : 0, vectors < most ? most - vectors : 0};
+}
+
+// The vectors that an operator multiplies
+struct VectorKind {
+  bool double_vectors = false; // vectors in double, not in single precision
+  bool rounded = false;        // products read the copy of x that is rounded as in core/gather.h
+};
+
+// A relaxation to launch.
+struct Relaxation {
+  RelaxTerms terms;
+  std::uint32_t *gathered = nullptr;      // the rounded copy of x, if products read it
+  const InlineExchange *inside = nullptr; // if the relaxation exchanges ghosts itself
+  CacheUse cache{};
+  // The kernel may begin before the previous launch has ended. That launch must not be the one that
+  // loads the right-hand side.
+  bool early = false;
+};
 
 class Operator {
 public:
   // Stores the column indices; numbers are zero until the numeric set-up.
-  Operator(const ColorPlan &plan, const BackendConfig &config);
+  Operator(const ColorPlan &plan, const NumericConfig &config, const VectorKind &vectors);
 
   // Launches the relaxation of the plan rows [begin, end), which are one color's boundary or
-  // interior rows, or all its rows if the relaxation exchanges ghosts itself. The operator's part
-  // of args is filled in here. early: the kernel may begin before the previous launch has ended;
-  // that launch must not be the one that loads the right-hand side.
-  void relax(Row begin, Row end, RelaxArgs args, const CacheUse &cache, bool early,
-             cudaStream_t stream) const;
+  // interior rows, or all its rows if the relaxation exchanges ghosts itself.
+  void relax(Row begin, Row end, const Relaxation &relaxation, cudaStream_t stream) const;
 
   const ColorPlan &plan() const { return plan_; }
-  bool small() const { return kernel_.capacity > 0; }  // whether blocks are stored in slices
+  bool small() const { return plan_.bs <= kMaxSmallBlock; } // whether blocks are stored in slices
   bool packed() const { return layout_.shape.packed; } // whether heads of slices hold exponents
   // Whether some rank may pack exponents. The answer is the same on all ranks.
-  static bool may_pack(int bs, const BackendConfig &config);
+  static bool may_pack(int bs, const NumericConfig &config, const VectorKind &vectors);
   StoredNumbers numbers();
   // Sets the range of packed exponents by the largest number that is stored.
   void set_largest(double largest);
   // Whether a relaxation of a whole color may exchange ghosts itself (RelaxArgs::inside).
   bool may_exchange() const
   {
-    return small() && kernel_.exchanging && !layout_.long_rows && !layout_.long_boundary_rows;
+    return small_.exchanging && !layout_.long_rows && !layout_.long_boundary_rows;
   }
   std::size_t bytes() const
   {
@@ -92,19 +125,30 @@ private:
     std::uint32_t lower = 0, upper = 0, both = 0;
   };
 
+  // The launch of a kernel: its grid and its arguments
+  struct Launch {
+    const void *function;
+    unsigned blocks, threads;
+    std::size_t shared;
+  };
+
   void init_small();
   void init_large();
   void add_rows();
   std::size_t part(Row begin) const;
-  bool resident(Row begin, RelaxArgs &args) const;
+  bool resident(Row begin, LargeArgs &args) const;
   bool has_slices(Row begin, Row end, unsigned flags) const;
+  Launch small_launch(Row begin, Row end, SmallArgs &args) const;
+  Launch large_launch(Row begin, LargeArgs &args) const;
+  void launch(const Launch &launch, void *args, Row begin, Row end, const Relaxation &relaxation,
+              cudaStream_t stream) const;
 
   const ColorPlan &plan_;
   const PCMCPIPrecision storage_;
   HeadBits head_; // small blocks
   const bool packed_;
-  const RelaxKernel kernel_;
-  const void *const rows_kernel_; // small blocks
+  SmallKernels small_;
+  LargeKernels large_;
   // most bytes of an access policy window; 0 if the device has none
   const std::size_t largest_window_;
   int most_resident_ = 0; // bytes of shared memory for relax_resident

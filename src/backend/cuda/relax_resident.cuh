@@ -4,9 +4,8 @@
 
 #include <numeric>
 
-#include "backend/cuda/bulk_copy.cuh"
-#include "backend/cuda/large_block.cuh"
-#include "backend/cuda/relax_update.cuh"
+#include "backend/cuda/loads.cuh"
+#include "backend/cuda/relax.h"
 
 namespace mcpi::cuda {
 
@@ -17,10 +16,7 @@ template <PCMCPIPrecision storage, class T, int bs> struct Resident {
                        number = static_cast<int>(sizeof(T));
   static constexpr int column = column_bytes(storage, bs),
                        record = record_pieces(storage, bs) * kPiece, gap = record - bs * column;
-  // A team is a warp if the warp has lanes for two columns and a row takes little time.
-  static constexpr int lanes = ld / vector, team = lanes <= 16 && bs <= 32 && record <= 1024 ? 32
-                                                   : record <= 1600                          ? 64
-                                                                                             : 128;
+  static constexpr int lanes = ld / vector, team = Tuning::resident_team(lanes, bs, record);
   static constexpr int slots = team / lanes;
 
   // Gathering x: a thread loads `width` entries at a time, and `gatherers` threads load the entries
@@ -28,7 +24,7 @@ template <PCMCPIPrecision storage, class T, int bs> struct Resident {
   // loads in flight.
   static constexpr int width = std::min(bs % 4 == 0 ? 4 : bs % 2 == 0 ? 2 : 1, 16 / number);
   static constexpr int gatherers = bs / width, together = team / gatherers;
-  static constexpr int ahead = std::min(width == 4 ? 4 : 6, (20 + together - 1) / together);
+  static constexpr int ahead = Tuning::resident_ahead(width, together);
 
   // The blocks in shared memory are padded by `gap` bytes. A thread's columns meet the same
   // positions in their blocks again after `repeat` columns. If `repeat` is small, as many columns
@@ -41,11 +37,9 @@ template <PCMCPIPrecision storage, class T, int bs> struct Resident {
   // bytes of shared memory: the threads' partial sums; all that a row needs besides blocks and x
   static constexpr int partial_bytes = round_up(team * vector * number, kPiece);
   static constexpr int fixed_bytes = partial_bytes + round_up(bs * number, kPiece) + kPiece;
-  static constexpr ResidentShape shape{team,
-                                       team > 32      ? 1
-                                       : record > 256 ? 2
-                                                      : 4,
-                                       record, bs *number, fixed_bytes};
+  static constexpr ResidentShape shape{team, Tuning::resident_rows(team, record), record,
+                                       bs *number, fixed_bytes};
+};
 };
 
 // Adds to sum the columns slot, slot + slots, ... of a row's blocks times xs. Blocks lie in shared
@@ -101,12 +95,11 @@ __device__ __forceinline__ void multiply(const std::byte *blocks, const T *xs, i
   }
 }
 
-// Thread blocks of a multiprocessor. 64 registers a thread suffice, except for sums in double
-// precision.
+// Thread blocks of a multiprocessor
 template <PCMCPIPrecision storage, class T, int bs> constexpr int resident_blocks()
 {
   using R = Resident<storage, T, bs>;
-  return (sizeof(T) == sizeof(double) ? 640 : 1024) / (R::team * R::shape.rows);
+  return Tuning::resident_threads(sizeof(T) == sizeof(double)) / (R::team * R::shape.rows);
 }
 
 // Relaxes args.row_count plan rows from args.first_row on; a team takes a row. Reads rows, heads,
@@ -118,7 +111,7 @@ template <PCMCPIPrecision storage, class T, int bs> constexpr int resident_block
 template <PCMCPIPrecision storage, class T, int bs>
 __global__ void
 __launch_bounds__(Resident<storage, T, bs>::team *Resident<storage, T, bs>::shape.rows,
-                  resident_blocks<storage, T, bs>()) relax_resident(RelaxArgs args)
+                  resident_blocks<storage, T, bs>()) relax_resident(LargeArgs args)
 {
   using R = Resident<storage, T, bs>;
   using Entries = Vector<T, R::width>;

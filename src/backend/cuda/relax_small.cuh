@@ -5,8 +5,7 @@
 
 #include <type_traits>
 
-#include "backend/cuda/block_slice.cuh"
-#include "backend/cuda/partial_products.cuh"
+#include "backend/cuda/gathered.cuh"
 #include "cuda/ghost_packets.cuh"
 
 namespace mcpi::cuda {
@@ -19,9 +18,6 @@ namespace mcpi::cuda {
 //   instructions.
 enum class Role { general, simple, exchanging, few };
 
-// A thread takes only one slice at a time if the slice has at least this many bytes.
-constexpr int kWideSlice = 64;
-
 // What a kernel is compiled for. rounded: products read the bfp16 copy of x. integers: products are
 // computed in integers. T: a number of the vectors. X: the entries of x that a thread's slice
 // needs.
@@ -33,24 +29,30 @@ struct SmallKind {
                         few = role == Role::few;
   static constexpr SliceShape shape = slice_shape(storage, bs, packed);
   static constexpr bool integers = rounded && has_exponent(storage);
-  // A thread sums all components of a row, not only one, because that takes fewer instructions. It
-  // does not where too few loads would be in flight (loads_suffice), or where most threads would be
-  // idle because a tile has few rows (rows_suffice). An exchanging kernel with a rounded copy
-  // always sums by row, because one thread sends the whole row.
-  static constexpr bool loads_suffice = rounded || storage != PC_MCPI_PRECISION_FP32 || bs <= 3,
-                        rows_suffice = shape.bytes < kWideSlice || bs <= 5,
-                        by_row = !few && sizeof(T_) == sizeof(float) &&
-                                 ((rounded && role == Role::exchanging) ||
-                                  (loads_suffice && rows_suffice));
+  // Whether a thread sums all components of a row, not only one. An exchanging kernel with a
+  // rounded copy always does, because one thread sends the whole row.
+  static constexpr bool by_row =
+      !few && sizeof(T_) == sizeof(float) &&
+      ((rounded && role == Role::exchanging) ||
+       Tuning::sums_rows(storage == PC_MCPI_PRECISION_FP32, rounded, shape.bytes, bs));
   using T = T_;
   using X = std::conditional_t<rounded, RoundedX<shape.columns>, PlainX<T, shape.columns>>;
 };
 
 // The partial products of a thread block, for capacity slices.
-template <class Kind, int capacity> struct SmallPartials {
-  using Type = std::conditional_t<Kind::by_row, PartialsByRow<Kind::bs, capacity>,
-                                  PartialsByComponent<typename Kind::T, Kind::bs, capacity>>;
-};
+template <class Kind, int capacity>
+using SmallPartials =
+    PartialProducts<typename Kind::T, Kind::bs, capacity, Kind::by_row, Tuning::kPartialsAtOnce>;
+
+// The ends of a row's slices in both triangles, from RowEnds read as one word.
+__device__ __forceinline__ std::uint32_t lower_end(std::uint32_t ends)
+{
+  return ends & 0xffffU;
+}
+__device__ __forceinline__ std::uint32_t upper_end(std::uint32_t ends)
+{
+  return ends >> 16;
+}
 
 // Numbers of 32 bits that are sent for a row
 template <class Kind> constexpr int sent_numbers()
@@ -63,7 +65,7 @@ template <class Kind> constexpr int sent_numbers()
 // it waits for any of them.
 template <class Kind, int threads, class MySlice, int per_thread>
 __device__ __forceinline__ void
-load_with_ghosts(const RelaxArgs &args, const MySlice (&slice)[per_thread], std::uint32_t begin,
+load_with_ghosts(const SmallArgs &args, const MySlice (&slice)[per_thread], std::uint32_t begin,
                  std::uint32_t end, std::uint32_t lower, std::uint32_t base,
                  typename Kind::X (&x)[per_thread])
 {
@@ -127,8 +129,7 @@ send_row(const InlineExchange &inside, const Sending<sent_numbers<Kind>()> &send
 // ghosts that it reads.
 template <class Kind, int threads, int per_thread, bool exchanging>
 __device__ __forceinline__ void
-relax_tile(const RelaxArgs &args,
-           typename SmallPartials<Kind, threads * per_thread>::Type &partials)
+relax_tile(const SmallArgs &args, const SmallPartials<Kind, threads * per_thread> &partials)
 {
   using T = typename Kind::T;
   using MySlice = BlockSlice<Kind::storage, Kind::bs, Kind::packed>;
@@ -209,7 +210,7 @@ relax_tile(const RelaxArgs &args,
         if (chunk + t + u * threads < end) {
           T product[bs];
           if constexpr (Kind::integers)
-            slice[u].multiply_integers(x[u], args.head, product);
+            IntegerProduct<Kind::storage, bs, Kind::packed>{slice[u]}(x[u], args.head, product);
           else
             slice[u].multiply(x[u], args.head, product);
           partials.store(t + u * threads, product);
@@ -223,7 +224,10 @@ relax_tile(const RelaxArgs &args,
         Span up = span_in<simple>(lower + upper_end(from), lower + last_upper, chunk, capacity);
         if (!(args.flags & kLower)) low.size = 0;
         if (!(args.flags & kUpper)) up.size = 0;
-        partials.add(low, up, i, sums);
+        if constexpr (by_row)
+          partials.add(low, up, sums);
+        else
+          partials.add(low, up, i, sums);
       }
       chunk += capacity;
     } while (!simple && chunk < end);
@@ -263,26 +267,26 @@ relax_tile(const RelaxArgs &args,
 
 // Relaxes the tiles of args, one for each thread block; see relax_tile().
 template <class Kind, int threads, int per_thread, int blocks>
-__global__ void __launch_bounds__(threads, blocks) relax_small(RelaxArgs args)
+__global__ void __launch_bounds__(threads, blocks) relax_small(SmallArgs args)
 {
-  __shared__ typename SmallPartials<Kind, threads * per_thread>::Type partials;
-  relax_tile<Kind, threads, per_thread, false>(args, partials);
+  using Partials = SmallPartials<Kind, threads * per_thread>;
+  __shared__ alignas(kPiece) typename Kind::T memory[Partials::size];
+  relax_tile<Kind, threads, per_thread, false>(args, Partials{memory});
 }
 
 // Relaxes a whole color and exchanges ghosts. The first thread blocks take tiles of boundary rows,
 // the others tiles of interior rows. Boundary tiles have fewer slices a thread and their own code,
 // so that the code for interior tiles keeps its registers.
 template <class Kind, int threads, int per_thread, int boundary_per_thread, int blocks>
-__global__ void __launch_bounds__(threads, blocks) relax_exchanging(RelaxArgs args)
+__global__ void __launch_bounds__(threads, blocks) relax_exchanging(SmallArgs args)
 {
-  __shared__ union {
-    typename SmallPartials<Kind, threads * per_thread>::Type interior;
-    typename SmallPartials<Kind, threads * boundary_per_thread>::Type boundary;
-  } partials;
+  using Interior = SmallPartials<Kind, threads * per_thread>;
+  using Boundary = SmallPartials<Kind, threads * boundary_per_thread>;
+  __shared__ alignas(kPiece) typename Kind::T memory[std::max(Interior::size, Boundary::size)];
   if (blockIdx.x < args.inside.boundary_tiles)
-    relax_tile<Kind, threads, boundary_per_thread, true>(args, partials.boundary);
+    relax_tile<Kind, threads, boundary_per_thread, true>(args, Boundary{memory});
   else
-    relax_tile<Kind, threads, per_thread, false>(args, partials.interior);
+    relax_tile<Kind, threads, per_thread, false>(args, Interior{memory});
 }
 
 } // namespace mcpi::cuda

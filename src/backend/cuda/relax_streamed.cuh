@@ -3,9 +3,8 @@
 // multiplies another one.
 #pragma once
 
-#include "backend/cuda/bulk_copy.cuh"
-#include "backend/cuda/large_block.cuh"
-#include "backend/cuda/relax_update.cuh"
+#include "backend/cuda/loads.cuh"
+#include "backend/cuda/relax.h"
 
 namespace mcpi::cuda {
 
@@ -26,7 +25,7 @@ class Feed {
   int side_ = 0, pass_ = 0, slice_ = 0, stage_ = 0;
 
 public:
-  __device__ Feed(const RelaxArgs &args, const StreamShape &shape, std::byte *memory,
+  __device__ Feed(const LargeArgs &args, const StreamShape &shape, std::byte *memory,
                   const RowRanges &ranges)
       : blocks_(static_cast<const std::byte *>(args.blocks)), stages_(memory),
         barriers_(reinterpret_cast<std::uint64_t *>(memory + shape.barriers_at)),
@@ -146,8 +145,8 @@ __device__ __forceinline__ void multiply_stage(const StreamShape &shape, const s
 // that fill all stages. After the wait it reads x.
 template <PCMCPIPrecision storage, class T, int vector, bool warp>
 __global__ void __launch_bounds__(warp ? 64 : 128,
-                                  (sizeof(T) == sizeof(double) ? 512 : 768) / (warp ? 64 : 128))
-    relax_streamed(RelaxArgs args)
+                                  Tuning::streamed_threads(sizeof(T) == sizeof(double)) /
+                                      (warp ? 64 : 128)) relax_streamed(LargeArgs args)
 {
   constexpr int gathered = storage == PC_MCPI_PRECISION_INT4 ? 1
                            : vector * static_cast<int>(sizeof(T)) > 16

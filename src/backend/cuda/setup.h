@@ -32,7 +32,7 @@ struct SetupArgs {
   const Tile *tiles;            // small blocks
   std::byte *blocks;            // output: stored blocks
   BlockHead *heads;             // large blocks, output: exponents
-  void *diagonal_map;           // output: inverse diagonal blocks, see diagonal.cuh
+  void *diagonal_map;           // output: inverse diagonal blocks, see diagonal_product()
   const double *scales;         // scales of rows (left), then of columns (right)
   // Output: upper 32 bits of the largest magnitude of each component of the stored blocks, bs*bs
   // words. Two more words follow, for the inverse diagonal blocks (InverseRange): the largest of
@@ -51,21 +51,6 @@ struct SetupArgs {
   bool prescaled, store, scalar_rows, narrow_diagonal;
 };
 
-// The key of a defect in a row. Keys are smaller for smaller rows; for one row, they are smaller
-// for later defects.
-__host__ __device__ constexpr unsigned long long bad_key(Row row, Defect defect)
-{
-  return static_cast<unsigned long long>(row) << 3U | (7U - static_cast<unsigned>(defect));
-}
-constexpr Row bad_row(unsigned long long key)
-{
-  return static_cast<Row>(key >> 3U);
-}
-constexpr Defect bad_defect(unsigned long long key)
-{
-  return static_cast<Defect>(7U - (key & 7U));
-}
-
 // A set-up kernel and its launch.
 struct SetupKernel {
   const void *function = nullptr;
@@ -75,19 +60,5 @@ struct SetupKernel {
   std::size_t scratch = 0;
 };
 template <PCMCPIPrecision storage> SetupKernel setup_kernel(int bs, bool packed);
-
-// The arguments of expand_blocks(), which copies the entries of scalar rows to dense blocks. The
-// blocks must be zero before. first: the first block of the chunk.
-struct ExpandArgs {
-  const double *values;
-  const std::uint32_t *ptr;  // blocks before a matrix row
-  const Offset *entry_ptr;   // entries before a scalar row
-  const std::uint32_t *slot; // place of an entry in the blocks of its block row
-  double *blocks;
-  std::uint32_t first;
-  Row begin, end;
-  int bs;
-};
-void expand_blocks(const ExpandArgs &args, cudaStream_t stream);
 
 } // namespace mcpi::cuda

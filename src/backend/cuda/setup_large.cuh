@@ -3,14 +3,15 @@
 // Then all threads multiply and round groups of off-diagonal blocks.
 #pragma once
 
-#include "backend/cuda/encode.cuh"
 #include "backend/cuda/setup_small.cuh"
+#include "core/dispatch.h"
+#include "cuda/memory.h"
 
 namespace mcpi::cuda {
 
-constexpr int kLargeThreads = 256;
+constexpr int kLargeThreads = Tuning::kLargeSetupThreads;
 constexpr int kWarps = kLargeThreads / kWarpSize;
-constexpr unsigned kWarp = ~0U;
+constexpr unsigned kAllLanes = ~0U;
 
 // How a thread block's working memory is divided. Offsets are in doubles; each function returns
 // where a part begins. The first part holds the left factors of the rows.
@@ -37,15 +38,18 @@ struct LargeShape {
 };
 constexpr LargeShape large_shape(int bs)
 {
-  constexpr int kNumbers = 1024; // numbers that give all threads work
+  constexpr int kNumbers = Tuning::kSetupNumbers;
   const int square = bs * bs;
   return {square <= kNumbers ? kWarps : 1, square < kNumbers ? (kNumbers + square - 1) / square : 1,
           static_cast<std::size_t>(square), bs};
 }
 
-// Threads that invert one block together: a warp or the whole thread block
+// Threads that invert one block together: a warp or the whole thread block. Each warp scans whole
+// blocks (device/invert.h).
 struct Team {
-  int rank, size;
+  static constexpr int lanes = kWarpSize;
+  int rank, size, lane = static_cast<int>(threadIdx.x) % kWarpSize;
+
   __device__ void sync() const
   {
     if (size == kWarpSize)
@@ -53,145 +57,26 @@ struct Team {
     else
       __syncthreads();
   }
-};
-
-// Calls visit(i, j) for the entries k = i + j*bs of a block that are this thread's share. The loop
-// avoids divisions, which are slow.
-template <class Visit>
-__device__ __forceinline__ void for_entries(const Team &team, int bs, const Visit &visit)
-{
-  int j = team.rank / bs, i = team.rank - j * bs;
-  const int columns = team.size / bs, rest = team.size - columns * bs;
-  while (j < bs) {
-    visit(i, j);
-    j += columns;
-    i += rest;
-    if (i >= bs) {
-      i -= bs;
-      ++j;
-    }
+  __device__ bool all(bool value) const { return __all_sync(kAllLanes, value); }
+  __device__ bool any(bool value) const { return __any_sync(kAllLanes, value); }
+  __device__ double max(double value) const
+  {
+    for (int step = kWarpSize / 2; step > 0; step /= 2)
+      value = fmax(value, __shfl_xor_sync(kAllLanes, value, step));
+    return value;
   }
-}
-
-// Returns the largest value of a warp to each of its threads.
-__device__ __forceinline__ double warp_max(double value)
-{
-  for (int step = kWarpSize / 2; step > 0; step /= 2)
-    value = fmax(value, __shfl_xor_sync(kWarp, value, step));
-  return value;
-}
-
-// Returns the largest column sum of magnitudes. Every warp computes it.
-__device__ __forceinline__ double block_norm(const double *a, int bs)
-{
-  double largest = 0.0;
-  for (int j = static_cast<int>(threadIdx.x) % kWarpSize; j < bs; j += kWarpSize) {
-    double sum = 0.0;
-    for (int i = 0; i < bs; ++i) sum += fabs(a[j * bs + i]);
-    largest = fmax(largest, sum);
-  }
-  return warp_max(largest);
-}
-
-// Gauss-Jordan elimination in place on the transpose; see gauss_jordan(). Every warp of a team
-// seeks the pivot, so all of them find the same one.
-__device__ __forceinline__ bool block_gauss_jordan(const Team &team, double *a, int bs,
-                                                   double tolerance, int *pivot)
-{
-  bool good = true;
-  for (int k = 0; k < bs; ++k) {
-    double best = -1.0;
-    int p = k;
-    for (int i = k + static_cast<int>(threadIdx.x) % kWarpSize; i < bs; i += kWarpSize)
-      if (const double value = fabs(a[i * bs + k]); value > best) {
-        best = value;
-        p = i;
-      }
+  __device__ void best(double &value, int &at) const
+  {
     for (int step = kWarpSize / 2; step > 0; step /= 2) {
-      const double value = __shfl_xor_sync(kWarp, best, step);
-      const int at = __shfl_xor_sync(kWarp, p, step);
-      if (value > best || (value == best && at < p)) {
-        best = value;
-        p = at;
+      const double other = __shfl_xor_sync(kAllLanes, value, step);
+      const int place = __shfl_xor_sync(kAllLanes, at, step);
+      if (other > value || (other == value && place < at)) {
+        value = other;
+        at = place;
       }
     }
-    good = good && best > tolerance;
-    const double scale = 1.0 / a[p * bs + k];
-    team.sync(); // all threads have read the pivot
-    if (team.rank == 0) pivot[k] = p;
-    for (int j = team.rank; j < bs; j += team.size) {
-      const double of_pivot = (j == k ? 1.0 : a[p * bs + j]) * scale;
-      if (p != k) a[p * bs + j] = a[k * bs + j];
-      a[k * bs + j] = of_pivot;
-    }
-    team.sync();
-    for_entries(team, bs, [&](int j, int i) {
-      if (i != k && j != k) a[i * bs + j] -= a[i * bs + k] * a[k * bs + j];
-    });
-    team.sync();
-    for (int i = team.rank; i < bs; i += team.size)
-      if (i != k) a[i * bs + k] *= -a[k * bs + k];
-    team.sync();
   }
-  for (int k = bs - 1; k >= 0; --k) {
-    if (const int p = pivot[k]; p != k)
-      for (int i = team.rank; i < bs; i += team.size) {
-        const double held = a[i * bs + k];
-        a[i * bs + k] = a[i * bs + p];
-        a[i * bs + p] = held;
-      }
-    team.sync();
-  }
-  return good;
-}
-
-// Replaces block a by its inverse. row, column: working memory of bs numbers each.
-__device__ __forceinline__ Inversion block_invert(const Team &team, double *a, int bs, double *row,
-                                                  double *column, int *pivot)
-{
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  bool finite = true, zero = false;
-  // Every warp does this, so that all threads of the team agree.
-  for (int i = lane; i < bs; i += kWarpSize) {
-    double most = 0.0;
-    for (int j = 0; j < bs; ++j) {
-      const double value = fabs(a[j * bs + i]);
-      finite = finite && value <= DBL_MAX;
-      most = fmax(most, value);
-    }
-    zero = zero || most == 0.0;
-    if (team.rank < kWarpSize) row[i] = inverse_power_of_two(most);
-  }
-  finite = __all_sync(kWarp, finite);
-  team.sync();
-  for (int j = lane; j < bs; j += kWarpSize) {
-    double most = 0.0;
-    for (int i = 0; i < bs; ++i) most = fmax(most, fabs(row[i] * a[j * bs + i]));
-    zero = zero || most == 0.0;
-    if (team.rank < kWarpSize) column[j] = inverse_power_of_two(most);
-  }
-  zero = __any_sync(kWarp, zero);
-  team.sync();
-  for_entries(team, bs, [&](int i, int j) { a[j * bs + i] = row[i] * a[j * bs + i] * column[j]; });
-  team.sync();
-  const double before = block_norm(a, bs);
-  team.sync();
-  const bool good = block_gauss_jordan(team, a, bs, bs * kEpsilon, pivot);
-  const double after = block_norm(a, bs);
-  team.sync();
-  bool represented = true;
-  for_entries(team, bs, [&](int i, int j) {
-    a[j * bs + i] *= column[i] * row[j];
-    represented = represented && isfinite(a[j * bs + i]);
-  });
-  represented =
-      team.size == kWarpSize ? __all_sync(kWarp, represented) : __syncthreads_and(represented);
-  team.sync();
-  if (!finite) return Inversion::nonfinite;
-  return !zero && good && before * after * kEpsilon < kNoDigits && represented
-             ? Inversion::done
-             : Inversion::singular;
-}
+};
 
 // The same as prepare_row(), for a large block. left[j*bs + i] multiplies entry j for row i.
 __device__ __forceinline__ bool prepare_large_row(const SetupArgs &args, const Team &team, Row row,
@@ -205,7 +90,7 @@ __device__ __forceinline__ bool prepare_large_row(const SetupArgs &args, const T
                                   static_cast<std::size_t>(j) * block.column];
   });
   team.sync();
-  const Inversion verdict = block_invert(team, left, bs, vectors, vectors + bs, pivot);
+  const Inversion verdict = invert(team, left, bs, vectors, vectors + bs, pivot);
   if (team.rank == 0 && verdict != Inversion::done)
     report(args, row,
            verdict == Inversion::singular ? Defect::singular : Defect::nonfinite_diagonal);
@@ -289,7 +174,7 @@ __device__ __forceinline__ void convert_group(const SetupArgs &args, const Setup
     if constexpr (has_exponent(storage)) {
       double most = 0.0;
       for (int n = lane; n < square; n += kWarpSize) most = fmax(most, fabs(out[n]));
-      e = shared_exponent(warp_max(most), integer_limit<storage>());
+      e = shared_exponent(Team{lane, kWarpSize}.max(most), integer_limit<storage>());
     }
     const std::uint32_t place = piece.place[k0 + static_cast<std::uint32_t>(block)];
     uint4 *record =
@@ -366,6 +251,25 @@ __global__ void __launch_bounds__(kLargeThreads) setup_large(SetupArgs args)
   }
   __syncthreads();
   for (int n = t; n < square + 2; n += kLargeThreads) atomicMax(args.maxima + n, most[n]);
+}
+
+// Returns the kernel for a block size.
+template <PCMCPIPrecision storage> SetupKernel setup_kernel(int bs, bool packed)
+{
+  return with_block_size<1, kMaxSmallBlock>(bs, [&]<int size>() -> SetupKernel {
+    if constexpr (size > 0) {
+      const void *function = reinterpret_cast<const void *>(setup_small<storage, size, false>);
+      if constexpr (has_exponent(storage))
+        if (packed) function = reinterpret_cast<const void *>(setup_small<storage, size, true>);
+      return {function, kSetupThreads, Tuning::setup_rows(size), 0, 0};
+    } else {
+      const void *function = reinterpret_cast<const void *>(setup_large<storage>);
+      const LargeShape shape = large_shape(bs);
+      const std::size_t bytes = shape.size() * sizeof(double);
+      const bool fits = bytes <= static_cast<std::size_t>(most_shared(function));
+      return {function, kLargeThreads, shape.rows, fits ? bytes : 0, fits ? 0 : bytes};
+    }
+  });
 }
 
 } // namespace mcpi::cuda

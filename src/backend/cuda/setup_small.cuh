@@ -3,28 +3,12 @@
 // at a time.
 #pragma once
 
-#include "backend/cuda/diagonal.cuh"
-#include "backend/cuda/encode.cuh"
 #include "backend/cuda/setup.h"
-#include "backend/cuda/setup_invert.cuh"
+#include "backend/device/invert.h"
 
 namespace mcpi::cuda {
 
-constexpr int kSetupThreads = 128;
-
-// Matrix rows that a thread block takes at a time: not more than threads, because a thread prepares
-// a row, and not more than shared memory holds.
-constexpr int setup_rows(int bs)
-{
-  return bs <= 6 ? kSetupThreads : kSetupThreads / 2;
-}
-// Thread blocks that a multiprocessor holds. For bs 5 and four thread blocks, most storage
-// precisions would spill registers; those with the fewest registers would not. Measured on an H200:
-// fp32 is 8% slower with four, int4 is 2% faster.
-constexpr int setup_blocks(int bs, bool packed)
-{
-  return bs < 5 || (bs == 5 && packed) ? 4 : bs == 5 ? 3 : 2;
-}
+constexpr int kSetupThreads = Tuning::kSetupThreads;
 
 // Reports a defect of a matrix row. The least key is kept.
 __device__ __forceinline__ void report(const SetupArgs &args, Row row, Defect defect)
@@ -112,7 +96,7 @@ __device__ __forceinline__ void store_diagonal(const SetupArgs &args, std::size_
 
 // What the threads of a thread block share about the rows that they take, in shared memory.
 template <int bs> struct SetupRows {
-  static constexpr int most = setup_rows(bs);
+  static constexpr int most = Tuning::setup_rows(bs);
   // The stride is odd, so that threads that each write a row use different banks.
   static constexpr int stride = bs * bs | 1;
   double left[most * stride];     // left factors of each row's off-diagonal blocks, row by row
@@ -356,7 +340,7 @@ private:
 // Sets up the matrix rows [args.begin, args.end), args.rows of them at a time. At the end each
 // thread block raises args.maxima to its own maxima.
 template <PCMCPIPrecision storage, int bs, bool packed>
-__global__ void __launch_bounds__(kSetupThreads, setup_blocks(bs, packed))
+__global__ void __launch_bounds__(kSetupThreads, Tuning::setup_blocks(bs, packed))
     setup_small(SetupArgs args)
 {
   using Setup = SliceSetup<storage, bs, packed>;

@@ -3,29 +3,44 @@
 #include "backend/cuda/vectors.h"
 
 #include <algorithm>
-#include <utility>
 
-#include "backend/cuda/bulk_copy.cuh"
-#include "backend/cuda/diagonal.cuh"
-#include "backend/cuda/gathered.cuh"
+#include "backend/cuda/loads.cuh"
+#include "backend/device/relax_update.h"
+#include "core/dispatch.h"
 #include "cuda/launch.cuh"
 
 namespace mcpi::cuda {
 namespace {
 
-constexpr unsigned kThreads = 256;
-constexpr unsigned kEach = 4; // components of a thread, whose loads are in flight together
-// Thread blocks of store_kernel on a multiprocessor. The kernel waits mostly for the second-level
-// cache.
-constexpr unsigned kStoreBlocks = 8;
+constexpr unsigned kThreads = Tuning::kVectorThreads, kEach = Tuning::kComponentsEach;
 
 // Whether inverse diagonal blocks are narrow. Only the prescaled form multiplies by them here.
 template <int size, class T>
 constexpr bool narrow = size > 0 && narrow_diagonal(size, sizeof(T) == sizeof(double), true);
 
-__device__ double scaled(const VectorArgs &args, int i, double value)
+// Returns a component of a right-hand side times the power of two of its row's narrow block.
+template <int size>
+__device__ __forceinline__ float counted(const void *diagonal, std::size_t row, double value)
 {
-  return args.divide ? value / args.scale[i] : value * args.scale[i];
+  const float *block =
+      static_cast<const float *>(diagonal) + row * static_cast<std::size_t>(size * size + 1);
+  return static_cast<float>(value * power_of_two<double>(__float_as_int(block[size * size])));
+}
+
+// Returns component i of a narrow block times a right-hand side, computed in float. A conversion of
+// each stored number to double would cost as much as four products. The result is not finite if a
+// term exceeds the range of float, even if the sum does not. The caller then calls
+// diagonal_product().
+template <int size, class V>
+__device__ __forceinline__ float narrow_product(const void *diagonal, std::size_t row, int i,
+                                                const V &counted_value)
+{
+  const float *block =
+      static_cast<const float *>(diagonal) + row * static_cast<std::size_t>(size * size + 1);
+  float sum = 0.0F;
+#pragma unroll
+  for (int j = 0; j < size; ++j) sum += block[j * size + i] * counted_value(j);
+  return sum;
 }
 
 // Lets a thread block take args.rows_per_block rows and each thread kEach of their components at a
@@ -171,7 +186,7 @@ __global__ void __launch_bounds__(kThreads)
 // the array, because scattered reads cost less than scattered writes. product: the vector is
 // multiplied by the diagonal blocks' inverses.
 template <int size, bool single, bool product, class T>
-__global__ void __launch_bounds__(kThreads, kStoreBlocks)
+__global__ void __launch_bounds__(kThreads, Tuning::kStoreBlocks)
     store_kernel(VectorArgs args, const T *vector, double *array)
 {
   const int bs = size > 0 ? size : args.bs, nrhs = single ? 1 : args.nrhs;
@@ -203,11 +218,7 @@ template <class Call> void launch_by_size(VectorArgs &args, const Call &call)
     else
       call.template operator()<size, false>(grid);
   };
-  const auto match = [&]<int... sizes>(std::integer_sequence<int, sizes...>)
-  {
-    return ((args.bs == sizes + 1 && (with.template operator()<sizes + 1>(), true)) || ...);
-  };
-  if (!match(std::make_integer_sequence<int, kMaxSmallBlock>())) with.template operator()<0>();
+  with_block_size<1, kMaxSmallBlock>(args.bs, with);
 }
 
 template <int size, bool single, bool product>
@@ -220,24 +231,6 @@ void launch_store(std::size_t grid, const VectorArgs &args, bool double_vectors,
   else
     launch(store_kernel<size, single, product, float>, grid, kThreads, stream, args,
            static_cast<const float *>(vector), array);
-}
-
-// Each thread writes the packed bfp16 copy of one entry (block row and right-hand side).
-__global__ void round_kernel(const float *x, std::size_t entries, int bs, std::uint32_t *gathered)
-{
-  const std::size_t entry = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (entry < entries)
-    store_gathered(gathered, entry, bs, x + entry * static_cast<std::size_t>(bs));
-}
-
-// Each thread writes one rounded value of x as a float.
-__global__ void round_values_kernel(const float *x, std::size_t count, int bs, float *rounded)
-{
-  const std::size_t k = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (k >= count) return;
-  const Mantissas mantissas =
-      mantissas_of(x + k / static_cast<unsigned>(bs) * static_cast<unsigned>(bs), bs);
-  rounded[k] = static_cast<float>(mantissas.of(x[k])) * gather_quantum(mantissas.exponent);
 }
 
 } // namespace
@@ -270,30 +263,6 @@ void store_vector(VectorArgs args, bool double_vectors, const void *vector, doub
     else
       launch_store<size, single, false>(grid, args, double_vectors, vector, array, stream);
   });
-}
-
-bool runs_on_device()
-{
-  cudaFuncAttributes attributes{};
-  const cudaError_t error =
-      cudaFuncGetAttributes(&attributes, reinterpret_cast<const void *>(round_kernel));
-  if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction) {
-    (void)cudaGetLastError();
-    return false;
-  }
-  check(error, "cudaFuncGetAttributes");
-  return true;
-}
-
-void round_vector(const float *x, std::size_t entries, int bs, bool packed, void *copy,
-                  cudaStream_t stream)
-{
-  if (packed)
-    launch(round_kernel, grid_of(entries, kThreads), kThreads, stream, x, entries, bs,
-           static_cast<std::uint32_t *>(copy));
-  else
-    launch(round_values_kernel, grid_of(entries * static_cast<std::size_t>(bs), kThreads), kThreads,
-           stream, x, entries * static_cast<std::size_t>(bs), bs, static_cast<float *>(copy));
 }
 
 } // namespace mcpi::cuda

@@ -4,28 +4,74 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <vector>
 
-#include "backend/cuda/gather_groups.h"
+#include "backend/cuda/tuning_hopper.h"
+#include "backend/device/shapes.h"
+#include "backend/device/user_vectors.h"
 #include "core/plan.h"
+#include "cuda/memory.h"
 
 namespace mcpi::cuda {
+using namespace device;
 
-// The arguments of these copies. Arrays are columns with leading dimension ld in the matrix's row
-// order. Vectors are in plan order.
-struct VectorArgs {
-  const Row *row_of, *plan_row; // matrix row of a plan row; plan row of a matrix row
-  // inverse diagonal blocks (diagonal.cuh) by which the vector is multiplied; may be null
-  const void *diagonal;
-  // If diagonal is null: a scale for each component, which multiplies what is read (load) or
-  // written (store)
-  const double *scale;
-  bool transposed, divide; // multiply by transposed blocks; divide by the scale
-  double factor;           // multiplies all that is read or written
-  Row rows;
-  int bs, nrhs;
-  long long ld;
-  unsigned rows_per_block; // set by load_vector() and store_vector()
-  GatherGroupArgs groups;  // for load_vector()
+// Gather groups: rows of all colors that lie at similar places of their colors. Such rows are
+// neighbors in the mesh, so their entries in a user's array lie near each other, too. A right-hand
+// side is brought to plan order group by group, so that both arrays are read and written in long
+// runs.
+
+// Consecutive plan rows, of which groups are made. The narrow diagonal blocks of a unit fill whole
+// pieces of 16 bytes.
+constexpr unsigned kUnit = Tuning::kGroupUnit;
+
+// Rows of a group, which one thread block takes. 0: bs is too large for groups.
+constexpr unsigned group_rows(int bs)
+{
+  return bs <= kMaxSmallBlock ? Tuning::kGroupComponents / static_cast<unsigned>(bs) / kUnit * kUnit
+                              : 0;
+}
+
+// All groups, one after the other, with group_rows() rows each.
+struct GatherGroups {
+  // Number of each unit: unit u has the plan rows from u*kUnit on. If the last group lacks units,
+  // their numbers lie behind all rows.
+  std::vector<std::uint32_t> units;
+  std::vector<Row> rows; // rows of the user's array, ascending in a group; -1 after the last one
+  // for each of these rows, its place among the plan rows of the group's units
+  std::vector<std::uint16_t> slots;
+};
+GatherGroups make_gather_groups(const ColorPlan &plan);
+
+// Pointers to the same arrays on the device
+struct GatherGroupArgs {
+  const std::uint32_t *units;
+  const Row *rows;
+  const std::uint16_t *slots;
+};
+
+class DeviceGatherGroups {
+public:
+  explicit DeviceGatherGroups(const GatherGroups &groups)
+      : units_(groups.units), rows_(groups.rows), slots_(groups.slots)
+  {
+  }
+
+  GatherGroupArgs args() const { return {units_.data(), rows_.data(), slots_.data()}; }
+  std::size_t bytes() const { return units_.bytes() + rows_.bytes() + slots_.bytes(); }
+
+private:
+  DeviceArray<std::uint32_t> units_;
+  DeviceArray<Row> rows_;
+  DeviceArray<std::uint16_t> slots_;
+};
+
+// The arguments of these copies. Arrays are columns in the matrix's row order. Vectors are in plan
+// order.
+struct VectorArgs : VectorTerms {
+  const Row *plan_row = nullptr; // plan row of a matrix row
+  unsigned rows_per_block = 0;   // set by load_vector() and store_vector()
+  GatherGroupArgs groups{};      // for load_vector()
 };
 
 // Whether the kernels of this file have code for the device in use. All kernels of the library are

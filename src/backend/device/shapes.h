@@ -51,8 +51,8 @@ constexpr int value_bits(PCMCPIPrecision storage)
 }
 
 // Whether inverse diagonal blocks are stored as floats with a power of two for each block
-// (cuda/diagonal.cuh). The factored form keeps double, because there nothing else is rounded in the
-// scale of the inverse.
+// (diagonal_product()). The factored form keeps double, because there nothing else is rounded in
+// the scale of the inverse.
 constexpr bool narrow_diagonal(int bs, bool double_vectors, bool prescaled)
 {
   return bs <= kMaxSmallBlock && !double_vectors && prescaled;
@@ -170,10 +170,8 @@ constexpr std::size_t slice_byte(const SliceShape &shape, std::size_t count, std
   return base + k * 4 + static_cast<std::size_t>(after);
 }
 
-// Large blocks. Their columns are longer than 8 numbers, so kRun numbers side by side lie in at
-// most two columns.
-constexpr int kRun = 8;
-// Numbers from one column of a record to the next. Columns of int4 begin at a whole byte.
+// Large blocks. Numbers from one column of a record to the next. Columns of int4 begin at a whole
+// byte.
 constexpr int leading_dimension(PCMCPIPrecision storage, int bs)
 {
   return storage == PC_MCPI_PRECISION_INT4 ? static_cast<int>(nibbles_per_column(bs)) : bs;

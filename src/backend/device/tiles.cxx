@@ -7,16 +7,6 @@
 namespace mcpi::device {
 namespace {
 
-// A color is cut into at least this many tiles for each multiprocessor.
-constexpr Offset kTilesEach = 3;
-
-// Limits up to which the kernel for few rows lets only one following color wait. Beyond the limits
-// several following colors may wait on a multiprocessor, because their early loads gain more than
-// the waiting thread blocks cost. kLightSlice: bytes of a slice. kLightColor: bytes of a color for
-// each multiprocessor. Measured on an H200: a color with several colors waiting behind it takes up
-// to 60% longer; a color that loads too late takes 15% longer.
-constexpr std::size_t kLightSlice = 40, kLightColor = 20 << 10;
-
 // The most that a tile may hold, and the kernel that takes it.
 struct TileBudget {
   Row rows;
@@ -62,7 +52,7 @@ public:
           return budget;
       return {limits_.rows, std::min<Offset>(rounds * threads, limits_.slices)};
     }
-    for (Offset each = kTilesEach;; ++each) {
+    for (Offset each = limits_.tiles_each;; ++each) {
       const Offset most = each * limits_.multiprocessors, budget = (rows + most - 1) / most;
       if (budget <= 1 || budget * all <= threads * rows)
         return {static_cast<Row>(std::clamp<Offset>(budget, 1, limits_.rows)), limits_.slices};
@@ -114,13 +104,13 @@ private:
       });
     return result;
   }
-  // How the kernel for few rows takes a color of so many slices. See kLightSlice.
+  // How the kernel for few rows takes a color of so many slices. See TileLimits.
   TileLaunch launch_of_few(Offset all) const
   {
     const auto bytes = static_cast<std::size_t>(layout_.shape.bytes);
-    return {true, bytes <= kLightSlice ||
+    return {true, bytes <= limits_.light_slice ||
                       static_cast<std::size_t>(all) * bytes <=
-                          kLightColor * static_cast<std::size_t>(limits_.multiprocessors)};
+                          limits_.light_color * static_cast<std::size_t>(limits_.multiprocessors)};
   }
   // Whether a tile should end before it is full. A tile that fills whole warps and is at least
   // three quarters full takes no more rows, because these would occupy one more warp with few rows.

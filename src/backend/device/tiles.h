@@ -66,13 +66,22 @@ struct TileLayout {
   bool long_rows = false, long_boundary_rows = false;
 };
 
-// What a kernel can take. A tile of a single row may still have more slices.
+// What kernels can take. A tile of a single row may still have more slices.
 struct TileLimits {
-  // rows: rows of a tile. threads: threads of a thread block. slices, boundary_slices: slices that
-  // a thread block takes at a time, of interior and of boundary rows. blocks: thread blocks that a
-  // multiprocessor holds. few_rows: rows of a tile for the kernel for few rows, or 0 where there is
-  // none. few_blocks: thread blocks of that kernel on a multiprocessor.
-  int rows, threads, slices, boundary_slices, blocks, multiprocessors, few_rows = 0, few_blocks = 0;
+  int rows = 0;            // rows of a tile
+  int threads = 0;         // threads of a thread block
+  int slices = 0;          // slices that a thread block takes at a time, of interior rows
+  int boundary_slices = 0; // the same for boundary rows
+  int blocks = 0;          // thread blocks that a multiprocessor holds
+  int multiprocessors = 0;
+  // The kernel for few rows: rows of a tile, or 0 where there is none; thread blocks of the kernel
+  // on a multiprocessor
+  int few_rows = 0, few_blocks = 0;
+  int tiles_each = 1; // A color is cut into at least this many tiles for each multiprocessor.
+  // Limits up to which that kernel lets only one following color wait: bytes of a slice; bytes of a
+  // color for each multiprocessor. Beyond the limits several following colors may wait on a
+  // multiprocessor, because their early loads gain more than the waiting thread blocks cost.
+  std::size_t light_slice = 0, light_color = 0;
 };
 
 // Cuts the rows of a plan into tiles.

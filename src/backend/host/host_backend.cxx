@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/dense.h"
+#include "core/dispatch.h"
 #include "core/gather.h"
 
 namespace mcpi {
@@ -53,12 +54,12 @@ using ApplyFn = void (*)(int, bool, const double *, const In *, double, Out *);
 
 template <class In, class Out> ApplyFn<In, Out> select_apply(int bs)
 {
-  static constexpr ApplyFn<In, Out> table[] = {
-      apply_any<In, Out>,      apply_small<1, In, Out>, apply_small<2, In, Out>,
-      apply_small<3, In, Out>, apply_small<4, In, Out>, apply_small<5, In, Out>,
-      apply_small<6, In, Out>, apply_small<7, In, Out>, apply_small<8, In, Out>,
-  };
-  return table[bs <= 8 ? bs : 0];
+  return with_block_size<1, 8>(bs, []<int size> {
+    if constexpr (size == 0)
+      return ApplyFn<In, Out>(apply_any<In, Out>);
+    else
+      return ApplyFn<In, Out>(apply_small<size, In, Out>);
+  });
 }
 
 // X: a number of the vectors in a sweep. x, rhs, kept and gathered are in plan order: component i

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "backend/host/simd_stored-inl.h"
+#include "core/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace mcpi {
@@ -208,28 +209,14 @@ int encode_integers(int bs, const double *blocks, int count, std::byte *records)
 
 int encode(PCMCPIPrecision storage, int bs, const double *blocks, int count, std::byte *records)
 {
-  const std::size_t n = static_cast<std::size_t>(bs) * bs * count;
-  bool good = true;
-  switch (storage) {
-  case PC_MCPI_PRECISION_FP64:
-    good = encode_numbers<PC_MCPI_PRECISION_FP64>(blocks, n, records);
-    break;
-  case PC_MCPI_PRECISION_FP32:
-    good = encode_numbers<PC_MCPI_PRECISION_FP32>(blocks, n, records);
-    break;
-  case PC_MCPI_PRECISION_FP16:
-    good = encode_numbers<PC_MCPI_PRECISION_FP16>(blocks, n, records);
-    break;
-  case PC_MCPI_PRECISION_BF16:
-    good = encode_numbers<PC_MCPI_PRECISION_BF16>(blocks, n, records);
-    break;
-  case PC_MCPI_PRECISION_INT8:
-    return encode_integers<PC_MCPI_PRECISION_INT8>(bs, blocks, count, records);
-  case PC_MCPI_PRECISION_INT4:
-    return encode_integers<PC_MCPI_PRECISION_INT4>(bs, blocks, count, records);
-  }
-  // The plain kernel finds the block.
-  return good ? -1 : plain_kernels().encode(storage, bs, blocks, count, records);
+  return with_precision(storage, [&]<PCMCPIPrecision of> {
+    if constexpr (of == PC_MCPI_PRECISION_INT8 || of == PC_MCPI_PRECISION_INT4)
+      return encode_integers<of>(bs, blocks, count, records);
+    else // The plain kernel finds the block.
+      return encode_numbers<of>(blocks, static_cast<std::size_t>(bs) * bs * count, records)
+                 ? -1
+                 : plain_kernels().encode(storage, bs, blocks, count, records);
+  });
 }
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "backend/host/simd_column-inl.h"
 #include "backend/host/simd_stored-inl.h"
+#include "core/dispatch.h"
 
 #if !MCPI_PLAIN_ONLY
 HWY_BEFORE_NAMESPACE();
@@ -237,26 +238,22 @@ template <PCMCPIPrecision storage, typename T, int bs> constexpr ProductFn selec
 
 template <PCMCPIPrecision storage, typename T> ProductFn select_block_size(int bs)
 {
-  static constexpr ProductFn kSmall[kMaxFlatBlock + 1] = {nullptr,
-                                                          ScalarProduct<storage, T>::run,
-                                                          select_small<storage, T, 2>(),
-                                                          select_small<storage, T, 3>(),
-                                                          select_small<storage, T, 4>(),
-                                                          select_small<storage, T, 5>(),
-                                                          select_small<storage, T, 6>(),
-                                                          select_small<storage, T, 7>(),
-                                                          select_small<storage, T, 8>()};
-  if (bs <= kMaxFlatBlock) return kSmall[bs];
-  return bs <= kMaxOwnBlock ? ColumnProduct<storage, T>::run : LibraryProduct<storage, T>::run;
+  return with_block_size<1, kMaxFlatBlock>(bs, [&]<int size> {
+    if constexpr (size == 0)
+      return bs <= kMaxOwnBlock ? ProductFn(ColumnProduct<storage, T>::run)
+                                : ProductFn(LibraryProduct<storage, T>::run);
+    else if constexpr (size == 1)
+      return ProductFn(ScalarProduct<storage, T>::run);
+    else
+      return select_small<storage, T, size>();
+  });
 }
 
 template <PCMCPIPrecision storage> ProductFn select_product(bool x_is_double, int bs)
 {
-  if (x_is_double) return select_block_size<storage, double>(bs);
-  if constexpr (storage == PC_MCPI_PRECISION_FP64)
-    return nullptr;
-  else
-    return select_block_size<storage, float>(bs);
+  if (storage == PC_MCPI_PRECISION_FP64 && !x_is_double) return nullptr;
+  return with_vectors<storage>(x_is_double,
+                               [&]<class T> { return select_block_size<storage, T>(bs); });
 }
 
 } // namespace HWY_NAMESPACE

@@ -1,7 +1,7 @@
 // The Kokkos backend: sweeps of one rank in one of Kokkos' execution spaces.
 #pragma once
 
-#include "backend/kokkos/numeric_setup.h"
+#include "backend/kokkos/stored_blocks.h"
 #include "backend/kokkos/vectors.h"
 
 namespace mcpi::kokkos {
@@ -12,8 +12,8 @@ template <class Space, class Style, class T> class KokkosBackend final : public 
 public:
   KokkosBackend(const ColorPlan &plan, const BackendConfig &config)
       : plan_(plan), config_(config), bs_(static_cast<std::size_t>(plan.bs)),
-        own_(Traits::instance()), space_(own_), forward_(space_, plan, config),
-        row_of_(uploaded(plan.row_of)), setup_(space_, config, forward_, plan, row_of_.data())
+        own_(Traits::instance()), space_(own_),
+        blocks_(space_, plan, config.numeric, config.double_vectors)
   {
     reserve(1);
   }
@@ -23,58 +23,20 @@ public:
 
   int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status) override
   {
-    const double alpha = setup_.scales().alpha;
-    const int error = setup_.refresh(space_, source, reduce, status);
-    if (setup_.scales().alpha != alpha)
+    const double alpha = blocks_.setup().scales().alpha;
+    const int error = blocks_.refresh(space_, source, reduce, status);
+    if (blocks_.setup().scales().alpha != alpha)
       runs_.clear(); // Recorded kernels hold alpha. Everything else is where it was.
     return error;
   }
-
   void pack_records(const std::vector<Offset> &stored, std::byte *records) override
   {
-    if (stored.empty()) return;
-    Array<Space, Offset> list;
-    Array<Space, std::byte> packed;
-    list.upload(space_, stored);
-    packed.resize(space_, stored.size() * forward_.shape().record);
-    RecordsArgs args = records_args();
-    args.to = forward_.shape();
-    args.to.kind = LayoutKind::records;
-    args.stored = list.data();
-    args.size = stored.size();
-    args.records = packed.data();
-    forward_.kernel_table().read_records(space_, args);
-    packed.copy_out(space_, records, packed.size());
+    blocks_.pack_records(space_, stored, records);
   }
-
   void build_transposed(const ColorPlan &plan, const std::byte *received) override
   {
-    if (!transposed_) { // Either all members are made, or none if memory runs out.
-      auto transposed = std::make_unique<Operator<Space, Style>>(space_, plan, config_);
-      Array<Space, Offset> places;
-      Array<Space, std::byte> room;
-      std::vector<Offset> sources(plan.lower.source);
-      sources.insert(sources.end(), plan.upper.source.begin(), plan.upper.source.end());
-      Offset most = plan_.blocks();
-      for (const Offset source : sources) most = std::max(most, source + 1);
-      places.upload(space_, sources);
-      room.resize(space_,
-                  static_cast<std::size_t>(most - plan_.blocks()) * forward_.shape().record);
-      runs_.clear();
-      transposed_ = std::move(transposed);
-      sources_ = std::move(places);
-      received_ = std::move(room);
-    }
-    received_.copy_in(space_, received, received_.size());
-    RecordsArgs args = records_args();
-    args.to = transposed_->shape();
-    args.stored = sources_.data();
-    args.size = sources_.size();
-    args.received = received_.data();
-    args.records = transposed_->blocks();
-    args.to_slots = transposed_->slots();
-    forward_.kernel_table().write_transposed(space_, args);
-    space_.fence("mcpi transpose");
+    if (!blocks_.transposed()) runs_.clear();
+    blocks_.build_transposed(space_, plan, received);
   }
 
   void reserve(int nrhs) override
@@ -98,49 +60,40 @@ public:
   {
     reserve(apply.nrhs);
     follow(apply);
-    VectorArgs args = vector_args(apply, b.ld);
-    if (prescaled() && !apply.transposed)
-      args.diagonal = setup_.diagonal();
-    else
-      args.scale = apply.transposed ? setup_.right() : setup_.left();
+    VectorTerms args = vector_terms(plan_, blocks_.row_of(), apply, b.ld);
+    set_rhs(args, apply, scales());
     load_vector(space_, args, reached(apply, b, args.ld), rhs_.data());
   }
 
   void load_guess(const ApplyArgs &apply, const ConstColumns &x) override
   {
-    VectorArgs args = vector_args(apply, x.ld);
-    args.scale = setup_.right();
-    args.divide = true;
+    VectorTerms args = vector_terms(plan_, blocks_.row_of(), apply, x.ld);
+    set_guess(args, apply, scales());
     load_vector(space_, args, reached(apply, x, args.ld), x_.data());
     round(apply, 0, plan_.rows);
   }
 
   void relax(const ApplyArgs &apply, const RelaxStep &step) override
   {
-    RelaxArgs args{};
-    args.x = x_.data();
-    args.read = config_.bfp16_gather ? gathered_.data() : x_.data();
-    args.rhs = rhs_.data();
-    args.kept = kept_.data();
-    args.diagonal = setup_.diagonal();
-    args.alpha = setup_.scales().alpha;
-    args.omega = apply.omega;
-    args.nrhs = apply.nrhs;
-    args.flags = relax_flags(apply, step, prescaled());
-    (apply.transposed ? *transposed_ : forward_).relax(space_, args, step.begin, step.end);
+    RelaxTerms terms;
+    terms.x = x_.data();
+    terms.read = config_.bfp16_gather ? gathered_.data() : x_.data();
+    terms.rhs = rhs_.data();
+    terms.kept = kept_.data();
+    terms.diagonal = blocks_.setup().diagonal();
+    terms.alpha = blocks_.setup().scales().alpha;
+    terms.omega = apply.omega;
+    terms.nrhs = apply.nrhs;
+    terms.flags = relax_flags(apply, step, prescaled());
+    (apply.transposed ? *blocks_.transposed() : blocks_.forward())
+        .relax(space_, terms, step.begin, step.end);
     round(apply, step.begin, step.end);
   }
 
   void store(const ApplyArgs &apply, const MutableColumns &x) override
   {
-    VectorArgs args = vector_args(apply, x.ld);
-    args.factor = 1.0 / apply.scale;
-    if (prescaled() && apply.transposed) {
-      args.diagonal = setup_.diagonal();
-      args.transposed = true;
-    } else {
-      args.scale = apply.transposed ? setup_.left() : setup_.right();
-    }
+    VectorTerms args = vector_terms(plan_, blocks_.row_of(), apply, x.ld);
+    set_solution(args, apply, scales());
     if (reaches_host<Space> || x.device) {
       store_vector(space_, args, x_.data(), x.data);
       if (!x.device) space_.fence("mcpi store");
@@ -184,7 +137,8 @@ public:
 
   OperatorInfo info() const override
   {
-    return {forward_.shape().record, bytes(), setup_.inverse_range(), &setup_.scales()};
+    return {blocks_.forward().shape().record, bytes(), blocks_.setup().inverse_range(),
+            &blocks_.setup().scales()};
   }
 
 private:
@@ -211,9 +165,8 @@ private:
 
   std::size_t bytes() const
   {
-    return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + setup_.bytes() +
-           sources_.bytes() + received_.bytes() + x_.bytes() + rhs_.bytes() + kept_.bytes() +
-           gathered_.bytes() + row_of_.bytes() + staging_.bytes();
+    return blocks_.bytes() + x_.bytes() + rhs_.bytes() + kept_.bytes() + gathered_.bytes() +
+           staging_.bytes();
   }
 
   using Traits = SpaceTraits<Space>;
@@ -222,6 +175,11 @@ private:
       Kokkos::View<T *, typename Space::memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
   bool prescaled() const { return config_.numeric.form == PC_MCPI_FORM_PRESCALED; }
+  VectorScales scales() const
+  {
+    const NumericSetup<Space, Style> &setup = blocks_.setup();
+    return {setup.diagonal(), setup.left(), setup.right(), prescaled()};
+  }
   std::size_t rows() const { return static_cast<std::size_t>(plan_.rows); }
   Part part(T *data, std::size_t count) const { return Part(data, count); }
   Part x_part(const ApplyArgs &apply, Row begin, Row end) const
@@ -237,13 +195,6 @@ private:
                                               static_cast<std::size_t>(end) * entry));
   }
 
-  template <class Number> Array<Space, Number> uploaded(const std::vector<Number> &from) const
-  {
-    Array<Space, Number> array;
-    array.upload(space_, from);
-    return array;
-  }
-
   // Works on the user's stream from now on, if the execution space has streams.
   void follow(const ApplyArgs &apply)
   {
@@ -251,18 +202,6 @@ private:
     space_.fence("mcpi other stream");
     space_ = Traits::on(apply.stream, own_);
     stream_ = apply.stream;
-  }
-
-  VectorArgs vector_args(const ApplyArgs &apply, std::ptrdiff_t ld) const
-  {
-    VectorArgs args{};
-    args.row_of = row_of_.data();
-    args.rows = plan_.rows;
-    args.bs = plan_.bs;
-    args.nrhs = apply.nrhs;
-    args.ld = ld;
-    args.factor = apply.scale;
-    return args;
   }
 
   void make_staging(std::size_t count)
@@ -293,33 +232,17 @@ private:
                  static_cast<std::size_t>(end) * nrhs, plan_.bs, gathered_.data());
   }
 
-  RecordsArgs records_args() const
-  {
-    RecordsArgs args{};
-    args.from = forward_.shape();
-    args.blocks = forward_.blocks();
-    args.slots = forward_.slots();
-    args.count = plan_.blocks();
-    return args;
-  }
-
   const ColorPlan &plan_;
   const BackendConfig config_;
   const std::size_t bs_;
   const Space own_;
   Space space_;            // own_, or an instance on the user's stream
   void *stream_ = nullptr; // the user's stream
-  Operator<Space, Style> forward_;
-  std::unique_ptr<Operator<Space, Style>> transposed_;
-  Array<Space, Row> row_of_;
-  NumericSetup<Space, Style> setup_;
+  StoredBlocks<Space, Style> blocks_;
   // x_ and its rounded copy gathered_ have ghosts behind the rows.
   Array<Space, T> x_, rhs_, kept_, gathered_;
   Array<Space, double> staging_; // columns of host arrays
   Mirror mirror_;                // x_ in host memory, for exchanges by the host
-  Array<Space, Offset>
-      sources_; // for each block of the transposed operator, the block that it takes
-  Array<Space, std::byte> received_; // records received from other ranks
   typename Traits::Runs runs_;
   int room_ = 0; // right-hand sides for which arrays have room
 };

@@ -12,7 +12,7 @@ Shape make_shape(LayoutKind kind, const ColorPlan &plan, PCMCPIPrecision storage
   shape.kind = kind;
   shape.storage = storage;
   shape.bs = plan.bs;
-  shape.bits = device::value_bits(storage);
+  shape.bits = value_bits(storage);
   shape.record = record_bytes(storage, plan.bs);
   return shape;
 }
@@ -78,27 +78,24 @@ Placement place_sell(const ColorPlan &plan, PCMCPIPrecision storage, int lanes)
   return placement;
 }
 
-Placement place_slices(const ColorPlan &plan, PCMCPIPrecision storage,
-                       const device::TileLimits &limits)
+Placement place_slices(const ColorPlan &plan, PCMCPIPrecision storage, const TileLimits &limits)
 {
   Placement placement;
   placement.shape = make_shape(LayoutKind::slices, plan, storage);
-  placement.shape.slice = device::slice_shape(storage, plan.bs);
-  placement.slices = device::make_tiles(plan, placement.shape.slice, limits);
+  placement.shape.slice = slice_shape(storage, plan.bs);
+  placement.slices = make_tiles(plan, placement.shape.slice, limits);
   placement.bytes = placement.slices.bytes;
   placement.part_begin = placement.slices.part_begin;
   placement.slots.resize(static_cast<std::size_t>(plan.blocks()));
   const std::size_t lowers = plan.lower.col.size();
-  for (const device::Tile &tile : placement.slices.tiles) {
-    const Row begin = static_cast<Row>(tile.row),
-              end = begin + static_cast<Row>(device::rows_of(tile));
+  for (const Tile &tile : placement.slices.tiles) {
+    const Row begin = static_cast<Row>(tile.row), end = begin + static_cast<Row>(rows_of(tile));
     std::uint32_t slice = 0;
     for (const Triangle *triangle : {&plan.lower, &plan.upper})
       for (Offset k = triangle->ptr[begin]; k < triangle->ptr[end];
            ++k, slice += static_cast<std::uint32_t>(placement.shape.slice.slices))
         placement.slots[static_cast<std::size_t>(k) + (triangle == &plan.lower ? 0 : lowers)] = {
-            static_cast<std::uint64_t>(tile.offset) * device::kPiece, device::stored_slices(tile),
-            slice};
+            static_cast<std::uint64_t>(tile.offset) * kPiece, stored_slices(tile), slice};
   }
   return placement;
 }

@@ -6,17 +6,156 @@
 #include <limits>
 
 #include "backend/kokkos/operator.h"
-#include "backend/kokkos/values_in_place.h"
 #include "core/scale_updater.h"
 
 namespace mcpi::kokkos {
 
+// A team takes a plan row and writes its blocks, column-major, in the order that SetupArgs
+// describes.
+template <class Space, int threads> struct CopyBlocks {
+  using Policy = Kokkos::TeamPolicy<Space>;
+  using Member = typename Policy::member_type;
+
+  // See PieceStructure. to: a block's place among the blocks of its plan row.
+  struct Piece {
+    const double *values;
+    const Offset *ptr, *entry_ptr;
+    const Row *to;
+    const std::uint32_t *slot;
+  };
+
+  SetupArgs args;
+  ValueLayout layout;
+  bool partial; // whether the source has scalar rows whose blocks are not all full
+  Piece piece[2];
+  double *values; // output
+
+  KOKKOS_FUNCTION void operator()(const Member &team) const
+  {
+    const Row row = args.begin + team.league_rank();
+    const std::size_t square = args.square();
+    double *out = values + static_cast<std::size_t>(args.blocks_before(row)) * square;
+    if (partial) {
+      const auto count =
+          static_cast<std::size_t>(args.blocks_before(row + 1) - args.blocks_before(row)) * square;
+      for (auto n = static_cast<std::size_t>(team.team_rank()); n < count; n += threads)
+        out[n] = 0.0;
+      team.team_barrier();
+    }
+    for (const Piece &from : piece)
+      if (from.ptr) {
+        if (partial)
+          scatter_entries(team, from, args.row_of[row], out);
+        else
+          copy_blocks(team, from, args.row_of[row], out);
+      }
+  }
+
+private:
+  // Copies the entries of scalar rows to blocks, which are zero before.
+  KOKKOS_FORCEINLINE_FUNCTION void scatter_entries(const Member &team, const Piece &from, Row row,
+                                                   double *out) const
+  {
+    const Offset bs = args.shape.bs;
+    const auto square = static_cast<std::uint32_t>(args.square());
+    for (Offset k = from.entry_ptr[row * bs] + team.team_rank(); k < from.entry_ptr[(row + 1) * bs];
+         k += threads) {
+      const std::uint32_t slot = from.slot[k];
+      out[static_cast<std::size_t>(from.to[from.ptr[row] + slot / square]) * square +
+          slot % square] = from.values[k];
+    }
+  }
+  // Copies full blocks, stored by blocks or by scalar rows.
+  KOKKOS_FORCEINLINE_FUNCTION void copy_blocks(const Member &team, const Piece &from, Row row,
+                                               double *out) const
+  {
+    const Offset bs = args.shape.bs, square = bs * bs, count = from.ptr[row + 1] - from.ptr[row];
+    const Row *to = from.to + from.ptr[row];
+    for (Offset n = team.team_rank(); n < count * square; n += threads) {
+      const bool by_rows = layout == ValueLayout::scalar_rows;
+      const Offset block = by_rows ? n / bs % count : n / square;
+      const Offset inside = by_rows ? n % bs * bs + n / (bs * count) : n % square;
+      out[to[block] * square + inside] = from.values[from.ptr[row] * square + n];
+    }
+  }
+};
+
+template <class Space, class Style> class ValuesInPlace {
+public:
+  // Computes where the blocks of the matrix go, unless that is known.
+  void prepare(const Space &space, BlockRows &source, const ColorPlan &plan)
+  {
+    if (layout_ == source.arrays().layout) return;
+    layout_ = ValueLayout::none; // until all arrays have been made
+    PieceStructure piece[2];
+    for (int p = 0; p < 2; ++p) piece[p] = source.structure(p);
+    std::vector<Row> to[2];
+    for (int p = 0; p < 2; ++p)
+      to[p].resize(piece[p].ptr.empty() ? 0 : static_cast<std::size_t>(piece[p].ptr.back()));
+    for (Row row = 0; row < plan.rows; ++row) {
+      const auto at = static_cast<std::size_t>(plan.row_of[row]);
+      const Offset in_first = piece[0].ptr[at + 1] - piece[0].ptr[at] - 1;
+      Row number = 0;
+      to[0][static_cast<std::size_t>(piece[0].ptr[at] + piece[0].diagonal[at])] = number++;
+      for (const Triangle *triangle : {&plan.lower, &plan.upper})
+        for (Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1]; ++k) {
+          const Offset of_row = triangle->source[k];
+          if (of_row < in_first)
+            to[0][static_cast<std::size_t>(piece[0].ptr[at] + of_row +
+                                           (of_row >= piece[0].diagonal[at] ? 1 : 0))] = number++;
+          else
+            to[1][static_cast<std::size_t>(piece[1].ptr[at] + of_row - in_first)] = number++;
+        }
+    }
+    partial_ = false;
+    for (int p = 0; p < 2; ++p) {
+      ptr_[p].upload(space, piece[p].ptr);
+      entry_ptr_[p].upload(space, piece[p].entry_ptr);
+      to_[p].upload(space, to[p]);
+      slot_[p].upload(space, piece[p].slot);
+      partial_ = partial_ || !piece[p].entry_ptr.empty();
+    }
+    layout_ = source.arrays().layout;
+  }
+
+  // Copies the values of the plan rows [args.begin, args.end).
+  void copy(const Space &space, const ValueArrays &arrays, const SetupArgs &args,
+            double *values) const
+  {
+    using Kernel = CopyBlocks<Space, team_size<Space>(Style::setup_team)>;
+    Kernel kernel{args, layout_, partial_, {}, values};
+    for (int p = 0; p < 2; ++p)
+      if (ptr_[p].size() > 0)
+        kernel.piece[p] = {arrays.piece[p], ptr_[p].data(), entry_ptr_[p].data(), to_[p].data(),
+                           slot_[p].data()};
+    Kokkos::parallel_for(
+        "mcpi copy blocks",
+        typename Kernel::Policy(space, args.end - args.begin, team_size<Space>(Style::setup_team)),
+        kernel);
+  }
+
+  std::size_t bytes() const
+  {
+    std::size_t sum = 0;
+    for (int p = 0; p < 2; ++p)
+      sum += ptr_[p].bytes() + entry_ptr_[p].bytes() + to_[p].bytes() + slot_[p].bytes();
+    return sum;
+  }
+
+private:
+  ValueLayout layout_ = ValueLayout::none;
+  bool partial_ = false;
+  Array<Space, Offset> ptr_[2], entry_ptr_[2];
+  Array<Space, Row> to_[2];
+  Array<Space, std::uint32_t> slot_[2];
+};
+
 template <class Space, class Style> class NumericSetup {
 public:
-  NumericSetup(const Space &space, const BackendConfig &config, Operator<Space, Style> &target,
+  NumericSetup(const Space &space, const NumericConfig &config, Operator<Space, Style> &target,
                const ColorPlan &plan, const Row *row_of)
-      : config_(config.numeric), target_(target), plan_(plan), row_of_(row_of),
-        square_(static_cast<std::size_t>(plan.bs) * plan.bs), updater_(config.numeric, plan.bs)
+      : config_(config), target_(target), plan_(plan), row_of_(row_of),
+        square_(static_cast<std::size_t>(plan.bs) * plan.bs), updater_(config, plan.bs)
   {
     diagonal_.resize(space, static_cast<std::size_t>(plan.rows) * square_);
     scales_.resize(space, 2 * static_cast<std::size_t>(plan.bs));
@@ -46,9 +185,6 @@ public:
   }
 
 private:
-  // most bytes of values at a time, unless a single row has more
-  static constexpr std::size_t kMostBytes = 32UL << 20U;
-
   // Blocks of the plan rows before a row, diagonal blocks included
   Offset blocks_before(Row row) const { return row + plan_.lower.ptr[row] + plan_.upper.ptr[row]; }
 
@@ -57,7 +193,7 @@ private:
     scales_.copy_in(space, scales().left.data(), scales().left.size());
     scales_.copy_in(space, scales().right.data(), scales().right.size(), scales().left.size());
     maxima_.fill(space, 0);
-    bad_.fill(space, ~0ULL);
+    bad_.fill(space, kNoBadRow);
     SetupArgs args{};
     target_.set(args);
     args.row_of = row_of_;
@@ -81,7 +217,7 @@ private:
     }
     for (Row begin = 0; begin < plan_.rows;) {
       Row end = begin + 1;
-      while (end < plan_.rows && numbers(begin, end + 1) * sizeof(double) <= kMostBytes) ++end;
+      while (end < plan_.rows && numbers(begin, end + 1) * sizeof(double) <= kMostValues) ++end;
       args.begin = begin;
       args.end = end;
       args.first = blocks_before(begin);
@@ -90,13 +226,11 @@ private:
       target_.kernel_table().convert(space, args);
       begin = end;
     }
-    unsigned long long bad = 0;
+    unsigned long long bad = kNoBadRow;
     std::vector<unsigned long long> maxima(square_ + 2);
     bad_.copy_out(space, &bad, 1);
     maxima_.copy_out(space, maxima.data(), maxima.size());
-    if (bad != ~0ULL)
-      status = {static_cast<Defect>(SetupArgs::kDefects - 1 - bad % SetupArgs::kDefects),
-                static_cast<Row>(bad / SetupArgs::kDefects)};
+    status.set(bad);
     inverse_range_ = {std::bit_cast<double>(maxima[square_]),
                       std::bit_cast<double>(maxima[square_ + 1])};
     maxima.resize(square_);

@@ -6,8 +6,6 @@
 #include <stdexcept>
 
 #include "backend/kokkos/kernels.h"
-#include "backend/kokkos/memory.h"
-#include "sweep/backend.h"
 
 namespace mcpi::kokkos {
 
@@ -26,19 +24,18 @@ void write_columns(const Space &space, const Shape &shape, const Row *columns, s
           return;
         }
         for (int part = 0; part < shape.slice.slices; ++part)
-          *reinterpret_cast<Row *>(
-              blocks + slots[k].base +
-              device::slice_byte(shape.slice, slots[k].count,
-                                 slots[k].place + static_cast<std::size_t>(part),
-                                 shape.slice.head_at())) = columns[k];
+          *reinterpret_cast<Row *>(blocks + slots[k].base +
+                                   slice_byte(shape.slice, slots[k].count,
+                                              slots[k].place + static_cast<std::size_t>(part),
+                                              shape.slice.head_at())) = columns[k];
       });
 }
 
 template <class Space, class Style> class Operator {
 public:
-  Operator(const Space &space, const ColorPlan &plan, const BackendConfig &config)
-      : plan_(plan), placement_(place(space, plan, config)),
-        kernels_(kernels<Space, Style>(config.numeric.storage, config.double_vectors, plan.bs))
+  Operator(const Space &space, const ColorPlan &plan, PCMCPIPrecision storage, bool double_vectors)
+      : plan_(plan), placement_(place(space, plan, storage, double_vectors)),
+        kernels_(kernels<Space, Style>(storage, double_vectors, plan.bs))
   {
     for (int t = 0; t < 2; ++t) {
       const Triangle &triangle = t == 0 ? plan.lower : plan.upper;
@@ -62,10 +59,13 @@ public:
   }
 
   // Launches the relaxation of the plan rows [begin, end), which are one color's boundary or
-  // interior rows. The operator's part of args is filled in here.
-  void relax(const Space &space, RelaxArgs args, Row begin, Row end) const
+  // interior rows.
+  void relax(const Space &space, const RelaxTerms &terms, Row begin, Row end) const
   {
     if (begin == end) return;
+    RelaxArgs args;
+    static_cast<RelaxTerms &>(args) = terms;
+    args.bs = plan_.bs;
     args.blocks = blocks_.data();
     args.sell_tiles = lane_tiles_.data();
     args.sell_rows = lane_rows_.data();
@@ -110,18 +110,17 @@ public:
   }
 
 private:
-  static Placement place(const Space &space, const ColorPlan &plan, const BackendConfig &config)
+  static Placement place(const Space &space, const ColorPlan &plan, PCMCPIPrecision storage,
+                         bool double_vectors)
   {
-    const PCMCPIPrecision storage = config.numeric.storage;
-    if (plan.bs > device::kMaxSmallBlock) return place_records(plan, storage);
+    if (plan.bs > kMaxSmallBlock) return place_records(plan, storage);
     if (Style::small == LayoutKind::sell)
-      return place_sell(plan, storage, config.double_vectors ? kLanes<double> : kLanes<float>);
-    const SliceLaunch launch = slice_launch(storage, config.double_vectors, plan.bs);
-    return place_slices(
-        plan, storage,
-        {launch.by_row ? launch.threads : device::tile_rows(launch.threads, plan.bs),
-         launch.threads, launch.capacity(), launch.capacity(), launch.resident,
-         SpaceTraits<Space>::processors(space)});
+      return place_sell(plan, storage, double_vectors ? kLanes<double> : kLanes<float>);
+    const SliceLaunch launch = slice_launch(storage, double_vectors, plan.bs);
+    return place_slices(plan, storage,
+                        {launch.by_row ? launch.threads : tile_rows(launch.threads, plan.bs),
+                         launch.threads, launch.capacity(), launch.capacity(), launch.resident,
+                         SpaceTraits<Space>::processors(space), 0, 0, kTilesEach});
   }
 
   // Writes the column indices to the heads of slices, or to the steps of sell.
@@ -163,8 +162,8 @@ private:
   const Kernels<Space> kernels_;
   Array<Space, std::byte> blocks_;
   Array<Space, Slot> slots_;
-  Array<Space, device::Tile> tiles_;
-  Array<Space, device::RowEnds> ends_;
+  Array<Space, Tile> tiles_;
+  Array<Space, RowEnds> ends_;
   Array<Space, SellTile> lane_tiles_;
   Array<Space, SellRow> lane_rows_;
   Array<Space, Offset> ptr_[2];

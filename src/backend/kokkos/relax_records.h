@@ -4,7 +4,7 @@
 // added in order.
 #pragma once
 
-#include "backend/kokkos/relax.h"
+#include "backend/kokkos/kernels.h"
 
 namespace mcpi::kokkos {
 
@@ -18,8 +18,8 @@ template <class Space, class Style, PCMCPIPrecision storage, class T> struct Rel
   RelaxArgs args;
 
   // Runs of components; groups of threads
-  static KOKKOS_FORCEINLINE_FUNCTION int runs(int bs) { return (bs + run - 1) / run; }
-  static KOKKOS_FORCEINLINE_FUNCTION int groups(int bs)
+  static MCPI_HD int runs(int bs) { return (bs + run - 1) / run; }
+  static MCPI_HD int groups(int bs)
   {
     const int wanted = threads / runs(bs);
     return wanted < 1 ? 1 : wanted > bs ? bs : wanted;
@@ -57,14 +57,14 @@ template <class Space, class Style, PCMCPIPrecision storage, class T> struct Rel
         }
         value[i] = residual<T>(args, rhs[i], sums, at + static_cast<std::size_t>(i));
         if (!(args.flags & kFactored))
-          relax_component<T>(args, value[i], at + static_cast<std::size_t>(i));
+          store_component<T>(args, value[i], at + static_cast<std::size_t>(i));
       }
       team.team_barrier();
       if (args.flags & kFactored) {
         for (int i = team.team_rank(); i < bs; i += threads)
-          relax_component<T>(args,
-                             static_cast<T>(apply_diagonal(args.diagonal, row, bs, i,
-                                                           args.flags & kTransposed, value)),
+          store_component<T>(args,
+                             apply_diagonal<0, T>(args, static_cast<std::size_t>(row), i,
+                                                  [&](int j) { return value[j]; }),
                              at + static_cast<std::size_t>(i));
         team.team_barrier();
       }
@@ -75,8 +75,8 @@ private:
   // Writes to sums the components [first, first + run) of a row's products over one triangle, for
   // the columns group, group + groups, ... of each block. read: whether the triangle is read; if
   // not, the sums are zero.
-  KOKKOS_FORCEINLINE_FUNCTION void add_triangle(bool read, int triangle, Row row, int r, int first,
-                                                int group, T *sums) const
+  MCPI_HD void add_triangle(bool read, int triangle, Row row, int r, int first, int group,
+                            T *sums) const
   {
     const int bs = args.shape.bs, count = bs - first < run ? bs - first : run, step = groups(bs);
     T sum[run] = {};
@@ -90,7 +90,7 @@ private:
              static_cast<std::size_t>(r)) *
                 static_cast<std::size_t>(bs);
         T factor = 1;
-        if constexpr (device::has_exponent(storage))
+        if constexpr (has_exponent(storage))
           factor = power_of_two<T>(static_cast<std::int8_t>(*record++));
         for (int j = group; j < bs; j += step) {
           const T xj = factor * x[j];
@@ -107,8 +107,8 @@ private:
   // Adds one column times xj to the sums. at: the first number in the record. known: how many, if
   // known at compile time, otherwise 0.
   template <int known>
-  KOKKOS_FORCEINLINE_FUNCTION void add_column(const std::byte *record, std::size_t at, int any,
-                                              T xj, T (&sum)[run]) const
+  MCPI_HD void add_column(const std::byte *record, std::size_t at, int any, T xj,
+                          T (&sum)[run]) const
   {
     const int count = known > 0 ? known : any;
     for (int i = 0; i < count; ++i) {

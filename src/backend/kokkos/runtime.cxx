@@ -1,14 +1,15 @@
-// Starts and ends Kokkos, and releases what uses Kokkos before it ends.
+// Starts and ends Kokkos, releases what uses Kokkos before it ends, and makes the backend for
+// Kokkos' default execution space.
 #include "backend/kokkos/runtime.h"
 
 #include <map>
 #include <type_traits>
 #include <utility>
 
-#include "backend/kokkos/memory.h"
-#include "backend/kokkos/spaces.h"
+#include "backend/kokkos/kokkos_backend.h"
 
-namespace mcpi::kokkos {
+namespace mcpi {
+namespace kokkos {
 namespace {
 
 using Space = Kokkos::DefaultExecutionSpace;
@@ -97,4 +98,12 @@ const char *space_name()
   return Space::name();
 }
 
-} // namespace mcpi::kokkos
+} // namespace kokkos
+
+std::unique_ptr<Backend> make_kokkos_backend(const ColorPlan &plan, const BackendConfig &config)
+{
+  using Space = Kokkos::DefaultExecutionSpace;
+  return kokkos::make_backend<Space, kokkos::SpaceTraits<Space>::Style>(plan, config);
+}
+
+} // namespace mcpi

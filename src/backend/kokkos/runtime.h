@@ -1,11 +1,20 @@
-// Starts and ends Kokkos, and tells about its default execution space before there is a backend. No
-// Kokkos header is needed to include this file.
+// Starts and ends Kokkos, tells about its default execution space before there is a backend, and
+// makes the backend. No Kokkos header is needed to include this file.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
-namespace mcpi::kokkos {
+#include "sweep/backend.h"
+
+namespace mcpi {
+
+// The backend for Kokkos' default execution space. It must be made after Kokkos is initialized and
+// destroyed before Kokkos is finalized.
+std::unique_ptr<Backend> make_kokkos_backend(const ColorPlan &plan, const BackendConfig &config);
+
+namespace kokkos {
 
 // Returns why Kokkos cannot be used, if it has ended: it cannot start again in a process. Returns
 // an empty string if it has not ended.
@@ -29,4 +38,5 @@ bool is_cuda();   // whether that memory is CUDA's
 bool auto_takes();
 const char *space_name();
 
-} // namespace mcpi::kokkos
+} // namespace kokkos
+} // namespace mcpi

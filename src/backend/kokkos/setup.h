@@ -1,7 +1,9 @@
-// The arguments of the numeric set-up's kernels.
+// The arguments of the numeric set-up's kernels, and the inversion of diagonal blocks.
 #pragma once
 
-#include "backend/kokkos/numbers.h"
+#include "backend/device/invert.h"
+#include "backend/kokkos/spaces.h"
+#include "core/dispatch.h"
 #include "core/numeric.h"
 
 namespace mcpi::kokkos {
@@ -34,45 +36,39 @@ struct SetupArgs {
   bool prescaled, store;
 
   // Blocks of values before those of a plan row
-  KOKKOS_FORCEINLINE_FUNCTION Offset blocks_before(Row row) const
-  {
-    return row + ptr[0][row] + ptr[1][row] - first;
-  }
-  KOKKOS_FORCEINLINE_FUNCTION std::size_t square() const
+  MCPI_HD Offset blocks_before(Row row) const { return row + ptr[0][row] + ptr[1][row] - first; }
+  MCPI_HD std::size_t square() const
   {
     return static_cast<std::size_t>(shape.bs) * static_cast<std::size_t>(shape.bs);
   }
-  KOKKOS_FORCEINLINE_FUNCTION Slot slot(Offset stored) const
+  MCPI_HD const double *diagonal_block(Row row) const
+  {
+    return replaced ? replaced + static_cast<std::size_t>(row_of[row]) * square()
+                    : values + static_cast<std::size_t>(blocks_before(row)) * square();
+  }
+  MCPI_HD Slot slot(Offset stored) const
   {
     return shape.kind == LayoutKind::records
                ? Slot{static_cast<std::uint64_t>(stored) * shape.record, 0, 0}
                : slots[stored];
   }
-  KOKKOS_FORCEINLINE_FUNCTION void report(Row row, Defect defect) const
+  MCPI_HD void report(Row row, Defect defect) const
   {
     Kokkos::atomic_min(bad, bad_key(row_of[row], defect));
-  }
-  // The key of a defect. The smallest key is that of the first row; for one row, that of the last
-  // defect in order.
-  static constexpr unsigned kDefects = 8;
-  static KOKKOS_FORCEINLINE_FUNCTION unsigned long long bad_key(Row matrix_row, Defect defect)
-  {
-    return static_cast<unsigned long long>(matrix_row) * kDefects +
-           (kDefects - 1 - static_cast<unsigned>(defect));
   }
 };
 
 // Reads a value that other threads may be changing: the present value or an earlier one. On a
 // device, an atomic load is a loop of compare-and-swap, for which all threads would wait for each
 // other.
-KOKKOS_FORCEINLINE_FUNCTION unsigned long long glance(const unsigned long long *at)
+MCPI_HD unsigned long long glance(const unsigned long long *at)
 {
   KOKKOS_IF_ON_DEVICE((return *static_cast<const volatile unsigned long long *>(at);))
   KOKKOS_IF_ON_HOST((return Kokkos::atomic_load(at);))
 }
 
 // Raises *maximum to the bits of |value|, and returns these bits.
-KOKKOS_FORCEINLINE_FUNCTION unsigned long long raise_to(unsigned long long *maximum, double value)
+MCPI_HD unsigned long long raise_to(unsigned long long *maximum, double value)
 {
   constexpr unsigned long long kMagnitude = ~0ULL >> 1;
   const unsigned long long bits = Kokkos::bit_cast<unsigned long long>(value) & kMagnitude;
@@ -80,10 +76,114 @@ KOKKOS_FORCEINLINE_FUNCTION unsigned long long raise_to(unsigned long long *maxi
   return bits;
 }
 
-// Converts the off-diagonal blocks to stored blocks. invert_diagonals() must come first: it inverts
-// the diagonal blocks.
+// Stores column j of a row's inverse diagonal block, and raises the maxima for it. Prescaled form:
+// d = diag(1/right) D^{-1} b. Factored form: the inverse of diag(left) D diag(right).
+MCPI_HD void put_inverse_column(const SetupArgs &args, Row row, int j, const double *inverse,
+                                Inversion verdict)
+{
+  const int bs = args.shape.bs;
+  double *out = args.diagonal + static_cast<std::size_t>(row) * args.square() + j * bs;
+  double largest = 0.0;
+  for (int i = 0; i < bs; ++i) {
+    const double value = inverse[i] / args.right[i];
+    out[i] = verdict != Inversion::done ? 0.0 : args.prescaled ? value : value / args.left[j];
+    largest = larger(largest, Kokkos::fabs(out[i]));
+  }
+  (void)raise_to(args.maxima + bs * bs, largest);
+  (void)raise_to(args.maxima + bs * bs + 1, 1.0 / largest);
+}
+MCPI_HD void report(const SetupArgs &args, Row row, Inversion verdict)
+{
+  if (verdict != Inversion::done)
+    args.report(row,
+                verdict == Inversion::singular ? Defect::singular : Defect::nonfinite_diagonal);
+}
+
+// A thread inverts the diagonal block of a row. Reads args.values; writes args.diagonal.
+template <int bs> struct InvertSmallDiagonals {
+  SetupArgs args;
+
+  KOKKOS_FUNCTION void operator()(const Row row) const
+  {
+    const double *block = args.diagonal_block(row);
+    double a[bs][bs];
+    MCPI_UNROLL
+    for (int n = 0; n < bs * bs; ++n) a[n / bs][n % bs] = block[n];
+    const Inversion verdict = invert(a);
+    MCPI_UNROLL
+    for (int j = 0; j < bs; ++j) put_inverse_column(args, row, j, a[j], verdict);
+    report(args, row, verdict);
+  }
+};
+
+// A team inverts the diagonal block of a row. What every thread needs, such as pivots and norms,
+// every thread computes from the same numbers in the same order. Reads args.values; writes
+// args.diagonal, which also serves as working memory.
+template <class Space> struct InvertDiagonals {
+  using Policy = Kokkos::TeamPolicy<Space>;
+  using Member = typename Policy::member_type;
+
+  // See device/invert.h.
+  struct Team {
+    static constexpr int lane = 0, lanes = 1;
+    const Member &member;
+    int rank, size;
+
+    KOKKOS_FUNCTION void sync() const { member.team_barrier(); }
+    static KOKKOS_FUNCTION bool all(bool value) { return value; }
+    static KOKKOS_FUNCTION bool any(bool value) { return value; }
+    static KOKKOS_FUNCTION double max(double value) { return value; }
+    static KOKKOS_FUNCTION void best(double &, int &) {}
+  };
+
+  SetupArgs args;
+
+  static KOKKOS_FUNCTION std::size_t scratch_bytes(int bs)
+  {
+    return static_cast<std::size_t>(bs) * (2 * sizeof(double) + sizeof(int)) + 16;
+  }
+
+  KOKKOS_FUNCTION void operator()(const Member &member) const
+  {
+    const int bs = args.shape.bs;
+    const Row row = args.begin + member.league_rank();
+    const double *block = args.diagonal_block(row);
+    double *inverse = args.diagonal + static_cast<std::size_t>(row) * args.square();
+    const Team team{member, member.team_rank(), member.team_size()};
+    // scales of rows, then of columns; pivots follow
+    auto *scale =
+        static_cast<double *>(member.team_scratch(0).get_shmem_aligned(scratch_bytes(bs) - 16, 16));
+    for (int n = team.rank; n < bs * bs; n += team.size) inverse[n] = block[n];
+    team.sync();
+    const Inversion verdict =
+        invert(team, inverse, bs, scale, scale + bs, reinterpret_cast<int *>(scale + 2 * bs));
+    team.sync();
+    for (int j = team.rank; j < bs; j += team.size)
+      put_inverse_column(args, row, j, inverse + j * bs, verdict);
+    if (team.rank == 0) report(args, row, verdict);
+  }
+};
+
+template <class Space> void invert_diagonals(const Space &space, int team, const SetupArgs &args)
+{
+  if (args.begin == args.end) return;
+  with_block_size<1, kMaxSmallBlock>(args.shape.bs, [&]<int size> {
+    if constexpr (size > 0) {
+      using Policy = Kokkos::RangePolicy<Space, Kokkos::IndexType<Row>>;
+      Kokkos::parallel_for("mcpi invert", Policy(space, args.begin, args.end),
+                           InvertSmallDiagonals<size>{args});
+    } else {
+      using Kernel = InvertDiagonals<Space>;
+      typename Kernel::Policy policy(space, args.end - args.begin, team);
+      policy.set_scratch_size(
+          0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes(args.shape.bs))));
+      Kokkos::parallel_for("mcpi invert", policy, Kernel{args});
+    }
+  });
+}
+
+// Converts the off-diagonal blocks to stored blocks. invert_diagonals() must come first.
 template <class Space> using ConvertFn = void (*)(const Space &, const SetupArgs &);
-template <class Space> void invert_diagonals(const Space &space, int team, const SetupArgs &args);
 
 // The arguments of kernels that write records of stored blocks, or a transposed plan's blocks. See
 // setup_blocks.h.

@@ -32,7 +32,7 @@ template <class Space, class Style, PCMCPIPrecision storage> struct ConvertBlock
 
 private:
   // Returns number (p, q) of a block as it is stored, before rounding.
-  KOKKOS_FORCEINLINE_FUNCTION double scaled(Row row, const double *in, int p, int q) const
+  MCPI_HD double scaled(Row row, const double *in, int p, int q) const
   {
     const int bs = args.shape.bs;
     const double *column = in + q * bs;
@@ -55,13 +55,12 @@ private:
         const unsigned long long bits = raise_to(args.maxima + p + q * bs, scaled(row, in, p, q));
         largest = bits > largest ? bits : largest;
       }
-    const double max_abs = Kokkos::bit_cast<double>(largest);
-    if (!is_finite(max_abs)) {
+    if (largest >> 32 >= overflow_from<storage>(args.store)) {
       bool finite = true;
       for (int n = 0; n < bs * bs; ++n) finite = finite && is_finite(in[n]);
       args.report(row, finite ? Defect::unrepresentable : Defect::nonfinite_offdiagonal);
     } else if (args.store) {
-      put(row, in, max_abs, slot);
+      put(row, in, std::bit_cast<double>(largest), slot);
     }
   }
 
@@ -69,13 +68,9 @@ private:
   KOKKOS_FUNCTION void put(Row row, const double *in, double max_abs, const Slot &slot) const
   {
     const int bs = args.shape.bs;
-    double inverse = 1.0;
-    bool good = true;
-    if constexpr (device::has_exponent(storage)) {
-      constexpr int limit = storage == PC_MCPI_PRECISION_INT8 ? kInt8Limit : kInt4Limit;
-      const int e = shared_exponent(max_abs, limit);
-      good = max_abs <= limit * power_of_two<double>(e);
-      inverse = good ? power_of_two<double>(-e) : 0.0;
+    int e = 0;
+    if constexpr (has_exponent(storage)) {
+      e = shared_exponent(max_abs, integer_limit<storage>());
       for (int part = 0; part < exponent_copies(args.shape); ++part)
         *exponent_at(args.shape, args.blocks, slot, part) =
             static_cast<std::byte>(static_cast<std::int8_t>(e));
@@ -83,8 +78,7 @@ private:
     for (int q = 0; q < bs; ++q)
       for (int p = 0; p < bs; ++p)
         put_number<storage>(args.shape, args.blocks, slot, p, q,
-                            encoded<storage>(scaled(row, in, p, q), inverse, good));
-    if (!good) args.report(row, Defect::unrepresentable);
+                            number_bits<storage>(scaled(row, in, p, q), e));
   }
 };
 
@@ -111,7 +105,7 @@ void read_records(const Space &space, const RecordsArgs &args)
                               ? Slot{static_cast<std::uint64_t>(stored) * from.record, 0, 0}
                               : args.slots[stored];
         const Slot to{k * args.to.record, 0, 0};
-        if constexpr (device::has_exponent(storage))
+        if constexpr (has_exponent(storage))
           *exponent_at(args.to, args.records, to, 0) =
               *exponent_at(from, const_cast<std::byte *>(args.blocks), slot, 0);
         for (int j = 0; j < from.bs; ++j)
@@ -140,7 +134,7 @@ void write_transposed(const Space &space, const RecordsArgs &args)
                 : args.slots[source];
         const Slot to =
             args.to.kind == LayoutKind::records ? Slot{k * args.to.record, 0, 0} : args.to_slots[k];
-        if constexpr (device::has_exponent(storage))
+        if constexpr (has_exponent(storage))
           for (int part = 0; part < exponent_copies(args.to); ++part)
             *exponent_at(args.to, args.records, to, part) =
                 *exponent_at(from, const_cast<std::byte *>(blocks), slot, 0);

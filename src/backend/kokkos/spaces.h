@@ -1,81 +1,20 @@
-// What differs between execution spaces. Code that only one kind of device understands is in this
-// file and nowhere else.
+// What differs between execution spaces, and arrays in their memory. Code that only one kind of
+// device understands is in this file and nowhere else, except for src/backend/device.
 #pragma once
 
 #include <Kokkos_Core.hpp>
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
-#include "backend/kokkos/layout.h"
+#include "backend/kokkos/tuning.h"
 #include "sweep/backend.h"
 #if defined(KOKKOS_ENABLE_CUDA)
 #include "cuda/recorded_runs.h"
 #endif
 
-// Put before loops whose indices must be constants, so that arrays of a device's thread stay in
-// registers. A host's arrays are in memory anyway.
-#if defined(__CUDACC__) || defined(__clang__)
-#define MCPI_UNROLL _Pragma("unroll")
-#else
-#define MCPI_UNROLL
-#endif
-
 namespace mcpi::kokkos {
-
-struct alignas(16) Words4 {
-  std::uint32_t v[4];
-};
-struct alignas(8) Words2 {
-  std::uint32_t v[2];
-};
-
-// How relaxation with slices is launched. A team has `threads` threads, each thread takes `each`
-// slices, and a processor of the device holds `resident` teams at once. On a host, a team is one
-// thread, which takes all slices of a team.
-struct SliceLaunch {
-  int threads, each, resident;
-  // A thread sums all components of a row. This takes fewer instructions, and is done where it
-  // leaves enough loads in flight.
-  bool by_row;
-
-  constexpr int capacity() const { return threads * each; }
-};
-// The launch by storage precision, vector precision and block size. Measured on an H200. Kernels of
-// the CUDA backend keep as many bytes in flight, but need fewer registers.
-constexpr SliceLaunch slice_launch(PCMCPIPrecision storage, bool double_vectors, int bs)
-{
-  const int bytes = device::slice_shape(storage, bs).bytes;
-  const bool by_row = !double_vectors && (storage != PC_MCPI_PRECISION_FP32 || bs <= 3);
-  const int few = bytes > 60 ? 1 : bytes > 32 ? 2 : 3;
-  const int each = by_row ? (bytes <= 16 ? 4 : few) : bytes <= 12 ? 3 : bytes > 72 ? 1 : 2;
-  const int row = bytes > 104 ? 6 : bytes > 60 ? 14 - bs : bytes > 32 ? 15 - bs : bs > 5 ? 10 : 12;
-  const int resident = double_vectors ? 1
-                       : by_row       ? row
-                       : bytes > 104  ? 6
-                       : bytes > 72   ? 9
-                       : bytes > 60   ? 6
-                       : bytes > 32   ? 9
-                                      : 8;
-  return {bytes > 60 || !by_row ? 128 : 96, each, resident, by_row};
-}
-
-// CPUs: SIMD over the rows of a tile for small blocks, and over components of a row for larger
-// blocks.
-template <class T> constexpr int kLanes = static_cast<int>(64 / sizeof(T));
-struct CpuStyle {
-  static constexpr LayoutKind small = LayoutKind::sell;
-  // threads for a row of large blocks; components that each of them sums at a time
-  static constexpr int large_team = 1, large_run = 16;
-  static constexpr int setup_team = 1;
-};
-// Devices: a thread for each slice, whose pieces lie side by side for neighboring threads. Host
-// spaces can use this style, too. It is slow there, but tests all of it.
-struct DeviceStyle {
-  static constexpr LayoutKind small = LayoutKind::slices;
-  static constexpr int large_team = 128, large_run = 1;
-  static constexpr int setup_team = 32;
-};
 
 // Backend::replay() without recording: everything is launched anew each time.
 struct DirectRuns {
@@ -108,10 +47,6 @@ template <class Space> struct SpaceTraits : InOrder {
   static Space on(void *, const Space &own) { return own; }
   static int processors(const Space &) { return 1; } // multiprocessors or compute units
   static int current_device() { return -1; }
-  template <class Word> static KOKKOS_INLINE_FUNCTION Word load_once(const Word *from)
-  {
-    return *from;
-  }
 };
 
 // What devices have in common.
@@ -127,10 +62,6 @@ template <class Space> struct DeviceTraits : InOrder {
     return space.concurrency() / 1024 > 0 ? space.concurrency() / 1024 : 1;
   }
   static int current_device() { return -1; } // -1: Kokkos chooses a device
-  template <class Word> static KOKKOS_INLINE_FUNCTION Word load_once(const Word *from)
-  {
-    return *from;
-  }
 };
 
 template <class Space> constexpr int team_size(int wanted)
@@ -208,33 +139,6 @@ template <> struct SpaceTraits<Kokkos::Cuda> : DeviceTraits<Kokkos::Cuda> {
     int device = -1;
     return cudaGetDevice(&device) == cudaSuccess ? device : -1;
   }
-  // Loads of blocks, which are read once. They do not allocate lines in the first-level cache, so
-  // they do not evict x.
-  static KOKKOS_INLINE_FUNCTION Words4 load_once(const Words4 *from)
-  {
-    Words4 w;
-    KOKKOS_IF_ON_DEVICE((asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-                             : "=r"(w.v[0]), "=r"(w.v[1]), "=r"(w.v[2]), "=r"(w.v[3])
-                             : "l"(from));))
-    KOKKOS_IF_ON_HOST((w = *from;))
-    return w;
-  }
-  static KOKKOS_INLINE_FUNCTION Words2 load_once(const Words2 *from)
-  {
-    Words2 w;
-    KOKKOS_IF_ON_DEVICE((asm("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];"
-                             : "=r"(w.v[0]), "=r"(w.v[1])
-                             : "l"(from));))
-    KOKKOS_IF_ON_HOST((w = *from;))
-    return w;
-  }
-  static KOKKOS_INLINE_FUNCTION std::uint32_t load_once(const std::uint32_t *from)
-  {
-    std::uint32_t w;
-    KOKKOS_IF_ON_DEVICE((asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(w) : "l"(from));))
-    KOKKOS_IF_ON_HOST((w = *from;))
-    return w;
-  }
 };
 #endif
 #if defined(KOKKOS_ENABLE_HIP)
@@ -262,5 +166,65 @@ template <> struct SpaceTraits<Kokkos::SYCL> : DeviceTraits<Kokkos::SYCL> {
   }
 };
 #endif
+
+// Arrays in the memory of an execution space, and copies between them and host memory on an
+// instance of that space
+
+template <class Space>
+constexpr bool reaches_host = Kokkos::SpaceAccessibility<Space, Kokkos::HostSpace>::accessible;
+
+// Fills an array by a kernel that holds a pointer, as all kernels of this backend do. In the first
+// run on an H200 (Kokkos 4.7.00, CUDA 13), Kokkos' own kernel failed, which holds a View.
+template <class Space, class T> void fill(const Space &space, T *data, std::size_t count, T value)
+{
+  Kokkos::parallel_for(
+      "mcpi fill", Kokkos::RangePolicy<Space>(space, 0, count),
+      KOKKOS_LAMBDA(const std::size_t k) { data[k] = value; });
+}
+
+template <class Space, class T> class Array {
+public:
+  using View = Kokkos::View<T *, typename Space::memory_space>;
+
+  Array() = default;
+  Array(const Space &space, const std::vector<T> &from) { upload(space, from); }
+
+  // Drops the contents and allocates an array of zeros.
+  void resize(const Space &space, std::size_t count)
+  {
+    view_ = View(); // The old array is freed first, to make room.
+    view_ = View(Kokkos::view_alloc(space, "mcpi"), count);
+  }
+  void upload(const Space &space, const std::vector<T> &from)
+  {
+    resize(space, from.size());
+    copy_in(space, from.data(), from.size());
+  }
+  void copy_in(const Space &space, const T *from, std::size_t count, std::size_t at = 0)
+  {
+    if (count == 0) return;
+    Kokkos::deep_copy(space, Kokkos::subview(view_, std::pair(at, at + count)), host(from, count));
+    space.fence("mcpi upload"); // The caller may now free the host's array.
+  }
+  void copy_out(const Space &space, T *to, std::size_t count, std::size_t at = 0) const
+  {
+    if (count == 0) return;
+    Kokkos::deep_copy(space, host(to, count), Kokkos::subview(view_, std::pair(at, at + count)));
+    space.fence("mcpi download");
+  }
+  void fill(const Space &space, T value) { kokkos::fill(space, view_.data(), size(), value); }
+
+  T *data() const { return view_.data(); }
+  std::size_t size() const { return view_.extent(0); }
+  std::size_t bytes() const { return size() * sizeof(T); }
+
+private:
+  template <class U> static auto host(U *data, std::size_t count)
+  {
+    return Kokkos::View<U *, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(data,
+                                                                                         count);
+  }
+  View view_;
+};
 
 } // namespace mcpi::kokkos

@@ -1,14 +1,67 @@
-// Bulk copies from global to shared memory. A copy completes on a barrier (mbarrier) in shared
-// memory, on which threads wait. Needs compute capability 9.0.
+// Loads of the relaxation kernels: vectors of numbers, large blocks, and bulk copies from global to
+// shared memory.
 #pragma once
 
 #include <cstdint>
+
+#include "backend/device/numbers.h"
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #error "Bulk copies need an architecture of 90 or later in CMAKE_CUDA_ARCHITECTURES"
 #endif
 
 namespace mcpi::cuda {
+using namespace device;
+
+// Synchronizes a team: a warp or the whole thread block.
+template <bool warp> __device__ __forceinline__ void team_sync()
+{
+  if constexpr (warp)
+    __syncwarp();
+  else
+    __syncthreads();
+}
+
+// Neighboring numbers that one instruction loads or stores
+template <class T, int width> struct alignas(sizeof(T) * width) Vector {
+  T v[width];
+};
+
+// Stored numbers of one column, as words in a thread's registers
+template <PCMCPIPrecision storage, int vector> struct Numbers {
+  static constexpr int bits = vector * value_bits(storage);
+  std::uint32_t word[(bits + 31) / 32];
+
+  __device__ __forceinline__ void load(const std::byte *from)
+  {
+    if constexpr (bits == 128) {
+      const uint4 v = *reinterpret_cast<const uint4 *>(from);
+      word[0] = v.x;
+      word[1] = v.y;
+      word[2] = v.z;
+      word[3] = v.w;
+    } else if constexpr (bits == 64) {
+      const uint2 v = *reinterpret_cast<const uint2 *>(from);
+      word[0] = v.x;
+      word[1] = v.y;
+    } else if constexpr (bits == 32) {
+      word[0] = *reinterpret_cast<const std::uint32_t *>(from);
+    } else if constexpr (bits == 16) {
+      word[0] = *reinterpret_cast<const std::uint16_t *>(from);
+    } else {
+      word[0] = *reinterpret_cast<const std::uint8_t *>(from);
+    }
+  }
+
+  // Adds x times each number to the sums.
+  template <class T> __device__ __forceinline__ void add_times(T x, T *sum) const
+  {
+#pragma unroll
+    for (int i = 0; i < vector; ++i) sum[i] += number<storage, T>(word, i) * x;
+  }
+};
+
+// Bulk copies. A copy completes on a barrier (mbarrier) in shared memory, on which threads wait.
 
 __device__ __forceinline__ std::uint32_t shared_address(const void *p)
 {

@@ -8,13 +8,46 @@
 #include <thread>
 
 #include "core/threads.h"
+#include "cuda/launch.cuh"
 
 namespace mcpi::cuda {
 namespace {
 
-// large enough to amortize a launch, small enough to leave memory to the matrix
-constexpr std::size_t kChunkBytes = 32UL << 20U;
-constexpr int kMaxCopiers = 12; // most threads that fill a buffer
+// The arguments of expand_kernel(), which copies the entries of scalar rows to dense blocks. The
+// blocks must be zero before. first: the first block of the chunk.
+struct ExpandArgs {
+  const double *values;
+  const std::uint32_t *ptr;  // blocks before a matrix row
+  const Offset *entry_ptr;   // entries before a scalar row
+  const std::uint32_t *slot; // place of an entry in the blocks of its block row
+  double *blocks;
+  std::uint32_t first;
+  Row begin, end;
+  int bs;
+};
+
+constexpr int kThreads = 128;
+
+// Each warp takes a scalar row. Reads values, entry_ptr, slot and ptr; writes the entries to
+// blocks.
+__global__ void expand_kernel(ExpandArgs args)
+{
+  const long long warp = (static_cast<long long>(blockIdx.x) * kThreads + threadIdx.x) / kWarpSize;
+  const long long row = static_cast<long long>(args.begin) * args.bs + warp;
+  if (row >= static_cast<long long>(args.end) * args.bs) return;
+  double *out = args.blocks +
+                static_cast<std::size_t>(args.ptr[row / args.bs] - args.first) * args.bs * args.bs;
+  for (Offset k = args.entry_ptr[row] + threadIdx.x % kWarpSize; k < args.entry_ptr[row + 1];
+       k += kWarpSize)
+    out[args.slot[k]] = args.values[k];
+}
+
+void expand_blocks(const ExpandArgs &args, cudaStream_t stream)
+{
+  constexpr unsigned kRows = kThreads / kWarpSize;
+  const long long rows = static_cast<long long>(args.end - args.begin) * args.bs;
+  launch(expand_kernel, grid_of(static_cast<std::size_t>(rows), kRows), kThreads, stream, args);
+}
 
 } // namespace
 
@@ -23,7 +56,7 @@ constexpr int kMaxCopiers = 12; // most threads that fill a buffer
 class Copiers {
 public:
   explicit Copiers(int threads)
-      : count_(std::clamp(threads, 1, kMaxCopiers)), start_(count_), end_(count_)
+      : count_(std::clamp(threads, 1, Tuning::kMaxCopiers)), start_(count_), end_(count_)
   {
     try {
       for (int t = 1; t < count_; ++t) threads_.emplace_back([this, t] { work(t); });
@@ -128,7 +161,7 @@ std::size_t ValueUpload::bytes() const
 Row ValueUpload::chunk_end(Row begin) const
 {
   const Offset most =
-      std::max<Offset>(1, static_cast<Offset>(kChunkBytes / (square_ * sizeof(double))));
+      std::max<Offset>(1, static_cast<Offset>(Tuning::kChunkBytes / (square_ * sizeof(double))));
   Row low = begin + 1, high = rows_; // A chunk has at least one row.
   while (low < high) {
     const Row middle = low + (high - low + 1) / 2;

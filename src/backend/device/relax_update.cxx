@@ -1,9 +1,9 @@
-// How the steps of a sweep become the flags that relaxation kernels read.
-#include "backend/device/relax_terms.h"
+// How the steps of a sweep, and products, become the terms that relaxation kernels read.
+#include "backend/device/relax_update.h"
 
 #include "sweep/backend.h"
 
-namespace mcpi {
+namespace mcpi::device {
 
 unsigned relax_flags(const ApplyArgs &apply, const RelaxStep &step, bool prescaled)
 {
@@ -21,4 +21,15 @@ unsigned relax_flags(const ApplyArgs &apply, const RelaxStep &step, bool prescal
   return flags;
 }
 
-} // namespace mcpi
+RelaxTerms product_terms(const void *x, void *y, const void *zeros)
+{
+  RelaxTerms terms;
+  terms.x = y;
+  terms.read = x;
+  terms.rhs = zeros;
+  terms.alpha = -1.0; // A relaxation subtracts.
+  terms.flags = kLower | kUpper | kFromZero | kReadLater;
+  return terms;
+}
+
+} // namespace mcpi::device

@@ -1,0 +1,150 @@
+// What was measured on Hopper GPUs (H100, H200). Another architecture gets a table of its own, with
+// the same members, and Tuning at the end of this file names the one in use.
+//
+// Each row names the record on which it rests: a file of benchmarks/results, or a name in its file
+// nvidia-h200-tuning.json. "Not recorded": chosen by measurements of which no record was kept.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "petscmcpitypes.h"
+
+namespace mcpi::cuda {
+
+// The launch of relaxations of small blocks
+struct SmallTuning {
+  int threads;    // of a thread block
+  int per_thread; // slices that a thread takes at a time
+  int boundary;   // the same for tiles of boundary rows
+  int resident;   // thread blocks that a multiprocessor holds
+};
+
+// The launch of relax_streamed
+struct StreamTuning {
+  int team;    // threads of a team
+  int chunk;   // blocks of a stage
+  int stages;  // stages of a row
+  int segment; // blocks whose entries of x are gathered at a time
+};
+
+struct HopperTuning {
+  // Relaxation of small blocks
+
+  // A thread takes only one slice at a time if the slice has at least this many bytes
+  // (ms_per_sweep).
+  static constexpr int kWideSlice = 64;
+  // Whether a thread sums a row, not one component of it: that takes fewer instructions. It does
+  // not where too few loads would be in flight (ms_per_sweep), or where most threads would be idle
+  // because a tile has few rows (wide_blocks_by_component).
+  static constexpr bool sums_rows(bool fp32, bool rounded, int bytes, int bs)
+  {
+    return (rounded || !fp32 || bs <= 3) && (bytes < kWideSlice || bs <= 5);
+  }
+  // By the bytes of a slice: most bytes in flight without spilled registers (ms_per_sweep,
+  // small_blocks_bs5, int4_gathers for bs 5; nvidia-h200-sweep-block-sizes.json for other sizes).
+  // A multiprocessor that holds more thread blocks would leave a thread too few registers for a
+  // slice and its products.
+  static constexpr SmallTuning small(int bytes, int bs, bool by_row, bool integers)
+  {
+    const int few = bytes >= kWideSlice ? 1 : bytes > 32 ? 2 : 3;
+    const int per_thread = by_row ? (bytes <= 16 ? (integers || bs < 5 ? 5 : 4) : few)
+                                  : (bytes <= 12 ? 3 : std::min(few, 2));
+    const int by_rows = bytes > 104 ? 6 : bytes > 32 ? std::min(15 - bs, 10) : bs > 5 ? 10 : 12;
+    const int by_components = bytes > 104 ? 6 : bytes >= kWideSlice ? 10 : bytes > 32 ? 9 : 8;
+    return {bytes >= kWideSlice || !by_row ? 128 : 96, per_thread,
+            std::min(per_thread, 3), // exchange_inside_us_per_color
+            by_row ? by_rows : by_components};
+  }
+  static constexpr int kPartialsAtOnce = 4; // partial products loaded together: not recorded
+  // A color is cut into at least this many tiles for each multiprocessor (tiles_19683_rows).
+  static constexpr int kTilesEach = 3;
+  // TileLimits::light_slice and light_color (light_colors, nvidia-h200-few-rows.json): a color with
+  // several colors waiting behind it takes up to 60% longer; a color that loads too late takes 15%
+  // longer.
+  static constexpr std::size_t kLightSlice = 40, kLightColor = 20 << 10;
+  static constexpr unsigned kRowsThreads = 128; // rows without slices: application_int4_tet
+
+  // Relaxation of large blocks
+
+  // By the bytes of a record, and vectors of numbers in a column: wide_stages, and
+  // nvidia-h200-sweep-large-blocks.json, with 15 to 17 blocks a row.
+  static constexpr StreamTuning stream(int record, int vectors, int bs)
+  {
+    return {record >= 1024 || vectors > 32 ? 128
+            : vectors > 16                 ? 64
+                                           : 32,
+            record >= 1024  ? std::max(1, 8192 / record)
+            : record >= 512 ? 6
+                            : 12,
+            (record >= 1024 && record < 8192) || record >= 16384 ? 3
+            : record >= 512                                      ? 4
+                                                                 : 2,
+            bs <= 128   ? kMostSegment
+            : bs <= 512 ? 4
+                        : 1};
+  }
+  static constexpr int kMostStage = 32768, kMostSegment = 24; // not recorded
+  // Threads of a multiprocessor: relax_streamed, relax_resident. 64 registers a thread suffice for
+  // relax_resident, except for sums in double precision (not recorded).
+  static constexpr int streamed_threads(bool double_vectors) { return double_vectors ? 512 : 768; }
+  static constexpr int resident_threads(bool double_vectors) { return double_vectors ? 640 : 1024; }
+  // A team of relax_resident: a warp if the warp has lanes for two columns and a row takes little
+  // time (not recorded).
+  static constexpr int resident_team(int lanes, int bs, int record)
+  {
+    return lanes <= 16 && bs <= 32 && record <= 1024 ? 32 : record <= 1600 ? 64 : 128;
+  }
+  static constexpr int resident_rows(int team, int record)
+  {
+    return team > 32 ? 1 : record > 256 ? 2 : 4;
+  }
+  // Loads of x that a thread of relax_resident has in flight (not recorded)
+  static constexpr int resident_ahead(int width, int together)
+  {
+    return std::min(width == 4 ? 4 : 6, (20 + together - 1) / together);
+  }
+  // Two thread blocks with this many bytes of shared memory fit a multiprocessor.
+  static constexpr int kMostResident = 113 * 1024;
+  // Largest record for which relax_resident is used. Integers take more instructions, which two
+  // thread blocks on a multiprocessor do not hide behind the copies (wide_stages).
+  static constexpr int largest_record(bool integers) { return integers ? 2560 : 4096; }
+
+  // The second-level cache (blocks_kept_in_the_second_level_cache,
+  // right_hand_sides_that_pass_the_cache). Blocks may use this share of a half, less the vectors.
+  static constexpr std::size_t kept_share(std::size_t half) { return half / 5 * 4; }
+
+  // Set-up
+
+  static constexpr int kSetupThreads = 128, kLargeSetupThreads = 256; // not recorded
+  // Matrix rows that a thread block takes at a time: not more than threads, because a thread
+  // prepares a row, and not more than shared memory holds.
+  static constexpr int setup_rows(int bs) { return bs <= 6 ? kSetupThreads : kSetupThreads / 2; }
+  // Thread blocks that a multiprocessor holds (setup). For bs 5 and four thread blocks, most
+  // storage precisions would spill registers; those with the fewest registers would not. fp32 is 8%
+  // slower with four, int4 is 2% faster.
+  static constexpr int setup_blocks(int bs, bool packed)
+  {
+    return bs < 5 || (bs == 5 && packed) ? 4 : bs == 5 ? 3 : 2;
+  }
+  static constexpr int kSetupNumbers = 1024; // numbers that give all threads work: not recorded
+  static constexpr std::size_t kMostScratch = 512UL << 20U; // bytes: not recorded
+  // Chunks of values from host memory: large enough to amortize a launch, small enough to leave
+  // memory to the matrix; threads that fill a buffer (baij_refresh)
+  static constexpr std::size_t kChunkBytes = 32UL << 20U;
+  static constexpr int kMaxCopiers = 12;
+
+  // Copies of vectors (vectors, right_hand_sides_by_patches)
+
+  static constexpr unsigned kVectorThreads = 256;
+  static constexpr unsigned kComponentsEach = 4; // of a thread, whose loads are in flight together
+  // Thread blocks of store_kernel on a multiprocessor. The kernel waits mostly for the second-level
+  // cache.
+  static constexpr unsigned kStoreBlocks = 8;
+  static constexpr unsigned kGroupComponents = 1024; // of a gather group
+  static constexpr unsigned kGroupUnit = 16;         // consecutive rows of a gather group
+};
+
+using Tuning = HopperTuning;
+
+} // namespace mcpi::cuda
