@@ -17,7 +17,7 @@ struct Problem {
   Vector b, guess;
 
   Problem(const Pattern &pattern, int bs, int nrhs)
-      : matrix(random_matrix(pattern, bs, 2)),
+      : matrix(make_matrix(bs, pattern, {.pivots = true, .seed = 2})),
         ranks(build_ranks(pattern, greedy_coloring(pattern), bs, {0, matrix.rows()})),
         b(random_vector(nrhs * matrix.size(), 3)), guess(random_vector(nrhs * matrix.size(), 4))
   {
@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(LargeBlocks, OfEngineAndSize,
 // A pattern for this block size. It has few rows if the host would take long.
 Pattern pattern_for(int bs)
 {
-  return random_pattern(bs <= 17 ? 36 : bs < 100 ? 8 : 4, 2, 1);
+  return ring_pattern(bs <= 17 ? 36 : bs < 100 ? 8 : 4, 2, 1);
 }
 
 TEST_P(OfEngineAndSize, AgreesWithTheReferenceInEveryCombination)
@@ -120,7 +120,7 @@ TEST_P(OfEngineAndSize, AgreesWithTheReferenceWhereProductsReadRoundedVectors)
 Pattern pattern_with_long_row(Row rows)
 {
   constexpr Row kLong = 17;
-  Pattern pattern = random_pattern(rows, 1, 7);
+  Pattern pattern = ring_pattern(rows, 1, 7);
   auto &columns = pattern[kLong];
   columns.resize(static_cast<std::size_t>(rows));
   std::iota(columns.begin(), columns.end(), 0);
@@ -163,7 +163,7 @@ TEST_P(OfEngine, KernelsOfEachFamilyAgreeWithTheReference)
         Family{12, PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_FACTORED, true}, // resident, one warp a row
         Family{40, PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_PRESCALED, false},
         Family{33, PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_PRESCALED, false}}) { // streamed
-    const Problem problem(random_pattern(24, 2, 1), family.bs, 2);
+    const Problem problem(ring_pattern(24, 2, 1), family.bs, 2);
     const auto &[matrix, ranks, b, guess] = problem;
     const BackendConfig config{
         {family.storage, family.form, PC_MCPI_SCALING_BALANCED}, false, family.rounded};
@@ -226,8 +226,8 @@ TEST_P(OfEngine, TilesAsLargeAsTheyGetAgreeWithTheReference)
 TEST_P(OfEngine, BitsOfAReplayedApplicationAreThoseOfItsLaunches)
 {
   for (const int bs : {1, 5, 8, 12, 40}) {
-    const Pattern pattern = random_pattern(300, 3, 14);
-    const BlockMatrix matrix = random_matrix(pattern, bs, 15);
+    const Pattern pattern = ring_pattern(300, 3, 14);
+    const BlockMatrix matrix = make_matrix(bs, pattern, {.pivots = true, .seed = 15});
     const Ranks one = build_ranks(pattern, greedy_coloring(pattern), bs, {0, 300});
     const Vector b = random_vector(matrix.size(), 16), guess = random_vector(matrix.size(), 17);
     for (const PCMCPIPrecision storage : {PC_MCPI_PRECISION_FP32, PC_MCPI_PRECISION_INT4})
@@ -248,8 +248,8 @@ TEST_P(OfEngine, BitsOfAReplayedApplicationAreThoseOfItsLaunches)
 TEST_P(OfEngine, BitsAreTheSameEveryTime)
 {
   const int bs = 5;
-  const Pattern pattern = random_pattern(30, 1, 14);
-  const BlockMatrix matrix = random_matrix(pattern, bs, 15);
+  const Pattern pattern = ring_pattern(30, 1, 14);
+  const BlockMatrix matrix = make_matrix(bs, pattern, {.pivots = true, .seed = 15});
   const auto color = greedy_coloring(pattern);
   const Ranks one = build_ranks(pattern, color, bs, {0, 30}),
               many = build_ranks(pattern, color, bs, {0, 4, 17, 30});

@@ -6,7 +6,7 @@
 
 #include <tuple>
 
-#include "system.h"
+#include "support/system.h"
 
 namespace mcpi::test {
 

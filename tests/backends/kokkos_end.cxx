@@ -3,17 +3,17 @@
 #include <Kokkos_Core.hpp>
 #include <petsc/private/petscimpl.h>
 
-#include "../petsc/support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 
-TEST(preconditioners_outlive_kokkos)
+PETSC_TEST(KokkosEnd, preconditioners_outlive_kokkos)
 {
   const BlockMatrix matrix = make_matrix(3, random_pattern(30, 3, false));
-  const Values b = noise(matrix.rows(), 1);
+  const Vector b = random_vector(matrix.size(), 1);
   OwnedMat mat;
   Preconditioner applied, transposed, destroyed, other;
-  Values before, after;
+  Vector before, after;
   std::string text;
 
   PetscFunctionBeginUser;
@@ -28,14 +28,14 @@ TEST(preconditioners_outlive_kokkos)
   Kokkos::finalize();
   destroyed.pc.reset();
   PetscCall(view(applied, &text));
-  CHECK_ERROR(PETSC_ERR_ORDER, "Kokkos has ended", apply(applied, b, &after));
-  CHECK_ERROR(PETSC_ERR_ORDER, "Kokkos has ended", apply_transpose(transposed, b, &after));
+  EXPECT_PETSC_ERROR(PETSC_ERR_ORDER, "Kokkos has ended", apply(applied, b, &after));
+  EXPECT_PETSC_ERROR(PETSC_ERR_ORDER, "Kokkos has ended", apply_transpose(transposed, b, &after));
   PetscCall(apply(other, b, &after));
-  CHECK_LE(difference(after, before), 1e-5);
+  EXPECT_LE(difference(after, before), 1e-5);
   PetscCall(PetscObjectStateIncrease((PetscObject)(Mat)mat));
-  CHECK_ERROR(PETSC_ERR_SUP_SYS, "Kokkos has been finalized", PCSetUp(applied));
+  EXPECT_PETSC_ERROR(PETSC_ERR_SUP_SYS, "Kokkos has been finalized", PCSetUp(applied));
   PetscCall(PCMCPISetBackend(applied, PC_MCPI_BACKEND_HOST));
   PetscCall(apply(applied, b, &after));
-  CHECK_LE(difference(after, before), 1e-5);
+  EXPECT_LE(difference(after, before), 1e-5);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

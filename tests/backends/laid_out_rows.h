@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "engines.h"
-#include "support.h"
+#include "support/ranks.h"
 
 namespace mcpi::test {
 
@@ -86,7 +86,8 @@ public:
   }
 
 private:
-  static constexpr std::size_t kInFirst = 3; // off-diagonal blocks of a row in the first piece
+  using Block = std::span<const double>;
+  static constexpr Row kInFirst = 3; // off-diagonal blocks of a row in the first piece
 
   bool on_device() const
   {
@@ -98,21 +99,24 @@ private:
   }
 
   // The blocks of a row in piece p, including the diagonal block
-  std::vector<const Vector *> blocks(int p, Row row) const
+  std::vector<Block> blocks(int p, Row row) const
   {
-    const std::vector<Vector> &all = matrix_.offdiag[row];
-    const std::size_t cut = std::min(all.size(), kInFirst);
-    std::vector<const Vector *> some;
-    for (std::size_t k = p == 0 ? 0 : cut; k < (p == 0 ? cut : all.size()); ++k)
-      some.push_back(&all[k]);
-    if (p == 0) some.insert(some.begin() + diagonal_place(row), &matrix_.diagonal[row]);
+    const Row all = offdiags(row), cut = std::min(all, kInFirst);
+    std::vector<Block> some;
+    for (Row k = p == 0 ? 0 : cut; k < (p == 0 ? cut : all); ++k)
+      some.push_back(matrix_.offdiag(row, k));
+    if (p == 0) some.insert(some.begin() + diagonal_place(row), matrix_.diagonal(row));
     return some;
+  }
+  Row offdiags(Row row) const
+  {
+    return matrix_.ptr[row + 1] - matrix_.ptr[row] - 1;
   }
   Row diagonal_place(Row row) const
   {
-    return static_cast<Row>(row % (std::min(matrix_.offdiag[row].size(), kInFirst) + 1));
+    return row % (std::min(offdiags(row), kInFirst) + 1);
   }
-  double entry(const Vector &block, int i, int j) const
+  double entry(Block block, int i, int j) const
   {
     return block[static_cast<std::size_t>(j) * matrix_.bs + i];
   }
@@ -131,7 +135,7 @@ private:
         for (int i = 0; i < matrix_.bs; ++i) {
           for (std::size_t k = 0; k < in_row.size(); ++k)
             for (int j = 0; j < matrix_.bs; ++j)
-              if (entry(*in_row[k], i, j) != 0.0)
+              if (entry(in_row[k], i, j) != 0.0)
                 piece.slot.push_back(static_cast<std::uint32_t>(
                     (static_cast<int>(k) * matrix_.bs + j) * matrix_.bs + i));
           piece.entry_ptr.push_back(static_cast<Offset>(piece.slot.size()));
@@ -144,14 +148,13 @@ private:
   {
     const auto in_row = blocks(p, row);
     if (layout_ == Layout::host_blocks || layout_ == Layout::device_blocks) {
-      for (const Vector *block : in_row)
-        host_[p].insert(host_[p].end(), block->begin(), block->end());
+      for (const Block block : in_row) host_[p].insert(host_[p].end(), block.begin(), block.end());
       return;
     }
     for (int i = 0; i < matrix_.bs; ++i)
       for (std::size_t k = 0; k < in_row.size(); ++k)
         for (int j = 0; j < matrix_.bs; ++j)
-          if (const double value = entry(*in_row[k], i, j);
+          if (const double value = entry(in_row[k], i, j);
               layout_ != Layout::device_partial_rows || value != 0.0)
             host_[p].push_back(value);
   }

@@ -75,10 +75,10 @@ double worst_difference(const std::vector<Vector> &expected, const std::vector<V
 // out.
 BlockMatrix holed_matrix(const Pattern &pattern, int bs, unsigned seed)
 {
-  BlockMatrix matrix = random_matrix(pattern, bs, seed);
-  for (auto &row : matrix.offdiag)
-    for (Vector &block : row)
-      for (std::size_t n = 1; n < block.size(); n += 3) block[n] = 0.0;
+  BlockMatrix matrix = make_matrix(bs, pattern, {.pivots = true, .seed = seed});
+  for_offdiag(matrix, [](std::span<double> block) {
+    for (std::size_t n = 1; n < block.size(); n += 3) block[n] = 0.0;
+  });
   return matrix;
 }
 
@@ -87,9 +87,9 @@ struct Problem {
   Ranks ranks;
 
   Problem(Row rows, int bs, unsigned seed)
-      : matrix(holed_matrix(random_pattern(rows, 3, seed), bs, seed + 1))
+      : matrix(holed_matrix(ring_pattern(rows, 3, seed), bs, seed + 1))
   {
-    ranks = build_ranks(matrix.pattern, greedy_coloring(matrix.pattern), bs, {0, rows});
+    ranks = build_ranks(matrix.pattern(), greedy_coloring(matrix.pattern()), bs, {0, rows});
   }
   const ColorPlan &plan() const { return ranks.forward[0]; }
 };
@@ -219,9 +219,7 @@ TEST_P(SetupOfEngine, ValuesThatOutgrowTheirExponentsSpareTheColumns)
   Problem problem((1 << 20) + 5, 1, 41);
   System other(problem.ranks, kind(config)), reference(problem.ranks, {config, nullptr});
   ASSERT_EQ(other.refresh(problem.matrix).defect, Defect::none);
-  for (auto &row : problem.matrix.offdiag)
-    for (Vector &block : row)
-      for (double &value : block) value *= 3000.0;
+  scale_offdiag(problem.matrix, 3000.0);
   ASSERT_EQ(other.refresh(problem.matrix).defect, Defect::none);
   ASSERT_EQ(reference.refresh(problem.matrix).defect, Defect::none);
   reference.adopt(other);
@@ -255,9 +253,7 @@ TEST_P(SetupOfEngine, FollowsValuesAndScales)
       ASSERT_EQ(other.refresh(rows).defect, Defect::none);
       compare(problem, config, other, name(kind(config)));
       EXPECT_EQ(other.backend().info().memory_bytes, before);
-      for (auto &row : problem.matrix.offdiag)
-        for (Vector &block : row)
-          for (double &value : block) value *= 3000.0; // The factors of the components are kept.
+      scale_offdiag(problem.matrix, 3000.0); // The factors of the components are kept.
       rows.update();
       ASSERT_EQ(other.refresh(rows).defect, Defect::none);
       compare(problem, config, other, name(kind(config)) + " grown");
@@ -287,13 +283,6 @@ TEST_P(SetupOfEngine, TakesUnitsOfAnySize)
       }
 }
 
-// Sets all couplings to zero, so that x is D^{-1}b.
-void decouple(BlockMatrix &matrix)
-{
-  for (auto &row : matrix.offdiag)
-    for (Vector &block : row) std::fill(block.begin(), block.end(), 0.0);
-}
-
 // In every other row, b scaled by the power of two of the inverse block is outside the range of a
 // float, but x is not.
 TEST_P(SetupOfEngine, TakesRightHandSidesInUnitsThatAreFarApart)
@@ -308,7 +297,7 @@ TEST_P(SetupOfEngine, TakesRightHandSidesInUnitsThatAreFarApart)
       const auto beyond = [&](std::size_t k) { return k / equation.size() % 2 == 0; };
       equation.back() = 1e-12;
       scale_components(problem.matrix, equation, Vector(static_cast<std::size_t>(bs), 1.0));
-      decouple(problem.matrix);
+      scale_offdiag(problem.matrix, 0.0); // x is D^{-1}b.
       for (std::size_t k = 0; k < b.size(); ++k)
         b[k] *= equation[k % equation.size()] * (beyond(k % n) ? 1e28 : 1.0);
       System other(problem.ranks, kind(config)), reference(problem.ranks, {config, nullptr});
@@ -332,9 +321,11 @@ TEST_P(SetupOfEngine, TakesRightHandSidesWhoseTermsCancel)
   Problem problem(40, 2, 47);
   // The inverse is ((1.9, -1.8), (0.1, 1)), and this is its determinant.
   const double determinant = 1.9 + 0.18;
-  for (Vector &block : problem.matrix.diagonal)
-    block = {1.0 / determinant, -0.1 / determinant, 1.8 / determinant, 1.9 / determinant};
-  decouple(problem.matrix);
+  const Vector block = {1.0 / determinant, -0.1 / determinant, 1.8 / determinant,
+                        1.9 / determinant};
+  for (Row row = 0; row < problem.matrix.rows(); ++row)
+    std::copy(block.begin(), block.end(), problem.matrix.diagonal(row).begin());
+  scale_offdiag(problem.matrix, 0.0); // x is D^{-1}b.
   System other(problem.ranks, kind(config)), reference(problem.ranks, {config, nullptr});
   for (System *system : {&other, &reference})
     ASSERT_EQ(system->refresh(problem.matrix).defect, Defect::none);
@@ -355,25 +346,25 @@ struct Spoiled {
 };
 const Spoiled kSpoiled[] = {
     {"a singular block",
-     [](BlockMatrix &m, Row row) { std::fill_n(m.diagonal[row].begin(), m.bs, 0.0); },
+     [](BlockMatrix &m, Row row) { std::fill_n(m.diagonal(row).begin(), m.bs, 0.0); },
      Defect::singular},
     {"two equal rows",
      [](BlockMatrix &m, Row row) {
        for (int j = 0; j < m.bs; ++j)
-         m.diagonal[row][static_cast<std::size_t>(j) * m.bs + 1] =
-             m.diagonal[row][static_cast<std::size_t>(j) * m.bs];
+         m.diagonal(row)[static_cast<std::size_t>(j) * m.bs + 1] =
+             m.diagonal(row)[static_cast<std::size_t>(j) * m.bs];
      },
      Defect::singular},
-    {"NaN on the diagonal", [](BlockMatrix &m, Row row) { m.diagonal[row].back() = kNaN; },
+    {"NaN on the diagonal", [](BlockMatrix &m, Row row) { m.diagonal(row).back() = kNaN; },
      Defect::nonfinite_diagonal},
     {"Inf beside the diagonal",
      [](BlockMatrix &m, Row row) {
-       m.offdiag[row].back()[1] = std::numeric_limits<double>::infinity();
+       m.offdiag(row, -1)[1] = std::numeric_limits<double>::infinity();
      },
      Defect::nonfinite_offdiagonal},
     {"overflow",
      [](BlockMatrix &m, Row row) {
-       std::fill(m.offdiag[row][0].begin(), m.offdiag[row][0].end(), 1e308);
+       std::fill(m.offdiag(row, 0).begin(), m.offdiag(row, 0).end(), 1e308);
      },
      Defect::unrepresentable},
 };

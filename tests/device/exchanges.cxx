@@ -5,9 +5,9 @@
 
 #include <random>
 
-#include "support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 
 namespace {
 
@@ -43,7 +43,7 @@ PetscErrorCode create_case(const BlockMatrix &matrix, Layout layout, MatType typ
 }
 
 // Applies the PC to count columns. x receives the results, column by column.
-PetscErrorCode apply_to_several(PC pc, Mat mat, const Values &b, int count, Values *x)
+PetscErrorCode apply_to_several(PC pc, Mat mat, const Vector &b, int count, Vector *x)
 {
   OwnedVec one, result;
   OwnedMat in, out;
@@ -67,7 +67,7 @@ PetscErrorCode apply_to_several(PC pc, Mat mat, const Values &b, int count, Valu
   x->clear();
   for (int k = 0; k < count; ++k) {
     Vec column;
-    Values values;
+    Vector values;
     PetscCall(MatDenseGetColumnVecRead(out, k, &column));
     PetscCall(VecCopy(column, result));
     PetscCall(MatDenseRestoreColumnVecRead(out, k, &column));
@@ -78,10 +78,10 @@ PetscErrorCode apply_to_several(PC pc, Mat mat, const Values &b, int count, Valu
 }
 
 // Uses all operations of a PC, one after the other
-PetscErrorCode use(PC pc, Mat mat, const BlockMatrix &matrix, Values *all)
+PetscErrorCode use(PC pc, Mat mat, const BlockMatrix &matrix, Vector *all)
 {
-  const Values b = noise(matrix.rows(), 5), guess = noise(matrix.rows(), 6);
-  Values x;
+  const Vector b = random_vector(matrix.size(), 5), guess = random_vector(matrix.size(), 6);
+  Vector x;
   const auto keep = [&] { all->insert(all->end(), x.begin(), x.end()); };
 
   PetscFunctionBeginUser;
@@ -107,7 +107,7 @@ void CUDART_CB sleep_on_stream(void *microseconds)
 
 } // namespace
 
-TEST(all_give_the_same_bits)
+PETSC_TEST(DeviceExchanges, all_give_the_same_bits)
 {
   PetscFunctionBeginUser;
   for (const PetscInt bs : {1, 5, 8, 12})
@@ -124,7 +124,7 @@ TEST(all_give_the_same_bits)
         const BlockMatrix matrix = make_matrix(
             bs, random_pattern(60, 3, bs == 5 || bs == 8)); // symmetric: inside the relaxations
         OwnedMat mat;
-        Values expected, x;
+        Vector expected, x;
         describe(std::string(options) + " bs " + std::to_string(bs) + " " + name_of(layout));
         // cuSPARSE does not guarantee the same bits for the residuals that restarts need.
         PetscCall(create_case(
@@ -138,14 +138,14 @@ TEST(all_give_the_same_bits)
           PetscCall(create_pc(mat, on_device(options, halo), &pc));
           PetscCall(use(pc, mat, matrix, &x));
           if (expected.empty()) expected = x;
-          CHECK(x == expected);
+          EXPECT_TRUE(x == expected);
         }
       }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // Compares every kernel that exchanges ghosts with the kernels that do not.
-TEST(every_block_size_and_storage_gives_the_same_bits)
+PETSC_TEST(DeviceExchanges, every_block_size_and_storage_gives_the_same_bits)
 {
   PetscFunctionBeginUser;
   for (PetscInt bs = 1; bs <= 8; ++bs) {
@@ -158,7 +158,7 @@ TEST(every_block_size_and_storage_gives_the_same_bits)
                                     "-pc_mcpi_offdiag_precision " +
                                     storage + " -pc_mcpi_gather_precision " + gather +
                                     (gather == "fp32" ? " -pc_mcpi_form factored " : " ");
-        Values expected, x;
+        Vector expected, x;
         describe(options + " bs " + std::to_string(bs));
         for (const char *halo : {"sf", "peer"}) {
           Preconditioner pc;
@@ -167,14 +167,14 @@ TEST(every_block_size_and_storage_gives_the_same_bits)
           // If the words of a packet could arrive separately, an error would show about once in
           // some hundred applications.
           for (int again = 0; again < 20; ++again) {
-            PetscCall(apply(pc, noise(matrix.rows(), 5), &x));
+            PetscCall(apply(pc, random_vector(matrix.size(), 5), &x));
             if (expected.empty()) expected = x;
-            CHECK(x == expected);
+            EXPECT_TRUE(x == expected);
           }
           PetscCall(view(pc, &text));
           if (std::string(halo) == "peer")
-            CHECK_CONTAINS(text,
-                           own_devices() ? "peer inside the relaxations" : "ranks share a device");
+            EXPECT_CONTAINS(text,
+                            own_devices() ? "peer inside the relaxations" : "ranks share a device");
         }
       }
   }
@@ -182,7 +182,7 @@ TEST(every_block_size_and_storage_gives_the_same_bits)
 }
 
 // The cases are a row that only one rank has, and couplings that exist in one direction only.
-TEST(what_relaxations_cannot_exchange_is_exchanged_beside_them)
+PETSC_TEST(DeviceExchanges, what_relaxations_cannot_exchange_is_exchanged_beside_them)
 {
   struct Case {
     Pattern pattern;
@@ -196,29 +196,29 @@ TEST(what_relaxations_cannot_exchange_is_exchanged_beside_them)
              "not inside the relaxations: the pattern is not symmetric between ranks"}}) {
     const BlockMatrix matrix = make_matrix(5, one.pattern);
     OwnedMat mat;
-    Values expected, x;
+    Vector expected, x;
     describe(one.reason);
     PetscCall(create_case(matrix, Layout::uneven, MATBAIJ, &mat));
     for (const char *halo : {"sf", "peer"}) {
       Preconditioner pc;
       std::string text;
       PetscCall(create_pc(mat, on_device("-pc_mcpi_its 2", halo), &pc));
-      PetscCall(apply(pc, noise(matrix.rows(), 5), &x));
+      PetscCall(apply(pc, random_vector(matrix.size(), 5), &x));
       if (expected.empty()) expected = x;
-      CHECK(x == expected);
+      EXPECT_TRUE(x == expected);
       PetscCall(view(pc, &text));
-      if (std::string(halo) == "peer" && own_devices()) CHECK_CONTAINS(text, one.reason);
+      if (std::string(halo) == "peer" && own_devices()) EXPECT_CONTAINS(text, one.reason);
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // Columns of cleared rows stay in PETSc's lists of columns, but no rank sends their values.
-TEST(rows_cleared_by_boundary_conditions_are_not_waited_for)
+PETSC_TEST(DeviceExchanges, rows_cleared_by_boundary_conditions_are_not_waited_for)
 {
   const BlockMatrix matrix = make_matrix(5, random_pattern(300, 3, true));
   OwnedMat mat;
-  Values expected, x;
+  Vector expected, x;
   std::vector<PetscInt> cleared;
   PetscInt begin, end;
 
@@ -232,15 +232,15 @@ TEST(rows_cleared_by_boundary_conditions_are_not_waited_for)
   for (const char *halo : exchanges()) {
     Preconditioner pc;
     PetscCall(create_pc(mat, on_device("-pc_mcpi_its 3 -pc_mcpi_halo_timeout 20", halo), &pc));
-    PetscCall(apply(pc, noise(matrix.rows(), 5), &x));
+    PetscCall(apply(pc, random_vector(matrix.size(), 5), &x));
     if (expected.empty()) expected = x;
-    CHECK(x == expected);
+    EXPECT_TRUE(x == expected);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // Tiles have more ghosts and more rows to send than threads.
-TEST(many_rows_give_the_same_bits)
+PETSC_TEST(DeviceExchanges, many_rows_give_the_same_bits)
 {
   PetscFunctionBeginUser;
   for (const char *options :
@@ -249,22 +249,23 @@ TEST(many_rows_give_the_same_bits)
     const BlockMatrix matrix =
         make_matrix(5, random_pattern(own_devices() ? 40000 : 4000, 4, true));
     OwnedMat mat;
-    Values expected, x;
+    Vector expected, x;
     describe(options);
     PetscCall(create_case(matrix, Layout::uneven, MATBAIJ, &mat));
     for (const char *halo : {"sf", "peer"}) {
       Preconditioner pc;
       PetscCall(create_pc(mat, on_device(options, halo), &pc));
-      for (int round = 0; round < 3; ++round) PetscCall(apply(pc, noise(matrix.rows(), 5), &x));
+      for (int round = 0; round < 3; ++round)
+        PetscCall(apply(pc, random_vector(matrix.size(), 5), &x));
       if (expected.empty()) expected = x;
-      CHECK(x == expected);
+      EXPECT_TRUE(x == expected);
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // One-way patterns are included: a rank that only sends does not wait for values.
-TEST(late_ranks_change_nothing)
+PETSC_TEST(DeviceExchanges, late_ranks_change_nothing)
 {
   const int rounds = own_devices() ? 1000 : 40;
 
@@ -277,12 +278,12 @@ TEST(late_ranks_change_nothing)
       OwnedVec b, x;
       Preconditioner pc;
       std::mt19937 delays(7 + static_cast<unsigned>(world_rank())), kinds(3);
-      Values expected[4], values;
+      Vector expected[4], values;
       if (std::string(halo) == "sf") continue;
       describe(std::string(halo) + (one_way ? " one way" : ""));
       PetscCall(create_case(matrix, Layout::uneven, MATAIJCUSPARSE, &mat));
       PetscCall(create_pc(mat, on_device("", halo), &pc));
-      PetscCall(create_vec(mat, noise(matrix.rows(), 5), &b));
+      PetscCall(create_vec(mat, random_vector(matrix.size(), 5), &b));
       PetscCall(VecDuplicate(b, x.out()));
       for (int round = 0; round < rounds; ++round) {
         const unsigned kind = round < 4 ? static_cast<unsigned>(round) : kinds() % 4U;
@@ -298,27 +299,27 @@ TEST(late_ranks_change_nothing)
                     : PETSC_FALSE)); // with and without separate kernels for the exchange
         if (late == 0) usleep(delays() % 2000U);
         if (late == 1)
-          CHECK_EQ(cudaLaunchHostFunc(nullptr, sleep_on_stream,
-                                      reinterpret_cast<void *>(std::uintptr_t{delays() % 2000U})),
-                   cudaSuccess);
+          EXPECT_EQ(cudaLaunchHostFunc(nullptr, sleep_on_stream,
+                                       reinterpret_cast<void *>(std::uintptr_t{delays() % 2000U})),
+                    cudaSuccess);
         PetscCall(PCApply(pc, b, x));
         if (round >= 4 && round % 5 != 0) continue; // so that ranks run ahead of each other
         PetscCall(gather(x, &values));
         if (expected[kind].empty()) expected[kind] = values;
-        CHECK(values == expected[kind]);
+        EXPECT_TRUE(values == expected[kind]);
       }
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // Backends and exchanges are replaced while the PC exists.
-TEST(another_storage_or_exchange_changes_nothing_else)
+PETSC_TEST(DeviceExchanges, another_storage_or_exchange_changes_nothing_else)
 {
   const BlockMatrix matrix = make_matrix(5, random_pattern(60, 3, true));
-  const Values b = noise(matrix.rows(), 5);
+  const Vector b = random_vector(matrix.size(), 5);
   OwnedMat mat;
   Preconditioner pc;
-  Values expected[2], x;
+  Vector expected[2], x;
 
   PetscFunctionBeginUser;
   PetscCall(create_case(matrix, Layout::uneven, MATAIJCUSPARSE, &mat));
@@ -333,13 +334,13 @@ TEST(another_storage_or_exchange_changes_nothing_else)
           PCMCPISetOffdiagPrecision(pc, k == 0 ? PC_MCPI_PRECISION_FP32 : PC_MCPI_PRECISION_INT4));
       for (int round = 0; round < 3; ++round) PetscCall(apply(pc, b, &x));
       if (expected[k].empty()) expected[k] = x;
-      CHECK(x == expected[k]);
+      EXPECT_TRUE(x == expected[k]);
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(automatic_choice_and_its_reason_are_printed)
+PETSC_TEST(DeviceExchanges, automatic_choice_and_its_reason_are_printed)
 {
   const BlockMatrix matrix = make_matrix(3, random_pattern(40, 3, true));
   OwnedMat mat;
@@ -351,17 +352,17 @@ TEST(automatic_choice_and_its_reason_are_printed)
   PetscCall(create_pc(mat, "-pc_mcpi_backend cuda -pc_mcpi_vector_precision fp32", &pc));
   PetscCall(PCSetUp(pc));
   PetscCall(view(pc, &text));
-  CHECK_CONTAINS(text, own_devices() ? "halo: peer inside the relaxations,"
-                                     : "halo: sf (not peer: ranks share a device");
+  EXPECT_CONTAINS(text, own_devices() ? "halo: peer inside the relaxations,"
+                                      : "halo: sf (not peer: ranks share a device");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(several_preconditioners_live_side_by_side)
+PETSC_TEST(DeviceExchanges, several_preconditioners_live_side_by_side)
 {
   constexpr int kMany = 3;
   OwnedMat mat[kMany];
   Preconditioner pc[kMany];
-  Values alone[kMany], x;
+  Vector alone[kMany], x;
 
   PetscFunctionBeginUser;
   for (const bool together : {false, true}) {
@@ -370,17 +371,17 @@ TEST(several_preconditioners_live_side_by_side)
           2 + k, random_pattern(40 + 10 * k, 3, k != 1, static_cast<std::uint64_t>(k) + 1));
       PetscCall(create_case(matrix, Layout::uneven, MATAIJCUSPARSE, &mat[k]));
       PetscCall(create_pc(mat[k], on_device("-pc_mcpi_its 2", "peer"), &pc[k]));
-      PetscCall(apply(pc[k], noise(matrix.rows(), 3), &x));
+      PetscCall(apply(pc[k], random_vector(matrix.size(), 3), &x));
       if (!together) alone[k] = x;
-      CHECK(x == alone[k]);
+      EXPECT_TRUE(x == alone[k]);
       if (!together) pc[k] = Preconditioner();
     }
     for (int round = 0; together && round < 20; ++round)
       for (int k = 0; k < kMany; ++k) {
         if (round == 10) PetscCall(PCReset(pc[k]));
         if (round == 10) PetscCall(PCSetOperators(pc[k], mat[k], mat[k]));
-        PetscCall(apply(pc[k], noise(static_cast<PetscInt>(alone[k].size()), 3), &x));
-        CHECK(x == alone[k]);
+        PetscCall(apply(pc[k], random_vector(static_cast<PetscInt>(alone[k].size()), 3), &x));
+        EXPECT_TRUE(x == alone[k]);
       }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -400,7 +401,7 @@ static PetscErrorCode leave_rank_0_behind(PetscInt bs, const std::string &option
   describe(options + " bs " + std::to_string(bs));
   PetscCall(create_case(matrix, Layout::even, MATAIJCUSPARSE, &mat));
   PetscCall(create_pc(mat, on_device("-pc_mcpi_halo_timeout 0.5 " + options, "peer"), &pc));
-  PetscCall(create_vec(mat, noise(matrix.rows(), 5), &b));
+  PetscCall(create_vec(mat, random_vector(matrix.size(), 5), &b));
   PetscCall(VecDuplicate(b, x.out()));
   PetscCall(PCSetUp(pc));
   // With single precision, the PC needs this norm. VecNorm() would wait for all ranks later, so it
@@ -415,15 +416,15 @@ static PetscErrorCode leave_rank_0_behind(PetscInt bs, const std::string &option
     size = 0;
     for (PetscInt k = 0; k < local; ++k) size += PetscAbsScalar(values[k]);
     PetscCall(VecRestoreArrayRead(x, &values));
-    CHECK(PetscIsInfOrNanReal(size));
+    EXPECT_TRUE(PetscIsInfOrNanReal(size));
     const Caught caught = catch_error([&] { return PCApply(pc, b, x); });
-    CHECK_EQ(caught.code, PETSC_ERR_LIB);
-    CHECK_CONTAINS(caught.message, "-pc_mcpi_halo_timeout");
+    EXPECT_EQ(caught.code, PETSC_ERR_LIB);
+    EXPECT_CONTAINS(caught.message, "-pc_mcpi_halo_timeout");
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(a_rank_that_does_not_come_is_an_error_and_no_hang)
+PETSC_TEST(DeviceExchanges, a_rank_that_does_not_come_is_an_error_and_no_hang)
 {
   PetscFunctionBeginUser;
   PetscCall(leave_rank_0_behind(2, ""));

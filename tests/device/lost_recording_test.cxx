@@ -5,8 +5,8 @@
 
 #include <thread>
 
+#include "support/system.h"
 #include "sweep/device_exchange.h"
-#include "system.h"
 
 namespace mcpi::test {
 namespace {
@@ -33,8 +33,8 @@ public:
 TEST(CudaApplication, WhoseRecordingIsLostReadsItsOwnRightHandSide)
 {
   constexpr int kRows = 20000, kBs = 5, kTimes = 50;
-  const Pattern pattern = random_pattern(kRows, 4, 31);
-  const BlockMatrix matrix = random_matrix(pattern, kBs, 32);
+  const Pattern pattern = ring_pattern(kRows, 4, 31);
+  const BlockMatrix matrix = make_matrix(kBs, pattern, {.pivots = true, .seed = 32});
   const Ranks ranks = build_ranks(pattern, greedy_coloring(pattern), kBs, {0, kRows});
   const auto size = static_cast<std::ptrdiff_t>(matrix.size());
   const Smoothing run = make_run(PC_MCPI_SWEEP_SYMMETRIC, 1.0, 1, true);

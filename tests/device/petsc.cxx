@@ -3,9 +3,9 @@
 // -device_backend <cuda,kokkos> selects the backend.
 #include <cuda_runtime.h>
 
-#include "support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 
 namespace {
 
@@ -56,20 +56,20 @@ PetscErrorCode create_pair(Mat mat, const std::string &options, Preconditioner *
 
 PetscErrorCode compare(PC device, PC host, PetscInt rows, double tolerance)
 {
-  const Values b = noise(rows, 3), guess = noise(rows, 4);
-  Values x, y;
+  const Vector b = random_vector(rows, 3), guess = random_vector(rows, 4);
+  Vector x, y;
 
   PetscFunctionBeginUser;
   PetscCall(apply(device, b, &x));
   PetscCall(apply(host, b, &y));
-  CHECK_LE(difference(x, y), tolerance);
+  EXPECT_LE(difference(x, y), tolerance);
   PetscCall(apply_transpose(device, b, &x));
   PetscCall(apply_transpose(host, b, &y));
-  CHECK_LE(difference(x, y), tolerance);
+  EXPECT_LE(difference(x, y), tolerance);
   x = y = guess;
   PetscCall(apply_richardson(device, b, false, 2, &x));
   PetscCall(apply_richardson(host, b, false, 2, &y));
-  CHECK_LE(difference(x, y), tolerance);
+  EXPECT_LE(difference(x, y), tolerance);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -90,7 +90,7 @@ PetscErrorCode create_case(const Case &kind, const BlockMatrix &matrix, OwnedMat
 
 } // namespace
 
-TEST(every_matrix_gives_the_iterates_of_the_host)
+PETSC_TEST(DevicePetsc, every_matrix_gives_the_iterates_of_the_host)
 {
   PetscFunctionBeginUser;
   for (const Case &kind : cases)
@@ -107,7 +107,7 @@ TEST(every_matrix_gives_the_iterates_of_the_host)
                    " " + sweeps);
           PetscCall(
               create_pair(mat, std::string(precision.options) + " " + sweeps, &device, &host));
-          PetscCall(compare(device, host, matrix.rows(), precision.tolerance));
+          PetscCall(compare(device, host, matrix.size(), precision.tolerance));
         }
     }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -115,13 +115,13 @@ TEST(every_matrix_gives_the_iterates_of_the_host)
 
 // Blocks lack an entry either near the diagonal or far from it, so it may be missing on one side of
 // the partition only. With one layout, all rows are on the last rank.
-TEST(holes_may_be_anywhere)
+PETSC_TEST(DevicePetsc, holes_may_be_anywhere)
 {
   PetscFunctionBeginUser;
   for (const Layout layout : {Layout::uneven, Layout::all_on_last})
     for (const bool near : {true, false}) {
       BlockMatrix matrix = matrix_of(4, 0.0);
-      for (PetscInt row = 0; row < matrix.n; ++row)
+      for (PetscInt row = 0; row < matrix.rows(); ++row)
         for (PetscInt k = matrix.ptr[row]; k < matrix.ptr[row + 1]; ++k)
           if (const PetscInt distance = std::abs(matrix.col[k] - row);
               distance > 0 && (distance < 15) == near)
@@ -131,12 +131,12 @@ TEST(holes_may_be_anywhere)
       describe(std::string(name_of(layout)) + (near ? " near" : " far"));
       PetscCall(create_mat(PETSC_COMM_WORLD, matrix, layout, MATAIJCUSPARSE, &mat));
       PetscCall(create_pair(mat, "-pc_mcpi_its 2 -pc_mcpi_offdiag_precision fp64", &device, &host));
-      PetscCall(compare(device, host, matrix.rows(), 1e-11));
+      PetscCall(compare(device, host, matrix.size(), 1e-11));
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(a_matrix_bound_to_the_host_is_read_there)
+PETSC_TEST(DevicePetsc, a_matrix_bound_to_the_host_is_read_there)
 {
   const BlockMatrix matrix = matrix_of(3, 0.0);
   OwnedMat mat;
@@ -147,12 +147,12 @@ TEST(a_matrix_bound_to_the_host_is_read_there)
   for (const PetscBool bound : {PETSC_TRUE, PETSC_FALSE}) {
     PetscCall(MatBindToCPU(mat, bound));
     PetscCall(create_pair(mat, "-pc_mcpi_offdiag_precision fp64", &device, &host));
-    PetscCall(compare(device, host, matrix.rows(), 1e-11));
+    PetscCall(compare(device, host, matrix.size(), 1e-11));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(values_on_the_device_stay_there)
+PETSC_TEST(DevicePetsc, values_on_the_device_stay_there)
 {
   PetscFunctionBeginUser;
   for (const double sparsity : {0.0, 0.3}) {
@@ -165,15 +165,15 @@ TEST(values_on_the_device_stay_there)
     PetscCall(MatScale(mat, 2.0)); // on the device
     const PetscLogDouble before = petsc_gtoc_sz;
     PetscCall(PCSetUp(device));
-    CHECK_EQ(petsc_gtoc_sz, before);
+    EXPECT_EQ(petsc_gtoc_sz, before);
     PetscCall(create_pc(mat, "-pc_mcpi_offdiag_precision fp64 -pc_mcpi_backend host", &host));
-    PetscCall(compare(device, host, matrix.rows(), 1e-11));
-    CHECK_LT(before, petsc_gtoc_sz); // The host's set-up copies the values from the device.
+    PetscCall(compare(device, host, matrix.size(), 1e-11));
+    EXPECT_LT(before, petsc_gtoc_sz); // The host's set-up copies the values from the device.
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(new_values_are_seen)
+PETSC_TEST(DevicePetsc, new_values_are_seen)
 {
   PetscFunctionBeginUser;
   for (const Case &kind : cases) {
@@ -181,26 +181,26 @@ TEST(new_values_are_seen)
     BlockMatrix second = first;
     OwnedMat mat;
     Preconditioner device, host;
-    Values before, after;
+    Vector before, after;
     for (std::size_t k = 0; k < second.values.size(); ++k)
       second.values[k] *= 1.0 + 0.3 * static_cast<double>(k % 7);
     describe(kind.type);
     PetscCall(create_case(kind, first, &mat));
     PetscCall(create_pair(mat, "-pc_mcpi_its 2 -pc_mcpi_offdiag_precision fp64", &device, &host));
-    PetscCall(compare(device, host, first.rows(), 1e-11));
-    PetscCall(apply(device, noise(first.rows(), 1), &before));
+    PetscCall(compare(device, host, first.size(), 1e-11));
+    PetscCall(apply(device, random_vector(first.size(), 1), &before));
     PetscCall(set_values(second, mat));
     PetscCall(PCSetUp(device));
     PetscCall(PCSetUp(host));
-    PetscCall(compare(device, host, first.rows(), 1e-11));
-    PetscCall(apply(device, noise(first.rows(), 1), &after));
-    CHECK_LT(1e-3, difference(after, before));
+    PetscCall(compare(device, host, first.size(), 1e-11));
+    PetscCall(apply(device, random_vector(first.size(), 1), &after));
+    EXPECT_LT(1e-3, difference(after, before));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // The matrix has as many nonzeros as before, but in other places.
-TEST(a_matrix_preallocated_again_is_set_up_again)
+PETSC_TEST(DevicePetsc, a_matrix_preallocated_again_is_set_up_again)
 {
   constexpr PetscInt bs = 3, n = 40;
 
@@ -213,7 +213,7 @@ TEST(a_matrix_preallocated_again_is_set_up_again)
       const std::vector<PetscInt> two(n, 2);
       Pattern pattern(n);
       Preconditioner host;
-      for (PetscInt i = 0; i < n; ++i) pattern[i] = {(i + distance) % n};
+      for (PetscInt i = 0; i < n; ++i) pattern[i].push_back((i + distance) % n);
       const BlockMatrix matrix = make_matrix(bs, pattern);
       describe(std::string(type) + " distance " + std::to_string(distance));
       if (used) {
@@ -227,22 +227,22 @@ TEST(a_matrix_preallocated_again_is_set_up_again)
       used = true;
       PetscCall(create_pc(
           mat, "-pc_mcpi_its 2 -pc_mcpi_offdiag_precision fp64 -pc_mcpi_backend host", &host));
-      PetscCall(compare(device, host, matrix.rows(), 1e-11));
+      PetscCall(compare(device, host, matrix.size(), 1e-11));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // A program may use several devices, and change the current device at any time.
-TEST(the_current_device_of_the_program_is_left_as_it_is)
+PETSC_TEST(DevicePetsc, the_current_device_of_the_program_is_left_as_it_is)
 {
   const BlockMatrix matrix = make_matrix(5, random_pattern(300, 6, true));
-  const Values b = noise(matrix.rows(), 1);
+  const Vector b = random_vector(matrix.size(), 1);
   int devices = 0, first = 0, current = -1;
-  Values before, after;
+  Vector before, after;
 
   PetscFunctionBeginUser;
-  CHECK_EQ(static_cast<int>(cudaGetDeviceCount(&devices)), 0);
+  EXPECT_EQ(static_cast<int>(cudaGetDeviceCount(&devices)), 0);
   if (devices < 2) PetscFunctionReturn(PETSC_SUCCESS);
   {
     OwnedMat mat;
@@ -250,26 +250,26 @@ TEST(the_current_device_of_the_program_is_left_as_it_is)
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
     PetscCall(create_pc(mat, "-pc_mcpi_its 2" + backend(), &pc));
     PetscCall(apply(pc, b, &before));
-    CHECK_EQ(static_cast<int>(cudaGetDevice(&first)), 0);
+    EXPECT_EQ(static_cast<int>(cudaGetDevice(&first)), 0);
     const int other = (first + 1) % devices;
-    CHECK_EQ(static_cast<int>(cudaSetDevice(other)), 0);
+    EXPECT_EQ(static_cast<int>(cudaSetDevice(other)), 0);
     PetscCall(apply(pc, b, &after));
-    CHECK(after == before);
+    EXPECT_TRUE(after == before);
     PetscCall(set_values(matrix, mat));
     PetscCall(PCSetUp(pc));
     PetscCall(apply(pc, b, &after));
-    CHECK(after == before);
+    EXPECT_TRUE(after == before);
     PetscCall(apply_transpose(pc, b, &after));
-    CHECK_EQ(static_cast<int>(cudaGetDevice(&current)), 0);
-    CHECK_EQ(current, other);
+    EXPECT_EQ(static_cast<int>(cudaGetDevice(&current)), 0);
+    EXPECT_EQ(current, other);
   }
-  CHECK_EQ(static_cast<int>(cudaGetDevice(&current)), 0);
-  CHECK_EQ(current, (first + 1) % devices); // also after all objects are destroyed
-  CHECK_EQ(static_cast<int>(cudaSetDevice(first)), 0);
+  EXPECT_EQ(static_cast<int>(cudaGetDevice(&current)), 0);
+  EXPECT_EQ(current, (first + 1) % devices); // also after all objects are destroyed
+  EXPECT_EQ(static_cast<int>(cudaSetDevice(first)), 0);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(bad_values_fail_on_all_ranks_and_are_forgotten)
+PETSC_TEST(DevicePetsc, bad_values_fail_on_all_ranks_and_are_forgotten)
 {
   PetscFunctionBeginUser;
   for (const Case &kind : cases) {
@@ -284,19 +284,19 @@ TEST(bad_values_fail_on_all_ranks_and_are_forgotten)
     describe(kind.type);
     PetscCall(create_case(kind, bad, &mat));
     PetscCall(create_ksp(mat, mat, "-ksp_type gmres -pc_type mcpi" + backend(), &solver));
-    PetscCall(solve(solver, noise(good.rows(), 1), nullptr, &reason, &its));
-    CHECK_EQ(reason, KSP_DIVERGED_PC_FAILED);
+    PetscCall(solve(solver, random_vector(good.size(), 1), nullptr, &reason, &its));
+    EXPECT_EQ(reason, KSP_DIVERGED_PC_FAILED);
     PetscCall(KSPGetPC(solver, &pc));
     PetscCall(PCMCPIGetFailedBlock(pc, &row));
-    CHECK_EQ(row, 50);
+    EXPECT_EQ(row, 50);
     PetscCall(set_values(good, mat));
-    PetscCall(solve(solver, noise(good.rows(), 1), nullptr, &reason, &its));
-    CHECK_LT(0, reason);
+    PetscCall(solve(solver, random_vector(good.size(), 1), nullptr, &reason, &its));
+    EXPECT_LT(0, reason);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(few_bits_reach_tight_tolerances)
+PETSC_TEST(DevicePetsc, few_bits_reach_tight_tolerances)
 {
   PetscFunctionBeginUser;
   for (const Case &kind : cases)
@@ -310,22 +310,22 @@ TEST(few_bits_reach_tight_tolerances)
       OwnedSolver solver;
       KSPConvergedReason reason;
       PetscInt its;
-      Values x;
-      const Values b = noise(matrix.rows(), 9);
+      Vector x;
+      const Vector b = random_vector(matrix.size(), 9);
       describe(std::string(kind.type) + " " + method);
       PetscCall(create_case(kind, matrix, &mat));
       PetscCall(
           create_ksp(mat, mat, "-pc_type mcpi -ksp_rtol 1e-11" + backend() + method, &solver));
       PetscCall(solve(solver, b, &x, &reason, &its));
-      CHECK_LT(0, reason);
-      CHECK_LE(difference(matrix.multiply(x), b), 1e-9);
+      EXPECT_LT(0, reason);
+      EXPECT_LE(difference(matrix.multiply(x), b), 1e-9);
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // Caches do not grow with the number of the user's vectors. Repeated set-ups do not take more
 // memory.
-TEST(ten_thousand_applications_and_a_hundred_set_ups_leave_memory_as_it_was)
+PETSC_TEST(DevicePetsc, ten_thousand_applications_and_a_hundred_set_ups_leave_memory_as_it_was)
 {
   const BlockMatrix matrix = matrix_of(5, 0.0);
   OwnedMat mat;
@@ -339,16 +339,16 @@ TEST(ten_thousand_applications_and_a_hundred_set_ups_leave_memory_as_it_was)
   for (int round = 0; round < 101; ++round) {
     std::vector<OwnedVec> b(5), x(5);
     for (int k = 0; k < 5; ++k) {
-      PetscCall(create_vec(mat, noise(matrix.rows(), static_cast<std::uint64_t>(5 * round + k + 1)),
-                           &b[k]));
+      PetscCall(create_vec(
+          mat, random_vector(matrix.size(), static_cast<std::uint64_t>(5 * round + k + 1)), &b[k]));
       PetscCall(VecDuplicate(b[k], x[k].out()));
     }
     PetscCall(set_values(matrix, mat));
     PetscCall(PCSetUp(pc));
     for (int k = 0; k < 100; ++k) PetscCall(PCApply(pc, b[k % 5], x[(k + round) % 5]));
-    if (round == 0) CHECK_EQ(cudaMemGetInfo(&before, &total), cudaSuccess);
+    if (round == 0) EXPECT_EQ(cudaMemGetInfo(&before, &total), cudaSuccess);
   }
-  CHECK_EQ(cudaMemGetInfo(&after, &total), cudaSuccess);
-  CHECK_EQ(after, before);
+  EXPECT_EQ(cudaMemGetInfo(&after, &total), cudaSuccess);
+  EXPECT_EQ(after, before);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -4,16 +4,16 @@
 #include <limits>
 #include <numeric>
 
-#include "support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 
 namespace {
 
 constexpr const char *precisions[] = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"};
 constexpr const char *sweeps[] = {"forward", "backward", "symmetric"};
 
-double dot(const Values &a, const Values &b)
+double dot(const Vector &a, const Vector &b)
 {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
@@ -25,13 +25,13 @@ BlockMatrix sample(PetscInt bs)
 
 PetscErrorCode check_adjoint(PC pc, PetscInt rows, double tolerance)
 {
-  const Values x = noise(rows, 11), y = noise(rows, 12);
-  Values mx, mty;
+  const Vector x = random_vector(rows, 11), y = random_vector(rows, 12);
+  Vector mx, mty;
 
   PetscFunctionBeginUser;
   PetscCall(apply(pc, x, &mx));
   PetscCall(apply_transpose(pc, y, &mty));
-  CHECK_LE(std::abs(dot(mx, y) - dot(x, mty)), tolerance * norm(mx) * norm(y));
+  EXPECT_LE(std::abs(dot(mx, y) - dot(x, mty)), tolerance * norm(mx) * norm(y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -40,10 +40,10 @@ using MatOperation = PetscErrorCode (*)(PC, Mat, Mat);
 // A dense Mat whose leading dimension differs from its number of rows
 struct Columns {
   OwnedMat mat;
-  std::vector<Values> whole;
+  std::vector<Vector> whole;
   static constexpr PetscInt kPadding = 3;
 
-  PetscErrorCode create(Mat like, PetscInt count, bool padded, const std::vector<Values> &values)
+  PetscErrorCode create(Mat like, PetscInt count, bool padded, const std::vector<Vector> &values)
   {
     PetscInt m, M, begin, lda;
     PetscScalar *array;
@@ -69,7 +69,7 @@ struct Columns {
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  PetscErrorCode column(PetscInt c, Values *values)
+  PetscErrorCode column(PetscInt c, Vector *values)
   {
     Vec vec;
 
@@ -82,31 +82,32 @@ struct Columns {
 };
 
 PetscErrorCode check_columns(Mat mat, PC pc, MatOperation operation,
-                             PetscErrorCode (*one)(PC, const Values &, Values *), PetscInt count,
+                             PetscErrorCode (*one)(PC, const Vector &, Vector *), PetscInt count,
                              bool padded, double tolerance)
 {
   Columns in, out;
-  std::vector<Values> b;
+  std::vector<Vector> b;
   PetscInt rows;
 
   PetscFunctionBeginUser;
   PetscCall(MatGetSize(mat, &rows, nullptr));
-  for (PetscInt c = 0; c < count; ++c) b.push_back(noise(rows, static_cast<std::uint64_t>(20 + c)));
+  for (PetscInt c = 0; c < count; ++c)
+    b.push_back(random_vector(rows, static_cast<std::uint64_t>(20 + c)));
   PetscCall(in.create(mat, count, padded, b));
   PetscCall(out.create(mat, count, padded, {}));
   PetscCall(operation(pc, in.mat, out.mat));
   for (PetscInt c = 0; c < count; ++c) {
-    Values together, alone;
+    Vector together, alone;
     PetscCall(out.column(c, &together));
     PetscCall(one(pc, b[c], &alone));
-    CHECK_LE(difference(together, alone), tolerance);
+    EXPECT_LE(difference(together, alone), tolerance);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 } // namespace
 
-TEST(transpose_is_the_adjoint)
+PETSC_TEST(Applications, transpose_is_the_adjoint)
 {
   PetscFunctionBeginUser;
   for (const PetscInt bs : {1, 3, 5})
@@ -130,13 +131,13 @@ TEST(transpose_is_the_adjoint)
               PetscCall(PCMCPISetOmega(pc, omega));
               PetscCall(PCMCPISetIts(pc, its));
               PetscCall(
-                  check_adjoint(pc, matrix.rows(), precision == precisions[0] ? 1e-14 : 1e-6));
+                  check_adjoint(pc, matrix.size(), precision == precisions[0] ? 1e-14 : 1e-6));
             }
       }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(transpose_with_restarts_is_the_adjoint)
+PETSC_TEST(Applications, transpose_with_restarts_is_the_adjoint)
 {
   const BlockMatrix matrix = sample(3);
 
@@ -151,12 +152,12 @@ TEST(transpose_with_restarts_is_the_adjoint)
       PetscCall(create_pc(
           mat, std::string("-pc_mcpi_restart 2 -pc_mcpi_offdiag_precision ") + precision, &pc));
       PetscCall(PCMCPISetIts(pc, its));
-      PetscCall(check_adjoint(pc, matrix.rows(), precision == precisions[0] ? 1e-14 : 1e-6));
+      PetscCall(check_adjoint(pc, matrix.size(), precision == precisions[0] ? 1e-14 : 1e-6));
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(transpose_follows_new_values)
+PETSC_TEST(Applications, transpose_follows_new_values)
 {
   const Pattern pattern = random_pattern(40, 3, false);
   OwnedMat mat;
@@ -178,15 +179,15 @@ TEST(transpose_follows_new_values)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(symmetric_sweep_of_a_symmetric_matrix_is_symmetric)
+PETSC_TEST(Applications, symmetric_sweep_of_a_symmetric_matrix_is_symmetric)
 {
   Recipe recipe;
   recipe.symmetric = true;
   const BlockMatrix matrix = make_matrix(4, random_pattern(40, 2, true), recipe);
   OwnedMat mat;
   Preconditioner pc;
-  const Values x = noise(160, 1), y = noise(160, 2);
-  Values mx, my;
+  const Vector x = random_vector(160, 1), y = random_vector(160, 2);
+  Vector mx, my;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
@@ -196,11 +197,11 @@ TEST(symmetric_sweep_of_a_symmetric_matrix_is_symmetric)
       &pc));
   PetscCall(apply(pc, x, &mx));
   PetscCall(apply(pc, y, &my));
-  CHECK_LE(std::abs(dot(mx, y) - dot(x, my)), 1e-14 * norm(mx) * norm(y));
+  EXPECT_LE(std::abs(dot(mx, y) - dot(x, my)), 1e-14 * norm(mx) * norm(y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(mat_apply_is_apply_on_every_column)
+PETSC_TEST(Applications, mat_apply_is_apply_on_every_column)
 {
   PetscFunctionBeginUser;
   for (const PetscInt bs : {1, 4, 5})
@@ -229,7 +230,7 @@ TEST(mat_apply_is_apply_on_every_column)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(mat_apply_with_restarts_is_apply_on_every_column)
+PETSC_TEST(Applications, mat_apply_with_restarts_is_apply_on_every_column)
 {
   const BlockMatrix matrix = sample(3);
   OwnedMat mat;
@@ -246,21 +247,21 @@ TEST(mat_apply_with_restarts_is_apply_on_every_column)
 }
 
 #if defined(COMPAT_HAVE_MATAPPLYRICHARDSON)
-TEST(mat_apply_richardson_is_apply_richardson_on_every_column)
+PETSC_TEST(Applications, mat_apply_richardson_is_apply_richardson_on_every_column)
 {
   const BlockMatrix matrix = sample(3);
   const PetscInt count = 11;
   OwnedMat mat;
   Columns in, out, work;
-  std::vector<Values> b, x;
+  std::vector<Vector> b, x;
   PetscInt its;
   PCRichardsonConvergedReason reason;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
   for (PetscInt c = 0; c < count; ++c) {
-    b.push_back(noise(matrix.rows(), static_cast<std::uint64_t>(c)));
-    x.push_back(noise(matrix.rows(), static_cast<std::uint64_t>(c + 100)));
+    b.push_back(random_vector(matrix.size(), static_cast<std::uint64_t>(c)));
+    x.push_back(random_vector(matrix.size(), static_cast<std::uint64_t>(c + 100)));
   }
   for (const char *precision : {"fp64", "fp16"})
     for (const PetscBool guess_zero : {PETSC_TRUE, PETSC_FALSE}) {
@@ -274,25 +275,25 @@ TEST(mat_apply_richardson_is_apply_richardson_on_every_column)
       PetscCall(PCSetUp(pc));
       PetscCall(PCMatApplyRichardson(pc, in.mat, out.mat, work.mat, 0.0, 0.0, 1e9, 3, guess_zero,
                                      &its, &reason));
-      CHECK_EQ(its, 3);
+      EXPECT_EQ(its, 3);
       for (PetscInt c = 0; c < count; ++c) {
-        Values together, alone = x[c];
+        Vector together, alone = x[c];
         PetscCall(out.column(c, &together));
         PetscCall(apply_richardson(pc, b[c], guess_zero, 3, &alone));
-        CHECK_LE(difference(together, alone), precision[2] == '6' ? 1e-14 : 1e-6);
+        EXPECT_LE(difference(together, alone), precision[2] == '6' ? 1e-14 : 1e-6);
       }
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
 
-TEST(vectors_and_columns_take_turns)
+PETSC_TEST(Applications, vectors_and_columns_take_turns)
 {
   const BlockMatrix matrix = sample(4);
   OwnedMat mat;
   Preconditioner pc;
-  const Values b = noise(matrix.rows(), 1);
-  Values first, again;
+  const Vector b = random_vector(matrix.size(), 1);
+  Vector first, again;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
@@ -300,24 +301,24 @@ TEST(vectors_and_columns_take_turns)
   PetscCall(apply(pc, b, &first));
   for (int turn = 0; turn < 3; ++turn) {
     PetscCall(check_columns(mat, pc, PCMatApply, apply, 5, false, 1e-6));
-    PetscCall(check_adjoint(pc, matrix.rows(), 1e-6));
+    PetscCall(check_adjoint(pc, matrix.size(), 1e-6));
     PetscCall(apply(pc, b, &again));
-    CHECK(again == first);
+    EXPECT_TRUE(again == first);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(richardson_from_zero_is_an_application_with_as_many_sweeps)
+PETSC_TEST(Applications, richardson_from_zero_is_an_application_with_as_many_sweeps)
 {
   const BlockMatrix matrix = sample(3);
-  const Values b = noise(matrix.rows(), 1);
+  const Vector b = random_vector(matrix.size(), 1);
 
   PetscFunctionBeginUser;
   for (const char *precision : precisions)
     for (const PetscInt restart : {0, 3}) {
       OwnedMat mat;
       Preconditioner pc;
-      Values richardson, once;
+      Vector richardson, once;
       describe(std::string(precision) + " restart " + std::to_string(restart));
       PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
       PetscCall(create_pc(
@@ -329,23 +330,23 @@ TEST(richardson_from_zero_is_an_application_with_as_many_sweeps)
       PetscCall(apply_richardson(pc, b, true, 4, &richardson));
       PetscCall(PCMCPISetIts(pc, 8));
       PetscCall(apply(pc, b, &once));
-      CHECK(richardson == once);
+      EXPECT_TRUE(richardson == once);
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(richardson_from_a_guess_below_fp64_adds_a_correction_of_the_exact_residual)
+PETSC_TEST(Applications, richardson_from_a_guess_below_fp64_adds_a_correction_of_the_exact_residual)
 {
   const BlockMatrix matrix = sample(3);
-  const Values b = noise(matrix.rows(), 1), guess = noise(matrix.rows(), 2);
+  const Vector b = random_vector(matrix.size(), 1), guess = random_vector(matrix.size(), 2);
 
   PetscFunctionBeginUser;
   for (const char *precision : precisions) {
     if (precision == precisions[0]) continue;
     OwnedMat mat;
     Preconditioner pc;
-    Values x = guess, correction, residual = b;
-    const Values product = matrix.multiply(guess);
+    Vector x = guess, correction, residual = b;
+    const Vector product = matrix.multiply(guess);
     describe(precision);
     for (std::size_t i = 0; i < b.size(); ++i) residual[i] -= product[i];
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
@@ -357,16 +358,16 @@ TEST(richardson_from_a_guess_below_fp64_adds_a_correction_of_the_exact_residual)
     PetscCall(PCMCPISetIts(pc, 3));
     PetscCall(apply_richardson(pc, b, false, 2, &x));
     for (std::size_t i = 0; i < b.size(); ++i) correction[i] += guess[i];
-    CHECK_LE(difference(x, correction), 1e-6);
+    EXPECT_LE(difference(x, correction), 1e-6);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // In all precisions, rounding must not spoil a good guess.
-TEST(richardson_keeps_a_good_guess_good)
+PETSC_TEST(Applications, richardson_keeps_a_good_guess_good)
 {
   const BlockMatrix matrix = sample(5);
-  const Values solution = noise(matrix.rows(), 1), b = matrix.multiply(solution);
+  const Vector solution = random_vector(matrix.size(), 1), b = matrix.multiply(solution);
 
   PetscFunctionBeginUser;
   for (const char *precision : precisions)
@@ -375,7 +376,7 @@ TEST(richardson_keeps_a_good_guess_good)
         continue; // refused: see options.cxx
       OwnedMat mat;
       Preconditioner pc;
-      Values x = solution;
+      Vector x = solution;
       describe(std::string(precision) + " blocks, " + vector + " vectors");
       PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
       PetscCall(create_pc(mat,
@@ -383,15 +384,15 @@ TEST(richardson_keeps_a_good_guess_good)
                               " -pc_mcpi_vector_precision " + vector,
                           &pc));
       PetscCall(apply_richardson(pc, b, false, 1, &x));
-      CHECK_LE(difference(x, solution), 1e-14);
+      EXPECT_LE(difference(x, solution), 1e-14);
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(ksp_richardson_uses_the_sweeps_and_converges)
+PETSC_TEST(Applications, ksp_richardson_uses_the_sweeps_and_converges)
 {
   const BlockMatrix matrix = make_matrix(3, random_pattern(45, 2, false));
-  const Values solution = noise(matrix.rows(), 1), b = matrix.multiply(solution);
+  const Vector solution = random_vector(matrix.size(), 1), b = matrix.multiply(solution);
 
   PetscFunctionBeginUser;
   for (const char *monitored : {"",
@@ -400,7 +401,7 @@ TEST(ksp_richardson_uses_the_sweeps_and_converges)
     OwnedMat mat;
     OwnedSolver ksp;
     KSPConvergedReason reason;
-    Values x;
+    Vector x;
     describe(monitored);
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
     PetscCall(create_ksp(mat, mat,
@@ -409,8 +410,8 @@ TEST(ksp_richardson_uses_the_sweeps_and_converges)
                              monitored,
                          &ksp));
     PetscCall(solve(ksp, b, &x, &reason, nullptr));
-    CHECK_LT(0, static_cast<int>(reason));
-    CHECK_LE(difference(x, solution), 1e-6);
+    EXPECT_LT(0, static_cast<int>(reason));
+    EXPECT_LE(difference(x, solution), 1e-6);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

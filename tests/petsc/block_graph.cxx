@@ -8,9 +8,9 @@
 #include "halo/lists.h"
 #include "setup/coloring.h"
 #include "setup/plan_build.h"
-#include "support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 using namespace mcpi;
 
 namespace {
@@ -87,7 +87,7 @@ PetscErrorCode sent_for_nothing(Mat mat, const BlockGraph &graph, PetscInt *coun
 
 } // namespace
 
-TEST(symmetry_between_ranks_is_seen_and_that_inside_a_rank_does_not_matter)
+PETSC_TEST(BlockGraph, symmetry_between_ranks_is_seen_and_that_inside_a_rank_does_not_matter)
 {
   constexpr PetscInt kRows = 60;
 
@@ -98,12 +98,12 @@ TEST(symmetry_between_ranks_is_seen_and_that_inside_a_rank_does_not_matter)
     bool found = true;
     describe(name_of(layout));
     PetscCall(one_sided_between_ranks(pattern, layout, &found));
-    CHECK(!found);
+    EXPECT_FALSE(found);
     for (PetscInt row = 0; row < kRows; ++row)
       std::erase_if(pattern[row],
                     [&](PetscInt column) { return column > row && owner[column] == owner[row]; });
     PetscCall(one_sided_between_ranks(pattern, layout, &found));
-    CHECK(!found);
+    EXPECT_FALSE(found);
     for (PetscInt row = 0; row < kRows; ++row) {
       const auto between =
           std::find_if(pattern[row].begin(), pattern[row].end(),
@@ -112,7 +112,7 @@ TEST(symmetry_between_ranks_is_seen_and_that_inside_a_rank_does_not_matter)
       Pattern broken = pattern;
       broken[row].erase(broken[row].begin() + (between - pattern[row].begin()));
       PetscCall(one_sided_between_ranks(broken, layout, &found));
-      CHECK(found);
+      EXPECT_TRUE(found);
       if (row > 20) break;
     }
   }
@@ -120,7 +120,7 @@ TEST(symmetry_between_ranks_is_seen_and_that_inside_a_rank_does_not_matter)
 }
 
 // PETSc leaves the columns of cleared rows in its lists.
-TEST(columns_that_cleared_rows_have_left_are_no_ghosts)
+PETSC_TEST(BlockGraph, columns_that_cleared_rows_have_left_are_no_ghosts)
 {
   PetscInt unused = 0;
 
@@ -141,15 +141,15 @@ TEST(columns_that_cleared_rows_have_left_are_no_ghosts)
       for (const std::vector<Row> *of : {&graph.col, &graph.in_col})
         std::copy_if(of->begin(), of->end(), std::inserter(edges, edges.end()),
                      [&](Row column) { return column >= graph.rows; });
-      CHECK_EQ(edges.size(), graph.ghosts.size());
+      EXPECT_EQ(edges.size(), graph.ghosts.size());
       PetscCall(sent_for_nothing(mat, graph, &useless));
-      CHECK_EQ(useless, 0);
+      EXPECT_EQ(useless, 0);
       if (parts.offdiag) PetscCall(MatGetLocalSize(parts.offdiag, nullptr, &columns));
       unused += columns / bs - static_cast<PetscInt>(graph.ghosts.size());
       PetscCall(BlockGraphDestroy(&graph));
       PetscCall(MatrixPartsDestroy(&parts));
     }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &unused, 1, MPIU_INT, MPI_MAX, PETSC_COMM_WORLD));
-  if (world_size() > 1) CHECK_LT(0, unused); // Otherwise the test would have tested nothing.
+  if (world_size() > 1) EXPECT_LT(0, unused); // Otherwise the test would have tested nothing.
   PetscFunctionReturn(PETSC_SUCCESS);
 }

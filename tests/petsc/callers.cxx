@@ -2,9 +2,9 @@
 // has ended.
 #include <cmath>
 
-#include "support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 
 namespace {
 
@@ -18,8 +18,8 @@ BlockMatrix system_of_blocks()
 // |P(u + v) - P(u) - P(v)| / |P(u + v)|
 PetscErrorCode nonlinearity(PC pc, PetscInt rows, double *result)
 {
-  const Values u = noise(rows, 1), v = noise(rows, 2);
-  Values both = u, pu, pv, sum;
+  const Vector u = random_vector(rows, 1), v = random_vector(rows, 2);
+  Vector both = u, pu, pv, sum;
 
   PetscFunctionBeginUser;
   for (std::size_t i = 0; i < both.size(); ++i) both[i] += v[i];
@@ -33,21 +33,21 @@ PetscErrorCode nonlinearity(PC pc, PetscInt rows, double *result)
 
 PetscErrorCode check_solve(KSP ksp, const BlockMatrix &matrix)
 {
-  const Values solution = noise(matrix.rows(), 3);
+  const Vector solution = random_vector(matrix.size(), 3);
   KSPConvergedReason reason;
   PetscInt its;
-  Values x;
+  Vector x;
 
   PetscFunctionBeginUser;
   PetscCall(solve(ksp, matrix.multiply(solution), &x, &reason, &its));
-  CHECK_LT(0, static_cast<int>(reason));
-  CHECK_LE(difference(x, solution), 1e-6);
+  EXPECT_LT(0, static_cast<int>(reason));
+  EXPECT_LE(difference(x, solution), 1e-6);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 } // namespace
 
-TEST(after_a_flexible_method_an_application_without_a_method_is_linear)
+PETSC_TEST(Callers, after_a_flexible_method_an_application_without_a_method_is_linear)
 {
   const BlockMatrix matrix = system_of_blocks();
   OwnedMat mat;
@@ -62,20 +62,20 @@ TEST(after_a_flexible_method_an_application_without_a_method_is_linear)
   PetscCall(check_solve(ksp, matrix));
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(view(pc, &text));
-  CHECK_CONTAINS(text, "vectors: fp32");
-  PetscCall(nonlinearity(pc, matrix.rows(), &error));
-  CHECK_LE(error, 1e-14);
+  EXPECT_CONTAINS(text, "vectors: fp32");
+  PetscCall(nonlinearity(pc, matrix.size(), &error));
+  EXPECT_LE(error, 1e-14);
   PetscCall(check_solve(ksp, matrix));
   PetscCall(PCReset(pc));
   PetscCall(PCSetOperators(pc, mat, mat));
   PetscCall(PCSetUp(pc));
-  PetscCall(nonlinearity(pc, matrix.rows(), &error));
-  CHECK_LE(error, 1e-14);
+  PetscCall(nonlinearity(pc, matrix.size(), &error));
+  EXPECT_LE(error, 1e-14);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // A maximum over all ranks may lose the NaN of one rank.
-TEST(richardson_does_not_converge_to_a_nan_of_any_rank)
+PETSC_TEST(Callers, richardson_does_not_converge_to_a_nan_of_any_rank)
 {
   const BlockMatrix matrix = system_of_blocks();
   PetscMPIInt ranks;
@@ -85,10 +85,10 @@ TEST(richardson_does_not_converge_to_a_nan_of_any_rank)
   for (PetscMPIInt rank = 0; rank < ranks; ++rank) {
     OwnedMat mat;
     OwnedSolver ksp;
-    Values x;
+    Vector x;
     KSPConvergedReason reason;
     PetscInt its, begin;
-    Values b = noise(matrix.rows(), 1);
+    Vector b = random_vector(matrix.size(), 1);
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
     const PetscInt *ranges;
     PetscCall(MatGetOwnershipRanges(mat, &ranges));
@@ -97,7 +97,7 @@ TEST(richardson_does_not_converge_to_a_nan_of_any_rank)
     describe("NaN on rank " + std::to_string(rank));
     PetscCall(create_ksp(mat, mat, "-ksp_type richardson -ksp_max_it 1", &ksp));
     PetscCall(solve(ksp, b, &x, &reason, &its));
-    CHECK_LT(static_cast<int>(reason), 0);
+    EXPECT_LT(static_cast<int>(reason), 0);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 
 namespace {
 
@@ -80,13 +80,13 @@ PetscErrorCode set_points(PC pc, int dim, std::vector<PetscReal> points)
 
 } // namespace
 
-TEST(setters_after_an_application_act_like_options_from_the_start)
+PETSC_TEST(Changes, setters_after_an_application_act_like_options_from_the_start)
 {
-  const Values b = noise(sample().rows(), 1);
+  const Vector b = random_vector(sample().size(), 1);
   OwnedMat mat;
   Preconditioner changed;
   std::string options;
-  Values x, expected;
+  Vector x, expected;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
@@ -100,20 +100,20 @@ TEST(setters_after_an_application_act_like_options_from_the_start)
     PetscCall(apply(changed, b, &x));
     PetscCall(create_pc(mat, options, &fresh));
     PetscCall(apply(fresh, b, &expected));
-    CHECK(x == expected);
+    EXPECT_TRUE(x == expected);
     PetscCall(apply_transpose(changed, b, &x));
     PetscCall(apply_transpose(fresh, b, &expected));
-    CHECK(x == expected);
+    EXPECT_TRUE(x == expected);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(setters_of_one_preconditioner_leave_others_alone)
+PETSC_TEST(Changes, setters_of_one_preconditioner_leave_others_alone)
 {
-  const Values b = noise(sample().rows(), 1);
+  const Vector b = random_vector(sample().size(), 1);
   OwnedMat mat;
   Preconditioner first, second;
-  Values x, before;
+  Vector x, before;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
@@ -124,13 +124,13 @@ TEST(setters_of_one_preconditioner_leave_others_alone)
     PetscCall(change.set(first));
     PetscCall(apply(first, b, &x));
     PetscCall(apply(second, b, &x));
-    CHECK(x == before);
+    EXPECT_TRUE(x == before);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // A setter that is called after the options were read overrides them, as everywhere in PETSc.
-TEST(coloring_type_set_after_the_options_is_the_one_in_use)
+PETSC_TEST(Changes, coloring_type_set_after_the_options_is_the_one_in_use)
 {
   OwnedMat mat;
   Preconditioner pc, expected_pc;
@@ -145,16 +145,16 @@ TEST(coloring_type_set_after_the_options_is_the_one_in_use)
   PetscCall(create_pc(mat, "-pc_mcpi_mat_coloring_type natural", &expected_pc));
   PetscCall(PCSetUp(expected_pc));
   PetscCall(gather_colors(expected_pc, &expected));
-  CHECK(color == expected);
+  EXPECT_TRUE(color == expected);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(order_of_rows_inside_a_color_never_changes_the_answer)
+PETSC_TEST(Changes, order_of_rows_inside_a_color_never_changes_the_answer)
 {
-  const Values b = noise(sample().rows(), 1);
+  const Vector b = random_vector(sample().size(), 1);
   OwnedMat mat;
   Preconditioner natural;
-  Values expected;
+  Vector expected;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::uneven, MATBAIJ, &mat));
@@ -164,7 +164,7 @@ TEST(order_of_rows_inside_a_color_never_changes_the_answer)
     for (const int dim : {1, 2, 3}) {
       Preconditioner pc;
       std::vector<PetscReal> points;
-      Values x;
+      Vector x;
       describe(std::string(ordering) + " in " + std::to_string(dim) + " dimensions");
       PetscCall(create_pc(mat, std::string("-pc_mcpi_ordering ") + ordering, &pc));
       if (dim == 2 && std::string(ordering) != "coordinates")
@@ -172,19 +172,19 @@ TEST(order_of_rows_inside_a_color_never_changes_the_answer)
       PetscCall(points_of_rank(mat, dim, &points));
       PetscCall(set_points(pc, dim, points));
       PetscCall(apply(pc, b, &x));
-      CHECK(x == expected);
+      EXPECT_TRUE(x == expected);
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(coordinates_can_be_given_before_the_matrix_and_again_later)
+PETSC_TEST(Changes, coordinates_can_be_given_before_the_matrix_and_again_later)
 {
-  const Values b = noise(sample().rows(), 1);
+  const Vector b = random_vector(sample().size(), 1);
   OwnedMat mat;
   OwnedPC pc;
   Preconditioner plain;
   std::vector<PetscReal> points;
-  Values x, expected;
+  Vector x, expected;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
@@ -196,40 +196,40 @@ TEST(coordinates_can_be_given_before_the_matrix_and_again_later)
   PetscCall(set_points(pc, 3, points));
   PetscCall(PCSetOperators(pc, mat, mat));
   PetscCall(apply(pc, b, &x));
-  CHECK(x == expected);
+  EXPECT_TRUE(x == expected);
   for (PetscReal &coordinate : points) coordinate = -coordinate;
   PetscCall(set_points(pc, 3, points));
   PetscCall(apply(pc, b, &x));
-  CHECK(x == expected);
+  EXPECT_TRUE(x == expected);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(ordering_by_coordinates_without_coordinates_is_refused)
+PETSC_TEST(Changes, ordering_by_coordinates_without_coordinates_is_refused)
 {
   OwnedMat mat;
   Preconditioner pc;
   std::vector<PetscReal> points;
-  Values x;
+  Vector x;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
   PetscCall(create_pc(mat, "-pc_mcpi_ordering coordinates", &pc));
-  CHECK_ERROR(PETSC_ERR_ORDER, "PCSetCoordinates", PCSetUp(pc));
+  EXPECT_PETSC_ERROR(PETSC_ERR_ORDER, "PCSetCoordinates", PCSetUp(pc));
   PetscCall(points_of_rank(mat, 3, &points));
   PetscCall(set_points(pc, 3, points));
-  PetscCall(apply(pc, noise(sample().rows(), 1), &x));
+  PetscCall(apply(pc, random_vector(sample().size(), 1), &x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // The number of points differs from the number of block rows, on every rank or on one. The points
 // are given before or after the matrix. No rank hangs or reads past the end, and the result does
 // not change.
-TEST(coordinates_of_something_else_do_no_harm)
+PETSC_TEST(Changes, coordinates_of_something_else_do_no_harm)
 {
-  const Values b = noise(sample().rows(), 1);
+  const Vector b = random_vector(sample().size(), 1);
   OwnedMat mat;
   Preconditioner plain;
-  Values expected;
+  Vector expected;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
@@ -240,7 +240,7 @@ TEST(coordinates_of_something_else_do_no_harm)
       for (const std::size_t count : {std::size_t{0}, std::size_t{2}, std::size_t{500}}) {
         OwnedPC pc;
         std::vector<PetscReal> points;
-        Values x;
+        Vector x;
         std::string text;
         describe(std::to_string(count) + " points " + (one_rank ? "on one rank " : "") +
                  (before ? "before" : "after") + " the matrix");
@@ -257,21 +257,21 @@ TEST(coordinates_of_something_else_do_no_harm)
           PetscCall(set_points(pc, 3, points));
         }
         PetscCall(apply(pc, b, &x));
-        CHECK(x == expected);
+        EXPECT_TRUE(x == expected);
         PetscCall(view(pc, &text));
-        CHECK_CONTAINS(text, "PCSetCoordinates");
+        EXPECT_CONTAINS(text, "PCSetCoordinates");
       }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(coordinates_do_not_outlive_their_matrix)
+PETSC_TEST(Changes, coordinates_do_not_outlive_their_matrix)
 {
   const BlockMatrix larger = make_matrix(2, random_pattern(90, 2, false));
   OwnedMat mat, other;
   Preconditioner pc, plain;
   std::vector<PetscReal> points;
-  Values x, expected;
-  const Values b = noise(larger.rows(), 1);
+  Vector x, expected;
+  const Vector b = random_vector(larger.size(), 1);
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
@@ -286,6 +286,6 @@ TEST(coordinates_do_not_outlive_their_matrix)
   if (world_size() != 1) PetscCall(PCReset(pc)); // The local sizes differ.
   PetscCall(PCSetOperators(pc, other, other));
   PetscCall(apply(pc, b, &x));
-  CHECK(x == expected);
+  EXPECT_TRUE(x == expected);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

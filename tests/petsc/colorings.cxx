@@ -2,9 +2,9 @@
 // formula with the coloring in use.
 #include <algorithm>
 
-#include "support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 
 namespace {
 
@@ -31,7 +31,7 @@ constexpr Choice choices[] = {
 
 bool valid(const BlockMatrix &matrix, const std::vector<int> &color)
 {
-  for (PetscInt i = 0; i < matrix.n; ++i)
+  for (PetscInt i = 0; i < matrix.rows(); ++i)
     for (PetscInt k = matrix.ptr[i]; k < matrix.ptr[i + 1]; ++k)
       if (matrix.col[k] != i && color[matrix.col[k]] == color[i]) return false;
   return std::all_of(color.begin(), color.end(), [](int c) { return c >= 0; });
@@ -39,7 +39,7 @@ bool valid(const BlockMatrix &matrix, const std::vector<int> &color)
 
 } // namespace
 
-TEST(every_coloring_type_works)
+PETSC_TEST(Colorings, every_coloring_type_works)
 {
   PetscFunctionBeginUser;
   for (const bool symmetric : {true, false})
@@ -47,11 +47,11 @@ TEST(every_coloring_type_works)
       for (const Choice &choice : choices) {
         if (choice.one_rank_only && world_size() > 1) continue;
         const BlockMatrix matrix = make_matrix(2, random_pattern(45, 2, symmetric));
-        const Values b = noise(matrix.rows(), 1);
+        const Vector b = random_vector(matrix.size(), 1);
         OwnedMat mat;
         Preconditioner pc;
         std::vector<int> color;
-        Values x;
+        Vector x;
         describe(std::string(choice.options) + (symmetric ? ", symmetric, " : ", nonsymmetric, ") +
                  name_of(layout));
         PetscCall(create_mat(PETSC_COMM_WORLD, matrix, layout, MATBAIJ, &mat));
@@ -62,17 +62,16 @@ TEST(every_coloring_type_works)
                       &pc));
         PetscCall(PCSetUp(pc));
         PetscCall(gather_colors(pc, &color));
-        CHECK(valid(matrix, color));
+        EXPECT_TRUE(valid(matrix, color));
         PetscCall(apply(pc, b, &x));
         Sweeps sweeps;
         sweeps.type = PC_MCPI_SWEEP_SYMMETRIC;
-        CHECK_LE(difference(x, sweep_by_formula(matrix, color, sweeps, b, Values(b.size(), 0.0))),
-                 1e-12);
+        EXPECT_LE(difference(x, DenseIteration(matrix, color).run(sweeps, b)), 1e-12);
       }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(options_of_the_coloring_reach_it)
+PETSC_TEST(Colorings, options_of_the_coloring_reach_it)
 {
   const BlockMatrix matrix = make_matrix(1, random_pattern(60, 3, true));
   OwnedMat mat;
@@ -91,6 +90,6 @@ TEST(options_of_the_coloring_reach_it)
     PetscCall(gather_colors(pc, &color));
     colors[distance - 1] = *std::max_element(color.begin(), color.end());
   }
-  CHECK_LT(colors[0], colors[1]);
+  EXPECT_LT(colors[0], colors[1]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

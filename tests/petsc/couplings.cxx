@@ -3,9 +3,9 @@
 #include <array>
 #include <cmath>
 
-#include "support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 
 namespace {
 
@@ -52,18 +52,18 @@ BlockMatrix chain(const Coupling &coupling, PetscInt n)
 
 } // namespace
 
-TEST(couplings_without_a_way_back_converge_in_every_storage)
+PETSC_TEST(Couplings, couplings_without_a_way_back_converge_in_every_storage)
 {
   PetscFunctionBeginUser;
   for (const Coupling &coupling : couplings)
     for (const char *storage : {"fp64", "fp32", "fp16", "bf16", "int8", "int4"})
       for (const char *form : {"prescaled", "factored"}) {
         const BlockMatrix matrix = chain(coupling, 6);
-        const Values b(static_cast<std::size_t>(matrix.rows()), 1.0);
+        const Vector b(static_cast<std::size_t>(matrix.size()), 1.0);
         OwnedMat mat;
         OwnedSolver mcpi, sor;
         KSPConvergedReason reason, theirs;
-        Values x, y;
+        Vector x, y;
         PetscInt its;
         describe(std::string(coupling.name) + ", " + storage + ", " + form);
         PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
@@ -74,9 +74,9 @@ TEST(couplings_without_a_way_back_converge_in_every_storage)
                                  " -pc_mcpi_form " + form,
                              &mcpi));
         PetscCall(solve(mcpi, b, &x, &reason, &its));
-        if (theirs > 0) CHECK_LT(0, static_cast<int>(reason));
+        if (theirs > 0) EXPECT_LT(0, static_cast<int>(reason));
         if (reason > 0)
-          for (const double value : x) CHECK(std::isfinite(value));
+          for (const double value : x) EXPECT_TRUE(std::isfinite(value));
       }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

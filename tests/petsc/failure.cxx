@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
-#include "support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 
 namespace {
 
@@ -73,37 +73,37 @@ PetscErrorCode check_failed(KSP ksp, const Damage &damage)
   std::string text;
 
   PetscFunctionBeginUser;
-  PetscCall(solve(ksp, noise(n * bs, 1), nullptr, &ended, nullptr));
-  CHECK_EQ(static_cast<int>(ended), static_cast<int>(KSP_DIVERGED_PC_FAILED));
+  PetscCall(solve(ksp, random_vector(n * bs, 1), nullptr, &ended, nullptr));
+  EXPECT_EQ(static_cast<int>(ended), static_cast<int>(KSP_DIVERGED_PC_FAILED));
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(PCGetFailedReason(pc, &reason));
-  CHECK_EQ(static_cast<int>(reason), static_cast<int>(damage.reason));
+  EXPECT_EQ(static_cast<int>(reason), static_cast<int>(damage.reason));
   PetscCall(PCMCPIGetFailedBlock(pc, &row));
-  CHECK_EQ(row, bad_row);
+  EXPECT_EQ(row, bad_row);
   PetscCall(view(pc, &text));
-  CHECK_CONTAINS(text, "FAILED at block row " + std::to_string(bad_row) + ": ");
-  CHECK_CONTAINS(text, damage.says);
+  EXPECT_CONTAINS(text, "FAILED at block row " + std::to_string(bad_row) + ": ");
+  EXPECT_CONTAINS(text, damage.says);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode check_solved(KSP ksp)
 {
-  const Values solution = noise(n * bs, 2);
+  const Vector solution = random_vector(n * bs, 2);
   KSPConvergedReason ended;
   PCFailedReason reason;
   PetscInt row;
   PC pc;
-  Values x;
+  Vector x;
 
   PetscFunctionBeginUser;
   PetscCall(solve(ksp, good_matrix().multiply(solution), &x, &ended, nullptr));
-  CHECK_LT(0, static_cast<int>(ended));
-  CHECK_LE(difference(x, solution), 1e-3);
+  EXPECT_LT(0, static_cast<int>(ended));
+  EXPECT_LE(difference(x, solution), 1e-3);
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(PCGetFailedReason(pc, &reason));
-  CHECK_EQ(static_cast<int>(reason), static_cast<int>(PC_NOERROR));
+  EXPECT_EQ(static_cast<int>(reason), static_cast<int>(PC_NOERROR));
   PetscCall(PCMCPIGetFailedBlock(pc, &row));
-  CHECK_EQ(row, -1);
+  EXPECT_EQ(row, -1);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -130,7 +130,7 @@ constexpr const char *methods[] = {"-ksp_type gmres",
 
 } // namespace
 
-TEST(every_krylov_method_ends_with_pc_failed_and_works_again)
+PETSC_TEST(Failure, every_krylov_method_ends_with_pc_failed_and_works_again)
 {
   bool bad_first = false; // in turns: methods and damages are odd in number
 
@@ -156,7 +156,7 @@ TEST(every_krylov_method_ends_with_pc_failed_and_works_again)
 }
 
 // The values change in the matrix, without a call of KSP or PC.
-TEST(values_repaired_in_place_work_again_at_the_next_solve)
+PETSC_TEST(Failure, values_repaired_in_place_work_again_at_the_next_solve)
 {
   PetscFunctionBeginUser;
   for (const Damage &damage : damages)
@@ -177,7 +177,7 @@ TEST(values_repaired_in_place_work_again_at_the_next_solve)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(reset_forgets_the_failure)
+PETSC_TEST(Failure, reset_forgets_the_failure)
 {
   PetscFunctionBeginUser;
   for (const Damage &damage : damages) {
@@ -193,15 +193,15 @@ TEST(reset_forgets_the_failure)
     PetscCall(KSPGetPC(ksp, &pc));
     PetscCall(PCReset(pc));
     PetscCall(PCMCPIGetFailedBlock(pc, &row));
-    CHECK_EQ(row, -1);
+    EXPECT_EQ(row, -1);
     PetscCall(PCGetFailedReason(pc, &reason));
-    CHECK_EQ(static_cast<int>(reason), static_cast<int>(PC_NOERROR));
+    EXPECT_EQ(static_cast<int>(reason), static_cast<int>(PC_NOERROR));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // KSPCHEBYSHEV estimates the eigenvalues by a separate solve, which must fail, too.
-TEST(chebyshev_with_estimated_eigenvalues_ends_with_pc_failed)
+PETSC_TEST(Failure, chebyshev_with_estimated_eigenvalues_ends_with_pc_failed)
 {
   PetscFunctionBeginUser;
   for (const Damage &damage : damages)
@@ -225,7 +225,7 @@ TEST(chebyshev_with_estimated_eigenvalues_ends_with_pc_failed)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(every_precision_form_and_scaling_finds_bad_values)
+PETSC_TEST(Failure, every_precision_form_and_scaling_finds_bad_values)
 {
   PetscFunctionBeginUser;
   for (const char *precision : {"fp64", "fp32", "fp16", "bf16", "int8", "int4"})
@@ -247,13 +247,13 @@ TEST(every_precision_form_and_scaling_finds_bad_values)
                ++attempt) { // The first set-up computes the scales, and the second one has them.
             PetscCall(PCSetUp(pc));
             PetscCall(PCGetFailedReason(pc, &reason));
-            CHECK_EQ(static_cast<int>(reason), static_cast<int>(damage.reason));
+            EXPECT_EQ(static_cast<int>(reason), static_cast<int>(damage.reason));
             PetscCall(PCMCPIGetFailedBlock(pc, &row));
-            CHECK_EQ(row, bad_row);
+            EXPECT_EQ(row, bad_row);
             PetscCall(set_values(good_matrix(), mat));
             PetscCall(PCSetUp(pc));
             PetscCall(PCMCPIGetFailedBlock(pc, &row));
-            CHECK_EQ(row, -1);
+            EXPECT_EQ(row, -1);
             PetscCall(set_values(damaged(damage), mat));
           }
         }
@@ -261,7 +261,7 @@ TEST(every_precision_form_and_scaling_finds_bad_values)
 }
 
 // With scalar blocks, no operation turns the Inf into a NaN, so it must be found itself.
-TEST(inf_in_a_scalar_matrix_is_found)
+PETSC_TEST(Failure, inf_in_a_scalar_matrix_is_found)
 {
   const PetscInt rows = 40;
 
@@ -283,14 +283,14 @@ TEST(inf_in_a_scalar_matrix_is_found)
                           &pc));
       PetscCall(PCSetUp(pc));
       PetscCall(PCGetFailedReason(pc, &reason));
-      CHECK_EQ(static_cast<int>(reason), static_cast<int>(PC_SUBPC_ERROR));
+      EXPECT_EQ(static_cast<int>(reason), static_cast<int>(PC_SUBPC_ERROR));
       PetscCall(PCMCPIGetFailedBlock(pc, &row));
-      CHECK_EQ(row, 30);
+      EXPECT_EQ(row, 30);
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(the_first_of_several_bad_rows_is_named)
+PETSC_TEST(Failure, the_first_of_several_bad_rows_is_named)
 {
   OwnedMat mat;
   Preconditioner pc;
@@ -305,33 +305,33 @@ TEST(the_first_of_several_bad_rows_is_named)
   PetscCall(create_pc(mat, "", &pc));
   PetscCall(PCSetUp(pc));
   PetscCall(PCMCPIGetFailedBlock(pc, &row));
-  CHECK_EQ(row, 4);
+  EXPECT_EQ(row, 4);
   PetscCall(PCGetFailedReason(pc, &reason));
-  CHECK_EQ(static_cast<int>(reason), static_cast<int>(PC_FACTOR_NUMERIC_ZEROPIVOT));
+  EXPECT_EQ(static_cast<int>(reason), static_cast<int>(PC_FACTOR_NUMERIC_ZEROPIVOT));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(error_if_failure_is_an_error_on_every_rank_that_names_the_row)
+PETSC_TEST(Failure, error_if_failure_is_an_error_on_every_rank_that_names_the_row)
 {
   PetscFunctionBeginUser;
   for (const Damage &damage : damages) {
     OwnedMat mat;
     Preconditioner pc;
-    Values x;
+    Vector x;
     describe(damage.name);
     PetscCall(create_mat(PETSC_COMM_WORLD, damaged(damage), Layout::even, MATBAIJ, &mat));
     PetscCall(create_pc(mat, damage.options, &pc));
     PetscCall(PCSetErrorIfFailure(pc, PETSC_TRUE));
-    CHECK_ERROR(damage.reason == PC_SUBPC_ERROR ? PETSC_ERR_FP : PETSC_ERR_MAT_LU_ZRPVT,
-                "block row 25", PCSetUp(pc));
+    EXPECT_PETSC_ERROR(damage.reason == PC_SUBPC_ERROR ? PETSC_ERR_FP : PETSC_ERR_MAT_LU_ZRPVT,
+                       "block row 25", PCSetUp(pc));
     PetscCall(set_values(good_matrix(), mat));
-    PetscCall(apply(pc, noise(n * bs, 1), &x));
-    CHECK(std::isfinite(norm(x)));
+    PetscCall(apply(pc, random_vector(n * bs, 1), &x));
+    EXPECT_TRUE(std::isfinite(norm(x)));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(no_application_of_a_failed_set_up_looks_like_a_result)
+PETSC_TEST(Failure, no_application_of_a_failed_set_up_looks_like_a_result)
 {
   OwnedMat mat;
   Preconditioner pc;
@@ -343,20 +343,20 @@ TEST(no_application_of_a_failed_set_up_looks_like_a_result)
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, damaged(damages[0]), Layout::even, MATBAIJ, &mat));
   PetscCall(create_pc(mat, "", &pc));
-  PetscCall(create_vec(mat, noise(n * bs, 1), &b));
+  PetscCall(create_vec(mat, random_vector(n * bs, 1), &b));
   PetscCall(VecDuplicate(b, x.out()));
   PetscCall(PCApply(pc, b, x));
   PetscCall(VecNorm(x, NORM_2, &length));
-  CHECK(!std::isfinite(length));
+  EXPECT_FALSE(std::isfinite(length));
   PetscCall(VecSet(x, 0.0));
   PetscCall(PCApplyTranspose(pc, b, x));
   PetscCall(VecNorm(x, NORM_2, &length));
-  CHECK(!std::isfinite(length));
+  EXPECT_FALSE(std::isfinite(length));
   PetscCall(VecSet(x, 0.0));
   PetscCall(PCApplyRichardson(pc, b, x, nullptr, 0.0, 0.0, 0.0, 3, PETSC_FALSE, &its, &reason));
-  CHECK_EQ(static_cast<int>(reason), static_cast<int>(KSP_DIVERGED_PC_FAILED));
+  EXPECT_EQ(static_cast<int>(reason), static_cast<int>(KSP_DIVERGED_PC_FAILED));
   PetscCall(VecNorm(x, NORM_2, &length));
-  CHECK(!std::isfinite(length));
+  EXPECT_FALSE(std::isfinite(length));
 
   OwnedMat columns, results;
   PetscInt m;
@@ -374,7 +374,7 @@ TEST(no_application_of_a_failed_set_up_looks_like_a_result)
     Vec column;
     PetscCall(MatDenseGetColumnVecRead(results, c, &column));
     PetscCall(VecNorm(column, NORM_2, &length));
-    CHECK(!std::isfinite(length));
+    EXPECT_FALSE(std::isfinite(length));
     PetscCall(MatDenseRestoreColumnVecRead(results, c, &column));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

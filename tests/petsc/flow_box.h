@@ -10,7 +10,7 @@
 
 #include "flow/mesh.h"
 
-namespace test {
+namespace mcpi::test {
 
 struct Box {
   std::array<flow::Boundary, 3> boundaries{}; // at both ends of each axis
@@ -115,4 +115,4 @@ inline PetscErrorCode create_box(MPI_Comm comm, int dim, const Box &box, flow::M
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-} // namespace test
+} // namespace mcpi::test

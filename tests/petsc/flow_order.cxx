@@ -7,9 +7,9 @@
 #include "flow/solver.h"
 
 #include "flow_box.h"
-#include "support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 
 namespace {
 
@@ -53,8 +53,8 @@ template <int dim> PetscErrorCode solve(const flow::Mesh &mesh, flow::Solver<dim
     PetscCall(solver.residual(U, R));
     PetscCall(VecNorm(R, NORM_2, &residual));
   }
-  CHECK_LT(0.0, first);
-  CHECK_LE(residual, kFall * first);
+  EXPECT_LT(0.0, first);
+  EXPECT_LE(residual, kFall * first);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -127,30 +127,30 @@ PetscErrorCode check_order(flow::Boundary arcs, std::initializer_list<int> meshe
     }
     // A curved wall consists of flat pieces. Their normals are of first order, which affects the
     // errors at the wall's vertices.
-    CHECK_LE(arcs == flow::kWall ? kAtWalls : kOrder, l1);
-    CHECK_LE(arcs == flow::kWall ? kAtWalls : kOrder, l2);
+    EXPECT_LE(arcs == flow::kWall ? kAtWalls : kOrder, l1);
+    EXPECT_LE(arcs == flow::kWall ? kAtWalls : kOrder, l2);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 } // namespace
 
-TEST(second_order_on_triangles)
+PETSC_TEST(FlowOrder, second_order_on_triangles)
 {
   return check_order<2>(flow::kFarField, {8, 16, 32, 64});
 }
 
-TEST(order_one_and_a_half_on_triangles_between_curved_walls)
+PETSC_TEST(FlowOrder, order_one_and_a_half_on_triangles_between_curved_walls)
 {
   return check_order<2>(flow::kWall, {8, 16, 32, 64});
 }
 
-TEST(second_order_on_tetrahedra)
+PETSC_TEST(FlowOrder, second_order_on_tetrahedra)
 {
   return check_order<3>(flow::kFarField, {4, 8, 16});
 }
 
-TEST(order_one_and_a_half_on_tetrahedra_between_curved_walls)
+PETSC_TEST(FlowOrder, order_one_and_a_half_on_tetrahedra_between_curved_walls)
 {
   return check_order<3>(flow::kWall, {4, 8, 16});
 }

@@ -6,9 +6,9 @@
 #include "flow/solver.h"
 
 #include "flow_box.h"
-#include "support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 
 namespace {
 
@@ -95,7 +95,7 @@ template <int dim> PetscErrorCode check_volumes(const Box &shape)
   for (const PetscInt c : box.mesh.mine)
     volume += box.mesh.cells[static_cast<std::size_t>(c)].volume;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &volume, 1, MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD));
-  CHECK_LT(std::abs(volume / whole - 1.0), 1e-14);
+  EXPECT_LT(std::abs(volume / whole - 1.0), 1e-14);
   PetscCall(box.destroy());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -112,7 +112,7 @@ template <int dim> PetscErrorCode check_free_stream(const Box &shape)
     PetscCall(VecNorm(box.R, NORM_INFINITY, &residual));
     const double energy = flow::conserved<dim, double>(box.solver->free_stream())[dim + 1] *
                           flow::sound_speed<dim, double>(box.solver->free_stream());
-    CHECK_LT(residual / energy, 1e-14);
+    EXPECT_LT(residual / energy, 1e-14);
     PetscCall(box.destroy());
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -141,8 +141,8 @@ template <int dim> PetscErrorCode check_conservation(const Box &shape = {})
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD));
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sizes, 2, MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD));
     for (int k = 0; k < 2; ++k) {
-      CHECK_LT(0.0, sizes[k]);
-      CHECK_LT(std::abs(sums[k]) / sizes[k], 1e-13);
+      EXPECT_LT(0.0, sizes[k]);
+      EXPECT_LT(std::abs(sums[k]) / sizes[k], 1e-13);
     }
     PetscCall(box.destroy());
   }
@@ -180,8 +180,8 @@ template <int dim> PetscErrorCode check_jacobian(flow::Boundary boundary)
   PetscCall(VecAXPY(product, -1.0, box.R));
   PetscReal error;
   PetscCall(VecNorm(product, NORM_2, &error));
-  CHECK_LT(0.0, size);
-  CHECK_LT(error / size, 1e-8);
+  EXPECT_LT(0.0, size);
+  EXPECT_LT(error / size, 1e-8);
   product.reset();
   direction.reset();
   moved.reset();
@@ -204,7 +204,7 @@ template <int dim> PetscErrorCode check_matrix_types()
   PetscCall(blocks.create(PETSC_COMM_WORLD, flow::kFarField, one, {}, MATBAIJ));
   for (const Case<dim> *box : {&list, &blocks}) {
     PetscCall(MatGetBlockSize(box->J, &bs));
-    CHECK_EQ(bs, dim + 2);
+    EXPECT_EQ(bs, dim + 2);
   }
   PetscCall(VecDuplicate(list.U, of_list.out()));
   PetscCall(VecDuplicate(list.U, of_blocks.out()));
@@ -223,8 +223,8 @@ template <int dim> PetscErrorCode check_matrix_types()
     PetscCall(VecNorm(of_blocks, NORM_2, &size));
     PetscCall(VecAXPY(of_list, -1.0, of_blocks));
     PetscCall(VecNorm(of_list, NORM_2, &error));
-    CHECK_LT(0.0, size);
-    CHECK_LT(error / size, 1e-14);
+    EXPECT_LT(0.0, size);
+    EXPECT_LT(error / size, 1e-14);
   }
   of_list.reset();
   of_blocks.reset();
@@ -263,14 +263,14 @@ template <int dim> PetscErrorCode check_ranks()
     double all, alone;
     PetscCall(weighted_residual<dim>(PETSC_COMM_WORLD, one, &all));
     PetscCall(weighted_residual<dim>(PETSC_COMM_SELF, one, &alone));
-    CHECK_LT(std::abs(all - alone), 1e-12 * std::abs(alone));
+    EXPECT_LT(std::abs(all - alone), 1e-12 * std::abs(alone));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 } // namespace
 
-TEST(dual_cells_fill_the_mesh)
+PETSC_TEST(FlowSolver, dual_cells_fill_the_mesh)
 {
   Box squares;
 
@@ -282,7 +282,7 @@ TEST(dual_cells_fill_the_mesh)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(free_stream_is_preserved_on_any_mesh)
+PETSC_TEST(FlowSolver, free_stream_is_preserved_on_any_mesh)
 {
   PetscFunctionBeginUser;
   for (const bool simplices : {true, false})
@@ -299,7 +299,7 @@ TEST(free_stream_is_preserved_on_any_mesh)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(mass_and_energy_are_conserved_between_walls)
+PETSC_TEST(FlowSolver, mass_and_energy_are_conserved_between_walls)
 {
   PetscFunctionBeginUser;
   PetscCall(check_conservation<2>());
@@ -307,7 +307,7 @@ TEST(mass_and_energy_are_conserved_between_walls)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(two_triangles_conserve_mass_and_energy)
+PETSC_TEST(FlowSolver, two_triangles_conserve_mass_and_energy)
 {
   Box pair;
 
@@ -318,7 +318,7 @@ TEST(two_triangles_conserve_mass_and_energy)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(jacobian_is_the_derivative_of_the_first_order_residual)
+PETSC_TEST(FlowSolver, jacobian_is_the_derivative_of_the_first_order_residual)
 {
   PetscFunctionBeginUser;
   for (const flow::Boundary boundary : {flow::kFarField, flow::kWall}) {
@@ -328,7 +328,7 @@ TEST(jacobian_is_the_derivative_of_the_first_order_residual)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(jacobian_is_the_same_in_matrices_of_all_types)
+PETSC_TEST(FlowSolver, jacobian_is_the_same_in_matrices_of_all_types)
 {
   PetscFunctionBeginUser;
   PetscCall(check_matrix_types<2>());
@@ -336,7 +336,7 @@ TEST(jacobian_is_the_same_in_matrices_of_all_types)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(residual_is_that_of_one_rank)
+PETSC_TEST(FlowSolver, residual_is_that_of_one_rank)
 {
   PetscFunctionBeginUser;
   PetscCall(check_ranks<2>());

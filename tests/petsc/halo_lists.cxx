@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 using namespace mcpi;
 
 namespace {
@@ -55,8 +55,8 @@ PetscErrorCode exchange(const HaloLists &lists, int color, std::vector<int> *gho
                            part.rank, 0, PETSC_COMM_WORLD, &requests.emplace_back()));
   sent.reserve(lists.sends_of(color).size());
   for (const HaloPart &part : lists.sends_of(color)) {
-    CHECK_LE(lists.rows_begin(color), part.first);
-    CHECK_LE(part.first + part.count, lists.rows_begin(color + 1));
+    EXPECT_LE(lists.rows_begin(color), part.first);
+    EXPECT_LE(part.first + part.count, lists.rows_begin(color + 1));
     sent.emplace_back();
     for (std::size_t k = part.first; k < part.first + part.count; ++k)
       sent.back().push_back(value_of(world_rank(), lists.rows[k]));
@@ -81,7 +81,7 @@ template <class Wanted> PetscErrorCode check(const char *what, const Wanted &wan
   for (std::size_t g = 0; g < part.remote.size(); ++g)
     expected[g] =
         value_of(static_cast<int>(part.remote[g].rank), static_cast<Row>(part.remote[g].index));
-  CHECK(ghosts == expected);
+  EXPECT_TRUE(ghosts == expected);
   // The data for peers: the same ghosts from the sender's point of view
   std::vector<int> neighbors;
   for (int rank = 0; rank < world_size(); ++rank) {
@@ -94,18 +94,18 @@ template <class Wanted> PetscErrorCode check(const char *what, const Wanted &wan
     for (const HaloPart &sent : lists.sends)
       for (std::size_t k = sent.first; sent.rank == rank && k < sent.first + sent.count; ++k)
         pairs.emplace_back(lists.ghosts[k], lists.rows[k]);
-    CHECK(pairs == right);
+    EXPECT_TRUE(pairs == right);
     if (!right.empty() || std::any_of(part.remote.begin(), part.remote.end(),
                                       [&](const PetscSFNode &node) { return node.rank == rank; }))
       neighbors.push_back(rank);
   }
-  CHECK(lists.neighbors == neighbors);
+  EXPECT_TRUE(lists.neighbors == neighbors);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 } // namespace
 
-TEST(every_ghost_gets_its_row)
+PETSC_TEST(HaloLists, every_ghost_gets_its_row)
 {
   PetscFunctionBeginUser;
   PetscCall(check("all", [](int, int, Row, Row) { return true; }));

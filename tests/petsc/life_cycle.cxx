@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "support.h"
+#include "support/allocations.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 
 namespace {
 
@@ -58,11 +59,11 @@ PetscErrorCode new_set_ups(Counts *fresh)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#define CHECK_SET_UPS(symbolic, numeric)                                                           \
+#define EXPECT_SET_UPS(symbolic, numeric)                                                          \
   do {                                                                                             \
     Counts fresh;                                                                                  \
     PetscCall(new_set_ups(&fresh));                                                                \
-    CHECK_EQ(fresh, (Counts{symbolic, numeric}));                                                  \
+    EXPECT_EQ(fresh, (Counts{symbolic, numeric}));                                                 \
   } while (0)
 
 PetscErrorCode start_counting()
@@ -80,20 +81,20 @@ PetscErrorCode check_like_new(PC pc, Mat mat, const std::string &options)
 {
   Preconditioner fresh;
   PetscInt rows;
-  Values x, expected;
+  Vector x, expected;
   Counts ignored;
 
   PetscFunctionBeginUser;
   PetscCall(MatGetSize(mat, &rows, nullptr));
-  const Values b = noise(rows, 7);
+  const Vector b = random_vector(rows, 7);
   PetscCall(create_pc(mat, options, &fresh));
   PetscCall(apply(fresh, b, &expected));
   PetscCall(new_set_ups(&ignored));
   PetscCall(apply(pc, b, &x));
-  CHECK(x == expected);
+  EXPECT_TRUE(x == expected);
   PetscCall(apply_transpose(fresh, b, &expected));
   PetscCall(apply_transpose(pc, b, &x));
-  CHECK(x == expected);
+  EXPECT_TRUE(x == expected);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -121,7 +122,7 @@ constexpr const char *options = "-pc_mcpi_its 2";
 
 } // namespace
 
-TEST(new_values_take_a_numeric_set_up_alone)
+PETSC_TEST(LifeCycle, new_values_take_a_numeric_set_up_alone)
 {
   PetscFunctionBeginUser;
   PetscCall(start_counting());
@@ -133,23 +134,23 @@ TEST(new_values_take_a_numeric_set_up_alone)
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix_of(1), Layout::even, type, &mat));
     PetscCall(create_pc(mat, options, &pc));
     PetscCall(PCSetUp(pc));
-    CHECK_SET_UPS(1, 1);
+    EXPECT_SET_UPS(1, 1);
     PetscCall(PCMCPIGetColoring(pc, &first));
     for (std::uint64_t seed = 2; seed < 5; ++seed) {
       PetscCall(set_values(matrix_of(1, seed), mat));
       PetscCall(check_like_new(pc, mat, options));
-      CHECK_SET_UPS(0, 1);
+      EXPECT_SET_UPS(0, 1);
     }
     PetscCall(PCMCPIGetColoring(pc, &later));
-    CHECK(first == later);
+    EXPECT_TRUE(first == later);
     PetscCall(check_like_new(pc, mat, options));
-    CHECK_SET_UPS(0, 0);
+    EXPECT_SET_UPS(0, 0);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // For a rank without rows, MatShift() prepares the empty pieces again each time.
-TEST(shifted_matrix_takes_a_numeric_set_up_alone)
+PETSC_TEST(LifeCycle, shifted_matrix_takes_a_numeric_set_up_alone)
 {
   PetscFunctionBeginUser;
   PetscCall(start_counting());
@@ -161,17 +162,17 @@ TEST(shifted_matrix_takes_a_numeric_set_up_alone)
       PetscCall(create_mat(PETSC_COMM_WORLD, matrix_of(1), layout, type, &mat));
       PetscCall(create_pc(mat, options, &pc));
       PetscCall(PCSetUp(pc));
-      CHECK_SET_UPS(1, 1);
+      EXPECT_SET_UPS(1, 1);
       for (int step = 0; step < 3; ++step) {
         PetscCall(MatShift(mat, 0.5));
         PetscCall(check_like_new(pc, mat, options));
-        CHECK_SET_UPS(0, 1);
+        EXPECT_SET_UPS(0, 1);
       }
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(numeric_set_up_allocates_nothing_that_grows_with_the_matrix)
+PETSC_TEST(LifeCycle, numeric_set_up_allocates_nothing_that_grows_with_the_matrix)
 {
   PetscFunctionBeginUser;
   for (const MatType type : {MATBAIJ, MATAIJ}) {
@@ -183,14 +184,14 @@ TEST(numeric_set_up_allocates_nothing_that_grows_with_the_matrix)
     PetscCall(create_pc(mat, "-pc_mcpi_offdiag_precision int8", &pc));
     PetscCall(PCSetUp(pc));
     PetscCall(set_values(matrix, mat));
-    const std::size_t before = allocated_bytes();
+    const std::size_t before = allocations().bytes;
     PetscCall(PCSetUp(pc));
-    CHECK_LE(allocated_bytes() - before, std::size_t{20000});
+    EXPECT_LE(allocations().bytes - before, std::size_t{20000});
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(new_nonzeros_take_a_symbolic_set_up)
+PETSC_TEST(LifeCycle, new_nonzeros_take_a_symbolic_set_up)
 {
   PetscFunctionBeginUser;
   PetscCall(start_counting());
@@ -206,21 +207,21 @@ TEST(new_nonzeros_take_a_symbolic_set_up)
       added.emplace_back(n - 1, 7); // with another one, where PETSc 3.18's MPIBAIJ loses new blocks
     PetscCall(add_couplings(with_couplings(added), mat));
     PetscCall(check_like_new(pc, mat, options));
-    CHECK_SET_UPS(1, 1);
+    EXPECT_SET_UPS(1, 1);
     added.insert(added.end(), {{1, 2}, {2, 1}}); // on the first rank alone
     PetscCall(add_couplings(with_couplings(added), mat));
     PetscCall(check_like_new(pc, mat, options));
-    CHECK_SET_UPS(1, 1);
+    EXPECT_SET_UPS(1, 1);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(replaced_matrix_takes_a_symbolic_set_up)
+PETSC_TEST(LifeCycle, replaced_matrix_takes_a_symbolic_set_up)
 {
   // As many nonzeros on every rank, in other places: rows read the block row a given distance away
   const auto shifted = [](PetscInt distance) {
     Pattern pattern(n);
-    for (PetscInt i = 0; i < n; ++i) pattern[i] = {(i + distance) % n};
+    for (PetscInt i = 0; i < n; ++i) pattern[i].push_back((i + distance) % n);
     return make_matrix(bs, pattern);
   };
 
@@ -246,7 +247,7 @@ TEST(replaced_matrix_takes_a_symbolic_set_up)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(another_pmat_takes_its_place)
+PETSC_TEST(LifeCycle, another_pmat_takes_its_place)
 {
   OwnedMat amat, baij, other_values, other_pattern, other_type;
   Preconditioner pc;
@@ -267,7 +268,7 @@ TEST(another_pmat_takes_its_place)
 }
 
 // PETSc refuses MatSetBlockSize() on a matrix in use, so this is another matrix of the same size.
-TEST(pmat_of_another_block_size_takes_its_place)
+PETSC_TEST(LifeCycle, pmat_of_another_block_size_takes_its_place)
 {
   const BlockMatrix small = make_matrix(2, random_pattern(30, 2, false)),
                     large = make_matrix(6, random_pattern(10, 2, false)),
@@ -287,7 +288,7 @@ TEST(pmat_of_another_block_size_takes_its_place)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(pmat_of_another_size_works_after_a_reset)
+PETSC_TEST(LifeCycle, pmat_of_another_size_works_after_a_reset)
 {
   Preconditioner pc;
   OwnedMat first;
@@ -309,12 +310,12 @@ TEST(pmat_of_another_size_works_after_a_reset)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(reused_preconditioner_stays_until_it_may_change)
+PETSC_TEST(LifeCycle, reused_preconditioner_stays_until_it_may_change)
 {
   OwnedMat mat;
   Preconditioner pc;
-  const Values b = noise(n * bs, 7);
-  Values before, after;
+  const Vector b = random_vector(n * bs, 7);
+  Vector before, after;
 
   PetscFunctionBeginUser;
   PetscCall(start_counting());
@@ -323,22 +324,22 @@ TEST(reused_preconditioner_stays_until_it_may_change)
   PetscCall(apply(pc, b, &before));
   PetscCall(PCSetReusePreconditioner(pc, PETSC_TRUE));
   PetscCall(add_couplings(with_couplings({{n - 1, n - 2}, {1, 2}}), mat));
-  CHECK_SET_UPS(1, 1);
+  EXPECT_SET_UPS(1, 1);
   PetscCall(apply(pc, b, &after));
-  CHECK(after == before);
-  CHECK_SET_UPS(0, 0);
+  EXPECT_TRUE(after == before);
+  EXPECT_SET_UPS(0, 0);
   PetscCall(PCSetReusePreconditioner(pc, PETSC_FALSE));
   PetscCall(check_like_new(pc, mat, options));
-  CHECK_SET_UPS(1, 1);
+  EXPECT_SET_UPS(1, 1);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(ksp_reuses_the_preconditioner_when_told)
+PETSC_TEST(LifeCycle, ksp_reuses_the_preconditioner_when_told)
 {
   OwnedMat mat;
   OwnedSolver ksp;
   KSPConvergedReason reason;
-  Values x;
+  Vector x;
   bool first = true;
 
   PetscFunctionBeginUser;
@@ -348,19 +349,19 @@ TEST(ksp_reuses_the_preconditioner_when_told)
   for (const bool reuse : {false, true, false})
     for (std::uint64_t seed = 1; seed < 4; ++seed) {
       const BlockMatrix matrix = matrix_of(1, seed);
-      const Values solution = noise(n * bs, seed);
+      const Vector solution = random_vector(n * bs, seed);
       PetscCall(set_values(matrix, mat));
       PetscCall(KSPSetReusePreconditioner(ksp, reuse ? PETSC_TRUE : PETSC_FALSE));
       PetscCall(solve(ksp, matrix.multiply(solution), &x, &reason, nullptr));
-      CHECK_LT(0, static_cast<int>(reason));
-      CHECK_LE(difference(x, solution), 1e-7);
-      CHECK_SET_UPS(first ? 1 : 0, reuse ? 0 : 1);
+      EXPECT_LT(0, static_cast<int>(reason));
+      EXPECT_LE(difference(x, solution), 1e-7);
+      EXPECT_SET_UPS(first ? 1 : 0, reuse ? 0 : 1);
       first = false;
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(preconditioners_that_were_never_used_leave_nothing)
+PETSC_TEST(LifeCycle, preconditioners_that_were_never_used_leave_nothing)
 {
   OwnedMat mat;
   Preconditioner unused, reset;
@@ -379,7 +380,7 @@ TEST(preconditioners_that_were_never_used_leave_nothing)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(many_preconditioners_live_side_by_side)
+PETSC_TEST(LifeCycle, many_preconditioners_live_side_by_side)
 {
   constexpr const char *settings[] = {
       "-pc_mcpi_offdiag_precision fp64",
@@ -409,7 +410,7 @@ TEST(many_preconditioners_live_side_by_side)
 }
 
 #if !defined(__SANITIZE_ADDRESS__) // its allocator does not report memory in use
-TEST(view_tells_the_memory_that_is_held)
+PETSC_TEST(LifeCycle, view_tells_the_memory_that_is_held)
 {
   const BlockMatrix matrix = make_matrix(1, tetrahedral_pattern(40, 30, 20));
   const auto held = [] {
@@ -437,7 +438,7 @@ TEST(view_tells_the_memory_that_is_held)
     if (before == 0.0) PetscFunctionReturn(PETSC_SUCCESS);
     PetscCall(view(pc, &text));
     const double told = std::stod(text.substr(text.find("host memory held: ") + 18)) * 1e6;
-    CHECK_LE(std::abs(told - taken), 0.03 * taken);
+    EXPECT_LE(std::abs(told - taken), 0.03 * taken);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

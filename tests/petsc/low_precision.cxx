@@ -2,9 +2,9 @@
 #include <cfenv>
 #include <cmath>
 
-#include "support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 
 namespace {
 
@@ -13,32 +13,27 @@ constexpr PetscInt bs = 5;
 constexpr double kSlow = 0.2; // dominance at which sweeps converge slowly
 
 // As of density, three momenta and energy: D^{-1} O spans 12 decades.
-constexpr double row_units[] = {1.0, 1e2, 1e2, 1e2, 1e5},
-                 column_units[] = {1e6, 1e5, 1e5, 1e5, 1e-6};
+const Vector row_units = {1.0, 1e2, 1e2, 1e2, 1e5}, column_units = {1e6, 1e5, 1e5, 1e5, 1e-6};
 
-Values in_row_units(Values v)
+Vector in_row_units(Vector v)
 {
   for (std::size_t i = 0; i < v.size(); ++i) v[i] *= row_units[i % bs];
   return v;
 }
 
-BlockMatrix si_matrix(double dominance)
-{
-  Recipe recipe;
-  recipe.dominance = dominance;
-  recipe.row_units.assign(std::begin(row_units), std::end(row_units));
-  recipe.column_units.assign(std::begin(column_units), std::end(column_units));
-  return make_matrix(bs, tetrahedral_pattern(7, 6, 5), recipe);
-}
-
 BlockMatrix plain_matrix(double dominance)
 {
-  Recipe recipe;
-  recipe.dominance = dominance;
-  return make_matrix(bs, tetrahedral_pattern(7, 6, 5), recipe);
+  return make_matrix(bs, tetrahedral_pattern(7, 6, 5), {.dominance = dominance});
 }
 
-PetscErrorCode fgmres_iterations(Mat mat, const Values &b, const std::string &options,
+BlockMatrix si_matrix(double dominance)
+{
+  BlockMatrix matrix = plain_matrix(dominance);
+  scale_components(matrix, row_units, column_units);
+  return matrix;
+}
+
+PetscErrorCode fgmres_iterations(Mat mat, const Vector &b, const std::string &options,
                                  PetscInt *its)
 {
   OwnedSolver ksp;
@@ -56,20 +51,20 @@ PetscErrorCode fgmres_iterations(Mat mat, const Values &b, const std::string &op
 }
 
 // |b - A x| / |b|
-double relative_residual(const BlockMatrix &matrix, const Values &b, const Values &x)
+double relative_residual(const BlockMatrix &matrix, const Vector &b, const Vector &x)
 {
-  Values r = matrix.multiply(x);
+  Vector r = matrix.multiply(x);
   for (std::size_t i = 0; i < r.size(); ++i) r[i] = b[i] - r[i];
   return norm(r) / norm(b);
 }
 
 // True relative residual of a solver in one cycle; a reason that is not positive counts as 1
-PetscErrorCode solve_to_1e_10(Mat mat, const BlockMatrix &matrix, const Values &b,
+PetscErrorCode solve_to_1e_10(Mat mat, const BlockMatrix &matrix, const Vector &b,
                               const std::string &options, double *residual, PetscInt *its)
 {
   OwnedSolver ksp;
   KSPConvergedReason reason;
-  Values x;
+  Vector x;
 
   PetscFunctionBeginUser;
   PetscCall(create_ksp(mat, mat,
@@ -80,12 +75,12 @@ PetscErrorCode solve_to_1e_10(Mat mat, const BlockMatrix &matrix, const Values &
 }
 
 // Relative residuals after 1, 2, ... applications of PCApplyRichardson with so many sweeps
-PetscErrorCode residual_history(Mat mat, const BlockMatrix &matrix, const Values &b,
+PetscErrorCode residual_history(Mat mat, const BlockMatrix &matrix, const Vector &b,
                                 const std::string &options, int applications,
                                 std::vector<double> *history)
 {
   Preconditioner pc;
-  Values x(b.size(), 0.0);
+  Vector x(b.size(), 0.0);
 
   PetscFunctionBeginUser;
   history->clear();
@@ -102,66 +97,66 @@ PetscErrorCode residual_history(Mat mat, const BlockMatrix &matrix, const Values
 void check_follows(const std::vector<double> &history, const std::vector<double> &fp64,
                    double factor)
 {
-  for (std::size_t k = 0; k < history.size(); ++k) CHECK_LE(history[k], factor * fp64[k] + 1e-12);
+  for (std::size_t k = 0; k < history.size(); ++k) EXPECT_LE(history[k], factor * fp64[k] + 1e-12);
 }
 
 } // namespace
 
-TEST(few_bits_cost_few_iterations)
+PETSC_TEST(LowPrecision, few_bits_cost_few_iterations)
 {
   const BlockMatrix matrix = plain_matrix(kSlow);
-  const Values b = noise(matrix.rows(), 1);
+  const Vector b = random_vector(matrix.size(), 1);
   OwnedMat mat;
   PetscInt reference, its;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
   PetscCall(fgmres_iterations(mat, b, "-pc_mcpi_offdiag_precision fp64", &reference));
-  CHECK_LE(reference, 100);
+  EXPECT_LE(reference, 100);
   for (const char *precision : {"fp32", "fp16", "bf16", "int8", "int4"})
     for (const char *form : {"prescaled", "factored"}) {
       describe(std::string(precision) + " " + form);
       PetscCall(fgmres_iterations(
           mat, b, std::string("-pc_mcpi_offdiag_precision ") + precision + " -pc_mcpi_form " + form,
           &its));
-      CHECK_LE(its, reference + (precision == std::string("int4") ? 4 : 2));
+      EXPECT_LE(its, reference + (precision == std::string("int4") ? 4 : 2));
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(balancing_makes_si_units_harmless)
+PETSC_TEST(LowPrecision, balancing_makes_si_units_harmless)
 {
   const BlockMatrix matrix = si_matrix(kSlow);
-  const Values b = in_row_units(noise(matrix.rows(), 1));
+  const Vector b = in_row_units(random_vector(matrix.size(), 1));
   OwnedMat mat;
   PetscInt reference, its;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
   PetscCall(fgmres_iterations(mat, b, "-pc_mcpi_offdiag_precision fp64", &reference));
-  CHECK_LE(reference, 100);
+  EXPECT_LE(reference, 100);
   for (const char *precision : {"fp32", "fp16", "bf16", "int8", "int4"}) {
     describe(precision);
     PetscCall(fgmres_iterations(
         mat, b, std::string("-pc_mcpi_scaling balanced -pc_mcpi_offdiag_precision ") + precision,
         &its));
-    CHECK_LE(its, reference + 4);
+    EXPECT_LE(its, reference + 4);
   }
   for (const char *precision : {"fp16", "int8", "int4"}) {
     describe(std::string(precision) + ", one factor for the whole matrix");
     PetscCall(fgmres_iterations(
         mat, b, std::string("-pc_mcpi_scaling global -pc_mcpi_offdiag_precision ") + precision,
         &its));
-    CHECK_LE(2 * reference, its);
+    EXPECT_LE(2 * reference, its);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(iterate_in_si_units_is_that_in_others_times_the_units)
+PETSC_TEST(LowPrecision, iterate_in_si_units_is_that_in_others_times_the_units)
 {
   const BlockMatrix plain = plain_matrix(1.2), si = si_matrix(1.2);
-  const Values b = noise(plain.rows(), 1), scaled = in_row_units(b);
-  Values x, y;
+  const Vector b = random_vector(plain.size(), 1), scaled = in_row_units(b);
+  Vector x, y;
   OwnedMat mat, si_mat;
 
   PetscFunctionBeginUser;
@@ -177,14 +172,14 @@ TEST(iterate_in_si_units_is_that_in_others_times_the_units)
     PetscCall(apply(pc, b, &x));
     PetscCall(apply(si_pc, scaled, &y));
     for (std::size_t i = 0; i < y.size(); ++i) y[i] *= column_units[i % bs];
-    CHECK_LE(difference(y, x), precision == std::string("int4")   ? 0.3
-                               : precision == std::string("int8") ? 0.03
-                                                                  : 1e-2);
+    EXPECT_LE(difference(y, x), precision == std::string("int4")   ? 0.3
+                                : precision == std::string("int8") ? 0.03
+                                                                   : 1e-2);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(restarts_let_few_bits_follow_fp64)
+PETSC_TEST(LowPrecision, restarts_let_few_bits_follow_fp64)
 {
   struct Case {
     const char *precision;
@@ -194,7 +189,7 @@ TEST(restarts_let_few_bits_follow_fp64)
   PetscFunctionBeginUser;
   for (const bool si : {false, true}) {
     const BlockMatrix matrix = si ? si_matrix(kSlow) : plain_matrix(kSlow);
-    const Values b = matrix.multiply(noise(matrix.rows(), 1));
+    const Vector b = matrix.multiply(random_vector(matrix.size(), 1));
     OwnedMat mat;
     std::vector<double> fp64, history;
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
@@ -208,14 +203,14 @@ TEST(restarts_let_few_bits_follow_fp64)
       check_follows(history, fp64, 10.0);
       // Restarts inside one application give the same result.
       Preconditioner pc;
-      Values x;
+      Vector x;
       PetscCall(create_pc(mat,
                           "-pc_mcpi_its " + std::to_string(6 * c.restart) + " -pc_mcpi_restart " +
                               std::to_string(c.restart) + " -pc_mcpi_offdiag_precision " +
                               c.precision,
                           &pc));
       PetscCall(apply(pc, b, &x));
-      CHECK_LE(relative_residual(matrix, b, x), 1.01 * history.back() + 1e-12);
+      EXPECT_LE(relative_residual(matrix, b, x), 1.01 * history.back() + 1e-12);
     }
     // Without restarts, residuals stop at a floor.
     PetscCall(residual_history(mat, matrix, b, "-pc_mcpi_its 45 -pc_mcpi_offdiag_precision fp64", 1,
@@ -223,19 +218,19 @@ TEST(restarts_let_few_bits_follow_fp64)
     PetscCall(residual_history(mat, matrix, b,
                                "-pc_mcpi_its 45 -pc_mcpi_restart 0 -pc_mcpi_offdiag_precision int4",
                                1, &history));
-    CHECK_LE(1e3 * fp64[0], history[0]);
+    EXPECT_LE(1e3 * fp64[0], history[0]);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // Products read x in 16 bits. FGMRES needs at most one iteration more. Only methods that need a
 // linear preconditioner, such as GMRES, converge worse.
-TEST(rounded_gather_converges_with_fgmres_and_with_restarts)
+PETSC_TEST(LowPrecision, rounded_gather_converges_with_fgmres_and_with_restarts)
 {
   PetscFunctionBeginUser;
   for (const bool si : {false, true}) {
     const BlockMatrix matrix = si ? si_matrix(kSlow) : plain_matrix(kSlow);
-    const Values b = matrix.multiply(noise(matrix.rows(), 1));
+    const Vector b = matrix.multiply(random_vector(matrix.size(), 1));
     OwnedMat mat;
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
     for (const char *precision : {"fp16", "int8"}) {
@@ -246,32 +241,32 @@ TEST(rounded_gather_converges_with_fgmres_and_with_restarts)
           fgmres = "-pc_mcpi_its 2 -ksp_type fgmres ",
           richardson = "-ksp_type richardson -ksp_max_it 30 -pc_mcpi_its 5 -pc_mcpi_restart 5 ";
       Preconditioner with, without;
-      Values x, y;
+      Vector x, y;
       double residual;
       PetscInt its, expected;
       describe(std::string(precision) + (si ? " in SI units" : ""));
       PetscCall(solve_to_1e_10(mat, matrix, b, fgmres + blocks, &residual, &expected));
       PetscCall(solve_to_1e_10(mat, matrix, b, fgmres + blocks + rounded, &residual, &its));
-      CHECK_LE(residual, 1.1e-10);
-      CHECK_LE(its, expected + 1);
+      EXPECT_LE(residual, 1.1e-10);
+      EXPECT_LE(its, expected + 1);
       PetscCall(solve_to_1e_10(mat, matrix, b, richardson + blocks + rounded, &residual, &its));
-      CHECK_LE(residual, 1e-12);
+      EXPECT_LE(residual, 1e-12);
       // This run shows that the option has an effect.
       PetscCall(solve_to_1e_10(mat, matrix, b, gmres + blocks, &residual, &its));
-      CHECK_LE(residual, 1.1e-10);
+      EXPECT_LE(residual, 1.1e-10);
       PetscCall(solve_to_1e_10(mat, matrix, b, gmres + blocks + rounded + forced, &residual, &its));
-      CHECK_LE(1e-6, residual);
-      CHECK_LE(residual, 2e-4);
+      EXPECT_LE(1e-6, residual);
+      EXPECT_LE(residual, 2e-4);
       PetscCall(create_pc(mat, blocks + forced, &without));
       PetscCall(create_pc(mat, blocks + rounded + forced, &with));
       PetscCall(apply(without, b, &x));
       PetscCall(apply(with, b, &y));
-      CHECK_LE(1e-6, difference(y, x));
-      CHECK_LE(difference(y, x), 1e-4);
+      EXPECT_LE(1e-6, difference(y, x));
+      EXPECT_LE(difference(y, x), 1e-4);
       PetscCall(apply_transpose(without, b, &x));
       PetscCall(apply_transpose(with, b, &y));
-      CHECK_LE(1e-6, difference(y, x));
-      CHECK_LE(difference(y, x), 1e-4);
+      EXPECT_LE(1e-6, difference(y, x));
+      EXPECT_LE(difference(y, x), 1e-4);
     }
     // Without balancing, the largest component of a row leaves no digits to the others.
     if (si) {
@@ -283,14 +278,14 @@ TEST(rounded_gather_converges_with_fgmres_and_with_restarts)
                                              "-pc_mcpi_gather_precision bfp16 -pc_mcpi_scaling ") +
                                      (count == &its ? "none" : "balanced"),
                                  &residual, count));
-      CHECK_LE(2 * expected, its);
+      EXPECT_LE(2 * expected, its);
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // Users run programs with -fp_trap, which stops at such exceptions.
-TEST(storing_large_values_raises_no_floating_point_exception)
+PETSC_TEST(LowPrecision, storing_large_values_raises_no_floating_point_exception)
 {
   constexpr int trapped = FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW;
   OwnedMat mat;
@@ -309,9 +304,9 @@ TEST(storing_large_values_raises_no_floating_point_exception)
                             &pc));
         std::feclearexcept(FE_ALL_EXCEPT);
         PetscCall(PCSetUp(pc));
-        CHECK_EQ(std::fetestexcept(trapped), 0);
+        EXPECT_EQ(std::fetestexcept(trapped), 0);
         PetscCall(PCGetFailedReason(pc, &reason));
-        CHECK_EQ(static_cast<int>(reason), static_cast<int>(PC_NOERROR));
+        EXPECT_EQ(static_cast<int>(reason), static_cast<int>(PC_NOERROR));
       }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,8 +1,8 @@
 // Tests that every supported matrix type gives the iterate of the formula, also for very small and
 // unusual matrices.
-#include "support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 
 namespace {
 
@@ -15,7 +15,7 @@ const MatType types[] = {
 
 // The iterate of the formula with the coloring in use
 PetscErrorCode check_formula(PC pc, const BlockMatrix &matrix, PCMCPISweepType type, int its,
-                             const Values &b, const Values &x)
+                             const Vector &b, const Vector &x)
 {
   std::vector<int> color;
   Sweeps sweeps;
@@ -24,7 +24,7 @@ PetscErrorCode check_formula(PC pc, const BlockMatrix &matrix, PCMCPISweepType t
   PetscCall(gather_colors(pc, &color));
   sweeps.type = type;
   sweeps.its = its;
-  CHECK_LE(difference(x, sweep_by_formula(matrix, color, sweeps, b, Values(b.size(), 0.0))), 1e-12);
+  EXPECT_LE(difference(x, DenseIteration(matrix, color).run(sweeps, b)), 1e-12);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -32,8 +32,8 @@ PetscErrorCode check_all_operations(const BlockMatrix &matrix, MatType type, Lay
 {
   OwnedMat mat;
   Preconditioner pc;
-  const Values b = noise(matrix.rows(), 1);
-  Values x;
+  const Vector b = random_vector(matrix.size(), 1);
+  Vector x;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, layout, type, &mat));
@@ -42,9 +42,9 @@ PetscErrorCode check_all_operations(const BlockMatrix &matrix, MatType type, Lay
   PetscCall(apply(pc, b, &x));
   PetscCall(check_formula(pc, matrix, PC_MCPI_SWEEP_SYMMETRIC, 2, b, x));
   PetscCall(apply_transpose(pc, b, &x));
-  CHECK_EQ(x.size(), b.size());
-  const Values guess = noise(matrix.rows(), 2);
-  Values exact = guess;
+  EXPECT_EQ(x.size(), b.size());
+  const Vector guess = random_vector(matrix.size(), 2);
+  Vector exact = guess;
   PetscCall(apply_richardson(pc, b, false, 2, &exact));
   PetscCall(PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_FP32));
   for (const PetscInt restart :
@@ -52,17 +52,17 @@ PetscErrorCode check_all_operations(const BlockMatrix &matrix, MatType type, Lay
     PetscCall(PCMCPISetRestart(pc, restart));
     x = guess;
     PetscCall(apply_richardson(pc, b, false, 2, &x));
-    CHECK_LE(difference(x, exact), 1e-5);
+    EXPECT_LE(difference(x, exact), 1e-5);
   }
   PetscCall(PCMCPISetRestart(pc, 0));
   for (const PCMCPIPrecision precision :
        {PC_MCPI_PRECISION_FP16, PC_MCPI_PRECISION_INT8, PC_MCPI_PRECISION_INT4}) {
-    Values low;
+    Vector low;
     PetscCall(PCMCPISetOffdiagPrecision(pc, precision));
     PetscCall(apply(pc, b, &x));
     PetscCall(PCMCPISetForm(pc, PC_MCPI_FORM_FACTORED));
     PetscCall(apply(pc, b, &low));
-    CHECK_LE(difference(low, x), precision == PC_MCPI_PRECISION_INT4 ? 0.2 : 0.05);
+    EXPECT_LE(difference(low, x), precision == PC_MCPI_PRECISION_INT4 ? 0.2 : 0.05);
     PetscCall(PCMCPISetForm(pc, PC_MCPI_FORM_PRESCALED));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -70,7 +70,7 @@ PetscErrorCode check_all_operations(const BlockMatrix &matrix, MatType type, Lay
 
 } // namespace
 
-TEST(types_of_one_symmetric_matrix_give_the_same_bits)
+PETSC_TEST(MatrixTypes, types_of_one_symmetric_matrix_give_the_same_bits)
 {
   Recipe recipe;
   recipe.symmetric = true;
@@ -78,13 +78,13 @@ TEST(types_of_one_symmetric_matrix_give_the_same_bits)
   PetscFunctionBeginUser;
   for (const PetscInt bs : {1, 2, 5, 8, 9}) {
     const BlockMatrix matrix = make_matrix(bs, random_pattern(30, 2, true), recipe);
-    const Values b = noise(matrix.rows(), 1);
-    Values first;
+    const Vector b = random_vector(matrix.size(), 1);
+    Vector first;
     for (const MatType type : types) {
       if (world_size() > 1 && std::string(type) == MATMPISBAIJ) continue; // what MATSBAIJ is there
       OwnedMat mat;
       Preconditioner pc;
-      Values x;
+      Vector x;
       describe(std::string(type) + " bs " + std::to_string(bs));
       PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, type, &mat));
       PetscCall(create_pc(
@@ -94,60 +94,61 @@ TEST(types_of_one_symmetric_matrix_give_the_same_bits)
         PetscCall(check_formula(pc, matrix, PC_MCPI_SWEEP_FORWARD, 2, b, x));
         first = x;
       }
-      CHECK(x == first);
+      EXPECT_TRUE(x == first);
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(columns_of_a_users_arrays_come_in_any_order)
+PETSC_TEST(MatrixTypes, columns_of_a_users_arrays_come_in_any_order)
 {
   const BlockMatrix matrix = make_matrix(1, random_pattern(60, 3, false));
-  const Values b = noise(matrix.rows(), 1);
-  std::vector<PetscInt> i = matrix.ptr, j = matrix.col;
-  Values a = matrix.values;
+  const Vector b = random_vector(matrix.size(), 1);
+  std::vector<PetscInt> i(matrix.ptr.begin(), matrix.ptr.end()),
+      j(matrix.col.begin(), matrix.col.end());
+  Vector a = matrix.values;
   OwnedMat sorted, shuffled;
 
   PetscFunctionBeginUser;
   if (world_size() > 1) PetscFunctionReturn(PETSC_SUCCESS);
-  for (PetscInt row = 0; row < matrix.n; ++row) {
+  for (PetscInt row = 0; row < matrix.rows(); ++row) {
     std::reverse(j.begin() + i[row], j.begin() + i[row + 1]);
     std::reverse(a.begin() + i[row], a.begin() + i[row + 1]);
   }
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &sorted));
-  PetscCall(MatCreateSeqBAIJWithArrays(PETSC_COMM_SELF, 1, matrix.n, matrix.n, i.data(), j.data(),
-                                       a.data(), shuffled.out()));
+  PetscCall(MatCreateSeqBAIJWithArrays(PETSC_COMM_SELF, 1, matrix.rows(), matrix.rows(), i.data(),
+                                       j.data(), a.data(), shuffled.out()));
   for (const char *type : {"jplf", "jp", "greedy", "sl"}) {
     const std::string options = std::string("-pc_mcpi_its 2 -pc_mcpi_mat_coloring_type ") + type;
     Preconditioner of_sorted, of_shuffled;
     std::vector<int> color, same;
-    Values x, y;
+    Vector x, y;
     PetscCall(create_pc(sorted, options, &of_sorted));
     PetscCall(create_pc(shuffled, options, &of_shuffled));
     PetscCall(apply(of_sorted, b, &x));
     PetscCall(apply(of_shuffled, b, &y));
     PetscCall(gather_colors(of_sorted, &color));
     PetscCall(gather_colors(of_shuffled, &same));
-    CHECK(color == same);
-    CHECK(x == y);
+    EXPECT_TRUE(color == same);
+    EXPECT_TRUE(x == y);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // The test is skipped where PETSc checks such arrays and refuses them.
-TEST(entries_of_a_users_aij_arrays_come_in_any_order)
+PETSC_TEST(MatrixTypes, entries_of_a_users_aij_arrays_come_in_any_order)
 {
   PetscFunctionBeginUser;
   if (world_size() > 1 || PetscDefined(USE_DEBUG)) PetscFunctionReturn(PETSC_SUCCESS);
   for (const PetscInt bs : {1, 3}) {
     const BlockMatrix matrix = make_matrix(bs, random_pattern(60, 3, false));
-    const Values b = noise(matrix.rows(), 1);
+    const Vector b = random_vector(matrix.size(), 1);
     const PetscInt *from_i, *from_j;
     const PetscScalar *from_a;
     OwnedMat sorted, shuffled;
     PetscBool done;
     Preconditioner of_sorted, of_shuffled;
-    Values x, y;
+    Vector x, y;
     PetscInt n;
     describe("bs " + std::to_string(bs));
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATAIJ, &sorted));
@@ -155,7 +156,7 @@ TEST(entries_of_a_users_aij_arrays_come_in_any_order)
     PetscCall(MatGetRowIJ(local, 0, PETSC_FALSE, PETSC_FALSE, &n, &from_i, &from_j, &done));
     PetscCall(MatSeqAIJGetArrayRead(local, &from_a));
     std::vector<PetscInt> i(from_i, from_i + n + 1), j(from_j, from_j + from_i[n]);
-    Values a(from_a, from_a + from_i[n]);
+    Vector a(from_a, from_a + from_i[n]);
     PetscCall(MatSeqAIJRestoreArrayRead(local, &from_a));
     PetscCall(MatRestoreRowIJ(local, 0, PETSC_FALSE, PETSC_FALSE, &n, &from_i, &from_j, &done));
     for (std::size_t row = 0; row + 1 < i.size();
@@ -173,12 +174,12 @@ TEST(entries_of_a_users_aij_arrays_come_in_any_order)
     PetscCall(create_pc(shuffled, "-pc_mcpi_its 2", &of_shuffled));
     PetscCall(apply(of_sorted, b, &x));
     PetscCall(apply(of_shuffled, b, &y));
-    CHECK(x == y);
+    EXPECT_TRUE(x == y);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(entries_missing_inside_blocks_of_aij_are_zeros)
+PETSC_TEST(MatrixTypes, entries_missing_inside_blocks_of_aij_are_zeros)
 {
   Recipe recipe;
   recipe.sparsity = 0.7;
@@ -194,7 +195,7 @@ TEST(entries_missing_inside_blocks_of_aij_are_zeros)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(aij_without_a_block_size_is_relaxed_by_rows)
+PETSC_TEST(MatrixTypes, aij_without_a_block_size_is_relaxed_by_rows)
 {
   PetscFunctionBeginUser;
   PetscCall(
@@ -202,7 +203,7 @@ TEST(aij_without_a_block_size_is_relaxed_by_rows)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(large_blocks_work)
+PETSC_TEST(MatrixTypes, large_blocks_work)
 {
   PetscFunctionBeginUser;
   for (const PetscInt bs : {16, 33, 65}) {
@@ -213,7 +214,7 @@ TEST(large_blocks_work)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(matrices_without_rows_work)
+PETSC_TEST(MatrixTypes, matrices_without_rows_work)
 {
   PetscFunctionBeginUser;
   for (const MatType type : {MATBAIJ, MATAIJ, MATSBAIJ}) {
@@ -221,39 +222,39 @@ TEST(matrices_without_rows_work)
     OwnedMat mat;
     OwnedSolver ksp;
     KSPConvergedReason reason;
-    Values x;
+    Vector x;
     describe(type);
     PetscCall(check_all_operations(matrix, type, Layout::even));
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, type, &mat));
     PetscCall(create_ksp(mat, mat, "", &ksp));
     PetscCall(solve(ksp, {}, &x, &reason, nullptr));
-    CHECK_LT(0, static_cast<int>(reason));
+    EXPECT_LT(0, static_cast<int>(reason));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(matrices_of_diagonal_blocks_are_solved_at_once)
+PETSC_TEST(MatrixTypes, matrices_of_diagonal_blocks_are_solved_at_once)
 {
   PetscFunctionBeginUser;
   for (const MatType type : {MATBAIJ, MATAIJ, MATSBAIJ}) {
     Recipe recipe;
     recipe.symmetric = true;
     const BlockMatrix matrix = make_matrix(3, diagonal_pattern(11), recipe);
-    const Values x = noise(33, 1);
+    const Vector x = random_vector(33, 1);
     OwnedMat mat;
     Preconditioner pc;
-    Values solved;
+    Vector solved;
     describe(type);
     PetscCall(check_all_operations(matrix, type, Layout::empty_ranks));
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, type, &mat));
     PetscCall(create_pc(mat, "-pc_mcpi_offdiag_precision fp64", &pc));
     PetscCall(apply(pc, matrix.multiply(x), &solved));
-    CHECK_LE(difference(solved, x), 1e-13);
+    EXPECT_LE(difference(solved, x), 1e-13);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(one_block_row_works)
+PETSC_TEST(MatrixTypes, one_block_row_works)
 {
   PetscFunctionBeginUser;
   for (const MatType type : {MATBAIJ, MATAIJ, MATSBAIJ})
@@ -266,7 +267,7 @@ TEST(one_block_row_works)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(row_that_reads_all_others_works)
+PETSC_TEST(MatrixTypes, row_that_reads_all_others_works)
 {
   PetscFunctionBeginUser;
   for (const Layout layout : {Layout::even, Layout::uneven, Layout::empty_ranks}) {
@@ -276,7 +277,7 @@ TEST(row_that_reads_all_others_works)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(complete_graph_takes_a_color_for_every_row)
+PETSC_TEST(MatrixTypes, complete_graph_takes_a_color_for_every_row)
 {
   const PetscInt n = 13;
   Pattern pattern(n);
@@ -296,6 +297,6 @@ TEST(complete_graph_takes_a_color_for_every_row)
   PetscCall(gather_colors(pc, &color));
   std::vector<bool> used(n, false);
   for (const int c : color) used[static_cast<std::size_t>(c)] = true;
-  for (const bool u : used) CHECK(u);
+  for (const bool u : used) EXPECT_TRUE(u);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -4,9 +4,9 @@
 // used again after a failure.
 #include <numeric>
 
-#include "support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 
 namespace {
 
@@ -81,8 +81,8 @@ PetscErrorCode create_nested(Mat mat, const Nest &nest, OwnedSolver *solver)
 PetscErrorCode solve_nested(KSP ksp, const BlockMatrix &matrix, Mat mat, KSPConvergedReason *reason,
                             PetscInt *its, double *error)
 {
-  const Values solution = noise(matrix.rows(), 2);
-  Values x;
+  const Vector solution = random_vector(matrix.size(), 2);
+  Vector x;
 
   PetscFunctionBeginUser;
   PetscCall(set_values(matrix, mat));
@@ -94,7 +94,7 @@ PetscErrorCode solve_nested(KSP ksp, const BlockMatrix &matrix, Mat mat, KSPConv
 
 } // namespace
 
-TEST(inner_preconditioner_solves_and_then_fails)
+PETSC_TEST(Nested, inner_preconditioner_solves_and_then_fails)
 {
   PetscFunctionBeginUser;
   for (const Nest &nest : nests)
@@ -110,18 +110,18 @@ TEST(inner_preconditioner_solves_and_then_fails)
       PetscCall(create_mat(PETSC_COMM_WORLD, good_matrix(), Layout::even, type, &mat));
       PetscCall(create_nested(mat, nest, &solver));
       PetscCall(solve_nested(solver, good_matrix(), mat, &reason, &its, &error));
-      CHECK_LT(0, static_cast<int>(reason));
-      CHECK_LE(its, 12);
-      CHECK_LE(error, 1e-3);
+      EXPECT_LT(0, static_cast<int>(reason));
+      EXPECT_LE(its, 12);
+      EXPECT_LE(error, 1e-3);
       PetscCall(solve_nested(solver, damaged_matrix(), mat, &reason, &its, &error));
-      CHECK_LT(static_cast<int>(reason), 0);
-      CHECK_EQ(its, 0);
+      EXPECT_LT(static_cast<int>(reason), 0);
+      EXPECT_EQ(its, 0);
       PetscCall(PetscOptionsPop());
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(inner_preconditioner_fails_at_the_first_set_up)
+PETSC_TEST(Nested, inner_preconditioner_fails_at_the_first_set_up)
 {
   PetscFunctionBeginUser;
   for (const Nest &nest : nests) {
@@ -134,13 +134,13 @@ TEST(inner_preconditioner_fails_at_the_first_set_up)
     PetscCall(create_mat(PETSC_COMM_WORLD, good_matrix(), Layout::even, MATAIJ, &mat));
     PetscCall(create_nested(mat, nest, &solver));
     PetscCall(solve_nested(solver, damaged_matrix(), mat, &reason, &its, &error));
-    CHECK_LT(static_cast<int>(reason), 0);
+    EXPECT_LT(static_cast<int>(reason), 0);
     PetscCall(PetscOptionsPop());
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(coarse_levels_of_gamg_are_smoothed)
+PETSC_TEST(Nested, coarse_levels_of_gamg_are_smoothed)
 {
   const BlockMatrix matrix = make_matrix(3, tetrahedral_pattern(7, 7, 7), [] {
     Recipe recipe;
@@ -162,9 +162,9 @@ TEST(coarse_levels_of_gamg_are_smoothed)
                            "-mg_levels_pc_mcpi_sweep symmetric -pc_gamg_coarse_eq_limit 30"},
                           &solver));
   PetscCall(solve_nested(solver, matrix, mat, &reason, &its, &error));
-  CHECK_LT(0, static_cast<int>(reason));
-  CHECK_LE(its, 40);
-  CHECK_LE(error, 1e-3);
+  EXPECT_LT(0, static_cast<int>(reason));
+  EXPECT_LE(its, 40);
+  EXPECT_LE(error, 1e-3);
   PetscCall(PetscOptionsPop());
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -8,9 +8,9 @@
 #include <map>
 
 #include "pc/mcpi.h"
-#include "support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 using mcpi::Option;
 
 namespace {
@@ -147,20 +147,20 @@ PetscErrorCode collect_help(FILE *, const char format[], va_list arguments)
 
 } // namespace
 
-TEST(every_option_has_its_public_functions)
+PETSC_TEST(OptionTable, every_option_has_its_public_functions)
 {
   PetscFunctionBeginUser;
-  CHECK_EQ(mcpi::Options().size(), public_functions.size());
+  EXPECT_EQ(mcpi::Options().size(), public_functions.size());
   for (const Option &option : mcpi::Options()) {
     describe(option.name);
-    CHECK_EQ(public_functions.count(option.setter), 1u);
-    CHECK_EQ(std::string(option.setter) + "_C", option.set_composed);
-    CHECK_EQ(std::string(option.getter) + "_C", option.get_composed);
+    EXPECT_EQ(public_functions.count(option.setter), 1u);
+    EXPECT_EQ(std::string(option.setter) + "_C", option.set_composed);
+    EXPECT_EQ(std::string(option.getter) + "_C", option.get_composed);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(help_lists_every_option_with_its_text_and_values)
+PETSC_TEST(OptionTable, help_lists_every_option_with_its_text_and_values)
 {
   OwnedMat mat;
   Preconditioner pc;
@@ -174,19 +174,19 @@ TEST(help_lists_every_option_with_its_text_and_values)
   for (const Option &option : mcpi::Options()) {
     const std::size_t begin = help.find("  -pc_mcpi_" + std::string(option.name));
     describe(option.name);
-    CHECK(begin != std::string::npos);
+    EXPECT_TRUE(begin != std::string::npos);
     if (begin == std::string::npos) continue;
     const std::string line = help.substr(begin, help.find("\n", begin) - begin);
-    CHECK(option.help[0] != '\0');
-    CHECK_CONTAINS(line, option.help);
-    CHECK_CONTAINS(line, option.setter);
-    if (option.allowed.text) CHECK_CONTAINS(line, option.allowed.text);
-    if (option.allowed.names) CHECK_CONTAINS(line, names_of(option));
+    EXPECT_TRUE(option.help[0] != '\0');
+    EXPECT_CONTAINS(line, option.help);
+    EXPECT_CONTAINS(line, option.setter);
+    if (option.allowed.text) EXPECT_CONTAINS(line, option.allowed.text);
+    if (option.allowed.names) EXPECT_CONTAINS(line, names_of(option));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(every_option_is_changed_by_its_name_and_read_by_its_getter)
+PETSC_TEST(OptionTable, every_option_is_changed_by_its_name_and_read_by_its_getter)
 {
   PetscFunctionBeginUser;
   for (const Option &option : mcpi::Options()) {
@@ -197,19 +197,19 @@ TEST(every_option_is_changed_by_its_name_and_read_by_its_getter)
     double got;
 
     describe(option.name);
-    CHECK(value != default_of(option));
+    EXPECT_TRUE(value != default_of(option));
     PetscCall(create_sample("", &mat, &plain));
     PetscCall(call.get(plain, &got));
-    if (option.name != std::string("backend")) CHECK_EQ(got, default_of(option)); // -test_backend
+    if (option.name != std::string("backend")) EXPECT_EQ(got, default_of(option)); // -test_backend
     PetscCall(create_pc(mat, "-pc_mcpi_" + std::string(option.name) + " " + text_of(option, value),
                         &changed));
     PetscCall(call.get(changed, &got));
-    CHECK_EQ(got, value);
+    EXPECT_EQ(got, value);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(every_option_is_changed_by_its_setter_and_acts_when_it_says)
+PETSC_TEST(OptionTable, every_option_is_changed_by_its_setter_and_acts_when_it_says)
 {
   PetscFunctionBeginUser;
   for (const Option &option : mcpi::Options()) {
@@ -225,16 +225,16 @@ TEST(every_option_is_changed_by_its_setter_and_acts_when_it_says)
     PetscCall(PCSetUp(pc));
     PetscCall(call.get(pc, &got));
     PetscCall(call.set(pc, got)); // the value in force
-    CHECK(mcpi::Data(pc).smoother.usable());
+    EXPECT_TRUE(mcpi::Data(pc).smoother.usable());
     PetscCall(call.set(pc, other_value(option)));
-    CHECK_EQ(mcpi::Data(pc).smoother.usable(), !needs_setup);
+    EXPECT_EQ(mcpi::Data(pc).smoother.usable(), !needs_setup);
     PetscCall(call.get(pc, &got));
-    CHECK_EQ(got, other_value(option));
+    EXPECT_EQ(got, other_value(option));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(every_setter_refuses_what_its_row_does_not_allow)
+PETSC_TEST(OptionTable, every_setter_refuses_what_its_row_does_not_allow)
 {
   OwnedMat mat;
   Preconditioner pc;
@@ -247,17 +247,17 @@ TEST(every_setter_refuses_what_its_row_does_not_allow)
     int count = 0;
 
     describe(option.name);
-    if (option.allowed.test) CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, name, call.set(pc, -7));
+    if (option.allowed.test) EXPECT_PETSC_ERROR(PETSC_ERR_ARG_OUTOFRANGE, name, call.set(pc, -7));
     if (!option.allowed.names) continue;
     while (option.allowed.names[count]) ++count;
     for (const int value : {-1, count - 2})
-      CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, name, call.set(pc, value));
+      EXPECT_PETSC_ERROR(PETSC_ERR_ARG_OUTOFRANGE, name, call.set(pc, value));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 #if !defined(PETSC_USE_DEBUG) // which looks in the setters
-TEST(every_option_that_differs_from_rank_to_rank_is_refused)
+PETSC_TEST(OptionTable, every_option_that_differs_from_rank_to_rank_is_refused)
 {
   PetscFunctionBeginUser;
   if (world_size() == 1) PetscFunctionReturn(PETSC_SUCCESS);
@@ -271,7 +271,8 @@ TEST(every_option_that_differs_from_rank_to_rank_is_refused)
     PetscCall(create_sample("", &mat, &pc));
     PetscCall(call.get(pc, &standard));
     PetscCall(call.set(pc, world_rank() == 0 ? other_value(option) : standard));
-    CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_" + std::string(option.name) + ",", PCSetUp(pc));
+    EXPECT_PETSC_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_" + std::string(option.name) + ",",
+                       PCSetUp(pc));
     PetscCall(call.set(pc, standard));
     PetscCall(PCSetUp(pc));
   }

@@ -2,9 +2,9 @@
 // answer alone, from the same whole matrix.
 #include <algorithm>
 
-#include "support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 
 namespace {
 
@@ -72,11 +72,11 @@ struct Tally {
   double worst_fp64 = 0.0, worst_other = 0.0;
 
   // own_sums: no residual of PETSc's MatMult, whose sums depend on the partition, took part
-  void add(const Values &a, const Values &b, bool fp64, bool own_sums)
+  void add(const Vector &a, const Vector &b, bool fp64, bool own_sums)
   {
     const double d = difference(a, b);
-    if (own_sums) CHECK(a == b);
-    CHECK_LE(d, fp64 ? 1e-13 : 2e-6);
+    if (own_sums) EXPECT_TRUE(a == b);
+    EXPECT_LE(d, fp64 ? 1e-13 : 2e-6);
     double &worst = fp64 ? worst_fp64 : worst_other;
     worst = std::max(worst, d);
     ++compared;
@@ -105,12 +105,13 @@ PetscErrorCode compare_all(const Problem &problem, const std::string &options, b
                            Tally *tally)
 {
   Pair pair;
-  const Values b = noise(problem.matrix.rows(), 3), guess = noise(problem.matrix.rows(), 4);
+  const Vector b = random_vector(problem.matrix.size(), 3),
+               guess = random_vector(problem.matrix.size(), 4);
 
   PetscFunctionBeginUser;
   PetscCall(pair.create(problem, options));
   for (int choice = 0; choice < 9; ++choice) {
-    Values shared, alone;
+    Vector shared, alone;
     const bool restarts = choice % 5 == 2, guess_zero = choice % 2;
     describe(std::string(problem.name) + " " + options + " choice " + std::to_string(choice));
     PetscCall(pair.both([&](PC pc) { return set_sweep(pc, choice); }));
@@ -130,7 +131,7 @@ PetscErrorCode compare_all(const Problem &problem, const std::string &options, b
 
 } // namespace
 
-TEST(iterate_on_ranks_is_the_iterate_on_one)
+PETSC_TEST(RankEquality, iterate_on_ranks_is_the_iterate_on_one)
 {
   Tally tally;
   int turn = 0;
@@ -157,7 +158,7 @@ TEST(iterate_on_ranks_is_the_iterate_on_one)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(reference_backend_agrees_on_any_number_of_ranks)
+PETSC_TEST(RankEquality, reference_backend_agrees_on_any_number_of_ranks)
 {
   Tally tally;
 
@@ -170,7 +171,7 @@ TEST(reference_backend_agrees_on_any_number_of_ranks)
 }
 
 // Each rank rounds the ghosts that arrive as their owner rounds them.
-TEST(rounded_gather_is_the_same_on_any_number_of_ranks)
+PETSC_TEST(RankEquality, rounded_gather_is_the_same_on_any_number_of_ranks)
 {
   Tally tally;
 
@@ -186,7 +187,7 @@ TEST(rounded_gather_is_the_same_on_any_number_of_ranks)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(coloring_is_the_same_on_any_number_of_ranks)
+PETSC_TEST(RankEquality, coloring_is_the_same_on_any_number_of_ranks)
 {
   PetscFunctionBeginUser;
   for (const Problem &problem : problems()) {
@@ -197,27 +198,28 @@ TEST(coloring_is_the_same_on_any_number_of_ranks)
     PetscCall(pair.both(PCSetUp));
     PetscCall(gather_colors(pair.shared, &shared));
     PetscCall(gather_colors(pair.alone, &alone));
-    CHECK(shared == alone);
+    EXPECT_TRUE(shared == alone);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(iterate_is_that_of_the_formula)
+PETSC_TEST(RankEquality, iterate_is_that_of_the_formula)
 {
   PetscFunctionBeginUser;
   for (const Problem &problem : problems()) {
     OwnedMat mat;
     Preconditioner pc;
     std::vector<int> color;
-    const Values b = noise(problem.matrix.rows(), 5), guess = noise(problem.matrix.rows(), 6),
-                 zero(b.size(), 0.0);
+    const Vector b = random_vector(problem.matrix.size(), 5),
+                 guess = random_vector(problem.matrix.size(), 6);
     PetscCall(create_mat(PETSC_COMM_WORLD, problem.matrix, problem.layout, problem.type, &mat));
     PetscCall(create_pc(mat, "-pc_mcpi_offdiag_precision fp64", &pc));
     PetscCall(PCSetUp(pc));
     PetscCall(gather_colors(pc, &color));
+    DenseIteration exact(problem.matrix, color);
     for (int choice = 0; choice < 12; ++choice) {
       Sweeps sweeps;
-      Values x;
+      Vector x;
       PetscInt its, restart;
       describe(std::string(problem.name) + " choice " + std::to_string(choice));
       PetscCall(set_sweep(pc, choice));
@@ -228,30 +230,30 @@ TEST(iterate_is_that_of_the_formula)
       sweeps.its = static_cast<int>(its);
       sweeps.restart = static_cast<int>(restart);
       PetscCall(apply(pc, b, &x));
-      CHECK_LE(difference(x, sweep_by_formula(problem.matrix, color, sweeps, b, zero)), 1e-12);
+      EXPECT_LE(difference(x, exact.run(sweeps, b)), 1e-12);
       PetscCall(apply_transpose(pc, b, &x));
-      CHECK_LE(difference(x, transposed_sweep_by_formula(problem.matrix, color, sweeps, b)), 1e-12);
+      EXPECT_LE(difference(x, exact.transposed(sweeps, b)), 1e-12);
       sweeps.its *= 2;
       x = guess;
       PetscCall(apply_richardson(pc, b, false, 2, &x));
-      CHECK_LE(difference(x, sweep_by_formula(problem.matrix, color, sweeps, b, guess)), 1e-12);
+      EXPECT_LE(difference(x, exact.run(sweeps, b, guess)), 1e-12);
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(the_same_run_gives_the_same_bits)
+PETSC_TEST(RankEquality, the_same_run_gives_the_same_bits)
 {
   PetscFunctionBeginUser;
   for (const Problem &problem : problems())
     for (const char *precision : precisions) {
-      Values first;
-      const Values b = noise(problem.matrix.rows(), 3);
+      Vector first;
+      const Vector b = random_vector(problem.matrix.size(), 3);
       if (world_size() > 4 && precision != precisions[problem.matrix.bs % 6]) continue;
       for (int run = 0; run < 3; ++run) {
         OwnedMat mat;
         Preconditioner pc;
-        Values x;
+        Vector x;
         describe(std::string(problem.name) + " " + precision);
         PetscCall(create_mat(PETSC_COMM_WORLD, problem.matrix, problem.layout, problem.type, &mat));
         PetscCall(create_pc(
@@ -264,65 +266,65 @@ TEST(the_same_run_gives_the_same_bits)
         PetscCall(apply(pc, b, &x));
         PetscCall(apply(pc, b, &x));
         if (run == 0) first = x;
-        CHECK(x == first);
+        EXPECT_TRUE(x == first);
       }
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(halo_exchanged_once_a_sweep_reads_other_ranks_as_they_were_before_the_pass)
+PETSC_TEST(RankEquality, halo_exchanged_once_a_sweep_reads_other_ranks_as_they_were_before_the_pass)
 {
   PetscFunctionBeginUser;
   for (const Problem &problem : problems()) {
     OwnedMat mat;
     Preconditioner pc;
     std::vector<int> color, owner;
-    const Values b = noise(problem.matrix.rows(), 5), guess = noise(problem.matrix.rows(), 6),
-                 zero(b.size(), 0.0);
-    const auto rows = block_rows_of_ranks(problem.layout, problem.matrix.n, world_size());
+    const Vector b = random_vector(problem.matrix.size(), 5),
+                 guess = random_vector(problem.matrix.size(), 6);
+    const auto rows = block_rows_of_ranks(problem.layout, problem.matrix.rows(), world_size());
     for (std::size_t r = 0; r < rows.size(); ++r)
       owner.insert(owner.end(), static_cast<std::size_t>(rows[r]), static_cast<int>(r));
     PetscCall(create_mat(PETSC_COMM_WORLD, problem.matrix, problem.layout, problem.type, &mat));
     PetscCall(create_pc(mat, "-pc_mcpi_offdiag_precision fp64 -pc_mcpi_halo_frequency sweep", &pc));
     PetscCall(PCSetUp(pc));
     PetscCall(gather_colors(pc, &color));
+    DenseIteration exact(problem.matrix, color, owner);
     for (const PCMCPISweepType type : sweep_types)
       for (const double omega : {1.0, 0.7})
         for (const int its : {1, 3}) {
-          Values x;
-          Sweeps sweeps{type, omega, its, 0, &owner};
+          Vector x;
+          const Sweeps sweeps{type, omega, its};
           describe(std::string(problem.name) + " sweep " + std::to_string(type) + " omega " +
                    std::to_string(omega));
           PetscCall(PCMCPISetSweep(pc, type));
           PetscCall(PCMCPISetOmega(pc, omega));
           PetscCall(PCMCPISetIts(pc, its));
           PetscCall(apply(pc, b, &x));
-          CHECK_LE(difference(x, sweep_by_formula(problem.matrix, color, sweeps, b, zero)), 1e-12);
+          EXPECT_LE(difference(x, exact.run(sweeps, b)), 1e-12);
           PetscCall(apply_transpose(pc, b, &x));
-          CHECK_LE(difference(x, transposed_sweep_by_formula(problem.matrix, color, sweeps, b)),
-                   1e-12);
+          EXPECT_LE(difference(x, exact.transposed(sweeps, b)), 1e-12);
           x = guess;
           PetscCall(apply_richardson(pc, b, false, 1, &x));
-          CHECK_LE(difference(x, sweep_by_formula(problem.matrix, color, sweeps, b, guess)), 1e-12);
+          EXPECT_LE(difference(x, exact.run(sweeps, b, guess)), 1e-12);
         }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(halo_exchanged_once_a_sweep_converges_to_the_solution)
+PETSC_TEST(RankEquality, halo_exchanged_once_a_sweep_converges_to_the_solution)
 {
   PetscFunctionBeginUser;
   for (const Problem &problem : problems()) {
     OwnedMat mat;
     Preconditioner pc;
-    Values x;
-    const Values solution = noise(problem.matrix.rows(), 8);
+    Vector x;
+    const Vector solution = random_vector(problem.matrix.size(), 8);
     describe(problem.name);
     PetscCall(create_mat(PETSC_COMM_WORLD, problem.matrix, problem.layout, problem.type, &mat));
     PetscCall(create_pc(
         mat, "-pc_mcpi_offdiag_precision fp64 -pc_mcpi_halo_frequency sweep -pc_mcpi_its 60", &pc));
     PetscCall(apply(pc, problem.matrix.multiply(solution), &x));
-    CHECK_LE(difference(x, solution), 1e-6);
+    EXPECT_LE(difference(x, solution), 1e-6);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,11 +1,11 @@
 // Tests bad option values and bad colorings. Every rank reports an error that names the remedy, and
 // the PC is not left as if it were set up. The test does not look for leaks, because PETSc does not
 // free its memory after errors.
-#include "support.h"
+#include "support/petsc.h"
 
 #include <petsc/private/matimpl.h>
 
-using namespace test;
+using namespace mcpi::test;
 
 namespace {
 
@@ -48,8 +48,8 @@ PetscErrorCode check_coloring_refused(const std::string &options, const std::str
 {
   OwnedMat mat;
   Preconditioner pc, good;
-  Values x, expected;
-  const Values b = noise(sample().rows(), 1);
+  Vector x, expected;
+  const Vector b = random_vector(sample().size(), 1);
 
   PetscFunctionBeginUser;
   describe(options);
@@ -59,22 +59,22 @@ PetscErrorCode check_coloring_refused(const std::string &options, const std::str
     const Caught caught = catch_error([&] { return PCSetUp(pc); });
     int codes[2] = {static_cast<int>(caught.code), -static_cast<int>(caught.code)};
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, codes, 2, MPI_INT, MPI_MIN, PETSC_COMM_WORLD));
-    CHECK_LT(0, codes[0]);
-    CHECK_EQ(codes[0], -codes[1]);
-    CHECK_CONTAINS(caught.message, remedy);
+    EXPECT_LT(0, codes[0]);
+    EXPECT_EQ(codes[0], -codes[1]);
+    EXPECT_CONTAINS(caught.message, remedy);
   }
   PetscCall(PetscOptionsClear(pc.options));
   PetscCall(PCMCPISetMatColoringType(pc, MATCOLORINGJPLF));
   PetscCall(apply(pc, b, &x));
   PetscCall(create_pc(mat, "", &good));
   PetscCall(apply(good, b, &expected));
-  CHECK(x == expected);
+  EXPECT_TRUE(x == expected);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 } // namespace
 
-TEST(options_refuse_bad_values_and_name_the_option)
+PETSC_TEST(Refusals, options_refuse_bad_values_and_name_the_option)
 {
   OwnedMat mat;
 
@@ -91,28 +91,28 @@ TEST(options_refuse_bad_values_and_name_the_option)
       PetscFunctionReturn(PETSC_SUCCESS);
     });
     describe(name);
-    CHECK(caught.code != PETSC_SUCCESS);
-    CHECK_CONTAINS(caught.message, name);
-    CHECK_CONTAINS(caught.message, "nonsense");
+    EXPECT_TRUE(caught.code != PETSC_SUCCESS);
+    EXPECT_CONTAINS(caught.message, name);
+    EXPECT_CONTAINS(caught.message, "nonsense");
   }
   for (const std::string option : {"its 0", "its -1", "omega 0", "omega 2", "restart -2"}) {
     Preconditioner pc;
     const auto name = option.substr(0, option.find(' '));
     describe(option);
-    CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_" + name,
-                create_pc(mat, "-pc_mcpi_" + option, &pc));
+    EXPECT_PETSC_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_" + name,
+                       create_pc(mat, "-pc_mcpi_" + option, &pc));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 #if !defined(PETSC_USE_DEBUG) // which looks in the setters
 // Ranks with different numbers of sweeps would wait for exchanges forever.
-TEST(settings_that_differ_from_rank_to_rank_are_refused)
+PETSC_TEST(Refusals, settings_that_differ_from_rank_to_rank_are_refused)
 {
   OwnedMat mat;
   Preconditioner pc, good;
-  Values x, expected;
-  const Values b = noise(sample().rows(), 1);
+  Vector x, expected;
+  const Vector b = random_vector(sample().size(), 1);
 
   PetscFunctionBeginUser;
   if (world_size() == 1) PetscFunctionReturn(PETSC_SUCCESS);
@@ -121,32 +121,32 @@ TEST(settings_that_differ_from_rank_to_rank_are_refused)
   PetscCall(apply(good, b, &expected));
   PetscCall(create_pc(mat, "", &pc));
   PetscCall(PCMCPISetIts(pc, world_rank() == 0 ? 1 : 3));
-  CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_its", PCSetUp(pc));
+  EXPECT_PETSC_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_its", PCSetUp(pc));
   PetscCall(PCMCPISetIts(pc, 1));
   PetscCall(PCMCPISetOffdiagPrecision(pc, world_rank() == 0 ? PC_MCPI_PRECISION_FP32
                                                             : PC_MCPI_PRECISION_INT8));
-  CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_offdiag_precision", PCSetUp(pc));
+  EXPECT_PETSC_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_offdiag_precision", PCSetUp(pc));
   PetscCall(PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_FP32));
   PetscCall(PCMCPISetMatColoringType(pc, world_rank() == 0 ? MATCOLORINGJPLF : MATCOLORINGGREEDY));
-  CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_mat_coloring_type", PCSetUp(pc));
+  EXPECT_PETSC_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_mat_coloring_type", PCSetUp(pc));
   PetscCall(PCMCPISetMatColoringType(pc, MATCOLORINGJPLF));
   PetscCall(apply(pc, b, &x));
-  CHECK(x == expected);
+  EXPECT_TRUE(x == expected);
   // of new values, too, which are not forgotten after the refusal
   PetscCall(MatShift(mat, 1.0));
   PetscCall(apply(good, b, &expected));
-  CHECK(x != expected);
+  EXPECT_TRUE(x != expected);
   PetscCall(PCMCPISetIts(pc, world_rank() == 0 ? 1 : 3));
   for (int attempt = 0; attempt < 2; ++attempt)
-    CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_its", PCSetUp(pc));
+    EXPECT_PETSC_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_its", PCSetUp(pc));
   PetscCall(PCMCPISetIts(pc, 1));
   PetscCall(apply(pc, b, &x));
-  CHECK(x == expected);
+  EXPECT_TRUE(x == expected);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
 
-TEST(no_coloring_type_is_refused)
+PETSC_TEST(Refusals, no_coloring_type_is_refused)
 {
   OwnedMat mat;
   Preconditioner pc;
@@ -154,12 +154,12 @@ TEST(no_coloring_type_is_refused)
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
   PetscCall(create_pc(mat, "", &pc));
-  CHECK_ERROR(PETSC_ERR_ARG_NULL, "-pc_mcpi_mat_coloring_type",
-              PCMCPISetMatColoringType(pc, nullptr));
+  EXPECT_PETSC_ERROR(PETSC_ERR_ARG_NULL, "-pc_mcpi_mat_coloring_type",
+                     PCMCPISetMatColoringType(pc, nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(coloring_of_one_color_is_refused)
+PETSC_TEST(Refusals, coloring_of_one_color_is_refused)
 {
   PetscFunctionBeginUser;
   PetscCall(MatColoringRegister("wrong", create_wrong<false>));
@@ -168,7 +168,7 @@ TEST(coloring_of_one_color_is_refused)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(coloring_that_is_wrong_on_one_rank_is_refused)
+PETSC_TEST(Refusals, coloring_that_is_wrong_on_one_rank_is_refused)
 {
   PetscFunctionBeginUser;
   PetscCall(MatColoringRegister("wrong_on_last", create_wrong<true>));
@@ -177,7 +177,7 @@ TEST(coloring_that_is_wrong_on_one_rank_is_refused)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(unknown_coloring_type_is_refused)
+PETSC_TEST(Refusals, unknown_coloring_type_is_refused)
 {
   PetscFunctionBeginUser;
   PetscCall(
@@ -185,7 +185,7 @@ TEST(unknown_coloring_type_is_refused)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(too_few_colors_are_refused)
+PETSC_TEST(Refusals, too_few_colors_are_refused)
 {
   PetscFunctionBeginUser;
   for (const char *type : {"jplf", "greedy", "jp"})
@@ -195,7 +195,7 @@ TEST(too_few_colors_are_refused)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(coloring_distance_other_than_one_is_refused_by_jplf)
+PETSC_TEST(Refusals, coloring_distance_other_than_one_is_refused_by_jplf)
 {
   PetscFunctionBeginUser;
   PetscCall(check_coloring_refused("-pc_mcpi_mat_coloring_distance 2",
@@ -203,7 +203,7 @@ TEST(coloring_distance_other_than_one_is_refused_by_jplf)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(vectors_of_another_size_are_refused)
+PETSC_TEST(Refusals, vectors_of_another_size_are_refused)
 {
   const auto small = static_cast<PetscInt>(10);
   OwnedMat mat;
@@ -221,10 +221,11 @@ TEST(vectors_of_another_size_are_refused)
   for (const bool wrong_b : {false, true}) {
     const Vec b = wrong_b ? wrong : good, x = wrong_b ? good : wrong;
     describe(wrong_b ? "right-hand side" : "solution");
-    CHECK_ERROR(PETSC_ERR_ARG_SIZ, "", PCApply(pc, b, x));
-    CHECK_ERROR(PETSC_ERR_ARG_SIZ, "MatCreateVecs()", PCApplyTranspose(pc, b, x));
-    CHECK_ERROR(PETSC_ERR_ARG_SIZ, "MatCreateVecs()",
-                PCApplyRichardson(pc, b, x, nullptr, 0.0, 0.0, 0.0, 1, PETSC_TRUE, &its, &reason));
+    EXPECT_PETSC_ERROR(PETSC_ERR_ARG_SIZ, "", PCApply(pc, b, x));
+    EXPECT_PETSC_ERROR(PETSC_ERR_ARG_SIZ, "MatCreateVecs()", PCApplyTranspose(pc, b, x));
+    EXPECT_PETSC_ERROR(
+        PETSC_ERR_ARG_SIZ, "MatCreateVecs()",
+        PCApplyRichardson(pc, b, x, nullptr, 0.0, 0.0, 0.0, 1, PETSC_TRUE, &its, &reason));
   }
   PetscCall(VecDestroy(&good));
   PetscCall(VecDestroy(&wrong));
@@ -232,13 +233,13 @@ TEST(vectors_of_another_size_are_refused)
 }
 
 // The vectors of a preconditioner that is kept cannot be made again.
-TEST(a_preconditioner_that_is_kept_is_refused_to_a_method_that_needs_other_vectors)
+PETSC_TEST(Refusals, a_preconditioner_that_is_kept_is_refused_to_a_method_that_needs_other_vectors)
 {
   const BlockMatrix &matrix = sample();
-  const Values b = matrix.multiply(noise(matrix.rows(), 1));
+  const Vector b = matrix.multiply(random_vector(matrix.size(), 1));
   OwnedMat mat;
   OwnedSolver ksp;
-  Values x;
+  Vector x;
   KSPConvergedReason reason;
   PetscInt its;
 
@@ -249,26 +250,27 @@ TEST(a_preconditioner_that_is_kept_is_refused_to_a_method_that_needs_other_vecto
   PetscCall(KSPSetReusePreconditioner(ksp, PETSC_TRUE));
   PetscCall(KSPSetType(ksp, KSPFGMRES)); // double precision serves this method, too
   PetscCall(solve(ksp, b, &x, &reason, &its));
-  CHECK_LT(0, static_cast<int>(reason));
+  EXPECT_LT(0, static_cast<int>(reason));
   PetscCall(KSPSetReusePreconditioner(ksp, PETSC_FALSE));
   PetscCall(solve(ksp, b, &x, &reason, &its));
   PetscCall(KSPSetReusePreconditioner(ksp, PETSC_TRUE));
   PetscCall(KSPSetType(ksp, KSPGMRES));
-  CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_vector_precision fp64",
-              solve(ksp, b, &x, &reason, &its));
+  EXPECT_PETSC_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_vector_precision fp64",
+                     solve(ksp, b, &x, &reason, &its));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(rounded_gathers_below_another_preconditioner_ask_for_a_word_on_the_outer_method)
+PETSC_TEST(Refusals,
+           rounded_gathers_below_another_preconditioner_ask_for_a_word_on_the_outer_method)
 {
   const BlockMatrix &matrix = sample();
-  const Values b = matrix.multiply(noise(matrix.rows(), 1));
+  const Vector b = matrix.multiply(random_vector(matrix.size(), 1));
 
   PetscFunctionBeginUser;
   for (const std::string vectors : {"auto", "fp32"}) {
     OwnedMat mat;
     OwnedSolver ksp;
-    Values x;
+    Vector x;
     KSPConvergedReason reason;
     PetscInt its;
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
@@ -279,18 +281,18 @@ TEST(rounded_gathers_below_another_preconditioner_ask_for_a_word_on_the_outer_me
                          &ksp));
     PetscCall(PetscOptionsPush(ksp.options)); // where the inner solver looks when it is made
     if (vectors == "auto") {
-      CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-sub_pc_mcpi_vector_precision fp32",
-                  solve(ksp, b, &x, &reason, &its));
+      EXPECT_PETSC_ERROR(PETSC_ERR_ARG_INCOMP, "-sub_pc_mcpi_vector_precision fp32",
+                         solve(ksp, b, &x, &reason, &its));
     } else {
       PetscCall(solve(ksp, b, &x, &reason, &its));
-      CHECK_LT(0, static_cast<int>(reason));
+      EXPECT_LT(0, static_cast<int>(reason));
     }
     PetscCall(PetscOptionsPop());
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(single_precision_is_refused_where_it_does_not_hold_the_units_of_the_equations)
+PETSC_TEST(Refusals, single_precision_is_refused_where_it_does_not_hold_the_units_of_the_equations)
 {
   BlockMatrix matrix = sample();
   OwnedMat mat;
@@ -302,10 +304,10 @@ TEST(single_precision_is_refused_where_it_does_not_hold_the_units_of_the_equatio
     for (PetscInt k = 0; k < matrix.bs * matrix.bs; ++k) matrix.block(7, matrix.col[e])[k] *= 1e45;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
   PetscCall(create_pc(mat, "-pc_mcpi_vector_precision fp32", &pc));
-  CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_vector_precision auto", PCSetUp(pc));
+  EXPECT_PETSC_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_vector_precision auto", PCSetUp(pc));
   PetscCall(PCMCPISetVectorPrecision(pc, PC_MCPI_VECTOR_PRECISION_AUTO));
   PetscCall(PCSetUp(pc));
   PetscCall(view(pc, &text));
-  CHECK_CONTAINS(text, "vectors: fp64");
+  EXPECT_CONTAINS(text, "vectors: fp64");
   PetscFunctionReturn(PETSC_SUCCESS);
 }

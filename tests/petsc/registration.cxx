@@ -1,8 +1,10 @@
 // Tests a program that links the library. Its PETSc must be that of the build. The test also checks
 // the library's version and its references for -citations, which ctest looks for in the output.
-#include "support.h"
+#include <sstream>
 
-using namespace test;
+#include "support/petsc.h"
+
+using namespace mcpi::test;
 
 namespace {
 
@@ -21,17 +23,17 @@ PETSC_EXTERN PetscErrorCode PetscGetVersionNumber(PetscInt *major, PetscInt *min
   return PETSC_SUCCESS;
 }
 
-TEST(another_version_of_petsc_is_refused)
+PETSC_TEST(Registration, another_version_of_petsc_is_refused)
 {
   PetscFunctionBeginUser;
   other_version = true;
-  CHECK_ERROR(PETSC_ERR_LIB, "was built for PETSc", PCMCPIRegister());
+  EXPECT_PETSC_ERROR(PETSC_ERR_LIB, "was built for PETSc", PCMCPIRegister());
   other_version = false;
   PetscCall(PCMCPIRegister());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(view_begins_with_the_version)
+PETSC_TEST(Registration, view_begins_with_the_version)
 {
   OwnedPC pc;
   std::string text;
@@ -40,11 +42,11 @@ TEST(view_begins_with_the_version)
   PetscCall(PCCreate(PETSC_COMM_WORLD, pc.out()));
   PetscCall(PCSetType(pc, PCMCPI));
   PetscCall(view(pc, &text));
-  CHECK_CONTAINS(text, "petsc-mcpi " PETSCMCPI_VERSION "\n");
-  CHECK_LT(text.find("petsc-mcpi"), text.find("sweeps:"));
+  EXPECT_CONTAINS(text, "petsc-mcpi " PETSCMCPI_VERSION "\n");
+  EXPECT_LT(text.find("petsc-mcpi"), text.find("sweeps:"));
   std::ostringstream version;
   version << PETSCMCPI_VERSION_MAJOR << '.' << PETSCMCPI_VERSION_MINOR << '.'
           << PETSCMCPI_VERSION_SUBMINOR;
-  CHECK_EQ(version.str(), PETSCMCPI_VERSION);
+  EXPECT_EQ(version.str(), PETSCMCPI_VERSION);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

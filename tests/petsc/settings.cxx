@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
-#include "support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 
 namespace {
 
@@ -25,7 +25,7 @@ PetscErrorCode create_sample(const std::string &options, OwnedMat *mat, Precondi
 
 } // namespace
 
-TEST(no_block_has_failed_before_the_set_up)
+PETSC_TEST(Settings, no_block_has_failed_before_the_set_up)
 {
   OwnedMat mat;
   Preconditioner pc;
@@ -34,11 +34,11 @@ TEST(no_block_has_failed_before_the_set_up)
   PetscFunctionBeginUser;
   PetscCall(create_sample("", &mat, &pc));
   PetscCall(PCMCPIGetFailedBlock(pc, &row));
-  CHECK_EQ(row, -1);
+  EXPECT_EQ(row, -1);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(vectors_are_fp64_where_the_method_is_not_known)
+PETSC_TEST(Settings, vectors_are_fp64_where_the_method_is_not_known)
 {
   OwnedMat mat;
   Preconditioner pc;
@@ -48,40 +48,40 @@ TEST(vectors_are_fp64_where_the_method_is_not_known)
   PetscFunctionBeginUser;
   PetscCall(create_sample("", &mat, &pc));
   PetscCall(PCMCPIGetVectorPrecision(pc, &precision));
-  CHECK_EQ(precision, PC_MCPI_VECTOR_PRECISION_AUTO);
+  EXPECT_EQ(precision, PC_MCPI_VECTOR_PRECISION_AUTO);
   PetscCall(PCSetUp(pc));
   PetscCall(view(pc, &text));
-  CHECK_CONTAINS(text,
-                 "vectors: fp64 (auto: the method that applies the preconditioner is not known)");
+  EXPECT_CONTAINS(text,
+                  "vectors: fp64 (auto: the method that applies the preconditioner is not known)");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(fp64_blocks_with_fp32_vectors_are_refused)
+PETSC_TEST(Settings, fp64_blocks_with_fp32_vectors_are_refused)
 {
   OwnedMat mat;
   Preconditioner pc;
-  Values x;
+  Vector x;
 
   PetscFunctionBeginUser;
   PetscCall(create_sample("", &mat, &pc));
   PetscCall(PCMCPISetVectorPrecision(pc, PC_MCPI_VECTOR_PRECISION_FP32));
   PetscCall(PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_FP64));
   const Caught caught = catch_error([&] { return PCSetUp(pc); });
-  CHECK(caught.code != PETSC_SUCCESS);
-  CHECK_CONTAINS(caught.message, "-pc_mcpi_vector_precision");
+  EXPECT_TRUE(caught.code != PETSC_SUCCESS);
+  EXPECT_CONTAINS(caught.message, "-pc_mcpi_vector_precision");
   if (caught.code == PETSC_SUCCESS) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PCMCPISetVectorPrecision(pc, PC_MCPI_VECTOR_PRECISION_FP64));
-  PetscCall(apply(pc, noise(sample().rows(), 1), &x));
-  CHECK(std::isfinite(norm(x)));
+  PetscCall(apply(pc, random_vector(sample().size(), 1), &x));
+  EXPECT_TRUE(std::isfinite(norm(x)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // Given, or following the blocks
-TEST(rounded_gather_with_fp64_vectors_is_refused)
+PETSC_TEST(Settings, rounded_gather_with_fp64_vectors_is_refused)
 {
-  const Values b = noise(sample().rows(), 1);
+  const Vector b = random_vector(sample().size(), 1);
   OwnedMat mat;
-  Values x;
+  Vector x;
 
   PetscFunctionBeginUser;
   for (const char *options :
@@ -91,17 +91,17 @@ TEST(rounded_gather_with_fp64_vectors_is_refused)
     PetscCall(create_sample(options, &mat, &pc));
     PetscCall(apply(pc, b, &x));
     PetscCall(PCMCPISetGatherPrecision(pc, PC_MCPI_GATHER_PRECISION_BFP16));
-    CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_gather_precision", PCSetUp(pc));
-    CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_vector_precision", PCSetUp(pc));
+    EXPECT_PETSC_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_gather_precision", PCSetUp(pc));
+    EXPECT_PETSC_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_vector_precision", PCSetUp(pc));
     PetscCall(PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_INT8));
     PetscCall(PCMCPISetVectorPrecision(pc, PC_MCPI_VECTOR_PRECISION_FP32));
     PetscCall(apply(pc, b, &x));
-    CHECK(std::isfinite(norm(x)));
+    EXPECT_TRUE(std::isfinite(norm(x)));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(view_says_when_rounded_gather_is_safe_and_counts_its_memory)
+PETSC_TEST(Settings, view_says_when_rounded_gather_is_safe_and_counts_its_memory)
 {
   OwnedMat mat;
   Preconditioner pc;
@@ -112,21 +112,21 @@ TEST(view_says_when_rounded_gather_is_safe_and_counts_its_memory)
       "-pc_mcpi_sweep forward -pc_mcpi_scaling none -pc_mcpi_vector_precision fp32", &mat, &pc));
   PetscCall(PCSetUp(pc));
   PetscCall(view(pc, &before));
-  CHECK(before.find("bfp16") == std::string::npos);
+  EXPECT_TRUE(before.find("bfp16") == std::string::npos);
   PetscCall(PCMCPISetGatherPrecision(pc, PC_MCPI_GATHER_PRECISION_BFP16));
   PetscCall(PCSetUp(pc));
   PetscCall(view(pc, &text));
   for (const char *part : {"bfp16", "KSPFGMRES", "-pc_mcpi_restart", "-pc_mcpi_scaling balanced"})
-    CHECK_CONTAINS(text, part);
+    EXPECT_CONTAINS(text, part);
   const auto moved = [](const std::string &from) {
     return std::stod(from.substr(from.find("one sweep: ") + 11));
   };
-  CHECK_LE(std::abs(moved(text) - moved(before) - sample().n * 3 * sizeof(float) * 1e-6),
-           1e-5); // a copy more is written
+  EXPECT_LE(std::abs(moved(text) - moved(before) - sample().rows() * 3 * sizeof(float) * 1e-6),
+            1e-5); // a copy more is written
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(setters_refuse_bad_values_and_name_the_option)
+PETSC_TEST(Settings, setters_refuse_bad_values_and_name_the_option)
 {
   OwnedMat mat;
   Preconditioner pc;
@@ -137,19 +137,19 @@ TEST(setters_refuse_bad_values_and_name_the_option)
   PetscFunctionBeginUser;
   PetscCall(create_sample("-pc_mcpi_omega 0.5", &mat, &pc));
   for (const double value : {0.0, 2.0, -1.0, 2.5, not_a_number, infinity})
-    CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_omega", PCMCPISetOmega(pc, value));
+    EXPECT_PETSC_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_omega", PCMCPISetOmega(pc, value));
   PetscCall(PCMCPIGetOmega(pc, &omega));
-  CHECK_EQ(omega, 0.5);
+  EXPECT_EQ(omega, 0.5);
   for (const PetscInt value : {0, -3, (1 << 29) + 1})
-    CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_its", PCMCPISetIts(pc, value));
-  CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_restart", PCMCPISetRestart(pc, -2));
+    EXPECT_PETSC_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_its", PCMCPISetIts(pc, value));
+  EXPECT_PETSC_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_restart", PCMCPISetRestart(pc, -2));
   for (const PetscInt value : {0, -2})
-    CHECK_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_setup_threads",
-                PCMCPISetSetUpThreads(pc, value));
+    EXPECT_PETSC_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_setup_threads",
+                       PCMCPISetSetUpThreads(pc, value));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(coloring_is_there_after_the_set_up)
+PETSC_TEST(Settings, coloring_is_there_after_the_set_up)
 {
   OwnedMat mat;
   Preconditioner pc;
@@ -159,41 +159,41 @@ TEST(coloring_is_there_after_the_set_up)
 
   PetscFunctionBeginUser;
   PetscCall(create_sample("", &mat, &pc));
-  CHECK_ERROR(PETSC_ERR_ORDER, "PCSetUp", PCMCPIGetColoring(pc, &coloring));
+  EXPECT_PETSC_ERROR(PETSC_ERR_ORDER, "PCSetUp", PCMCPIGetColoring(pc, &coloring));
   PetscCall(PCSetUp(pc));
   PetscCall(PCMCPIGetColoring(pc, &coloring));
   PetscCall(ISColoringGetColors(coloring, &local, &colors, &values));
   PetscCall(MatGetLocalSize(mat, &rows, nullptr));
-  CHECK_EQ(local, rows / 3);
+  EXPECT_EQ(local, rows / 3);
   PetscCall(PCReset(pc));
-  CHECK_ERROR(PETSC_ERR_ORDER, "PCSetUp", PCMCPIGetColoring(pc, &coloring));
+  EXPECT_PETSC_ERROR(PETSC_ERR_ORDER, "PCSetUp", PCMCPIGetColoring(pc, &coloring));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(backends_that_were_not_built_are_refused_at_set_up)
+PETSC_TEST(Settings, backends_that_were_not_built_are_refused_at_set_up)
 {
   OwnedMat mat;
   Preconditioner pc;
-  Values first, again;
-  const Values b = noise(sample().rows(), 1);
+  Vector first, again;
+  const Vector b = random_vector(sample().size(), 1);
 
   PetscFunctionBeginUser;
   PetscCall(create_sample("", &mat, &pc));
   PetscCall(apply(pc, b, &first));
 #if !defined(MCPI_HAVE_KOKKOS)
   PetscCall(PCMCPISetBackend(pc, PC_MCPI_BACKEND_KOKKOS));
-  CHECK_ERROR(PETSC_ERR_SUP_SYS, "-pc_mcpi_backend", PCSetUp(pc));
+  EXPECT_PETSC_ERROR(PETSC_ERR_SUP_SYS, "-pc_mcpi_backend", PCSetUp(pc));
 #endif
   PetscCall(PCMCPISetBackend(pc, PC_MCPI_BACKEND_HOST));
   PetscCall(PCMCPISetHalo(pc, PC_MCPI_HALO_NCCL));
-  CHECK_ERROR(PETSC_ERR_SUP_SYS, "-pc_mcpi_halo", PCSetUp(pc));
+  EXPECT_PETSC_ERROR(PETSC_ERR_SUP_SYS, "-pc_mcpi_halo", PCSetUp(pc));
   PetscCall(PCMCPISetHalo(pc, PC_MCPI_HALO_SF));
   PetscCall(apply(pc, b, &again));
-  CHECK(again == first);
+  EXPECT_TRUE(again == first);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(other_types_ignore_setters_and_refuse_getters)
+PETSC_TEST(Settings, other_types_ignore_setters_and_refuse_getters)
 {
   OwnedPC pc;
   PetscInt its;
@@ -202,16 +202,17 @@ TEST(other_types_ignore_setters_and_refuse_getters)
   PetscCall(PCCreate(PETSC_COMM_WORLD, pc.out()));
   PetscCall(PCSetType(pc, PCJACOBI));
   PetscCall(PCMCPISetIts(pc, 3));
-  CHECK_ERROR(PETSC_ERR_SUP, "PCMCPIGetIts", PCMCPIGetIts(pc, &its));
+  EXPECT_PETSC_ERROR(PETSC_ERR_SUP, "PCMCPIGetIts", PCMCPIGetIts(pc, &its));
   PetscCall(PCSetType(pc, PCMCPI));
   PetscCall(PCMCPIGetIts(pc, &its));
-  CHECK_EQ(its, 1);
+  EXPECT_EQ(its, 1);
   PetscCall(PCSetType(pc, PCJACOBI));
-  CHECK_ERROR(PETSC_ERR_SUP, "PCMCPIGetIts", PCMCPIGetIts(pc, &its)); // nothing is left composed
+  EXPECT_PETSC_ERROR(PETSC_ERR_SUP, "PCMCPIGetIts",
+                     PCMCPIGetIts(pc, &its)); // nothing is left composed
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(options_obey_the_prefix)
+PETSC_TEST(Settings, options_obey_the_prefix)
 {
   OwnedMat mat;
   OwnedOptions options;
@@ -236,22 +237,22 @@ TEST(options_obey_the_prefix)
   PetscCall(PCSetFromOptions(pc));
   PetscCall(PCSetUp(pc));
   PetscCall(PCMCPIGetIts(pc, &its));
-  CHECK_EQ(its, 7);
+  EXPECT_EQ(its, 7);
   PetscCall(PCMCPIGetOffdiagPrecision(pc, &precision));
-  CHECK_EQ(precision, PC_MCPI_PRECISION_INT8);
+  EXPECT_EQ(precision, PC_MCPI_PRECISION_INT8);
   PetscCall(PCMCPIGetMatColoringType(pc, &type));
-  CHECK_EQ(std::string(type), "greedy");
+  EXPECT_EQ(std::string(type), "greedy");
   PetscCall(view(pc, &text));
-  CHECK_CONTAINS(text, "by greedy");
+  EXPECT_CONTAINS(text, "by greedy");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static void check_view_of_halo(const std::string &text, const char *on_ranks)
 {
-  CHECK_CONTAINS(text, world_size() > 1 ? on_ranks : "halo: none on one rank");
+  EXPECT_CONTAINS(text, world_size() > 1 ? on_ranks : "halo: none on one rank");
 }
 
-TEST(view_prints_every_setting_in_force)
+PETSC_TEST(Settings, view_prints_every_setting_in_force)
 {
   OwnedMat mat;
   Preconditioner pc, plain;
@@ -269,28 +270,28 @@ TEST(view_prints_every_setting_in_force)
   check_view_of_halo(text, "exchanged every sweep, overlap false");
   for (const char *part : {"type: mcpi", "3 backward", "0.875", "6 sweeps", "bf16", "factored",
                            "global", "fp64", "reference", "rcm", "greedy", "not set up"})
-    CHECK_CONTAINS(text, part);
+    EXPECT_CONTAINS(text, part);
   PetscCall(PCSetUp(pc));
   PetscCall(view(pc, &text));
   for (const char *part :
        {"3 backward", "0.875", "6 sweeps", "bf16", "factored", "global", "fp64", "reference", "rcm",
         "greedy", "block size 3", "colors: ", "largest", "smallest", "memory"})
-    CHECK_CONTAINS(text, part);
+    EXPECT_CONTAINS(text, part);
   PetscCall(
       PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_FP16)); // what there was to view is gone
   PetscCall(view(pc, &text));
-  for (const char *part : {"fp16", "not set up"}) CHECK_CONTAINS(text, part);
+  for (const char *part : {"fp16", "not set up"}) EXPECT_CONTAINS(text, part);
   PetscCall(create_pc(mat, "", &plain));
   PetscCall(PCSetUp(plain));
   PetscCall(view(plain, &text));
   check_view_of_halo(text, "exchanged every color, overlap true");
   for (const char *part : {"1 symmetric", "omega = 1", "off-diagonal blocks: fp32",
                            "vectors: fp64 (auto", "prescaled", "balanced", "host", "jplf"})
-    CHECK_CONTAINS(text, part);
+    EXPECT_CONTAINS(text, part);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(view_names_the_row_that_failed)
+PETSC_TEST(Settings, view_names_the_row_that_failed)
 {
   BlockMatrix matrix = sample();
   OwnedMat mat;
@@ -303,6 +304,6 @@ TEST(view_names_the_row_that_failed)
   PetscCall(create_pc(mat, "", &pc));
   PetscCall(PCSetUp(pc));
   PetscCall(view(pc, &text));
-  CHECK_CONTAINS(text, "block row 31");
+  EXPECT_CONTAINS(text, "block row 31");
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,5 +1,4 @@
 # Numbers of ranks for the programs of this folder. Included by tests/CMakeLists.txt before it makes them.
-set(write_matrix_RANKS "") # a tool of the program tests
 set(coloring_RANKS 1 2 3 4)
 set(rank_equality_RANKS 1 2 3 4 7)
 set(matrix_types_RANKS 1 2 4 7)

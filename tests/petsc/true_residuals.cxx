@@ -3,9 +3,9 @@
 // the mesh.
 #include <cmath>
 
-#include "support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 
 namespace {
 
@@ -85,15 +85,15 @@ BlockMatrix matrix_of(Kind kind, PetscInt edge)
   Recipe recipe;
   recipe.symmetric = definite;
   BlockMatrix matrix = make_matrix(bs, tetrahedral_pattern(edge, edge - 1, edge - 2), recipe);
-  for (PetscInt i = 0; i < matrix.n; ++i) {
+  for (PetscInt i = 0; i < matrix.rows(); ++i) {
     double *diagonal = matrix.block(i, i);
     for (PetscInt k = 0; k < bs * bs; ++k) diagonal[k] = k % (bs + 1) ? 0.0 : reaction;
     for (PetscInt e = matrix.ptr[i]; e < matrix.ptr[i + 1]; ++e) {
       const PetscInt j = matrix.col[e];
       if (j == i) continue;
       const double along = definite ? 1.0 : j < i ? 1.0 + kFlow : 1.0 - kFlow;
-      const Values coupling =
-          noise(bs * bs, static_cast<std::uint64_t>(std::min(i, j) * matrix.n + std::max(i, j)));
+      const Vector coupling = random_vector(
+          bs * bs, static_cast<std::uint64_t>(std::min(i, j) * matrix.rows() + std::max(i, j)));
       double *block = matrix.block(i, j);
       for (PetscInt q = 0; q < bs; ++q)
         for (PetscInt p = 0; p < bs; ++p) {
@@ -107,9 +107,9 @@ BlockMatrix matrix_of(Kind kind, PetscInt edge)
   return matrix;
 }
 
-double relative_residual(const BlockMatrix &matrix, const Values &b, const Values &x)
+double relative_residual(const BlockMatrix &matrix, const Vector &b, const Vector &x)
 {
-  Values r = matrix.multiply(x);
+  Vector r = matrix.multiply(x);
   for (std::size_t i = 0; i < r.size(); ++i) r[i] = b[i] - r[i];
   return norm(r) / norm(b);
 }
@@ -140,8 +140,8 @@ PetscErrorCode solve_with(const Method &method, const BlockMatrix &matrix, Mat m
   OwnedSolver solver;
   OwnedMat interpolation;
   PC pc;
-  Values x;
-  const Values b = matrix.multiply(noise(matrix.rows(), 1));
+  Vector x;
+  const Vector b = matrix.multiply(random_vector(matrix.size(), 1));
 
   PetscFunctionBeginUser;
   PetscCall(PetscOptionsCreate(solver.options.out()));
@@ -209,8 +209,8 @@ PetscErrorCode compare_with_sor(const Method &method, const std::string &mcpi_op
     describe(std::string(method.name) + mcpi_options + ", tolerance " +
              std::to_string(std::log10(tolerance)));
     if (sor.converged()) {
-      CHECK_LT(0, static_cast<int>(mcpi.reason));
-      CHECK_LE(mcpi.residual, kAllowed * std::max(sor.residual, tolerance));
+      EXPECT_LT(0, static_cast<int>(mcpi.reason));
+      EXPECT_LE(mcpi.residual, kAllowed * std::max(sor.residual, tolerance));
     }
     row += " " + cell(mcpi) + " | " + cell(sor) + " |";
   }
@@ -235,7 +235,7 @@ PetscErrorCode print_head(const char *title, double largest_tolerance)
 
 } // namespace
 
-TEST(every_method_reaches_with_all_defaults_the_true_residual_of_sor)
+PETSC_TEST(TrueResiduals, every_method_reaches_with_all_defaults_the_true_residual_of_sor)
 {
   PetscFunctionBeginUser;
   PetscCall(print_head("All defaults", 1.0));
@@ -243,7 +243,7 @@ TEST(every_method_reaches_with_all_defaults_the_true_residual_of_sor)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(every_storage_reaches_the_true_residual_of_sor)
+PETSC_TEST(TrueResiduals, every_storage_reaches_the_true_residual_of_sor)
 {
   PetscFunctionBeginUser;
   for (const char *precision : {"fp64", "fp16", "bf16", "int8", "int4"}) {

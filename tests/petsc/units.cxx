@@ -2,9 +2,9 @@
 // near 1, multiplied by the units.
 #include <cmath>
 
-#include "support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 
 namespace {
 
@@ -13,7 +13,7 @@ constexpr double units[] = {1e-46, 1e-30, 1e30, 1e46};
 const char *const blocks[] = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"};
 const char *const forms[] = {"prescaled", "factored"};
 
-Values times(double factor, Values v)
+Vector times(double factor, Vector v)
 {
   for (double &value : v) value *= factor;
   return v;
@@ -33,9 +33,9 @@ bool allowed(const std::string &storage, const std::string &vectors)
 }
 
 // Makes one application with every kind of input. Results are in the units of the first system.
-PetscErrorCode applications(PC pc, const Values &b, std::vector<Values> *results)
+PetscErrorCode applications(PC pc, const Vector &b, std::vector<Vector> *results)
 {
-  Values x;
+  Vector x;
 
   PetscFunctionBeginUser;
   results->clear();
@@ -53,10 +53,10 @@ PetscErrorCode applications(PC pc, const Values &b, std::vector<Values> *results
 
 } // namespace
 
-TEST(applications_scale_with_the_units_of_the_right_hand_side_and_of_the_matrix)
+PETSC_TEST(Units, applications_scale_with_the_units_of_the_right_hand_side_and_of_the_matrix)
 {
   const BlockMatrix matrix = in_units(1.0);
-  const Values b = noise(matrix.rows(), 1);
+  const Vector b = random_vector(matrix.size(), 1);
 
   PetscFunctionBeginUser;
   for (const std::string storage : blocks)
@@ -68,7 +68,7 @@ TEST(applications_scale_with_the_units_of_the_right_hand_side_and_of_the_matrix)
                                     form;
         OwnedMat mat;
         Preconditioner plain;
-        std::vector<Values> expected, results;
+        std::vector<Vector> expected, results;
         PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
         PetscCall(create_pc(mat, options, &plain));
         PetscCall(applications(plain, b, &expected));
@@ -85,20 +85,20 @@ TEST(applications_scale_with_the_units_of_the_right_hand_side_and_of_the_matrix)
             // Decimal units change all roundings. If blocks have few bits, results differ by as
             // much as one such rounding.
             for (std::size_t i = 0; i < results.size(); ++i)
-              CHECK_LE(difference(times(of_matrix / of_b, results[i]), expected[i]),
-                       storage == "fp64"   ? 1e-13
-                       : storage == "fp32" ? 1e-6
-                                           : 0.05);
+              EXPECT_LE(difference(times(of_matrix / of_b, results[i]), expected[i]),
+                        storage == "fp64"   ? 1e-13
+                        : storage == "fp32" ? 1e-6
+                                            : 0.05);
           }
       }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // Powers of two change no rounding at all.
-TEST(powers_of_two_as_units_change_no_bit)
+PETSC_TEST(Units, powers_of_two_as_units_change_no_bit)
 {
   const BlockMatrix matrix = in_units(1.0);
-  const Values b = noise(matrix.rows(), 1);
+  const Vector b = random_vector(matrix.size(), 1);
 
   PetscFunctionBeginUser;
   for (const std::string storage : blocks)
@@ -106,7 +106,7 @@ TEST(powers_of_two_as_units_change_no_bit)
       if (!allowed(storage, vectors)) continue;
       OwnedMat mat;
       Preconditioner pc;
-      std::vector<Values> expected, results;
+      std::vector<Vector> expected, results;
       PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
       PetscCall(create_pc(
           mat, "-pc_mcpi_offdiag_precision " + storage + " -pc_mcpi_vector_precision " + vectors,
@@ -118,13 +118,13 @@ TEST(powers_of_two_as_units_change_no_bit)
         PetscCall(PCMCPISetRestart(pc, PETSC_DECIDE));
         PetscCall(applications(pc, times(unit, b), &results));
         for (std::size_t i = 0; i < results.size(); ++i)
-          CHECK(times(1.0 / unit, results[i]) == expected[i]);
+          EXPECT_TRUE(times(1.0 / unit, results[i]) == expected[i]);
       }
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(columns_of_different_units_are_solved_together)
+PETSC_TEST(Units, columns_of_different_units_are_solved_together)
 {
   const BlockMatrix matrix = in_units(1.0);
   constexpr PetscInt columns = 6;
@@ -138,7 +138,7 @@ TEST(columns_of_different_units_are_solved_together)
     Preconditioner pc;
     PetscInt local, begin;
     PetscScalar *array;
-    Values expected;
+    Vector expected;
     describe(options);
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
     PetscCall(create_pc(mat, options, &pc));
@@ -146,11 +146,12 @@ TEST(columns_of_different_units_are_solved_together)
     PetscCall(MatGetLocalSize(mat, &local, nullptr));
     PetscCall(MatGetOwnershipRange(mat, &begin, nullptr));
     for (OwnedMat *dense : {&b, &x})
-      PetscCall(MatCreateDense(PETSC_COMM_WORLD, local, PETSC_DECIDE, matrix.rows(), columns,
+      PetscCall(MatCreateDense(PETSC_COMM_WORLD, local, PETSC_DECIDE, matrix.size(), columns,
                                nullptr, dense->out()));
     PetscCall(MatDenseGetArrayWrite(b, &array));
     for (PetscInt c = 0; c < columns; ++c) {
-      const Values column = times(unit[c], noise(matrix.rows(), static_cast<std::uint64_t>(c + 1)));
+      const Vector column =
+          times(unit[c], random_vector(matrix.size(), static_cast<std::uint64_t>(c + 1)));
       for (PetscInt i = 0; i < local; ++i)
         array[c * local + i] = column[static_cast<std::size_t>(begin + i)];
     }
@@ -158,16 +159,17 @@ TEST(columns_of_different_units_are_solved_together)
     PetscCall(PCMatApply(pc, b, x));
     for (PetscInt c = 0; c < columns; ++c) {
       Vec column;
-      Values got;
+      Vector got;
       PetscCall(MatDenseGetColumnVecRead(x, c, &column));
       PetscCall(gather(column, &got));
       PetscCall(MatDenseRestoreColumnVecRead(x, c, &column));
-      PetscCall(apply(pc, times(unit[c], noise(matrix.rows(), static_cast<std::uint64_t>(c + 1))),
-                      &expected));
+      PetscCall(
+          apply(pc, times(unit[c], random_vector(matrix.size(), static_cast<std::uint64_t>(c + 1))),
+                &expected));
       if (unit[c] == 0.0)
-        CHECK(got == expected);
+        EXPECT_TRUE(got == expected);
       else
-        CHECK_LE(difference(times(1.0 / unit[c], got), times(1.0 / unit[c], expected)), 1e-6);
+        EXPECT_LE(difference(times(1.0 / unit[c], got), times(1.0 / unit[c], expected)), 1e-6);
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -181,7 +183,7 @@ BlockMatrix in_mixed_units(Mixed mixed, double unit)
 {
   BlockMatrix matrix = make_matrix(bs, tetrahedral_pattern(5, 4, 3));
   const auto factor = [&](bool other) { return other ? unit : 1.0; };
-  for (PetscInt i = 0; i < matrix.n; ++i)
+  for (PetscInt i = 0; i < matrix.rows(); ++i)
     for (PetscInt e = matrix.ptr[i]; e < matrix.ptr[i + 1]; ++e)
       for (PetscInt q = 0; q < bs; ++q)
         for (PetscInt p = 0; p < bs; ++p)
@@ -194,27 +196,27 @@ BlockMatrix in_mixed_units(Mixed mixed, double unit)
 
 PetscErrorCode solve_mixed(const BlockMatrix &matrix, const std::string &options)
 {
-  const Values solution = noise(matrix.rows(), 1);
+  const Vector solution = random_vector(matrix.size(), 1);
   OwnedMat mat;
   OwnedSolver ksp;
   KSPConvergedReason reason;
-  Values x;
+  Vector x;
   PetscInt its;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
   PetscCall(create_ksp(mat, mat, "-ksp_atol 0 -ksp_rtol 1e-8 -ksp_max_it 200 " + options, &ksp));
   PetscCall(solve(ksp, matrix.multiply(solution), &x, &reason, &its));
-  CHECK_LT(0, static_cast<int>(reason));
-  CHECK_LT(0, its);
-  Values r = matrix.multiply(x);
-  const Values b = matrix.multiply(solution);
+  EXPECT_LT(0, static_cast<int>(reason));
+  EXPECT_LT(0, its);
+  Vector r = matrix.multiply(x);
+  const Vector b = matrix.multiply(solution);
   for (std::size_t i = 0; i < r.size(); ++i) r[i] -= b[i];
-  CHECK_LE(norm(r), 1.1e-8 * norm(b));
+  EXPECT_LE(norm(r), 1.1e-8 * norm(b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(equations_in_different_units_converge_with_all_defaults)
+PETSC_TEST(Units, equations_in_different_units_converge_with_all_defaults)
 {
   PetscFunctionBeginUser;
   for (const Mixed mixed : {Mixed::rows, Mixed::components, Mixed::unknowns})
@@ -231,9 +233,9 @@ TEST(equations_in_different_units_converge_with_all_defaults)
 }
 
 // A solver must not return x = 0 with CONVERGED_ATOL, nor NaN with CONVERGED_ITS.
-TEST(solvers_converge_in_any_units)
+PETSC_TEST(Units, solvers_converge_in_any_units)
 {
-  const Values solution = noise(in_units(1.0).rows(), 1);
+  const Vector solution = random_vector(in_units(1.0).size(), 1);
 
   PetscFunctionBeginUser;
   for (const double of_matrix : {1e-46, 1.0, 1e46})
@@ -246,7 +248,7 @@ TEST(solvers_converge_in_any_units)
           OwnedMat mat;
           OwnedSolver ksp;
           KSPConvergedReason reason;
-          Values x;
+          Vector x;
           PetscInt its;
           describe(method + " " + storage + ", matrix times " +
                    std::to_string(std::log10(of_matrix)) + ", x times " +
@@ -257,8 +259,8 @@ TEST(solvers_converge_in_any_units)
                                    " " + method,
                                &ksp));
           PetscCall(solve(ksp, matrix.multiply(times(of_b, solution)), &x, &reason, &its));
-          CHECK_LT(0, static_cast<int>(reason));
-          CHECK_LE(difference(times(1.0 / of_b, x), solution), 1e-8);
+          EXPECT_LT(0, static_cast<int>(reason));
+          EXPECT_LE(difference(times(1.0 / of_b, x), solution), 1e-8);
         }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,8 +1,8 @@
 // Tests matrices that PCMCPI does not support. Every rank reports a PETSc error that names the
 // remedy, and the same PC works afterwards with a good matrix.
-#include "support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 
 namespace {
 
@@ -20,7 +20,7 @@ public:
     PetscFunctionBeginUser;
     PetscCall(create_mat(PETSC_COMM_WORLD, good_matrix(), Layout::even, MATBAIJ, &good_));
     PetscCall(create_pc(good_, "-pc_mcpi_offdiag_precision fp64", &pc_));
-    PetscCall(apply(pc_, noise(good_matrix().rows(), 1), &before_));
+    PetscCall(apply(pc_, random_vector(good_matrix().size(), 1), &before_));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
@@ -36,12 +36,12 @@ public:
 
   PetscErrorCode check_recovery()
   {
-    Values after;
+    Vector after;
 
     PetscFunctionBeginUser;
     PetscCall(set_operators(good_));
-    PetscCall(apply(pc_, noise(good_matrix().rows(), 1), &after));
-    CHECK(after == before_);
+    PetscCall(apply(pc_, random_vector(good_matrix().size(), 1), &after));
+    EXPECT_TRUE(after == before_);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
@@ -66,7 +66,7 @@ private:
 
   OwnedMat good_;
   Preconditioner pc_;
-  Values before_;
+  Vector before_;
 };
 
 PetscErrorCode check_refused(Mat bad, PetscErrorCode code, const std::string &remedy)
@@ -86,8 +86,8 @@ PetscErrorCode check_fresh_refused(Mat bad, PetscErrorCode code, const std::stri
 
   PetscFunctionBeginUser;
   PetscCall(create_pc(bad, "", &pc));
-  CHECK_ERROR(code, remedy, PCSetUp(pc));
-  CHECK_ERROR(code, remedy, PCSetUp(pc)); // A second attempt fails, too.
+  EXPECT_PETSC_ERROR(code, remedy, PCSetUp(pc));
+  EXPECT_PETSC_ERROR(code, remedy, PCSetUp(pc)); // A second attempt fails, too.
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -117,7 +117,7 @@ PetscErrorCode assemble(Mat mat)
 
 } // namespace
 
-TEST(types_that_hold_no_blocks_are_refused)
+PETSC_TEST(Unsupported, types_that_hold_no_blocks_are_refused)
 {
   PetscFunctionBeginUser;
   for (const MatType type : {MATDENSE, MATSELL, MATSHELL, MATNEST, MATTRANSPOSEVIRTUAL}) {
@@ -146,7 +146,7 @@ TEST(types_that_hold_no_blocks_are_refused)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(blocks_that_are_not_square_are_refused)
+PETSC_TEST(Unsupported, blocks_that_are_not_square_are_refused)
 {
   OwnedMat bad;
 
@@ -158,7 +158,7 @@ TEST(blocks_that_are_not_square_are_refused)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(matrices_that_are_not_square_are_refused)
+PETSC_TEST(Unsupported, matrices_that_are_not_square_are_refused)
 {
   OwnedMat bad;
 
@@ -169,7 +169,7 @@ TEST(matrices_that_are_not_square_are_refused)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(rows_and_columns_partitioned_differently_are_refused)
+PETSC_TEST(Unsupported, rows_and_columns_partitioned_differently_are_refused)
 {
   OwnedMat bad;
 
@@ -182,7 +182,7 @@ TEST(rows_and_columns_partitioned_differently_are_refused)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(matrices_that_are_not_assembled_are_refused)
+PETSC_TEST(Unsupported, matrices_that_are_not_assembled_are_refused)
 {
   OwnedMat bad;
 
@@ -194,7 +194,7 @@ TEST(matrices_that_are_not_assembled_are_refused)
 }
 
 // If one block is missing on one rank, every rank must report which.
-TEST(rows_without_their_diagonal_block_are_refused)
+PETSC_TEST(Unsupported, rows_without_their_diagonal_block_are_refused)
 {
   const PetscInt bs = 3, n = 20, missing = 17;
 
@@ -219,7 +219,7 @@ TEST(rows_without_their_diagonal_block_are_refused)
 }
 
 // The remedy in the message for a missing diagonal block must help.
-TEST(diagonal_block_inserted_after_the_refusal_helps)
+PETSC_TEST(Unsupported, diagonal_block_inserted_after_the_refusal_helps)
 {
   OwnedMat bad;
   Preconditioner pc;
@@ -237,24 +237,24 @@ TEST(diagonal_block_inserted_after_the_refusal_helps)
   for (PetscInt i = begin + 3; i < end; ++i) PetscCall(MatSetValue(bad, i, i, 1.0, INSERT_VALUES));
   PetscCall(assemble(bad));
   PetscCall(create_pc(bad, "", &pc));
-  CHECK_ERROR(PETSC_ERR_ARG_WRONGSTATE, "MatSetValuesBlocked", PCSetUp(pc));
+  EXPECT_PETSC_ERROR(PETSC_ERR_ARG_WRONGSTATE, "MatSetValuesBlocked", PCSetUp(pc));
 
   const PetscInt row = begin / 3;
   for (const double diagonal : {0.0, 2.0}) { // zeros are a block too, though a singular one
-    const Values block{diagonal, 0.0, 0.0, 0.0, diagonal, 0.0, 0.0, 0.0, diagonal};
+    const Vector block{diagonal, 0.0, 0.0, 0.0, diagonal, 0.0, 0.0, 0.0, diagonal};
     PetscCall(MatSetValuesBlocked(bad, 1, &row, 1, &row, block.data(), INSERT_VALUES));
     PetscCall(assemble(bad));
     PetscCall(PCSetUp(pc));
     PetscCall(PCGetFailedReason(pc, &reason));
-    CHECK_EQ(static_cast<int>(reason),
-             static_cast<int>(diagonal == 0.0 ? PC_FACTOR_NUMERIC_ZEROPIVOT : PC_NOERROR));
+    EXPECT_EQ(static_cast<int>(reason),
+              static_cast<int>(diagonal == 0.0 ? PC_FACTOR_NUMERIC_ZEROPIVOT : PC_NOERROR));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // PETSc 3.18 loses off-process blocks if a rank without such blocks gets its first one after an
 // assembly. MatMult() then crashes.
-TEST(off_process_blocks_that_petsc_has_lost_are_named)
+PETSC_TEST(Unsupported, off_process_blocks_that_petsc_has_lost_are_named)
 {
   constexpr PetscInt bs = 2, n = 24;
   constexpr PetscScalar block[] = {2.0, 0.5, 0.5, 2.0};
@@ -282,7 +282,7 @@ TEST(off_process_blocks_that_petsc_has_lost_are_named)
   const Caught caught = patient.attempt(mat);
   if (caught.code != PETSC_SUCCESS)
     check_error(__FILE__, __LINE__, caught, PETSC_ERR_ARG_WRONGSTATE, "before that assembly");
-  CHECK(caught.code == PETSC_SUCCESS || world_size() > 1);
+  EXPECT_TRUE(caught.code == PETSC_SUCCESS || world_size() > 1);
   PetscCall(patient.check_recovery());
   PetscFunctionReturn(PETSC_SUCCESS);
 }

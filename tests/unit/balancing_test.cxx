@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "core/scaling.h"
-#include "system.h"
+#include "support/system.h"
 
 namespace mcpi::test {
 namespace {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-#include "support.h"
+#include "support/dense.h"
 
 namespace mcpi::test {
 namespace {

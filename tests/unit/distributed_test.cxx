@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "system.h"
+#include "support/system.h"
 
 namespace mcpi::test {
 namespace {
@@ -20,7 +20,7 @@ const Partition kPartitions[] = {{"two ranks", {0, 13, 30}},
 class Distributed : public testing::TestWithParam<std::size_t> {
 protected:
   const Partition &partition = kPartitions[GetParam()];
-  const Pattern pattern = random_pattern(30, 1, 14);
+  const Pattern pattern = ring_pattern(30, 1, 14);
   const std::vector<int> color = greedy_coloring(pattern);
 };
 INSTANTIATE_TEST_SUITE_P(Partitions, Distributed, testing::Values(0, 1, 2));
@@ -28,7 +28,7 @@ INSTANTIATE_TEST_SUITE_P(Partitions, Distributed, testing::Values(0, 1, 2));
 TEST_P(Distributed, SweepsGiveTheBitsOfOneRank)
 {
   const int bs = 3;
-  const BlockMatrix matrix = random_matrix(pattern, bs, 15);
+  const BlockMatrix matrix = make_matrix(bs, pattern, {.pivots = true, .seed = 15});
   const Ranks one = build_ranks(pattern, color, bs, {0, 30}),
               many = build_ranks(pattern, color, bs, partition.start);
   const Vector b = random_vector(2 * matrix.size(), 16),
@@ -65,7 +65,7 @@ TEST_P(Distributed, SweepsGiveTheBitsOfOneRank)
 TEST_P(Distributed, RunsInPiecesGiveTheBitsOfTheWhole)
 {
   const int bs = 3;
-  const BlockMatrix matrix = random_matrix(pattern, bs, 15);
+  const BlockMatrix matrix = make_matrix(bs, pattern, {.pivots = true, .seed = 15});
   const Vector b = random_vector(matrix.size(), 16), guess = random_vector(matrix.size(), 17);
   const NumericConfig int8{PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_PRESCALED,
                            PC_MCPI_SCALING_BALANCED};
@@ -98,7 +98,7 @@ TEST_P(Distributed, RunsInPiecesGiveTheBitsOfTheWhole)
 TEST_P(Distributed, OneExchangeASweepIsBlockJacobiAcrossRanks)
 {
   const int bs = 2;
-  const BlockMatrix matrix = random_matrix(pattern, bs, 18);
+  const BlockMatrix matrix = make_matrix(bs, pattern, {.pivots = true, .seed = 18});
   const Ranks many = build_ranks(pattern, color, bs, partition.start);
   const Vector b = random_vector(matrix.size(), 19), guess = random_vector(matrix.size(), 20),
                zero(matrix.size(), 0.0);
@@ -121,7 +121,7 @@ TEST_P(Distributed, OneExchangeASweepIsBlockJacobiAcrossRanks)
 
 TEST_P(Distributed, TransposedWithOneExchangeASweepIsTheTransposedMatrix)
 {
-  const BlockMatrix matrix = random_matrix(pattern, 1, 21);
+  const BlockMatrix matrix = make_matrix(1, pattern, {.pivots = true, .seed = 21});
   const Ranks many = build_ranks(pattern, color, 1, partition.start);
   System system(many, reference_kind());
   system.refresh(matrix);

@@ -5,19 +5,16 @@
 
 #include <algorithm>
 #include <deque>
-#include <functional>
 #include <map>
 #include <random>
 #include <set>
 #include <string>
 
-#include "random_runs.h"
+#include "support/ghost_world.h"
 #include "sweep/epochs.h"
 
 namespace mcpi::test {
 namespace {
-
-constexpr int kPieces = 2; // packets of a ghost row
 
 struct Mutation {
   bool no_done_words = false, one_way = false, no_epochs = false;
@@ -36,60 +33,28 @@ struct Word {
   Version holds;
 };
 
-class Simulation {
+struct Store {
+  Word word;
+  int done = 0;
+};
+
+class World final : public GhostWorld<Store> {
 public:
-  Simulation(const Pattern &pattern, const std::vector<int> &color, const std::vector<Row> &begins,
-             const std::vector<Run> &runs, const Mutation &mutation, unsigned seed)
-      : plan_(plan_of_colors(color)), color_(color), owner_(pattern.size()),
-        readers_(pattern.size()), mutation_(mutation), random_(seed)
+  World(const Pattern &pattern, const std::vector<int> &color, const std::vector<Row> &begins,
+        const std::vector<Run> &runs, const Mutation &mutation, unsigned seed)
+      : GhostWorld(begins, seed), plan_(plan_of_colors(color)), color_(color),
+        readers_(pattern.size()), reads_(pattern.size()), states_(begins.size() - 1),
+        mutation_(mutation)
   {
-    for (std::size_t rank = 0; rank + 1 < begins.size(); ++rank)
-      std::fill(owner_.begin() + begins[rank], owner_.begin() + begins[rank + 1],
-                static_cast<int>(rank));
-    ranks_.resize(begins.size() - 1);
-    reads_ = readers_;
-    for (Row row = 0; row < static_cast<Row>(pattern.size()); ++row)
-      for (const Row column : pattern[static_cast<std::size_t>(row)])
-        if (column != row && owner(column) != owner(row)) {
-          connect(row, column);
-          if (!mutation.one_way) connect(column, row);
-        }
-    slow_rank_ = static_cast<int>(random_() % (ranks_.size() + 1)); // the largest number: no rank
+    for_couplings(pattern, [&](Row row, Row column) {
+      connect(row, column);
+      if (!mutation.one_way) connect(column, row);
+    });
     unsigned base = 0;
     for (std::size_t n = 0; n < runs.size(); ++n) {
       schedules_.emplace_back(plan_, runs[n].config, runs[n].apply, runs[n].its, runs[n].from_zero);
       add_phases(static_cast<int>(n), base);
       base += Epochs(schedules_.back()).count();
-    }
-  }
-
-  // Returns the first error, or an empty string.
-  std::string run()
-  {
-    while (true) {
-      // slow: the steps of the slow rank, which runs rarely, or if no other rank can go on
-      std::vector<std::function<void()>> possible, slow;
-      for (auto &[where, stores] : flying_)
-        if (!stores.empty())
-          (std::get<0>(where) == slow_rank_ ? slow : possible)
-              .push_back([this, &stores = stores, where = where] { land(where, stores); });
-      bool done = true;
-      for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
-        enter_phases(rank);
-        done = done && ranks_[static_cast<std::size_t>(rank)].phase == phases_.size();
-        for (Task &task : ranks_[static_cast<std::size_t>(rank)].tasks)
-          for (Wait &wait : task.waits)
-            if (!wait.over && holds(rank, wait))
-              (rank == slow_rank_ ? slow : possible).push_back([this, rank, &task, &wait] {
-                pass(rank, task, wait);
-              });
-      }
-      if (!wrong_.empty()) return wrong_;
-      if (done) return {};
-      if (possible.empty() || random_() % 64 == 0)
-        possible.insert(possible.end(), slow.begin(), slow.end());
-      if (possible.empty()) return "everybody waits";
-      possible[random_() % possible.size()]();
     }
   }
 
@@ -121,12 +86,6 @@ private:
     std::map<std::pair<Row, int>, Word> ghosts;
     std::map<int, int> done; // per neighbor: completed applications
   };
-  struct Store {
-    Word word;
-    int done = 0;
-  };
-  using Where = std::tuple<int, int, int>; // rank, ghost row or neighbor, piece (-1: done word)
-
   int owner(Row row) const { return owner_[static_cast<std::size_t>(row)]; }
   int color(Row row) const { return color_[static_cast<std::size_t>(row)]; }
 
@@ -137,15 +96,6 @@ private:
     readers_[static_cast<std::size_t>(column)].insert(owner(row));
     neighbors_[owner(row)].insert(owner(column));
     neighbors_[owner(column)].insert(owner(row));
-  }
-
-  static ColorPlan plan_of_colors(const std::vector<int> &color)
-  {
-    ColorPlan plan;
-    plan.colors = 1 + *std::max_element(color.begin(), color.end());
-    plan.color_begin.assign(static_cast<std::size_t>(plan.colors) + 1, 0);
-    plan.boundary_end.assign(static_cast<std::size_t>(plan.colors), 0);
-    return plan;
   }
 
   void add_phases(int apply, unsigned base)
@@ -176,10 +126,21 @@ private:
     phases_.push_back({apply, -2, false});
   }
 
+  bool add_moves(int number, Moves &moves) override
+  {
+    enter_phases(number);
+    Rank &rank = states_[static_cast<std::size_t>(number)];
+    for (Task &task : rank.tasks)
+      for (Wait &wait : task.waits)
+        if (!wait.over && holds(number, wait))
+          moves.push_back([this, number, &task, &wait] { pass(number, task, wait); });
+    return rank.phase < phases_.size();
+  }
+
   // A phase begins when all tasks of the preceding phase are done, like the kernels of a stream.
   void enter_phases(int number)
   {
-    Rank &rank = ranks_[static_cast<std::size_t>(number)];
+    Rank &rank = states_[static_cast<std::size_t>(number)];
     while (rank.phase < phases_.size()) {
       const Phase &phase = phases_[rank.phase];
       if (!rank.entered) {
@@ -191,7 +152,7 @@ private:
         return;
       if (phase.color == -2)
         for (const int neighbor : neighbors_[number])
-          flying_[{neighbor, number, -1}].push_back({{}, phase.apply + 1});
+          send(neighbor, number, -1, {{}, phase.apply + 1});
       rank.tasks.clear();
       rank.entered = false;
       ++rank.phase;
@@ -200,7 +161,7 @@ private:
 
   void start_tasks(int number, const Phase &phase)
   {
-    Rank &rank = ranks_[static_cast<std::size_t>(number)];
+    Rank &rank = states_[static_cast<std::size_t>(number)];
     if (phase.color == -2 || phase.skipped) return;
     for (Row row = 0; row < static_cast<Row>(owner_.size()); ++row) {
       const bool boundary = !reads_[static_cast<std::size_t>(row)].empty() ||
@@ -229,7 +190,7 @@ private:
 
   bool holds(int number, const Wait &wait)
   {
-    Rank &rank = ranks_[static_cast<std::size_t>(number)];
+    Rank &rank = states_[static_cast<std::size_t>(number)];
     if (wait.piece < 0) return rank.done[wait.from] >= static_cast<int>(wait.epoch);
     return mutation_.no_epochs || rank.ghosts[{wait.from, wait.piece}].epoch == wait.epoch;
   }
@@ -238,7 +199,7 @@ private:
   {
     wait.over = true;
     if (wait.piece >= 0 &&
-        !(ranks_[static_cast<std::size_t>(number)].ghosts[{wait.from, wait.piece}].holds ==
+        !(states_[static_cast<std::size_t>(number)].ghosts[{wait.from, wait.piece}].holds ==
           wait.version))
       wrong_ = "reads another version";
     if (--task.left == 0) finish(number, task);
@@ -246,54 +207,42 @@ private:
 
   void finish(int number, const Task &task)
   {
-    const Phase &phase = phases_[ranks_[static_cast<std::size_t>(number)].phase];
+    const Phase &phase = phases_[states_[static_cast<std::size_t>(number)].phase];
     if (!phase.sends) return;
     for (const int reader : readers_[static_cast<std::size_t>(task.row)])
       for (int piece = 0; piece < kPieces; ++piece)
-        flying_[{reader, task.row, piece}].push_back(
-            {{phase.base + phase.epoch, {phase.apply, phase.epoch}}, 0});
+        send(reader, task.row, piece, {{phase.base + phase.epoch, {phase.apply, phase.epoch}}, 0});
   }
 
-  // Stores to one address arrive in order.
-  void land(const Where &where, std::deque<Store> &stores)
+  void land(const Where &where, const Store &store) override
   {
     const auto &[number, from, piece] = where;
-    Rank &rank = ranks_[static_cast<std::size_t>(number)];
+    Rank &rank = states_[static_cast<std::size_t>(number)];
     if (piece < 0)
-      rank.done[from] = stores.front().done;
+      rank.done[from] = store.done;
     else
-      rank.ghosts[{from, piece}] = stores.front().word;
-    stores.pop_front();
+      rank.ghosts[{from, piece}] = store.word;
   }
 
   ColorPlan plan_;
-  std::vector<int> color_, owner_;
+  std::vector<int> color_;
   std::vector<std::set<int>> readers_; // ranks to which a row goes
   std::vector<std::set<int>> reads_;   // ghosts that a row waits for
   std::map<int, std::set<int>> neighbors_;
   std::deque<Schedule> schedules_;
   std::vector<Phase> phases_;
-  std::vector<Rank> ranks_;
-  std::map<Where, std::deque<Store>> flying_;
+  std::vector<Rank> states_;
   const Mutation mutation_;
-  std::string wrong_;
-  std::mt19937 random_;
-  int slow_rank_ = -1;
 };
 
-std::string simulate(const Mutation &mutation, int worlds)
+std::string first_wrong(const Mutation &mutation, int worlds)
 {
-  return first_wrong(worlds, false,
-                     [&](const Pattern &pattern, const std::vector<int> &color,
-                         const std::vector<Row> &begins, const std::vector<Run> &runs,
-                         unsigned seed) {
-                       return Simulation(pattern, color, begins, runs, mutation, seed).run();
-                     });
+  return simulate<World>(mutation, worlds, false);
 }
 
 TEST(GhostEpochs, AreReadInTheRightVersionAndNobodyWaitsForEver)
 {
-  EXPECT_EQ(simulate({}, kWorlds), "");
+  EXPECT_EQ(first_wrong({}, kWorlds), "");
 }
 
 // A kernel gets two epochs, one for each triangle, and one exception: a range of ghosts with an
@@ -333,17 +282,17 @@ TEST(GhostEpochs, OfAStepAreThoseOfEveryColorThatItReads)
 // The simulation finds errors if parts of the protocol are left out.
 TEST(GhostEpochs, NeedTheirEpochs)
 {
-  EXPECT_EQ(simulate({.no_epochs = true}, 100), "reads another version");
+  EXPECT_EQ(first_wrong({.no_epochs = true}, 100), "reads another version");
 }
 
 TEST(GhostEpochs, NeedWordsOfFinishedApplications)
 {
-  EXPECT_EQ(simulate({.no_done_words = true}, 600), "everybody waits");
+  EXPECT_EQ(first_wrong({.no_done_words = true}, 600), "everybody waits");
 }
 
 TEST(GhostEpochs, NeedSendingsToNeighborsThatDoNotRead)
 {
-  EXPECT_EQ(simulate({.one_way = true}, 600), "everybody waits");
+  EXPECT_EQ(first_wrong({.one_way = true}, 600), "everybody waits");
 }
 
 } // namespace

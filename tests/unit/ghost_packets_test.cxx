@@ -5,21 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <deque>
-#include <functional>
 #include <map>
-#include <random>
 #include <set>
 #include <string>
 
-#include "random_runs.h"
+#include "support/ghost_world.h"
 #include "sweep/multicolor_sweep.h"
 #include "sweep/packet_steps.h"
 
 namespace mcpi::test {
 namespace {
-
-constexpr int kPieces = 2; // packets of a ghost row
 
 struct Mutation {
   bool no_acknowledgements = false, waits_first = false, no_epochs = false, same_base = false;
@@ -97,16 +92,6 @@ private:
   std::uint32_t base_ = 0;
 };
 
-ColorPlan plan_of_colors(const std::vector<int> &color)
-{
-  ColorPlan plan;
-  plan.colors = 1 + *std::max_element(color.begin(), color.end());
-  plan.color_begin.assign(static_cast<std::size_t>(plan.colors) + 1, 0);
-  plan.boundary_end.assign(static_cast<std::size_t>(plan.colors), 0);
-  plan.ghost_begin.assign(static_cast<std::size_t>(plan.colors) + 1, 0);
-  return plan;
-}
-
 std::vector<Operation> operations_of(const std::vector<int> &color, const std::vector<Run> &runs,
                                      bool same_base)
 {
@@ -119,61 +104,29 @@ std::vector<Operation> operations_of(const std::vector<int> &color, const std::v
   return halo.operations;
 }
 
-class Simulation {
-public:
-  Simulation(const Pattern &pattern, const std::vector<int> &color, const std::vector<Row> &begins,
-             const std::vector<Run> &runs, const Mutation &mutation, unsigned seed)
-      : operations_(operations_of(color, runs, mutation.same_base)), ranks_(begins.size() - 1),
-        mutation_(mutation), random_(seed)
-  {
-    std::vector<int> owner(pattern.size());
-    for (std::size_t rank = 0; rank + 1 < begins.size(); ++rank)
-      std::fill(owner.begin() + begins[rank], owner.begin() + begins[rank + 1],
-                static_cast<int>(rank));
-    for (std::size_t row = 0; row < pattern.size(); ++row)
-      for (const Row column : pattern[row]) {
-        const int reader = owner[row], sender = owner[static_cast<std::size_t>(column)];
-        if (reader == sender) continue;
-        ranks_[reader].ghosts[column] = color[static_cast<std::size_t>(column)];
-        ranks_[sender].sends.insert({color[static_cast<std::size_t>(column)], column, reader});
-        ranks_[reader].neighbors.insert(sender);
-        ranks_[sender].neighbors.insert(reader);
-      }
-    slow_rank_ = static_cast<int>(random_() % (ranks_.size() + 1)); // the largest number: no rank
-  }
+struct Content {
+  std::uint32_t epoch = 0;
+  std::size_t operation = 0; // the operation that sent it; it stands for the row's numbers
+};
 
-  // Returns the first error, or an empty string.
-  std::string run()
+class World final : public GhostWorld<Content> {
+public:
+  World(const Pattern &pattern, const std::vector<int> &color, const std::vector<Row> &begins,
+        const std::vector<Run> &runs, const Mutation &mutation, unsigned seed)
+      : GhostWorld(begins, seed), operations_(operations_of(color, runs, mutation.same_base)),
+        states_(begins.size() - 1), mutation_(mutation)
   {
-    while (true) {
-      // slow: the steps of the slow rank, which runs rarely, or if no other rank can go on
-      std::vector<std::function<void()>> possible, slow;
-      bool done = true;
-      for (auto &[where, stores] : flying_)
-        if (!stores.empty())
-          (std::get<0>(where) == slow_rank_ ? slow : possible)
-              .push_back([this, &stores = stores, where = where] { land(where, stores); });
-      for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
-        done = done && ranks_[rank].next == operations_.size();
-        add_moves(rank, rank == slow_rank_ ? slow : possible);
-      }
-      if (!wrong_.empty()) return wrong_;
-      if (done) return {};
-      if (possible.empty() || random_() % 64 == 0)
-        possible.insert(possible.end(), slow.begin(), slow.end());
-      if (possible.empty()) return "everybody waits";
-      possible[random_() % possible.size()]();
-    }
+    for_couplings(pattern, [&](Row row, Row column) {
+      const int reader = owner_[row], sender = owner_[column];
+      states_[reader].ghosts[column] = color[column];
+      states_[sender].sends.insert({color[column], column, reader});
+      states_[reader].neighbors.insert(sender);
+      states_[sender].neighbors.insert(reader);
+    });
   }
 
 private:
-  struct Content {
-    std::uint32_t epoch = 0;
-    std::size_t operation = 0; // the operation that sent it; it stands for the row's numbers
-  };
-  using Packet = std::pair<Row, int>; // ghost row and piece
-  // rank, ghost row or neighbor, piece (-1: acknowledgement)
-  using Where = std::tuple<int, int, int>;
+  using Packet = std::pair<Row, int>;     // ghost row and piece
   using Sent = std::tuple<int, Row, int>; // color, row, reader
   struct Rank {
     std::map<Row, int> ghosts; // ghost -> color
@@ -186,17 +139,17 @@ private:
     std::map<int, std::uint32_t> acknowledgements; // per neighbor
   };
 
-  void add_moves(int number, std::vector<std::function<void()>> &moves)
+  bool add_moves(int number, Moves &moves) override
   {
-    Rank &rank = ranks_[number];
-    if (rank.next == operations_.size()) return;
+    Rank &rank = states_[number];
+    if (rank.next == operations_.size()) return false;
     const Operation &operation = operations_[rank.next];
     switch (operation.kind) {
     case Operation::send:
       if (!rank.acknowledged && (!mutation_.waits_first || may_send(rank, operation)))
         moves.push_back([this, number, &operation] { acknowledge(number, operation.epoch - 1); });
       else if (rank.acknowledged && may_send(rank, operation))
-        moves.push_back([this, number, &operation] { send(number, operation); });
+        moves.push_back([this, number, &operation] { send_rows(number, operation); });
       break;
     case Operation::receive:
       if (!rank.acknowledged)
@@ -212,6 +165,7 @@ private:
         advance(number);
       });
     }
+    return true;
   }
 
   bool may_send(Rank &rank, const Operation &operation) const
@@ -223,26 +177,25 @@ private:
   }
   void advance(int number)
   {
-    ++ranks_[number].next;
-    ranks_[number].acknowledged = false;
+    ++states_[number].next;
+    states_[number].acknowledged = false;
   }
   void acknowledge(int number, std::uint32_t epoch)
   {
-    ranks_[number].acknowledged = true;
-    for (const int neighbor : ranks_[number].neighbors)
-      flying_[{neighbor, number, -1}].push_back({epoch, 0});
+    states_[number].acknowledged = true;
+    for (const int neighbor : states_[number].neighbors) send(neighbor, number, -1, {epoch, 0});
   }
-  void send(int number, const Operation &operation)
+  void send_rows(int number, const Operation &operation)
   {
-    for (const auto &[color, row, reader] : ranks_[number].sends)
+    for (const auto &[color, row, reader] : states_[number].sends)
       if (operation.color < 0 || operation.color == color)
         for (int piece = 0; piece < kPieces; ++piece)
-          flying_[{reader, row, piece}].push_back({operation.epoch, ranks_[number].next});
+          send(reader, row, piece, {operation.epoch, states_[number].next});
     advance(number);
   }
   void expect(int number, const Operation &operation)
   {
-    Rank &rank = ranks_[number];
+    Rank &rank = states_[number];
     rank.acknowledged = true;
     for (const auto &[ghost, color] : rank.ghosts)
       if (operation.color < 0 || operation.color == color)
@@ -251,67 +204,56 @@ private:
   }
   void take(int number, const Packet &packet)
   {
-    Rank &rank = ranks_[number];
+    Rank &rank = states_[number];
     if (rank.packets[packet].operation + 1 != rank.next)
       wrong_ = "reads another sending"; // Each receive directly follows its send.
     rank.waits.erase(packet);
     if (rank.waits.empty()) advance(number);
   }
 
-  // Stores to one address arrive in order.
-  void land(const Where &where, std::deque<Content> &stores)
+  void land(const Where &where, const Content &content) override
   {
     const auto &[number, from, piece] = where;
     if (piece < 0)
-      ranks_[number].acknowledgements[from] = stores.front().epoch;
+      states_[number].acknowledgements[from] = content.epoch;
     else
-      ranks_[number].packets[{from, piece}] = stores.front();
-    stores.pop_front();
+      states_[number].packets[{from, piece}] = content;
   }
 
   const std::vector<Operation> operations_;
-  std::vector<Rank> ranks_;
-  std::map<Where, std::deque<Content>> flying_;
+  std::vector<Rank> states_;
   const Mutation mutation_;
-  std::string wrong_;
-  std::mt19937 random_;
-  int slow_rank_ = -1;
 };
 
-std::string simulate(const Mutation &mutation, int worlds)
+std::string first_wrong(const Mutation &mutation, int worlds)
 {
-  return first_wrong(worlds, true,
-                     [&](const Pattern &pattern, const std::vector<int> &color,
-                         const std::vector<Row> &begins, const std::vector<Run> &runs,
-                         unsigned seed) {
-                       return Simulation(pattern, color, begins, runs, mutation, seed).run();
-                     });
+  return simulate<World>(mutation, worlds, true);
 }
 
 TEST(GhostPackets, AreReadInTheRightVersionAndNobodyWaitsForEver)
 {
-  EXPECT_EQ(simulate({}, kWorlds), "");
+  EXPECT_EQ(first_wrong({}, kWorlds), "");
 }
 
 // The simulation finds errors if parts of the protocol are left out.
 TEST(GhostPackets, NeedTheirEpochs)
 {
-  EXPECT_EQ(simulate({.no_epochs = true}, 100), "reads another sending");
+  EXPECT_EQ(first_wrong({.no_epochs = true}, 100), "reads another sending");
 }
 
 TEST(GhostPackets, NeedEpochsThatGoOnFromApplicationToApplication)
 {
-  EXPECT_NE(simulate({.same_base = true}, 100), "");
+  EXPECT_NE(first_wrong({.same_base = true}, 100), "");
 }
 
 TEST(GhostPackets, NeedAcknowledgements)
 {
-  EXPECT_EQ(simulate({.no_acknowledgements = true}, 600), "everybody waits");
+  EXPECT_EQ(first_wrong({.no_acknowledgements = true}, 600), "everybody waits");
 }
 
 TEST(GhostPackets, NeedThemBeforeTheirSenderWaits)
 {
-  EXPECT_EQ(simulate({.waits_first = true}, 600), "everybody waits");
+  EXPECT_EQ(first_wrong({.waits_first = true}, 600), "everybody waits");
 }
 
 } // namespace

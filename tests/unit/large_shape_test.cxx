@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "support.h"
-#include "system.h"
+#include "support/ranks.h"
+#include "support/system.h"
 
 namespace mcpi::test {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "system.h"
+#include "support/system.h"
 
 namespace mcpi::test {
 namespace {
@@ -17,9 +17,9 @@ INSTANTIATE_TEST_SUITE_P(BlockSizes, SweepsOf, testing::Values(1, 2, 3, 4, 5, 6,
 TEST_P(SweepsOf, TheReferenceAreTheDenseIteration)
 {
   const int bs = GetParam();
-  const Pattern pattern = random_pattern(bs < 10 ? 24 : 9, 2, 1);
+  const Pattern pattern = ring_pattern(bs < 10 ? 24 : 9, 2, 1);
   const std::vector<int> color = greedy_coloring(pattern);
-  const BlockMatrix matrix = random_matrix(pattern, bs, 2);
+  const BlockMatrix matrix = make_matrix(bs, pattern, {.pivots = true, .seed = 2});
   const Ranks ranks = build_ranks(pattern, color, bs, {0, matrix.rows()});
   const Vector b = random_vector(matrix.size(), 3), guess = random_vector(matrix.size(), 4),
                zero(matrix.size(), 0.0);
@@ -41,8 +41,8 @@ TEST_P(SweepsOf, TheReferenceAreTheDenseIteration)
 // preceding pass.
 TEST(Sweeps, OfABlockDiagonalMatrixAreTheDenseIteration)
 {
-  const BlockMatrix matrix = random_matrix(Pattern(4), 3, 40);
-  const Ranks ranks = build_ranks(matrix.pattern, {0, 0, 0, 0}, 3, {0, 4});
+  const BlockMatrix matrix = make_matrix(3, Pattern(4), {.pivots = true, .seed = 40});
+  const Ranks ranks = build_ranks(matrix.pattern(), {0, 0, 0, 0}, 3, {0, 4});
   const Vector b = random_vector(12, 41), guess = random_vector(12, 42), zero(12, 0.0);
   DenseIteration dense(matrix, {0, 0, 0, 0});
   System system(ranks, reference_kind());
@@ -59,9 +59,9 @@ TEST(Sweeps, OfABlockDiagonalMatrixAreTheDenseIteration)
 // above compares the operator with the formula.
 TEST(TransposedSweeps, OfTheReferenceAreTheTransposedMatrix)
 {
-  const Pattern pattern = random_pattern(12, 2, 5);
+  const Pattern pattern = ring_pattern(12, 2, 5);
   const std::vector<int> color = greedy_coloring(pattern);
-  const BlockMatrix matrix = random_matrix(pattern, 3, 6);
+  const BlockMatrix matrix = make_matrix(3, pattern, {.pivots = true, .seed = 6});
   const Ranks ranks = build_ranks(pattern, color, 3, {0, matrix.rows()});
   for (const PCMCPIForm form : kForms)
     for (const PCMCPIScaling scaling : kScalings) {
@@ -82,9 +82,9 @@ TEST(TransposedSweeps, OfTheReferenceAreTheTransposedMatrix)
 
 TEST(SymmetricSweeps, OfASymmetricMatrixAreASymmetricOperator)
 {
-  const Pattern pattern = symmetrised(random_pattern(12, 2, 7));
+  const Pattern pattern = symmetrised(ring_pattern(12, 2, 7));
   const std::vector<int> color = greedy_coloring(pattern);
-  const BlockMatrix matrix = symmetric_matrix(pattern, 3, 8);
+  const BlockMatrix matrix = make_matrix(3, pattern, {.symmetric = true, .seed = 8});
   const Ranks ranks = build_ranks(pattern, color, 3, {0, matrix.rows()});
   for (const PCMCPIForm form : kForms)
     for (const PCMCPIScaling scaling : kScalings) {
@@ -106,9 +106,9 @@ TEST(SymmetricSweeps, OfASymmetricMatrixAreASymmetricOperator)
 TEST(Shortcuts, GiveThePlainIteration)
 {
   for (const int bs : {1, 5}) {
-    const Pattern pattern = random_pattern(20, 2, 9);
+    const Pattern pattern = ring_pattern(20, 2, 9);
     const std::vector<int> color = greedy_coloring(pattern);
-    const BlockMatrix matrix = random_matrix(pattern, bs, 10);
+    const BlockMatrix matrix = make_matrix(bs, pattern, {.pivots = true, .seed = 10});
     const Ranks ranks = build_ranks(pattern, color, bs, {0, matrix.rows()});
     const Vector b = random_vector(matrix.size(), 11), guess = random_vector(matrix.size(), 12),
                  zero(matrix.size(), 0.0);
@@ -130,7 +130,7 @@ TEST(Shortcuts, GiveThePlainIteration)
 
 TEST(Shortcuts, ReadTheBlocksThatTheyClaim)
 {
-  const Pattern pattern = random_pattern(30, 2, 13);
+  const Pattern pattern = ring_pattern(30, 2, 13);
   const auto color = greedy_coloring(pattern);
   const Ranks ranks = build_ranks(pattern, color, 2, {0, 30});
   const ColorPlan plan = ranks.forward[0];
@@ -175,8 +175,8 @@ private:
 
 TEST(DriverAndHalo, ErrorsEndTheRun)
 {
-  const Pattern pattern = random_pattern(10, 1, 24);
-  const BlockMatrix matrix = random_matrix(pattern, 2, 25);
+  const Pattern pattern = ring_pattern(10, 1, 24);
+  const BlockMatrix matrix = make_matrix(2, pattern, {.pivots = true, .seed = 25});
   const Ranks ranks = build_ranks(pattern, greedy_coloring(pattern), 2, {0, 10});
   System system(ranks, reference_kind());
   system.refresh(matrix);
@@ -220,7 +220,7 @@ TEST(DriverAndHalo, AfterAnApplicationThatFailedHalfWayThereIsNone)
 TEST(DriverAndHalo, NothingIsSentInVain)
 {
   const Pattern pattern = {{1, 2}, {0, 2}, {0, 1}};
-  const BlockMatrix matrix = random_matrix(pattern, 1, 27);
+  const BlockMatrix matrix = make_matrix(1, pattern, {.pivots = true, .seed = 27});
   const Ranks ranks = build_ranks(pattern, {0, 1, 2}, 1, {0, 3});
   System system(ranks, reference_kind());
   system.refresh(matrix);
@@ -269,8 +269,8 @@ private:
 
 TEST(DriverAndHalo, InteriorRowsAreRelaxedWhileGhostsTravel)
 {
-  const Pattern pattern = random_pattern(20, 1, 30);
-  const BlockMatrix matrix = random_matrix(pattern, 2, 31);
+  const Pattern pattern = ring_pattern(20, 1, 30);
+  const BlockMatrix matrix = make_matrix(2, pattern, {.pivots = true, .seed = 31});
   const Ranks ranks = build_ranks(pattern, greedy_coloring(pattern), 2, {0, 20});
   const ColorPlan &plan = ranks.forward[0];
   // The rows of the last color are not sent.

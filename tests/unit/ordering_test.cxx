@@ -11,7 +11,7 @@
 #include <set>
 
 #include "petsc_environment.h"
-#include "support.h"
+#include "support/ranks.h"
 
 namespace mcpi::test {
 namespace {
@@ -116,16 +116,15 @@ TEST(Ordering, OfEveryTypeIsAPermutation)
 {
   const Pattern disconnected = {{}, {2}, {}, {1}, {}};
   for (const Pattern &pattern :
-       {random_pattern(50, 2, 1), grid(9, scrambled(81)), disconnected, Pattern(1), Pattern()})
+       {ring_pattern(50, 2, 1), grid(9, scrambled(81)), disconnected, Pattern(1), Pattern()})
     for (const PCMCPIOrderingType type : kGraphTypes)
       ordered(pattern, type, {}, pattern.empty() ? PC_MCPI_ORDERING_AUTO : type);
 }
 
 TEST(Ordering, NaturalIsTheMatrixOrder)
 {
-  EXPECT_EQ(
-      ordered(random_pattern(50, 2, 1), PC_MCPI_ORDERING_NATURAL, {}, PC_MCPI_ORDERING_NATURAL),
-      natural(50));
+  EXPECT_EQ(ordered(ring_pattern(50, 2, 1), PC_MCPI_ORDERING_NATURAL, {}, PC_MCPI_ORDERING_NATURAL),
+            natural(50));
 }
 
 // The graph has rows that couple to other ranks' rows only, and columns that are ghosts.
@@ -225,7 +224,7 @@ TEST(Ordering, CoordinatesWithoutCoordinatesIsAnError)
 {
   std::vector<Row> order;
   OrderingUsed used;
-  const Pattern pattern = random_pattern(5, 1, 1);
+  const Pattern pattern = ring_pattern(5, 1, 1);
   ASSERT_EQ(PetscPushErrorHandler(PetscReturnErrorHandler, nullptr), 0);
   EXPECT_EQ(OrderingCreate(make_graph(pattern), make_coloring(pattern),
                            PC_MCPI_ORDERING_COORDINATES, {}, &order, &used),

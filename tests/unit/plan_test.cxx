@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "petsc_environment.h"
-#include "support.h"
+#include "support/ranks.h"
 
 namespace mcpi::test {
 namespace {
@@ -145,7 +145,7 @@ protected:
   }
 
   const std::vector<Row> start = GetParam();
-  const Pattern pattern = random_pattern(30, 1, 1);
+  const Pattern pattern = ring_pattern(30, 1, 1);
   const std::vector<int> color = greedy_coloring(pattern);
   const std::vector<Row> order = shuffled(30);
   const Ranks expected = build_ranks(pattern, color, 3, start, order);

@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "core/errors.h"
-#include "support.h"
+#include "support/ranks.h"
 
 namespace mcpi::test {
 namespace {

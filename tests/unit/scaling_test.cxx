@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "system.h"
+#include "support/system.h"
 
 namespace mcpi::test {
 namespace {

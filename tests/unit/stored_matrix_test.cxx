@@ -4,36 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <cstdlib>
-#include <new>
 
 #include "core/codec.h"
-#include "system.h"
-
-namespace {
-std::atomic<long> allocations{0};
-}
-[[gnu::noinline]] void *operator new(std::size_t size)
-{
-  ++allocations;
-  if (void *memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void *operator new(std::size_t size, const std::nothrow_t &) noexcept
-{
-  ++allocations;
-  return std::malloc(size);
-}
-[[gnu::noinline]] void operator delete(void *memory) noexcept
-{
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void *memory, std::size_t) noexcept
-{
-  std::free(memory);
-}
+#include "support/allocations.h"
+#include "support/system.h"
 
 namespace mcpi::test {
 namespace {
@@ -115,7 +90,7 @@ double worst_error(const StoredMatrix &stored, const BlockMatrix &matrix)
   const auto note = [&](long double error) { worst = error <= worst ? worst : error; };
   for (Row p = 0; p < plan.rows; ++p) {
     const Row i = plan.row_of[p];
-    const LongVector inverse = exact_inverse(bs, matrix.diagonal[i]);
+    const LongVector inverse = exact_inverse(bs, matrix.diagonal(i));
     long double size = 0;
     for (int c = 0; c < bs; ++c)
       for (int r = 0; r < bs; ++r)
@@ -132,7 +107,7 @@ double worst_error(const StoredMatrix &stored, const BlockMatrix &matrix)
       const Triangle &symbolic = lower ? plan.lower : plan.upper;
       const StoredTriangle triangle = lower ? stored.lower(false) : stored.upper(false);
       for (Offset k = symbolic.ptr[p]; k < symbolic.ptr[p + 1]; ++k) {
-        const Vector &block = matrix.offdiag[i][symbolic.source[k]];
+        const std::span<const double> block = matrix.offdiag(i, symbolic.source[k]);
         const Vector mine = decoded(stored, triangle, k);
         LongVector exact(block.size()), absolute(block.size());
         long double largest = 0;
@@ -170,8 +145,8 @@ template <class Visit> void for_configs(const Visit &visit)
 TEST_P(Stored, ValuesAreWithinOneQuantumOfTheExactOnes)
 {
   for (const int bs : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 33, 64, 65}) {
-    const Pattern pattern = random_pattern(bs < 20 ? 12 : 4, 2, 5);
-    const BlockMatrix matrix = random_matrix(pattern, bs, 6);
+    const Pattern pattern = ring_pattern(bs < 20 ? 12 : 4, 2, 5);
+    const BlockMatrix matrix = make_matrix(bs, pattern, {.pivots = true, .seed = 6});
     const Ranks ranks = one_rank(pattern, bs);
     for_configs([&](const NumericConfig &config) {
       StoredMatrix stored(ranks.forward[0], config, *GetParam());
@@ -186,15 +161,13 @@ TEST_P(Stored, ValuesAreWithinOneQuantumOfTheExactOnes)
 // unless the scales are kept.
 TEST_P(Stored, RefreshesLikeANewOneWhenValuesGrow)
 {
-  const Pattern pattern = random_pattern(15, 2, 7);
-  const BlockMatrix small = random_matrix(pattern, 5, 8);
+  const Pattern pattern = ring_pattern(15, 2, 7);
+  const BlockMatrix small = make_matrix(5, pattern, {.pivots = true, .seed = 8});
   const Ranks ranks = one_rank(pattern, 5);
   for (const double growth : {0.01, 0.5, 2.0, 100.0, 1e4})
     for_configs([&](const NumericConfig &config) {
       BlockMatrix grown = small;
-      for (auto &row : grown.offdiag)
-        for (Vector &block : row)
-          for (double &value : block) value *= growth;
+      scale_offdiag(grown, growth);
       StoredMatrix refreshed(ranks.forward[0], config, *GetParam()),
           fresh(ranks.forward[0], config, *GetParam());
       refresh(refreshed, small);
@@ -220,8 +193,13 @@ TEST_P(Stored, KeptScalesDoNotMakeValuesUnrepresentable)
   const Vector unit = {1, 0, 0, 0, 1, 0, 0, 0, 1},
                first = {4096, 2048, 2048, 8192, 4096, 2048, 8192, 2048, 1024},
                second = {8192, 256, 256, 262144, 8192, 65536, 16384, 32, 2048};
-  const BlockMatrix before{3, pattern, {unit, unit}, {{first}, {first}}},
-      after{3, pattern, {unit, unit}, {{second}, {second}}};
+  BlockMatrix before = make_matrix(3, pattern), after = before;
+  for (const Row i : {0, 1})
+    for (BlockMatrix *matrix : {&before, &after}) {
+      std::copy(unit.begin(), unit.end(), matrix->diagonal(i).begin());
+      const Vector &coupling = matrix == &before ? first : second;
+      std::copy(coupling.begin(), coupling.end(), matrix->offdiag(i, 0).begin());
+    }
   const Ranks ranks = one_rank(pattern, 3);
   for (const BlockMatrix *start : {&before, &after}) {
     StoredMatrix stored(ranks.forward[0],
@@ -235,8 +213,9 @@ TEST_P(Stored, KeptScalesDoNotMakeValuesUnrepresentable)
 
 TEST_P(Stored, RefreshOfTheSamePatternAllocatesNothingAndReadsOnce)
 {
-  const Pattern pattern = random_pattern(40, 2, 9);
-  const BlockMatrix matrix = random_matrix(pattern, 5, 10), other = random_matrix(pattern, 5, 11);
+  const Pattern pattern = ring_pattern(40, 2, 9);
+  const BlockMatrix matrix = make_matrix(5, pattern, {.pivots = true, .seed = 10}),
+                    other = make_matrix(5, pattern, {.pivots = true, .seed = 11});
   const Ranks ranks = one_rank(pattern, 5);
   std::vector<std::string> allocating;
   for_configs([&](const NumericConfig &config) {
@@ -251,11 +230,10 @@ TEST_P(Stored, RefreshOfTheSamePatternAllocatesNothingAndReadsOnce)
     rows.row(0, diagonal, offdiag); // This call allocates the memory of rows.
     rows.reads = 0;
     NumericStatus status;
-    const long before = allocations;
+    const std::size_t before = allocations().calls;
     stored.refresh(rows, kOneRank, status);
     stored.build_transposed(ranks.transposed[0], nullptr);
-    const long after = allocations;
-    if (after != before) allocating.push_back(name(Kind{{config, true}, GetParam()}));
+    if (allocations().calls != before) allocating.push_back(name(Kind{{config, true}, GetParam()}));
     EXPECT_EQ(rows.reads, 40) << name(Kind{{config, true}, GetParam()});
     EXPECT_EQ(stored.memory_bytes(), bytes);
     EXPECT_EQ(stored.lower(false).records, lower.records);
@@ -273,19 +251,19 @@ struct Planted {
 };
 const Planted kPlanted[] = {
     {"NaN in O", Defect::nonfinite_offdiagonal,
-     [](BlockMatrix &m, Row i) { m.offdiag[i][0][0] = kNaN; }},
+     [](BlockMatrix &m, Row i) { m.offdiag(i, 0)[0] = kNaN; }},
     {"last entry of O NaN", Defect::nonfinite_offdiagonal,
-     [](BlockMatrix &m, Row i) { m.offdiag[i].back().back() = kNaN; }},
+     [](BlockMatrix &m, Row i) { m.offdiag(i, -1).back() = kNaN; }},
     {"Inf in O", Defect::nonfinite_offdiagonal,
-     [](BlockMatrix &m, Row i) { m.offdiag[i][0][0] = kInf; }},
+     [](BlockMatrix &m, Row i) { m.offdiag(i, 0)[0] = kInf; }},
     {"-Inf in O", Defect::nonfinite_offdiagonal,
-     [](BlockMatrix &m, Row i) { m.offdiag[i].back().back() = -kInf; }},
+     [](BlockMatrix &m, Row i) { m.offdiag(i, -1).back() = -kInf; }},
     {"NaN in D", Defect::nonfinite_diagonal,
-     [](BlockMatrix &m, Row i) { m.diagonal[i].back() = kNaN; }},
+     [](BlockMatrix &m, Row i) { m.diagonal(i).back() = kNaN; }},
     {"Inf in D", Defect::nonfinite_diagonal,
-     [](BlockMatrix &m, Row i) { m.diagonal[i][0] = kInf; }},
+     [](BlockMatrix &m, Row i) { m.diagonal(i)[0] = kInf; }},
     {"singular D", Defect::singular,
-     [](BlockMatrix &m, Row i) { std::fill(m.diagonal[i].begin(), m.diagonal[i].end(), 0.0); }},
+     [](BlockMatrix &m, Row i) { std::fill(m.diagonal(i).begin(), m.diagonal(i).end(), 0.0); }},
 };
 
 // Makes set-ups with bad values from some row on, then with good values. Returns the first error,
@@ -320,8 +298,8 @@ std::string bad_rows(const Ranks &ranks, const BlockMatrix &good, const NumericC
 TEST_P(Stored, BadRowsAreReportedAndForgotten)
 {
   for (const int bs : {1, 2, 5}) {
-    const Pattern pattern = random_pattern(13, 2, 12);
-    const BlockMatrix good = random_matrix(pattern, bs, 13);
+    const Pattern pattern = ring_pattern(13, 2, 12);
+    const BlockMatrix good = make_matrix(bs, pattern, {.pivots = true, .seed = 13});
     const Ranks ranks = one_rank(pattern, bs);
     for (const Planted &planted : kPlanted)
       for (const bool good_before : {false, true}) {
@@ -347,16 +325,17 @@ TEST_P(Stored, OverflowIsReported)
       {PC_MCPI_PRECISION_FP16, 1e6},  {PC_MCPI_PRECISION_FP32, 1e39},
       {PC_MCPI_PRECISION_BF16, 1e39}, {PC_MCPI_PRECISION_INT8, 1e60},
       {PC_MCPI_PRECISION_INT4, 1e60}, {PC_MCPI_PRECISION_FP64, 1e200}};
-  const Pattern pattern = random_pattern(9, 2, 14);
+  const Pattern pattern = ring_pattern(9, 2, 14);
   const Ranks ranks = one_rank(pattern, 3);
   for_configs([&](const NumericConfig &config) {
     for (const auto &[storage, value] : cases) {
       const bool tiny_diagonal = storage == PC_MCPI_PRECISION_FP64;
       if (config.storage != storage || (tiny_diagonal && config.form == PC_MCPI_FORM_FACTORED))
         continue;
-      BlockMatrix matrix = random_matrix(pattern, 3, 15);
-      std::fill(matrix.offdiag[4][1].begin(), matrix.offdiag[4][1].end(), value);
-      if (tiny_diagonal) matrix.diagonal[4] = {1e-200, 0, 0, 0, 1e-200, 0, 0, 0, 1e-200};
+      BlockMatrix matrix = make_matrix(3, pattern, {.pivots = true, .seed = 15});
+      std::fill(matrix.offdiag(4, 1).begin(), matrix.offdiag(4, 1).end(), value);
+      if (tiny_diagonal)
+        for (int e = 0; e < 9; ++e) matrix.diagonal(4)[e] = e % 4 == 0 ? 1e-200 : 0.0;
       StoredMatrix stored(ranks.forward[0], config, *GetParam());
       const NumericStatus status = refresh(stored, matrix);
       // With one factor for all blocks, everything fits. With balancing, factored blocks fit, and
@@ -377,8 +356,8 @@ TEST_P(Stored, OverflowIsReported)
 // The error code of the reduction is returned, and the following set-up is like a first one.
 TEST_P(Stored, ErrorsOfTheReductionComeThrough)
 {
-  const Pattern pattern = random_pattern(6, 1, 18);
-  const BlockMatrix matrix = random_matrix(pattern, 2, 19);
+  const Pattern pattern = ring_pattern(6, 1, 18);
+  const BlockMatrix matrix = make_matrix(2, pattern, {.pivots = true, .seed = 19});
   const Ranks ranks = one_rank(pattern, 2);
   StoredMatrix stored(ranks.forward[0],
                       {PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED},
@@ -398,8 +377,8 @@ TEST_P(Stored, ErrorsOfTheReductionComeThrough)
 
 TEST_P(Stored, TransposedRecordsAreTheSameNumbersTransposed)
 {
-  const Pattern pattern = random_pattern(14, 2, 20);
-  const BlockMatrix matrix = random_matrix(pattern, 5, 21);
+  const Pattern pattern = ring_pattern(14, 2, 20);
+  const BlockMatrix matrix = make_matrix(5, pattern, {.pivots = true, .seed = 21});
   const Ranks ranks = one_rank(pattern, 5);
   const ColorPlan &plan = ranks.forward[0], &transposed = ranks.transposed[0];
   for_configs([&](const NumericConfig &config) {

@@ -11,7 +11,7 @@
 
 #include "backend/cuda/vectors.h"
 
-#include "system.h"
+#include "support/system.h"
 
 namespace mcpi::test {
 namespace {
@@ -23,8 +23,9 @@ struct Problem {
   BlockMatrix matrix;
   Ranks ranks;
 
-  Problem(Row rows, int bs) : Problem(random_pattern(rows, 2, 1), bs) {}
-  Problem(const Pattern &given, int bs) : pattern(given), matrix(random_matrix(pattern, bs, 2))
+  Problem(Row rows, int bs) : Problem(ring_pattern(rows, 2, 1), bs) {}
+  Problem(const Pattern &given, int bs)
+      : pattern(given), matrix(make_matrix(bs, pattern, {.pivots = true, .seed = 2}))
   {
     ranks =
         build_ranks(pattern, greedy_coloring(pattern), bs, {0, static_cast<Row>(pattern.size())});
@@ -99,7 +100,7 @@ TEST(Slices, OfIntegersHoldFourColumnsOfARowInOneWord)
 // The threads of boundary rows wait for ghosts. This takes registers, so fewer block slices fit.
 TEST(Tiles, OfBoundaryRowsHaveFewerSlices)
 {
-  const Pattern pattern = random_pattern(600, 2, 3);
+  const Pattern pattern = ring_pattern(600, 2, 3);
   const Ranks ranks = build_ranks(pattern, greedy_coloring(pattern), 5, {0, 300, 600});
   for (const ColorPlan &plan : ranks.forward)
     for (const auto &[slices, boundary_slices] : {std::pair{96, 48}, {48, 48}, {96, 3}, {4, 3}}) {
@@ -216,7 +217,7 @@ TEST(Tiles, OfFewRowsHaveTheRowsOfAWarpWhereThoseAreTakenAtOnce)
 TEST(Tiles, OfAColorWithALongRowAreSmallButNotForKernelsOfFewRows)
 {
   constexpr int kThreads = 32, kMultiprocessors = 50;
-  Pattern pattern = random_pattern(1000, 2, 1);
+  Pattern pattern = ring_pattern(1000, 2, 1);
   for (const bool with_long_row : {false, true}) {
     if (with_long_row)
       for (Row column = 1; column < 60; ++column) pattern[0].push_back(10 * column);

@@ -1,32 +1,38 @@
 // Counts what C++ code allocates, the library included. This is a separate file, so that the
 // compiler does not see pairs of new and free().
+#include "support/allocations.h"
+
+#include <atomic>
 #include <cstdlib>
 #include <new>
 
-#include "support.h"
-
 namespace {
 
-std::size_t total = 0;
+std::atomic<std::size_t> calls, bytes;
 
+void *allocate(std::size_t size)
+{
+  ++calls;
+  bytes += size;
+  return std::malloc(size);
 }
 
-std::size_t test::allocated_bytes()
+} // namespace
+
+mcpi::test::Allocations mcpi::test::allocations()
 {
-  return total;
+  return {calls, bytes};
 }
 
 void *operator new(std::size_t size)
 {
-  total += size;
-  if (void *memory = std::malloc(size)) return memory;
+  if (void *memory = allocate(size)) return memory;
   throw std::bad_alloc();
 }
 
 void *operator new(std::size_t size, const std::nothrow_t &) noexcept
 {
-  total += size;
-  return std::malloc(size);
+  return allocate(size);
 }
 
 void operator delete(void *memory) noexcept

@@ -1,4 +1,4 @@
-#include "support.h"
+#include "support/petsc.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -6,14 +6,15 @@
 #include <limits>
 #include <numeric>
 
-namespace test {
+namespace mcpi::test {
+
 const char *name_of(Layout layout)
 {
   constexpr const char *names[] = {"even", "uneven", "empty ranks", "all on the last rank"};
   return names[static_cast<int>(layout)];
 }
 
-std::vector<PetscInt> block_rows_of_ranks(Layout layout, PetscInt n, int ranks)
+std::vector<PetscInt> block_rows_of_ranks(Layout layout, Row block_rows, int ranks)
 {
   std::vector<PetscInt> weight(static_cast<std::size_t>(ranks), 1), rows(weight.size(), 0);
   for (int r = 0; r < ranks; ++r) {
@@ -25,7 +26,7 @@ std::vector<PetscInt> block_rows_of_ranks(Layout layout, PetscInt n, int ranks)
   PetscInt before = 0, given = 0;
   for (int r = 0; r < ranks; ++r) {
     before += weight[r];
-    rows[r] = n * before / total - given;
+    rows[r] = block_rows * before / total - given;
     given += rows[r];
   }
   return rows;
@@ -40,7 +41,7 @@ PetscErrorCode create_mat(MPI_Comm comm, const BlockMatrix &matrix, Layout layou
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_rank(comm, &rank));
   PetscCallMPI(MPI_Comm_size(comm, &size));
-  const std::vector<PetscInt> rows = block_rows_of_ranks(layout, matrix.n, size);
+  const std::vector<PetscInt> rows = block_rows_of_ranks(layout, matrix.rows(), size);
   const PetscInt begin = std::accumulate(rows.begin(), rows.begin() + rank, PetscInt(0)),
                  end = begin + rows[rank];
   for (PetscInt i = begin; i < end; ++i) {
@@ -54,8 +55,8 @@ PetscErrorCode create_mat(MPI_Comm comm, const BlockMatrix &matrix, Layout layou
     for (int t = 0; t < 4; ++t) counts[t].push_back(count[t]);
   }
   PetscCall(MatCreate(comm, mat->out()));
-  PetscCall(MatSetSizes(*mat, rows[rank] * matrix.bs, rows[rank] * matrix.bs, matrix.rows(),
-                        matrix.rows()));
+  PetscCall(MatSetSizes(*mat, rows[rank] * matrix.bs, rows[rank] * matrix.bs, matrix.size(),
+                        matrix.size()));
   PetscCall(MatSetBlockSize(*mat, matrix.bs));
   PetscCall(MatSetType(*mat, type));
   PetscCall(MatXAIJSetPreallocation(*mat, matrix.bs, counts[0].data(), counts[1].data(),
@@ -80,7 +81,7 @@ PetscErrorCode set_values(const BlockMatrix &matrix, Mat mat)
   PetscCall(MatGetOwnershipRange(mat, &begin, &end));
   for (PetscInt i = begin / matrix.bs; i < end / matrix.bs; ++i)
     for (PetscInt k = matrix.ptr[i]; k < matrix.ptr[i + 1]; ++k)
-      PetscCall(MatSetValuesBlocked(mat, 1, &i, 1, &matrix.col[k],
+      PetscCall(MatSetVectorBlocked(mat, 1, &i, 1, &matrix.col[k],
                                     matrix.values.data() + k * matrix.bs * matrix.bs,
                                     INSERT_VALUES));
   PetscCall(MatAssemblyBegin(mat, MAT_FINAL_ASSEMBLY));
@@ -88,7 +89,7 @@ PetscErrorCode set_values(const BlockMatrix &matrix, Mat mat)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode create_vec(Mat mat, const Values &whole, OwnedVec *vec)
+PetscErrorCode create_vec(Mat mat, const Vector &whole, OwnedVec *vec)
 {
   PetscInt begin, end;
   PetscScalar *array;
@@ -102,7 +103,7 @@ PetscErrorCode create_vec(Mat mat, const Values &whole, OwnedVec *vec)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode gather(Vec vec, Values *whole)
+PetscErrorCode gather(Vec vec, Vector *whole)
 {
   PetscInt size;
   PetscMPIInt ranks;
@@ -184,8 +185,8 @@ PetscErrorCode create_pc(Mat mat, const std::string &options, Preconditioner *pc
 namespace {
 
 // x starts as NaN, so that numbers that are not written show.
-PetscErrorCode apply_with(PC pc, PetscErrorCode (*operation)(PC, Vec, Vec), const Values &b,
-                          Values *x)
+PetscErrorCode apply_with(PC pc, PetscErrorCode (*operation)(PC, Vec, Vec), const Vector &b,
+                          Vector *x)
 {
   Mat pmat;
   OwnedVec in, out;
@@ -193,7 +194,7 @@ PetscErrorCode apply_with(PC pc, PetscErrorCode (*operation)(PC, Vec, Vec), cons
   PetscFunctionBeginUser;
   PetscCall(PCGetOperators(pc, nullptr, &pmat));
   PetscCall(create_vec(pmat, b, &in));
-  PetscCall(create_vec(pmat, Values(b.size(), std::numeric_limits<double>::quiet_NaN()), &out));
+  PetscCall(create_vec(pmat, Vector(b.size(), std::numeric_limits<double>::quiet_NaN()), &out));
   PetscCall(operation(pc, in, out));
   PetscCall(gather(out, x));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -222,17 +223,17 @@ PetscErrorCode view(PC pc, std::string *text)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode apply(PC pc, const Values &b, Values *x)
+PetscErrorCode apply(PC pc, const Vector &b, Vector *x)
 {
   return apply_with(pc, PCApply, b, x);
 }
 
-PetscErrorCode apply_transpose(PC pc, const Values &b, Values *x)
+PetscErrorCode apply_transpose(PC pc, const Vector &b, Vector *x)
 {
   return apply_with(pc, PCApplyTranspose, b, x);
 }
 
-PetscErrorCode apply_richardson(PC pc, const Values &b, bool guess_zero, PetscInt max_it, Values *x)
+PetscErrorCode apply_richardson(PC pc, const Vector &b, bool guess_zero, PetscInt max_it, Vector *x)
 {
   Mat pmat;
   OwnedVec in, out, work;
@@ -243,13 +244,13 @@ PetscErrorCode apply_richardson(PC pc, const Values &b, bool guess_zero, PetscIn
   PetscCall(PCGetOperators(pc, nullptr, &pmat));
   PetscCall(create_vec(pmat, b, &in));
   PetscCall(create_vec(
-      pmat, guess_zero ? Values(b.size(), std::numeric_limits<double>::quiet_NaN()) : *x, &out));
+      pmat, guess_zero ? Vector(b.size(), std::numeric_limits<double>::quiet_NaN()) : *x, &out));
   PetscCall(VecDuplicate(in, work.out()));
   PetscCall(PCSetUp(pc));
   PetscCall(PCApplyRichardson(pc, in, out, work, 0.0, 0.0, 1e9, max_it,
                               guess_zero ? PETSC_TRUE : PETSC_FALSE, &its, &reason));
-  CHECK_EQ(its, max_it);
-  CHECK_EQ(static_cast<int>(reason), static_cast<int>(PCRICHARDSON_CONVERGED_ITS));
+  EXPECT_EQ(its, max_it);
+  EXPECT_EQ(static_cast<int>(reason), static_cast<int>(PCRICHARDSON_CONVERGED_ITS));
   PetscCall(gather(out, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -272,7 +273,7 @@ PetscErrorCode create_ksp(Mat amat, Mat pmat, const std::string &options, OwnedS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode solve(KSP ksp, const Values &b, Values *x, KSPConvergedReason *reason, PetscInt *its)
+PetscErrorCode solve(KSP ksp, const Vector &b, Vector *x, KSPConvergedReason *reason, PetscInt *its)
 {
   Mat amat;
   OwnedVec in, out;
@@ -312,4 +313,4 @@ PetscErrorCode create_interpolation(Mat mat, PetscInt bs, OwnedMat *interpolatio
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-} // namespace test
+} // namespace mcpi::test

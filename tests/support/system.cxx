@@ -1,4 +1,4 @@
-#include "system.h"
+#include "support/system.h"
 
 #include "backend/host/host_backend.h"
 #include "backend/host/simd_kernels.h"
@@ -290,42 +290,6 @@ Dense System::matrix(Smoothing run)
   run.apply.nrhs = static_cast<int>(n);
   result.a = apply(run, identity.a);
   return result;
-}
-
-DenseIteration::DenseIteration(const BlockMatrix &matrix, const std::vector<int> &color,
-                               const std::vector<int> &owner)
-    : matrix_(matrix), color_(color),
-      owner_(owner.empty() ? std::vector<int>(color.size(), 0) : owner),
-      full_(assemble(matrix, [](Row, Row) { return 1.0; }))
-{
-}
-
-Vector DenseIteration::run(const Smoothing &run, const Vector &b, Vector x)
-{
-  for (int it = 0; it < run.its; ++it) {
-    if (run.sweep.sweep != PC_MCPI_SWEEP_BACKWARD) pass(run, true, b, x);
-    if (run.sweep.sweep != PC_MCPI_SWEEP_FORWARD) pass(run, false, b, x);
-  }
-  return x;
-}
-
-void DenseIteration::pass(const Smoothing &run, bool forward, const Vector &b, Vector &x)
-{
-  const double omega = run.apply.omega;
-  const bool by_color = run.sweep.frequency == PC_MCPI_HALO_FREQUENCY_COLOR;
-  const auto key = std::make_tuple(omega, forward, by_color);
-  if (!solvers_.count(key))
-    solvers_.emplace(key, inverse(assemble(matrix_, [&](Row i, Row j) {
-                       const bool visited =
-                           (forward ? color_[j] < color_[i] : color_[j] > color_[i]) &&
-                           (by_color || owner_[i] == owner_[j]);
-                       return i == j ? 1.0 / omega : visited ? 1.0 : 0.0;
-                     })));
-  const Vector product = multiply(full_, x);
-  Vector r = b;
-  for (std::size_t i = 0; i < r.size(); ++i) r[i] -= product[i];
-  const Vector update = multiply(solvers_.at(key), r);
-  for (std::size_t i = 0; i < r.size(); ++i) x[i] += update[i];
 }
 
 Smoothing make_run(PCMCPISweepType sweep, double omega, int its, bool from_zero, bool shortcuts)

@@ -10,7 +10,8 @@
 #include <string>
 #include <tuple>
 
-#include "support.h"
+#include "support/dense.h"
+#include "support/ranks.h"
 #include "sweep/backend.h"
 #include "sweep/halo.h"
 #include "sweep/multicolor_sweep.h"
@@ -89,6 +90,8 @@ struct Smoothing {
   int its = 1;
   bool from_zero = true;
   bool replayed = true; // on one rank: as one recorded application, if the backend can record
+
+  operator Sweeps() const { return {sweep.sweep, apply.omega, its}; }
 };
 
 // A backend for each rank, and sweeps over all ranks. A single rank runs in the caller's thread.
@@ -117,24 +120,6 @@ private:
 
   const Ranks &ranks_;
   std::vector<std::unique_ptr<Backend>> backends_;
-};
-
-// The iteration by its formula, x <- x + (D/w + T)^{-1} (b - A x). T holds the blocks of the colors
-// that the pass has already visited. If owners are given, ghosts are exchanged once a pass: T then
-// holds blocks inside a rank only, and the iteration is block Jacobi between ranks.
-class DenseIteration {
-public:
-  DenseIteration(const BlockMatrix &matrix, const std::vector<int> &color,
-                 const std::vector<int> &owner = {});
-  Vector run(const Smoothing &run, const Vector &b, Vector x);
-
-private:
-  void pass(const Smoothing &run, bool forward, const Vector &b, Vector &x);
-
-  const BlockMatrix &matrix_;
-  const std::vector<int> color_, owner_;
-  const Dense full_;
-  std::map<std::tuple<double, bool, bool>, Dense> solvers_;
 };
 
 constexpr PCMCPIPrecision kStorages[] = {PC_MCPI_PRECISION_FP64, PC_MCPI_PRECISION_FP32,
