@@ -81,7 +81,7 @@ PetscErrorCode set_values(const BlockMatrix &matrix, Mat mat)
   PetscCall(MatGetOwnershipRange(mat, &begin, &end));
   for (PetscInt i = begin / matrix.bs; i < end / matrix.bs; ++i)
     for (PetscInt k = matrix.ptr[i]; k < matrix.ptr[i + 1]; ++k)
-      PetscCall(MatSetVectorBlocked(mat, 1, &i, 1, &matrix.col[k],
+      PetscCall(MatSetValuesBlocked(mat, 1, &i, 1, &matrix.col[k],
                                     matrix.values.data() + k * matrix.bs * matrix.bs,
                                     INSERT_VALUES));
   PetscCall(MatAssemblyBegin(mat, MAT_FINAL_ASSEMBLY));

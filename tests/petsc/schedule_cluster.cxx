@@ -1,0 +1,231 @@
+// Tests the schedule of clusters: the plan keeps coupled rows in sequence, and the sweeps are those
+// of the formula in the order of the plan.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "pc/mcpi.h"
+#include "setup/clusters.h"
+#include "support/petsc.h"
+
+using namespace mcpi::test;
+
+namespace {
+
+const char *const kClusters = "-pc_mcpi_schedule cluster -pc_mcpi_cluster_rows 6 ";
+const char *const kExact = "-pc_mcpi_offdiag_precision fp64 ";
+
+const mcpi::ColorPlan &plan_of(PC pc)
+{
+  return mcpi::Data(pc).smoother.plan();
+}
+
+// Gathers for each block row its place in the order of the sweep. Rows of different ranks may share
+// a place if they have the same color, since they are not coupled then.
+PetscErrorCode gather_places(PC pc, Mat mat, std::vector<int> *place)
+{
+  const mcpi::ColorPlan &plan = plan_of(pc);
+  OwnedVec local;
+  Vector whole;
+  PetscScalar *array;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(mat, local.out(), nullptr));
+  PetscCall(VecGetArray(local, &array));
+  for (int c = 0; c < plan.colors; ++c)
+    for (Row p = plan.color_begin[c]; p < plan.color_begin[c + 1]; ++p)
+      array[plan.row_of[p] * plan.bs] = c * 1e6 + p - plan.color_begin[c];
+  PetscCall(VecRestoreArray(local, &array));
+  PetscCall(gather(local, &whole));
+  std::map<double, int> number;
+  for (std::size_t i = 0; i < whole.size(); i += static_cast<std::size_t>(plan.bs))
+    number[whole[i]] = 0;
+  int count = 0;
+  for (auto &[key, value] : number) value = count++;
+  place->clear();
+  for (std::size_t i = 0; i < whole.size(); i += static_cast<std::size_t>(plan.bs))
+    place->push_back(number[whole[i]]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode create(const BlockMatrix &matrix, Layout layout, const std::string &options,
+                      OwnedMat *mat, Preconditioner *pc)
+{
+  PetscFunctionBeginUser;
+  describe("bs " + std::to_string(matrix.bs) + " " + name_of(layout) + " " + options);
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, layout, MATBAIJ, mat));
+  PetscCall(create_pc(*mat, kClusters + options, pc));
+  PetscCall(PCSetUp(*pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Checks an application, a transposed one, and Richardson's method from a guess.
+PetscErrorCode check_sweeps(const BlockMatrix &matrix, Layout layout, const Sweeps &sweeps,
+                            const std::string &options, double tolerance)
+{
+  static const char *const kSweeps[] = {"forward", "backward", "symmetric"};
+  const Vector b = random_vector(matrix.size(), 1), guess = random_vector(matrix.size(), 2);
+  OwnedMat mat;
+  Preconditioner pc;
+  std::vector<int> place;
+  Vector x;
+
+  PetscFunctionBeginUser;
+  PetscCall(create(matrix, layout,
+                   options + " -pc_mcpi_sweep " + kSweeps[sweeps.type] + " -pc_mcpi_its " +
+                       std::to_string(sweeps.its) + " -pc_mcpi_omega " +
+                       std::to_string(sweeps.omega),
+                   &mat, &pc));
+  PetscCall(gather_places(pc, mat, &place));
+  DenseIteration formula(matrix, place);
+  PetscCall(apply(pc, b, &x));
+  EXPECT_LE(difference(x, formula.run(sweeps, b)), tolerance);
+  PetscCall(apply_transpose(pc, b, &x));
+  EXPECT_LE(difference(x, formula.transposed(sweeps, b)), tolerance);
+  x = guess;
+  PetscCall(apply_richardson(pc, b, false, 2, &x));
+  Sweeps twice = sweeps;
+  twice.its *= 2;
+  EXPECT_LE(difference(x, formula.run(twice, b, guess)), tolerance);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PETSC_TEST(Clusters, are_relaxed_in_steps_of_rows_that_are_not_coupled)
+{
+  PetscFunctionBeginUser;
+  for (const bool symmetric : {true, false}) {
+    const BlockMatrix matrix = make_matrix(2, random_pattern(90, 3, symmetric));
+    for (const Layout layout : {Layout::even, Layout::uneven, Layout::empty_ranks}) {
+      OwnedMat mat;
+      Preconditioner pc;
+      PetscCall(create(matrix, layout, kExact, &mat, &pc));
+      const mcpi::ColorPlan &plan = plan_of(pc);
+      EXPECT_TRUE(plan.clustered);
+      EXPECT_TRUE(std::is_sorted(plan.step_begin.begin(), plan.step_begin.end()));
+      const auto step_of = [&](Row row) {
+        return std::upper_bound(plan.step_begin.begin(), plan.step_begin.end(), row) -
+               plan.step_begin.begin();
+      };
+      std::set<Row> starts(plan.step_begin.begin(), plan.step_begin.end());
+      for (int c = 0; c < plan.colors; ++c)
+        for (const auto &[begin, end] : {std::pair(plan.color_begin[c], plan.boundary_end[c]),
+                                         std::pair(plan.boundary_end[c], plan.color_begin[c + 1])})
+          EXPECT_TRUE(begin == end || starts.count(begin) == 1);
+      for (Row row = 0; row < plan.rows; ++row)
+        for (const mcpi::Triangle *triangle : {&plan.lower, &plan.upper})
+          for (mcpi::Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1]; ++k) {
+            const Row column = triangle->col[static_cast<std::size_t>(k)];
+            if (column >= plan.rows) continue;
+            EXPECT_EQ(step_of(column) < step_of(row), triangle == &plan.lower);
+            EXPECT_NE(step_of(column), step_of(row));
+          }
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(Clusters, are_swept_as_the_formula_says_in_the_order_of_the_plan)
+{
+  PetscFunctionBeginUser;
+  for (const int bs : {1, 3, 5})
+    for (const bool symmetric : {true, false}) {
+      const BlockMatrix matrix = make_matrix(bs, random_pattern(40, 3, symmetric));
+      for (const PCMCPISweepType type :
+           {PC_MCPI_SWEEP_FORWARD, PC_MCPI_SWEEP_BACKWARD, PC_MCPI_SWEEP_SYMMETRIC})
+        for (const double omega : {1.0, 0.75})
+          for (const Layout layout : {Layout::even, Layout::empty_ranks})
+            PetscCall(check_sweeps(matrix, layout, {type, omega, 2}, kExact, 1e-11));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(Clusters, are_swept_alike_with_every_form_of_storage_exchange_and_backend)
+{
+  const BlockMatrix matrix = make_matrix(4, random_pattern(40, 3, true));
+  const std::pair<const char *, double> cases[] = {
+      {"-pc_mcpi_offdiag_precision fp64 -pc_mcpi_form factored", 1e-11},
+      {"-pc_mcpi_offdiag_precision fp64 -pc_mcpi_overlap false", 1e-11},
+      {"-pc_mcpi_offdiag_precision fp64 -pc_mcpi_backend reference", 1e-11},
+      {"-pc_mcpi_offdiag_precision fp32 -pc_mcpi_restart 0", 1e-5},
+      {"-pc_mcpi_offdiag_precision int8 -pc_mcpi_restart 0", 5e-2}};
+
+  PetscFunctionBeginUser;
+  for (const auto &[options, tolerance] : cases)
+    PetscCall(
+        check_sweeps(matrix, Layout::even, {PC_MCPI_SWEEP_SYMMETRIC, 1.0, 2}, options, tolerance));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(Clusters, of_one_row_are_colors)
+{
+  const BlockMatrix matrix = make_matrix(3, random_pattern(60, 3, true));
+  OwnedMat mat;
+  Preconditioner pc;
+  std::vector<int> color;
+
+  PetscFunctionBeginUser;
+  PetscCall(create(matrix, Layout::even, "-pc_mcpi_cluster_rows 1", &mat, &pc));
+  PetscCall(gather_colors(pc, &color));
+  const Pattern pattern = matrix.pattern();
+  for (Row row = 0; row < matrix.rows(); ++row)
+    for (const Row column : pattern[row]) EXPECT_NE(color[row], color[column]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(Clusters, are_kept_for_new_values_and_follow_the_options)
+{
+  const BlockMatrix matrix = make_matrix(2, random_pattern(60, 3, true));
+  OwnedMat mat;
+  Preconditioner pc;
+  PCMCPISchedule schedule;
+  PetscInt rows;
+
+  PetscFunctionBeginUser;
+  PetscCall(create(matrix, Layout::even, kExact, &mat, &pc));
+  const std::vector<Row> before = plan_of(pc).row_of;
+  Recipe recipe;
+  recipe.seed = 5;
+  PetscCall(set_values(make_matrix(2, random_pattern(60, 3, true), recipe), mat));
+  PetscCall(PCSetUp(pc));
+  EXPECT_EQ(plan_of(pc).row_of, before);
+  PetscCall(PCMCPIGetSchedule(pc, &schedule));
+  EXPECT_EQ(schedule, PC_MCPI_SCHEDULE_CLUSTER);
+  PetscCall(PCMCPIGetClusterRows(pc, &rows));
+  EXPECT_EQ(rows, 6);
+  PetscCall(PCMCPISetSchedule(pc, PC_MCPI_SCHEDULE_COLOR));
+  PetscCall(PCSetUp(pc));
+  EXPECT_FALSE(plan_of(pc).clustered);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(Clusters, grow_along_strong_couplings_up_to_the_limit)
+{
+  // A grid of 8 x 8 rows, numbered along x, with strong couplings along y
+  mcpi::StrengthGraph graph;
+  std::vector<Row> order;
+
+  PetscFunctionBeginUser;
+  graph.ptr.push_back(0);
+  for (Row i = 0; i < 64; ++i) {
+    for (const auto &[step, strength, inside] :
+         {std::tuple(-8, 10.0, i >= 8), std::tuple(-1, 0.1, i % 8 > 0),
+          std::tuple(1, 0.1, i % 8 < 7), std::tuple(8, 10.0, i < 56)})
+      if (inside) {
+        graph.col.push_back(i + step);
+        graph.strength.push_back(strength);
+      }
+    graph.ptr.push_back(static_cast<mcpi::Offset>(graph.col.size()));
+    order.push_back(i);
+  }
+  const std::vector<Row> lines = mcpi::grow_clusters(graph, order, 8);
+  for (Row i = 0; i < 64; ++i) EXPECT_EQ(lines[i], i % 8);
+  for (const Row most : {1, 5, 64, 100}) {
+    std::map<Row, Row> rows;
+    for (const Row cluster : mcpi::grow_clusters(graph, order, most)) ++rows[cluster];
+    for (const auto &[cluster, count] : rows) EXPECT_LE(count, most);
+    EXPECT_EQ(rows.begin()->second, std::min<Row>(most, 64));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
