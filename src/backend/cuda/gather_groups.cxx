@@ -4,20 +4,20 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/plan_parts.h"
+
 namespace mcpi::cuda {
 namespace {
 
-// Returns the units sorted by place: the relative position of a unit's first row among the boundary
-// or the interior rows of its color.
+// Returns the units sorted by place: the relative position of a unit's first row in its part.
 std::vector<std::uint32_t> units_by_place(const ColorPlan &plan)
 {
   std::vector<double> places;
-  int color = 0;
+  const std::vector<Row> parts = part_begins(plan);
+  std::size_t part = 0;
   for (Row row = 0; row < plan.rows; row += static_cast<Row>(kUnit)) {
-    while (row >= plan.color_begin[color + 1]) ++color;
-    const bool interior = row >= plan.boundary_end[color];
-    const Row begin = interior ? plan.boundary_end[color] : plan.color_begin[color],
-              end = interior ? plan.color_begin[color + 1] : plan.boundary_end[color];
+    while (row >= parts[part + 1]) ++part;
+    const Row begin = parts[part], end = parts[part + 1];
     places.push_back(static_cast<double>(row - begin) / static_cast<double>(end - begin));
   }
   std::vector<std::uint32_t> units(places.size());

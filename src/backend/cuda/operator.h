@@ -135,7 +135,6 @@ private:
   void init_small();
   void init_large();
   void add_rows();
-  std::size_t part(Row begin) const;
   bool resident(Row begin, LargeArgs &args) const;
   bool has_slices(Row begin, Row end, unsigned flags) const;
   Launch small_launch(Row begin, Row end, SmallArgs &args) const;

@@ -1,6 +1,8 @@
 // Builds the stored blocks of a matrix on the device, copies their records, and multiplies by them.
 #include "backend/cuda/stored_blocks.h"
 
+#include "core/plan_parts.h"
+
 #include <algorithm>
 
 namespace mcpi::cuda {
@@ -73,11 +75,9 @@ void StoredBlocks::multiply(const void *x, void *y, cudaStream_t stream)
   }
   Relaxation product;
   product.terms = product_terms(x, y, zeros_.data());
-  for (int color = 0; color < plan_.colors; ++color) {
-    const Row begin = plan_.color_begin[color], interior = plan_.boundary_end[color];
-    forward_.relax(begin, interior, product, stream);
-    forward_.relax(interior, plan_.color_begin[color + 1], product, stream);
-  }
+  const std::vector<Row> parts = part_begins(plan_);
+  for (std::size_t part = 0; part + 1 < parts.size(); ++part)
+    forward_.relax(parts[part], parts[part + 1], product, stream);
 }
 
 // Locations of all blocks of the plan, by their stored number (lower triangle, then upper)

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core/plan_parts.h"
+
 namespace mcpi::device {
 namespace {
 
@@ -14,24 +16,26 @@ struct TileBudget {
   TileLaunch launch{};
 };
 
-// Appends tiles to a layout, part by part: each color's boundary rows, then its interior rows.
+// Appends tiles to a layout, part by part.
 class Builder {
 public:
   Builder(const ColorPlan &plan, const TileLimits &limits, TileLayout &layout)
-      : plan_(plan), limits_(limits), layout_(layout)
+      : plan_(plan), parts_(part_begins(plan)), limits_(limits), layout_(layout)
   {
   }
 
-  // The most that each of a color's tiles may hold. The device should take all tiles of a color at
+  std::size_t parts() const { return parts_.size() - 1; }
+
+  // The most that each tile of a color may hold: a color is the parts [first, last), or one step of
+  // clusters. The device should take all tiles of a color at
   // once: a few tiles more would take about as long again as all the others. There are three cases:
   // - the color suits the kernel for few rows: one slice a thread;
   // - the color needs several slices a thread: the fewest that let all tiles run at once;
   // - otherwise (long rows, or no kernel for few rows): the same number of tiles for each
   //   multiprocessor.
-  TileBudget budget_of(int color) const
+  TileBudget budget_of(std::size_t first, std::size_t last) const
   {
-    const Row begin = plan_.color_begin[color], end = plan_.color_begin[color + 1],
-              rows = end - begin;
+    const Row begin = parts_[first], end = parts_[last], rows = end - begin;
     const Offset all = slices(begin, end), threads = limits_.threads,
                  tiles = Offset{1} * limits_.blocks * limits_.multiprocessors,
                  few = Offset{1} * limits_.few_blocks * limits_.multiprocessors;
@@ -41,14 +45,15 @@ public:
       // A tile has the rows that one warp sums, or else the rows that all warps sum.
       for (const Row most : {limits_.few_rows / (limits_.threads / kWarpSize), limits_.few_rows}) {
         const TileBudget budget = {most, threads, launch_of_few(all)};
-        counted = count(color, budget);
+        counted = count(first, last, budget);
         if (counted.tiles <= few && counted.largest <= threads) return budget;
       }
       if (counted.tiles > few) rounds = std::max<Offset>(rounds, 2);
     }
     if (rounds > 1) {
       for (Offset most = rounds * threads; most <= limits_.slices; most += threads)
-        if (const TileBudget budget = {limits_.rows, most}; count(color, budget).tiles <= tiles)
+        if (const TileBudget budget = {limits_.rows, most};
+            count(first, last, budget).tiles <= tiles)
           return budget;
       return {limits_.rows, std::min<Offset>(rounds * threads, limits_.slices)};
     }
@@ -59,12 +64,11 @@ public:
     }
   }
 
-  // Adds the tiles of a color's boundary or interior rows. Returns the number of slices in the
-  // largest tile.
-  Offset add_rows(int color, bool interior, const TileBudget &budget)
+  // Adds the tiles of a part. Returns the number of slices in the largest tile.
+  Offset add_part(std::size_t part, const TileBudget &budget)
   {
     Offset largest = 0;
-    cut(color, interior, budget, [&](Row begin, Row end) {
+    cut(part, budget, [&](Row begin, Row end) {
       add_tile(begin, end);
       largest = std::max(largest, slices(begin, end));
     });
@@ -73,16 +77,18 @@ public:
   }
 
 private:
-  // Calls visit(first row, end) for each tile of a color's boundary or interior rows. A tile has at
-  // most budget.slices slices, unless a single row has more.
+  // Whether the kernel with exchanges may take the part. Steps of clusters are relaxed without it.
+  bool boundary(std::size_t part) const { return !plan_.clustered && part % 2 == 0; }
+
+  // Calls visit(first row, end) for each tile of a part. A tile has at most budget.slices slices,
+  // unless a single row has more.
   template <class Visit>
-  void cut(int color, bool interior, const TileBudget &budget, const Visit &visit) const
+  void cut(std::size_t part, const TileBudget &budget, const Visit &visit) const
   {
-    const Row end = interior ? plan_.color_begin[color + 1] : plan_.boundary_end[color];
+    const Row end = parts_[part + 1];
     const Offset most =
-        interior ? budget.slices : std::min<Offset>(budget.slices, limits_.boundary_slices);
-    for (Row begin = interior ? plan_.boundary_end[color] : plan_.color_begin[color];
-         begin < end;) {
+        boundary(part) ? std::min<Offset>(budget.slices, limits_.boundary_slices) : budget.slices;
+    for (Row begin = parts_[part]; begin < end;) {
       Row last = begin + 1;
       while (last < end && last - begin < budget.rows && slices(begin, last + 1) <= most &&
              !fills_warps(begin, last, most))
@@ -94,11 +100,11 @@ private:
   struct Count {
     Offset tiles = 0, largest = 0; // number of tiles; slices of the largest one
   };
-  Count count(int color, const TileBudget &budget) const
+  Count count(std::size_t first, std::size_t last, const TileBudget &budget) const
   {
     Count result;
-    for (const bool interior : {false, true})
-      cut(color, interior, budget, [&](Row begin, Row end) {
+    for (std::size_t part = first; part < last; ++part)
+      cut(part, budget, [&](Row begin, Row end) {
         ++result.tiles;
         result.largest = std::max(result.largest, slices(begin, end));
       });
@@ -151,6 +157,7 @@ private:
   }
 
   const ColorPlan &plan_;
+  const std::vector<Row> parts_;
   const TileLimits limits_;
   TileLayout &layout_;
 };
@@ -163,14 +170,16 @@ TileLayout make_tiles(const ColorPlan &plan, const SliceShape &shape, const Tile
   layout.shape = shape;
   Builder builder(plan, limits, layout);
   layout.part_begin.push_back(0);
-  for (int c = 0; c < plan.colors; ++c) {
-    const TileBudget budget = builder.budget_of(c);
-    const Offset boundary = builder.add_rows(c, false, budget);
-    layout.part_begin.push_back(static_cast<std::uint32_t>(layout.tiles.size()));
-    const Offset interior = builder.add_rows(c, true, budget);
-    layout.long_rows = layout.long_rows || std::max(boundary, interior) > limits.slices;
-    layout.long_boundary_rows = layout.long_boundary_rows || boundary > limits.boundary_slices;
-    layout.part_begin.push_back(static_cast<std::uint32_t>(layout.tiles.size()));
+  const std::size_t together = plan.clustered ? 1 : 2;
+  for (std::size_t first = 0; first < builder.parts(); first += together) {
+    const TileBudget budget = builder.budget_of(first, first + together);
+    for (std::size_t part = first; part < first + together; ++part) {
+      const Offset largest = builder.add_part(part, budget);
+      layout.long_rows = layout.long_rows || largest > limits.slices;
+      layout.long_boundary_rows =
+          layout.long_boundary_rows || (part == first && largest > limits.boundary_slices);
+      layout.part_begin.push_back(static_cast<std::uint32_t>(layout.tiles.size()));
+    }
   }
   return layout;
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/plan_parts.h"
+
 namespace mcpi::kokkos {
 namespace {
 
@@ -67,14 +69,12 @@ Placement place_sell(const ColorPlan &plan, PCMCPIPrecision storage, int lanes)
   placement.slots.resize(static_cast<std::size_t>(plan.blocks()));
   placement.sell_rows.reserve(static_cast<std::size_t>(plan.rows));
   placement.part_begin.push_back(0);
-  for (int color = 0; color < plan.colors; ++color)
-    for (const bool interior : {false, true}) {
-      const Row first = interior ? plan.boundary_end[color] : plan.color_begin[color],
-                last = interior ? plan.color_begin[color + 1] : plan.boundary_end[color];
-      for (Row begin = first; begin < last; begin += lanes)
-        add_sell_tile(plan, begin, std::min(begin + lanes, last), placement);
-      placement.part_begin.push_back(static_cast<std::uint32_t>(placement.sell_tiles.size()));
-    }
+  const std::vector<Row> parts = part_begins(plan);
+  for (std::size_t part = 0; part + 1 < parts.size(); ++part) {
+    for (Row begin = parts[part]; begin < parts[part + 1]; begin += lanes)
+      add_sell_tile(plan, begin, std::min(begin + lanes, parts[part + 1]), placement);
+    placement.part_begin.push_back(static_cast<std::uint32_t>(placement.sell_tiles.size()));
+  }
   return placement;
 }
 

@@ -84,11 +84,9 @@ public:
                              (double_vectors_ ? sizeof(double) : sizeof(float));
     if (zeros_.size() < size) zeros_.resize(space, size);
     const RelaxTerms terms = product_terms(x, y, zeros_.data());
-    for (int color = 0; color < plan_.colors; ++color) {
-      const Row begin = plan_.color_begin[color], interior = plan_.boundary_end[color];
-      forward_.relax(space, terms, begin, interior);
-      forward_.relax(space, terms, interior, plan_.color_begin[color + 1]);
-    }
+    const std::vector<Row> parts = part_begins(plan_);
+    for (std::size_t part = 0; part + 1 < parts.size(); ++part)
+      forward_.relax(space, terms, parts[part], parts[part + 1]);
   }
 
   const Blocks &forward() const { return forward_; }
