@@ -179,22 +179,13 @@ void Operator::set_largest(double largest)
       std::max(kMinSharedExponent, shared_exponent(largest, limit) + room - (1 << bits) + 1);
 }
 
-// The part of the plan that begins at this row: 2*color, plus 1 for interior rows.
-std::size_t Operator::part(Row begin) const
-{
-  const auto color = std::upper_bound(plan_.color_begin.begin(), plan_.color_begin.end(), begin) -
-                     plan_.color_begin.begin() - 1;
-  const bool interior = begin >= plan_.boundary_end[static_cast<std::size_t>(color)];
-  return static_cast<std::size_t>(2 * color + (interior ? 1 : 0));
-}
-
 // Whether relax_resident can take the part that begins at this row. Sets args.capacity.
 bool Operator::resident(Row begin, LargeArgs &args) const
 {
   const unsigned triangles = args.flags & (kLower | kUpper);
   const bool both = triangles == (kLower | kUpper);
   if (!large_.resident || args.nrhs > 1 || (both && args.flags & kKeepSum)) return false;
-  const Capacity &most = capacity_[part(begin)];
+  const Capacity &most = capacity_[part_of(plan_, begin)];
   args.capacity = both                  ? most.both
                   : triangles == kLower ? most.lower
                   : triangles == kUpper ? most.upper
@@ -226,7 +217,7 @@ Operator::Launch Operator::small_launch(Row begin, Row end, SmallArgs &args) con
             static_cast<unsigned>((threads + Tuning::kRowsThreads - 1) / Tuning::kRowsThreads),
             Tuning::kRowsThreads, 0};
   }
-  const std::size_t first = layout_.part_begin[part(begin)];
+  const std::size_t first = layout_.part_begin[part_of(plan_, begin)];
   const auto tiles_to = [&](std::size_t last) {
     return layout_.part_begin[last] - static_cast<unsigned>(first);
   };
@@ -234,13 +225,13 @@ Operator::Launch Operator::small_launch(Row begin, Row end, SmallArgs &args) con
   args.ends = ends_.data();
   const auto threads = static_cast<unsigned>(small_.threads);
   if (inside) {
-    const std::size_t color = part(begin) / 2;
+    const std::size_t color = part_of(plan_, begin) / 2;
     args.inside.boundary_tiles = tiles_to(2 * color + 1);
     return {small_.exchanging, tiles_to(2 * color + 2), threads, 0};
   }
-  const unsigned tiles = tiles_to(part(begin) + 1);
+  const unsigned tiles = tiles_to(part_of(plan_, begin) + 1);
   if (args.nrhs > 1 || layout_.long_rows) return {small_.general, tiles, threads, 0};
-  const TileLaunch launch = layout_.launch[part(begin)];
+  const TileLaunch launch = layout_.launch[part_of(plan_, begin)];
   if (launch.one_waits) args.flags |= kOneWaits;
   return {launch.few ? small_.few : small_.simple, tiles, threads, 0};
 }

@@ -3,6 +3,7 @@
 // one, of a forward sweep.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -83,6 +84,15 @@ struct TileLimits {
   // multiprocessor, because their early loads gain more than the waiting thread blocks cost.
   std::size_t light_slice = 0, light_color = 0;
 };
+
+// The part of the plan that begins at this row: 2*color, plus 1 for interior rows.
+inline std::size_t part_of(const ColorPlan &plan, Row begin)
+{
+  const auto color = std::upper_bound(plan.color_begin.begin(), plan.color_begin.end(), begin) -
+                     plan.color_begin.begin() - 1;
+  const bool interior = begin >= plan.boundary_end[static_cast<std::size_t>(color)];
+  return static_cast<std::size_t>(2 * color + (interior ? 1 : 0));
+}
 
 // Cuts the rows of a plan into tiles.
 TileLayout make_tiles(const ColorPlan &plan, const SliceShape &shape, const TileLimits &limits);

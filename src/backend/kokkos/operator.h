@@ -81,7 +81,7 @@ public:
     args.end = end;
     args.long_rows = long_rows_;
     if (shape().kind != LayoutKind::records) {
-      const std::size_t part = part_of(begin);
+      const std::size_t part = part_of(plan_, begin);
       args.first_tile = placement_.part_begin[part];
       args.last_tile = placement_.part_begin[part + 1];
     }
@@ -146,14 +146,6 @@ private:
     std::vector<SellTile>().swap(placement_.sell_tiles);
     std::vector<SellRow>().swap(placement_.sell_rows);
     placement_.slices = {};
-  }
-  // The part of the plan that begins at this row: 2*color, plus 1 for interior rows.
-  std::size_t part_of(Row begin) const
-  {
-    const auto color = std::upper_bound(plan_.color_begin.begin(), plan_.color_begin.end(), begin) -
-                       plan_.color_begin.begin() - 1;
-    const bool interior = begin >= plan_.boundary_end[static_cast<std::size_t>(color)];
-    return static_cast<std::size_t>(2 * color + (interior ? 1 : 0));
   }
 
   const ColorPlan &plan_;
