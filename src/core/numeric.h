@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -44,6 +45,21 @@ struct PieceStructure {
   std::vector<Offset> entry_ptr;   // number of entries before a scalar row
   std::vector<std::uint32_t> slot; // place of an entry in the dense blocks of its block row
 };
+
+// Where an off-diagonal block of a matrix row is: the piece, and the block's number in the piece
+struct SourcePlace {
+  int piece;
+  std::size_t block;
+};
+// number: among the off-diagonal blocks of the row
+inline SourcePlace source_place(const PieceStructure &first, const PieceStructure &second, Row row,
+                                Offset number)
+{
+  const auto at = static_cast<std::size_t>(row);
+  const Offset in_first = first.ptr[at + 1] - first.ptr[at] - 1;
+  if (number >= in_first) return {1, static_cast<std::size_t>(second.ptr[at] + number - in_first)};
+  return {0, static_cast<std::size_t>(first.ptr[at] + number + (number >= first.diagonal[at]))};
+}
 
 // Access to the values of the matrix
 class BlockRows {

@@ -6,9 +6,9 @@
 #include <memory>
 #include <utility>
 
-#include "backend/cuda/overlap_streams.h"
 #include "backend/cuda/stored_blocks.h"
 #include "backend/cuda/vectors.h"
+#include "cuda/overlap_streams.h"
 #include "cuda/recorded_runs.h"
 #include "sweep/device_exchange.h"
 #include "sweep/epochs.h"
@@ -36,10 +36,9 @@ public:
   {
     if (const int error = blocks_.refresh(source, reduce, status, stream_)) return error;
     // Recorded launches hold alpha and the exponents' base, which follows the largest number.
-    const NumericSetup &setup = blocks_.setup();
-    if (alpha_ != setup.scales().alpha || largest_ != setup.largest()) graphs_.clear();
-    alpha_ = setup.scales().alpha;
-    largest_ = setup.largest();
+    if (alpha_ != blocks_.scales().alpha || largest_ != blocks_.largest()) graphs_.clear();
+    alpha_ = blocks_.scales().alpha;
+    largest_ = blocks_.largest();
     return 0;
   }
   void pack_records(const std::vector<Offset> &stored, std::byte *records) override
@@ -216,8 +215,7 @@ public:
 
   OperatorInfo info() const override
   {
-    return {blocks_.record_size(), bytes(), blocks_.setup().inverse_range(),
-            &blocks_.setup().scales()};
+    return {blocks_.record_size(), bytes(), blocks_.inverse_range(), &blocks_.scales()};
   }
 
 private:
@@ -286,8 +284,8 @@ private:
     terms.rhs = rhs_.data();
     terms.kept = kept_.data();
     terms.read = rounded() ? static_cast<const void *>(gathered_.data()) : x_.data();
-    terms.diagonal = blocks_.setup().diagonal_map();
-    terms.alpha = blocks_.setup().scales().alpha;
+    terms.diagonal = blocks_.diagonal_map();
+    terms.alpha = blocks_.scales().alpha;
     terms.omega = apply.omega;
     terms.nrhs = apply.nrhs;
     terms.flags = relax_flags(apply, step, blocks_.prescaled());
@@ -310,8 +308,7 @@ private:
   bool small() const { return blocks_.forward().small(); }
   VectorScales scales() const
   {
-    const NumericSetup &setup = blocks_.setup();
-    return {setup.diagonal_map(), setup.left(), setup.right(), blocks_.prescaled()};
+    return {blocks_.diagonal_map(), blocks_.left(), blocks_.right(), blocks_.prescaled()};
   }
 
   VectorArgs vector_args(const ApplyArgs &apply, std::ptrdiff_t ld) const

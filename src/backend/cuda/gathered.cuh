@@ -118,35 +118,6 @@ __device__ __forceinline__ float mantissa_to_float(std::uint32_t word, int half)
 
 // Entries for a slice
 
-// Loads one entry of an array whose entries have `words` words, in the largest loads that the
-// alignment of an entry allows.
-template <int words>
-__device__ __forceinline__ void load_words(const std::uint32_t *array, std::size_t entry,
-                                           std::uint32_t (&word)[words])
-{
-  const std::uint32_t *from = array + entry * words;
-  if constexpr (words % 4 == 0) {
-#pragma unroll
-    for (int w = 0; w < words; w += 4) {
-      const uint4 four = *reinterpret_cast<const uint4 *>(from + w);
-      word[w] = four.x;
-      word[w + 1] = four.y;
-      word[w + 2] = four.z;
-      word[w + 3] = four.w;
-    }
-  } else if constexpr (words % 2 == 0) {
-#pragma unroll
-    for (int w = 0; w < words; w += 2) {
-      const uint2 two = *reinterpret_cast<const uint2 *>(from + w);
-      word[w] = two.x;
-      word[w + 1] = two.y;
-    }
-  } else {
-#pragma unroll
-    for (int w = 0; w < words; ++w) word[w] = from[w];
-  }
-}
-
 // Entries of x in vector precision, for the columns of a thread's slice.
 template <class T, int columns> struct PlainX {
   T value[columns];
@@ -157,10 +128,7 @@ template <class T, int columns> struct PlainX {
   __device__ __forceinline__ void load(const SmallArgs &args, std::size_t entry, int first)
   {
     if constexpr (columns == bs && sizeof(T) == sizeof(float)) {
-      std::uint32_t word[bs];
-      load_words(static_cast<const std::uint32_t *>(args.read), entry, word);
-#pragma unroll
-      for (int j = 0; j < bs; ++j) value[j] = __uint_as_float(word[j]);
+      load_run(static_cast<const float *>(args.read) + entry * bs, value);
     } else {
       const T *x = static_cast<const T *>(args.read) + entry * static_cast<std::size_t>(bs) + first;
 #pragma unroll
@@ -199,7 +167,7 @@ template <int columns> struct RoundedX {
   {
     if constexpr (columns == bs) {
       std::uint32_t word[gather_words(bs)];
-      load_words(args.gathered, entry, word);
+      load_run(args.gathered + entry * gather_words(bs), word);
 #pragma unroll
       for (int w = 0; w < words; ++w) mantissa[w] = word[w];
       exponent = bs % 2 ? high_half(word[bs / 2]) : low_half(word[bs / 2]);

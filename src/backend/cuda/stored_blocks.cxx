@@ -1,9 +1,13 @@
-// Builds the stored blocks of a matrix on the device, copies their records, and multiplies by them.
+// Builds the stored blocks of a matrix on the device: launches the set-up kernels and reads their
+// results. Copies records, and multiplies by the blocks.
 #include "backend/cuda/stored_blocks.h"
 
 #include "core/plan_parts.h"
 
 #include <algorithm>
+#include <bit>
+
+#include "core/dispatch.h"
 
 namespace mcpi::cuda {
 namespace {
@@ -20,17 +24,165 @@ std::vector<Row> inverse(const std::vector<Row> &permutation)
 
 StoredBlocks::StoredBlocks(const ColorPlan &plan, const NumericConfig &config,
                            const VectorKind &vectors)
-    : plan_(plan), vectors_(vectors), forward_(plan, config, vectors), row_of_(plan.row_of),
-      plan_row_(inverse(plan.row_of)),
-      setup_(config, vectors, forward_, row_of_.data(), plan_row_.data())
+    : plan_(plan), config_(config), vectors_(vectors),
+      square_(static_cast<std::size_t>(plan.bs) * plan.bs), forward_(plan, config, vectors),
+      row_of_(plan.row_of), plan_row_(inverse(plan.row_of)),
+      narrow_diagonal_(narrow_diagonal(plan.bs, vectors.double_vectors, prescaled())),
+      kernel_(with_precision(config.storage,
+                             [&]<PCMCPIPrecision storage> {
+                               return setup_kernel<storage>(plan.bs, forward_.packed());
+                             })),
+      updater_(config, plan.bs, Operator::may_pack(plan.bs, config, vectors))
 {
+  int resident = 0;
+  if (kernel_.shared > 0) allow_shared(kernel_.function, static_cast<int>(kernel_.shared));
+  MCPI_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel_.function,
+                                                          kernel_.threads, kernel_.shared));
+  const int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount),
+            groups = (plan_.rows + least_rows() - 1) / least_rows(),
+            scratches =
+                static_cast<int>(Tuning::kMostScratch / std::max<std::size_t>(1, kernel_.scratch));
+  most_blocks_ = static_cast<unsigned>(
+      std::max(1, std::min({std::max(1, resident) * multiprocessors, groups,
+                            kernel_.scratch > 0 ? std::max(1, scratches) : groups})));
+  scratch_.resize(kernel_.scratch / sizeof(double) * most_blocks_);
+  diagonal_map_.resize(static_cast<std::size_t>(plan_.rows) *
+                           diagonal_bytes(plan_.bs, narrow_diagonal_) +
+                       kPiece); // Bulk copies read whole pieces.
+  scales_.resize(2 * static_cast<std::size_t>(plan_.bs));
+  maxima_.resize(square_ + 2);
+  bad_.resize(1);
 }
 
 std::size_t StoredBlocks::bytes() const
 {
-  return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + setup_.bytes() +
-         sources_.bytes() + received_.bytes() + row_of_.bytes() + plan_row_.bytes() +
+  return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + row_of_.bytes() +
+         plan_row_.bytes() + (feed_ ? feed_->bytes() : 0) + tile_of_.bytes() + place_[0].bytes() +
+         place_[1].bytes() + maxima_.bytes() + diagonal_map_.bytes() + replaced_.bytes() +
+         scales_.bytes() + scratch_.bytes() + bad_.bytes() + sources_.bytes() + received_.bytes() +
          zeros_.bytes();
+}
+
+// Computes where each block of the matrix is stored, unless that is known for this source.
+void StoredBlocks::prepare(BlockRows &source)
+{
+  if (feed_ && feed_->serves(source)) return;
+  const auto size = static_cast<std::size_t>(plan_.rows);
+  std::vector<Row> count(size);
+  for (Row row = 0; row < plan_.rows; ++row) {
+    const auto at = static_cast<std::size_t>(plan_.row_of[static_cast<std::size_t>(row)]);
+    for (const Triangle *triangle : {&plan_.lower, &plan_.upper})
+      count[at] += static_cast<Row>(triangle->ptr[row + 1] - triangle->ptr[row]);
+  }
+  feed_ = std::make_unique<ValueUpload>(
+      source, plan_.rows, plan_.bs, [&](Row row) { return count[static_cast<std::size_t>(row)]; });
+
+  std::vector<std::uint32_t> tile_of(size), place[2];
+  for (int p = 0; p < 2; ++p)
+    if (feed_->has(p)) place[p].resize(static_cast<std::size_t>(feed_->piece(p).ptr.back()));
+  forward_.for_blocks(
+      [&](Row row, const Triangle &triangle, Offset k, std::uint32_t tile, std::uint32_t at) {
+        const Row matrix_row = plan_.row_of[static_cast<std::size_t>(row)];
+        tile_of[static_cast<std::size_t>(matrix_row)] = tile;
+        const SourcePlace from = source_place(feed_->piece(0), feed_->piece(1), matrix_row,
+                                              triangle.source[static_cast<std::size_t>(k)]);
+        place[from.piece][from.block] = at;
+      });
+  tile_of_.upload(tile_of);
+  for (int p = 0; p < 2; ++p) place_[p].upload(place[p]);
+}
+
+int StoredBlocks::refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status,
+                          cudaStream_t stream)
+{
+  const auto pass = [&](ScaleUpdater::Pass kind) {
+    try {
+      prepare(source);
+      convert(source, kind == ScaleUpdater::Pass::store, status, stream);
+    } catch (...) {
+      feed_.reset(); // The upload may be incomplete.
+      throw;
+    }
+  };
+  return updater_.refresh(pass, reduce, status);
+}
+
+void StoredBlocks::upload_scales(cudaStream_t stream)
+{
+  MCPI_CUDA(cudaStreamSynchronize(stream)); // The previous copy may still read the array.
+  sent_scales_ = scales().left;
+  sent_scales_.insert(sent_scales_.end(), scales().right.begin(), scales().right.end());
+  MCPI_CUDA(cudaMemcpyAsync(scales_.data(), sent_scales_.data(),
+                            sent_scales_.size() * sizeof(double), cudaMemcpyHostToDevice, stream));
+}
+
+void StoredBlocks::convert(BlockRows &source, bool store, NumericStatus &status,
+                           cudaStream_t stream)
+{
+  if (store) forward_.set_largest(updater_.largest());
+  const StoredNumbers to = forward_.numbers();
+  SetupArgs args{};
+  args.plan_row = plan_row_.data();
+  args.diagonal = feed_->diagonal();
+  args.tile_of = tile_of_.data();
+  args.tiles = to.tiles;
+  args.blocks = to.blocks;
+  args.heads = to.heads;
+  args.diagonal_map = diagonal_map_.data();
+  if (const double *replaced = source.arrays().diagonal) {
+    replaced_.upload(replaced, static_cast<std::size_t>(plan_.rows) * square_);
+    args.replaced = replaced_.data();
+  }
+  args.scales = scales_.data();
+  args.maxima = maxima_.data();
+  args.bad = bad_.data();
+  args.scratch = scratch_.data();
+  args.bs = plan_.bs;
+  args.head = to.head;
+  args.prescaled = config_.form == PC_MCPI_FORM_PRESCALED;
+  args.store = store;
+
+  args.narrow_diagonal = narrow_diagonal_;
+  upload_scales(stream);
+  MCPI_CUDA(cudaMemsetAsync(maxima_.data(), 0, (square_ + 2) * sizeof(std::uint32_t), stream));
+  MCPI_CUDA(cudaMemsetAsync(bad_.data(), 0xff, sizeof(unsigned long long), stream));
+  feed_->run(source, stream, [&](const Chunk &chunk) { launch(chunk, args, stream); });
+
+  unsigned long long bad = kNoBadRow;
+  std::vector<std::uint32_t> maxima(square_ + 2);
+  MCPI_CUDA(cudaMemcpyAsync(&bad, bad_.data(), sizeof(bad), cudaMemcpyDeviceToHost, stream));
+  MCPI_CUDA(cudaMemcpyAsync(maxima.data(), maxima_.data(), maxima.size() * sizeof(std::uint32_t),
+                            cudaMemcpyDeviceToHost, stream));
+  MCPI_CUDA(cudaStreamSynchronize(stream));
+  status.set(bad);
+  const auto number = [](std::uint32_t upper) {
+    return std::bit_cast<double>(static_cast<std::uint64_t>(upper) << 32U);
+  };
+  inverse_range_ = {number(maxima[square_]), number(maxima[square_ + 1])};
+  maxima.resize(square_);
+  std::transform(maxima.begin(), maxima.end(), updater_.maxima().begin(), number);
+}
+
+void StoredBlocks::launch(const Chunk &chunk, SetupArgs args, cudaStream_t stream)
+{
+  for (int p = 0; p < 2; ++p)
+    args.piece[p] = {feed_->has(p) ? chunk.values[p] : nullptr, feed_->ptr(p), place_[p].data(),
+                     chunk.first[p]};
+  args.begin = chunk.begin;
+  args.end = chunk.end;
+  args.scalar_rows = chunk.scalar_rows;
+  // in plan order, so that neighboring threads write neighboring memory
+  args.order = chunk.whole ? row_of_.data() : nullptr;
+  const Row rows = chunk.end - chunk.begin;
+  // Few rows are divided among all multiprocessors.
+  args.rows = kernel_.rows;
+  while (args.rows > least_rows() && static_cast<unsigned>(rows / args.rows) < most_blocks_)
+    args.rows /= 2;
+  const auto groups = static_cast<unsigned>((rows + args.rows - 1) / args.rows);
+  void *list[1] = {&args};
+  MCPI_CUDA(cudaLaunchKernel(kernel_.function, dim3(std::min(groups, most_blocks_)),
+                             dim3(static_cast<unsigned>(kernel_.threads)), list, kernel_.shared,
+                             stream));
 }
 
 void StoredBlocks::pack_records(const std::vector<Offset> &stored, std::byte *records,
@@ -54,11 +206,11 @@ void StoredBlocks::build_transposed(const ColorPlan &plan, const std::byte *rece
                                     cudaStream_t stream)
 {
   if (!transposed_) {
-    auto made = std::make_unique<Operator>(plan, setup_.config(), vectors_);
+    auto made = std::make_unique<Operator>(plan, config_, vectors_);
     map_transposed(*made);
     transposed_ = std::move(made); // Only a complete operator is kept, if memory runs out.
   }
-  transposed_->set_largest(setup_.largest());
+  transposed_->set_largest(largest());
   received_.upload(received, received_blocks_ * record_size());
   fill_transposed(transposed_->numbers(), forward_.numbers(), sources_.data(),
                   transposed_->tile_count(), static_cast<std::size_t>(plan.blocks()),

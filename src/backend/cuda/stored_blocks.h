@@ -5,8 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include "backend/cuda/numeric_setup.h"
-#include "core/plan.h"
+#include "backend/cuda/operator.h"
+#include "backend/cuda/setup.h"
+#include "backend/cuda/value_upload.h"
+#include "core/scale_updater.h"
 
 namespace mcpi::cuda {
 
@@ -14,12 +16,10 @@ class StoredBlocks {
 public:
   StoredBlocks(const ColorPlan &plan, const NumericConfig &config, const VectorKind &vectors);
 
-  // See StoredMatrix::refresh(). Work is launched to the stream.
+  // See StoredMatrix::refresh(). Diagonal blocks are inverted. Off-diagonal blocks are multiplied,
+  // scaled, rounded, and stored where the sweeps read them. Work is launched to the stream.
   int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status,
-              cudaStream_t stream)
-  {
-    return setup_.refresh(source, reduce, status, stream);
-  }
+              cudaStream_t stream);
   // Copies the records (core/codec.h) of these stored blocks to host memory. Blocks are numbered
   // from the lower to the upper triangle.
   void pack_records(const std::vector<Offset> &stored, std::byte *records, cudaStream_t stream);
@@ -32,22 +32,50 @@ public:
 
   const Operator &forward() const { return forward_; }
   const Operator &transposed() const { return *transposed_; }
-  const NumericSetup &setup() const { return setup_; }
+  const Scales &scales() const { return updater_.scales(); }
+  double largest() const { return updater_.largest(); } // largest number that is stored
+  const InverseRange &inverse_range() const { return inverse_range_; }
+  // inverse diagonal blocks in plan order
+  const void *diagonal_map() const { return diagonal_map_.data(); }
+  const double *left() const { return scales_.data(); } // scales of rows and of columns
+  const double *right() const { return scales_.data() + plan_.bs; }
   const Row *row_of() const { return row_of_.data(); } // matrix row of a plan row
   const Row *plan_row() const { return plan_row_.data(); }
-  bool prescaled() const { return setup_.config().form == PC_MCPI_FORM_PRESCALED; }
-  std::size_t record_size() const { return record_bytes(setup_.config().storage, plan_.bs); }
+  bool prescaled() const { return config_.form == PC_MCPI_FORM_PRESCALED; }
+  std::size_t record_size() const { return record_bytes(config_.storage, plan_.bs); }
   std::size_t bytes() const;
 
 private:
+  void prepare(BlockRows &source);
+  void convert(BlockRows &source, bool store, NumericStatus &status, cudaStream_t stream);
+  void upload_scales(cudaStream_t stream);
+  void launch(const Chunk &chunk, SetupArgs args, cudaStream_t stream);
+  // matrix rows that a thread block takes at a time, at least
+  Row least_rows() const { return std::min(kernel_.rows, kWarpSize); }
   std::vector<Location> locations() const;
   void map_transposed(const Operator &transposed);
 
   const ColorPlan &plan_;
+  const NumericConfig config_;
   const VectorKind vectors_;
+  const std::size_t square_; // numbers of a block
   Operator forward_;
   DeviceArray<Row> row_of_, plan_row_;
-  NumericSetup setup_;
+
+  // the numeric set-up
+  const bool narrow_diagonal_;
+  const SetupKernel kernel_;
+  unsigned most_blocks_ = 1; // thread blocks that run at a time
+  ScaleUpdater updater_;
+  InverseRange inverse_range_;
+  std::unique_ptr<ValueUpload> feed_;
+  DeviceArray<std::uint32_t> tile_of_, place_[2], maxima_;
+  DeviceArray<double> scales_, scratch_, replaced_;
+  std::vector<double> sent_scales_; // scales on their way to the device
+  DeviceArray<std::byte> diagonal_map_;
+  DeviceArray<unsigned long long> bad_;
+
+  // the transposed operator
   std::unique_ptr<Operator> transposed_;
   DeviceArray<Location> sources_;   // of each slice of the transposed operator
   std::size_t received_blocks_ = 0; // blocks received from other ranks

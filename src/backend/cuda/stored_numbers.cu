@@ -1,6 +1,6 @@
 // Reads and writes single stored numbers on the device: column indices, records for other ranks,
 // and transposed blocks.
-#include "backend/cuda/stored_numbers.h"
+#include "backend/cuda/operator.h"
 
 #include "cuda/launch.cuh"
 

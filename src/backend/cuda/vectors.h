@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "backend/cuda/tuning_hopper.h"
+#include "backend/device/backend_terms.h"
 #include "backend/device/shapes.h"
-#include "backend/device/user_vectors.h"
 #include "core/plan.h"
 #include "cuda/memory.h"
 

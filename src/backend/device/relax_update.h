@@ -9,12 +9,7 @@
 
 #include "backend/device/numbers.h"
 
-namespace mcpi {
-
-struct ApplyArgs;
-struct RelaxStep;
-
-namespace device {
+namespace mcpi::device {
 
 // Bits of RelaxTerms::flags. They restate ApplyArgs and RelaxStep (sweep/backend.h). The near
 // triangle is the one whose sum may be kept for the next pass.
@@ -60,12 +55,18 @@ struct RelaxTerms {
   unsigned flags = 0; // RelaxFlag
 };
 
-// Returns the flags of a relaxation, except kReadLater. That flag depends on whether products read
-// x or its rounded copy, which the backend knows.
-unsigned relax_flags(const ApplyArgs &apply, const RelaxStep &step, bool prescaled);
 // The terms of y = B x, where B holds the off-diagonal blocks as they are stored: a relaxation from
 // zero of another vector. zeros: a right-hand side.
-RelaxTerms product_terms(const void *x, void *y, const void *zeros);
+inline RelaxTerms product_terms(const void *x, void *y, const void *zeros)
+{
+  RelaxTerms terms;
+  terms.x = y;
+  terms.read = x;
+  terms.rhs = zeros;
+  terms.alpha = -1.0; // A relaxation subtracts.
+  terms.flags = kLower | kUpper | kFromZero | kReadLater;
+  return terms;
+}
 
 // Sums of one component of a row over the two triangles
 template <class T> struct TriangleSums {
@@ -136,5 +137,4 @@ template <class T> MCPI_HD T relax_component(const RelaxTerms &terms, T update, 
   return update;
 }
 
-} // namespace device
-} // namespace mcpi
+} // namespace mcpi::device

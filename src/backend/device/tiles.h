@@ -3,6 +3,7 @@
 // one, of a forward sweep.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>

@@ -1,10 +1,78 @@
 // The Kokkos backend: sweeps of one rank in one of Kokkos' execution spaces.
 #pragma once
 
+#include "backend/device/backend_terms.h"
 #include "backend/kokkos/stored_blocks.h"
-#include "backend/kokkos/vectors.h"
+#include "core/gather.h"
 
 namespace mcpi::kokkos {
+
+// Copies between a user's arrays and the vectors of a sweep
+
+// Calls visit(k) for each row and right-hand side: k = row*nrhs + r.
+template <class Space, class Visit>
+void for_entries(const Space &space, const char *name, const VectorTerms &args, const Visit &visit)
+{
+  Kokkos::parallel_for(name,
+                       Kokkos::RangePolicy<Space>(space, 0,
+                                                  static_cast<std::size_t>(args.rows) *
+                                                      static_cast<std::size_t>(args.nrhs)),
+                       visit);
+}
+
+// Component i of a row's inverse diagonal block times v
+template <class T> MCPI_HD double product(const VectorTerms &args, Row row, int i, const T *v)
+{
+  return diagonal_product<0, false>(args.diagonal, static_cast<std::size_t>(row), args.bs, i,
+                                    args.transposed, [&](int j) { return v[j]; });
+}
+
+template <class Space, class T>
+void load_vector(const Space &space, const VectorTerms &args, const double *array, T *vector)
+{
+  for_entries(
+      space, "mcpi load", args, KOKKOS_LAMBDA(const std::size_t k) {
+        const auto nrhs = static_cast<std::size_t>(args.nrhs),
+                   bs = static_cast<std::size_t>(args.bs);
+        const Row row = static_cast<Row>(k / nrhs);
+        const double *in = array + static_cast<long long>(k % nrhs) * args.ld +
+                           static_cast<long long>(args.row_of[row]) * args.bs;
+        T *out = vector + k * bs;
+        for (int i = 0; i < args.bs; ++i)
+          out[i] = static_cast<T>(args.diagonal ? args.factor * product(args, row, i, in)
+                                                : scaled(args, i, args.factor * in[i]));
+      });
+}
+
+template <class Space, class T>
+void store_vector(const Space &space, const VectorTerms &args, const T *vector, double *array)
+{
+  for_entries(
+      space, "mcpi store", args, KOKKOS_LAMBDA(const std::size_t k) {
+        const auto nrhs = static_cast<std::size_t>(args.nrhs),
+                   bs = static_cast<std::size_t>(args.bs);
+        const Row row = static_cast<Row>(k / nrhs);
+        const T *in = vector + k * bs;
+        double *out = array + static_cast<long long>(k % nrhs) * args.ld +
+                      static_cast<long long>(args.row_of[row]) * args.bs;
+        for (int i = 0; i < args.bs; ++i)
+          out[i] = args.diagonal ? args.factor * product(args, row, i, in)
+                                 : scaled(args, i, args.factor * static_cast<double>(in[i]));
+      });
+}
+
+// Writes the rounded copy of x as core/gather.h defines it.
+template <class Space, class T>
+void round_vector(const Space &space, const T *x, std::size_t begin, std::size_t end, int bs,
+                  T *gathered)
+{
+  Kokkos::parallel_for(
+      "mcpi round", Kokkos::RangePolicy<Space>(space, begin, end),
+      KOKKOS_LAMBDA(const std::size_t entry) {
+        const std::size_t first = entry * static_cast<std::size_t>(bs);
+        round_gathered(bs, x + first, gathered + first);
+      });
+}
 
 // Space: the execution space. Style: how it lays out blocks (CpuStyle or DeviceStyle). T: a number
 // of the vectors in a sweep.
@@ -23,9 +91,9 @@ public:
 
   int refresh(BlockRows &source, const MaxReduce &reduce, NumericStatus &status) override
   {
-    const double alpha = blocks_.setup().scales().alpha;
+    const double alpha = blocks_.scales().alpha;
     const int error = blocks_.refresh(space_, source, reduce, status);
-    if (blocks_.setup().scales().alpha != alpha)
+    if (blocks_.scales().alpha != alpha)
       runs_.clear(); // Recorded kernels hold alpha. Everything else is where it was.
     return error;
   }
@@ -80,11 +148,11 @@ public:
     terms.read = config_.bfp16_gather ? gathered_.data() : x_.data();
     terms.rhs = rhs_.data();
     terms.kept = kept_.data();
-    terms.diagonal = blocks_.setup().diagonal();
-    terms.alpha = blocks_.setup().scales().alpha;
+    terms.diagonal = blocks_.diagonal();
+    terms.alpha = blocks_.scales().alpha;
     terms.omega = apply.omega;
     terms.nrhs = apply.nrhs;
-    terms.flags = relax_flags(apply, step, prescaled());
+    terms.flags = relax_flags(apply, step, blocks_.prescaled());
     (apply.transposed ? *blocks_.transposed() : blocks_.forward())
         .relax(space_, terms, step.begin, step.end);
     round(apply, step.begin, step.end);
@@ -137,8 +205,7 @@ public:
 
   OperatorInfo info() const override
   {
-    return {blocks_.forward().shape().record, bytes(), blocks_.setup().inverse_range(),
-            &blocks_.setup().scales()};
+    return {blocks_.forward().shape().record, bytes(), blocks_.inverse_range(), &blocks_.scales()};
   }
 
 private:
@@ -174,11 +241,9 @@ private:
   using Part =
       Kokkos::View<T *, typename Space::memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
-  bool prescaled() const { return config_.numeric.form == PC_MCPI_FORM_PRESCALED; }
   VectorScales scales() const
   {
-    const NumericSetup<Space, Style> &setup = blocks_.setup();
-    return {setup.diagonal(), setup.left(), setup.right(), prescaled()};
+    return {blocks_.diagonal(), blocks_.left(), blocks_.right(), blocks_.prescaled()};
   }
   std::size_t rows() const { return static_cast<std::size_t>(plan_.rows); }
   Part part(T *data, std::size_t count) const { return Part(data, count); }

@@ -1,14 +1,33 @@
-// Copies between a user's arrays (matrix order, double) and the vectors of a sweep (plan order,
-// vector precision): what they multiply by.
+// The arguments of a backend's functions as kernels take them: flags of relaxations, and what
+// copies between a user's arrays (matrix order, double) and the vectors of a sweep (plan order,
+// vector precision) multiply by.
 #pragma once
 
 #include <cstddef>
 
-#include "backend/device/host_device.h"
+#include "backend/device/relax_update.h"
 #include "core/plan.h"
 #include "sweep/backend.h"
 
 namespace mcpi::device {
+
+// Returns the flags of a relaxation, except kReadLater. That flag depends on whether products read
+// x or its rounded copy, which the backend knows.
+inline unsigned relax_flags(const ApplyArgs &apply, const RelaxStep &step, bool prescaled)
+{
+  unsigned flags = 0;
+  const auto flag = [&](bool on, RelaxFlag bit) { flags |= on ? bit : 0U; };
+  flag(step.lower, kLower);
+  flag(step.upper, kUpper);
+  flag(step.from_zero, kFromZero);
+  flag(step.use_kept, kUseKept);
+  flag(step.keep == Keep::sum, kKeepSum);
+  flag(step.keep == Keep::zero, kKeepZero);
+  flag(step.keep_lower, kLowerIsNear);
+  flag(!prescaled, kFactored);
+  flag(apply.transposed, kTransposed);
+  return flags;
+}
 
 // The arguments of a copy. Arrays are columns with leading dimension ld. Exactly one of diagonal
 // and scale is given.
