@@ -3,32 +3,17 @@
 #include <algorithm>
 #include <numeric>
 
-#include "support.h"
+#include "support/petsc.h"
 
-#include <petscblaslapack.h> // needs other headers of PETSc before it
-
-using namespace test;
+using namespace mcpi::test;
 
 namespace {
 
 const char *const kExact = "-pc_mcpi_method dilu -pc_mcpi_offdiag_precision fp64 ";
 
-// a^{-1} of a column-major block
-Values inverse_of(PetscInt bs, const double *a)
+Vector product(PetscInt bs, const double *a, const double *b)
 {
-  const auto n = static_cast<PetscBLASInt>(bs);
-  Values copy(a, a + bs * bs), inverse(copy.size(), 0.0);
-  std::vector<PetscBLASInt> pivots(static_cast<std::size_t>(bs));
-  PetscBLASInt info = 0;
-  for (PetscInt i = 0; i < bs; ++i) inverse[i * bs + i] = 1.0;
-  LAPACKgesv_(&n, &n, copy.data(), &n, pivots.data(), inverse.data(), &n, &info);
-  CHECK_EQ(info, 0);
-  return inverse;
-}
-
-Values product(PetscInt bs, const double *a, const double *b)
-{
-  Values c(static_cast<std::size_t>(bs * bs), 0.0);
+  Vector c(static_cast<std::size_t>(bs * bs), 0.0);
   for (PetscInt j = 0; j < bs; ++j)
     for (PetscInt k = 0; k < bs; ++k)
       for (PetscInt i = 0; i < bs; ++i) c[j * bs + i] += a[k * bs + i] * b[j * bs + k];
@@ -39,7 +24,7 @@ Values product(PetscInt bs, const double *a, const double *b)
 struct Factors {
   Factors(BlockMatrix &matrix, const std::vector<int> &colors) : a(matrix), color(colors)
   {
-    std::vector<PetscInt> order(static_cast<std::size_t>(a.n));
+    std::vector<PetscInt> order(static_cast<std::size_t>(a.rows()));
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(),
                      [&](PetscInt i, PetscInt j) { return color[i] < color[j]; });
@@ -48,13 +33,14 @@ struct Factors {
     for (const PetscInt i : order) {
       const double *own = a.block(i, i);
       e[i].assign(own, own + a.bs * a.bs);
-      for (PetscInt j = 0; j < a.n; ++j) {
+      for (PetscInt j = 0; j < a.rows(); ++j) {
         if (color[j] >= color[i] || !a.block(i, j) || !a.block(j, i)) continue;
-        const Values left = product(a.bs, a.block(i, j), inverse[j].data()),
+        const Vector left = product(a.bs, a.block(i, j), inverse[j].data()),
                      change = product(a.bs, left.data(), a.block(j, i));
         for (std::size_t k = 0; k < change.size(); ++k) e[i][k] -= change[k];
       }
-      inverse[i] = inverse_of(a.bs, e[i].data());
+      const LongVector exact = exact_inverse(a.bs, e[i]);
+      inverse[i].assign(exact.begin(), exact.end());
     }
   }
 
@@ -66,11 +52,11 @@ struct Factors {
         y[transposed ? q : p] += block[q * a.bs + p] * x[transposed ? p : q];
   }
   // E x + (couplings to earlier or to later colors) x, or the same with transposed blocks
-  Values triangle(bool earlier, bool transposed, const Values &x) const
+  Vector triangle(bool earlier, bool transposed, const Vector &x) const
   {
-    Values y(x.size(), 0.0);
-    for (PetscInt i = 0; i < a.n; ++i)
-      for (PetscInt j = 0; j < a.n; ++j) {
+    Vector y(x.size(), 0.0);
+    for (PetscInt i = 0; i < a.rows(); ++i)
+      for (PetscInt j = 0; j < a.rows(); ++j) {
         const double *block = i == j ? e[i].data() : transposed ? a.block(j, i) : a.block(i, j);
         const bool taken = i == j || (earlier ? color[j] < color[i] : color[j] > color[i]);
         if (block && taken) add(block, transposed, x.data() + j * a.bs, y.data() + i * a.bs);
@@ -78,34 +64,34 @@ struct Factors {
     return y;
   }
   // (E + L) E^{-1} (E + U) x, or the transpose
-  Values multiply(bool transposed, const Values &x) const
+  Vector multiply(bool transposed, const Vector &x) const
   {
-    const Values right = triangle(false, transposed, x);
-    Values middle(x.size(), 0.0);
-    for (PetscInt i = 0; i < a.n; ++i)
+    const Vector right = triangle(false, transposed, x);
+    Vector middle(x.size(), 0.0);
+    for (PetscInt i = 0; i < a.rows(); ++i)
       add(inverse[i].data(), transposed, right.data() + i * a.bs, middle.data() + i * a.bs);
     return triangle(true, transposed, middle);
   }
 
   BlockMatrix &a;
   const std::vector<int> &color;
-  std::vector<Values> e, inverse;
+  std::vector<Vector> e, inverse;
 };
 
 // Checks one application and a transposed one, by |M x - b| / |b|.
 PetscErrorCode check_application(PC pc, BlockMatrix &matrix, double tolerance)
 {
-  const Values b = noise(matrix.rows(), 3);
+  const Vector b = random_vector(matrix.size(), 3);
   std::vector<int> color;
-  Values x;
+  Vector x;
 
   PetscFunctionBeginUser;
   PetscCall(apply(pc, b, &x));
   PetscCall(gather_colors(pc, &color));
   const Factors factors(matrix, color);
-  CHECK_LE(difference(factors.multiply(false, x), b), tolerance);
+  EXPECT_LE(difference(factors.multiply(false, x), b), tolerance);
   PetscCall(apply_transpose(pc, b, &x));
-  CHECK_LE(difference(factors.multiply(true, x), b), tolerance);
+  EXPECT_LE(difference(factors.multiply(true, x), b), tolerance);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -139,7 +125,7 @@ BlockMatrix stencil(PetscInt nx)
 
 } // namespace
 
-TEST(dilu_applies_the_inverse_of_its_factors)
+PETSC_TEST(MethodDilu, dilu_applies_the_inverse_of_its_factors)
 {
   PetscFunctionBeginUser;
   for (const PetscInt bs : {1, 3, 5, 9})
@@ -154,7 +140,7 @@ TEST(dilu_applies_the_inverse_of_its_factors)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(dilu_on_the_reference_backend_applies_the_inverse_of_its_factors)
+PETSC_TEST(MethodDilu, dilu_on_the_reference_backend_applies_the_inverse_of_its_factors)
 {
   BlockMatrix matrix = make_matrix(4, random_pattern(40, 3, false));
 
@@ -164,7 +150,7 @@ TEST(dilu_on_the_reference_backend_applies_the_inverse_of_its_factors)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(dilu_takes_every_type_of_matrix)
+PETSC_TEST(MethodDilu, dilu_takes_every_type_of_matrix)
 {
   Recipe recipe;
   recipe.symmetric = true;
@@ -176,7 +162,7 @@ TEST(dilu_takes_every_type_of_matrix)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(dilu_with_rounded_blocks_is_close_to_its_factors)
+PETSC_TEST(MethodDilu, dilu_with_rounded_blocks_is_close_to_its_factors)
 {
   BlockMatrix matrix = make_matrix(4, random_pattern(40, 3, true));
   const std::pair<const char *, double> storages[] = {
@@ -189,14 +175,14 @@ TEST(dilu_with_rounded_blocks_is_close_to_its_factors)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(dilu_on_a_stencil_is_the_ilu_of_petsc)
+PETSC_TEST(MethodDilu, dilu_on_a_stencil_is_the_ilu_of_petsc)
 {
   BlockMatrix matrix = stencil(6);
-  const Values b = noise(matrix.rows(), 1);
+  const Vector b = random_vector(matrix.size(), 1);
   std::vector<int> color;
   OwnedMat mat, permuted;
   Preconditioner pc, ilu;
-  Values x, by_ilu;
+  Vector x, by_ilu;
   IS rows;
 
   PetscFunctionBeginUser;
@@ -209,52 +195,53 @@ TEST(dilu_on_a_stencil_is_the_ilu_of_petsc)
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](PetscInt i, PetscInt j) { return color[i] < color[j]; });
-  PetscCall(ISCreateGeneral(PETSC_COMM_SELF, matrix.n, order.data(), PETSC_COPY_VALUES, &rows));
+  PetscCall(
+      ISCreateGeneral(PETSC_COMM_SELF, matrix.rows(), order.data(), PETSC_COPY_VALUES, &rows));
   PetscCall(ISSetPermutation(rows));
   PetscCall(MatPermute(mat, rows, rows, permuted.out()));
   PetscCall(create_pc(permuted, "-pc_type ilu", &ilu));
-  Values in_order;
+  Vector in_order;
   for (const PetscInt row : order) in_order.push_back(b[row]);
   PetscCall(apply(ilu, in_order, &by_ilu));
-  Values expected(b.size());
+  Vector expected(b.size());
   for (std::size_t k = 0; k < order.size(); ++k) expected[order[k]] = by_ilu[k];
-  CHECK_LE(difference(x, expected), 1e-13);
+  EXPECT_LE(difference(x, expected), 1e-13);
   PetscCall(ISDestroy(&rows));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(more_sweeps_of_dilu_are_applied_to_the_residual)
+PETSC_TEST(MethodDilu, more_sweeps_of_dilu_are_applied_to_the_residual)
 {
   BlockMatrix matrix = make_matrix(3, random_pattern(40, 3, false));
-  const Values b = noise(matrix.rows(), 1);
+  const Vector b = random_vector(matrix.size(), 1);
   OwnedMat mat;
   Preconditioner pc;
-  Values x, correction, twice;
+  Vector x, correction, twice;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
   PetscCall(create_pc(mat, kExact, &pc));
   PetscCall(apply(pc, b, &x));
-  Values residual = matrix.multiply(x);
+  Vector residual = matrix.multiply(x);
   for (std::size_t i = 0; i < b.size(); ++i) residual[i] = b[i] - residual[i];
   PetscCall(apply(pc, residual, &correction));
-  Values expected = x;
+  Vector expected = x;
   for (std::size_t i = 0; i < b.size(); ++i) expected[i] += correction[i];
   PetscCall(apply_richardson(pc, b, false, 1, &x)); // from the first iterate
-  CHECK_LE(difference(x, expected), 1e-13);
+  EXPECT_LE(difference(x, expected), 1e-13);
   PetscCall(PCMCPISetIts(pc, 2));
   PetscCall(apply(pc, b, &twice));
-  CHECK_LE(difference(twice, expected), 1e-13);
+  EXPECT_LE(difference(twice, expected), 1e-13);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(dilu_follows_new_values_and_a_new_choice_of_the_method)
+PETSC_TEST(MethodDilu, dilu_follows_new_values_and_a_new_choice_of_the_method)
 {
   BlockMatrix matrix = make_matrix(3, random_pattern(40, 3, false));
-  const Values b = noise(matrix.rows(), 1);
+  const Vector b = random_vector(matrix.size(), 1);
   OwnedMat mat;
   Preconditioner pc, point;
-  Values x, expected;
+  Vector x, expected;
   PCMCPIMethod method;
 
   PetscFunctionBeginUser;
@@ -270,14 +257,14 @@ TEST(dilu_follows_new_values_and_a_new_choice_of_the_method)
   PetscCall(check_application(pc, matrix, 1e-12));
   PetscCall(PCMCPISetMethod(pc, PC_MCPI_METHOD_POINT));
   PetscCall(PCMCPIGetMethod(pc, &method));
-  CHECK_EQ(method, PC_MCPI_METHOD_POINT);
+  EXPECT_EQ(method, PC_MCPI_METHOD_POINT);
   PetscCall(apply(pc, b, &x));
   PetscCall(apply(point, b, &expected));
-  CHECK(x == expected);
+  EXPECT_TRUE(x == expected);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(columns_of_a_dense_matrix_are_those_of_single_applications_of_dilu)
+PETSC_TEST(MethodDilu, columns_of_a_dense_matrix_are_those_of_single_applications_of_dilu)
 {
   BlockMatrix matrix = make_matrix(2, random_pattern(40, 3, false));
   OwnedMat mat, in, out;
@@ -295,7 +282,7 @@ TEST(columns_of_a_dense_matrix_are_those_of_single_applications_of_dilu)
   PetscCall(PCMatApply(pc, in, out));
   for (PetscInt c = 0; c < 3; ++c) {
     Vec column;
-    Values b, x, expected;
+    Vector b, x, expected;
     PetscCall(MatDenseGetColumnVecRead(in, c, &column));
     PetscCall(gather(column, &b));
     PetscCall(MatDenseRestoreColumnVecRead(in, c, &column));
@@ -303,12 +290,12 @@ TEST(columns_of_a_dense_matrix_are_those_of_single_applications_of_dilu)
     PetscCall(gather(column, &x));
     PetscCall(MatDenseRestoreColumnVecRead(out, c, &column));
     PetscCall(apply(pc, b, &expected));
-    CHECK_LE(difference(x, expected), 1e-14);
+    EXPECT_LE(difference(x, expected), 1e-14);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(a_block_that_dilu_makes_singular_is_named)
+PETSC_TEST(MethodDilu, a_block_that_dilu_makes_singular_is_named)
 {
   Pattern pattern{{1}, {0}};
   BlockMatrix matrix = make_matrix(1, pattern);
@@ -324,24 +311,24 @@ TEST(a_block_that_dilu_makes_singular_is_named)
   PetscCall(create_pc(mat, kExact, &pc));
   PetscCall(PCSetUp(pc));
   PetscCall(PCGetFailedReason(pc, &reason));
-  CHECK_EQ(reason, PC_FACTOR_NUMERIC_ZEROPIVOT);
+  EXPECT_EQ(reason, PC_FACTOR_NUMERIC_ZEROPIVOT);
   PetscCall(PCMCPIGetFailedBlock(pc, &row));
   std::vector<int> color;
   PetscCall(gather_colors(pc, &color));
-  CHECK_EQ(row, color[0] > color[1] ? 0 : 1);
+  EXPECT_EQ(row, color[0] > color[1] ? 0 : 1);
   PetscCall(view(pc, &text));
-  CHECK_CONTAINS(text, "Use -pc_mcpi_method point");
+  EXPECT_CONTAINS(text, "Use -pc_mcpi_method point");
   PetscCall(PCMCPISetMethod(pc, PC_MCPI_METHOD_POINT));
   PetscCall(PCSetUp(pc));
   PetscCall(PCGetFailedReason(pc, &reason));
-  CHECK_EQ(reason, PC_NOERROR);
+  EXPECT_EQ(reason, PC_NOERROR);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(dilu_refuses_sweeps_that_do_not_apply_its_factors)
+PETSC_TEST(MethodDilu, dilu_refuses_sweeps_that_do_not_apply_its_factors)
 {
   BlockMatrix matrix = make_matrix(2, random_pattern(20, 3, false));
-  const Values b = noise(matrix.rows(), 1);
+  const Vector b = random_vector(matrix.size(), 1);
   OwnedMat mat;
 
   PetscFunctionBeginUser;
@@ -350,13 +337,13 @@ TEST(dilu_refuses_sweeps_that_do_not_apply_its_factors)
        {"-pc_mcpi_sweep forward", "-pc_mcpi_omega 1.2", "-pc_mcpi_halo_frequency sweep"}) {
     Preconditioner pc;
     PetscCall(create_pc(mat, std::string(kExact) + option, &pc));
-    CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_method dilu needs", PCSetUp(pc));
+    EXPECT_PETSC_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_method dilu needs", PCSetUp(pc));
   }
   Preconditioner pc;
-  Values x;
+  Vector x;
   PetscCall(create_pc(mat, kExact, &pc));
   PetscCall(apply(pc, b, &x));
   PetscCall(PCMCPISetOmega(pc, 0.5));
-  CHECK_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_omega 1", apply(pc, b, &x));
+  EXPECT_PETSC_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_omega 1", apply(pc, b, &x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
