@@ -41,7 +41,7 @@ private:
   Backend &backend_;
   DeviceExchange *device_; // of the backend, or null
   Halo &halo_;
-  const SweepConfig &config_;
+  const SweepConfig config_;
 };
 
 } // namespace mcpi
