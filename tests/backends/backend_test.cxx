@@ -83,12 +83,12 @@ void compare_gathered(Engine engine, const Pattern &pattern, int bs, std::size_t
   EXPECT_GT(acts, 1e-6) << "bs " << bs; // otherwise the copy is not read
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, OfEngine, testing::ValuesIn(tested().engines), engine_name);
-INSTANTIATE_TEST_SUITE_P(BlockSizes, OfEngineAndSize,
+INSTANTIATE_TEST_SUITE_P(Backends, AnyBackend, testing::ValuesIn(tested().engines), engine_name);
+INSTANTIATE_TEST_SUITE_P(BlockSizes, AnyBackendAndSize,
                          testing::Combine(testing::ValuesIn(tested().engines),
                                           testing::ValuesIn(tested().block_sizes)),
                          engine_and_size_name);
-INSTANTIATE_TEST_SUITE_P(LargeBlocks, OfEngineAndSize,
+INSTANTIATE_TEST_SUITE_P(LargeBlocks, AnyBackendAndSize,
                          testing::Combine(testing::ValuesIn(tested().engines),
                                           testing::ValuesIn(tested().large_block_sizes)),
                          engine_and_size_name);
@@ -99,13 +99,13 @@ Pattern pattern_for(int bs)
   return ring_pattern(bs <= 17 ? 36 : bs < 100 ? 8 : 4, 2, 1);
 }
 
-TEST_P(OfEngineAndSize, AgreesWithTheReferenceInEveryCombination)
+TEST_P(AnyBackendAndSize, agrees_with_the_reference_in_every_combination)
 {
   const int bs = this->bs();
   compare(engine(), pattern_for(bs), bs, bs <= 8 ? 5 : bs <= 17 ? 23 : bs < 100 ? 61 : 199, 3);
 }
 
-TEST_P(OfEngineAndSize, AgreesWithTheReferenceWhereProductsReadRoundedVectors)
+TEST_P(AnyBackendAndSize, agrees_with_the_reference_where_products_read_rounded_vectors)
 {
   const int bs = this->bs();
   compare_gathered(engine(), pattern_for(bs), bs,
@@ -129,7 +129,7 @@ Pattern pattern_with_long_row(Row rows)
 }
 
 // Some rows have more blocks than a thread block takes at a time, and some tiles have many rows.
-TEST_P(OfEngine, RowsOfAnyLengthAgreeWithTheReference)
+TEST_P(AnyBackend, rows_of_any_length_agree_with_the_reference)
 {
   for (const int bs : {1, 2, 5, 8, 9}) {
     const Pattern pattern = pattern_with_long_row(1200);
@@ -139,14 +139,14 @@ TEST_P(OfEngine, RowsOfAnyLengthAgreeWithTheReference)
 }
 
 // Blocks pass through stages in shared memory, and a row has more blocks than the stages can hold.
-TEST_P(OfEngine, LongRowsOfLargeBlocksAgreeWithTheReference)
+TEST_P(AnyBackend, long_rows_of_large_blocks_agree_with_the_reference)
 {
   for (const int bs : {12, 17, 33, 40, 64, 65})
     compare(GetParam(), pattern_with_long_row(40), bs, bs < 30 ? 197 : 797, 2);
 }
 
 // Makes a few plain launches of each family of kernels. The test is for compute-sanitizer.
-TEST_P(OfEngine, KernelsOfEachFamilyAgreeWithTheReference)
+TEST_P(AnyBackend, kernels_of_each_family_agree_with_the_reference)
 {
   struct Family {
     int bs;
@@ -188,7 +188,7 @@ TEST_P(OfEngine, KernelsOfEachFamilyAgreeWithTheReference)
 
 // Two colors have so many blocks that tiles have their largest size, with several block slices a
 // thread. The CUDA backend has other kernels for colors of fewer rows.
-TEST_P(OfEngine, TilesAsLargeAsTheyGetAgreeWithTheReference)
+TEST_P(AnyBackend, tiles_as_large_as_they_get_agree_with_the_reference)
 {
   constexpr Row kRows = 16000, kReach = 19;
   Pattern pattern(kRows);
@@ -223,7 +223,7 @@ TEST_P(OfEngine, TilesAsLargeAsTheyGetAgreeWithTheReference)
   }
 }
 
-TEST_P(OfEngine, BitsOfAReplayedApplicationAreThoseOfItsLaunches)
+TEST_P(AnyBackend, bits_of_a_replayed_application_are_those_of_its_launches)
 {
   for (const int bs : {1, 5, 8, 12, 40}) {
     const Pattern pattern = ring_pattern(300, 3, 14);
@@ -245,7 +245,7 @@ TEST_P(OfEngine, BitsOfAReplayedApplicationAreThoseOfItsLaunches)
   }
 }
 
-TEST_P(OfEngine, BitsAreTheSameEveryTime)
+TEST_P(AnyBackend, bits_are_the_same_every_time)
 {
   const int bs = 5;
   const Pattern pattern = ring_pattern(30, 1, 14);

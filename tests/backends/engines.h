@@ -21,11 +21,11 @@ void test_engine(Engine engine, MakeBackend make);
 
 using EngineAndSize = std::tuple<Engine, int>;
 
-class OfEngine : public testing::TestWithParam<Engine> {
+class AnyBackend : public testing::TestWithParam<Engine> {
 protected:
   static Kind kind(const BackendConfig &config) { return {config, nullptr, GetParam()}; }
 };
-class OfEngineAndSize : public testing::TestWithParam<EngineAndSize> {
+class AnyBackendAndSize : public testing::TestWithParam<EngineAndSize> {
 protected:
   static Engine engine() { return std::get<0>(GetParam()); }
   static int bs() { return std::get<1>(GetParam()); }

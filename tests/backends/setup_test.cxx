@@ -115,16 +115,17 @@ void compare(const Problem &problem, const BackendConfig &config, System &other,
   EXPECT_LT(difference(other.apply(once, b), reference.apply(once, b)), tolerance(config)) << what;
 }
 
-class Setup : public OfEngineAndSize {};
+class Setup : public AnyBackendAndSize {};
 INSTANTIATE_TEST_SUITE_P(BlockSizes, Setup,
                          testing::Combine(testing::ValuesIn(tested().engines),
                                           testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 16,
                                                           17, 24, 32, 33, 50, 64, 65, 100, 130)),
                          engine_and_size_name);
-class SetupOfEngine : public OfEngine {};
-INSTANTIATE_TEST_SUITE_P(Backends, SetupOfEngine, testing::ValuesIn(tested().engines), engine_name);
+class AnyBackendSetup : public AnyBackend {};
+INSTANTIATE_TEST_SUITE_P(Backends, AnyBackendSetup, testing::ValuesIn(tested().engines),
+                         engine_name);
 
-TEST_P(Setup, StoresWhatTheHostStoresFromEveryLayout)
+TEST_P(Setup, stores_what_the_host_stores_from_every_layout)
 {
   const int bs = this->bs();
   const Problem problem(bs <= 8 ? 90 : bs <= 33 ? 30 : 5, bs, 11);
@@ -142,7 +143,7 @@ TEST_P(Setup, StoresWhatTheHostStoresFromEveryLayout)
   });
 }
 
-TEST_P(SetupOfEngine, ChunksOfManyRowsGiveOneMatrix)
+TEST_P(AnyBackendSetup, chunks_of_many_rows_give_one_matrix)
 {
   const BackendConfig config{
       {PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
@@ -159,7 +160,7 @@ TEST_P(SetupOfEngine, ChunksOfManyRowsGiveOneMatrix)
 }
 
 // There are so many rows that thread blocks of a device take as many at a time as they can.
-TEST_P(SetupOfEngine, ManyRowsInPlaceGiveOneMatrix)
+TEST_P(AnyBackendSetup, many_rows_in_place_give_one_matrix)
 {
   if (tested().host_memory) GTEST_SKIP() << "there are no such thread blocks";
   struct Case {
@@ -185,7 +186,7 @@ TEST_P(SetupOfEngine, ManyRowsInPlaceGiveOneMatrix)
 
 // Attributes of a device's kernels hold for all backends that use the kernels, so backends with
 // different block sizes must not disturb each other.
-TEST_P(SetupOfEngine, BlockSizesLiveSideBySide)
+TEST_P(AnyBackendSetup, block_sizes_live_side_by_side)
 {
   const BackendConfig config{
       {PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
@@ -211,7 +212,7 @@ TEST_P(SetupOfEngine, BlockSizesLiveSideBySide)
 
 // If there are more than a million rows, column numbers leave few bits to the exponents packed with
 // them. Values that grow beyond these exponents must not damage the columns.
-TEST_P(SetupOfEngine, ValuesThatOutgrowTheirExponentsSpareTheColumns)
+TEST_P(AnyBackendSetup, values_that_outgrow_their_exponents_spare_the_columns)
 {
   if (tested().host_memory) GTEST_SKIP() << "exponents have bytes of their own";
   const BackendConfig config{
@@ -228,7 +229,7 @@ TEST_P(SetupOfEngine, ValuesThatOutgrowTheirExponentsSpareTheColumns)
   EXPECT_LT(difference(other.apply(run, b), reference.apply(run, b)), tolerance(config));
 }
 
-TEST_P(SetupOfEngine, FollowsValuesAndScales)
+TEST_P(AnyBackendSetup, follows_values_and_scales)
 {
   for (const PCMCPIPrecision storage : kStorages)
     for (const auto &[bs, scaling] :
@@ -262,7 +263,7 @@ TEST_P(SetupOfEngine, FollowsValuesAndScales)
 
 // For small blocks, inverse diagonal blocks are stored in single precision, but have a larger
 // range.
-TEST_P(SetupOfEngine, TakesUnitsOfAnySize)
+TEST_P(AnyBackendSetup, takes_units_of_any_size)
 {
   for (const int bs : {1, 5, 8, 9, 33})
     for (const PCMCPIForm form : {PC_MCPI_FORM_PRESCALED, PC_MCPI_FORM_FACTORED})
@@ -285,7 +286,7 @@ TEST_P(SetupOfEngine, TakesUnitsOfAnySize)
 
 // In every other row, b scaled by the power of two of the inverse block is outside the range of a
 // float, but x is not.
-TEST_P(SetupOfEngine, TakesRightHandSidesInUnitsThatAreFarApart)
+TEST_P(AnyBackendSetup, takes_right_hand_sides_in_units_that_are_far_apart)
 {
   for (const int bs : {2, 5, 8, 9})
     for (const int nrhs : {1, 2}) {
@@ -314,7 +315,7 @@ TEST_P(SetupOfEngine, TakesRightHandSidesInUnitsThatAreFarApart)
 }
 
 // Terms of D^{-1}b are outside the range of a float, but their sum is not.
-TEST_P(SetupOfEngine, TakesRightHandSidesWhoseTermsCancel)
+TEST_P(AnyBackendSetup, takes_right_hand_sides_whose_terms_cancel)
 {
   const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE},
                              false};
@@ -369,7 +370,7 @@ const Spoiled kSpoiled[] = {
      Defect::unrepresentable},
 };
 
-TEST_P(SetupOfEngine, NamesTheFirstBadRowAndForgetsIt)
+TEST_P(AnyBackendSetup, names_the_first_bad_row_and_forgets_it)
 {
   for (const int bs : {2, 5, 8, 9, 40})
     for (const Spoiled &spoiled : kSpoiled)

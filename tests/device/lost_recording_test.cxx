@@ -30,7 +30,7 @@ public:
   bool disturb = false;
 };
 
-TEST(CudaApplication, WhoseRecordingIsLostReadsItsOwnRightHandSide)
+TEST(CudaApplication, whose_recording_is_lost_reads_its_own_right_hand_side)
 {
   constexpr int kRows = 20000, kBs = 5, kTimes = 50;
   const Pattern pattern = ring_pattern(kRows, 4, 31);

@@ -10,7 +10,7 @@
 namespace mcpi::test {
 namespace {
 
-TEST(CudaRecordedRuns, ThatAnotherThreadEndsAreLaunchedWithoutRecording)
+TEST(CudaRecordedRuns, that_another_thread_ends_are_launched_without_recording)
 {
   using namespace cuda;
   Stream stream;

@@ -150,6 +150,8 @@ PETSC_TEST(BlockGraph, columns_that_cleared_rows_have_left_are_no_ghosts)
       PetscCall(MatrixPartsDestroy(&parts));
     }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &unused, 1, MPIU_INT, MPI_MAX, PETSC_COMM_WORLD));
-  if (world_size() > 1) EXPECT_LT(0, unused); // Otherwise the test would have tested nothing.
+  if (world_size() > 1) {
+    EXPECT_LT(0, unused); // Otherwise the test would have tested nothing.
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

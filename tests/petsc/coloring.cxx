@@ -320,7 +320,9 @@ PETSC_TEST(Coloring, of_the_case_of_the_options_has_the_expected_colors)
   PetscCall(report(MATCOLORINGJPLF, outcome));
   EXPECT_EQ(outcome.invalid, 0) << "rows that share a color with a neighbor";
   EXPECT_LE(static_cast<PetscInt>(outcome.sizes.size()), max_colors);
-  if (expect_hash) EXPECT_EQ(std::strtoull(hash, nullptr, 16), outcome.hash);
+  if (expect_hash) {
+    EXPECT_EQ(std::strtoull(hash, nullptr, 16), outcome.hash);
+  }
   if (compare) {
     for (const char *type : {MATCOLORINGJP, MATCOLORINGGREEDY}) {
       PetscCall(color_matrix(mat, problem, type, 1, &outcome));

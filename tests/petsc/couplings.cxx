@@ -74,9 +74,12 @@ PETSC_TEST(Couplings, couplings_without_a_way_back_converge_in_every_storage)
                                  " -pc_mcpi_form " + form,
                              &mcpi));
         PetscCall(solve(mcpi, b, &x, &reason, &its));
-        if (theirs > 0) EXPECT_LT(0, static_cast<int>(reason));
-        if (reason > 0)
+        if (theirs > 0) {
+          EXPECT_LT(0, static_cast<int>(reason));
+        }
+        if (reason > 0) {
           for (const double value : x) EXPECT_TRUE(std::isfinite(value));
+        }
       }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

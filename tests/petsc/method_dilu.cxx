@@ -5,28 +5,13 @@
 
 #include "support/petsc.h"
 
-#include <petscblaslapack.h> // needs other headers of PETSc before it
-
 using namespace mcpi::test;
 
 namespace {
 
 const char *const kExact = "-pc_mcpi_method dilu -pc_mcpi_offdiag_precision fp64 ";
 
-// a^{-1} of a column-major block
-Vector inverse_of(int bs, const double *a)
-{
-  const auto n = static_cast<PetscBLASInt>(bs);
-  Vector copy(a, a + bs * bs), inverse(copy.size(), 0.0);
-  std::vector<PetscBLASInt> pivots(static_cast<std::size_t>(bs));
-  PetscBLASInt info = 0;
-  for (PetscInt i = 0; i < bs; ++i) inverse[i * bs + i] = 1.0;
-  LAPACKgesv_(&n, &n, copy.data(), &n, pivots.data(), inverse.data(), &n, &info);
-  EXPECT_EQ(info, 0);
-  return inverse;
-}
-
-Vector product(int bs, const double *a, const double *b)
+Vector product(PetscInt bs, const double *a, const double *b)
 {
   Vector c(static_cast<std::size_t>(bs * bs), 0.0);
   for (PetscInt j = 0; j < bs; ++j)
@@ -39,37 +24,39 @@ Vector product(int bs, const double *a, const double *b)
 struct Factors {
   Factors(BlockMatrix &matrix, const std::vector<int> &colors) : a(matrix), color(colors)
   {
-    std::vector<Row> order(static_cast<std::size_t>(a.rows()));
+    std::vector<PetscInt> order(static_cast<std::size_t>(a.rows()));
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](Row i, Row j) { return color[i] < color[j]; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](PetscInt i, PetscInt j) { return color[i] < color[j]; });
     e.resize(order.size());
     inverse.resize(order.size());
-    for (const Row i : order) {
+    for (const PetscInt i : order) {
       const double *own = a.block(i, i);
       e[i].assign(own, own + a.bs * a.bs);
-      for (Row j = 0; j < a.rows(); ++j) {
+      for (PetscInt j = 0; j < a.rows(); ++j) {
         if (color[j] >= color[i] || !a.block(i, j) || !a.block(j, i)) continue;
         const Vector left = product(a.bs, a.block(i, j), inverse[j].data()),
                      change = product(a.bs, left.data(), a.block(j, i));
         for (std::size_t k = 0; k < change.size(); ++k) e[i][k] -= change[k];
       }
-      inverse[i] = inverse_of(a.bs, e[i].data());
+      const LongVector exact = exact_inverse(a.bs, e[i]);
+      inverse[i].assign(exact.begin(), exact.end());
     }
   }
 
   // y += block x, or block^T x
   void add(const double *block, bool transposed, const double *x, double *y) const
   {
-    for (int q = 0; q < a.bs; ++q)
-      for (int p = 0; p < a.bs; ++p)
+    for (PetscInt q = 0; q < a.bs; ++q)
+      for (PetscInt p = 0; p < a.bs; ++p)
         y[transposed ? q : p] += block[q * a.bs + p] * x[transposed ? p : q];
   }
   // E x + (couplings to earlier or to later colors) x, or the same with transposed blocks
   Vector triangle(bool earlier, bool transposed, const Vector &x) const
   {
     Vector y(x.size(), 0.0);
-    for (Row i = 0; i < a.rows(); ++i)
-      for (Row j = 0; j < a.rows(); ++j) {
+    for (PetscInt i = 0; i < a.rows(); ++i)
+      for (PetscInt j = 0; j < a.rows(); ++j) {
         const double *block = i == j ? e[i].data() : transposed ? a.block(j, i) : a.block(i, j);
         const bool taken = i == j || (earlier ? color[j] < color[i] : color[j] > color[i]);
         if (block && taken) add(block, transposed, x.data() + j * a.bs, y.data() + i * a.bs);
@@ -81,7 +68,7 @@ struct Factors {
   {
     const Vector right = triangle(false, transposed, x);
     Vector middle(x.size(), 0.0);
-    for (Row i = 0; i < a.rows(); ++i)
+    for (PetscInt i = 0; i < a.rows(); ++i)
       add(inverse[i].data(), transposed, right.data() + i * a.bs, middle.data() + i * a.bs);
     return triangle(true, transposed, middle);
   }
@@ -125,12 +112,12 @@ PetscErrorCode check_method(BlockMatrix &matrix, MatType type, Layout layout,
 
 // Diffusion with variable coefficients on a grid of nx * nx * nx points. The graph of a 7-point
 // stencil has no triangles.
-BlockMatrix stencil(Row nx)
+BlockMatrix stencil(PetscInt nx)
 {
   Pattern pattern(static_cast<std::size_t>(nx * nx * nx));
-  for (Row i = 0; i < nx * nx * nx; ++i)
-    for (const Row step : {-nx * nx, -nx, Row{-1}, Row{1}, nx, nx * nx}) {
-      const Row size = std::abs(step), at = i / size % nx, to = step < 0 ? at - 1 : at + 1;
+  for (PetscInt i = 0; i < nx * nx * nx; ++i)
+    for (const PetscInt step : {-nx * nx, -nx, PetscInt{-1}, PetscInt{1}, nx, nx * nx}) {
+      const PetscInt size = std::abs(step), at = i / size % nx, to = step < 0 ? at - 1 : at + 1;
       if (to >= 0 && to < nx) pattern[i].push_back(i + step);
     }
   return make_matrix(1, pattern);
@@ -138,10 +125,10 @@ BlockMatrix stencil(Row nx)
 
 } // namespace
 
-PETSC_TEST(Dilu, applies_the_inverse_of_its_factors)
+PETSC_TEST(MethodDilu, dilu_applies_the_inverse_of_its_factors)
 {
   PetscFunctionBeginUser;
-  for (const int bs : {1, 3, 5, 9})
+  for (const PetscInt bs : {1, 3, 5, 9})
     for (const bool symmetric : {false, true}) {
       BlockMatrix matrix = make_matrix(bs, random_pattern(40, 3, symmetric));
       for (const Layout layout : {Layout::even, Layout::uneven, Layout::empty_ranks})
@@ -153,7 +140,7 @@ PETSC_TEST(Dilu, applies_the_inverse_of_its_factors)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PETSC_TEST(Dilu, on_the_reference_backend_applies_the_inverse_of_its_factors)
+PETSC_TEST(MethodDilu, dilu_on_the_reference_backend_applies_the_inverse_of_its_factors)
 {
   BlockMatrix matrix = make_matrix(4, random_pattern(40, 3, false));
 
@@ -163,7 +150,7 @@ PETSC_TEST(Dilu, on_the_reference_backend_applies_the_inverse_of_its_factors)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PETSC_TEST(Dilu, takes_every_type_of_matrix)
+PETSC_TEST(MethodDilu, dilu_takes_every_type_of_matrix)
 {
   Recipe recipe;
   recipe.symmetric = true;
@@ -175,7 +162,7 @@ PETSC_TEST(Dilu, takes_every_type_of_matrix)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PETSC_TEST(Dilu, with_rounded_blocks_is_close_to_its_factors)
+PETSC_TEST(MethodDilu, dilu_with_rounded_blocks_is_close_to_its_factors)
 {
   BlockMatrix matrix = make_matrix(4, random_pattern(40, 3, true));
   const std::pair<const char *, double> storages[] = {
@@ -188,7 +175,7 @@ PETSC_TEST(Dilu, with_rounded_blocks_is_close_to_its_factors)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PETSC_TEST(Dilu, on_a_stencil_is_the_ilu_of_petsc)
+PETSC_TEST(MethodDilu, dilu_on_a_stencil_is_the_ilu_of_petsc)
 {
   BlockMatrix matrix = stencil(6);
   const Vector b = random_vector(matrix.size(), 1);
@@ -223,7 +210,7 @@ PETSC_TEST(Dilu, on_a_stencil_is_the_ilu_of_petsc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PETSC_TEST(Dilu, more_sweeps_are_applied_to_the_residual)
+PETSC_TEST(MethodDilu, more_sweeps_of_dilu_are_applied_to_the_residual)
 {
   BlockMatrix matrix = make_matrix(3, random_pattern(40, 3, false));
   const Vector b = random_vector(matrix.size(), 1);
@@ -248,7 +235,7 @@ PETSC_TEST(Dilu, more_sweeps_are_applied_to_the_residual)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PETSC_TEST(Dilu, follows_new_values_and_a_new_choice_of_the_method)
+PETSC_TEST(MethodDilu, dilu_follows_new_values_and_a_new_choice_of_the_method)
 {
   BlockMatrix matrix = make_matrix(3, random_pattern(40, 3, false));
   const Vector b = random_vector(matrix.size(), 1);
@@ -277,7 +264,7 @@ PETSC_TEST(Dilu, follows_new_values_and_a_new_choice_of_the_method)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PETSC_TEST(Dilu, columns_of_a_dense_matrix_are_those_of_single_applications)
+PETSC_TEST(MethodDilu, columns_of_a_dense_matrix_are_those_of_single_applications_of_dilu)
 {
   BlockMatrix matrix = make_matrix(2, random_pattern(40, 3, false));
   OwnedMat mat, in, out;
@@ -308,7 +295,7 @@ PETSC_TEST(Dilu, columns_of_a_dense_matrix_are_those_of_single_applications)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PETSC_TEST(Dilu, a_block_that_becomes_singular_is_named)
+PETSC_TEST(MethodDilu, a_block_that_dilu_makes_singular_is_named)
 {
   Pattern pattern{{1}, {0}};
   BlockMatrix matrix = make_matrix(1, pattern);
@@ -338,7 +325,7 @@ PETSC_TEST(Dilu, a_block_that_becomes_singular_is_named)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PETSC_TEST(Dilu, refuses_sweeps_that_do_not_apply_its_factors)
+PETSC_TEST(MethodDilu, dilu_refuses_sweeps_that_do_not_apply_its_factors)
 {
   BlockMatrix matrix = make_matrix(2, random_pattern(20, 3, false));
   const Vector b = random_vector(matrix.size(), 1);

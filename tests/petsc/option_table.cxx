@@ -180,8 +180,12 @@ PETSC_TEST(OptionTable, help_lists_every_option_with_its_text_and_values)
     EXPECT_TRUE(option.help[0] != '\0');
     EXPECT_CONTAINS(line, option.help);
     EXPECT_CONTAINS(line, option.setter);
-    if (option.allowed.text) EXPECT_CONTAINS(line, option.allowed.text);
-    if (option.allowed.names) EXPECT_CONTAINS(line, names_of(option));
+    if (option.allowed.text) {
+      EXPECT_CONTAINS(line, option.allowed.text);
+    }
+    if (option.allowed.names) {
+      EXPECT_CONTAINS(line, names_of(option));
+    }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -200,7 +204,9 @@ PETSC_TEST(OptionTable, every_option_is_changed_by_its_name_and_read_by_its_gett
     EXPECT_TRUE(value != default_of(option));
     PetscCall(create_sample("", &mat, &plain));
     PetscCall(call.get(plain, &got));
-    if (option.name != std::string("backend")) EXPECT_EQ(got, default_of(option)); // -test_backend
+    if (option.name != std::string("backend")) {
+      EXPECT_EQ(got, default_of(option)); // -test_backend
+    }
     PetscCall(create_pc(mat, "-pc_mcpi_" + std::string(option.name) + " " + text_of(option, value),
                         &changed));
     PetscCall(call.get(changed, &got));

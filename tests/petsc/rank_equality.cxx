@@ -75,7 +75,9 @@ struct Tally {
   void add(const Vector &a, const Vector &b, bool fp64, bool own_sums)
   {
     const double d = difference(a, b);
-    if (own_sums) EXPECT_TRUE(a == b);
+    if (own_sums) {
+      EXPECT_TRUE(a == b);
+    }
     EXPECT_LE(d, fp64 ? 1e-13 : 2e-6);
     double &worst = fp64 ? worst_fp64 : worst_other;
     worst = std::max(worst, d);

@@ -75,7 +75,7 @@ PetscErrorCode check_refused(Mat bad, PetscErrorCode code, const std::string &re
 
   PetscFunctionBeginUser;
   PetscCall(patient.create());
-  check_error(__FILE__, __LINE__, patient.attempt(bad), code, remedy);
+  expect_error(__FILE__, __LINE__, patient.attempt(bad), code, remedy);
   PetscCall(patient.check_recovery());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -281,7 +281,7 @@ PETSC_TEST(Unsupported, off_process_blocks_that_petsc_has_lost_are_named)
   }
   const Caught caught = patient.attempt(mat);
   if (caught.code != PETSC_SUCCESS)
-    check_error(__FILE__, __LINE__, caught, PETSC_ERR_ARG_WRONGSTATE, "before that assembly");
+    expect_error(__FILE__, __LINE__, caught, PETSC_ERR_ARG_WRONGSTATE, "before that assembly");
   EXPECT_TRUE(caught.code == PETSC_SUCCESS || world_size() > 1);
   PetscCall(patient.check_recovery());
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -169,15 +169,16 @@ BlockMatrix make_matrix(int bs, const Pattern &pattern, const Recipe &recipe)
     for (int p = 0; p < bs; ++p) {
       const Row r = i * bs + p;
       const int place = recipe.pivots ? (p + random_row(recipe.seed, i, 0, bs)) % bs : p;
-      const double sign = recipe.pivots && p % 2 ? -1.0 : 1.0;
       double sum = 0.0;
       for (Row k = m.ptr[i]; k < m.ptr[i + 1]; ++k)
         for (int q = 0; q < bs; ++q) sum += std::fabs(raw(r, m.col[k] * bs + q));
+      const double diagonal = recipe.dominance * sum + 0.1,
+                   factor = recipe.pivots ? (p % 2 ? -1.0 : 1.0) / diagonal : 1.0;
       for (Row k = m.ptr[i]; k < m.ptr[i + 1]; ++k)
         for (int q = 0; q < bs; ++q) {
           const Row c = m.col[k] * bs + q;
           m.values[(static_cast<std::size_t>(k) * bs + q) * bs + place] =
-              sign * (r == c ? recipe.dominance * sum + 0.1 : raw(r, c));
+              factor * (r == c ? diagonal : raw(r, c));
         }
     }
   return m;

@@ -56,8 +56,8 @@ private:
 
 struct Recipe {
   bool symmetric = false; // values; needs a symmetric pattern
-  // Rows of a block row change places and signs. Diagonal blocks are then far from diagonal
-  // matrices, and elimination needs pivoting.
+  // Rows of a block row change places, and are scaled so that their diagonal entry is 1 or -1.
+  // Diagonal blocks are then far from diagonal matrices, and elimination needs pivoting.
   bool pivots = false;
   double dominance = 1.3; // diagonal over the sum of the off-diagonals' magnitudes
   double sparsity = 0.0;  // fraction of exact zeros inside off-diagonal blocks

@@ -80,10 +80,12 @@ PetscErrorCode set_values(const BlockMatrix &matrix, Mat mat)
   if (upper) PetscCall(MatSetOption(mat, MAT_IGNORE_LOWER_TRIANGULAR, PETSC_TRUE));
   PetscCall(MatGetOwnershipRange(mat, &begin, &end));
   for (PetscInt i = begin / matrix.bs; i < end / matrix.bs; ++i)
-    for (PetscInt k = matrix.ptr[i]; k < matrix.ptr[i + 1]; ++k)
-      PetscCall(MatSetValuesBlocked(mat, 1, &i, 1, &matrix.col[k],
+    for (PetscInt k = matrix.ptr[i]; k < matrix.ptr[i + 1]; ++k) {
+      const PetscInt column = matrix.col[k];
+      PetscCall(MatSetValuesBlocked(mat, 1, &i, 1, &column,
                                     matrix.values.data() + k * matrix.bs * matrix.bs,
                                     INSERT_VALUES));
+    }
   PetscCall(MatAssemblyBegin(mat, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(mat, MAT_FINAL_ASSEMBLY));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -51,13 +51,13 @@ const Vector kOneTiny = {0.3, 1e-19, 0.005, 0.2, 0.5, 0.9, 0, 0, 0.5};
 const Vector kTriangular = {0.5, 0, 0, 0.2, 0.5, 0, 0.3, 0.2, 0.5};
 const Vector kOneReads = {0.5, 0.3, 0.2, 0.3, 0.5, 0.3, 0, 0, 0.5};
 
-TEST(Balancing, LeavesCouplingsWithoutAWayBackAsTheyAre)
+TEST(Balancing, leaves_couplings_without_a_way_back_as_they_are)
 {
   for (const Vector &maxima : {kReservoir, kOneTiny, kTriangular, kOneReads})
     EXPECT_EQ(balanced(maxima), Vector(3, 1.0));
 }
 
-TEST(Balancing, BringsOneWayCouplingsInOtherUnitsToTheSizeOfTheRest)
+TEST(Balancing, brings_one_way_couplings_in_other_units_to_the_size_of_the_rest)
 {
   for (const Vector &plain : {kReservoir, kOneTiny, kTriangular, kOneReads})
     for (const double unit : {1e-8, 1e-3, 1e3, 1e8})
@@ -73,7 +73,7 @@ TEST(Balancing, BringsOneWayCouplingsInOtherUnitsToTheSizeOfTheRest)
       }
 }
 
-TEST(Balancing, OfAReservoirTakesTheLargeCouplingDown)
+TEST(Balancing, of_a_reservoir_takes_the_large_coupling_down)
 {
   const Vector s = balanced(kSpe1);
   EXPECT_LE(largest_exponent(kSpe1, s), std::log2(4.0 * kSpe1[8]));
@@ -96,7 +96,7 @@ Vector random_sparse(int bs, unsigned seed, double decades)
   return maxima;
 }
 
-TEST_P(AnyPattern, IsBalancedByFinitePowersOfTwoAndNoWorseThanUnscaled)
+TEST_P(AnyPattern, is_balanced_by_finite_powers_of_two_and_no_worse_than_unscaled)
 {
   for (const double decades : {1.0, 5.0, 20.0, 100.0, 300.0})
     for (unsigned seed = 1; seed <= 200; ++seed) {
@@ -111,7 +111,7 @@ TEST_P(AnyPattern, IsBalancedByFinitePowersOfTwoAndNoWorseThanUnscaled)
     }
 }
 
-TEST_P(AnyPattern, GivesTheSameFactorsWhenBalancedAgain)
+TEST_P(AnyPattern, gives_the_same_factors_when_balanced_again)
 {
   const int bs = GetParam();
   for (unsigned seed = 1; seed <= 100; ++seed) {
@@ -127,7 +127,7 @@ TEST_P(AnyPattern, GivesTheSameFactorsWhenBalancedAgain)
 
 // For both forms and all storage precisions, the stored numbers and the factors of the right-hand
 // side stay finite.
-TEST_P(AnyPattern, IsScaledByFinitePowersOfTwoInBothForms)
+TEST_P(AnyPattern, is_scaled_by_finite_powers_of_two_in_both_forms)
 {
   const int bs = GetParam();
   for (const double decades : {5.0, 100.0, 300.0})

@@ -85,7 +85,7 @@ void rounds_to_nearest_even(const Sixteen &format)
 
 } // namespace
 
-TEST(Codec, EveryFp16PatternSurvivesTheRoundTrip)
+TEST(Codec, every_fp16_pattern_survives_the_round_trip)
 {
   every_pattern_survives(kFp16);
   EXPECT_EQ(from_fp16(0x3c00), 1.0);
@@ -95,31 +95,31 @@ TEST(Codec, EveryFp16PatternSurvivesTheRoundTrip)
   EXPECT_EQ(from_fp16(0x0400), std::ldexp(1.0, -14));
 }
 
-TEST(Codec, EveryBf16PatternSurvivesTheRoundTrip)
+TEST(Codec, every_bf16_pattern_survives_the_round_trip)
 {
   every_pattern_survives(kBf16);
   EXPECT_EQ(from_bf16(0x3f80), 1.0);
   EXPECT_EQ(from_bf16(0xc040), -3.0);
 }
 
-TEST(Codec, Fp16RoundsToNearestEven)
+TEST(Codec, fp16_rounds_to_nearest_even)
 {
   rounds_to_nearest_even(kFp16);
 }
 
-TEST(Codec, Bf16RoundsToNearestEven)
+TEST(Codec, bf16_rounds_to_nearest_even)
 {
   rounds_to_nearest_even(kBf16);
 }
 
-TEST(Codec, SixteenBitFormatsRoundThroughFloat)
+TEST(Codec, sixteen_bit_formats_round_through_float)
 {
   // As a double, each number is just above a tie. Rounded to float, it is the tie itself.
   EXPECT_EQ(to_fp16(1 + std::ldexp(1.0, -11) + std::ldexp(1.0, -40)), 0x3c00);
   EXPECT_EQ(to_bf16(1 + std::ldexp(1.0, -8) + std::ldexp(1.0, -40)), 0x3f80);
 }
 
-TEST(Codec, WhatDoesNotFitIsRefused)
+TEST(Codec, what_does_not_fit_is_refused)
 {
   const double largest_float = std::numeric_limits<float>::max();
   struct Limit {
@@ -147,7 +147,7 @@ TEST(Codec, WhatDoesNotFitIsRefused)
       }
 }
 
-TEST(Codec, FloatingFormatsKeepTheirRelativePrecision)
+TEST(Codec, floating_formats_keep_their_relative_precision)
 {
   struct Precision {
     PCMCPIPrecision storage;
@@ -169,7 +169,7 @@ TEST(Codec, FloatingFormatsKeepTheirRelativePrecision)
     }
 }
 
-TEST(Codec, IntegersAreWithinHalfAQuantumAndUseTheSmallestExponent)
+TEST(Codec, integers_are_within_half_a_quantum_and_use_the_smallest_exponent)
 {
   for (const auto &[storage, limit] :
        {std::pair{PC_MCPI_PRECISION_INT8, 127}, std::pair{PC_MCPI_PRECISION_INT4, 7}})
@@ -191,7 +191,7 @@ TEST(Codec, IntegersAreWithinHalfAQuantumAndUseTheSmallestExponent)
       }
 }
 
-TEST(Codec, SharedExponentIsTheSmallestThatHoldsTheMaximum)
+TEST(Codec, shared_exponent_is_the_smallest_that_holds_the_maximum)
 {
   for (const int limit : {127, 7})
     for (int e = kMinSharedExponent + 1; e <= kMaxSharedExponent; ++e) {
@@ -208,7 +208,7 @@ TEST(Codec, SharedExponentIsTheSmallestThatHoldsTheMaximum)
   EXPECT_EQ(shared_exponent(std::numeric_limits<double>::max(), 7), kMaxSharedExponent);
 }
 
-TEST(Codec, TinyIntegersBecomeZero)
+TEST(Codec, tiny_integers_become_zero)
 {
   for (const auto storage : {PC_MCPI_PRECISION_INT8, PC_MCPI_PRECISION_INT4}) {
     const std::vector<double> block = {1e-300, -1e-300, std::numeric_limits<double>::denorm_min(),
@@ -219,7 +219,7 @@ TEST(Codec, TinyIntegersBecomeZero)
   }
 }
 
-TEST(Codec, RecordsHaveTheDocumentedSizeAndLeftOverNibblesAreZero)
+TEST(Codec, records_have_the_documented_size_and_left_over_nibbles_are_zero)
 {
   EXPECT_EQ(record_bytes(PC_MCPI_PRECISION_FP64, 5), 200u);
   EXPECT_EQ(record_bytes(PC_MCPI_PRECISION_FP32, 5), 100u);
@@ -235,7 +235,7 @@ TEST(Codec, RecordsHaveTheDocumentedSizeAndLeftOverNibblesAreZero)
   for (int j = 0; j < 9; ++j) EXPECT_EQ(std::to_integer<int>(columns.bytes[1 + 5 * j + 4]), 0x0f);
 }
 
-TEST(Codec, TransposedRecordHoldsTheSameNumbersTransposed)
+TEST(Codec, transposed_record_holds_the_same_numbers_transposed)
 {
   for (const auto storage : kAll)
     for (const int bs : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 33, 64, 65}) {

@@ -62,7 +62,7 @@ double scaled_error(int bs, const Vector &inverse, const LongVector &exact, cons
 class Inverse : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(BlockSizes, Inverse, testing::ValuesIn(kSizes));
 
-TEST_P(Inverse, IsAccurateForWellConditionedBlocks)
+TEST_P(Inverse, is_accurate_for_well_conditioned_blocks)
 {
   const int bs = GetParam();
   const Vector one(bs, 1.0);
@@ -75,7 +75,7 @@ TEST_P(Inverse, IsAccurateForWellConditionedBlocks)
 }
 
 // The units of equations and unknowns must not cost any digit, nor make a regular block singular.
-TEST_P(Inverse, DoesNotDependOnUnits)
+TEST_P(Inverse, does_not_depend_on_units)
 {
   const int bs = GetParam();
   Vector inverse, row(bs), column(bs);
@@ -92,7 +92,7 @@ TEST_P(Inverse, DoesNotDependOnUnits)
   }
 }
 
-TEST_P(Inverse, OfTinyAndHugeBlocks)
+TEST_P(Inverse, of_tiny_and_huge_blocks_is_accurate)
 {
   const int bs = GetParam();
   const Vector one(bs, 1.0);
@@ -107,7 +107,7 @@ TEST_P(Inverse, OfTinyAndHugeBlocks)
 
 // Rows have units of 1e-160 and columns have units of 1e160. The factors of the inverse overflow,
 // although the inverse does not.
-TEST_P(Inverse, OfOppositeExtremeUnits)
+TEST_P(Inverse, in_opposite_extreme_units_is_accurate)
 {
   const int bs = GetParam();
   for (const double unit : {1e-160, 1e160}) {
@@ -119,7 +119,7 @@ TEST_P(Inverse, OfOppositeExtremeUnits)
   }
 }
 
-TEST_P(Inverse, OfZeroRowOrColumnOrBlockIsSingular)
+TEST_P(Inverse, of_zero_row_or_column_or_block_is_singular)
 {
   const int bs = GetParam();
   Vector inverse;
@@ -137,7 +137,7 @@ TEST_P(Inverse, OfZeroRowOrColumnOrBlockIsSingular)
 
 // Entries are integers and units are powers of two, so one row or column is exactly the sum of two
 // others.
-TEST_P(Inverse, OfRankDeficientBlockIsSingular)
+TEST_P(Inverse, of_rank_deficient_block_is_singular)
 {
   const int bs = GetParam();
   if (bs == 1) return; // A zero block is tested above.
@@ -166,13 +166,13 @@ TEST_P(Inverse, OfRankDeficientBlockIsSingular)
   EXPECT_EQ(missed, 0) << "of " << seeds;
 }
 
-TEST(InverseOfThree, WithDependentColumnsIsSingular)
+TEST(InverseOfThree, with_dependent_columns_is_singular)
 {
   Vector inverse;
   EXPECT_EQ(inverted(3, {-6, -8, 5, 5, 7, 6, -1, -1, 11}, inverse), Inversion::singular);
 }
 
-TEST_P(Inverse, OfNonfiniteBlockIsNamedSo)
+TEST_P(Inverse, of_nonfinite_block_is_named_so)
 {
   const int bs = GetParam();
   const std::size_t size = static_cast<std::size_t>(bs) * bs;
@@ -188,7 +188,7 @@ TEST_P(Inverse, OfNonfiniteBlockIsNamedSo)
   EXPECT_EQ(inverted(bs, zeros, inverse), Inversion::nonfinite);
 }
 
-TEST(InverseOfOne, TinyIsRegularUnlessItsReciprocalOverflows)
+TEST(InverseOfOne, tiny_is_regular_unless_its_reciprocal_overflows)
 {
   Vector inverse;
   for (const double a : {1e-300, -1e-300, 1e-307, 1e300, -1.7e308, 3.0}) {
@@ -201,7 +201,7 @@ TEST(InverseOfOne, TinyIsRegularUnlessItsReciprocalOverflows)
 }
 
 // A nearly singular block is regular. Its inverse has the digits that its condition number leaves.
-TEST(InverseOfTwo, NearlySingularIsRegular)
+TEST(InverseOfTwo, nearly_singular_is_regular)
 {
   Vector inverse;
   for (const double d : {0x1p-20, 0x1p-33, 0x1p-43}) {
@@ -211,7 +211,7 @@ TEST(InverseOfTwo, NearlySingularIsRegular)
   }
 }
 
-TEST_P(Inverse, ProductsOfBlockAndVectorAreRight)
+TEST_P(Inverse, products_of_block_and_vector_are_right)
 {
   const int bs = GetParam();
   const Vector block = good_block(bs, 7), x = random_vector(bs, 8);

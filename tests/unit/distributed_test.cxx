@@ -25,7 +25,7 @@ protected:
 };
 INSTANTIATE_TEST_SUITE_P(Partitions, Distributed, testing::Values(0, 1, 2));
 
-TEST_P(Distributed, SweepsGiveTheBitsOfOneRank)
+TEST_P(Distributed, sweeps_give_the_bits_of_one_rank)
 {
   const int bs = 3;
   const BlockMatrix matrix = make_matrix(bs, pattern, {.pivots = true, .seed = 15});
@@ -62,7 +62,7 @@ TEST_P(Distributed, SweepsGiveTheBitsOfOneRank)
 }
 
 // Long runs are launched in pieces, because backends may keep what a run launches.
-TEST_P(Distributed, RunsInPiecesGiveTheBitsOfTheWhole)
+TEST_P(Distributed, runs_in_pieces_give_the_bits_of_the_whole)
 {
   const int bs = 3;
   const BlockMatrix matrix = make_matrix(bs, pattern, {.pivots = true, .seed = 15});
@@ -95,7 +95,7 @@ TEST_P(Distributed, RunsInPiecesGiveTheBitsOfTheWhole)
     }
 }
 
-TEST_P(Distributed, OneExchangeASweepIsBlockJacobiAcrossRanks)
+TEST_P(Distributed, one_exchange_a_sweep_is_block_jacobi_across_ranks)
 {
   const int bs = 2;
   const BlockMatrix matrix = make_matrix(bs, pattern, {.pivots = true, .seed = 18});
@@ -119,7 +119,7 @@ TEST_P(Distributed, OneExchangeASweepIsBlockJacobiAcrossRanks)
   });
 }
 
-TEST_P(Distributed, TransposedWithOneExchangeASweepIsTheTransposedMatrix)
+TEST_P(Distributed, transposed_with_one_exchange_a_sweep_is_the_transposed_matrix)
 {
   const BlockMatrix matrix = make_matrix(1, pattern, {.pivots = true, .seed = 21});
   const Ranks many = build_ranks(pattern, color, 1, partition.start);

@@ -58,7 +58,7 @@ bool same(const std::vector<float> &a, const std::vector<float> &b)
   });
 }
 
-TEST(GatherRounding, FollowsItsDefinitionAtEveryExponent)
+TEST(GatherRounding, follows_its_definition_at_every_exponent)
 {
   std::mt19937 generator(1);
   for (const int bs : {1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 65})
@@ -74,7 +74,7 @@ TEST(GatherRounding, FollowsItsDefinitionAtEveryExponent)
       }
 }
 
-TEST(GatherRounding, TiesGoToEvenAndMagnitudesStayBelow32768)
+TEST(GatherRounding, ties_go_to_even_and_magnitudes_stay_below_32768)
 {
   // The quantum is 1.
   EXPECT_TRUE(same(rounded<float>({16384, 0.5F, 1.5F, 2.5F, -0.5F, -1.5F, -2.5F, 3.25F}),
@@ -85,19 +85,19 @@ TEST(GatherRounding, TiesGoToEvenAndMagnitudesStayBelow32768)
   EXPECT_TRUE(same(rounded<float>({32768, 1, 3, 5, -1}), {32768, 0, 4, 4, 0}));
 }
 
-TEST(GatherRounding, ZerosArePositive)
+TEST(GatherRounding, zeros_are_positive)
 {
   EXPECT_TRUE(same(rounded<float>({0, -0.0F, 0}), {0, 0, 0}));
   EXPECT_TRUE(same(rounded<float>({1, -1e-6F, -0.0F}), {1, 0, 0}));
 }
 
-TEST(GatherRounding, LargestFloatsStayFinite)
+TEST(GatherRounding, largest_floats_stay_finite)
 {
   const float most = std::ldexp(32767.0F, 113);
   EXPECT_TRUE(same(rounded<float>({kLargestFloat, -kLargestFloat, 1}), {most, -most, 0}));
 }
 
-TEST(GatherRounding, QuantumIsNeverADenormal)
+TEST(GatherRounding, quantum_is_never_a_denormal)
 {
   const float normal = std::numeric_limits<float>::min(); // 2^-126, the least quantum
   EXPECT_TRUE(same(rounded<float>({kSmallestFloat}), {0}));
@@ -112,7 +112,7 @@ TEST(GatherRounding, QuantumIsNeverADenormal)
   }
 }
 
-TEST(GatherRounding, HidesNothingThatIsNotFinite)
+TEST(GatherRounding, hides_nothing_that_is_not_finite)
 {
   for (const double bad : {kNaN, kInf, -kInf, -kNaN, 1e300})
     for (std::size_t at = 0; at < 3; ++at) {
@@ -164,7 +164,7 @@ INSTANTIATE_TEST_SUITE_P(BlockSizes, GatherBackends,
 
 // In double precision, two backends do not round differently, so the test finds any row that is
 // read before it is rounded. In single precision, the differences are small.
-TEST_P(GatherBackends, AgreeInEveryCombination)
+TEST_P(GatherBackends, agree_in_every_combination)
 {
   const Problem p(GetParam());
   const Ranks ranks = p.on({0, p.matrix.rows()});
@@ -200,7 +200,7 @@ TEST_P(GatherBackends, AgreeInEveryCombination)
   });
 }
 
-TEST_P(GatherBackends, GiveTheBitsOfOneRankOnSeveral)
+TEST_P(GatherBackends, give_the_bits_of_one_rank_on_several)
 {
   const Problem p(GetParam());
   const Row n = p.matrix.rows();
@@ -228,7 +228,7 @@ TEST_P(GatherBackends, GiveTheBitsOfOneRankOnSeveral)
 
 // With one exchange a sweep, ghosts arrive before the pass, or are zero. The reference backend on
 // the same ranks gives the same result.
-TEST_P(GatherBackends, AgreeWithOneExchangeASweep)
+TEST_P(GatherBackends, agree_with_one_exchange_a_sweep)
 {
   const Problem p(GetParam());
   const Row n = p.matrix.rows();
@@ -251,7 +251,7 @@ TEST_P(GatherBackends, AgreeWithOneExchangeASweep)
   }
 }
 
-TEST(Gather, ColumnsAreRoundedEachForItself)
+TEST(Gather, columns_are_rounded_each_for_itself)
 {
   const Problem p(5);
   const Ranks ranks = p.on({0, p.matrix.rows()});
@@ -271,7 +271,7 @@ TEST(Gather, ColumnsAreRoundedEachForItself)
 
 // If the right-hand side is multiplied by a power of two, so is the result, because the exponents
 // follow the size of x.
-TEST(Gather, FollowsTheSizeOfTheVector)
+TEST(Gather, follows_the_size_of_the_vector)
 {
   const Problem p(5);
   const Ranks ranks = p.on({0, p.matrix.rows()});
@@ -292,7 +292,7 @@ TEST(Gather, FollowsTheSizeOfTheVector)
   }
 }
 
-TEST(Gather, NaNReachesTheRowsThatReadIt)
+TEST(Gather, nan_reaches_the_rows_that_read_it)
 {
   const Problem p(5);
   const Ranks ranks = p.on({0, p.matrix.rows()});
@@ -312,7 +312,7 @@ TEST(Gather, NaNReachesTheRowsThatReadIt)
   }
 }
 
-TEST(Gather, HoldsACopyOnlyIfAsked)
+TEST(Gather, holds_a_copy_only_if_asked)
 {
   const Problem p(5);
   const Ranks ranks = p.on({0, p.matrix.rows()});

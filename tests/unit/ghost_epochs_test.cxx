@@ -240,14 +240,14 @@ std::string first_wrong(const Mutation &mutation, int worlds)
   return simulate<World>(mutation, worlds, false);
 }
 
-TEST(GhostEpochs, AreReadInTheRightVersionAndNobodyWaitsForEver)
+TEST(GhostEpochs, are_read_in_the_right_version_and_nobody_waits_for_ever)
 {
   EXPECT_EQ(first_wrong({}, kWorlds), "");
 }
 
 // A kernel gets two epochs, one for each triangle, and one exception: a range of ghosts with an
 // epoch of its own.
-TEST(GhostEpochs, OfAStepAreThoseOfEveryColorThatItReads)
+TEST(GhostEpochs, of_a_step_are_those_of_every_color_that_it_reads)
 {
   std::mt19937 random(5);
   for (int trial = 0; trial < 500; ++trial) {
@@ -280,17 +280,17 @@ TEST(GhostEpochs, OfAStepAreThoseOfEveryColorThatItReads)
 }
 
 // The simulation finds errors if parts of the protocol are left out.
-TEST(GhostEpochs, NeedTheirEpochs)
+TEST(GhostEpochs, need_their_epochs)
 {
   EXPECT_EQ(first_wrong({.no_epochs = true}, 100), "reads another version");
 }
 
-TEST(GhostEpochs, NeedWordsOfFinishedApplications)
+TEST(GhostEpochs, need_words_of_finished_applications)
 {
   EXPECT_EQ(first_wrong({.no_done_words = true}, 600), "everybody waits");
 }
 
-TEST(GhostEpochs, NeedSendingsToNeighborsThatDoNotRead)
+TEST(GhostEpochs, need_sendings_to_neighbors_that_do_not_read)
 {
   EXPECT_EQ(first_wrong({.one_way = true}, 600), "everybody waits");
 }

@@ -230,28 +230,28 @@ std::string first_wrong(const Mutation &mutation, int worlds)
   return simulate<World>(mutation, worlds, true);
 }
 
-TEST(GhostPackets, AreReadInTheRightVersionAndNobodyWaitsForEver)
+TEST(GhostPackets, are_read_in_the_right_version_and_nobody_waits_for_ever)
 {
   EXPECT_EQ(first_wrong({}, kWorlds), "");
 }
 
 // The simulation finds errors if parts of the protocol are left out.
-TEST(GhostPackets, NeedTheirEpochs)
+TEST(GhostPackets, need_their_epochs)
 {
   EXPECT_EQ(first_wrong({.no_epochs = true}, 100), "reads another sending");
 }
 
-TEST(GhostPackets, NeedEpochsThatGoOnFromApplicationToApplication)
+TEST(GhostPackets, need_epochs_that_go_on_from_application_to_application)
 {
   EXPECT_NE(first_wrong({.same_base = true}, 100), "");
 }
 
-TEST(GhostPackets, NeedAcknowledgements)
+TEST(GhostPackets, need_acknowledgements)
 {
   EXPECT_EQ(first_wrong({.no_acknowledgements = true}, 600), "everybody waits");
 }
 
-TEST(GhostPackets, NeedThemBeforeTheirSenderWaits)
+TEST(GhostPackets, need_acknowledgements_before_their_sender_waits)
 {
   EXPECT_EQ(first_wrong({.waits_first = true}, 600), "everybody waits");
 }

@@ -237,23 +237,23 @@ INSTANTIATE_TEST_SUITE_P(Kernels, EveryTarget, testing::ValuesIn(targets()),
 
 } // namespace
 
-TEST_P(EveryTarget, FloatProductsAgreeWithThePlainOnes)
+TEST_P(EveryTarget, float_products_agree_with_the_plain_ones)
 {
   products_agree_with_the_plain_ones<float>();
 }
 
-TEST_P(EveryTarget, DoubleProductsAgreeWithThePlainOnes)
+TEST_P(EveryTarget, double_products_agree_with_the_plain_ones)
 {
   products_agree_with_the_plain_ones<double>();
 }
 
-TEST_P(EveryTarget, SumsDependOnTheRowAlone)
+TEST_P(EveryTarget, sums_depend_on_the_row_alone)
 {
   sums_have_the_same_bits_everywhere<float>();
   sums_have_the_same_bits_everywhere<double>();
 }
 
-TEST_P(EveryTarget, LongRowsOfSingleNumbersAreSummedWhole)
+TEST_P(EveryTarget, long_rows_of_single_numbers_are_summed_whole)
 {
   // The rows are longer than any buffer of decoded numbers, and a row begins inside a buffer.
   for (const auto storage : kAll) {
@@ -274,7 +274,7 @@ TEST_P(EveryTarget, LongRowsOfSingleNumbersAreSummedWhole)
   }
 }
 
-TEST_P(EveryTarget, DoubleStorageNeedsDoubleVectors)
+TEST_P(EveryTarget, double_storage_needs_double_vectors)
 {
   for (const int bs : kSizes) {
     EXPECT_EQ(simd_kernels().product(PC_MCPI_PRECISION_FP64, false, bs), nullptr);
@@ -282,7 +282,7 @@ TEST_P(EveryTarget, DoubleStorageNeedsDoubleVectors)
   }
 }
 
-TEST_P(EveryTarget, RecordsAreThePlainOnesBitForBit)
+TEST_P(EveryTarget, records_are_the_plain_ones_bit_for_bit)
 {
   for (const auto storage : kAll)
     for (const int bs : kSizes) {
@@ -304,7 +304,7 @@ TEST_P(EveryTarget, RecordsAreThePlainOnesBitForBit)
     }
 }
 
-TEST_P(EveryTarget, EncodeNamesTheFirstBlockThatDoesNotFit)
+TEST_P(EveryTarget, encode_names_the_first_block_that_does_not_fit)
 {
   for (const auto storage : kAll)
     for (const int bs : {1, 2, 3, 4, 5, 8, 9, 16, 17, 33, 65}) {
@@ -324,7 +324,7 @@ TEST_P(EveryTarget, EncodeNamesTheFirstBlockThatDoesNotFit)
     }
 }
 
-TEST_P(EveryTarget, PremultiplyAgreesWithThePlainOneAndRaisesTheMaxima)
+TEST_P(EveryTarget, premultiply_agrees_with_the_plain_one_and_raises_the_maxima)
 {
   for (const int bs : kSizes) {
     SCOPED_TRACE(bs);
@@ -363,7 +363,7 @@ TEST_P(EveryTarget, PremultiplyAgreesWithThePlainOneAndRaisesTheMaxima)
   }
 }
 
-TEST_P(EveryTarget, PremultiplyNeverLosesWhatIsNotFinite)
+TEST_P(EveryTarget, premultiply_never_loses_what_is_not_finite)
 {
   for (const int bs : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 33, 64, 65}) {
     const std::size_t n = static_cast<std::size_t>(bs) * bs;

@@ -15,7 +15,7 @@ using namespace mcpi::cuda;
 
 constexpr int kMostShared = 227 * 1024; // most bytes of shared memory of a thread block
 
-TEST(LargeShape, LetsEveryNumberOfAColumnMeetOneThread)
+TEST(LargeShape, lets_every_number_of_a_column_meet_one_thread)
 {
   for (const PCMCPIPrecision storage : kStorages)
     for (int bs = kMaxSmallBlock + 1; bs < 300; ++bs) {
@@ -30,7 +30,7 @@ TEST(LargeShape, LetsEveryNumberOfAColumnMeetOneThread)
     }
 }
 
-TEST(LargeShape, StagesHoldWholeBlocksOrSlicesOfOne)
+TEST(LargeShape, stages_hold_whole_blocks_or_slices_of_one)
 {
   for (const PCMCPIPrecision storage : kStorages)
     for (int bs = kMaxSmallBlock + 1; bs < 1000; ++bs) {
@@ -49,7 +49,7 @@ TEST(LargeShape, StagesHoldWholeBlocksOrSlicesOfOne)
     }
 }
 
-TEST(LargeShape, DividesByTheBlockSize)
+TEST(LargeShape, divides_by_the_block_size)
 {
   for (int bs = kMaxSmallBlock + 1; bs < 1000; ++bs) {
     const StreamShape shape = stream_shape(PC_MCPI_PRECISION_FP32, bs, 4);

@@ -11,10 +11,11 @@
 namespace mcpi::test {
 namespace {
 
-class SweepsOf : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(BlockSizes, SweepsOf, testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17));
+class SweepsOfSize : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(BlockSizes, SweepsOfSize,
+                         testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17));
 
-TEST_P(SweepsOf, TheReferenceAreTheDenseIteration)
+TEST_P(SweepsOfSize, of_the_reference_are_those_of_the_dense_iteration)
 {
   const int bs = GetParam();
   const Pattern pattern = ring_pattern(bs < 10 ? 24 : 9, 2, 1);
@@ -39,7 +40,7 @@ TEST_P(SweepsOf, TheReferenceAreTheDenseIteration)
 
 // With one color there are no neighbors, and each pass begins with the color that ended the
 // preceding pass.
-TEST(Sweeps, OfABlockDiagonalMatrixAreTheDenseIteration)
+TEST(Sweeps, of_a_block_diagonal_matrix_are_those_of_the_dense_iteration)
 {
   const BlockMatrix matrix = make_matrix(3, Pattern(4), {.pivots = true, .seed = 40});
   const Ranks ranks = build_ranks(matrix.pattern(), {0, 0, 0, 0}, 3, {0, 4});
@@ -57,7 +58,7 @@ TEST(Sweeps, OfABlockDiagonalMatrixAreTheDenseIteration)
 
 // The matrix of the transposed application is the transpose of the operator's matrix. The test
 // above compares the operator with the formula.
-TEST(TransposedSweeps, OfTheReferenceAreTheTransposedMatrix)
+TEST(TransposedSweeps, of_the_reference_are_the_transposed_matrix)
 {
   const Pattern pattern = ring_pattern(12, 2, 5);
   const std::vector<int> color = greedy_coloring(pattern);
@@ -80,7 +81,7 @@ TEST(TransposedSweeps, OfTheReferenceAreTheTransposedMatrix)
     }
 }
 
-TEST(SymmetricSweeps, OfASymmetricMatrixAreASymmetricOperator)
+TEST(SymmetricSweeps, of_a_symmetric_matrix_are_a_symmetric_operator)
 {
   const Pattern pattern = symmetrised(ring_pattern(12, 2, 7));
   const std::vector<int> color = greedy_coloring(pattern);
@@ -103,7 +104,7 @@ TEST(SymmetricSweeps, OfASymmetricMatrixAreASymmetricOperator)
 
 // Reading only the triangles that are needed changes nothing but rounding. This also holds if the
 // plain iteration starts from a guess of zero.
-TEST(Shortcuts, GiveThePlainIteration)
+TEST(Shortcuts, give_the_plain_iteration)
 {
   for (const int bs : {1, 5}) {
     const Pattern pattern = ring_pattern(20, 2, 9);
@@ -128,7 +129,7 @@ TEST(Shortcuts, GiveThePlainIteration)
   }
 }
 
-TEST(Shortcuts, ReadTheBlocksThatTheyClaim)
+TEST(Shortcuts, read_the_blocks_that_they_claim)
 {
   const Pattern pattern = ring_pattern(30, 2, 13);
   const auto color = greedy_coloring(pattern);
@@ -173,7 +174,7 @@ private:
   }
 };
 
-TEST(DriverAndHalo, ErrorsEndTheRun)
+TEST(MulticolorSweep, errors_end_the_run)
 {
   const Pattern pattern = ring_pattern(10, 1, 24);
   const BlockMatrix matrix = make_matrix(2, pattern, {.pivots = true, .seed = 25});
@@ -195,7 +196,7 @@ TEST(DriverAndHalo, ErrorsEndTheRun)
 
 // After an application that failed, other ranks may still wait for its exchanges. This rank refuses
 // further applications, because it can no longer make the same exchanges as the other ranks.
-TEST(DriverAndHalo, AfterAnApplicationThatFailedHalfWayThereIsNone)
+TEST(MulticolorSweep, no_application_follows_one_that_failed_half_way)
 {
   LoggingHalo halo;
   {
@@ -217,7 +218,7 @@ TEST(DriverAndHalo, AfterAnApplicationThatFailedHalfWayThereIsNone)
 
 // Values that no rank reads again are not sent. A forward sweep from zero needs one exchange fewer
 // than there are colors.
-TEST(DriverAndHalo, NothingIsSentInVain)
+TEST(MulticolorSweep, nothing_is_sent_in_vain)
 {
   const Pattern pattern = {{1, 2}, {0, 2}, {0, 1}};
   const BlockMatrix matrix = make_matrix(1, pattern, {.pivots = true, .seed = 27});
@@ -267,7 +268,7 @@ private:
   const ColorPlan &plan_;
 };
 
-TEST(DriverAndHalo, InteriorRowsAreRelaxedWhileGhostsTravel)
+TEST(MulticolorSweep, interior_rows_are_relaxed_while_ghosts_travel)
 {
   const Pattern pattern = ring_pattern(20, 1, 30);
   const BlockMatrix matrix = make_matrix(2, pattern, {.pivots = true, .seed = 31});

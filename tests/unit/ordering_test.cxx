@@ -112,7 +112,7 @@ std::size_t gathered_lines(const Pattern &pattern, const std::vector<Row> &order
   return lines;
 }
 
-TEST(Ordering, OfEveryTypeIsAPermutation)
+TEST(Ordering, of_every_type_is_a_permutation)
 {
   const Pattern disconnected = {{}, {2}, {}, {1}, {}};
   for (const Pattern &pattern :
@@ -121,14 +121,14 @@ TEST(Ordering, OfEveryTypeIsAPermutation)
       ordered(pattern, type, {}, pattern.empty() ? PC_MCPI_ORDERING_AUTO : type);
 }
 
-TEST(Ordering, NaturalIsTheMatrixOrder)
+TEST(Ordering, natural_is_the_matrix_order)
 {
   EXPECT_EQ(ordered(ring_pattern(50, 2, 1), PC_MCPI_ORDERING_NATURAL, {}, PC_MCPI_ORDERING_NATURAL),
             natural(50));
 }
 
 // The graph has rows that couple to other ranks' rows only, and columns that are ghosts.
-TEST(Ordering, IgnoresGhosts)
+TEST(Ordering, ignores_ghosts)
 {
   BlockGraph graph = make_graph({{1}, {0, 2}, {1}});
   graph.ghosts = {7, 9};
@@ -149,7 +149,7 @@ TEST(Ordering, IgnoresGhosts)
   }
 }
 
-TEST(Ordering, AutoTakesTheMostLocal)
+TEST(Ordering, auto_takes_the_most_local)
 {
   const std::vector<Row> good = natural(30 * 30), bad = scrambled(30 * 30);
   for (const auto &number : {good, bad}) {
@@ -168,7 +168,7 @@ TEST(Ordering, AutoTakesTheMostLocal)
 
 // A Hilbert curve through a grid moves by one point at a time, and visits a square or cube of
 // points completely before the next one. This holds for any unit and origin of the coordinates.
-TEST(Ordering, CoordinatesFollowHilbertsCurve)
+TEST(Ordering, coordinates_follow_hilberts_curve)
 {
   for (const int dim : {1, 2, 3}) {
     const Row n = 8, count = static_cast<Row>(std::lround(std::pow(n, dim)));
@@ -208,7 +208,7 @@ TEST(Ordering, CoordinatesFollowHilbertsCurve)
   }
 }
 
-TEST(Ordering, DegenerateCoordinatesKeepTheNaturalOrder)
+TEST(Ordering, degenerate_coordinates_keep_the_natural_order)
 {
   for (const int dim : {1, 2, 3})
     for (const double value : {0.0, -3.5, 1e300})
@@ -220,7 +220,7 @@ TEST(Ordering, DegenerateCoordinatesKeepTheNaturalOrder)
           PC_MCPI_ORDERING_COORDINATES);
 }
 
-TEST(Ordering, CoordinatesWithoutCoordinatesIsAnError)
+TEST(Ordering, coordinates_without_coordinates_is_an_error)
 {
   std::vector<Row> order;
   OrderingUsed used;

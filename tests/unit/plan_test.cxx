@@ -157,7 +157,7 @@ INSTANTIATE_TEST_SUITE_P(Partitions, Plans,
                                          std::vector<Row>{0, 4, 17, 30},
                                          std::vector<Row>{0, 11, 11, 30}));
 
-TEST_P(Plans, ForwardPlanHoldsEveryBlockInItsPlace)
+TEST_P(Plans, forward_plan_holds_every_block_in_its_place)
 {
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     expect_same_structure(built_[r].plan, expected.forward[r]);
@@ -173,7 +173,7 @@ TEST_P(Plans, ForwardPlanHoldsEveryBlockInItsPlace)
   }
 }
 
-TEST_P(Plans, GhostsKnowTheirPlaceAndTheirOwnersPlanRow)
+TEST_P(Plans, ghosts_know_their_place_and_their_owners_plan_row)
 {
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     const BlockGraph &graph = ranks_[r].graph;
@@ -191,7 +191,7 @@ TEST_P(Plans, GhostsKnowTheirPlaceAndTheirOwnersPlanRow)
   }
 }
 
-TEST_P(Plans, TransposedPlanReadsTheTransposedBlocks)
+TEST_P(Plans, transposed_plan_reads_the_transposed_blocks)
 {
   std::vector<ColorPlan> transposed(ranks_.size());
   std::vector<std::vector<Offset>> outgoing(ranks_.size());

@@ -42,7 +42,7 @@ Vector times(double factor, Vector values)
 const NumericConfig kInt4{PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED};
 const Vector kMaxima = {1.0, 1e-4, 1e4, 2.0};
 
-TEST(ScaleUpdater, ReadsTwiceAtFirstAndThenOnce)
+TEST(ScaleUpdater, reads_twice_at_first_and_then_once)
 {
   ScaleUpdater updater(kInt4, 2);
   EXPECT_EQ(passes(updater, kMaxima), 2);
@@ -73,7 +73,7 @@ template <class Exception> void expect_step_is_kept(const Exception &exception)
   EXPECT_EQ(passes(updater, kMaxima), 2); // The next set-up is like a first one.
 }
 
-TEST(ScaleUpdater, KeepsStepWithOtherRanksWhenValuesCannotBeRead)
+TEST(ScaleUpdater, keeps_step_with_other_ranks_when_values_cannot_be_read)
 {
   expect_step_is_kept(std::runtime_error("unreadable"));
   expect_step_is_kept(OutOfMemory("unreadable"));
@@ -81,7 +81,7 @@ TEST(ScaleUpdater, KeepsStepWithOtherRanksWhenValuesCannotBeRead)
 
 // A row does not fit the scales. If another rank's values make new scales necessary, the row is
 // stored again with these. Otherwise the row is reported.
-TEST(ScaleUpdater, TellsWhatOutgrewItsScalesFromWhatIsBad)
+TEST(ScaleUpdater, tells_what_outgrew_its_scales_from_what_is_bad)
 {
   for (const bool worse : {false, true}) {
     ScaleUpdater updater(kInt4, 2);
@@ -103,7 +103,7 @@ TEST(ScaleUpdater, TellsWhatOutgrewItsScalesFromWhatIsBad)
   }
 }
 
-TEST(ScaleUpdater, StoresAgainWhatOutgrowsALimitedStorage)
+TEST(ScaleUpdater, stores_again_what_outgrows_a_limited_storage)
 {
   ScaleUpdater updater(kInt4, 2, true);
   EXPECT_EQ(passes(updater, kMaxima), 2);
@@ -117,7 +117,7 @@ TEST(ScaleUpdater, StoresAgainWhatOutgrowsALimitedStorage)
   EXPECT_EQ(passes(updater, times(1e-6, kMaxima)), 2);
 }
 
-TEST(ScaleUpdater, WithoutScalingReadsOnceAndReducesNothing)
+TEST(ScaleUpdater, without_scaling_reads_once_and_reduces_nothing)
 {
   ScaleUpdater updater({PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, 2,
                        true);

@@ -105,7 +105,7 @@ Scales scales_for(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision storag
 class Balancing : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(BlockSizes, Balancing, testing::Values(1, 2, 3, 4, 5, 8, 17, 64));
 
-TEST_P(Balancing, ReachesNearlyTheLeastMaximumInAnyUnits)
+TEST_P(Balancing, reaches_nearly_the_least_maximum_in_any_units)
 {
   const int bs = GetParam();
   for (unsigned seed = 1; seed <= 10; ++seed) {
@@ -120,7 +120,7 @@ TEST_P(Balancing, ReachesNearlyTheLeastMaximumInAnyUnits)
 
 // The components form a chain: each couples to the next one. The factor of one end depends on all
 // components up to the other end.
-TEST_P(Balancing, OfAChainInBadUnits)
+TEST_P(Balancing, of_a_chain_in_bad_units_leaves_no_large_couplings)
 {
   const int bs = GetParam();
   Vector maxima(static_cast<std::size_t>(bs) * bs, 0.0);
@@ -131,7 +131,7 @@ TEST_P(Balancing, OfAChainInBadUnits)
   EXPECT_LE(largest_offdiagonal(bs, maxima, balanced(bs, maxima)), 8.0);
 }
 
-TEST_P(Balancing, DoesNotDependOnPowersOfTwoInTheUnits)
+TEST_P(Balancing, does_not_depend_on_powers_of_two_in_the_units)
 {
   const int bs = GetParam();
   const Vector base = random_maxima(bs, 7);
@@ -146,7 +146,7 @@ TEST_P(Balancing, DoesNotDependOnPowersOfTwoInTheUnits)
 
 // A component in small units reads the others, and none of them reads it. Other cases have the
 // opposite direction, and chains of such components.
-TEST(Balancing, OfOneWayCouplingKeepsEverythingInRange)
+TEST(Balancing, of_one_way_coupling_keeps_everything_in_range)
 {
   const double u = 1e12;
   const Vector cases[] = {
@@ -167,7 +167,7 @@ TEST(Balancing, OfOneWayCouplingKeepsEverythingInRange)
 
 // Components without couplings get factors like those of the others. Otherwise their factors would
 // be 1, far from all the others.
-TEST(Equilibration, OfComponentsWithoutCouplingsFollowsTheOthers)
+TEST(Equilibration, of_components_without_couplings_follows_the_others)
 {
   for (const double unit : {1e-60, 1e60}) {
     const Scales scales =
@@ -181,7 +181,7 @@ TEST(Equilibration, OfComponentsWithoutCouplingsFollowsTheOthers)
   }
 }
 
-TEST(Balancing, LeavesZerosAlone)
+TEST(Balancing, leaves_zeros_alone)
 {
   const Vector s = balanced(3, Vector(9, 0.0));
   EXPECT_EQ(s, Vector(3, 1.0));
@@ -197,7 +197,7 @@ TEST(Balancing, LeavesZerosAlone)
 
 // diag(left) P diag(right) times alpha is the true product in scaled variables. Each factor is a
 // power of two, and is therefore exact.
-TEST(Scales, ArePowersOfTwoThatUndoEachOther)
+TEST(Scales, are_powers_of_two_that_undo_each_other)
 {
   for (const int bs : {1, 2, 5, 9})
     for (const PCMCPIForm form : kForms)
@@ -224,7 +224,7 @@ TEST(Scales, ArePowersOfTwoThatUndoEachOther)
           }
 }
 
-TEST(Scales, GlobalFillsFp16AndNoMore)
+TEST(Scales, global_fills_fp16_and_no_more)
 {
   for (const PCMCPIForm form : kForms)
     for (double value = 1e-300; value < 1e301; value *= 77.7) {
@@ -243,7 +243,7 @@ TEST(Scales, GlobalFillsFp16AndNoMore)
 
 // The range of the normal fp16 numbers must have room for the entries, and for their growth until
 // the scales are computed again.
-TEST(Scales, BalancedFp16LeavesRoomForGrowth)
+TEST(Scales, balanced_fp16_leaves_room_for_growth)
 {
   for (const PCMCPIForm form : kForms)
     for (const double size : {1e-100, 1e-9, 1e-3, 1.0, 100.0, 1e4, 1e5, 1e9, 1e100}) {
@@ -259,7 +259,7 @@ TEST(Scales, BalancedFp16LeavesRoomForGrowth)
 }
 
 // Couplings of 1e-310 may be treated as none, but must not cause a failure.
-TEST(Scales, StayFiniteForDenormalAndHugeMaxima)
+TEST(Scales, stay_finite_for_denormal_and_huge_maxima)
 {
   for (const PCMCPIForm form : kForms)
     for (const PCMCPIScaling scaling : kScalings)
@@ -274,7 +274,7 @@ TEST(Scales, StayFiniteForDenormalAndHugeMaxima)
       }
 }
 
-TEST(ScalesMoved, OnlyBeyondAFactorOfFour)
+TEST(Scales, have_moved_only_beyond_a_factor_of_four)
 {
   Scales before = unit_scales(3);
   EXPECT_FALSE(scales_moved(before, before));

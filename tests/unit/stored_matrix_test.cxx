@@ -142,7 +142,7 @@ template <class Visit> void for_configs(const Visit &visit)
       for (const PCMCPIPrecision storage : kStorages) visit(NumericConfig{storage, form, scaling});
 }
 
-TEST_P(Stored, ValuesAreWithinOneQuantumOfTheExactOnes)
+TEST_P(Stored, values_are_within_one_quantum_of_the_exact_ones)
 {
   for (const int bs : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 33, 64, 65}) {
     const Pattern pattern = ring_pattern(bs < 20 ? 12 : 4, 2, 5);
@@ -159,7 +159,7 @@ TEST_P(Stored, ValuesAreWithinOneQuantumOfTheExactOnes)
 
 // The second refresh has other values in the same pattern. Its result is that of a first refresh,
 // unless the scales are kept.
-TEST_P(Stored, RefreshesLikeANewOneWhenValuesGrow)
+TEST_P(Stored, refreshes_like_a_new_one_when_values_grow)
 {
   const Pattern pattern = ring_pattern(15, 2, 7);
   const BlockMatrix small = make_matrix(5, pattern, {.pivots = true, .seed = 8});
@@ -187,7 +187,7 @@ TEST_P(Stored, RefreshesLikeANewOneWhenValuesGrow)
 
 // A kept balancing factor may be off by 4, and two together by 16. Values that fit with new factors
 // must not be reported as unrepresentable.
-TEST_P(Stored, KeptScalesDoNotMakeValuesUnrepresentable)
+TEST_P(Stored, kept_scales_do_not_make_values_unrepresentable)
 {
   const Pattern pattern = {{1}, {0}};
   const Vector unit = {1, 0, 0, 0, 1, 0, 0, 0, 1},
@@ -211,7 +211,7 @@ TEST_P(Stored, KeptScalesDoNotMakeValuesUnrepresentable)
   }
 }
 
-TEST_P(Stored, RefreshOfTheSamePatternAllocatesNothingAndReadsOnce)
+TEST_P(Stored, refresh_of_the_same_pattern_allocates_nothing_and_reads_once)
 {
   const Pattern pattern = ring_pattern(40, 2, 9);
   const BlockMatrix matrix = make_matrix(5, pattern, {.pivots = true, .seed = 10}),
@@ -295,7 +295,7 @@ std::string bad_rows(const Ranks &ranks, const BlockMatrix &good, const NumericC
 
 // After any history, the smallest of the bad rows is reported. Good values afterwards are stored as
 // in a first set-up.
-TEST_P(Stored, BadRowsAreReportedAndForgotten)
+TEST_P(Stored, bad_rows_are_reported_and_forgotten)
 {
   for (const int bs : {1, 2, 5}) {
     const Pattern pattern = ring_pattern(13, 2, 12);
@@ -319,7 +319,7 @@ TEST_P(Stored, BadRowsAreReportedAndForgotten)
 
 // Finite values that the storage precision cannot hold, and a D^{-1}O that no double can hold, are
 // reported.
-TEST_P(Stored, OverflowIsReported)
+TEST_P(Stored, overflow_is_reported)
 {
   const std::pair<PCMCPIPrecision, double> cases[] = {
       {PC_MCPI_PRECISION_FP16, 1e6},  {PC_MCPI_PRECISION_FP32, 1e39},
@@ -354,7 +354,7 @@ TEST_P(Stored, OverflowIsReported)
 }
 
 // The error code of the reduction is returned, and the following set-up is like a first one.
-TEST_P(Stored, ErrorsOfTheReductionComeThrough)
+TEST_P(Stored, errors_of_the_reduction_come_through)
 {
   const Pattern pattern = ring_pattern(6, 1, 18);
   const BlockMatrix matrix = make_matrix(2, pattern, {.pivots = true, .seed = 19});
@@ -375,7 +375,7 @@ TEST_P(Stored, ErrorsOfTheReductionComeThrough)
   EXPECT_LE(worst_error(stored, matrix), 1.0);
 }
 
-TEST_P(Stored, TransposedRecordsAreTheSameNumbersTransposed)
+TEST_P(Stored, transposed_records_are_the_same_numbers_transposed)
 {
   const Pattern pattern = ring_pattern(14, 2, 20);
   const BlockMatrix matrix = make_matrix(5, pattern, {.pivots = true, .seed = 21});

@@ -11,7 +11,7 @@
 namespace mcpi::test {
 namespace {
 
-TEST(Threads, DoEveryPartOnce)
+TEST(Threads, do_every_part_once)
 {
   for (const int threads : {0, 1, 3, 50})
     for (const std::size_t parts : {0U, 1U, 2U, 1000U}) {
@@ -23,7 +23,7 @@ TEST(Threads, DoEveryPartOnce)
 
 // There are more columns than one thread takes. A matrix that was filled again in other places may
 // differ in few columns, wherever they are.
-TEST(Threads, HashesTellColumnsApartWhereverTheyDiffer)
+TEST(Threads, hashes_tell_columns_apart_wherever_they_differ)
 {
   constexpr std::size_t kMillion = 1UL << 20U;
   std::vector<PetscInt> columns(3 * kMillion + 5);

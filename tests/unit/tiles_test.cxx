@@ -33,7 +33,7 @@ struct Problem {
   const ColorPlan &plan() const { return ranks.forward[0]; }
 };
 
-TEST(Tiles, HoldEveryRowOfAColorOnceAndNoMoreThanAThreadBlockTakes)
+TEST(Tiles, hold_every_row_of_a_color_once_and_no_more_than_a_thread_block_takes)
 {
   for (const auto &[bs, resident] : {std::pair{1, 1}, {1, 5}, {3, 1}, {3, 1000}, {8, 2}})
     for (const int capacity : {16, 128, 384}) {
@@ -61,7 +61,7 @@ TEST(Tiles, HoldEveryRowOfAColorOnceAndNoMoreThanAThreadBlockTakes)
     }
 }
 
-TEST(Slices, GiveEveryNumberItsOwnBits)
+TEST(Slices, give_every_number_its_own_bits)
 {
   for (const PCMCPIPrecision storage : kStorages)
     for (int bs = 1; bs <= kMaxSmallBlock; ++bs)
@@ -83,7 +83,7 @@ TEST(Slices, GiveEveryNumberItsOwnBits)
       }
 }
 
-TEST(Slices, OfIntegersHoldFourColumnsOfARowInOneWord)
+TEST(Slices, of_integers_hold_four_columns_of_a_row_in_one_word)
 {
   for (int bs = 4; bs <= kMaxSmallBlock; ++bs)
     for (int i = 0; i < bs; ++i)
@@ -98,7 +98,7 @@ TEST(Slices, OfIntegersHoldFourColumnsOfARowInOneWord)
 }
 
 // The threads of boundary rows wait for ghosts. This takes registers, so fewer block slices fit.
-TEST(Tiles, OfBoundaryRowsHaveFewerSlices)
+TEST(Tiles, of_boundary_rows_have_fewer_slices)
 {
   const Pattern pattern = ring_pattern(600, 2, 3);
   const Ranks ranks = build_ranks(pattern, greedy_coloring(pattern), 5, {0, 300, 600});
@@ -117,7 +117,7 @@ TEST(Tiles, OfBoundaryRowsHaveFewerSlices)
     }
 }
 
-TEST(Tiles, OfFewRowsAreSmall)
+TEST(Tiles, of_few_rows_are_small)
 {
   const Problem problem(400, 5);
   const TileLayout layout = make_tiles(problem.plan(), slice_shape(PC_MCPI_PRECISION_FP32, 5),
@@ -125,7 +125,7 @@ TEST(Tiles, OfFewRowsAreSmall)
   for (const Tile &tile : layout.tiles) EXPECT_EQ(rows_of(tile), 1U);
 }
 
-TEST(Tiles, GiveAThreadAsFewSlicesAsLetTheDeviceTakeAllAtOnce)
+TEST(Tiles, give_a_thread_as_few_slices_as_let_the_device_take_all_at_once)
 {
   const Problem problem(4000, 5);
   const ColorPlan &plan = problem.plan();
@@ -142,7 +142,7 @@ TEST(Tiles, GiveAThreadAsFewSlicesAsLetTheDeviceTakeAllAtOnce)
 
 // If the device cannot take all tiles at once, even a few tiles more take about as long as a full
 // device.
-TEST(Tiles, AreTakenAtOnceWhereLargerOnesWouldBe)
+TEST(Tiles, are_taken_at_once_where_larger_ones_would_be)
 {
   constexpr int kThreads = 32, kBlocks = 2;
   const Problem problem(4000, 8);
@@ -173,7 +173,7 @@ TEST(Tiles, AreTakenAtOnceWhereLargerOnesWouldBe)
   EXPECT_GT(fitted, 50);
 }
 
-TEST(Tiles, OfColorsThatTheDeviceTakesAtOnceFitKernelsForFewRows)
+TEST(Tiles, of_colors_that_the_device_takes_at_once_fit_kernels_for_few_rows)
 {
   constexpr int kThreads = 96, kFewRows = 18, kFewBlocks = 3;
   const Problem problem(4000, 5);
@@ -203,7 +203,7 @@ TEST(Tiles, OfColorsThatTheDeviceTakesAtOnceFitKernelsForFewRows)
 }
 
 // If the device takes all such tiles at once, a tile has the rows that one warp sums.
-TEST(Tiles, OfFewRowsHaveTheRowsOfAWarpWhereThoseAreTakenAtOnce)
+TEST(Tiles, of_few_rows_have_the_rows_of_a_warp_where_those_are_taken_at_once)
 {
   const Problem problem(4000, 5);
   const TileLayout layout = make_tiles(problem.plan(), slice_shape(PC_MCPI_PRECISION_INT4, 5),
@@ -214,7 +214,7 @@ TEST(Tiles, OfFewRowsHaveTheRowsOfAWarpWhereThoseAreTakenAtOnce)
 }
 
 // A color with a long row still has enough tiles for all multiprocessors.
-TEST(Tiles, OfAColorWithALongRowAreSmallButNotForKernelsOfFewRows)
+TEST(Tiles, of_a_color_with_a_long_row_are_small_but_not_for_kernels_of_few_rows)
 {
   constexpr int kThreads = 32, kMultiprocessors = 50;
   Pattern pattern = ring_pattern(1000, 2, 1);
@@ -247,7 +247,7 @@ TEST(Tiles, OfAColorWithALongRowAreSmallButNotForKernelsOfFewRows)
 
 // If slices are small or few, only one color waits: thread blocks of further waiting colors would
 // load little data.
-TEST(Tiles, OfSmallColorsLetOneColorWait)
+TEST(Tiles, of_small_colors_let_one_color_wait)
 {
   const Problem problem(4000, 8);
   const ColorPlan &plan = problem.plan();
@@ -268,7 +268,7 @@ TEST(Tiles, OfSmallColorsLetOneColorWait)
   }
 }
 
-TEST(GatherGroups, TakeEachRowOnceInTheOrderOfTheArray)
+TEST(GatherGroups, take_each_row_once_in_the_order_of_the_array)
 {
   for (const int bs : {1, 5, 8}) {
     const Problem problem(4001, bs);
@@ -301,7 +301,7 @@ TEST(GatherGroups, TakeEachRowOnceInTheOrderOfTheArray)
   }
 }
 
-TEST(GatherGroups, FollowTheirRowsPlacesInTheColors)
+TEST(GatherGroups, follow_their_rows_places_in_the_colors)
 {
   const Problem problem(4000, 5);
   const ColorPlan &plan = problem.plan();
@@ -319,7 +319,7 @@ TEST(GatherGroups, FollowTheirRowsPlacesInTheColors)
   EXPECT_GT(last, 0.5);
 }
 
-TEST(Tiles, OfFewRowsAreAsManyForEachMultiprocessor)
+TEST(Tiles, of_few_rows_are_as_many_for_each_multiprocessor)
 {
   const Problem problem(4000, 5);
   const ColorPlan &plan = problem.plan();
