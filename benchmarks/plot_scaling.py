@@ -152,11 +152,11 @@ def exchanges(axis, table):
     bars = {
         ("peer", True, "color"): "GPUs write to each other (peer),\nevery color, overlapped",
         ("peer", False, "color"): "peer, every color, not overlapped",
-        ("peer", True, "sweep"): "peer, once per sweep",
+        ("peer", True, "sweep"): "peer, once per pass",
         ("nccl", True, "color"): "NCCL, every color, overlapped",
-        ("nccl", True, "sweep"): "NCCL, once per sweep",
+        ("nccl", True, "sweep"): "NCCL, once per pass",
         ("sf", True, "color"): "PetscSF through the host,\nevery color",
-        ("sf", True, "sweep"): "PetscSF, once per sweep",
+        ("sf", True, "sweep"): "PetscSF, once per pass",
     }
     for k, precision in enumerate(PRECISIONS):
         for place, (halo, overlap, frequency) in enumerate(bars):

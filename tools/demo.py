@@ -20,7 +20,7 @@ STEPS = 25  # of the wing, from the free stream: the shocks are there, and the o
 CFLS = (100, 1000, 10000)
 OURS = "mcpi"
 LABELS = {
-    OURS: "mcpi, int8, 8 sweeps",
+    OURS: "mcpi, int8, 4 sweeps",
     "sor": "sor",
     "bjacobi": "bjacobi/ilu(0)",
     "asm": "asm/ilu(0)",

@@ -1,16 +1,11 @@
 // This file fits the preconditioner to the method that applies it. PCPreSolve() tells which method
 // that is.
 #include "pc/mcpi.h"
+#include "petsc/prefix.h"
 #include "petscmcpi.h"
 
 namespace mcpi {
 namespace {
-
-const char *prefix_of(PC pc)
-{
-  const char *prefix = ((PetscObject)pc)->prefix;
-  return prefix ? prefix : "";
-}
 
 std::string what_takes_it_for_linear(const Caller &method)
 {
@@ -51,7 +46,7 @@ PetscErrorCode fit_precision(PC pc, const Caller &method, bool may_narrow)
              "The preconditioner has vectors in single precision, and %s. "
              "KSPSetReusePreconditioner() forbids another set-up. Use "
              "-%spc_mcpi_vector_precision fp64 from the beginning",
-             what_takes_it_for_linear(method).c_str(), prefix_of(pc));
+             what_takes_it_for_linear(method).c_str(), prefix_of((PetscObject)pc));
   if (!pc->reusepreconditioner) PetscCall(set_up_again(pc, method));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -67,7 +62,7 @@ PetscErrorCode tell_symmetry(PC pc)
   std::string told = mcpi.caller.type + " " + SweepNames[mcpi.settings.sweep];
   if (told == mcpi.told_unsymmetric) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscInfo(pc, "%s: use -%spc_mcpi_sweep symmetric\n", mcpi.why_symmetric().c_str(),
-                      prefix_of(pc)));
+                      prefix_of((PetscObject)pc)));
   mcpi.told_unsymmetric = std::move(told);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -107,7 +102,7 @@ PetscErrorCode PCPostSolve_MCPI(PC pc, KSP, Vec, Vec)
 PetscErrorCode CheckRounding(PC pc, const Caller &method)
 {
   const PC_MCPI &mcpi = Data(pc);
-  const char *prefix = prefix_of(pc);
+  const char *prefix = prefix_of((PetscObject)pc);
 
   PetscFunctionBegin;
   if (!mcpi.rounds_unasked(method)) PetscFunctionReturn(PETSC_SUCCESS);

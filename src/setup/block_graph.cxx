@@ -250,7 +250,7 @@ bool BlockGraphIsSymmetric(const BlockGraph &graph)
   return true;
 }
 
-void BlockGraphSymmetrised(const BlockGraph &graph, std::vector<Offset> *ptr, std::vector<Row> *col)
+void BlockGraphSymmetrized(const BlockGraph &graph, std::vector<Offset> *ptr, std::vector<Row> *col)
 {
   std::vector<Offset> count(static_cast<std::size_t>(graph.rows) + 1, 0);
   for (const Row column : graph.col)

@@ -50,7 +50,7 @@ struct BlockGraph {
   // Per row: first the local columns, then the ghosts as rows + ghost. Both are ascending, except
   // in BAIJ matrices that a user made of arrays in another order.
   std::vector<Row> col;
-  // global block rows of the off-process neighbors in the symmetrised pattern, ascending
+  // global block rows of the off-process neighbors in the symmetrized pattern, ascending
   std::vector<PetscInt> ghosts;
   // offdiag's (block or scalar) column -> ghost; -1 for a column without entries
   std::vector<Row> ghost_of_column;
@@ -76,7 +76,7 @@ PetscErrorCode BlockGraphDestroy(BlockGraph *graph);
 bool BlockGraphIsSymmetric(const BlockGraph &graph);
 // The pattern of A + A^T without the diagonal. Neighbors of the local rows are given as rows or as
 // rows + ghost, in ascending order of their global rows.
-void BlockGraphSymmetrised(const BlockGraph &graph, std::vector<Offset> *ptr,
+void BlockGraphSymmetrized(const BlockGraph &graph, std::vector<Offset> *ptr,
                            std::vector<Row> *col);
 
 } // namespace mcpi

@@ -1,4 +1,4 @@
-// A distance-1 coloring of the symmetrised block graph, which PETSc's MatColoring computes.
+// A distance-1 coloring of the symmetrized block graph, which PETSc's MatColoring computes.
 #pragma once
 
 #include <string>

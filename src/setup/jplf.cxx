@@ -7,6 +7,7 @@
 #include <new>
 
 #include "petsc/compat.h"
+#include "petsc/prefix.h"
 #include "setup/jplf_steps.h"
 
 namespace mcpi::jplf {
@@ -116,12 +117,6 @@ PetscErrorCode color_where_it_is_quicker(const Graph &graph, const Settings &set
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-const char *prefix_of(MatColoring mc)
-{
-  const char *prefix = ((PetscObject)mc)->prefix;
-  return prefix ? prefix : "";
-}
-
 PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
 {
   const MPI_Comm comm = PetscObjectComm((PetscObject)mc);
@@ -146,7 +141,7 @@ PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
   PetscCheck(colors <= mc->maxcolors, comm, PETSC_ERR_ARG_OUTOFRANGE,
              "The coloring has %" PetscInt_FMT
              " colors, -%smat_coloring_maxcolors allows %" PetscInt_FMT,
-             colors, prefix_of(mc), mc->maxcolors);
+             colors, prefix_of((PetscObject)mc), mc->maxcolors);
   PetscCheck(colors <= IS_COLORING_MAX, comm, PETSC_ERR_SUP,
              "The coloring has %" PetscInt_FMT " colors, an ISColoring holds %d", colors,
              static_cast<int>(IS_COLORING_MAX));
@@ -165,7 +160,7 @@ PetscErrorCode apply(MatColoring mc, ISColoring *iscoloring)
   PetscCheck(mc->dist == 1, PetscObjectComm((PetscObject)mc), PETSC_ERR_SUP,
              "MatColoring type jplf is for distance 1, not %" PetscInt_FMT
              ". Use -%smat_coloring_distance 1 or MatColoringSetDistance()",
-             mc->dist, prefix_of(mc));
+             mc->dist, prefix_of((PetscObject)mc));
   try {
     PetscCall(color_matrix(mc, iscoloring));
   } catch (const std::bad_alloc &) {
@@ -195,7 +190,7 @@ PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsOb
                                    "Rows and entries of a graph that one rank colors, 0: none", "",
                                    settings.gather, &settings.gather, nullptr, 0));
   PetscCheck(settings.effort >= 0, PetscObjectComm((PetscObject)mc), PETSC_ERR_ARG_OUTOFRANGE,
-             "-%smat_coloring_jplf_effort must not be negative", prefix_of(mc));
+             "-%smat_coloring_jplf_effort must not be negative", prefix_of((PetscObject)mc));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }

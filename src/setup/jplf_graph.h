@@ -1,4 +1,4 @@
-// The graph that jplf colors: the symmetrised pattern of a Mat. Neighbors that other ranks own are
+// The graph that jplf colors: the symmetrized pattern of a Mat. Neighbors that other ranks own are
 // ghosts.
 #pragma once
 

@@ -114,7 +114,7 @@ PetscErrorCode create_local_graph(const BlockGraph &graph, PatternMatrix *patter
   std::vector<Row> col;
 
   PetscFunctionBegin;
-  BlockGraphSymmetrised(graph, &ptr, &col);
+  BlockGraphSymmetrized(graph, &ptr, &col);
   pattern->i.reserve(ptr.size());
   pattern->j.reserve(col.size() + static_cast<std::size_t>(graph.rows));
   for (Row row = 0; row < graph.rows; ++row) {
