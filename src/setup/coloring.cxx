@@ -48,6 +48,8 @@ PetscErrorCode apply_matcoloring(Mat mat, const std::string &type, PetscObject o
 
   PetscFunctionBegin;
   PetscCall(MatColoringRegisterJPLF());
+  PetscCall(MatColoringRegisterWave());
+  PetscCall(MatColoringRegisterLevels());
   PetscCall(PetscFunctionListFind(MatColoringList, type.c_str(), &known));
   PetscCheck(known, PetscObjectComm((PetscObject)mat), PETSC_ERR_ARG_UNKNOWN_TYPE,
              "Unknown MatColoring type %s. Give -pc_mcpi_mat_coloring_type one that -help lists",
