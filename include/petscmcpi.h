@@ -16,9 +16,13 @@
 
 #define PCMCPI "mcpi"
 #define MATCOLORINGJPLF "jplf"
+#define MATCOLORINGWAVE "wave"
+#define MATCOLORINGLEVELS "levels"
 
 PETSC_EXTERN PetscErrorCode PCMCPIRegister(void);
 PETSC_EXTERN PetscErrorCode MatColoringRegisterJPLF(void);
+PETSC_EXTERN PetscErrorCode MatColoringRegisterWave(void);
+PETSC_EXTERN PetscErrorCode MatColoringRegisterLevels(void);
 
 PETSC_EXTERN PetscErrorCode PCMCPISetIts(PC, PetscInt);
 PETSC_EXTERN PetscErrorCode PCMCPIGetIts(PC, PetscInt *);

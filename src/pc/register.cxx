@@ -86,6 +86,8 @@ PetscErrorCode PCMCPIRegister(void)
   PetscCall(PCInitializePackage());
   PetscCall(PCRegister(PCMCPI, mcpi::PCCreate_MCPI));
   PetscCall(MatColoringRegisterJPLF());
+  PetscCall(MatColoringRegisterWave());
+  PetscCall(MatColoringRegisterLevels());
   PetscCall(mcpi::RegisterEvents());
   PetscFunctionReturn(PETSC_SUCCESS);
 }

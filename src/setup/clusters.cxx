@@ -91,7 +91,7 @@ StrengthGraph make_strengths(const BlockGraph &graph, BlockRows &values)
   std::vector<Offset> ptr;
   std::vector<Row> col;
   StrengthGraph result;
-  BlockGraphSymmetrised(graph, &ptr, &col);
+  BlockGraphSymmetrized(graph, &ptr, &col);
   result.ptr.push_back(0);
   for (Row i = 0; i < graph.rows; ++i) {
     std::copy_if(col.begin() + ptr[i], col.begin() + ptr[i + 1], std::back_inserter(result.col),

@@ -48,6 +48,8 @@ PetscErrorCode apply_matcoloring(Mat mat, const std::string &type, PetscObject o
 
   PetscFunctionBegin;
   PetscCall(MatColoringRegisterJPLF());
+  PetscCall(MatColoringRegisterWave());
+  PetscCall(MatColoringRegisterLevels());
   PetscCall(PetscFunctionListFind(MatColoringList, type.c_str(), &known));
   PetscCheck(known, PetscObjectComm((PetscObject)mat), PETSC_ERR_ARG_UNKNOWN_TYPE,
              "Unknown MatColoring type %s. Give -pc_mcpi_mat_coloring_type one that -help lists",
@@ -163,7 +165,7 @@ PetscErrorCode create_cluster_matrix(const BlockGraph &graph, const std::vector<
   PetscCall(
       PetscSFBcastBegin(graph.ghost_sf, MPIU_INT, number.data(), of_ghost.data(), MPI_REPLACE));
   PetscCall(PetscSFBcastEnd(graph.ghost_sf, MPIU_INT, number.data(), of_ghost.data(), MPI_REPLACE));
-  BlockGraphSymmetrised(graph, &ptr, &col);
+  BlockGraphSymmetrized(graph, &ptr, &col);
   for (Row row = 0; row < graph.rows; ++row)
     for (Offset k = ptr[row]; k < ptr[row + 1]; ++k)
       neighbors[cluster[row]].push_back(col[k] < graph.rows ? number[col[k]]

@@ -1,14 +1,11 @@
 #include "petscmcpi.h"
 
-#include <petsc/private/matimpl.h>
-
 #include <algorithm>
-#include <limits>
 #include <new>
 
 #include "petsc/compat.h"
 #include "petsc/prefix.h"
-#include "setup/jplf_steps.h"
+#include "setup/coloring_type.h"
 
 namespace mcpi::jplf {
 namespace {
@@ -17,15 +14,12 @@ namespace {
 // other, because each rank owns consecutive rows. A DSATUR coloring spreads from rank to rank.
 constexpr PetscInt64 sequential_max_rows = PetscInt64{1} << 24;
 
-// The most numbers that one rank can gather, because MPI counts them in int
-constexpr PetscInt64 kMaxGathered = std::numeric_limits<int>::max();
-
 struct Settings {
   PetscInt passes = 0;
   PetscReal effort = 3;
   PetscBool grown = PETSC_TRUE;
   PetscBool balanced = PETSC_TRUE;
-  PetscInt gather = 1 << 18; // most rows and entries of a graph that one rank colors
+  PetscInt gather = kGather;
 };
 
 struct Outcome {
@@ -102,8 +96,7 @@ PetscErrorCode color_where_it_is_quicker(const Graph &graph, const Settings &set
                                          Colors &color, Outcome &outcome)
 {
   PetscFunctionBegin;
-  if (graph.ranks == 1 || graph.global_rows + graph.global_entries >
-                              std::min<PetscInt64>(settings.gather, kMaxGathered)) {
+  if (!one_rank_is_faster(graph, settings.gather)) {
     PetscCall(color_graph(graph, settings, color, outcome));
   } else {
     PetscCall(run_on_one_rank(
@@ -119,15 +112,12 @@ PetscErrorCode color_where_it_is_quicker(const Graph &graph, const Settings &set
 
 PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
 {
-  const MPI_Comm comm = PetscObjectComm((PetscObject)mc);
   Graph graph;
   Colors color;
   Outcome outcome;
-  PetscInt n;
-  ISColoringValue *values;
 
   PetscFunctionBegin;
-  PetscCall(graph_create(mc->mat, graph));
+  PetscCall(graph_create(mc->mat, ((PetscObject)mc)->type_name, graph));
   PetscCall(
       color_where_it_is_quicker(graph, *static_cast<const Settings *>(mc->data), color, outcome));
   PetscCall(graph_destroy(graph));
@@ -138,29 +128,14 @@ PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
       " rows (0 if not tried: %d largest first, %d in natural order, %d grown, %d after passes)\n",
       colors, outcome.sizes.front(), outcome.sizes.back(), outcome.largest_first, outcome.natural,
       outcome.grown, outcome.recolored));
-  PetscCheck(colors <= mc->maxcolors, comm, PETSC_ERR_ARG_OUTOFRANGE,
-             "The coloring has %" PetscInt_FMT
-             " colors, -%smat_coloring_maxcolors allows %" PetscInt_FMT,
-             colors, prefix_of((PetscObject)mc), mc->maxcolors);
-  PetscCheck(colors <= IS_COLORING_MAX, comm, PETSC_ERR_SUP,
-             "The coloring has %" PetscInt_FMT " colors, an ISColoring holds %d", colors,
-             static_cast<int>(IS_COLORING_MAX));
-  PetscCall(MatGetLocalSize(mc->mat, &n, nullptr));
-  PetscCall(PetscMalloc1(n, &values));
-  std::transform(color.begin(), color.begin() + n, values,
-                 [](int c) { return static_cast<ISColoringValue>(c); });
-  PetscCall(ISColoringCreate(comm, colors, n, values, PETSC_OWN_POINTER, iscoloring));
-  PetscCall(ISColoringSetType(*iscoloring, IS_COLORING_GLOBAL));
+  PetscCall(create_iscoloring(mc, color, colors, iscoloring));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode apply(MatColoring mc, ISColoring *iscoloring)
 {
   PetscFunctionBegin;
-  PetscCheck(mc->dist == 1, PetscObjectComm((PetscObject)mc), PETSC_ERR_SUP,
-             "MatColoring type jplf is for distance 1, not %" PetscInt_FMT
-             ". Use -%smat_coloring_distance 1 or MatColoringSetDistance()",
-             mc->dist, prefix_of((PetscObject)mc));
+  PetscCall(check_distance(mc));
   try {
     PetscCall(color_matrix(mc, iscoloring));
   } catch (const std::bad_alloc &) {

@@ -1,6 +1,7 @@
 // One rank colors small graphs. The search for fewer colors takes hundreds of rounds, and each
 // round of a parallel search waits for all ranks.
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "petsc/collective.h"
@@ -58,6 +59,7 @@ PetscErrorCode gather(const Graph &graph, Graph *whole, Parts *rows)
   PetscCallMPI(MPI_Gatherv(neighbor.data(), mine[1], MPIU_INT, neighbors.data(),
                            entries.count.data(), entries.start.data(), MPIU_INT, 0, graph.comm));
   *whole = Graph();
+  whole->coloring = graph.coloring;
   whole->comm = PETSC_COMM_SELF;
   whole->nlocal = static_cast<int>(degrees.size());
   whole->global_rows = graph.global_rows;
@@ -77,6 +79,11 @@ PetscErrorCode gather(const Graph &graph, Graph *whole, Parts *rows)
 }
 
 } // namespace
+
+bool one_rank_can_hold(const Graph &graph)
+{
+  return graph.global_rows + graph.global_entries <= std::numeric_limits<int>::max();
+}
 
 PetscErrorCode
 run_on_one_rank(const Graph &graph,
@@ -101,8 +108,8 @@ run_on_one_rank(const Graph &graph,
   PetscCallMPI(MPI_Bcast(&failed, 1, MPI_INT, 0, graph.comm));
   PetscCheck(!failed, graph.comm, PETSC_ERR_MEM,
              "No memory on the first rank to color a graph of %" PetscInt64_FMT " rows. Use "
-             "-pc_mcpi_mat_coloring_jplf_gather 0",
-             graph.global_rows);
+             "-pc_mcpi_mat_coloring_%s_gather 0",
+             graph.global_rows, graph.coloring.c_str());
   color.assign(static_cast<std::size_t>(graph.size()), uncolored);
   PetscCallMPI(MPI_Scatterv(colors.data(), rows.count.data(), rows.start.data(), MPI_INT,
                             color.data(), graph.nlocal, MPI_INT, 0, graph.comm));

@@ -101,7 +101,7 @@ PetscErrorCode read_rows(Mat mat, bool upper_only, Pattern &pattern)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode read_pattern(Mat mat, Pattern &pattern)
+PetscErrorCode read_pattern(Mat mat, const char *coloring, Pattern &pattern)
 {
   PetscInt n;
   PetscBool rows;
@@ -119,9 +119,9 @@ PetscErrorCode read_pattern(Mat mat, Pattern &pattern)
   }
   PetscCall(MatHasOperation(mat, MATOP_GET_ROW, &rows));
   PetscCheck(rows, PetscObjectComm((PetscObject)mat), PETSC_ERR_SUP,
-             "-mat_coloring_type jplf needs a matrix that gives its rows, not type %s. Convert it "
+             "-mat_coloring_type %s needs a matrix that gives its rows, not type %s. Convert it "
              "to AIJ with MatConvert()",
-             name);
+             coloring, name);
   PetscCall(read_rows(mat, type.ends_with(MATSBAIJ), pattern));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -248,7 +248,7 @@ PetscErrorCode update_ghosts(const Graph &graph, MPI_Datatype unit, PetscInt64 *
   return broadcast(graph, unit, values);
 }
 
-PetscErrorCode graph_create(Mat mat, Graph &graph)
+PetscErrorCode graph_create(Mat mat, const char *coloring, Graph &graph)
 {
   Pattern pattern;
   OffProcess off;
@@ -257,19 +257,19 @@ PetscErrorCode graph_create(Mat mat, Graph &graph)
   PetscBool assembled;
 
   PetscFunctionBegin;
+  graph.coloring = coloring;
   graph.comm = PetscObjectComm((PetscObject)mat);
   PetscCallMPI(MPI_Comm_size(graph.comm, &graph.ranks));
   PetscCall(MatGetSize(mat, &rows, &cols));
   PetscCheck(rows == cols, graph.comm, PETSC_ERR_ARG_SIZ,
-             "-mat_coloring_type jplf needs a square matrix, not %" PetscInt_FMT
-             " x %" PetscInt_FMT,
-             rows, cols);
+             "-mat_coloring_type %s needs a square matrix, not %" PetscInt_FMT " x %" PetscInt_FMT,
+             coloring, rows, cols);
   PetscCall(MatAssembled(mat, &assembled));
   PetscCheck(assembled, graph.comm, PETSC_ERR_ARG_WRONGSTATE,
-             "-mat_coloring_type jplf needs an assembled matrix");
+             "-mat_coloring_type %s needs an assembled matrix", coloring);
   PetscCall(MatGetOwnershipRange(mat, &rstart, nullptr));
   PetscCall(MatGetLocalSize(mat, &n, nullptr));
-  PetscCall(read_pattern(mat, pattern));
+  PetscCall(read_pattern(mat, coloring, pattern));
   if (graph.ranks > 1) PetscCall(exchange_off_process(mat, rstart, pattern, off));
 
   std::vector<PetscInt> ghosts(off.col);

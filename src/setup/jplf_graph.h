@@ -1,5 +1,5 @@
-// The graph that jplf colors: the symmetrized pattern of a Mat. Neighbors that other ranks own are
-// ghosts.
+// The graph that a MatColoring type of this library colors: the symmetrized pattern of a Mat.
+// Neighbors that other ranks own are ghosts.
 #pragma once
 
 #include <petscmat.h>
@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace mcpi::jplf {
@@ -24,6 +25,7 @@ constexpr std::uint64_t mix(std::uint64_t x)
 // The vertices are the local rows, followed by the ghosts in ascending order of global row. A ghost
 // lists its local neighbors only.
 struct Graph {
+  std::string coloring; // the MatColoring type, for messages
   MPI_Comm comm = MPI_COMM_NULL;
   PetscMPIInt ranks = 1;
   int nlocal = 0, nghost = 0;
@@ -40,7 +42,7 @@ struct Graph {
   std::span<const int> neighbors(int v) const { return {adj.data() + ptr[v], ptr[v + 1] - ptr[v]}; }
 };
 
-PetscErrorCode graph_create(Mat mat, Graph &graph);
+PetscErrorCode graph_create(Mat mat, const char *coloring, Graph &graph);
 PetscErrorCode graph_destroy(Graph &graph);
 
 // Collective. Copies the values of local rows, values[0, nlocal), to the ghosts of other ranks that

@@ -1,5 +1,5 @@
-// The steps of the coloring type jplf. Each decision depends on global integers only (rows,
-// degrees, counts), so the coloring does not depend on the partition.
+// The steps of the coloring type jplf, some of which other types share. Each decision depends on
+// global integers only (rows, degrees, counts), so the coloring does not depend on the partition.
 #pragma once
 
 #include <functional>
@@ -46,6 +46,9 @@ PetscErrorCode reduce_colors(const Graph &graph, PetscReal effort, Colors &color
 // Moves rows between colors until no color has many more entries than the average, or until little
 // more is gained. The number of colors never rises.
 PetscErrorCode balance(const Graph &graph, int colors, Colors &color);
+
+// True if one rank can gather the graph. MPI counts its rows and entries in int.
+bool one_rank_can_hold(const Graph &graph);
 
 // Collective. The first rank alone colors the whole graph by color_whole, which is not collective.
 // Ghosts stay uncolored.

@@ -95,7 +95,7 @@ std::vector<int> steps_in_clusters(const BlockGraph &graph, const Coloring &colo
   std::vector<Offset> ptr;
   std::vector<Row> col;
   std::vector<int> step(static_cast<std::size_t>(graph.rows), -1); // -1: a later row
-  BlockGraphSymmetrised(graph, &ptr, &col);
+  BlockGraphSymmetrized(graph, &ptr, &col);
   for (const Row row : order) {
     int last = -1;
     for (Offset k = ptr[row]; k < ptr[row + 1]; ++k)

@@ -1,5 +1,6 @@
 # Numbers of ranks for the programs of this folder. Included by tests/CMakeLists.txt before it makes them.
 set(coloring_RANKS 1 2 3 4)
+set(waves_RANKS 1 2 3 4)
 set(rank_equality_RANKS 1 2 3 4 7)
 set(matrix_types_RANKS 1 2 4 7)
 set(life_cycle_RANKS 1 3 7)
@@ -34,6 +35,7 @@ function(mcpi_no_leak_check program)
 endfunction()
 cmake_language(DEFER CALL mcpi_no_leak_check refusals)
 cmake_language(DEFER CALL mcpi_no_leak_check option_table)
+cmake_language(DEFER CALL mcpi_no_leak_check waves)
 
 # Beside the programs: references that PETSc prints, and manual pages of all functions and options
 function(mcpi_manual_tests)

@@ -1,0 +1,95 @@
+"""Linear iterations of examples/flow by coloring: one symmetric sweep with each.
+
+Usage: flow_waves.py BUILD OUT.json [MESH]
+Needs Gmsh and BUILD/examples/flow. Runs on one rank, because PT-Scotch partitions a mesh
+differently in each run.
+"""
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+import results as records  # noqa: E402
+from flow_program import WING, make_mesh, petsc_version, run_flow  # noqa: E402
+
+# geometry, options of Gmsh, options of flow, tolerance
+MESHES = {
+    "wing": ("m6", "-3 -setnumber size 0.03", WING, 1e-4),
+    "triangles": ("naca0012", "-2 -setnumber size 0.02", "", 1e-4),
+    "layers": ("naca0012", "-2 -setnumber size 0.02 -setnumber layers 30", "", 1e-2),
+    "layers, coarse": ("naca0012", "-2 -setnumber size 0.04 -setnumber layers 20", "", 1e-2),
+}
+SWEEP = "-pc_type mcpi -pc_mcpi_sweep symmetric -pc_mcpi_offdiag_precision {}"
+COLORING = "-pc_mcpi_mat_coloring"
+ORDERS = ("front", "natural", "rcm")
+COLORINGS = {"jplf": f"{COLORING}_type jplf"}
+for colors in (16, 32, 64):
+    for order in ORDERS:
+        COLORINGS[f"wave {colors}, {order}"] = (
+            f"{COLORING}_type wave {COLORING}_wave_colors {colors} {COLORING}_wave_order {order}"
+        )
+for order in ORDERS:
+    COLORINGS[f"levels, {order}"] = f"{COLORING}_type levels {COLORING}_levels_order {order}"
+CFL = 1000
+STEPS = 3  # of each case
+
+
+def run(build, mesh, restart, steps, options):
+    """What flow printed, its row, and the linear iterations of each step"""
+    output, row, history = run_flow(
+        build, 1, mesh, f"-flow_restart {restart} -flow_rtol 0 -flow_steps {steps} {options}"
+    )
+    return output, row, history["history_linear_iterations"][:-1], history["history_cfl"]
+
+
+def main(build, out, only=""):
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (geometry, gmsh, flow, tolerance) in MESHES.items():
+            if only not in name:
+                continue
+            mesh = make_mesh(geometry, gmsh, folder)
+            start, here = f"{folder}/start", f"{folder}/here"
+            before, cfl = 0, [0]
+            while before < 200 and cfl[-1] < CFL:
+                before += 10
+                cfl = run(build, mesh, start, before, f"{flow} -flow_cfl_max {CFL}")[3]
+            for label, coloring in COLORINGS.items():
+                for precision in ("fp64", "int8"):
+                    shutil.copy(start, here)
+                    options = f"{flow} -flow_cfl {CFL} -flow_cfl_max {CFL} {coloring} "
+                    options += f"{SWEEP.format(precision)} -ksp_rtol {tolerance} "
+                    options += "-ksp_gmres_restart 200 -ksp_max_it 200 -ksp_view"
+                    output, row, its, _ = run(build, mesh, here, before + STEPS, options.strip())
+                    rows.append(
+                        {
+                            "ranks": 1,
+                            "mesh": name,
+                            "vertices": row["vertices"],
+                            "steps_before": before,
+                            "cfl": CFL,
+                            "rtol": tolerance,
+                            "coloring": label,
+                            "colors": int(re.search(r"colors: (\d+) by", output)[1]),
+                            "precision": precision,
+                            "iterations": its,
+                            "mean": round(sum(its) / len(its), 1),
+                            "options": options.strip(),
+                        }
+                    )
+                    print(name, label, precision, rows[-1]["colors"], its, file=sys.stderr)
+                    os.remove(here)
+            os.remove(start)
+    notes = f"linear iterations (FGMRES, one symmetric sweep) of {STEPS} steps at CFL {CFL}"
+    command = f"benchmarks/flow_waves.py BUILD OUT.json {only}".strip()
+    records.write(
+        out, records.new("flow_waves", rows, command, petsc=petsc_version(build), notes=notes)
+    )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve(), *sys.argv[2:])

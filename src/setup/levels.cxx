@@ -1,0 +1,114 @@
+#include "petscmcpi.h"
+
+#include <algorithm>
+#include <new>
+
+#include "petsc/compat.h"
+#include "setup/coloring_type.h"
+#include "setup/row_order.h"
+
+namespace mcpi::jplf {
+namespace {
+
+struct Settings {
+  RowOrder order = RowOrder::natural;
+  PetscInt gather = kGather;
+};
+
+// A row's level is one more than the largest level of the neighbors that come before it.
+PetscErrorCode color_graph(const Graph &graph, RowOrder order, Colors &color)
+{
+  Keys key;
+  std::vector<PetscInt64> level;
+
+  PetscFunctionBegin;
+  PetscCall(order_rows(graph, order, key));
+  PetscCall(visit_in_order(graph, key, level, [&](int v) {
+    PetscInt64 largest = -1; // Neighbors that come later are unvisited, which is -1.
+    for (const int u : graph.neighbors(v)) largest = std::max(largest, level[u]);
+    return largest + 1;
+  }));
+  color.assign(level.begin(), level.end());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
+{
+  const Settings &settings = *static_cast<const Settings *>(mc->data);
+  Graph graph;
+  Colors color;
+  int colors = 1;
+
+  PetscFunctionBegin;
+  PetscCall(graph_create(mc->mat, ((PetscObject)mc)->type_name, graph));
+  if (one_rank_is_faster(graph, settings.gather))
+    PetscCall(run_on_one_rank(
+        graph,
+        [&](const Graph &whole, Colors &all) { return color_graph(whole, settings.order, all); },
+        color));
+  else
+    PetscCall(color_graph(graph, settings.order, color));
+  for (int v = 0; v < graph.nlocal; ++v) colors = std::max(colors, color[v] + 1);
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &colors, 1, MPI_INT, MPI_MAX, graph.comm));
+  PetscCall(graph_destroy(graph));
+  PetscCall(create_iscoloring(mc, color, colors, iscoloring));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode apply(MatColoring mc, ISColoring *iscoloring)
+{
+  PetscFunctionBegin;
+  PetscCall(check_distance(mc));
+  try {
+    PetscCall(color_matrix(mc, iscoloring));
+  } catch (const std::bad_alloc &) {
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for the graph of MatColoring type levels");
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsObject)
+{
+  Settings &settings = *static_cast<Settings *>(mc->data);
+  PetscInt order = static_cast<PetscInt>(settings.order);
+
+  PetscFunctionBegin;
+  PetscOptionsHeadBegin(PetscOptionsObject, "Levels options");
+  PetscCall(PetscOptionsEList("-mat_coloring_levels_order", "Order that the colors follow", "",
+                              kRowOrders, 3, kRowOrders[order], &order, nullptr));
+  settings.order = static_cast<RowOrder>(order);
+  PetscCall(PetscOptionsBoundedInt("-mat_coloring_levels_gather",
+                                   "Rows and entries of a graph that one rank colors, 0: none", "",
+                                   settings.gather, &settings.gather, nullptr, 0));
+  PetscOptionsHeadEnd();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode destroy(MatColoring mc)
+{
+  PetscFunctionBegin;
+  delete static_cast<Settings *>(mc->data);
+  mc->data = nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode create(MatColoring mc)
+{
+  PetscFunctionBegin;
+  mc->data = new (std::nothrow) Settings;
+  PetscCheck(mc->data, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for MatColoring type levels");
+  mc->ops->apply = apply;
+  mc->ops->destroy = destroy;
+  mc->ops->setfromoptions = set_from_options;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+} // namespace mcpi::jplf
+
+PetscErrorCode MatColoringRegisterLevels(void)
+{
+  PetscFunctionBegin;
+  PetscCall(MatColoringRegister(MATCOLORINGLEVELS, mcpi::jplf::create));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

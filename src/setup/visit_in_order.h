@@ -1,0 +1,63 @@
+// Visits the rows of a graph one after the other in a given order, in parallel.
+#pragma once
+
+#include "petsc/compat.h"
+#include "setup/jplf_graph.h"
+
+namespace mcpi::jplf {
+
+// One key for each vertex, ghosts included. Vertices with smaller keys come first. If two keys are
+// equal, the smaller hash comes first.
+using Keys = std::vector<std::uint64_t>;
+
+inline constexpr PetscInt64 kUnvisited = -1;
+
+// Collective. Sets value[v] = visit(v), at least 0, for all local vertices, and the values of
+// ghosts to those of their owners. All neighbors that come before v have their values when v is
+// visited; all others are unvisited. The result does not depend on the partition, if visit() looks
+// at neighbors only. Rounds: the most often that a chain of neighbors in ascending order goes from
+// one rank to another.
+template <class Visit>
+PetscErrorCode visit_in_order(const Graph &graph, const Keys &key, std::vector<PetscInt64> &value,
+                              Visit &&visit)
+{
+  // waiting: per vertex, the number of its unvisited neighbors that come before it
+  std::vector<int> waiting(static_cast<std::size_t>(graph.nlocal), 0), ready;
+  PetscInt64 left = graph.nlocal, global_left = graph.global_rows;
+
+  PetscFunctionBegin;
+  const auto before = [&](int u, int v) {
+    return key[u] != key[v] ? key[u] < key[v] : graph.hash[u] < graph.hash[v];
+  };
+  // Tells the local neighbors of u that u has been visited.
+  const auto release = [&](int u) {
+    for (const int v : graph.neighbors(u))
+      if (v < graph.nlocal && before(u, v) && --waiting[v] == 0) ready.push_back(v);
+  };
+  value.assign(static_cast<std::size_t>(graph.size()), kUnvisited);
+  for (int v = 0; v < graph.nlocal; ++v) {
+    for (const int u : graph.neighbors(v)) waiting[v] += before(u, v);
+    if (waiting[v] == 0) ready.push_back(v);
+  }
+  while (global_left > 0) {
+    while (!ready.empty()) {
+      const int v = ready.back();
+      ready.pop_back();
+      value[v] = visit(v);
+      --left;
+      release(v);
+    }
+    if (graph.ranks == 1) break;
+    const std::vector<PetscInt64> ghosts(value.begin() + graph.nlocal, value.end());
+    PetscCall(update_ghosts(graph, MPIU_INT64, value.data()));
+    for (int g = 0; g < graph.nghost; ++g)
+      if (ghosts[g] != value[graph.nlocal + g]) release(graph.nlocal + g);
+    const PetscInt64 before_round = global_left;
+    PetscCallMPI(MPI_Allreduce(&left, &global_left, 1, MPIU_INT64, MPI_SUM, graph.comm));
+    PetscCheck(global_left < before_round, graph.comm, PETSC_ERR_PLIB,
+               "Rows wait for each other: the graph is not symmetric");
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace mcpi::jplf

@@ -1,0 +1,197 @@
+#include "petscmcpi.h"
+
+#include <algorithm>
+#include <new>
+#include <numeric>
+
+#include "petsc/compat.h"
+#include "setup/coloring_type.h"
+#include "setup/row_order.h"
+
+namespace mcpi::jplf {
+namespace {
+
+// A color of fewer rows is hardly worth its launch on a device.
+constexpr PetscInt64 kRowsOfColor = 1 << 15;
+constexpr PetscInt64 kFewest = 16, kMost = 32;
+
+struct Settings {
+  PetscInt colors = 0; // 0: by the number of rows
+  RowOrder order = RowOrder::front;
+  PetscInt gather = kGather;
+};
+
+PetscInt64 default_colors(PetscInt64 rows)
+{
+  return std::clamp(rows / kRowsOfColor, kFewest, kMost);
+}
+
+// What the neighbors of a row read of it: level and color in one number, which ranks exchange
+struct Place {
+  PetscInt64 level, color;
+
+  static Place of(PetscInt64 value) { return {value >> kBits, value & ((1 << kBits) - 1)}; }
+  PetscInt64 value() const { return level << kBits | color; }
+
+private:
+  static constexpr int kBits = 24;
+};
+
+// Gives a row its level: one above the middle between the mean and the largest level of the
+// neighbors that come before it. The largest alone would climb by the longest path, and K colors
+// would cover less of the order. The color is the level modulo K, raised until no neighbor has it.
+class Wave {
+public:
+  Wave(const Graph &graph, PetscInt64 colors, const std::vector<PetscInt64> &value)
+      : graph_(graph), value_(value), colors_(colors),
+        taken_by_(static_cast<std::size_t>(colors + graph.global_max_degree + 1), -1)
+  {
+  }
+
+  PetscInt64 operator()(int v)
+  {
+    PetscInt64 sum = 0, largest = 0, before = 0;
+    for (const int u : graph_.neighbors(v)) {
+      if (value_[u] == kUnvisited) continue;
+      const Place place = Place::of(value_[u]);
+      sum += place.level;
+      largest = std::max(largest, place.level);
+      ++before;
+      taken_by_[place.color] = v;
+    }
+    const PetscInt64 level = before == 0 ? 0 : 1 + (sum + largest * before) / (2 * before);
+    for (PetscInt64 raise = 0; raise < colors_; ++raise)
+      if (taken_by_[(level + raise) % colors_] != v)
+        return Place{level + raise, (level + raise) % colors_}.value();
+    // The neighbors have all K colors. The row gets one more, at the end of the sweep.
+    PetscInt64 color = colors_;
+    while (taken_by_[color] == v) ++color;
+    return Place{level, color}.value();
+  }
+
+private:
+  const Graph &graph_;
+  const std::vector<PetscInt64> &value_;
+  PetscInt64 colors_;
+  std::vector<int> taken_by_;
+};
+
+PetscErrorCode color_graph(const Graph &graph, RowOrder order, PetscInt64 colors, Colors &color)
+{
+  Keys key;
+  std::vector<PetscInt64> value;
+
+  PetscFunctionBegin;
+  PetscCall(order_rows(graph, order, key));
+  Wave wave(graph, colors, value);
+  PetscCall(visit_in_order(graph, key, value, wave));
+  color.resize(value.size());
+  std::transform(value.begin(), value.end(), color.begin(),
+                 [](PetscInt64 v) { return static_cast<int>(Place::of(v).color); });
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Removes colors that no row has, and counts the others.
+PetscErrorCode remove_empty(const Graph &graph, Colors &color, int *colors)
+{
+  std::vector<int> used, number;
+  int most = 0;
+
+  PetscFunctionBegin;
+  for (int v = 0; v < graph.nlocal; ++v) most = std::max(most, color[v] + 1);
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT, MPI_MAX, graph.comm));
+  used.assign(static_cast<std::size_t>(most), 0);
+  number.resize(used.size());
+  for (int v = 0; v < graph.nlocal; ++v) used[color[v]] = 1;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, used.data(), most, MPI_INT, MPI_MAX, graph.comm));
+  std::exclusive_scan(used.begin(), used.end(), number.begin(), 0);
+  for (int v = 0; v < graph.nlocal; ++v) color[v] = number[color[v]];
+  *colors = std::accumulate(used.begin(), used.end(), 0);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
+{
+  const Settings &settings = *static_cast<const Settings *>(mc->data);
+  Graph graph;
+  Colors color;
+  int colors = 1;
+
+  PetscFunctionBegin;
+  PetscCall(graph_create(mc->mat, ((PetscObject)mc)->type_name, graph));
+  const PetscInt64 wanted = settings.colors ? settings.colors : default_colors(graph.global_rows);
+  if (one_rank_is_faster(graph, settings.gather))
+    PetscCall(run_on_one_rank(
+        graph,
+        [&](const Graph &whole, Colors &all) {
+          return color_graph(whole, settings.order, wanted, all);
+        },
+        color));
+  else
+    PetscCall(color_graph(graph, settings.order, wanted, color));
+  PetscCall(remove_empty(graph, color, &colors));
+  PetscCall(graph_destroy(graph));
+  PetscCall(create_iscoloring(mc, color, std::max(colors, 1), iscoloring));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode apply(MatColoring mc, ISColoring *iscoloring)
+{
+  PetscFunctionBegin;
+  PetscCall(check_distance(mc));
+  try {
+    PetscCall(color_matrix(mc, iscoloring));
+  } catch (const std::bad_alloc &) {
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for the graph of MatColoring type wave");
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsObject)
+{
+  Settings &settings = *static_cast<Settings *>(mc->data);
+  PetscInt order = static_cast<PetscInt>(settings.order);
+
+  PetscFunctionBegin;
+  PetscOptionsHeadBegin(PetscOptionsObject, "Wave options");
+  PetscCall(PetscOptionsBoundedInt("-mat_coloring_wave_colors",
+                                   "Number of colors, 0: by the number of rows", "",
+                                   settings.colors, &settings.colors, nullptr, 0));
+  PetscCall(PetscOptionsEList("-mat_coloring_wave_order", "Order that the colors follow", "",
+                              kRowOrders, 3, kRowOrders[order], &order, nullptr));
+  settings.order = static_cast<RowOrder>(order);
+  PetscCall(PetscOptionsBoundedInt("-mat_coloring_wave_gather",
+                                   "Rows and entries of a graph that one rank colors, 0: none", "",
+                                   settings.gather, &settings.gather, nullptr, 0));
+  PetscOptionsHeadEnd();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode destroy(MatColoring mc)
+{
+  PetscFunctionBegin;
+  delete static_cast<Settings *>(mc->data);
+  mc->data = nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode create(MatColoring mc)
+{
+  PetscFunctionBegin;
+  mc->data = new (std::nothrow) Settings;
+  PetscCheck(mc->data, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for MatColoring type wave");
+  mc->ops->apply = apply;
+  mc->ops->destroy = destroy;
+  mc->ops->setfromoptions = set_from_options;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+} // namespace mcpi::jplf
+
+PetscErrorCode MatColoringRegisterWave(void)
+{
+  PetscFunctionBegin;
+  PetscCall(MatColoringRegister(MATCOLORINGWAVE, mcpi::jplf::create));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
