@@ -467,8 +467,8 @@ PetscErrorCode PCMCPIGetHaloFrequency(PC pc, PCMCPIHaloFrequency *frequency)
    Level: intermediate
 
    Notes:
-   `MATCOLORINGJPLF`, which this library registers, gives the same colors on any number of MPI
-   processes.
+   `MATCOLORINGJPLF`, `MATCOLORINGWAVE` and `MATCOLORINGLEVELS`, which this library registers, give
+   the same colors on any number of MPI processes.
 
    The `MatColoring` object has the options prefix of the preconditioner followed by `pc_mcpi_`, as
    in `-pc_mcpi_mat_coloring_maxcolors`.
@@ -477,8 +477,8 @@ PetscErrorCode PCMCPIGetHaloFrequency(PC pc, PCMCPIHaloFrequency *frequency)
    that gives neighbors the same color, is an error at the next `PCSetUp()`. Use `MATCOLORINGJPLF`
    instead.
 
-.seealso: `PCMCPI`, `PCMCPIGetMatColoringType()`, `MATCOLORINGJPLF`, `PCMCPIGetColoring()`,
-         `MatColoringSetType`
+.seealso: `PCMCPI`, `PCMCPIGetMatColoringType()`, `MATCOLORINGJPLF`, `MATCOLORINGWAVE`,
+         `MATCOLORINGLEVELS`, `PCMCPIGetColoring()`, `MatColoringSetType`
 @*/
 PetscErrorCode PCMCPISetMatColoringType(PC pc, MatColoringType type)
 {

@@ -61,7 +61,7 @@ PetscErrorCode check_running()
 } // namespace
 
 /*@C
-   PCMCPIRegister - Registers the type `PCMCPI` and the coloring type `MATCOLORINGJPLF` with PETSc
+   PCMCPIRegister - Registers the type `PCMCPI` and this library's coloring types with PETSc
 
    Not Collective
 
@@ -72,12 +72,15 @@ PetscErrorCode check_running()
    nothing. A program that does not link the library needs -dll_append /path/to/libpetscmcpi.so,
    which makes the call.
 
+   The coloring types are `MATCOLORINGJPLF`, `MATCOLORINGWAVE` and `MATCOLORINGLEVELS`.
+
    It is the error `PETSC_ERR_LIB` if the PETSc of the running program has another version or
    another size of indices than the one that the library was built for. Other scalars than real ones
    in double precision are the error `PETSC_ERR_SUP`. Build petsc-mcpi again with the PETSc of the
    program.
 
-.seealso: `PCMCPI`, `MatColoringRegisterJPLF()`, `PCRegister()`
+.seealso: `PCMCPI`, `MatColoringRegisterJPLF()`, `MatColoringRegisterWave()`,
+          `MatColoringRegisterLevels()`, `PCRegister()`
 @*/
 PetscErrorCode PCMCPIRegister(void)
 {

@@ -92,6 +92,30 @@ PetscErrorCode destroy(MatColoring mc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*MC
+   MATCOLORINGLEVELS - distance 1 coloring "levels", the level sets of an order of the rows
+
+   Options Database Keys:
++  -mat_coloring_levels_order <natural> - order of the rows: front, natural or rcm
+-  -mat_coloring_levels_gather <262144> - most rows and entries of a graph that one rank colors, 0
+for none
+
+   Level: intermediate
+
+   Notes:
+   The color of a row is one more than the largest color of its neighbors that come before it. A
+   sweep color by color is Gauss-Seidel in the given order, with any number of MPI processes. In
+   natural order and on one process it is that of `PCSOR`.
+
+   Hundreds or thousands of colors are usual. A color costs a message on several processes, and a
+   kernel on a device. An `ISColoring` holds at most 65535 colors; more are an error.
+
+   `MATCOLORINGWAVE` explains the orders. For a given numbering of the rows the result does not
+   depend on their distribution. `MatColoringSetDistance()` with 1 is needed.
+
+.seealso: `MatColoring`, `MATCOLORINGWAVE`, `MATCOLORINGJPLF`, `MatColoringRegisterLevels()`,
+          `PCMCPISetMatColoringType()`, `PCSOR`
+M*/
 PetscErrorCode create(MatColoring mc)
 {
   PetscFunctionBegin;
@@ -106,6 +130,19 @@ PetscErrorCode create(MatColoring mc)
 } // namespace
 } // namespace mcpi::jplf
 
+/*@C
+   MatColoringRegisterLevels - Registers the coloring type `MATCOLORINGLEVELS` with PETSc
+
+   Not Collective
+
+   Level: advanced
+
+   Note:
+   `PCMCPIRegister()` calls it. A program needs it only to use the coloring without the
+   preconditioner. Another call does nothing.
+
+.seealso: `MATCOLORINGLEVELS`, `PCMCPIRegister()`, `MatColoringRegister()`
+@*/
 PetscErrorCode MatColoringRegisterLevels(void)
 {
   PetscFunctionBegin;

@@ -175,6 +175,50 @@ PetscErrorCode destroy(MatColoring mc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*MC
+   MATCOLORINGWAVE - distance 1 coloring "wave", whose colors follow a front through the graph
+
+   Options Database Keys:
++  -mat_coloring_wave_colors <0> - number of colors, 0 for a number that follows from the rows
+.  -mat_coloring_wave_order <front> - order of the rows that colors follow: front, natural or rcm
+-  -mat_coloring_wave_gather <262144> - most rows and entries of a graph that one rank colors, 0 for
+      none
+
+   Level: intermediate
+
+   Notes:
+   Gauss-Seidel in a good order of the rows converges faster than in the order of few colors. Here
+   the colors are the steps of a front that goes through the graph, counted modulo the number of
+   colors. A sweep color by color thus goes along with the front in all parts of the graph. More
+   colors cover a longer part of the order, and have fewer rows each.
+
+   The default is a color for each 32768 rows, but at least 16 and at most 32. A row whose neighbors
+   have all these colors gets one more.
+
+   Each row has a level, which is one above its neighbors that come before it. Above means above the
+   middle between their mean and their largest level. The color is the level modulo the number of
+   colors, raised until no neighbor has it.
+
+   The orders are
+
++  front - by the distance from one end of the graph, then by the distance from a row at its side
+.  natural - as in the matrix, for matrices that have a good order
+-  rcm - reverse Cuthill-McKee, made by the first process alone, which must hold the whole graph
+
+   For a given numbering of the rows the result does not depend on their distribution. The values of
+   the matrix are not used. The algorithm colors the graph of A + A^T without its diagonal.
+
+   `MatColoringSetDistance()` with 1 is needed, because the default of `MatColoring` is 2.
+   `MatColoringSetWeights()` and -mat_coloring_weight_type are not used. The type works with the
+   matrices that `MATCOLORINGJPLF` works with.
+
+   References:
+.  * - S. Doi and T. Washio, Ordering strategies and related techniques to overcome the trade-off
+       between parallelism and convergence in incomplete factorizations, Parallel Comput. 25 (1999)
+
+.seealso: `MatColoring`, `MATCOLORINGLEVELS`, `MATCOLORINGJPLF`, `MatColoringRegisterWave()`,
+          `PCMCPISetMatColoringType()`
+M*/
 PetscErrorCode create(MatColoring mc)
 {
   PetscFunctionBegin;
@@ -189,6 +233,19 @@ PetscErrorCode create(MatColoring mc)
 } // namespace
 } // namespace mcpi::jplf
 
+/*@C
+   MatColoringRegisterWave - Registers the coloring type `MATCOLORINGWAVE` with PETSc
+
+   Not Collective
+
+   Level: advanced
+
+   Note:
+   `PCMCPIRegister()` calls it. A program needs it only to use the coloring without the
+   preconditioner. Another call does nothing.
+
+.seealso: `MATCOLORINGWAVE`, `PCMCPIRegister()`, `MatColoringRegister()`
+@*/
 PetscErrorCode MatColoringRegisterWave(void)
 {
   PetscFunctionBegin;
