@@ -17,7 +17,7 @@ constexpr PetscInt64 kFewest = 16, kMost = 32;
 
 struct Settings {
   PetscInt colors = 0; // 0: by the number of rows
-  RowOrder order = RowOrder::front;
+  RowOrder order = RowOrder::natural;
   PetscInt gather = kGather;
 };
 
@@ -176,11 +176,11 @@ PetscErrorCode destroy(MatColoring mc)
 }
 
 /*MC
-   MATCOLORINGWAVE - distance 1 coloring "wave", whose colors follow a front through the graph
+   MATCOLORINGWAVE - distance 1 coloring "wave", whose colors follow an order of the rows
 
    Options Database Keys:
 +  -mat_coloring_wave_colors <0> - number of colors, 0 for a number that follows from the rows
-.  -mat_coloring_wave_order <front> - order of the rows that colors follow: front, natural or rcm
+.  -mat_coloring_wave_order <natural> - order of the rows that colors follow: front, natural or rcm
 -  -mat_coloring_wave_gather <262144> - most rows and entries of a graph that one rank colors, 0 for
       none
 
@@ -188,9 +188,10 @@ PetscErrorCode destroy(MatColoring mc)
 
    Notes:
    Gauss-Seidel in a good order of the rows converges faster than in the order of few colors. Here
-   the colors are the steps of a front that goes through the graph, counted modulo the number of
-   colors. A sweep color by color thus goes along with the front in all parts of the graph. More
-   colors cover a longer part of the order, and have fewer rows each.
+   the colors are the steps of a front that goes through the graph in that order, counted modulo the
+   number of colors. A sweep color by color thus goes along with the front in all parts of the
+graph.
+   More colors cover a longer part of the order, and have fewer rows each.
 
    The default is a color for each 32768 rows, but at least 16 and at most 32. A row whose neighbors
    have all these colors gets one more.
@@ -201,8 +202,9 @@ PetscErrorCode destroy(MatColoring mc)
 
    The orders are
 
-+  front - by the distance from one end of the graph, then by the distance from a row at its side
-.  natural - as in the matrix, for matrices that have a good order
++  natural - as in the matrix; good if neighbors have near numbers, as by RCM or on structured grids
+.  front - by the distance from one end of the graph, then by the distance from a row at its side,
+      for rows that are numbered without order
 -  rcm - reverse Cuthill-McKee, made by the first process alone, which must hold the whole graph
 
    For a given numbering of the rows the result does not depend on their distribution. The values of

@@ -198,6 +198,7 @@ PETSC_TEST(Waves, neighbors_follow_the_order_but_where_the_wave_begins_anew)
   PetscFunctionBeginUser;
   PetscCall(create_matrix(PETSC_COMM_WORLD, c, mat.out()));
   const Option levels_order("-mat_coloring_levels_order", "front");
+  const Option wave_order("-mat_coloring_wave_order", "front");
   PetscCall(color(mat, MATCOLORINGLEVELS, &levels));
   const auto against = [&](const char *colors) -> double {
     const Option option("-mat_coloring_wave_colors", colors);
