@@ -6,9 +6,9 @@
 
 #include "coloring_problem.h"
 #include "petscmcpi.h"
-#include "support.h"
+#include "support/petsc.h"
 
-using namespace test;
+using namespace mcpi::test;
 using coloring_problem::Case;
 using coloring_problem::Problem;
 
@@ -145,17 +145,17 @@ PetscErrorCode check_case(const Case &c, const std::string &type)
   const Option gather("-mat_coloring_" + type + "_gather", "0");
   PetscCall(color(mat, type.c_str(), &together));
   PetscCall(color(mat, type.c_str(), &again));
-  CHECK(valid(problem, alone));
-  CHECK_EQ(alone.colors, together.colors);
-  CHECK(alone.of_row == together.of_row);
-  CHECK(alone.of_row == again.of_row);
-  CHECK(alone.of_row == gathered.of_row);
+  EXPECT_TRUE(valid(problem, alone));
+  EXPECT_EQ(alone.colors, together.colors);
+  EXPECT_TRUE(alone.of_row == together.of_row);
+  EXPECT_TRUE(alone.of_row == again.of_row);
+  EXPECT_TRUE(alone.of_row == gathered.of_row);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 } // namespace
 
-TEST(colorings_are_valid_and_the_same_on_any_number_of_ranks)
+PETSC_TEST(Waves, colorings_are_valid_and_the_same_on_any_number_of_ranks)
 {
   PetscFunctionBeginUser;
   for (const char *type : {MATCOLORINGWAVE, MATCOLORINGLEVELS})
@@ -169,7 +169,7 @@ TEST(colorings_are_valid_and_the_same_on_any_number_of_ranks)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(a_wave_has_as_many_colors_as_it_is_told)
+PETSC_TEST(Waves, a_wave_has_as_many_colors_as_it_is_told)
 {
   OwnedMat tet, complete;
   Colors colors;
@@ -178,17 +178,17 @@ TEST(a_wave_has_as_many_colors_as_it_is_told)
   PetscCall(create_matrix(PETSC_COMM_WORLD, {.kind = "tet", .n = 16}, tet.out()));
   PetscCall(create_matrix(PETSC_COMM_WORLD, {.kind = "complete", .n = 6}, complete.out()));
   PetscCall(color(tet, MATCOLORINGWAVE, &colors));
-  CHECK_EQ(colors.colors, 16);
+  EXPECT_EQ(colors.colors, 16);
   const Option few("-mat_coloring_wave_colors", "12");
   PetscCall(color(tet, MATCOLORINGWAVE, &colors));
-  CHECK_EQ(colors.colors, 12);
+  EXPECT_EQ(colors.colors, 12);
   // More colors than that only where the neighbors of a row have them all
   PetscCall(color(complete, MATCOLORINGWAVE, &colors));
-  CHECK_EQ(colors.colors, 36);
+  EXPECT_EQ(colors.colors, 36);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(neighbors_follow_the_order_but_where_the_wave_begins_anew)
+PETSC_TEST(Waves, neighbors_follow_the_order_but_where_the_wave_begins_anew)
 {
   const Case c{.kind = "tet", .n = 16, .permute = true};
   const Problem problem(c);
@@ -211,12 +211,12 @@ TEST(neighbors_follow_the_order_but_where_the_wave_begins_anew)
         }
     return static_cast<double>(reversed) / static_cast<double>(edges);
   };
-  CHECK_LE(against("16"), 0.4); // 0.5: no order at all
-  CHECK_LE(against("64"), 0.25);
+  EXPECT_LE(against("16"), 0.4); // 0.5: no order at all
+  EXPECT_LE(against("64"), 0.25);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(a_level_is_one_more_than_the_largest_of_earlier_neighbors)
+PETSC_TEST(Waves, a_level_is_one_more_than_the_largest_of_earlier_neighbors)
 {
   const Case c{.kind = "random", .n = 7};
   const Problem problem(c);
@@ -236,23 +236,23 @@ TEST(a_level_is_one_more_than_the_largest_of_earlier_neighbors)
       if (column < row) expected[row] = std::max(expected[row], expected[column] + 1);
   PetscCall(create_matrix(PETSC_COMM_WORLD, c, mat.out()));
   PetscCall(color(mat, MATCOLORINGLEVELS, &colors));
-  CHECK(colors.of_row == expected);
+  EXPECT_TRUE(colors.of_row == expected);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // PCSOR on one rank is the oracle: symmetric Gauss-Seidel in the order of the rows.
-TEST(a_sweep_by_levels_is_gauss_seidel_in_the_order_of_the_matrix)
+PETSC_TEST(Waves, a_sweep_by_levels_is_gauss_seidel_in_the_order_of_the_matrix)
 {
   const Case c{.kind = "mix", .n = 8, .permute = true};
   OwnedMat mat, whole;
   Preconditioner mcpi;
   PC sor;
-  Values x, expected;
+  Vector x, expected;
 
   PetscFunctionBeginUser;
   PetscCall(create_matrix(PETSC_COMM_WORLD, c, mat.out()));
   PetscCall(create_matrix(PETSC_COMM_SELF, c, whole.out()));
-  const Values b = noise(Problem(c).rows(), 1);
+  const Vector b = random_vector(Problem(c).rows(), 1);
   PetscCall(create_pc(mat,
                       "-pc_mcpi_mat_coloring_type levels -pc_mcpi_offdiag_precision fp64 "
                       "-pc_mcpi_vector_precision fp64 -pc_mcpi_sweep symmetric -pc_mcpi_its 1",
@@ -264,11 +264,11 @@ TEST(a_sweep_by_levels_is_gauss_seidel_in_the_order_of_the_matrix)
   PetscCall(PCSetOperators(sor, whole, whole));
   PetscCall(apply(sor, b, &expected));
   PetscCall(PCDestroy(&sor));
-  CHECK_LE(difference(x, expected), 1e-13);
+  EXPECT_LE(difference(x, expected), 1e-13);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-TEST(another_distance_is_refused)
+PETSC_TEST(Waves, another_distance_is_refused)
 {
   OwnedMat mat;
   ISColoring iscoloring;
@@ -276,7 +276,7 @@ TEST(another_distance_is_refused)
   PetscFunctionBeginUser;
   PetscCall(create_matrix(PETSC_COMM_WORLD, {.kind = "tet", .n = 4}, mat.out()));
   for (const char *type : {MATCOLORINGWAVE, MATCOLORINGLEVELS})
-    CHECK_ERROR(PETSC_ERR_SUP, "-mat_coloring_distance 1",
-                create_iscoloring(mat, type, 2, &iscoloring));
+    EXPECT_PETSC_ERROR(PETSC_ERR_SUP, "-mat_coloring_distance 1",
+                       create_iscoloring(mat, type, 2, &iscoloring));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
