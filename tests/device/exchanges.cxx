@@ -172,9 +172,10 @@ PETSC_TEST(DeviceExchanges, every_block_size_and_storage_gives_the_same_bits)
             EXPECT_TRUE(x == expected);
           }
           PetscCall(view(pc, &text));
-          if (std::string(halo) == "peer")
+          if (std::string(halo) == "peer") {
             EXPECT_CONTAINS(text,
                             own_devices() ? "peer inside the relaxations" : "ranks share a device");
+          }
         }
       }
   }
@@ -207,7 +208,9 @@ PETSC_TEST(DeviceExchanges, what_relaxations_cannot_exchange_is_exchanged_beside
       if (expected.empty()) expected = x;
       EXPECT_TRUE(x == expected);
       PetscCall(view(pc, &text));
-      if (std::string(halo) == "peer" && own_devices()) EXPECT_CONTAINS(text, one.reason);
+      if (std::string(halo) == "peer" && own_devices()) {
+        EXPECT_CONTAINS(text, one.reason);
+      }
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -298,10 +301,11 @@ PETSC_TEST(DeviceExchanges, late_ranks_change_nothing)
                     ? PETSC_TRUE
                     : PETSC_FALSE)); // with and without separate kernels for the exchange
         if (late == 0) usleep(delays() % 2000U);
-        if (late == 1)
+        if (late == 1) {
           EXPECT_EQ(cudaLaunchHostFunc(nullptr, sleep_on_stream,
                                        reinterpret_cast<void *>(std::uintptr_t{delays() % 2000U})),
                     cudaSuccess);
+        }
         PetscCall(PCApply(pc, b, x));
         if (round >= 4 && round % 5 != 0) continue; // so that ranks run ahead of each other
         PetscCall(gather(x, &values));

@@ -346,7 +346,9 @@ PETSC_TEST(DevicePetsc, ten_thousand_applications_and_a_hundred_set_ups_leave_me
     PetscCall(set_values(matrix, mat));
     PetscCall(PCSetUp(pc));
     for (int k = 0; k < 100; ++k) PetscCall(PCApply(pc, b[k % 5], x[(k + round) % 5]));
-    if (round == 0) EXPECT_EQ(cudaMemGetInfo(&before, &total), cudaSuccess);
+    if (round == 0) {
+      EXPECT_EQ(cudaMemGetInfo(&before, &total), cudaSuccess);
+    }
   }
   EXPECT_EQ(cudaMemGetInfo(&after, &total), cudaSuccess);
   EXPECT_EQ(after, before);

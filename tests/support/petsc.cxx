@@ -82,9 +82,8 @@ PetscErrorCode set_values(const BlockMatrix &matrix, Mat mat)
   for (PetscInt i = begin / matrix.bs; i < end / matrix.bs; ++i)
     for (PetscInt k = matrix.ptr[i]; k < matrix.ptr[i + 1]; ++k) {
       const PetscInt column = matrix.col[k];
-      PetscCall(MatSetValuesBlocked(mat, 1, &i, 1, &column,
-                                    matrix.values.data() + k * matrix.bs * matrix.bs,
-                                    INSERT_VALUES));
+      PetscCall(MatSetValuesBlocked(
+          mat, 1, &i, 1, &column, matrix.values.data() + k * matrix.bs * matrix.bs, INSERT_VALUES));
     }
   PetscCall(MatAssemblyBegin(mat, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(mat, MAT_FINAL_ASSEMBLY));
