@@ -69,10 +69,10 @@ public:
   void load_rhs(const ApplyArgs &apply, const ConstColumns &b) override
   {
     reserve(apply.nrhs);
-    join(apply);
+    arrays_.join(apply.stream, stream_);
     VectorArgs args = vector_args(apply, b.ld);
     set_rhs(args, apply, scales());
-    const double *array = on_device(apply, b, args.ld);
+    const double *array = arrays_.on_device(b, args, stream_);
     load_vector(args, config_.double_vectors, array, rhs_.data(), stream_);
     loading_[0] = loading_[1] = true;
   }
@@ -81,7 +81,7 @@ public:
   {
     VectorArgs args = vector_args(apply, x.ld);
     set_guess(args, apply, scales());
-    const double *array = on_device(apply, x, args.ld);
+    const double *array = arrays_.on_device(x, args, stream_);
     load_vector(args, config_.double_vectors, array, x_.data(), stream_);
     round(apply, 0, plan_.rows, stream_);
   }
@@ -142,22 +142,9 @@ public:
   {
     VectorArgs args = vector_args(apply, x.ld);
     set_solution(args, apply, scales());
-    if (x.device) {
-      store_vector(args, config_.double_vectors, x_.data(), x.data, stream_);
-      MCPI_CUDA(cudaEventRecord(done_, stream_));
-      MCPI_CUDA(cudaStreamWaitEvent(static_cast<cudaStream_t>(apply.stream), done_, 0));
-      // The caller may now free the array that was copied.
-      if (std::exchange(copying_, false)) MCPI_CUDA(cudaEventSynchronize(copied_));
-      return;
-    }
-    const std::size_t local = static_cast<std::size_t>(plan_.rows) * plan_.bs;
-    args.ld = static_cast<long long>(local);
-    staging_.resize(local * apply.nrhs);
-    store_vector(args, config_.double_vectors, x_.data(), staging_.data(), stream_);
-    for (int r = 0; r < apply.nrhs; ++r)
-      MCPI_CUDA(cudaMemcpyAsync(x.data + r * x.ld, staging_.data() + r * local,
-                                local * sizeof(double), cudaMemcpyDeviceToHost, stream_));
-    MCPI_CUDA(cudaStreamSynchronize(stream_));
+    arrays_.store(x, args, apply.stream, stream_, [&](double *array) {
+      store_vector(args, config_.double_vectors, x_.data(), array, stream_);
+    });
   }
 
   void *vector() override
@@ -263,7 +250,7 @@ private:
   std::size_t bytes() const
   {
     return blocks_.bytes() + x_.bytes() + rhs_.bytes() + kept_.bytes() + gathered_.bytes() +
-           groups_.bytes() + staging_.bytes();
+           groups_.bytes() + arrays_.bytes();
   }
 
   PacketArgs packet_args(const ApplyArgs &apply)
@@ -353,28 +340,6 @@ private:
     return false;
   }
 
-  // Makes stream_ wait for what the user's stream has done to the arrays.
-  void join(const ApplyArgs &apply)
-  {
-    MCPI_CUDA(cudaEventRecord(ready_, static_cast<cudaStream_t>(apply.stream)));
-    MCPI_CUDA(cudaStreamWaitEvent(stream_, ready_, 0));
-  }
-
-  // Returns the columns in device memory and sets their leading dimension.
-  const double *on_device(const ApplyArgs &apply, const ConstColumns &columns, long long &ld)
-  {
-    if (columns.device) return columns.data;
-    const std::size_t local = static_cast<std::size_t>(plan_.rows) * plan_.bs;
-    ld = static_cast<long long>(local);
-    staging_.resize(local * apply.nrhs);
-    for (int r = 0; r < apply.nrhs; ++r)
-      MCPI_CUDA(cudaMemcpyAsync(staging_.data() + r * local, columns.data + r * columns.ld,
-                                local * sizeof(double), cudaMemcpyHostToDevice, stream_));
-    MCPI_CUDA(cudaEventRecord(copied_, stream_));
-    copying_ = true;
-    return staging_.data();
-  }
-
   const ColorPlan &plan_;
   const BackendConfig config_;
   const std::size_t number_; // bytes of a number of the vectors
@@ -382,16 +347,14 @@ private:
       static_cast<std::size_t>(device_attribute(cudaDevAttrL2CacheSize));
   Stream stream_;
   OverlapStreams streams_{stream_};
-  Event ready_, done_, copied_;
+  UserArrays arrays_;
   StoredBlocks blocks_;
   DeviceGatherGroups groups_;
   int room_ = 0;                          // right-hand sides for which arrays have room
-  DeviceArray<double> staging_;           // columns of host arrays
   DeviceArray<std::byte> x_, rhs_, kept_; // in vector precision; x_ has ghosts behind the rows
   DeviceArray<std::uint32_t> gathered_;   // the rounded copy of x_, if products read it
   PinnedBytes mirror_;                    // x_ in host memory, for exchanges by the host
-  bool copying_ = false;  // whether a host array is being copied; copied_ tells the end
-  bool launched_ = false; // whether exchanges are launched to the device's streams
+  bool launched_ = false;                 // whether exchanges are launched to the device's streams
   // Whether no relaxation has followed the load of the right-hand side yet: in stream_, and in the
   // stream for boundary rows
   bool loading_[2] = {};

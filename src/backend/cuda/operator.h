@@ -92,7 +92,6 @@ public:
   // interior rows, or all its rows if the relaxation exchanges ghosts itself.
   void relax(Row begin, Row end, const Relaxation &relaxation, cudaStream_t stream) const;
 
-  const ColorPlan &plan() const { return plan_; }
   bool small() const { return plan_.bs <= kMaxSmallBlock; } // whether blocks are stored in slices
   bool packed() const { return layout_.shape.packed; } // whether heads of slices hold exponents
   // Whether some rank may pack exponents. The answer is the same on all ranks.
@@ -100,7 +99,7 @@ public:
   StoredNumbers numbers();
   // Sets the range of packed exponents by the largest number that is stored.
   void set_largest(double largest);
-  // Whether a relaxation of a whole color may exchange ghosts itself (RelaxArgs::inside).
+  // Whether a relaxation of a whole color may exchange ghosts itself (Relaxation::inside).
   bool may_exchange() const
   {
     return small_.exchanging && !layout_.long_rows && !layout_.long_boundary_rows;

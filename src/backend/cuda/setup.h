@@ -61,4 +61,55 @@ struct SetupKernel {
 };
 template <PCMCPIPrecision storage> SetupKernel setup_kernel(int bs, bool packed);
 
+#if defined(__CUDACC__)
+
+// What the set-up kernels share
+
+// Reports a defect of a matrix row. The least key is kept.
+__device__ __forceinline__ void report(const SetupArgs &args, Row row, Defect defect)
+{
+  atomicMin(args.bad, bad_key(row, defect));
+}
+
+// InverseRange::include() for a block, with upper 32 bits. range: the two numbers of the range.
+// largest, least: the largest and the least of the columns' largest magnitudes.
+__device__ __forceinline__ void raise_inverse_range(std::uint32_t *range, double largest,
+                                                    double least)
+{
+  atomicMax(range, static_cast<std::uint32_t>(__double2hiint(largest)));
+  atomicMax(range + 1, static_cast<std::uint32_t>(__double2hiint(1.0 / least)));
+}
+
+// Returns the k-th matrix row to be taken.
+__device__ __forceinline__ Row matrix_row(const SetupArgs &args, Row k)
+{
+  return args.order ? args.order[k] : k;
+}
+
+// Where the numbers of a block lie: number (i, j) is data[i * row + j * column].
+struct BlockView {
+  const double *data;
+  std::size_t row, column;
+};
+__device__ __forceinline__ BlockView block_view(const SetupArgs &args, const SetupPiece &piece,
+                                                std::uint32_t block, std::uint32_t row_begin,
+                                                std::uint32_t row_end)
+{
+  const std::size_t bs = static_cast<std::size_t>(args.bs);
+  if (!args.scalar_rows) return {piece.values + (block - piece.first) * bs * bs, 1, bs};
+  return {piece.values + (row_begin - piece.first) * bs * bs + (block - row_begin) * bs,
+          (row_end - row_begin) * bs, 1};
+}
+
+// The diagonal block of a matrix row
+__device__ __forceinline__ BlockView diagonal_view(const SetupArgs &args, Row row, int bs)
+{
+  if (args.replaced) return {args.replaced + static_cast<std::size_t>(row) * bs * bs, 1, bs};
+  const std::uint32_t begin = args.piece[0].ptr[row], end = args.piece[0].ptr[row + 1];
+  return block_view(args, args.piece[0], begin + static_cast<std::uint32_t>(args.diagonal[row]),
+                    begin, end);
+}
+
+#endif
+
 } // namespace mcpi::cuda

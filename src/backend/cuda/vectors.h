@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "backend/cuda/tuning_hopper.h"
@@ -72,6 +73,66 @@ struct VectorArgs : VectorTerms {
   const Row *plan_row = nullptr; // plan row of a matrix row
   unsigned rows_per_block = 0;   // set by load_vector() and store_vector()
   GatherGroupArgs groups{};      // for load_vector()
+};
+
+// User's arrays on their way from and to vectors. Arrays in host memory are staged.
+class UserArrays {
+public:
+  std::size_t bytes() const { return staging_.bytes(); }
+
+  // Makes the stream wait for what the user's stream has done to the arrays.
+  void join(void *users, cudaStream_t stream)
+  {
+    MCPI_CUDA(cudaEventRecord(ready_, static_cast<cudaStream_t>(users)));
+    MCPI_CUDA(cudaStreamWaitEvent(stream, ready_, 0));
+  }
+  // Returns the columns in device memory, and sets their leading dimension.
+  const double *on_device(const ConstColumns &columns, VectorTerms &terms, cudaStream_t stream)
+  {
+    if (columns.device) return columns.data;
+    double *staged = stage(terms);
+    for (int r = 0; r < terms.nrhs; ++r)
+      MCPI_CUDA(cudaMemcpyAsync(staged + r * terms.ld, columns.data + r * columns.ld,
+                                static_cast<std::size_t>(terms.ld) * sizeof(double),
+                                cudaMemcpyHostToDevice, stream));
+    MCPI_CUDA(cudaEventRecord(copied_, stream));
+    copying_ = true;
+    return staged;
+  }
+  // Calls launch(array), which launches what stores columns in an array in device memory.
+  template <class Launch>
+  void store(const MutableColumns &columns, VectorTerms &terms, void *users, cudaStream_t stream,
+             const Launch &launch)
+  {
+    if (columns.device) {
+      launch(columns.data);
+      MCPI_CUDA(cudaEventRecord(done_, stream));
+      MCPI_CUDA(cudaStreamWaitEvent(static_cast<cudaStream_t>(users), done_, 0));
+      // The caller may now free the array that was copied.
+      if (std::exchange(copying_, false)) MCPI_CUDA(cudaEventSynchronize(copied_));
+      return;
+    }
+    double *staged = stage(terms);
+    launch(staged);
+    for (int r = 0; r < terms.nrhs; ++r)
+      MCPI_CUDA(cudaMemcpyAsync(columns.data + r * columns.ld, staged + r * terms.ld,
+                                static_cast<std::size_t>(terms.ld) * sizeof(double),
+                                cudaMemcpyDeviceToHost, stream));
+    MCPI_CUDA(cudaStreamSynchronize(stream));
+  }
+
+private:
+  double *stage(VectorTerms &terms)
+  {
+    const std::size_t local = static_cast<std::size_t>(terms.rows) * terms.bs;
+    terms.ld = static_cast<long long>(local);
+    staging_.resize(local * terms.nrhs);
+    return staging_.data();
+  }
+
+  DeviceArray<double> staging_; // columns of host arrays
+  Event ready_, done_, copied_;
+  bool copying_ = false; // whether a host array is being copied; copied_ tells the end
 };
 
 // Whether the kernels of this file have code for the device in use. All kernels of the library are
