@@ -105,21 +105,12 @@ PetscErrorCode create_solver(const Options &options, const System &system,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode measure(const Options &options, const System &system, KSP ksp,
-                       const std::string &chosen, double first, Json *results)
+// The median time of set-ups for new values
+PetscErrorCode time_setups(const Options &options, const System &system, KSP ksp, double *median)
 {
-  constexpr PetscInt kMany = 20;
-  PC pc;
-  Vec x, y;
-  PetscInt iterations, products, applications;
-  KSPConvergedReason reason;
-  PetscReal residual;
-  double setup = 0, solve = 0, product = 0, apply = 0;
   std::vector<double> setups;
 
   PetscFunctionBegin;
-  PetscCall(VecDuplicate(system.b, &x));
-  PetscCall(VecDuplicate(system.b, &y));
   const auto renew = [&]() -> PetscErrorCode {
     PetscFunctionBegin;
     PetscCall(KSPSetUp(ksp));
@@ -135,6 +126,25 @@ PetscErrorCode measure(const Options &options, const System &system, KSP ksp,
     PetscCall(bench::TimeOnce(renew, &time));
     setups.push_back(time);
   }
+  *median = bench::Median(setups);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode measure(const Options &options, const System &system, KSP ksp,
+                       const std::string &chosen, double first, Json *results)
+{
+  constexpr PetscInt kMany = 20;
+  PC pc;
+  Vec x, y;
+  PetscInt iterations, products, applications;
+  KSPConvergedReason reason;
+  PetscReal residual;
+  double setup = 0, solve = 0, product = 0, apply = 0;
+
+  PetscFunctionBegin;
+  PetscCall(VecDuplicate(system.b, &x));
+  PetscCall(VecDuplicate(system.b, &y));
+  PetscCall(time_setups(options, system, ksp, &setup));
   PetscCall(count_events(ksp, system.b, x, &products, &applications));
   PetscCall(KSPGetIterationNumber(ksp, &iterations));
   PetscCall(KSPGetConvergedReason(ksp, &reason));
@@ -146,7 +156,6 @@ PetscErrorCode measure(const Options &options, const System &system, KSP ksp,
       1, 1, bench::Many(kMany, [&] { return MatMult(system.J, system.b, y); }), &product));
   PetscCall(bench::TimeMedian(1, 1, bench::Many(kMany, [&] { return PCApply(pc, system.b, y); }),
                               &apply));
-  setup = bench::Median(setups);
   product *= static_cast<double>(products) / kMany;
   apply *= static_cast<double>(applications) / kMany;
   Json record = system.about;

@@ -145,13 +145,77 @@ private:
   std::thread watcher_;
 };
 
+// Seconds of the events of a set-up so far, and the memory in use
+struct State {
+  double coloring, symbolic, numeric, host, device;
+};
+
+PetscErrorCode record_state(State *state)
+{
+  PetscFunctionBegin;
+  PetscCall(event_seconds("MatColoringApply", &state->coloring));
+  PetscCall(event_seconds("MCPISymbolic", &state->symbolic));
+  PetscCall(event_seconds("MCPINumeric", &state->numeric));
+  PetscCall(device_bytes(&state->device));
+  state->host = resident_bytes();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode time_first_setup(PC pc, Json *row)
+{
+  State before, after;
+
+  PetscFunctionBegin;
+  PetscCall(record_state(&before));
+  MemoryWatch watch;
+  const double begin = MPI_Wtime();
+  PetscCall(PCSetUp(pc));
+  PetscCallCUDA(cudaDeviceSynchronize());
+  const double seconds = MPI_Wtime() - begin, most = watch.most();
+  PetscCall(record_state(&after));
+  row->update({{"ms_coloring", 1e3 * (after.coloring - before.coloring)},
+               {"ms_symbolic", 1e3 * (after.symbolic - before.symbolic)},
+               {"ms_numeric_first", 1e3 * (after.numeric - before.numeric)},
+               {"ms_setup_first", 1e3 * seconds},
+               {"megabytes_host", (after.host - before.host) / 1e6}, // memory that is kept
+               {"megabytes_host_at_most", (most - before.host) / 1e6},
+               {"megabytes_device", (after.device - before.device) / 1e6}});
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Times set-ups for new values, and sweeps.
+PetscErrorCode time_refresh(const Options &options, PC pc, Mat mat, Vec b, Vec x, Json *row)
+{
+  double again = 0, once = 0, twice = 0;
+  const auto apply = [&]() -> PetscErrorCode {
+    PetscFunctionBegin;
+    PetscCall(PCApply(pc, b, x));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  };
+
+  PetscFunctionBegin;
+  PetscCall(median_seconds(options.repeat, &again, [&]() -> PetscErrorCode {
+    PetscFunctionBegin;
+    PetscCall(PetscObjectStateIncrease((PetscObject)mat)); // as if new values had been set
+    PetscCall(PCSetUp(pc));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }));
+  PetscCall(PCMCPISetIts(pc, options.sweeps));
+  PetscCall(median_seconds(options.repeat, &once, apply));
+  PetscCall(PCMCPISetIts(pc, 2 * options.sweeps));
+  PetscCall(median_seconds(options.repeat, &twice, apply));
+  const double sweep = (twice - once) / static_cast<double>(options.sweeps);
+  row->update({{"ms_refresh", 1e3 * again},
+               {"ms_per_sweep", 1e3 * sweep},
+               {"refresh_in_sweeps", again / sweep}});
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode run_case(const Options &options, const bench::VertexGraph &graph, Mat mat, Vec b,
                         Vec x, PetscInt bs, const std::string &type, const std::string &precision,
                         const Json &bus, Json *results)
 {
   PC pc;
-  double first = 0, again = 0, once = 0, twice = 0, coloring[2], symbolic[2], numeric[2];
-  double before, after, device[2];
 
   PetscFunctionBegin;
   PetscCall(PetscOptionsSetValue(nullptr, "-pc_mcpi_offdiag_precision", precision.c_str()));
@@ -159,67 +223,26 @@ PetscErrorCode run_case(const Options &options, const bench::VertexGraph &graph,
                                  precision == "fp64" ? "fp64" : "fp32"));
   PetscCall(bench::CreateDevicePC(graph, mat, PETSC_TRUE, &pc));
   PetscCall(MatMult(mat, b, x)); // This copies a device matrix to its device.
-  PetscCall(event_seconds("MatColoringApply", &coloring[0]));
-  PetscCall(event_seconds("MCPISymbolic", &symbolic[0]));
-  PetscCall(event_seconds("MCPINumeric", &numeric[0]));
-  PetscCall(device_bytes(&device[0]));
-  before = resident_bytes();
-  MemoryWatch watch;
-  first = MPI_Wtime();
-  PetscCall(PCSetUp(pc));
-  PetscCallCUDA(cudaDeviceSynchronize());
-  first = MPI_Wtime() - first;
-  const double most = watch.most();
-  after = resident_bytes();
-  PetscCall(device_bytes(&device[1]));
-  PetscCall(event_seconds("MatColoringApply", &coloring[1]));
-  PetscCall(event_seconds("MCPISymbolic", &symbolic[1]));
-  PetscCall(event_seconds("MCPINumeric", &numeric[1]));
-  PetscCall(median_seconds(options.repeat, &again, [&]() -> PetscErrorCode {
-    PetscFunctionBegin;
-    PetscCall(PetscObjectStateIncrease((PetscObject)mat)); // as if new values had been set
-    PetscCall(PCSetUp(pc));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }));
-  const auto apply = [&]() -> PetscErrorCode {
-    PetscFunctionBegin;
-    PetscCall(PCApply(pc, b, x));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  };
-  PetscCall(PCMCPISetIts(pc, options.sweeps));
-  PetscCall(median_seconds(options.repeat, &once, apply));
-  PetscCall(PCMCPISetIts(pc, 2 * options.sweeps));
-  PetscCall(median_seconds(options.repeat, &twice, apply));
-  const double sweep = (twice - once) / static_cast<double>(options.sweeps);
-  Json row = {{"mesh", options.mesh},
-              {"rows", graph.rows()},
-              {"blocks", graph.edges()},
-              {"bs", bs},
-              {"matrix", type},
-              {"precision", precision},
-              {"ms_coloring", 1e3 * (coloring[1] - coloring[0])},
-              {"ms_symbolic", 1e3 * (symbolic[1] - symbolic[0])},
-              {"ms_numeric_first", 1e3 * (numeric[1] - numeric[0])},
-              {"ms_setup_first", 1e3 * first},
-              {"ms_refresh", 1e3 * again},
-              {"ms_per_sweep", 1e3 * sweep},
-              {"refresh_in_sweeps", again / sweep},
-              {"megabytes_host", (after - before) / 1e6}, // memory that is kept
-              {"megabytes_host_at_most", (most - before) / 1e6},
-              {"megabytes_device", (device[1] - device[0]) / 1e6}};
+  Json row = {{"mesh", options.mesh},    {"rows", graph.rows()},
+              {"blocks", graph.edges()}, {"bs", bs},
+              {"matrix", type},          {"precision", precision}};
+  PetscCall(time_first_setup(pc, &row));
+  PetscCall(time_refresh(options, pc, mat, b, x, &row));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD,
                         "%s %d rows  bs %d  %s %s: first set-up %.0f ms (symbolic %.0f, of it "
                         "coloring %.0f; numeric %.0f), keeps %.0f MB, takes up to %.0f, "
                         "on the device %.0f; refresh %.2f ms = %.1f sweeps",
                         options.mesh.c_str(), (int)graph.rows(), (int)bs, type.c_str(),
-                        precision.c_str(), 1e3 * first, (double)row["ms_symbolic"],
-                        (double)row["ms_coloring"], (double)row["ms_numeric_first"],
-                        (double)row["megabytes_host"], (double)row["megabytes_host_at_most"],
-                        (double)row["megabytes_device"], 1e3 * again, again / sweep));
+                        precision.c_str(), (double)row["ms_setup_first"],
+                        (double)row["ms_symbolic"], (double)row["ms_coloring"],
+                        (double)row["ms_numeric_first"], (double)row["megabytes_host"],
+                        (double)row["megabytes_host_at_most"], (double)row["megabytes_device"],
+                        (double)row["ms_refresh"], (double)row["refresh_in_sweeps"]));
   if (type == MATBAIJ) {
     row.update(bus);
-    row["refresh_over_pinned_copy"] = again / (1e-3 * (double)bus["ms_pinned_copy"]);
-    row["refresh_over_pageable_copy"] = again / (1e-3 * (double)bus["ms_pageable_copy"]);
+    const double refresh = row["ms_refresh"];
+    row["refresh_over_pinned_copy"] = refresh / (double)bus["ms_pinned_copy"];
+    row["refresh_over_pageable_copy"] = refresh / (double)bus["ms_pageable_copy"];
     PetscCall(
         PetscPrintf(PETSC_COMM_WORLD,
                     " = %.2f copies from pinned memory (%.1f ms), %.2f from the matrix's (%.1f ms)",

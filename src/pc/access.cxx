@@ -1,5 +1,5 @@
 // This file composes functions on the PC object: the setters and getters of all options, and the
-// functions of the table `others`.
+// functions of the table `kOthers`.
 #include "pc/mcpi.h"
 
 namespace mcpi {
@@ -53,7 +53,7 @@ template <class F> ComposedFunction erase(F function)
   return reinterpret_cast<ComposedFunction>(function);
 }
 
-const Access others[] = {
+const Access kOthers[] = {
     {"PCMCPIGetColoring_C", erase(GetColoring)},
     {"PCMCPIGetFailedBlock_C", erase(GetFailedBlock)},
     {"PCSetCoordinates_C", erase(SetCoordinates)},
@@ -70,7 +70,7 @@ PetscErrorCode ComposeAccess(PC pc)
     PetscCall(PetscObjectComposeFunction(object, option.set_composed, option.set));
     PetscCall(PetscObjectComposeFunction(object, option.get_composed, option.get));
   }
-  for (const Access &access : others)
+  for (const Access &access : kOthers)
     PetscCall(PetscObjectComposeFunction(object, access.name, access.function));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -84,7 +84,7 @@ PetscErrorCode DecomposeAccess(PC pc)
     PetscCall(PetscObjectComposeFunction(object, option.set_composed, nullptr));
     PetscCall(PetscObjectComposeFunction(object, option.get_composed, nullptr));
   }
-  for (const Access &access : others)
+  for (const Access &access : kOthers)
     PetscCall(PetscObjectComposeFunction(object, access.name, nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -175,7 +175,7 @@ constexpr Allowed Anything()
 // tools/manual reads these rows, and the defaults in pc/settings.h. The columns of a row are: the
 // name behind -pc_mcpi_, the name in PCMCPISet...() and PCMCPIGet...(), the member of Settings, the
 // type in the public interface, when a new value acts, the allowed values, and the help.
-const Option options[] = {
+const Option kOptions[] = {
     OPTION("its", Its, its, PetscInt, next_apply,
            Numbers("from 1 to 2^29", [](double v) { return v >= 1 && v <= kMaxSweeps; }),
            "Sweeps of one application"),
@@ -232,7 +232,7 @@ const Option options[] = {
 
 const Option *find(std::string_view setter)
 {
-  for (const Option &option : options)
+  for (const Option &option : kOptions)
     if (option.setter == setter) return &option;
   return nullptr;
 }
@@ -248,7 +248,7 @@ bool names_value(const char *const *names, double value)
 
 std::span<const Option> Options()
 {
-  return options;
+  return kOptions;
 }
 
 void Invalidate(PC pc, Effect effect)

@@ -12,7 +12,7 @@ namespace {
 
 // Two steps are too slow for larger graphs. First fit in natural order runs on one rank after the
 // other, because each rank owns consecutive rows. A DSATUR coloring spreads from rank to rank.
-constexpr PetscInt64 sequential_max_rows = PetscInt64{1} << 24;
+constexpr PetscInt64 kMaxSequentialRows = PetscInt64{1} << 24;
 
 struct Settings {
   PetscInt passes = 0;
@@ -55,7 +55,7 @@ PetscErrorCode color_graph(const Graph &graph, const Settings &settings, Colors 
   if (colors == 0) {
     PetscCall(color_greedily(graph, Order::largest_first, color, &outcome.largest_first));
     colors = outcome.largest_first;
-    if (graph.global_rows <= sequential_max_rows) {
+    if (graph.global_rows <= kMaxSequentialRows) {
       Colors natural;
       PetscCall(color_greedily(graph, Order::natural, natural, &outcome.natural));
       if (outcome.natural < colors) {
@@ -63,7 +63,7 @@ PetscErrorCode color_graph(const Graph &graph, const Settings &settings, Colors 
         colors = outcome.natural;
       }
     }
-    if (settings.grown && graph.global_rows <= sequential_max_rows) {
+    if (settings.grown && graph.global_rows <= kMaxSequentialRows) {
       // If reduce_colors() follows, a DSATUR coloring that saves only a few colors is not taken: it
       // seldom ends with fewer colors than the others do.
       const int half = colors / 2, most = settings.effort > 0 ? half + 1 : colors - 1;

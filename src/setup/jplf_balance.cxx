@@ -13,15 +13,15 @@ namespace mcpi::jplf {
 namespace {
 
 // Pairs of rounds. Each round costs two exchanges and two reductions.
-constexpr int max_pairs = 12;
+constexpr int kMaxPairs = 12;
 // Balancing stops when a pair of rounds lowers the excess of the largest color over the average by
-// less than 1/least_gain of it.
-constexpr PetscInt64 least_gain = 8;
-// Balancing stops when the excess is at most 1/close_enough of the average.
-constexpr PetscInt64 close_enough = 64;
+// less than 1/kLeastGain of it.
+constexpr PetscInt64 kLeastGain = 8;
+// Balancing stops when the excess is at most 1/kCloseEnough of the average.
+constexpr PetscInt64 kCloseEnough = 64;
 // For each row that should leave a color, this many rows look for another color, because few find
 // one.
-constexpr double tries = 8;
+constexpr double kTries = 8;
 
 class Balancing {
 public:
@@ -90,7 +90,7 @@ int Balancing::choose(int v, int round)
   taken_.erase(std::unique(taken_.begin(), taken_.end()), taken_.end());
   PetscInt64 room = before_.back();
   for (const int c : taken_) room -= spare_[c];
-  if (room == 0) return uncolored;
+  if (room == 0) return kUncolored;
   auto place = static_cast<PetscInt64>(draw(v, round, choosing) % static_cast<std::uint64_t>(room));
   for (const int c : taken_)
     if (before_[c] <= place) place += spare_[c];
@@ -120,29 +120,29 @@ PetscErrorCode Balancing::run_round(int round, PetscInt64 level)
     spare_[c] = level - entries_[c];
     before_[c + 1] = before_[c] + std::max<PetscInt64>(spare_[c], 0);
   }
-  std::fill(want_.begin(), want_.end(), uncolored);
+  std::fill(want_.begin(), want_.end(), kUncolored);
   for (int v = 0; v < graph_.nlocal; ++v) {
     const int c = color_[v];
     if (spare_[c] >= 0 || draw_fraction(v, round, looking) * static_cast<double>(entries_[c]) >
-                              -tries * static_cast<double>(spare_[c]))
+                              -kTries * static_cast<double>(spare_[c]))
       continue;
     want_[v] = choose(v, round);
-    if (want_[v] == uncolored) continue;
+    if (want_[v] == kUncolored) continue;
     leaving[c] += weight(v);
     coming[want_[v]] += weight(v);
   }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, movable.data(), static_cast<PetscMPIInt>(movable.size()),
                              MPIU_INT64, MPI_SUM, graph_.comm));
   for (int v = 0; v < graph_.nlocal; ++v) {
-    if (want_[v] == uncolored) continue;
+    if (want_[v] == kUncolored) continue;
     const double out =
         static_cast<double>(-spare_[color_[v]]) / static_cast<double>(leaving[color_[v]]);
     const double in = static_cast<double>(spare_[want_[v]]) / static_cast<double>(coming[want_[v]]);
-    if (draw_fraction(v, round, moving) >= std::min(out, in)) want_[v] = uncolored;
+    if (draw_fraction(v, round, moving) >= std::min(out, in)) want_[v] = kUncolored;
   }
   PetscCall(update_ghosts(graph_, MPI_INT, want_.data()));
   for (int v = 0; v < graph_.nlocal; ++v)
-    if (want_[v] != uncolored && !yields(v, round)) color_[v] = want_[v];
+    if (want_[v] != kUncolored && !yields(v, round)) color_[v] = want_[v];
   PetscCall(update_ghosts(graph_, MPI_INT, color_.data()));
   PetscCall(count());
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -159,7 +159,7 @@ PetscErrorCode balance(const Graph &graph, int colors, Colors &color)
   PetscFunctionBegin;
   PetscCall(balancing.count());
   least = balancing.excess();
-  for (int pair = 0; pair < max_pairs && least > balancing.average() / close_enough; ++pair) {
+  for (int pair = 0; pair < kMaxPairs && least > balancing.average() / kCloseEnough; ++pair) {
     const PetscInt64 before = least;
     // The second round sets the level halfway between the average and the largest color. If the
     // rows of the largest color find no color below the average, they find one below this level.
@@ -170,7 +170,7 @@ PetscErrorCode balance(const Graph &graph, int colors, Colors &color)
       least = balancing.excess();
       best = color;
     }
-    if ((before - least) * least_gain < before) break;
+    if ((before - least) * kLeastGain < before) break;
   }
   color.swap(best);
   PetscFunctionReturn(PETSC_SUCCESS);

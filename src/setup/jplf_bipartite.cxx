@@ -33,7 +33,7 @@ bool two_color_locally(const Graph &graph, std::vector<int> &component, Colors &
 {
   std::vector<int> stack;
   component.assign(static_cast<std::size_t>(graph.nlocal), -1);
-  side.assign(static_cast<std::size_t>(graph.nlocal), uncolored);
+  side.assign(static_cast<std::size_t>(graph.nlocal), kUncolored);
   for (int start = 0; start < graph.nlocal; ++start) {
     if (component[start] >= 0) continue;
     component[start] = static_cast<int>(place.size());

@@ -23,12 +23,12 @@ int max_rounds(const Graph &graph)
   return static_cast<int>(std::min(most, least + graph.global_rows / rows_of_round));
 }
 
-constexpr int max_seeds = 64; // one for each component of the graph; each visits all rows
-constexpr int alone = 64;     // rows of each component that are colored one after the other
+constexpr int kMaxSeeds = 64; // one for each component of the graph; each visits all rows
+constexpr int kAlone = 64;    // rows of each component that are colored one after the other
 
-// The work is the sum of the front's sizes over all rounds. It may be most_looks times the number
-// of rows of the graph, of which at least least_rows count. Meshes need 8 to 15 times.
-constexpr PetscInt64 most_looks = 64, least_rows = 1 << 12;
+// The work is the sum of the front's sizes over all rounds. It may be kMostLooks times the number
+// of rows of the graph, of which at least kLeastRows count. Meshes need 8 to 15 times.
+constexpr PetscInt64 kMostLooks = 64, kLeastRows = 1 << 12;
 
 class Dsatur {
 public:
@@ -36,7 +36,7 @@ public:
       : graph_(graph), color_(color), neighbor_colors_(static_cast<std::size_t>(graph.nlocal), 0),
         priority_(static_cast<std::size_t>(graph.size()), 0)
   {
-    color_.assign(static_cast<std::size_t>(graph.size()), uncolored);
+    color_.assign(static_cast<std::size_t>(graph.size()), kUncolored);
     left_ = graph.nlocal;
     for (int v = 0; v < graph.nlocal; ++v)
       if (graph.degree(v) == 0) take(v, 0);
@@ -47,7 +47,7 @@ public:
   // The largest saturation of an uncolored local row
   int saturation()
   {
-    std::erase_if(front_, [&](int v) { return color_[v] != uncolored; });
+    std::erase_if(front_, [&](int v) { return color_[v] != kUncolored; });
     int most = 0;
     for (const int v : front_) most = std::max(most, saturation(v));
     return most;
@@ -71,7 +71,7 @@ private:
   void tell_neighbors(int v)
   {
     for (const int u : graph_.neighbors(v)) {
-      if (u >= graph_.nlocal || color_[u] != uncolored) continue;
+      if (u >= graph_.nlocal || color_[u] != kUncolored) continue;
       if (neighbor_colors_[u] == 0) front_.push_back(u);
       neighbor_colors_[u] |= std::uint64_t{1} << color_[v];
     }
@@ -103,7 +103,7 @@ PetscErrorCode Dsatur::seed(int colors, int *largest)
   int seed = -1;
   std::vector<int> planted;
   const auto look = [&](int v) {
-    if (color_[v] != uncolored || saturation(v) != colors || graph_.hash[v] < mine) return;
+    if (color_[v] != kUncolored || saturation(v) != colors || graph_.hash[v] < mine) return;
     mine = graph_.hash[v];
     seed = v;
   };
@@ -167,16 +167,16 @@ PetscErrorCode color_by_dsatur(const Graph &graph, int half, int most, Colors &c
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPIU_INT64, MPI_SUM, graph.comm));
     largest = maxima[1];
     work += sums[1];
-    if (largest >= limit || work > most_looks * std::max(graph.global_rows, least_rows)) break;
+    if (largest >= limit || work > kMostLooks * std::max(graph.global_rows, kLeastRows)) break;
     if (sums[0] == 0) {
       *colors = largest + 1;
       break;
     }
     if (maxima[0] == 0) {
-      if (++seeds > max_seeds) break;
+      if (++seeds > kMaxSeeds) break;
       planted = 0;
     }
-    if (planted++ < alone)
+    if (planted++ < kAlone)
       PetscCall(dsatur.seed(maxima[0], &largest));
     else
       PetscCall(dsatur.grow(std::min(maxima[0], forced), &largest));

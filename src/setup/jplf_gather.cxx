@@ -110,7 +110,7 @@ run_on_one_rank(const Graph &graph,
              "No memory on the first rank to color a graph of %" PetscInt64_FMT " rows. Use "
              "-pc_mcpi_mat_coloring_%s_gather 0",
              graph.global_rows, graph.coloring.c_str());
-  color.assign(static_cast<std::size_t>(graph.size()), uncolored);
+  color.assign(static_cast<std::size_t>(graph.size()), kUncolored);
   PetscCallMPI(MPI_Scatterv(colors.data(), rows.count.data(), rows.start.data(), MPI_INT,
                             color.data(), graph.nlocal, MPI_INT, 0, graph.comm));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -19,7 +19,7 @@ public:
   {
     const int limit = static_cast<int>(taken_by_.size());
     for (const int u : graph_.neighbors(v))
-      if (color[u] != uncolored && color[u] < limit) taken_by_[color[u]] = v;
+      if (color[u] != kUncolored && color[u] < limit) taken_by_[color[u]] = v;
     int c = 0;
     while (taken_by_[c] == v) ++c;
     return c;
@@ -89,7 +89,7 @@ PetscErrorCode color_greedily(const Graph &graph, Order order, Colors &color, in
     for (const int v : graph.neighbors(u))
       if (v < graph.nlocal && before(u, v) && --waiting[v] == 0) ready.push_back(v);
   };
-  color.assign(static_cast<std::size_t>(graph.size()), uncolored);
+  color.assign(static_cast<std::size_t>(graph.size()), kUncolored);
   for (int v = 0; v < graph.nlocal; ++v) {
     for (const int u : graph.neighbors(v)) waiting[v] += before(u, v);
     if (waiting[v] == 0) ready.push_back(v);
@@ -121,7 +121,7 @@ PetscErrorCode recolor(const Graph &graph, int pass, Colors &color, int *colors)
   std::vector<PetscInt64> sizes;
   std::vector<int> order(static_cast<std::size_t>(n)), begin(static_cast<std::size_t>(n) + 1, 0);
   std::vector<int> rows(static_cast<std::size_t>(graph.nlocal));
-  Colors fresh(color.size(), uncolored);
+  Colors fresh(color.size(), kUncolored);
   FirstFit first_fit(graph);
 
   PetscFunctionBegin;

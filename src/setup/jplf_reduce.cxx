@@ -13,15 +13,15 @@ namespace mcpi::jplf {
 namespace {
 
 // Rounds during which a row that lost a color avoids to take it from its neighbors again
-constexpr int tabu_rounds = 10;
+constexpr int kTabuRounds = 10;
 // Each round costs two exchanges and a reduction. For small graphs, four rounds a row are enough.
-constexpr PetscInt64 max_rounds = 1000;
+constexpr PetscInt64 kMaxRounds = 1000;
 // The search stops after this many rounds without progress. For small graphs, one round a row is
 // enough.
-constexpr PetscInt64 stall_rounds = 300;
-constexpr PetscReal stall_effort = 1; // most work without progress, in passes over the graph
+constexpr PetscInt64 kStallRounds = 300;
+constexpr PetscReal kStallEffort = 1; // most work without progress, in passes over the graph
 // The least work that counts as a pass: a pass over a small graph counts as this much.
-constexpr PetscInt64 least_pass = 1 << 18;
+constexpr PetscInt64 kLeastPass = 1 << 18;
 
 // How often, of 256 times, a row does not distinguish between colors that at most two neighbors
 // would lose. Such moves help the search to leave a loop. They become more frequent the longer the
@@ -34,11 +34,11 @@ constexpr int noise(int stalled_rounds)
 class PartialColoring {
 public:
   PartialColoring(const Graph &graph, int colors, Colors &color)
-      : graph_(graph), colors_(colors), color_(color), lost_color_(color.size(), uncolored),
-        lost_round_(color.size(), -tabu_rounds), losers_(static_cast<std::size_t>(colors), 0)
+      : graph_(graph), colors_(colors), color_(color), lost_color_(color.size(), kUncolored),
+        lost_round_(color.size(), -kTabuRounds), losers_(static_cast<std::size_t>(colors), 0)
   {
     for (int v = 0; v < graph.nlocal; ++v)
-      if (color_[v] == uncolored) open_.push_back(v);
+      if (color_[v] == kUncolored) open_.push_back(v);
   }
 
   const std::vector<int> &open() const { return open_; }
@@ -66,7 +66,7 @@ bool PartialColoring::wins(int v, int round) const
 {
   const std::uint64_t mine = draw(v, round);
   return std::none_of(graph_.neighbors(v).begin(), graph_.neighbors(v).end(),
-                      [&](int u) { return color_[u] == uncolored && draw(u, round) > mine; });
+                      [&](int u) { return color_[u] == kUncolored && draw(u, round) > mine; });
 }
 
 int PartialColoring::choose(int v, int round, int noisy)
@@ -80,10 +80,10 @@ int PartialColoring::choose(int v, int round, int noisy)
   std::uint64_t best_draw = 0;
 
   for (const int u : neighbors)
-    if (color_[u] != uncolored) ++losers_[color_[u]];
+    if (color_[u] != kUncolored) ++losers_[color_[u]];
   for (int c = 0; c < limit; ++c) {
     int cost = losers_[c] <= forgiven ? 0 : losers_[c];
-    if (losers_[c] > 0 && c == lost_color_[v] && round - lost_round_[v] < tabu_rounds)
+    if (losers_[c] > 0 && c == lost_color_[v] && round - lost_round_[v] < kTabuRounds)
       cost += graph_.degree(v);
     if (best_cost >= 0 && cost > best_cost) continue;
     const std::uint64_t tie = mix(mine + static_cast<std::uint64_t>(c));
@@ -93,7 +93,7 @@ int PartialColoring::choose(int v, int round, int noisy)
     best_draw = tie;
   }
   for (const int u : neighbors)
-    if (color_[u] != uncolored) losers_[color_[u]] = 0;
+    if (color_[u] != kUncolored) losers_[color_[u]] = 0;
   return best;
 }
 
@@ -105,7 +105,7 @@ void PartialColoring::evict_neighbors(int v, int round)
     if (u >= graph_.nlocal || color_[u] != color_[v]) continue;
     lost_color_[u] = color_[u];
     lost_round_[u] = round;
-    color_[u] = uncolored;
+    color_[u] = kUncolored;
     open_.push_back(u);
   }
 }
@@ -129,7 +129,7 @@ PetscErrorCode PartialColoring::run_round(int round, int noisy)
   PetscCall(update_ghosts(graph_, MPI_INT, color_.data()));
   for (const int v : winners) evict_neighbors(v, round);
   for (int g = 0; g < graph_.nghost; ++g)
-    if (ghosts[g] == uncolored && color_[graph_.nlocal + g] != uncolored)
+    if (ghosts[g] == kUncolored && color_[graph_.nlocal + g] != kUncolored)
       evict_neighbors(graph_.nlocal + g, round);
   PetscCall(update_ghosts(graph_, MPI_INT, color_.data()));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -142,12 +142,12 @@ PetscErrorCode reduce_colors(const Graph &graph, PetscReal effort, Colors &color
   const int last = *colors - 1;
   const Colors kept(color);
   const auto pass =
-      static_cast<PetscReal>(std::max(graph.global_entries + graph.global_rows, least_pass));
+      static_cast<PetscReal>(std::max(graph.global_entries + graph.global_rows, kLeastPass));
   PetscInt64 fewest = PETSC_MAX_INT, work = 0, fewest_work = 0;
   int fewest_round = 0;
 
   PetscFunctionBegin;
-  std::replace(color.begin(), color.end(), last, uncolored);
+  std::replace(color.begin(), color.end(), last, kUncolored);
   PartialColoring partial(graph, last, color);
   for (int round = 0;; ++round) {
     PetscInt64 totals[] = {static_cast<PetscInt64>(partial.open().size()), 0};
@@ -162,9 +162,9 @@ PetscErrorCode reduce_colors(const Graph &graph, PetscReal effort, Colors &color
       fewest_work = work;
       fewest_round = round;
     }
-    const bool hopeless = round - fewest_round > std::min(stall_rounds, graph.global_rows) ||
-                          static_cast<PetscReal>(work - fewest_work) > stall_effort * pass;
-    if (hopeless || round == std::min(max_rounds, 4 * graph.global_rows) ||
+    const bool hopeless = round - fewest_round > std::min(kStallRounds, graph.global_rows) ||
+                          static_cast<PetscReal>(work - fewest_work) > kStallEffort * pass;
+    if (hopeless || round == std::min(kMaxRounds, 4 * graph.global_rows) ||
         static_cast<PetscReal>(work) > effort * pass)
       break;
     work += totals[1];

@@ -8,7 +8,7 @@
 
 namespace mcpi::jplf {
 
-inline constexpr int uncolored = -1;
+inline constexpr int kUncolored = -1;
 
 // One color for each vertex of the graph, ghosts included
 using Colors = std::vector<int>;

@@ -12,39 +12,44 @@ struct SupportedType {
 
 // Derived types (seqaijcusparse, seqbaijmkl and others) are supported, too, because they keep the
 // data of their base type.
-const SupportedType supported_types[] = {
+const SupportedType kSupportedTypes[] = {
     {MATSEQBAIJ, false, true, false}, {MATMPIBAIJ, true, true, false},
     {MATSEQAIJ, false, false, false}, {MATMPIAIJ, true, false, false},
     {MATSEQSBAIJ, false, true, true}, {MATMPISBAIJ, true, true, true},
 };
 
-} // namespace
-
-PetscErrorCode MatrixPartsGet(Mat mat, MatrixParts *parts)
+PetscErrorCode find_type(Mat mat, const SupportedType **type)
 {
-  const SupportedType *type = nullptr;
-  PetscInt row_bs, column_bs, m, n, M, N;
   MatType name;
-  PetscBool assembled;
 
   PetscFunctionBegin;
-  *parts = MatrixParts();
+  *type = nullptr;
   PetscCall(MatGetType(mat, &name));
   PetscCheck(name, PetscObjectComm((PetscObject)mat), PETSC_ERR_ARG_WRONGSTATE,
              "PCMCPI has no matrix: give KSPSetOperators() or PCSetOperators() one that is set up");
-  for (const SupportedType &candidate : supported_types) {
+  for (const SupportedType &candidate : kSupportedTypes) {
     PetscBool same;
     PetscCall(PetscObjectBaseTypeCompare((PetscObject)mat, candidate.name, &same));
     if (same) {
-      type = &candidate;
+      *type = &candidate;
       break;
     }
   }
-  PetscCheck(type, PetscObjectComm((PetscObject)mat), PETSC_ERR_SUP,
+  PetscCheck(*type, PetscObjectComm((PetscObject)mat), PETSC_ERR_SUP,
              "PCMCPI needs a BAIJ, SBAIJ or AIJ matrix, not %s. Use -mat_type baij, -dm_mat_type "
              "baij or MatConvert(), or give "
              "PCSetOperators() such a Pmat",
              name);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Checks sizes and state. bs: the block size
+PetscErrorCode check_structure(Mat mat, PetscInt *bs)
+{
+  PetscInt row_bs, column_bs, m, n, M, N;
+  PetscBool assembled;
+
+  PetscFunctionBegin;
   PetscCall(MatGetSize(mat, &M, &N));
   PetscCall(MatGetLocalSize(mat, &m, &n));
   PetscCall(MatGetBlockSizes(mat, &row_bs, &column_bs));
@@ -67,7 +72,22 @@ PetscErrorCode MatrixPartsGet(Mat mat, MatrixParts *parts)
   PetscCall(MatAssembled(mat, &assembled));
   PetscCheck(assembled, PetscObjectComm((PetscObject)mat), PETSC_ERR_ARG_WRONGSTATE,
              "PCMCPI needs an assembled matrix. Call MatAssemblyBegin() and MatAssemblyEnd()");
+  *bs = row_bs;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
+} // namespace
+
+PetscErrorCode MatrixPartsGet(Mat mat, MatrixParts *parts)
+{
+  const SupportedType *type;
+  MatType name;
+
+  PetscFunctionBegin;
+  *parts = MatrixParts();
+  PetscCall(find_type(mat, &type));
+  PetscCall(check_structure(mat, &parts->bs));
+  PetscCall(MatGetType(mat, &name));
   Mat source = mat;
   if (type->symmetric) {
     PetscCall(PetscInfo(mat,
@@ -79,7 +99,6 @@ PetscErrorCode MatrixPartsGet(Mat mat, MatrixParts *parts)
     source = parts->copy;
   }
   parts->blocked = type->blocked;
-  parts->bs = row_bs;
   if (!type->parallel)
     parts->diag = source;
   else if (type->blocked)
