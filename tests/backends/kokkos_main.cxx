@@ -65,7 +65,7 @@ template <class Space, class Style> void compare()
                    });
 }
 
-TEST(KokkosStoredBlocks, MultiplyWithoutABackend)
+TEST(KokkosStoredBlocks, multiply_without_a_backend)
 {
   using Default = Kokkos::DefaultExecutionSpace;
   compare<Default, kokkos::SpaceTraits<Default>::Style>();

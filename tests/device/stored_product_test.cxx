@@ -55,7 +55,7 @@ private:
   cuda::StoredBlocks blocks_;
 };
 
-TEST(CudaStoredBlocks, MultiplyWithoutABackend)
+TEST(CudaStoredBlocks, multiply_without_a_backend)
 {
   compare_products(
       {1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 40, 65},
