@@ -40,7 +40,6 @@ template <PCMCPIPrecision storage, class T, int bs> struct Resident {
   static constexpr ResidentShape shape{team, Tuning::resident_rows(team, record), record,
                                        bs *number, fixed_bytes};
 };
-};
 
 // Adds to sum the columns slot, slot + slots, ... of a row's blocks times xs. Blocks lie in shared
 // memory as records; xs holds the entries of x for all columns of the row.

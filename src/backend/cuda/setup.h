@@ -104,7 +104,9 @@ __device__ __forceinline__ BlockView block_view(const SetupArgs &args, const Set
 // The diagonal block of a matrix row
 __device__ __forceinline__ BlockView diagonal_view(const SetupArgs &args, Row row, int bs)
 {
-  if (args.replaced) return {args.replaced + static_cast<std::size_t>(row) * bs * bs, 1, bs};
+  if (args.replaced)
+    return {args.replaced + static_cast<std::size_t>(row) * bs * bs, 1,
+            static_cast<std::size_t>(bs)};
   const std::uint32_t begin = args.piece[0].ptr[row], end = args.piece[0].ptr[row + 1];
   return block_view(args, args.piece[0], begin + static_cast<std::uint32_t>(args.diagonal[row]),
                     begin, end);
