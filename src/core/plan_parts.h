@@ -25,8 +25,8 @@ inline std::vector<Row> part_begins(const ColorPlan &plan)
 inline std::size_t part_at(const ColorPlan &plan, Row begin)
 {
   const std::vector<Row> &starts = plan.clustered ? plan.step_begin : plan.color_begin;
-  const auto at = static_cast<std::size_t>(
-      std::upper_bound(starts.begin(), starts.end(), begin) - starts.begin() - 1);
+  const auto at = static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), begin) -
+                                           starts.begin() - 1);
   return plan.clustered ? at : 2 * at + (begin >= plan.boundary_end[at] ? 1 : 0);
 }
 
