@@ -29,6 +29,12 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
                                    plan.colors, Data(pc).settings.coloring.c_str(),
                                    *std::max_element(sizes.begin(), sizes.end()),
                                    *std::min_element(sizes.begin(), sizes.end())));
+  if (plan.clustered)
+    PetscCall(
+        PetscViewerASCIIPrintf(viewer,
+                               "  schedule: clusters of at most %" PetscInt_FMT
+                               " block rows have a color; the result depends on the partition\n",
+                               Data(pc).settings.cluster_rows));
   const std::string space =
       smoother.backend_space().empty() ? "" : " on " + smoother.backend_space();
   PetscCall(PetscViewerASCIIPrintf(

@@ -106,47 +106,75 @@ std::vector<int> steps_in_clusters(const BlockGraph &graph, const Coloring &colo
   return step;
 }
 
-// Clusters of a CPU whose rows are relaxed together. Their x stays in the first cache.
-constexpr Row kClustersTogether = 16;
+// Clusters of a CPU whose rows are relaxed together. Their x stays in the caches.
+constexpr Row kClustersTogether = 64;
 
-// Sorts the rows of each part of a color by bundles of clusters, and in a bundle by steps. Rows of a
-// step are again sorted by clusters, and as ordered.
-void take_steps(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order,
-                Arrangement arrangement, ColorPlan &plan)
-{
+// Sorts the rows of each part of a color by bundles of clusters, and in a bundle by steps.
+class ClusterSteps {
+public:
+  ClusterSteps(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order,
+               Arrangement arrangement)
+      : graph_(graph), coloring_(coloring), on_cpu_(arrangement != Arrangement::as_ordered),
+        step_(steps_in_clusters(graph, coloring, order)), number_(order.size(), -1)
+  {
+  }
+
+  // Sorts the plan rows [begin, end), and appends the steps to the plan.
+  void take(Row begin, Row end, ColorPlan &plan)
+  {
+    places_.clear();
+    clusters_ = 0;
+    for (Row p = begin; p < end; ++p) places_.push_back(place_of(plan.row_of[p]));
+    const auto key = [](const Place &at) {
+      return std::tie(at.bundle, at.step, at.lengths, at.cluster);
+    };
+    std::stable_sort(places_.begin(), places_.end(),
+                     [&](const Place &a, const Place &b) { return key(a) < key(b); });
+    for (Row p = begin; p < end; ++p) {
+      const Place &at = places_[static_cast<std::size_t>(p - begin)];
+      if (p == begin || at.bundle != (&at)[-1].bundle || at.step != (&at)[-1].step)
+        plan.step_begin.push_back(p);
+      plan.row_of[p] = at.row;
+    }
+  }
+
+private:
   struct Place {
     Row bundle;
     int step;
+    std::pair<Offset, Offset> lengths;
     Row cluster, row;
   };
-  const std::vector<int> step = steps_in_clusters(graph, coloring, order);
-  std::vector<Row> place_of_cluster(static_cast<std::size_t>(graph.rows), -1);
-  std::vector<Place> places;
-  const auto take = [&](Row begin, Row end) {
-    Row clusters = 0;
-    places.clear();
-    for (Row p = begin; p < end; ++p) {
-      const Row row = plan.row_of[p];
-      Row &cluster = place_of_cluster[coloring.cluster[row]];
-      if (cluster < 0) cluster = clusters++;
-      const Row together = arrangement == Arrangement::as_ordered ? graph.rows : kClustersTogether;
-      places.push_back({cluster / together, step[row], cluster, row});
-    }
-    const auto key = [](const Place &at) { return std::tie(at.bundle, at.step, at.cluster); };
-    std::stable_sort(places.begin(), places.end(),
-                     [&](const Place &a, const Place &b) { return key(a) < key(b); });
-    for (Row p = begin; p < end; ++p) {
-      const Place &at = places[static_cast<std::size_t>(p - begin)];
-      const bool first = p == begin || at.bundle != (&at)[-1].bundle || at.step != (&at)[-1].step;
-      if (first) plan.step_begin.push_back(p);
-      plan.row_of[p] = at.row;
-    }
-  };
-  for (int c = 0; c < plan.colors; ++c) {
-    take(plan.color_begin[c], plan.boundary_end[c]);
-    take(plan.boundary_end[c], plan.color_begin[c + 1]);
+
+  Place place_of(Row row)
+  {
+    Row &cluster = number_[coloring_.cluster[row]];
+    if (cluster < 0) cluster = clusters_++;
+    if (!on_cpu_) return {0, step_[row], {0, 0}, cluster, row};
+    return {cluster / kClustersTogether, step_[row], lengths(row), cluster, row};
   }
-}
+  // Numbers of blocks of a row: of the earlier triangle, of both. See group_equal_rows().
+  std::pair<Offset, Offset> lengths(Row row) const
+  {
+    const auto earlier = [&](Row column) {
+      if (column >= graph_.rows)
+        return coloring_.ghost_color[column - graph_.rows] < coloring_.color[row];
+      return std::pair(coloring_.color[column], step_[column]) <
+             std::pair(coloring_.color[row], step_[row]);
+    };
+    const auto begin = graph_.col.begin() + graph_.ptr[row],
+               end = graph_.col.begin() + graph_.ptr[row + 1];
+    return {std::count_if(begin, end, earlier), end - begin};
+  }
+
+  const BlockGraph &graph_;
+  const Coloring &coloring_;
+  const bool on_cpu_;
+  const std::vector<int> step_;
+  std::vector<Row> number_; // of a cluster among those of its part; -1: none yet
+  Row clusters_ = 0;
+  std::vector<Place> places_;
+};
 
 // Whether each row is coupled to another rank. All rows of a cluster are, if one of them is.
 std::vector<char> find_boundary(const BlockGraph &graph, const Coloring &coloring)
@@ -166,7 +194,7 @@ std::vector<char> find_boundary(const BlockGraph &graph, const Coloring &colorin
 }
 
 // Numbers the rows by color; in each color, boundary rows come first. Otherwise the rows stay as
-// ordered, except that group_equal_rows() and take_steps() may change their order.
+// ordered, except that group_equal_rows() and ClusterSteps may change their order.
 void number_rows(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order,
                  Arrangement arrangement, ColorPlan &plan)
 {
@@ -183,7 +211,11 @@ void number_rows(const BlockGraph &graph, const Coloring &coloring, const std::v
   for (const Row row : order)
     plan.row_of[next[2 * coloring.color[row] + (boundary[row] ? 0 : 1)]++] = row;
   if (coloring.clustered) {
-    take_steps(graph, coloring, order, arrangement, plan);
+    ClusterSteps steps(graph, coloring, order, arrangement);
+    for (int c = 0; c < plan.colors; ++c) {
+      steps.take(plan.color_begin[c], plan.boundary_end[c], plan);
+      steps.take(plan.boundary_end[c], plan.color_begin[c + 1], plan);
+    }
     return;
   }
   for (int c = 0; c < plan.colors && arrangement == Arrangement::equal_rows_together; ++c) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "support/petsc.h"
+#include "plan_places.h"
 
 using namespace mcpi::test;
 
@@ -82,13 +82,15 @@ struct Factors {
 PetscErrorCode check_application(PC pc, BlockMatrix &matrix, double tolerance)
 {
   const Vector b = random_vector(matrix.size(), 3);
-  std::vector<int> color;
+  std::vector<int> place;
+  Mat mat;
   Vector x;
 
   PetscFunctionBeginUser;
+  PetscCall(PCGetOperators(pc, nullptr, &mat));
   PetscCall(apply(pc, b, &x));
-  PetscCall(gather_colors(pc, &color));
-  const Factors factors(matrix, color);
+  PetscCall(gather_places(pc, mat, &place));
+  const Factors factors(matrix, place);
   EXPECT_LE(difference(factors.multiply(false, x), b), tolerance);
   PetscCall(apply_transpose(pc, b, &x));
   EXPECT_LE(difference(factors.multiply(true, x), b), tolerance);
@@ -147,6 +149,19 @@ PETSC_TEST(MethodDilu, dilu_on_the_reference_backend_applies_the_inverse_of_its_
   PetscFunctionBeginUser;
   PetscCall(check_method(matrix, MATBAIJ, Layout::uneven,
                          "-pc_mcpi_offdiag_precision fp64 -pc_mcpi_backend reference", 1e-12));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(MethodDilu, dilu_follows_the_order_of_clusters)
+{
+  BlockMatrix matrix = make_matrix(3, random_pattern(40, 3, false));
+
+  PetscFunctionBeginUser;
+  for (const Layout layout : {Layout::even, Layout::empty_ranks})
+    PetscCall(check_method(matrix, MATBAIJ, layout,
+                           "-pc_mcpi_schedule cluster -pc_mcpi_cluster_rows 6 "
+                           "-pc_mcpi_offdiag_precision fp64",
+                           1e-12));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
