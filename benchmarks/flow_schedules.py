@@ -1,6 +1,6 @@
-"""Linear iterations of examples/flow by coloring: one symmetric sweep with each.
+"""Linear iterations of examples/flow by schedule: one symmetric sweep with each, beside PETSc's own.
 
-Usage: flow_waves.py BUILD OUT.json [MESH]
+Usage: flow_schedules.py BUILD OUT.json [MESH]
 Needs Gmsh and BUILD/examples/flow. Runs on one rank, because PT-Scotch partitions a mesh
 differently in each run.
 """
@@ -34,6 +34,13 @@ for colors in (16, 32, 64):
         )
 for order in ORDERS:
     COLORINGS[f"levels, {order}"] = f"{COLORING}_type levels {COLORING}_levels_order {order}"
+COLORINGS |= {
+    f"cluster {rows}": f"-pc_mcpi_schedule cluster -pc_mcpi_cluster_rows {rows}"
+    for rows in (8, 16, 32, 64)
+}
+COLORINGS["cluster 32, dilu"] = f"{COLORINGS['cluster 32']} -pc_mcpi_method dilu"
+CASES = {label: f"{coloring} {SWEEP}" for label, coloring in COLORINGS.items()}
+OTHERS = {"SOR": "-pc_type sor", "ILU(0)": "-pc_type ilu"}
 CFL = 1000
 STEPS = 3  # of each case
 
@@ -58,12 +65,13 @@ def main(build, out, only=""):
             while before < 200 and cfl[-1] < CFL:
                 before += 10
                 cfl = run(build, mesh, start, before, f"{flow} -flow_cfl_max {CFL}")[3]
-            for label, coloring in COLORINGS.items():
+            for label, options in (CASES | OTHERS).items():
                 shutil.copy(start, here)
-                options = f"{flow} -flow_cfl {CFL} -flow_cfl_max {CFL} {coloring} "
-                options += f"{SWEEP} -ksp_rtol {tolerance} "
+                options = f"{flow} -flow_cfl {CFL} -flow_cfl_max {CFL} {options} "
+                options += f"-ksp_rtol {tolerance} "
                 options += "-ksp_gmres_restart 200 -ksp_max_it 200 -ksp_view"
                 output, row, its, _ = run(build, mesh, here, before + STEPS, options.strip())
+                colors = re.search(r"colors: (\d+) by", output)
                 rows.append(
                     {
                         "ranks": 1,
@@ -72,8 +80,8 @@ def main(build, out, only=""):
                         "steps_before": before,
                         "cfl": CFL,
                         "rtol": tolerance,
-                        "coloring": label,
-                        "colors": int(re.search(r"colors: (\d+) by", output)[1]),
+                        "schedule": label,
+                        "colors": int(colors[1]) if colors else None,
                         "precision": "int8",
                         "iterations": its,
                         "mean": round(sum(its) / len(its), 1),
@@ -84,9 +92,9 @@ def main(build, out, only=""):
                 os.remove(here)
             os.remove(start)
     notes = f"linear iterations (FGMRES, one symmetric sweep) of {STEPS} steps at CFL {CFL}"
-    command = f"benchmarks/flow_waves.py BUILD OUT.json {only}".strip()
+    command = f"benchmarks/flow_schedules.py BUILD OUT.json {only}".strip()
     records.write(
-        out, records.new("flow_waves", rows, command, petsc=petsc_version(build), notes=notes)
+        out, records.new("flow_schedules", rows, command, petsc=petsc_version(build), notes=notes)
     )
 
 
