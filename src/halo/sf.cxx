@@ -37,8 +37,8 @@ public:
           static_cast<std::size_t>(plan.color_begin[c + 1] - plan.color_begin[c]));
       std::iota(rows.begin(), rows.end(), static_cast<PetscInt>(plan.color_begin[c]));
       PetscSF sf;
-      PetscCall(PetscSFCreateEmbeddedRootSF(all, static_cast<PetscInt>(rows.size()), rows.data(),
-                                            &sf));
+      PetscCall(
+          PetscSFCreateEmbeddedRootSF(all, static_cast<PetscInt>(rows.size()), rows.data(), &sf));
       sf_.insert(sf_.end() - 1, sf);
       PetscCall(PetscSFSetUp(sf));
     }

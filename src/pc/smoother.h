@@ -134,7 +134,7 @@ private:
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Halo> halo_;
   std::unique_ptr<Halo> method_halo_; // exchanges blocks of a Method in host memory
-  int room_ = 1; // right-hand sides that the backend is known to have room for
+  int room_ = 1;                      // right-hand sides that the backend is known to have room for
   // threads_: of a set-up. ranks_on_node_: 0 if not known
   int threads_ = 1, ranks_on_node_ = 0;
   bool exchanges_ = false; // some rank has a ghost

@@ -75,10 +75,10 @@ Scales balance(const BlockGraph &graph, ScaledRows &rows)
 double norm_of(int bs, const std::vector<double> &block, const Scales &scales)
 {
   double sum = 0.0;
+  const double *number = block.data();
   for (int q = 0; q < bs; ++q)
-    for (int p = 0; p < bs; ++p) {
-      const double value =
-          scales.left[p] * block[static_cast<std::size_t>(q * bs + p)] * scales.right[q];
+    for (int p = 0; p < bs; ++p, ++number) {
+      const double value = scales.left[p] * *number * scales.right[q];
       sum += value * value;
     }
   return std::isfinite(sum) ? std::sqrt(sum) : 0.0;

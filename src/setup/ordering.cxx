@@ -84,7 +84,8 @@ constexpr int kMostCurved = 3;
 void order_along_curve(const BlockGraph &graph, const Coordinates &coordinates,
                        std::vector<Row> *order)
 {
-  const int dim = coordinates.dim, levels = std::min(63 / dim, 31);
+  // Fitting points have a dimension; the maximum says so to static analysis.
+  const int dim = std::max(coordinates.dim, 1), levels = std::min(63 / dim, 31);
   std::vector<std::uint64_t> key(static_cast<std::size_t>(graph.rows), 0);
   for (int d = 0; d < dim; ++d) {
     double low = std::numeric_limits<double>::max(), high = std::numeric_limits<double>::lowest();
