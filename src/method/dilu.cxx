@@ -51,7 +51,9 @@ public:
     const double *const *offdiag = nullptr;
     upper_.resize(plan_.upper.col.size() * square_);
     diagonal_.resize(plan_.rows * square_);
-    inverse_.assign((static_cast<std::size_t>(plan_.rows) + plan_.ghosts) * square_, 0.0);
+    const std::size_t columns = static_cast<std::size_t>(plan_.rows) + plan_.ghosts;
+    inverse_.assign(columns * square_, 0.0);
+    partner_of_.assign(columns, -1);
     double *out = upper_.data();
     for (Row row = 0; row < plan_.rows; ++row) {
       values.row(plan_.row_of[row], diagonal, offdiag);
@@ -87,6 +89,7 @@ public:
     }
     upper_ = {};
     inverse_ = {};
+    partner_of_ = {};
     return 0;
   }
 
@@ -120,15 +123,12 @@ private:
     double *e = diagonal_.data() + static_cast<std::size_t>(plan_.row_of[row]) * square_;
     std::copy_n(own, square_, e);
     const Triangle &partners = transposed_.lower;
-    Offset t = partners.ptr[row];
-    const Offset last = partners.ptr[row + 1];
+    for (Offset t = partners.ptr[row]; t < partners.ptr[row + 1]; ++t)
+      partner_of_[partners.col[t]] = t;
     for (Offset k = plan_.lower.ptr[row]; k < plan_.lower.ptr[row + 1]; ++k) {
-      // Both triangles hold their columns in the same order.
-      const auto begin = partners.col.begin() + t, end = partners.col.begin() + last;
-      const auto found = std::find(begin, end, plan_.lower.col[k]);
-      if (found == end) continue; // A_ji is not stored
-      t += found - begin + 1;
-      const Offset source = partners.source[t - 1], remote = source - plan_.blocks();
+      const Offset t = partner_of_[plan_.lower.col[k]];
+      if (t < partners.ptr[row]) continue; // A_ji is not stored
+      const Offset source = partners.source[t], remote = source - plan_.blocks();
       const double *partner =
           remote < 0 ? upper_block(source) : received + static_cast<std::size_t>(remote) * square_;
       const double *inverse =
@@ -147,9 +147,11 @@ private:
 
   const ColorPlan &plan_, &transposed_;
   const std::size_t square_;
-  // upper_: blocks of the upper triangle. inverse_: E^{-1} by plan column. Both live during a
-  // set-up only.
+  // upper_: blocks of the upper triangle. inverse_: E^{-1} by plan column. partner_of_: by plan
+  // column, the block of the transposed lower triangle that was seen last. Blocks of earlier rows
+  // have smaller numbers than those of the present row. All live during a set-up only.
   std::vector<double> upper_, inverse_;
+  std::vector<Offset> partner_of_;
   std::vector<double> diagonal_; // E by matrix row
   OtherDiagonal prepared_;
 };

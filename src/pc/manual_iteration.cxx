@@ -139,7 +139,8 @@ PetscErrorCode PCMCPIGetSweep(PC pc, PCMCPISweepType *sweep)
    exchanged after every color.
 
    Clusters are made of the values at the first set-up, and are kept while the nonzero pattern
-   stays.
+   stays. `PCMCPISetOrdering()` must then be auto or rcm; another order is the error
+   `PETSC_ERR_ARG_INCOMP`. `PCSetCoordinates()` has no effect.
 
    References:
    T. Iwashita, H. Nakashima, Y. Takahashi, Algebraic block multi-color ordering method for

@@ -113,6 +113,11 @@ PetscErrorCode Smoother::color_clusters(const MatrixParts &parts, const Settings
   std::vector<Row> cluster;
 
   PetscFunctionBegin;
+  PetscCheck(
+      settings.ordering == PC_MCPI_ORDERING_AUTO || settings.ordering == PC_MCPI_ORDERING_RCM,
+      graph_.comm, PETSC_ERR_ARG_INCOMP,
+      "-pc_mcpi_schedule cluster orders rows by rcm. Use -pc_mcpi_ordering auto, which is the "
+      "default, or -pc_mcpi_schedule color");
   PetscCall(OrderingCreateRCM(graph_, order));
   ordering_used_ = {PC_MCPI_ORDERING_RCM, false};
   PetscCall(open_values(parts, nullptr, *values));

@@ -73,6 +73,25 @@ PetscErrorCode apply_matcoloring(Mat mat, const std::string &type, PetscObject o
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Gets the colors of the local vertices, and the number of colors of all ranks. An error on all
+// ranks unless each vertex of this rank has a color. count: local vertices
+PetscErrorCode get_colors(const BlockGraph &graph, ISColoring iscoloring, const std::string &type,
+                          PetscInt count, PetscInt *colors, const ISColoringValue **values)
+{
+  PetscInt n;
+
+  PetscFunctionBegin;
+  PetscCall(ISColoringGetColors(iscoloring, &n, colors, values));
+  PetscInt wrong = n != count;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPIU_INT, MPI_MAX, graph.comm));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, colors, 1, MPIU_INT, MPI_MAX, graph.comm));
+  PetscCheck(
+      !wrong, graph.comm, PETSC_ERR_PLIB,
+      "MatColoring type %s did not color the local rows. Use -pc_mcpi_mat_coloring_type jplf",
+      type.c_str());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode exchange_ghost_colors(const BlockGraph &graph, Coloring *coloring)
 {
   PetscFunctionBegin;
@@ -125,7 +144,7 @@ PetscErrorCode ColoringCreate(const BlockGraph &graph, const std::string &type, 
 {
   PatternMatrix pattern;
   Mat mat;
-  PetscInt n, colors;
+  PetscInt colors;
   const ISColoringValue *values;
 
   PetscFunctionBegin;
@@ -134,16 +153,9 @@ PetscErrorCode ColoringCreate(const BlockGraph &graph, const std::string &type, 
   const PetscErrorCode applied = apply_matcoloring(mat, type, options, &coloring->iscoloring);
   PetscCall(MatDestroy(&mat));
   PetscCall(applied);
-  PetscCall(ISColoringGetColors(coloring->iscoloring, &n, &colors, &values));
-  PetscInt wrong = n != graph.rows, most = colors;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPIU_INT, MPI_MAX, graph.comm));
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPIU_INT, MPI_MAX, graph.comm));
-  PetscCheck(
-      !wrong, graph.comm, PETSC_ERR_PLIB,
-      "MatColoring type %s did not color the local rows. Use -pc_mcpi_mat_coloring_type jplf",
-      type.c_str());
-  coloring->colors = static_cast<int>(most);
-  coloring->color.assign(values, values + n);
+  PetscCall(get_colors(graph, coloring->iscoloring, type, graph.rows, &colors, &values));
+  coloring->colors = static_cast<int>(colors);
+  coloring->color.assign(values, values + graph.rows);
   PetscCall(exchange_ghost_colors(graph, coloring));
   PetscCall(check(graph, type, *coloring));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -185,21 +197,20 @@ PetscErrorCode create_cluster_matrix(const BlockGraph &graph, const std::vector<
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Gives each row the color of its cluster.
-PetscErrorCode color_rows(const BlockGraph &graph, ISColoring of_clusters, Coloring *coloring)
+// Gives each row the color of its cluster. clusters: of this rank
+PetscErrorCode color_rows(const BlockGraph &graph, ISColoring of_clusters, const std::string &type,
+                          PetscInt clusters, Coloring *coloring)
 {
-  PetscInt n, colors;
+  PetscInt colors;
   const ISColoringValue *values;
 
   PetscFunctionBegin;
-  PetscCall(ISColoringGetColors(of_clusters, &n, &colors, &values));
-  PetscInt most = colors;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPIU_INT, MPI_MAX, graph.comm));
+  PetscCall(get_colors(graph, of_clusters, type, clusters, &colors, &values));
   std::vector<ISColoringValue> of_rows;
   for (const Row cluster : coloring->cluster) of_rows.push_back(values[cluster]);
   coloring->color.assign(of_rows.begin(), of_rows.end());
-  coloring->colors = static_cast<int>(most);
-  PetscCall(ISColoringCreate(graph.comm, most, graph.rows, of_rows.data(), PETSC_COPY_VALUES,
+  coloring->colors = static_cast<int>(colors);
+  PetscCall(ISColoringCreate(graph.comm, colors, graph.rows, of_rows.data(), PETSC_COPY_VALUES,
                              &coloring->iscoloring));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -225,8 +236,9 @@ PetscErrorCode ColoringCreateOfClusters(const BlockGraph &graph, const std::stri
   PetscCall(applied);
   coloring->clustered = true;
   coloring->cluster = std::move(cluster);
-  PetscCall(color_rows(graph, of_clusters, coloring));
+  const PetscErrorCode colored = color_rows(graph, of_clusters, type, count, coloring);
   PetscCall(ISColoringDestroy(&of_clusters));
+  PetscCall(colored);
   PetscCall(exchange_ghost_colors(graph, coloring));
   PetscCall(check(graph, type, *coloring));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -159,6 +159,10 @@ PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsOb
                                    settings.colors, &settings.colors, nullptr, 0));
   PetscCall(PetscOptionsEList("-mat_coloring_wave_order", "Order that the colors follow", "",
                               kRowOrders, 3, kRowOrders[order], &order, nullptr));
+  PetscCheck(settings.colors <= IS_COLORING_MAX, PetscObjectComm((PetscObject)mc),
+             PETSC_ERR_ARG_OUTOFRANGE,
+             "-mat_coloring_wave_colors must be at most %d, not %" PetscInt_FMT,
+             static_cast<int>(IS_COLORING_MAX), settings.colors);
   settings.order = static_cast<RowOrder>(order);
   PetscCall(PetscOptionsBoundedInt("-mat_coloring_wave_gather",
                                    "Rows and entries of a graph that one rank colors, 0: none", "",

@@ -195,3 +195,16 @@ PETSC_TEST(Clusters, grow_along_strong_couplings_up_to_the_limit)
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+PETSC_TEST(Clusters, refuse_an_order_of_rows_that_they_do_not_take)
+{
+  const BlockMatrix matrix = make_matrix(2, random_pattern(30, 3, true));
+  OwnedMat mat;
+  Preconditioner pc;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+  PetscCall(create_pc(mat, std::string(kClusters) + "-pc_mcpi_ordering natural", &pc));
+  EXPECT_PETSC_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_ordering auto", PCSetUp(pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
