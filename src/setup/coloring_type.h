@@ -3,6 +3,9 @@
 
 #include <petsc/private/matimpl.h>
 
+#include <new>
+
+#include "petsc/compat.h"
 #include "setup/jplf_steps.h"
 
 namespace mcpi::jplf {
@@ -21,5 +24,40 @@ inline constexpr PetscInt kGather = 1 << 18;
 // True if one rank colors the whole graph faster than all ranks together. gather: the most rows and
 // entries
 bool one_rank_is_faster(const Graph &graph, PetscInt gather);
+
+// MatColoringApply() of a type. color_matrix makes the coloring, and may run out of memory.
+template <auto color_matrix> PetscErrorCode apply(MatColoring mc, ISColoring *iscoloring)
+{
+  PetscFunctionBegin;
+  PetscCall(check_distance(mc));
+  try {
+    PetscCall(color_matrix(mc, iscoloring));
+  } catch (const std::bad_alloc &) {
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for the graph of MatColoring type %s",
+            ((PetscObject)mc)->type_name);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <class Settings> PetscErrorCode destroy(MatColoring mc)
+{
+  PetscFunctionBegin;
+  delete static_cast<Settings *>(mc->data);
+  mc->data = nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Makes mc a MatColoring of a type whose data are Settings. name: of the type
+template <class Settings, auto color_matrix, auto set_from_options>
+PetscErrorCode create_type(MatColoring mc, const char *name)
+{
+  PetscFunctionBegin;
+  mc->data = new (std::nothrow) Settings;
+  PetscCheck(mc->data, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for MatColoring type %s", name);
+  mc->ops->apply = apply<color_matrix>;
+  mc->ops->destroy = destroy<Settings>;
+  mc->ops->setfromoptions = set_from_options;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 } // namespace mcpi::jplf

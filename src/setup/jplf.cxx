@@ -1,7 +1,6 @@
 #include "petscmcpi.h"
 
 #include <algorithm>
-#include <new>
 
 #include "petsc/compat.h"
 #include "petsc/prefix.h"
@@ -132,18 +131,6 @@ PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode apply(MatColoring mc, ISColoring *iscoloring)
-{
-  PetscFunctionBegin;
-  PetscCall(check_distance(mc));
-  try {
-    PetscCall(color_matrix(mc, iscoloring));
-  } catch (const std::bad_alloc &) {
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for the graph of MatColoring type jplf");
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsObject)
 {
   Settings &settings = *static_cast<Settings *>(mc->data);
@@ -167,14 +154,6 @@ PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsOb
   PetscCheck(settings.effort >= 0, PetscObjectComm((PetscObject)mc), PETSC_ERR_ARG_OUTOFRANGE,
              "-%smat_coloring_jplf_effort must not be negative", prefix_of((PetscObject)mc));
   PetscOptionsHeadEnd();
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode destroy(MatColoring mc)
-{
-  PetscFunctionBegin;
-  delete static_cast<Settings *>(mc->data);
-  mc->data = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -241,11 +220,7 @@ M*/
 PetscErrorCode create(MatColoring mc)
 {
   PetscFunctionBegin;
-  mc->data = new (std::nothrow) Settings;
-  PetscCheck(mc->data, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for MatColoring type jplf");
-  mc->ops->apply = apply;
-  mc->ops->destroy = destroy;
-  mc->ops->setfromoptions = set_from_options;
+  PetscCall(create_type<Settings, color_matrix, set_from_options>(mc, MATCOLORINGJPLF));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

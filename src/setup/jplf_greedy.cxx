@@ -3,6 +3,7 @@
 
 #include "petsc/compat.h"
 #include "setup/jplf_steps.h"
+#include "setup/visit_in_order.h"
 
 namespace mcpi::jplf {
 namespace {
@@ -74,43 +75,14 @@ PetscErrorCode compute_keys(const Graph &graph, Order order, std::vector<std::ui
 PetscErrorCode color_greedily(const Graph &graph, Order order, Colors &color, int *colors)
 {
   std::vector<std::uint64_t> keys;
-  // waiting: per vertex, the number of its uncolored neighbors that come before it
-  std::vector<int> waiting(static_cast<std::size_t>(graph.size()), 0), ready;
   FirstFit first_fit(graph);
-  PetscInt64 left = graph.nlocal, global_left = graph.global_rows;
 
   PetscFunctionBegin;
   PetscCall(compute_keys(graph, order, keys));
   const auto before = [&](int u, int v) {
     return keys[u] != keys[v] ? keys[u] > keys[v] : graph.row[u] > graph.row[v];
   };
-  // Tells the local neighbors of u that u has been colored.
-  const auto release = [&](int u) {
-    for (const int v : graph.neighbors(u))
-      if (v < graph.nlocal && before(u, v) && --waiting[v] == 0) ready.push_back(v);
-  };
-  color.assign(static_cast<std::size_t>(graph.size()), kUncolored);
-  for (int v = 0; v < graph.nlocal; ++v) {
-    for (const int u : graph.neighbors(v)) waiting[v] += before(u, v);
-    if (waiting[v] == 0) ready.push_back(v);
-  }
-  while (global_left > 0) {
-    while (!ready.empty()) {
-      const int v = ready.back();
-      ready.pop_back();
-      color[v] = first_fit(color, v);
-      --left;
-      release(v);
-    }
-    const Colors ghosts(color.begin() + graph.nlocal, color.end());
-    PetscCall(update_ghosts(graph, MPI_INT, color.data()));
-    for (int g = 0; g < graph.nghost; ++g)
-      if (ghosts[g] != color[graph.nlocal + g]) release(graph.nlocal + g);
-    const PetscInt64 before_round = global_left;
-    PetscCallMPI(MPI_Allreduce(&left, &global_left, 1, MPIU_INT64, MPI_SUM, graph.comm));
-    PetscCheck(global_left < before_round, graph.comm, PETSC_ERR_PLIB,
-               "Rows wait for each other: the graph is not symmetric");
-  }
+  PetscCall(visit_in_order(graph, before, color, [&](int v) { return first_fit(color, v); }));
   PetscCall(count_colors(graph, color, colors));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

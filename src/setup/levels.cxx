@@ -1,7 +1,6 @@
 #include "petscmcpi.h"
 
 #include <algorithm>
-#include <new>
 
 #include "petsc/compat.h"
 #include "setup/coloring_type.h"
@@ -23,7 +22,7 @@ PetscErrorCode color_graph(const Graph &graph, RowOrder order, Colors &color)
 
   PetscFunctionBegin;
   PetscCall(order_rows(graph, order, key));
-  PetscCall(visit_in_order(graph, key, level, [&](int v) {
+  PetscCall(visit_in_order(graph, ascending(graph, key), level, [&](int v) {
     PetscInt64 largest = -1; // Neighbors that come later are unvisited, which is -1.
     for (const int u : graph.neighbors(v)) largest = std::max(largest, level[u]);
     return largest + 1;
@@ -55,18 +54,6 @@ PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode apply(MatColoring mc, ISColoring *iscoloring)
-{
-  PetscFunctionBegin;
-  PetscCall(check_distance(mc));
-  try {
-    PetscCall(color_matrix(mc, iscoloring));
-  } catch (const std::bad_alloc &) {
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for the graph of MatColoring type levels");
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsObject)
 {
   Settings &settings = *static_cast<Settings *>(mc->data);
@@ -81,14 +68,6 @@ PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsOb
                                    "Rows and entries of a graph that one rank colors, 0: none", "",
                                    settings.gather, &settings.gather, nullptr, 0));
   PetscOptionsHeadEnd();
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode destroy(MatColoring mc)
-{
-  PetscFunctionBegin;
-  delete static_cast<Settings *>(mc->data);
-  mc->data = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -119,11 +98,7 @@ M*/
 PetscErrorCode create(MatColoring mc)
 {
   PetscFunctionBegin;
-  mc->data = new (std::nothrow) Settings;
-  PetscCheck(mc->data, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for MatColoring type levels");
-  mc->ops->apply = apply;
-  mc->ops->destroy = destroy;
-  mc->ops->setfromoptions = set_from_options;
+  PetscCall(create_type<Settings, color_matrix, set_from_options>(mc, MATCOLORINGLEVELS));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

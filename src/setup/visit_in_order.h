@@ -1,6 +1,8 @@
 // Visits the rows of a graph one after the other in a given order, in parallel.
 #pragma once
 
+#include <type_traits>
+
 #include "petsc/compat.h"
 #include "setup/jplf_graph.h"
 
@@ -10,15 +12,31 @@ namespace mcpi::jplf {
 // equal, the smaller hash comes first.
 using Keys = std::vector<std::uint64_t>;
 
-inline constexpr PetscInt64 kUnvisited = -1;
+inline constexpr int kUnvisited = -1;
+
+// The order by ascending keys
+inline auto ascending(const Graph &graph, const Keys &key)
+{
+  return [&graph, &key](int u, int v) {
+    return key[u] != key[v] ? key[u] < key[v] : graph.hash[u] < graph.hash[v];
+  };
+}
+
+template <class Number> MPI_Datatype unit_of()
+{
+  if constexpr (std::is_same_v<Number, int>)
+    return MPI_INT;
+  else
+    return MPIU_INT64;
+}
 
 // Collective. Sets value[v] = visit(v), at least 0, for all local vertices, and the values of
-// ghosts to those of their owners. All neighbors that come before v have their values when v is
-// visited; all others are unvisited. The result does not depend on the partition, if visit() looks
-// at neighbors only. Rounds: the most often that a chain of neighbors in ascending order goes from
-// one rank to another.
-template <class Visit>
-PetscErrorCode visit_in_order(const Graph &graph, const Keys &key, std::vector<PetscInt64> &value,
+// ghosts to those of their owners. before(u, v): whether vertex u comes before v; a total order.
+// All neighbors that come before v have their values when v is visited; all others have kUnvisited.
+// The result does not depend on the partition, if visit() looks at neighbors only. Rounds: the most
+// often that a chain of neighbors in ascending order goes from one rank to another.
+template <class Before, class Number, class Visit>
+PetscErrorCode visit_in_order(const Graph &graph, const Before &before, std::vector<Number> &value,
                               Visit &&visit)
 {
   // waiting: per vertex, the number of its unvisited neighbors that come before it
@@ -26,9 +44,6 @@ PetscErrorCode visit_in_order(const Graph &graph, const Keys &key, std::vector<P
   PetscInt64 left = graph.nlocal, global_left = graph.global_rows;
 
   PetscFunctionBegin;
-  const auto before = [&](int u, int v) {
-    return key[u] != key[v] ? key[u] < key[v] : graph.hash[u] < graph.hash[v];
-  };
   // Tells the local neighbors of u that u has been visited.
   const auto release = [&](int u) {
     for (const int v : graph.neighbors(u))
@@ -47,9 +62,8 @@ PetscErrorCode visit_in_order(const Graph &graph, const Keys &key, std::vector<P
       --left;
       release(v);
     }
-    if (graph.ranks == 1) break;
-    const std::vector<PetscInt64> ghosts(value.begin() + graph.nlocal, value.end());
-    PetscCall(update_ghosts(graph, MPIU_INT64, value.data()));
+    const std::vector<Number> ghosts(value.begin() + graph.nlocal, value.end());
+    PetscCall(update_ghosts(graph, unit_of<Number>(), value.data()));
     for (int g = 0; g < graph.nghost; ++g)
       if (ghosts[g] != value[graph.nlocal + g]) release(graph.nlocal + g);
     const PetscInt64 before_round = global_left;

@@ -1,7 +1,6 @@
 #include "petscmcpi.h"
 
 #include <algorithm>
-#include <new>
 #include <numeric>
 
 #include "petsc/compat.h"
@@ -84,7 +83,7 @@ PetscErrorCode color_graph(const Graph &graph, RowOrder order, PetscInt64 colors
   PetscFunctionBegin;
   PetscCall(order_rows(graph, order, key));
   Wave wave(graph, colors, value);
-  PetscCall(visit_in_order(graph, key, value, wave));
+  PetscCall(visit_in_order(graph, ascending(graph, key), value, wave));
   color.resize(value.size());
   std::transform(value.begin(), value.end(), color.begin(),
                  [](PetscInt64 v) { return static_cast<int>(Place::of(v).color); });
@@ -135,18 +134,6 @@ PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode apply(MatColoring mc, ISColoring *iscoloring)
-{
-  PetscFunctionBegin;
-  PetscCall(check_distance(mc));
-  try {
-    PetscCall(color_matrix(mc, iscoloring));
-  } catch (const std::bad_alloc &) {
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for the graph of MatColoring type wave");
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsObject)
 {
   Settings &settings = *static_cast<Settings *>(mc->data);
@@ -168,14 +155,6 @@ PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsOb
                                    "Rows and entries of a graph that one rank colors, 0: none", "",
                                    settings.gather, &settings.gather, nullptr, 0));
   PetscOptionsHeadEnd();
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode destroy(MatColoring mc)
-{
-  PetscFunctionBegin;
-  delete static_cast<Settings *>(mc->data);
-  mc->data = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -228,11 +207,7 @@ M*/
 PetscErrorCode create(MatColoring mc)
 {
   PetscFunctionBegin;
-  mc->data = new (std::nothrow) Settings;
-  PetscCheck(mc->data, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for MatColoring type wave");
-  mc->ops->apply = apply;
-  mc->ops->destroy = destroy;
-  mc->ops->setfromoptions = set_from_options;
+  PetscCall(create_type<Settings, color_matrix, set_from_options>(mc, MATCOLORINGWAVE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
