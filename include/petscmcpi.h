@@ -62,6 +62,8 @@ PETSC_EXTERN PetscErrorCode PCMCPISetSchedule(PC, PCMCPISchedule);
 PETSC_EXTERN PetscErrorCode PCMCPIGetSchedule(PC, PCMCPISchedule *);
 PETSC_EXTERN PetscErrorCode PCMCPISetClusterRows(PC, PetscInt);
 PETSC_EXTERN PetscErrorCode PCMCPIGetClusterRows(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCMCPISetClusterRefresh(PC, PetscBool);
+PETSC_EXTERN PetscErrorCode PCMCPIGetClusterRefresh(PC, PetscBool *);
 PETSC_EXTERN PetscErrorCode PCMCPISetMatColoringType(PC, MatColoringType);
 PETSC_EXTERN PetscErrorCode PCMCPIGetMatColoringType(PC, MatColoringType *);
 PETSC_EXTERN PetscErrorCode PCMCPISetOrdering(PC, PCMCPIOrderingType);

@@ -29,16 +29,27 @@ typedef enum {
    PCMCPISchedule - which block rows are relaxed at the same time, and which after each other
 
    Values:
-+  `PC_MCPI_SCHEDULE_COLOR`   - colors of block rows; default. The result does not depend on the
-                                number of ranks
--  `PC_MCPI_SCHEDULE_CLUSTER` - colors of clusters of strongly coupled block rows; the rows of a
++  `PC_MCPI_SCHEDULE_COLOR`   - few colors of block rows; default
+.  `PC_MCPI_SCHEDULE_WAVE`    - more colors, which follow the order of the rows
+.  `PC_MCPI_SCHEDULE_CLUSTER` - colors of clusters of strongly coupled block rows; the rows of a
                                 cluster are relaxed one after the other
+.  `PC_MCPI_SCHEDULE_LEVEL`   - the levels of the order of the rows: Gauss-Seidel in that order
+-  `PC_MCPI_SCHEDULE_AUTO`    - what is fastest by measurements
 
    Level: intermediate
 
+   Note:
+   With color, wave and level the result does not depend on the number of ranks.
+
 .seealso: `PCMCPISetSchedule()`
 E*/
-typedef enum { PC_MCPI_SCHEDULE_COLOR, PC_MCPI_SCHEDULE_CLUSTER } PCMCPISchedule;
+typedef enum {
+  PC_MCPI_SCHEDULE_COLOR,
+  PC_MCPI_SCHEDULE_WAVE,
+  PC_MCPI_SCHEDULE_CLUSTER,
+  PC_MCPI_SCHEDULE_LEVEL,
+  PC_MCPI_SCHEDULE_AUTO
+} PCMCPISchedule;
 
 /*E
    PCMCPIMethod - what a sweep takes for the diagonal blocks

@@ -335,9 +335,9 @@ def vectors_cpu():
 def schedules():
     records = Records("amd-epyc-flow-schedules.json")
     meshes = list(dict.fromkeys(row["mesh"] for row in records.table))
-    wanted = {"jplf": "color, jplf"}
-    wanted |= {f"wave {k}, natural": f"color, wave with {k} colors" for k in (16, 32)}
-    wanted |= {"levels, natural": "color, levels"}
+    wanted = {"jplf": "color"}
+    wanted |= {f"wave {k}, natural": f"wave, {k} colors" for k in (16, 32)}
+    wanted |= {"levels, natural": "level"}
     wanted |= {f"cluster {k}": f"cluster, {k} rows" for k in (16, 32, 64)}
     wanted |= {"SOR": "`PCSOR`", "ILU(0)": "`PCILU`, no fill"}
     body = []

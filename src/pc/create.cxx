@@ -189,10 +189,12 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
       effect at the next application
 .  -pc_mcpi_overlap <true> - exchange while interior rows are relaxed: true, false; takes effect at
       the next application
-.  -pc_mcpi_schedule <color> - what has a color: block rows, or clusters of them: color, cluster;
-      takes effect at the next symbolic set-up
+.  -pc_mcpi_schedule <color> - which block rows are relaxed at the same time: color, wave, cluster,
+      level, auto; takes effect at the next symbolic set-up
 .  -pc_mcpi_cluster_rows <32> - most block rows of a cluster: from 1 to 1024; takes effect at the
       next symbolic set-up
+.  -pc_mcpi_cluster_refresh <false> - make clusters anew for new values of the matrix: true, false;
+      takes effect at the next symbolic set-up
 .  -pc_mcpi_mat_coloring_type <jplf> - coloring of the block rows: any registered MatColoringType;
       takes effect at the next symbolic set-up
 -  -pc_mcpi_ordering <auto> - order of the rows inside a color: auto, natural, rcm, nd, coordinates;

@@ -119,17 +119,25 @@ PetscErrorCode PCMCPIGetSweep(PC pc, PCMCPISweepType *sweep)
 
    Input Parameters:
 +  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
--  schedule - `PC_MCPI_SCHEDULE_COLOR` or `PC_MCPI_SCHEDULE_CLUSTER`
+-  schedule - `PC_MCPI_SCHEDULE_COLOR`, `PC_MCPI_SCHEDULE_WAVE`, `PC_MCPI_SCHEDULE_CLUSTER`,
+              `PC_MCPI_SCHEDULE_LEVEL` or `PC_MCPI_SCHEDULE_AUTO`
 
    Options Database Key:
-.  -pc_mcpi_schedule <color> - what has a color: block rows, or clusters of them: color, cluster;
-      takes effect at the next symbolic set-up
+.  -pc_mcpi_schedule <color> - which block rows are relaxed at the same time: color, wave, cluster,
+      level, auto; takes effect at the next symbolic set-up
 
    Level: intermediate
 
    Notes:
    With `PC_MCPI_SCHEDULE_COLOR` neighbors have different colors, and all rows of a color are
-   relaxed at the same time. The result does not depend on the number of MPI processes.
+   relaxed at the same time. `PCMCPISetMatColoringType()` chooses the colors, few by default. The
+   result does not depend on the number of MPI processes.
+
+   `PC_MCPI_SCHEDULE_WAVE` and `PC_MCPI_SCHEDULE_LEVEL` are the same with the coloring types
+   `MATCOLORINGWAVE` and `MATCOLORINGLEVELS`: more colors, which follow the order of the rows, and
+   fewer iterations. The default of `PCMCPISetMatColoringType()` gives way to them; another type
+   than theirs is the error `PETSC_ERR_ARG_INCOMP`. Options such as
+   -pc_mcpi_mat_coloring_wave_colors act.
 
    With `PC_MCPI_SCHEDULE_CLUSTER` strongly coupled rows of an MPI process form clusters of at most
    `PCMCPISetClusterRows()` rows. Neighboring clusters have different colors. The rows of a cluster
@@ -139,15 +147,20 @@ PetscErrorCode PCMCPIGetSweep(PC pc, PCMCPISweepType *sweep)
    exchanged after every color.
 
    Clusters are made of the values at the first set-up, and are kept while the nonzero pattern
-   stays. `PCMCPISetOrdering()` must then be auto or rcm; another order is the error
-   `PETSC_ERR_ARG_INCOMP`. `PCSetCoordinates()` has no effect.
+   stays, unless `PCMCPISetClusterRefresh()` says otherwise. `PCMCPISetOrdering()` must then be auto
+   or rcm; another order is the error `PETSC_ERR_ARG_INCOMP`. `PCSetCoordinates()` has no effect.
+
+   `PC_MCPI_SCHEDULE_AUTO` takes what measurements found fastest: cluster on a CPU, and on a device
+   wave from 100,000 block rows an MPI process on, else color. It takes color where
+   `PCMCPISetMatColoringType()` was given a type, or where `PCMCPISetOrdering()` is not for
+clusters. The result may depend on the partition. `PCView()` says what was taken and why.
 
    References:
    T. Iwashita, H. Nakashima, Y. Takahashi, Algebraic block multi-color ordering method for
    parallel multi-threaded sparse triangular solver in ICCG method, IPDPS 2012.
 
 .seealso: `PCMCPI`, `PCMCPIGetSchedule()`, `PCMCPISchedule`, `PCMCPISetClusterRows()`,
-         `PCMCPISetMatColoringType()`
+         `PCMCPISetClusterRefresh()`, `PCMCPISetMatColoringType()`
 @*/
 PetscErrorCode PCMCPISetSchedule(PC pc, PCMCPISchedule schedule)
 {
@@ -224,6 +237,60 @@ PetscErrorCode PCMCPIGetClusterRows(PC pc, PetscInt *rows)
 {
   PetscFunctionBegin;
   PetscCall(mcpi::GetOption(pc, __func__, rows));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetClusterRefresh - Determines whether clusters are made anew for new values of the matrix
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  refresh - `PETSC_TRUE` to make clusters anew, `PETSC_FALSE` to keep them (default)
+
+   Options Database Key:
+.  -pc_mcpi_cluster_refresh <false> - make clusters anew for new values of the matrix: true, false;
+      takes effect at the next symbolic set-up
+
+   Level: advanced
+
+   Notes:
+   Clusters follow the strongest couplings. By default those of the first set-up count, and clusters
+   are kept while the nonzero pattern stays. With `PETSC_TRUE` every set-up with new values is a
+   symbolic one, which takes the time of several numeric set-ups. It helps where strong couplings
+   turn, as with a flow that changes its direction.
+
+   It acts with the schedule `PC_MCPI_SCHEDULE_CLUSTER` only.
+
+.seealso: `PCMCPI`, `PCMCPIGetClusterRefresh()`, `PCMCPISetSchedule()`, `PCMCPISetClusterRows()`
+@*/
+PetscErrorCode PCMCPISetClusterRefresh(PC pc, PetscBool refresh)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, refresh));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetClusterRefresh - Gets whether clusters are made anew for new values of the matrix
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
+
+   Output Parameter:
+.  refresh - `PETSC_TRUE` if clusters are made anew
+
+   Level: advanced
+
+.seealso: `PCMCPI`, `PCMCPISetClusterRefresh()`
+@*/
+PetscErrorCode PCMCPIGetClusterRefresh(PC pc, PetscBool *refresh)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, refresh));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

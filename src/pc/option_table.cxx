@@ -10,8 +10,8 @@ namespace mcpi {
 
 const char *const SweepNames[] = {"forward",         "backward",       "symmetric",
                                   "PCMCPISweepType", "PC_MCPI_SWEEP_", nullptr};
-const char *const ScheduleNames[] = {"color", "cluster", "PCMCPISchedule", "PC_MCPI_SCHEDULE_",
-                                     nullptr};
+const char *const ScheduleNames[] = {"color", "wave",           "cluster",           "level",
+                                     "auto",  "PCMCPISchedule", "PC_MCPI_SCHEDULE_", nullptr};
 const char *const MethodNames[] = {"point", "dilu", "PCMCPIMethod", "PC_MCPI_METHOD_", nullptr};
 const char *const PrecisionNames[] = {
     "fp64", "fp32", "fp16", "bf16", "int8", "int4", "PCMCPIPrecision", "PC_MCPI_PRECISION_",
@@ -218,10 +218,12 @@ const Option kOptions[] = {
     OPTION("overlap", Overlap, overlap, PetscBool, next_apply, Anything(),
            "Exchange while interior rows are relaxed"),
     OPTION("schedule", Schedule, schedule, PCMCPISchedule, plan, Names(ScheduleNames),
-           "What has a color: block rows, or clusters of them"),
+           "Which block rows are relaxed at the same time"),
     OPTION("cluster_rows", ClusterRows, cluster_rows, PetscInt, plan,
            Numbers("from 1 to 1024", [](double v) { return v >= 1 && v <= 1024; }),
            "Most block rows of a cluster"),
+    OPTION("cluster_refresh", ClusterRefresh, cluster_refresh, PetscBool, plan, Anything(),
+           "Make clusters anew for new values of the matrix"),
     OPTION("mat_coloring_type", MatColoringType, coloring, MatColoringType, plan, Anything(),
            "Coloring of the block rows"),
     OPTION("ordering", Ordering, ordering, PCMCPIOrderingType, plan, Names(OrderingNames),

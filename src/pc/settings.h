@@ -33,6 +33,7 @@ struct Settings {
   PCMCPIOrderingType ordering = PC_MCPI_ORDERING_AUTO;
   PCMCPISchedule schedule = PC_MCPI_SCHEDULE_COLOR;
   PetscInt cluster_rows = 32;
+  bool cluster_refresh = false;
   std::string coloring = "jplf";
 };
 

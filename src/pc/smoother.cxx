@@ -1,6 +1,8 @@
 // This file implements the life of the smoother and its symbolic set-up.
 #include "pc/smoother.h"
 
+#include <petsc/private/petscimpl.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -38,6 +40,7 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool double_v
     ~Parts() { (void)MatrixPartsDestroy(this); } // after an error, too
   } parts;
   MatrixIdentity identity;
+  PetscObjectState state;
   PetscMPIInt changed;
 
   PetscFunctionBegin;
@@ -49,11 +52,14 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool double_v
   double_vectors_ = wide;
   PetscCall(SettingsCheckAgreement(PetscObjectComm((PetscObject)pmat), settings));
   PetscCall(SettingsCheckMethod(PetscObjectComm((PetscObject)pmat), settings));
+  PetscCall(ScheduleCheck(PetscObjectComm((PetscObject)pmat), settings));
   failure_ = Failure();
   PetscCall(MatrixPartsGet(pmat, &parts));
   PetscCall(count_threads(PetscObjectComm((PetscObject)pmat), settings.setup_threads));
   PetscCall(MatrixIdentityGet(pmat, parts, threads_, &identity));
-  changed = !(identity == identity_);
+  PetscCall(PetscObjectStateGet((PetscObject)pmat, &state));
+  changed = !(identity == identity_) ||
+            (settings.cluster_refresh && plan().clustered && state != clustered_state_);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_INT, MPI_MAX,
                              PetscObjectComm((PetscObject)pmat)));
   if (changed || !backend_) {
@@ -69,6 +75,7 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool double_v
     PetscCall(PetscLogEventBegin(Events().symbolic, pmat, 0, 0, 0));
     PetscCall(destroy());
     PetscCall(symbolic(pmat, parts, settings, coordinates, options));
+    clustered_state_ = state;
     PetscCall(PetscLogEventEnd(Events().symbolic, pmat, 0, 0, 0));
   }
   PetscCall(PetscLogEventBegin(Events().numeric, pmat, 0, 0, 0));
@@ -113,11 +120,6 @@ PetscErrorCode Smoother::color_clusters(const MatrixParts &parts, const Settings
   std::vector<Row> cluster;
 
   PetscFunctionBegin;
-  PetscCheck(
-      settings.ordering == PC_MCPI_ORDERING_AUTO || settings.ordering == PC_MCPI_ORDERING_RCM,
-      graph_.comm, PETSC_ERR_ARG_INCOMP,
-      "-pc_mcpi_schedule cluster orders rows by rcm. Use -pc_mcpi_ordering auto, which is the "
-      "default, or -pc_mcpi_schedule color");
   PetscCall(OrderingCreateRCM(graph_, order));
   ordering_used_ = {PC_MCPI_ORDERING_RCM, false};
   PetscCall(open_values(parts, nullptr, *values));
@@ -127,8 +129,8 @@ PetscErrorCode Smoother::color_clusters(const MatrixParts &parts, const Settings
   });
   PetscCall(values->close());
   PetscCall(failed);
-  PetscCall(
-      ColoringCreateOfClusters(graph_, settings.coloring, options, std::move(cluster), &coloring_));
+  PetscCall(ColoringCreateOfClusters(graph_, schedule_.coloring, options, std::move(cluster),
+                                     &coloring_));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -136,13 +138,16 @@ PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixParts &parts, const Sett
                                   const Coordinates &coordinates, PetscObject options)
 {
   std::vector<Row> order;
+  PetscMPIInt ranks;
 
   PetscFunctionBegin;
   PetscCall(BlockGraphCreate(pmat, parts, &graph_));
-  if (settings.schedule == PC_MCPI_SCHEDULE_CLUSTER) {
+  PetscCallMPI(MPI_Comm_size(graph_.comm, &ranks));
+  schedule_ = ScheduleChoose(settings, place(), graph_.global_rows / ranks);
+  if (schedule_.type == PC_MCPI_SCHEDULE_CLUSTER) {
     PetscCall(color_clusters(parts, settings, options, &order));
   } else {
-    PetscCall(ColoringCreate(graph_, settings.coloring, options, &coloring_));
+    PetscCall(ColoringCreate(graph_, schedule_.coloring, options, &coloring_));
     PetscCall(
         OrderingCreate(graph_, coloring_, settings.ordering, coordinates, &order, &ordering_used_));
   }

@@ -11,6 +11,7 @@
 #include "pc/backend_choice.h"
 #include "pc/halo_choice.h"
 #include "pc/residual.h"
+#include "pc/schedule_choice.h"
 #include "pc/settings.h"
 #include "setup/block_values.h"
 #include "setup/matrix_identity.h"
@@ -72,6 +73,7 @@ public:
   const Failure &failure() const { return failure_; }
   const ColorPlan &plan() const { return built_.plan; }
   ISColoring iscoloring() const { return coloring_.iscoloring; }
+  const ScheduleChoice &schedule_used() const { return schedule_; }
   const OrderingUsed &ordering_used() const { return ordering_used_; }
   PCMCPIBackendType backend_used() const { return choice_.type; }
   const std::string &backend_space() const { return choice_.space; }
@@ -98,6 +100,10 @@ private:
 
   // The CUDA backend reads values in place and may use exchanges on the device.
   bool on_cuda() const { return choice_.type == PC_MCPI_BACKEND_CUDA; }
+  Place place() const
+  {
+    return on_cuda() ? Place::cuda : on_device() ? Place::other_device : Place::cpu;
+  }
   PetscErrorCode symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings,
                           const Coordinates &coordinates, PetscObject options);
   PetscErrorCode color_clusters(const MatrixParts &parts, const Settings &settings,
@@ -128,6 +134,8 @@ private:
   BlockGraph graph_;
   Coloring coloring_;
   BuiltPlan built_;
+  ScheduleChoice schedule_;
+  PetscObjectState clustered_state_ = -1; // of the matrix whose values made the clusters
   OrderingUsed ordering_used_;
   BackendChoice choice_;
   std::unique_ptr<MatrixValues> values_;

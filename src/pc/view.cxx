@@ -7,6 +7,23 @@
 namespace mcpi {
 namespace {
 
+// Shows a schedule that is not the default, and what auto chose.
+PetscErrorCode view_schedule(const Settings &settings, const ScheduleChoice &used,
+                             PetscViewer viewer)
+{
+  std::string text = ScheduleNames[used.type];
+
+  PetscFunctionBegin;
+  if (settings.schedule == PC_MCPI_SCHEDULE_COLOR) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!used.reason.empty()) text += " (auto: " + used.reason + ")";
+  if (used.type == PC_MCPI_SCHEDULE_CLUSTER)
+    text += ", at most " + std::to_string(settings.cluster_rows) + " block rows in a cluster, " +
+            (settings.cluster_refresh ? "made anew" : "kept") +
+            " for new values; the result depends on the partition";
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  schedule: %s\n", text.c_str()));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode view_plan(PC pc, PetscViewer viewer)
 {
   const Smoother &smoother = Data(pc).smoother;
@@ -26,15 +43,10 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(viewer,
                                    "  colors: %d by %s, block rows of the largest %" PetscInt_FMT
                                    ", of the smallest %" PetscInt_FMT "\n",
-                                   plan.colors, Data(pc).settings.coloring.c_str(),
+                                   plan.colors, smoother.schedule_used().coloring.c_str(),
                                    *std::max_element(sizes.begin(), sizes.end()),
                                    *std::min_element(sizes.begin(), sizes.end())));
-  if (plan.clustered)
-    PetscCall(
-        PetscViewerASCIIPrintf(viewer,
-                               "  schedule: clusters of at most %" PetscInt_FMT
-                               " block rows have a color; the result depends on the partition\n",
-                               Data(pc).settings.cluster_rows));
+  PetscCall(view_schedule(Data(pc).settings, smoother.schedule_used(), viewer));
   const std::string space =
       smoother.backend_space().empty() ? "" : " on " + smoother.backend_space();
   PetscCall(PetscViewerASCIIPrintf(
@@ -135,9 +147,10 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
   if (Data(pc).smoother.usable())
     PetscCall(Guarded([&]() -> PetscErrorCode { return view_plan(pc, viewer); }));
   else
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  not set up; backend %s, coloring %s, ordering %s\n",
-                                     BackendNames[s.backend], s.coloring.c_str(),
-                                     OrderingNames[s.ordering]));
+    PetscCall(PetscViewerASCIIPrintf(
+        viewer, "  not set up; backend %s, schedule %s, coloring %s, ordering %s\n",
+        BackendNames[s.backend], ScheduleNames[s.schedule], s.coloring.c_str(),
+        OrderingNames[s.ordering]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

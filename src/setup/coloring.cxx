@@ -1,5 +1,7 @@
 #include "setup/coloring.h"
 
+#include <petsc/private/matimpl.h>
+
 #include <algorithm>
 
 #include "petsc/compat.h"
@@ -64,10 +66,16 @@ PetscErrorCode apply_matcoloring(Mat mat, const std::string &type, PetscObject o
   PetscCall(MatColoringSetDistance(mc, 1));
   PetscCall(MatColoringSetType(mc, type.c_str()));
   PetscCall(MatColoringSetFromOptions(mc));
-  // The options may have set another type. The given type holds, because the user may have called
-  // PCMCPISetMatColoringType() after the options were read.
+  // The options may have set another type. The given type holds: the user may have called
+  // PCMCPISetMatColoringType() after the options were read, or may have chosen a schedule with a
+  // type of its own.
   PetscCall(PetscObjectTypeCompare((PetscObject)mc, type.c_str(), &same));
-  if (!same) PetscCall(MatColoringSetType(mc, type.c_str()));
+  if (!same) {
+    PetscCall(MatColoringSetType(mc, type.c_str()));
+    PetscObjectOptionsBegin((PetscObject)mc);
+    PetscTryTypeMethod(mc, setfromoptions, PetscOptionsObject);
+    PetscOptionsEnd();
+  }
   PetscCall(MatColoringApply(mc, iscoloring));
   PetscCall(MatColoringDestroy(&mc));
   PetscFunctionReturn(PETSC_SUCCESS);

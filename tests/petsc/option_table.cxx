@@ -70,6 +70,7 @@ const std::map<std::string, Functions> public_functions = {
     PAIR(Method),
     PAIR(Schedule),
     PAIR(ClusterRows),
+    PAIR(ClusterRefresh),
     PAIR(SetUpThreads),
     PAIR(Backend),
     PAIR(Halo),

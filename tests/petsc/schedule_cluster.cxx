@@ -1,6 +1,7 @@
 // Tests the schedule of clusters: the plan keeps coupled rows in sequence, and the sweeps are those
 // of the formula in the order of the plan.
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -54,6 +55,24 @@ PetscErrorCode check_sweeps(const BlockMatrix &matrix, Layout layout, const Swee
   twice.its *= 2;
   EXPECT_LE(difference(x, formula.run(twice, b, guess)), tolerance);
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// A grid of 12 x 12 rows with these factors of the couplings along x and along y
+BlockMatrix grid(double along_x, double along_y)
+{
+  constexpr Row kSide = 12;
+  Pattern pattern(static_cast<std::size_t>(kSide * kSide));
+  for (Row i = 0; i < kSide * kSide; ++i)
+    for (const auto &[step, inside] :
+         {std::pair(-kSide, i >= kSide), std::pair(-1, i % kSide > 0),
+          std::pair(1, i % kSide < kSide - 1), std::pair(kSide, i < kSide * (kSide - 1))})
+      if (inside) pattern[i].push_back(i + step);
+  BlockMatrix matrix = make_matrix(2, pattern);
+  for (Row i = 0; i < matrix.rows(); ++i)
+    for (const Row column : pattern[i])
+      for (int k = 0; k < 4; ++k)
+        matrix.block(i, column)[k] *= std::abs(column - i) == 1 ? along_x : along_y;
+  return matrix;
 }
 
 } // namespace
@@ -163,6 +182,53 @@ PETSC_TEST(Clusters, are_kept_for_new_values_and_follow_the_options)
   PetscCall(PCMCPISetSchedule(pc, PC_MCPI_SCHEDULE_COLOR));
   PetscCall(PCSetUp(pc));
   EXPECT_FALSE(plan_of(pc).clustered);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(Clusters, follow_strong_couplings_that_turn_only_if_they_are_refreshed)
+{
+  const BlockMatrix along_x = grid(1.0, 0.01), along_y = grid(0.01, 1.0);
+
+  PetscFunctionBeginUser;
+  for (const bool refresh : {false, true}) {
+    OwnedMat mat, turned;
+    Preconditioner pc, fresh;
+    PetscCall(create(along_y, Layout::even, "", &turned, &fresh));
+    PetscCall(create(along_x, Layout::even,
+                     std::string("-pc_mcpi_cluster_refresh ") + (refresh ? "true" : "false"), &mat,
+                     &pc));
+    const std::vector<Row> before = plan_of(pc).row_of;
+    EXPECT_NE(before, plan_of(fresh).row_of);
+    PetscCall(set_values(along_y, mat));
+    PetscCall(PCSetUp(pc));
+    EXPECT_EQ(plan_of(pc).row_of, refresh ? plan_of(fresh).row_of : before);
+    PetscCall(PCMCPISetClusterRefresh(pc, PETSC_TRUE)); // makes clusters of the present values
+    PetscCall(PCSetUp(pc));
+    EXPECT_EQ(plan_of(pc).row_of, plan_of(fresh).row_of);
+    EXPECT_EQ(plan_of(pc).step_begin, plan_of(fresh).step_begin);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(Clusters, that_are_refreshed_stay_where_no_value_is_new)
+{
+  OwnedMat mat;
+  Preconditioner pc;
+  ISColoring before, after;
+
+  PetscFunctionBeginUser;
+  PetscCall(create(grid(1.0, 0.01), Layout::even, "-pc_mcpi_cluster_refresh", &mat, &pc));
+  PetscCall(PCMCPIGetColoring(pc, &before));
+  PetscCall(ISColoringReference(before)); // so that no other has its address
+  PetscCall(PCMCPISetScaling(pc, PC_MCPI_SCALING_NONE));
+  PetscCall(PCSetUp(pc));
+  PetscCall(PCMCPIGetColoring(pc, &after));
+  EXPECT_TRUE(before == after);
+  PetscCall(PetscObjectStateIncrease((PetscObject)(Mat)mat));
+  PetscCall(PCSetUp(pc));
+  PetscCall(PCMCPIGetColoring(pc, &after));
+  EXPECT_TRUE(before != after);
+  PetscCall(ISColoringDestroy(&before));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,0 +1,98 @@
+// This file chooses the schedule.
+#include "pc/schedule_choice.h"
+
+#include "pc/option_table.h"
+#include "petscmcpi.h"
+
+namespace mcpi {
+namespace {
+
+struct Rule {
+  Place place;
+  PetscInt64 least_rows; // block rows of a rank, in the mean
+  PCMCPISchedule schedule;
+  const char *reason;
+};
+
+// What auto takes: the first rule that fits. The records are in benchmarks/results.
+//
+// CPU. amd-epyc-flow-clusters.json: clusters solve boundary layers in a third of the time of
+// colors, and the wing in 0.8 of it. Set-ups take the same time. amd-epyc-flow-schedules.json:
+// waves of 32 colors take as many iterations as clusters, but exchange more often.
+//
+// Devices. nvidia-h100-sweep-clusters.json: each step of a cluster is a launch, so that a sweep by
+// clusters takes 1.6 times (fp32) to 3.9 times (int4) as long as one by colors. Waves take 1.1 to
+// 1.5 times as long with 1,124,864 rows (docs/notes/waves.md), and 0.5 to 0.9 of the iterations
+// (amd-epyc-flow-schedules.json). nvidia-h200-sweep-small.json: with few rows a color takes the
+// time of its launch, whatever its size, and 16 colors take twice the time of 8.
+constexpr Rule kRules[] = {
+    {Place::cpu, 0, PC_MCPI_SCHEDULE_CLUSTER, "on a CPU clusters take the least time"},
+    {Place::cuda, 100000, PC_MCPI_SCHEDULE_WAVE, "a device has 100000 block rows or more"},
+    {Place::cuda, 0, PC_MCPI_SCHEDULE_COLOR, "a device has less than 100000 block rows"},
+    {Place::other_device, 100000, PC_MCPI_SCHEDULE_WAVE, "a device has 100000 block rows or more"},
+    {Place::other_device, 0, PC_MCPI_SCHEDULE_COLOR, "a device has less than 100000 block rows"},
+};
+
+// Whether clusters may be ordered as the user wants it.
+bool suits_clusters(PCMCPIOrderingType ordering)
+{
+  return ordering == PC_MCPI_ORDERING_AUTO || ordering == PC_MCPI_ORDERING_RCM;
+}
+
+// The type of coloring that makes a schedule, null for a schedule that goes with any type
+const char *coloring_of(PCMCPISchedule schedule)
+{
+  switch (schedule) {
+  case PC_MCPI_SCHEDULE_WAVE:
+    return MATCOLORINGWAVE;
+  case PC_MCPI_SCHEDULE_LEVEL:
+    return MATCOLORINGLEVELS;
+  default:
+    return nullptr;
+  }
+}
+
+ScheduleChoice chosen(const Settings &settings, PCMCPISchedule type, const std::string &reason)
+{
+  const char *own = coloring_of(type);
+  return {type, own ? own : settings.coloring, reason};
+}
+
+} // namespace
+
+ScheduleChoice ScheduleChoose(const Settings &settings, Place place, PetscInt64 rows_per_rank)
+{
+  if (settings.schedule != PC_MCPI_SCHEDULE_AUTO) return chosen(settings, settings.schedule, "");
+  if (settings.coloring != Settings().coloring)
+    return chosen(settings, PC_MCPI_SCHEDULE_COLOR,
+                  "-pc_mcpi_mat_coloring_type " + settings.coloring + " is given");
+  for (const Rule &rule : kRules) {
+    if (rule.place != place || rows_per_rank < rule.least_rows) continue;
+    if (rule.schedule == PC_MCPI_SCHEDULE_CLUSTER && !suits_clusters(settings.ordering))
+      return chosen(settings, PC_MCPI_SCHEDULE_COLOR,
+                    std::string("clusters do not take -pc_mcpi_ordering ") +
+                        OrderingNames[settings.ordering]);
+    return chosen(settings, rule.schedule, rule.reason);
+  }
+  return chosen(settings, PC_MCPI_SCHEDULE_COLOR, "nothing else is measured here");
+}
+
+PetscErrorCode ScheduleCheck(MPI_Comm comm, const Settings &settings)
+{
+  const char *own = coloring_of(settings.schedule);
+
+  PetscFunctionBegin;
+  // The default gives way, because nobody may have asked for it.
+  PetscCheck(!own || settings.coloring == Settings().coloring || settings.coloring == own, comm,
+             PETSC_ERR_ARG_INCOMP,
+             "-pc_mcpi_schedule %s is the coloring of type %s, but -pc_mcpi_mat_coloring_type is "
+             "%s. Give one of the two options only",
+             ScheduleNames[settings.schedule], own, settings.coloring.c_str());
+  PetscCheck(settings.schedule != PC_MCPI_SCHEDULE_CLUSTER || suits_clusters(settings.ordering),
+             comm, PETSC_ERR_ARG_INCOMP,
+             "-pc_mcpi_schedule cluster orders rows by rcm. Use -pc_mcpi_ordering auto, which is "
+             "the default, or -pc_mcpi_schedule color");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace mcpi
