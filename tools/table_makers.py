@@ -349,6 +349,27 @@ def schedules():
     return table(["Schedule", *meshes], body, records, note=note)
 
 
+def example_schedules():
+    records = Records("amd-epyc-example-schedules.json")
+    places = list(dict.fromkeys((row["program"], row["ranks"]) for row in records.table))
+    wanted = {name: name for name in ("color", "wave", "cluster", "level")}
+    wanted |= {"SOR": "`PCSOR`", "BJACOBI": "`PCBJACOBI`, ILU(0)", "ASM": "`PCASM`, ILU(0)"}
+    body, sizes = [], {}
+    for schedule, name in wanted.items():
+        cells = []
+        for program, ranks in places:
+            row = records.only(program=program, ranks=ranks, schedule=schedule)
+            cells.append(str(row["iterations"]) if row["converged"] else "none")
+            example = row["source"].removesuffix(".c").replace("/tutorials", "")
+            sizes[program] = f"{program.capitalize()}: `{example}`, {row['rows']:,} block rows of size {row['bs']}"
+        body.append([name, *cells])
+    header = ["Schedule"]
+    header += [f"{program}, {ranks} rank{'s' * (ranks > 1)}" for program, ranks in places]
+    note = "Linear iterations, summed over the nonlinear ones, FGMRES, one symmetric sweep of fp32 "
+    note += "blocks. " + ". ".join(sizes.values()) + "."
+    return table(header, body, records, note=note)
+
+
 MAKERS = {
     "readme": readme,
     "host": host,
@@ -361,6 +382,7 @@ MAKERS = {
     "vectors-h200": vectors_h200,
     "vectors-cpu": vectors_cpu,
     "schedules": schedules,
+    "example-schedules": example_schedules,
 }
 # Markers that tools/tables leaves as they are. To fill one, move it to MAKERS.
 UNTOUCHED = {"options"}
