@@ -30,6 +30,7 @@ CASES = {
     schedule: f"-pc_type mcpi -pc_mcpi_schedule {schedule}"
     for schedule in ("color", "wave", "cluster", "level")
 }
+CASES["cluster, natural"] = f"{CASES['cluster']} -pc_mcpi_ordering natural"
 CASES |= {"SOR": "-pc_type sor", "BJACOBI": "-pc_type bjacobi", "ASM": "-pc_type asm"}
 SHOW = "-ksp_converged_reason -snes_converged_reason -ksp_view"
 # Linear solves of a nonlinear one are indented.

@@ -225,7 +225,7 @@ E*/
 typedef enum { PC_MCPI_HALO_FREQUENCY_COLOR, PC_MCPI_HALO_FREQUENCY_SWEEP } PCMCPIHaloFrequency;
 
 /*E
-   PCMCPIOrderingType - order of the rows inside a color; it changes the time, never the result
+   PCMCPIOrderingType - order of the rows inside a color; only with clusters it changes the result
 
    Values:
 +  `PC_MCPI_ORDERING_AUTO`        - along a Hilbert curve after `PCSetCoordinates()`, else the most

@@ -234,7 +234,8 @@ PetscErrorCode PCMCPIGetOverlap(PC pc, PetscBool *overlap)
    Level: advanced
 
    Notes:
-   The choice changes how well caches serve the sweeps, never the result.
+   The choice changes how well caches serve the sweeps, never the result. Only with clusters it is
+   the order in which rows of a cluster are relaxed, see `PCMCPISetSchedule()`.
 
    `PC_MCPI_ORDERING_COORDINATES` needs one point for each local block row, given to
    `PCSetCoordinates()`. auto uses the points if they were given.

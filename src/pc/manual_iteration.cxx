@@ -147,13 +147,15 @@ PetscErrorCode PCMCPIGetSweep(PC pc, PCMCPISweepType *sweep)
    exchanged after every color.
 
    Clusters are made of the values at the first set-up, and are kept while the nonzero pattern
-   stays, unless `PCMCPISetClusterRefresh()` says otherwise. `PCMCPISetOrdering()` must then be auto
-   or rcm; another order is the error `PETSC_ERR_ARG_INCOMP`. `PCSetCoordinates()` has no effect.
+   stays, unless `PCMCPISetClusterRefresh()` says otherwise. With natural, `PCMCPISetOrdering()`
+   gives the rows of a cluster the order of the matrix, which is good for grids that are numbered
+   line by line. It must be auto, rcm or natural; another order is the error `PETSC_ERR_ARG_INCOMP`.
+   `PCSetCoordinates()` has no effect.
 
    `PC_MCPI_SCHEDULE_AUTO` takes what measurements found fastest: cluster on a CPU, and on a device
    wave from 100,000 block rows an MPI process on, else color. It takes color where
-   `PCMCPISetMatColoringType()` was given a type, or where `PCMCPISetOrdering()` is not for
-clusters. The result may depend on the partition. `PCView()` says what was taken and why.
+   `PCMCPISetMatColoringType()` was given a type, or where `PCMCPISetOrdering()` does not suit
+   clusters. The result may depend on the partition. `PCView()` says what was taken and why.
 
    References:
    T. Iwashita, H. Nakashima, Y. Takahashi, Algebraic block multi-color ordering method for

@@ -36,7 +36,8 @@ constexpr Rule kRules[] = {
 // Whether clusters may be ordered as the user wants it.
 bool suits_clusters(PCMCPIOrderingType ordering)
 {
-  return ordering == PC_MCPI_ORDERING_AUTO || ordering == PC_MCPI_ORDERING_RCM;
+  return ordering == PC_MCPI_ORDERING_AUTO || ordering == PC_MCPI_ORDERING_RCM ||
+         ordering == PC_MCPI_ORDERING_NATURAL;
 }
 
 // The type of coloring that makes a schedule, null for a schedule that goes with any type
@@ -90,8 +91,8 @@ PetscErrorCode ScheduleCheck(MPI_Comm comm, const Settings &settings)
              ScheduleNames[settings.schedule], own, settings.coloring.c_str());
   PetscCheck(settings.schedule != PC_MCPI_SCHEDULE_CLUSTER || suits_clusters(settings.ordering),
              comm, PETSC_ERR_ARG_INCOMP,
-             "-pc_mcpi_schedule cluster orders rows by rcm. Use -pc_mcpi_ordering auto, which is "
-             "the default, or -pc_mcpi_schedule color");
+             "-pc_mcpi_schedule cluster orders rows by rcm or natural. Use -pc_mcpi_ordering auto, "
+             "which is the default and rcm here, or -pc_mcpi_schedule color");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

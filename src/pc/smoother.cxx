@@ -4,6 +4,7 @@
 #include <petsc/private/petscimpl.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "core/threads.h"
@@ -111,8 +112,8 @@ PetscErrorCode Smoother::count_threads(MPI_Comm comm, PetscInt chosen)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Makes clusters of the local rows and colors them. order: of the rows; it follows the matrix in
-// reverse Cuthill-McKee order
+// Makes clusters of the local rows and colors them. order: of the rows, in which clusters start and
+// their rows are relaxed
 PetscErrorCode Smoother::color_clusters(const MatrixParts &parts, const Settings &settings,
                                         PetscObject options, std::vector<Row> *order)
 {
@@ -120,8 +121,11 @@ PetscErrorCode Smoother::color_clusters(const MatrixParts &parts, const Settings
   std::vector<Row> cluster;
 
   PetscFunctionBegin;
-  PetscCall(OrderingCreateRCM(graph_, order));
-  ordering_used_ = {PC_MCPI_ORDERING_RCM, false};
+  const bool natural = settings.ordering == PC_MCPI_ORDERING_NATURAL;
+  ordering_used_ = {natural ? PC_MCPI_ORDERING_NATURAL : PC_MCPI_ORDERING_RCM, false};
+  order->resize(static_cast<std::size_t>(graph_.rows));
+  std::iota(order->begin(), order->end(), 0);
+  if (!natural) PetscCall(OrderingCreateRCM(graph_, order));
   PetscCall(open_values(parts, nullptr, *values));
   const PetscErrorCode failed = RunTogether(graph_.comm, [&] {
     cluster = grow_clusters(make_strengths(graph_, *values), *order,

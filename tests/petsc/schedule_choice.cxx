@@ -138,8 +138,8 @@ PETSC_TEST(ScheduleChoice, of_auto_is_cluster_on_a_cpu_unless_other_options_are_
                        "schedule: cluster (auto: on a CPU clusters take the least time), at most"));
   PetscCall(check_view(matrix, "-pc_mcpi_schedule auto -pc_mcpi_mat_coloring_type greedy",
                        "schedule: color (auto: -pc_mcpi_mat_coloring_type greedy is given)"));
-  PetscCall(check_view(matrix, "-pc_mcpi_schedule auto -pc_mcpi_ordering natural",
-                       "schedule: color (auto: clusters do not take -pc_mcpi_ordering natural)"));
+  PetscCall(check_view(matrix, "-pc_mcpi_schedule auto -pc_mcpi_ordering nd",
+                       "schedule: color (auto: clusters do not take -pc_mcpi_ordering nd)"));
   PetscCall(create(matrix, "-pc_mcpi_schedule auto", &mat, &pc));
   PetscCall(PCSetUp(pc));
   PetscCall(PCMCPIGetSchedule(pc, &schedule));

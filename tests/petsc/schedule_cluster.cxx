@@ -132,6 +132,7 @@ PETSC_TEST(Clusters, are_swept_alike_with_every_form_of_storage_exchange_and_bac
   const std::pair<const char *, double> cases[] = {
       {"-pc_mcpi_offdiag_precision fp64 -pc_mcpi_form factored", 1e-11},
       {"-pc_mcpi_offdiag_precision fp64 -pc_mcpi_overlap false", 1e-11},
+      {"-pc_mcpi_offdiag_precision fp64 -pc_mcpi_ordering natural", 1e-11},
       {"-pc_mcpi_offdiag_precision fp64 -pc_mcpi_backend reference", 1e-11},
       {"-pc_mcpi_offdiag_precision fp32 -pc_mcpi_restart 0", 1e-5},
       {"-pc_mcpi_offdiag_precision int8 -pc_mcpi_restart 0", 5e-2}};
@@ -262,6 +263,27 @@ PETSC_TEST(Clusters, grow_along_strong_couplings_up_to_the_limit)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PETSC_TEST(Clusters, relax_their_rows_in_the_order_of_the_matrix_where_it_is_natural)
+{
+  OwnedMat mat;
+  Preconditioner pc;
+  std::vector<int> place;
+
+  PetscFunctionBeginUser;
+  PetscCall(create(grid(1.0, 1.0), Layout::even, "-pc_mcpi_ordering natural", &mat, &pc));
+  const mcpi::ColorPlan &plan = plan_of(pc);
+  EXPECT_TRUE(plan.clustered);
+  // Neighbors of one color are in one cluster.
+  for (int c = 0; c < plan.colors; ++c)
+    for (Row row = plan.color_begin[c]; row < plan.color_begin[c + 1]; ++row)
+      for (mcpi::Offset k = plan.lower.ptr[row]; k < plan.lower.ptr[row + 1]; ++k) {
+        const Row column = plan.lower.col[static_cast<std::size_t>(k)];
+        if (column < plan.color_begin[c] || column >= plan.rows) continue;
+        EXPECT_LT(plan.row_of[column], plan.row_of[row]);
+      }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PETSC_TEST(Clusters, refuse_an_order_of_rows_that_they_do_not_take)
 {
   const BlockMatrix matrix = make_matrix(2, random_pattern(30, 3, true));
@@ -270,7 +292,7 @@ PETSC_TEST(Clusters, refuse_an_order_of_rows_that_they_do_not_take)
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
-  PetscCall(create_pc(mat, std::string(kClusters) + "-pc_mcpi_ordering natural", &pc));
+  PetscCall(create_pc(mat, std::string(kClusters) + "-pc_mcpi_ordering nd", &pc));
   EXPECT_PETSC_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_ordering auto", PCSetUp(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -64,11 +64,13 @@ TEST(ScheduleChoice, of_auto_is_wave_on_a_device_with_many_rows_and_color_with_f
 TEST(ScheduleChoice, of_auto_leaves_a_given_coloring_and_a_given_order_of_rows)
 {
   Settings settings = settings_of(PC_MCPI_SCHEDULE_AUTO);
-  settings.ordering = PC_MCPI_ORDERING_NATURAL;
+  settings.ordering = PC_MCPI_ORDERING_ND;
   EXPECT_EQ(ScheduleChoose(settings, Place::cpu, 1000).type, PC_MCPI_SCHEDULE_COLOR);
   EXPECT_EQ(ScheduleChoose(settings, Place::cuda, 1000000).type, PC_MCPI_SCHEDULE_WAVE);
-  settings.ordering = PC_MCPI_ORDERING_RCM;
-  EXPECT_EQ(ScheduleChoose(settings, Place::cpu, 1000).type, PC_MCPI_SCHEDULE_CLUSTER);
+  for (const PCMCPIOrderingType ordering : {PC_MCPI_ORDERING_RCM, PC_MCPI_ORDERING_NATURAL}) {
+    settings.ordering = ordering;
+    EXPECT_EQ(ScheduleChoose(settings, Place::cpu, 1000).type, PC_MCPI_SCHEDULE_CLUSTER);
+  }
   settings.coloring = "greedy";
   for (const Place place : {Place::cpu, Place::cuda}) {
     const ScheduleChoice choice = ScheduleChoose(settings, place, 1000000);
