@@ -352,7 +352,8 @@ def schedules():
 def example_schedules():
     records = Records("amd-epyc-example-schedules.json")
     places = list(dict.fromkeys((row["program"], row["ranks"]) for row in records.table))
-    wanted = {name: name for name in ("color", "wave", "cluster", "level")}
+    wanted = {name: name for name in ("color", "wave", "level", "cluster")}
+    wanted["cluster, natural"] = "cluster, natural order"
     wanted |= {"SOR": "`PCSOR`", "BJACOBI": "`PCBJACOBI`, ILU(0)", "ASM": "`PCASM`, ILU(0)"}
     body, sizes = [], {}
     for schedule, name in wanted.items():
