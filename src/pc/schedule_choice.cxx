@@ -9,8 +9,8 @@ namespace {
 
 struct Rule {
   Place place;
-  PetscInt64 least_rows; // block rows of a rank, in the mean
   PCMCPISchedule schedule;
+  PetscInt64 least_rows; // block rows of a rank, in the mean
   const char *reason;
 };
 
@@ -28,11 +28,11 @@ struct Rule {
 // (amd-epyc-flow-schedules.json). nvidia-h200-sweep-small.json: with few rows a color takes the
 // time of its launch, whatever its size, and 16 colors take twice the time of 8.
 constexpr Rule kRules[] = {
-    {Place::cpu, 0, PC_MCPI_SCHEDULE_CLUSTER, "on a CPU clusters take the least time"},
-    {Place::cuda, 100000, PC_MCPI_SCHEDULE_WAVE, "a device has 100000 block rows or more"},
-    {Place::cuda, 0, PC_MCPI_SCHEDULE_COLOR, "a device has less than 100000 block rows"},
-    {Place::other_device, 100000, PC_MCPI_SCHEDULE_WAVE, "a device has 100000 block rows or more"},
-    {Place::other_device, 0, PC_MCPI_SCHEDULE_COLOR, "a device has less than 100000 block rows"},
+    {Place::cpu, PC_MCPI_SCHEDULE_CLUSTER, 0, "on a CPU clusters take the least time"},
+    {Place::cuda, PC_MCPI_SCHEDULE_WAVE, 100000, "a device has 100000 block rows or more"},
+    {Place::cuda, PC_MCPI_SCHEDULE_COLOR, 0, "a device has less than 100000 block rows"},
+    {Place::other_device, PC_MCPI_SCHEDULE_WAVE, 100000, "a device has 100000 block rows or more"},
+    {Place::other_device, PC_MCPI_SCHEDULE_COLOR, 0, "a device has less than 100000 block rows"},
 };
 
 // Whether clusters may be ordered as the user wants it.
