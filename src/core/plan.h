@@ -40,6 +40,12 @@ struct ColorPlan {
   // are whole steps, and so are its interior rows.
   bool clustered = false;
   std::vector<Row> step_begin;
+  // Whether the rows of a color lie bundle by bundle; the same on all ranks. A bundle is some
+  // clusters of a color and consists of whole steps. It is not coupled with other bundles of its
+  // color. bundle_begin: the first plan row of each bundle. A backend that gets such a plan relaxes
+  // all bundles of a color together.
+  bool bundled = false;
+  std::vector<Row> bundle_begin;
   std::vector<Row> row_of; // by plan row: local block row of the matrix
   // Couplings to earlier and to later rows. Rows of earlier colors and of earlier steps of the same
   // cluster are earlier.

@@ -138,6 +138,14 @@ PetscErrorCode Smoother::color_clusters(const MatrixParts &parts, const Settings
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+Arrangement Smoother::arrangement(const Settings &settings) const
+{
+  if (!on_device()) return Arrangement::equal_rows_together;
+  return BackendTakesBundles(choice_.type, graph_.bs, settings.cluster_rows)
+             ? Arrangement::bundles
+             : Arrangement::as_ordered;
+}
+
 PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings,
                                   const Coordinates &coordinates, PetscObject options)
 {
@@ -155,9 +163,7 @@ PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixParts &parts, const Sett
     PetscCall(
         OrderingCreate(graph_, coloring_, settings.ordering, coordinates, &order, &ordering_used_));
   }
-  PetscCall(PlanBuild(graph_, coloring_, order,
-                      on_device() ? Arrangement::as_ordered : Arrangement::equal_rows_together,
-                      &built_));
+  PetscCall(PlanBuild(graph_, coloring_, order, arrangement(settings), &built_));
   values_ = make_matrix_values(parts, graph_,
                                {on_cuda() || choice_.kokkos_on_cuda, choice_.kokkos_on_device});
   PetscFunctionReturn(PETSC_SUCCESS);

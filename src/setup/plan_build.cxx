@@ -106,24 +106,29 @@ std::vector<int> steps_in_clusters(const BlockGraph &graph, const Coloring &colo
   return step;
 }
 
-// Clusters of a CPU whose rows are relaxed together. Their x stays in the caches.
-constexpr Row kClustersTogether = 64;
+// Most rows of the clusters that are relaxed together, unless one cluster has more. On a CPU their x
+// stays in the caches. On a GPU a thread block takes them.
+constexpr Row kRowsTogetherOnCPU = 2048, kRowsOfBundle = 128;
 
 // Sorts the rows of each part of a color by bundles of clusters, and in a bundle by steps.
 class ClusterSteps {
 public:
   ClusterSteps(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order,
                Arrangement arrangement)
-      : graph_(graph), coloring_(coloring), on_cpu_(arrangement != Arrangement::as_ordered),
-        step_(steps_in_clusters(graph, coloring, order)), number_(order.size(), -1)
+      : graph_(graph), coloring_(coloring), arrangement_(arrangement),
+        step_(steps_in_clusters(graph, coloring, order)), numbers_(order.size())
   {
+    for (const Row cluster : coloring.cluster) {
+      if (cluster >= static_cast<Row>(rows_of_.size())) rows_of_.resize(cluster + 1, 0);
+      ++rows_of_[cluster];
+    }
   }
 
   // Sorts the plan rows [begin, end), and appends the steps to the plan.
   void take(Row begin, Row end, ColorPlan &plan)
   {
     places_.clear();
-    clusters_ = 0;
+    clusters_ = bundle_ = rows_ = 0;
     for (Row p = begin; p < end; ++p) places_.push_back(place_of(plan.row_of[p]));
     const auto key = [](const Place &at) {
       return std::tie(at.bundle, at.step, at.lengths, at.cluster);
@@ -132,8 +137,9 @@ public:
                      [&](const Place &a, const Place &b) { return key(a) < key(b); });
     for (Row p = begin; p < end; ++p) {
       const Place &at = places_[static_cast<std::size_t>(p - begin)];
-      if (p == begin || at.bundle != (&at)[-1].bundle || at.step != (&at)[-1].step)
-        plan.step_begin.push_back(p);
+      const bool starts = p == begin || at.bundle != (&at)[-1].bundle;
+      if (starts && plan.bundled) plan.bundle_begin.push_back(p);
+      if (starts || at.step != (&at)[-1].step) plan.step_begin.push_back(p);
       plan.row_of[p] = at.row;
     }
   }
@@ -148,10 +154,24 @@ private:
 
   Place place_of(Row row)
   {
-    Row &cluster = number_[coloring_.cluster[row]];
-    if (cluster < 0) cluster = clusters_++;
-    if (!on_cpu_) return {0, step_[row], {0, 0}, cluster, row};
-    return {cluster / kClustersTogether, step_[row], lengths(row), cluster, row};
+    Numbers &numbers = numbers_[coloring_.cluster[row]];
+    if (numbers.cluster < 0) numbers = {clusters_++, bundle_for(rows_of_[coloring_.cluster[row]])};
+    return {numbers.bundle, step_[row],
+            arrangement_ == Arrangement::equal_rows_together ? lengths(row)
+                                                             : std::pair<Offset, Offset>(),
+            numbers.cluster, row};
+  }
+  // The bundle of the next cluster of the part, which has so many rows
+  Row bundle_for(Row rows)
+  {
+    if (arrangement_ == Arrangement::as_ordered) return 0;
+    const Row most = arrangement_ == Arrangement::bundles ? kRowsOfBundle : kRowsTogetherOnCPU;
+    if (rows_ > 0 && rows_ + rows > most) {
+      ++bundle_;
+      rows_ = 0;
+    }
+    rows_ += rows;
+    return bundle_;
   }
   // Numbers of blocks of a row: of the earlier triangle, of both. See group_equal_rows().
   std::pair<Offset, Offset> lengths(Row row) const
@@ -169,10 +189,15 @@ private:
 
   const BlockGraph &graph_;
   const Coloring &coloring_;
-  const bool on_cpu_;
+  const Arrangement arrangement_;
   const std::vector<int> step_;
-  std::vector<Row> number_; // of a cluster among those of its part; -1: none yet
-  Row clusters_ = 0;
+  // Numbers of a cluster and of its bundle in their part; -1: none yet
+  struct Numbers {
+    Row cluster = -1, bundle = -1;
+  };
+  std::vector<Numbers> numbers_;             // by cluster
+  std::vector<Row> rows_of_;                 // number of rows, by cluster
+  Row clusters_ = 0, bundle_ = 0, rows_ = 0; // clusters; last bundle of the part, and its rows
   std::vector<Place> places_;
 };
 
@@ -262,6 +287,7 @@ PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring,
   plan.rows = graph.rows;
   plan.colors = coloring.colors;
   plan.clustered = coloring.clustered;
+  plan.bundled = coloring.clustered && arrangement == Arrangement::bundles;
   number_rows(graph, coloring, order, arrangement, plan);
   const std::vector<Row> place = inverse(plan.row_of);
   built->ghost_place = number_ghosts(graph, coloring, plan);

@@ -49,6 +49,7 @@ enum class Keep { no, sum, zero };
 // Relaxation of the plan rows [begin, end) of one color
 struct RelaxStep {
   Row begin = 0, end = 0;
+  bool forward = true;             // the order of the steps of clusters, in a bundled plan
   bool lower = true, upper = true; // the triangles to read
   bool from_zero = false;          // x of these rows counts as zero, whatever is in memory
   bool use_kept = false;           // add the sum that the pass before kept
@@ -126,6 +127,9 @@ struct BackendConfig {
   // Whether products read x rounded as in core/gather.h. Together with double_vectors this is for
   // tests only.
   bool bfp16_gather = false;
+  // Whether nearly all relaxations read one triangle, as those of symmetric sweeps do. A device then
+  // divides its work so that one triangle keeps it busy.
+  bool one_triangle = false;
 };
 
 } // namespace mcpi

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/plan_parts.h"
 #include "sweep/epochs.h"
 
 namespace mcpi {
@@ -12,7 +13,7 @@ int MulticolorSweep::sweeps_of_piece() const
 {
   constexpr int kStepsOfCluster = 16; // typical number, since ranks with other numbers must agree
   const int passes = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1,
-            steps = std::max(1, plan_.colors) * (plan_.clustered ? kStepsOfCluster : 1);
+            steps = std::max(1, plan_.colors) * (parts_are_steps(plan_) ? kStepsOfCluster : 1);
   return std::max(1, config_.max_relaxations / (passes * steps));
 }
 
@@ -77,11 +78,11 @@ int MulticolorSweep::passes_over_colors(const ApplyArgs &apply, const Schedule &
 }
 
 // Relaxes the rows of one color. Rows of clusters are relaxed step by step, in a backward pass from
-// the last step to the first.
-void MulticolorSweep::relax_rows(const ApplyArgs &apply, const RelaxStep &rows, bool forward)
+// the last step to the first. The backend takes the steps of a bundled plan itself.
+void MulticolorSweep::relax_rows(const ApplyArgs &apply, const RelaxStep &rows)
 {
   // A backend with two streams counts the launches of boundary rows, so empty ranges count, too.
-  if (!plan_.clustered || rows.begin == rows.end) {
+  if (!parts_are_steps(plan_) || rows.begin == rows.end) {
     backend_.relax(apply, rows);
     return;
   }
@@ -90,7 +91,7 @@ void MulticolorSweep::relax_rows(const ApplyArgs &apply, const RelaxStep &rows, 
   const auto count = last - first;
   RelaxStep step = rows;
   for (std::ptrdiff_t k = 0; k < count; ++k) {
-    const auto at = first + (forward ? k : count - 1 - k);
+    const auto at = first + (rows.forward ? k : count - 1 - k);
     step.begin = *at;
     step.end = at + 1 == last ? rows.end : at[1];
     backend_.relax(apply, step);
@@ -101,11 +102,11 @@ void MulticolorSweep::relax_rows(const ApplyArgs &apply, const RelaxStep &rows, 
 // runs while the interior rows are relaxed.
 int MulticolorSweep::relax_color(const ApplyArgs &apply, const Step &step)
 {
-  if (!step.skips_boundary) relax_rows(apply, step.boundary, step.forward);
-  if (!config_.overlap && !step.skips_interior) relax_rows(apply, step.interior, step.forward);
+  if (!step.skips_boundary) relax_rows(apply, step.boundary);
+  if (!config_.overlap && !step.skips_interior) relax_rows(apply, step.interior);
   if (step.sends)
     if (const int error = begin_exchange(apply, step)) return error;
-  if (config_.overlap && !step.skips_interior) relax_rows(apply, step.interior, step.forward);
+  if (config_.overlap && !step.skips_interior) relax_rows(apply, step.interior);
   return step.sends ? end_exchange(apply, step) : 0;
 }
 

@@ -32,7 +32,7 @@ private:
   int passes_inside(const ApplyArgs &apply, const Schedule &schedule);
   int passes_over_colors(const ApplyArgs &apply, const Schedule &schedule);
   int relax_color(const ApplyArgs &apply, const Step &step);
-  void relax_rows(const ApplyArgs &apply, const RelaxStep &rows, bool forward);
+  void relax_rows(const ApplyArgs &apply, const RelaxStep &rows);
   int begin_exchange(const ApplyArgs &apply, const Step &step);
   int end_exchange(const ApplyArgs &apply, const Step &step);
   int exchange_all(const ApplyArgs &apply);

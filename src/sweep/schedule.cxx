@@ -15,8 +15,7 @@ Step Schedule::step(int pass, int k) const
 {
   Step step;
   step.pass = pass;
-  step.forward = forward(pass);
-  step.color = step.forward ? k : plan_.colors - 1 - k;
+  step.color = forward(pass) ? k : plan_.colors - 1 - k;
   step.skips_boundary = skips(pass, k, true);
   step.skips_interior = skips(pass, k, false);
   step.boundary = relax_rows(pass, k, step.color, true);
@@ -52,6 +51,7 @@ RelaxStep Schedule::relax_rows(int pass, int k, int color, bool boundary) const
   RelaxStep rows;
   rows.begin = boundary ? plan_.color_begin[color] : plan_.boundary_end[color];
   rows.end = boundary ? plan_.boundary_end[color] : plan_.color_begin[color + 1];
+  rows.forward = forward(pass);
   rows.lower = both || forward(pass);
   rows.upper = both || !forward(pass);
   rows.from_zero = starts_from_zero(pass);

@@ -19,7 +19,6 @@ struct SweepConfig {
 // One color of one pass
 struct Step {
   int pass = 0, color = 0;
-  bool forward = true; // order of the steps of clusters
   // Rows that would not change are skipped. This happens where a symmetric sweep turns.
   bool skips_boundary = false, skips_interior = false;
   RelaxStep boundary, interior;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "plan_places.h"
 #include "setup/clusters.h"
@@ -141,6 +142,77 @@ PETSC_TEST(Clusters, are_swept_alike_with_every_form_of_storage_exchange_and_bac
   for (const auto &[options, tolerance] : cases)
     PetscCall(
         check_sweeps(matrix, Layout::even, {PC_MCPI_SWEEP_SYMMETRIC, 1.0, 2}, options, tolerance));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(Clusters, are_swept_alike_with_every_storage_and_block_size)
+{
+  // Several clusters of 12 rows share a bundle of a GPU; clusters of 200 rows are too large
+  // for one.
+  const std::tuple<const char *, double, int> cases[] = {
+      {"-pc_mcpi_offdiag_precision fp64", 1e-11, 12},
+      {"-pc_mcpi_offdiag_precision fp32 -pc_mcpi_restart 0", 1e-5, 12},
+      {"-pc_mcpi_offdiag_precision fp32 -pc_mcpi_restart 0", 1e-5, 200},
+      {"-pc_mcpi_offdiag_precision fp16 -pc_mcpi_restart 0", 1e-2, 7},
+      {"-pc_mcpi_offdiag_precision bf16 -pc_mcpi_gather_precision bfp16 -pc_mcpi_restart 0 "
+       "-pc_mcpi_vector_precision fp32",
+       5e-2, 12},
+      {"-pc_mcpi_offdiag_precision int8 -pc_mcpi_gather_precision bfp16 -pc_mcpi_restart 0 "
+       "-pc_mcpi_vector_precision fp32",
+       5e-2, 12},
+      {"-pc_mcpi_offdiag_precision int4 -pc_mcpi_gather_precision bfp16 -pc_mcpi_restart 0 "
+       "-pc_mcpi_vector_precision fp32",
+       0.7, 12}};
+
+  PetscFunctionBeginUser;
+  for (int bs = 1; bs <= 9; ++bs) {
+    const BlockMatrix matrix = make_matrix(bs, random_pattern(180 / bs, 4, bs % 2 == 0));
+    for (const auto &[options, tolerance, rows] : cases)
+      for (const PCMCPISweepType type : {PC_MCPI_SWEEP_FORWARD, PC_MCPI_SWEEP_SYMMETRIC})
+        PetscCall(check_sweeps(
+            matrix, Layout::even, {type, 1.0, 2},
+            std::string(options) + " -pc_mcpi_cluster_rows " + std::to_string(rows), tolerance));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(Clusters, are_swept_alike_for_several_right_hand_sides)
+{
+  const BlockMatrix matrix = make_matrix(3, random_pattern(90, 4, true));
+  constexpr PetscInt kColumns = 3;
+
+  PetscFunctionBeginUser;
+  for (const char *options : {kExact, "-pc_mcpi_offdiag_precision int8 -pc_mcpi_gather_precision "
+                                      "bfp16 -pc_mcpi_vector_precision fp32 "}) {
+    OwnedMat mat;
+    Preconditioner pc;
+    Mat b, x;
+    PetscInt rows;
+    PetscReal norm, error;
+    PetscCall(create(matrix, Layout::even, options, &mat, &pc));
+    PetscCall(MatGetLocalSize(mat, &rows, nullptr));
+    PetscCall(
+        MatCreateDense(PETSC_COMM_WORLD, rows, PETSC_DECIDE, PETSC_DECIDE, kColumns, nullptr, &b));
+    PetscCall(MatSetRandom(b, nullptr));
+    PetscCall(MatDuplicate(b, MAT_DO_NOT_COPY_VALUES, &x));
+    PetscCall(PCMatApply(pc, b, x));
+    for (PetscInt column = 0; column < kColumns; ++column) {
+      Vec in, out;
+      OwnedVec one;
+      PetscCall(MatCreateVecs(mat, nullptr, one.out()));
+      PetscCall(MatDenseGetColumnVecRead(b, column, &in));
+      PetscCall(PCApply(pc, in, one));
+      PetscCall(MatDenseRestoreColumnVecRead(b, column, &in));
+      PetscCall(VecNorm(one, NORM_2, &norm));
+      PetscCall(MatDenseGetColumnVecRead(x, column, &out));
+      PetscCall(VecAXPY(one, -1.0, out));
+      PetscCall(MatDenseRestoreColumnVecRead(x, column, &out));
+      PetscCall(VecNorm(one, NORM_2, &error));
+      EXPECT_LE(error, 1e-6 * norm);
+    }
+    PetscCall(MatDestroy(&b));
+    PetscCall(MatDestroy(&x));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -245,6 +245,25 @@ TEST(Tiles, of_a_color_with_a_long_row_are_small_but_not_for_kernels_of_few_rows
   }
 }
 
+TEST(Tiles, for_one_triangle_fill_thread_blocks_with_it)
+{
+  constexpr std::uint32_t kMost = 64;
+  const Problem problem(4000, 5);
+  std::uint32_t largest = 0, both = 0;
+  TileLimits limits{32, 32, static_cast<int>(kMost), static_cast<int>(kMost), 2, 1};
+  limits.one_triangle = true;
+  const TileLayout layout =
+      make_tiles(problem.plan(), slice_shape(PC_MCPI_PRECISION_INT4, 5), limits);
+  for (const Tile &tile : layout.tiles) {
+    const std::uint32_t lower = tile.rows_lower & kLowerMask;
+    largest = std::max({largest, lower, tile.upper});
+    both = std::max(both, lower + tile.upper);
+  }
+  EXPECT_LE(largest, kMost);
+  EXPECT_GT(both, kMost);
+  EXPECT_FALSE(layout.long_rows);
+}
+
 // If slices are small or few, only one color waits: thread blocks of further waiting colors would
 // load little data.
 TEST(Tiles, of_small_colors_let_one_color_wait)

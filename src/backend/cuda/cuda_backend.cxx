@@ -25,7 +25,7 @@ public:
   CudaBackend(const ColorPlan &plan, const BackendConfig &config)
       : plan_(plan), config_(config),
         number_(config.double_vectors ? sizeof(double) : sizeof(float)),
-        blocks_(plan, config.numeric, {config.double_vectors, rounded()}),
+        blocks_(plan, config.numeric, {config.double_vectors, rounded(), config.one_triangle}),
         groups_(config.double_vectors || !blocks_.prescaled() ? GatherGroups()
                                                               : make_gather_groups(plan))
   {
@@ -61,6 +61,7 @@ public:
     x_.resize(local + plan_.ghosts * entry);
     rhs_.resize(local);
     kept_.resize(local);
+    work_.resize(blocks_.forward().work_rows() * entry);
     if (rounded())
       gathered_.resize(static_cast<std::size_t>(plan_.rows + plan_.ghosts) * copy_words() *
                        static_cast<std::size_t>(nrhs));
@@ -249,7 +250,7 @@ private:
   }
   std::size_t bytes() const
   {
-    return blocks_.bytes() + x_.bytes() + rhs_.bytes() + kept_.bytes() + gathered_.bytes() +
+    return blocks_.bytes() + x_.bytes() + rhs_.bytes() + kept_.bytes() + work_.bytes() + gathered_.bytes() +
            groups_.bytes() + arrays_.bytes();
   }
 
@@ -278,6 +279,8 @@ private:
     terms.flags = relax_flags(apply, step, blocks_.prescaled());
     if (step.read_later || !rounded() || !small()) terms.flags |= kReadLater;
     result.gathered = gathered_.data();
+    result.work = work_.data();
+    result.forward = step.forward;
     result.cache = cache(apply);
     result.early = step.begin == step.end || may_begin_early(ahead);
     return result;
@@ -352,6 +355,7 @@ private:
   DeviceGatherGroups groups_;
   int room_ = 0;                          // right-hand sides for which arrays have room
   DeviceArray<std::byte> x_, rhs_, kept_; // in vector precision; x_ has ghosts behind the rows
+  DeviceArray<std::byte> work_;           // Relaxation::work
   DeviceArray<std::uint32_t> gathered_;   // the rounded copy of x_, if products read it
   PinnedBytes mirror_;                    // x_ in host memory, for exchanges by the host
   bool launched_ = false;                 // whether exchanges are launched to the device's streams
@@ -369,6 +373,11 @@ private:
 bool has_code_for_cuda_device()
 {
   return cuda::runs_on_device();
+}
+
+bool cuda_takes_bundles(std::int64_t bs, std::int64_t cluster_rows)
+{
+  return bs <= device::kMaxSmallBlock && cluster_rows <= device::kMostClusterRows;
 }
 
 std::unique_ptr<Backend> make_cuda_backend(const ColorPlan &plan, const BackendConfig &config)

@@ -122,10 +122,11 @@ __device__ __forceinline__ float mantissa_to_float(std::uint32_t word, int half)
 template <class T, int columns> struct PlainX {
   T value[columns];
 
-  // Loads them from args.read. entry: block row and right-hand side. first: the slice's first
-  // column in its block. whole: all slices of a block have the same number of columns.
-  template <bool whole, int bs>
-  __device__ __forceinline__ void load(const SmallArgs &args, std::size_t entry, int first)
+  // Loads them from args.read. args: SmallArgs, or the same two members for another memory. entry:
+  // block row and right-hand side. first: the slice's first column in its block. whole: all slices
+  // of a block have the same number of columns.
+  template <bool whole, int bs, class Args>
+  __device__ __forceinline__ void load(const Args &args, std::size_t entry, int first)
   {
     if constexpr (columns == bs && sizeof(T) == sizeof(float)) {
       load_run(static_cast<const float *>(args.read) + entry * bs, value);
@@ -162,8 +163,8 @@ template <int columns> struct RoundedX {
   std::uint32_t mantissa[words];
   int exponent;
 
-  template <bool, int bs>
-  __device__ __forceinline__ void load(const SmallArgs &args, std::size_t entry, int first)
+  template <bool, int bs, class Args>
+  __device__ __forceinline__ void load(const Args &args, std::size_t entry, int first)
   {
     if constexpr (columns == bs) {
       std::uint32_t word[gather_words(bs)];
@@ -193,6 +194,11 @@ template <int columns> struct RoundedX {
     return mantissa_to_float(mantissa[j / 2], j % 2) * gather_quantum(exponent);
   }
 
+  // Returns mantissa j.
+  __device__ __forceinline__ int integer(int j) const
+  {
+    return j % 2 ? high_half(mantissa[j / 2]) : low_half(mantissa[j / 2]);
+  }
   // Returns mantissa j in the low or the high half of a word. The other half is zero.
   __device__ __forceinline__ std::uint32_t half(int j, int high) const
   {

@@ -22,6 +22,12 @@ template <bool warp> __device__ __forceinline__ void team_sync()
     __syncthreads();
 }
 
+// Asks for a line to be brought to the second-level cache.
+__device__ __forceinline__ void prefetch(const void *line)
+{
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(line));
+}
+
 // Neighboring numbers that one instruction loads or stores
 template <class T, int width> struct alignas(sizeof(T) * width) Vector {
   T v[width];

@@ -35,10 +35,9 @@ inline cudaAccessPolicyWindow cache_window(const CacheUse &use, const Bytes &rhs
 
 // Bits of a column index, if the head word then has enough bits left for an exponent; 32 if not,
 // which means that nothing is packed.
-int packed_column_bits(const ColorPlan &plan, const NumericConfig &config,
-                       const VectorKind &vectors)
+int packed_column_bits(const ColorPlan &plan, const NumericConfig &config, const OperatorUse &use)
 {
-  if (!Operator::may_pack(plan.bs, config, vectors)) return 32;
+  if (!Operator::may_pack(plan.bs, config, use)) return 32;
   const int bits =
       std::max(2, static_cast<int>(std::bit_width(static_cast<std::uint32_t>(plan.rows) +
                                                   static_cast<std::uint32_t>(plan.ghosts))));
@@ -47,18 +46,20 @@ int packed_column_bits(const ColorPlan &plan, const NumericConfig &config,
 
 } // namespace
 
-bool Operator::may_pack(int bs, const NumericConfig &config, const VectorKind &vectors)
+bool Operator::may_pack(int bs, const NumericConfig &config, const OperatorUse &use)
 {
-  return has_exponent(config.storage) && bs <= kMaxSmallBlock && !vectors.double_vectors &&
+  return has_exponent(config.storage) && bs <= kMaxSmallBlock && !use.double_vectors &&
          config.scaling != PC_MCPI_SCALING_NONE;
 }
 
-Operator::Operator(const ColorPlan &plan, const NumericConfig &config, const VectorKind &vectors)
-    : plan_(plan), storage_(config.storage), head_{packed_column_bits(plan, config, vectors), 0},
-      packed_(head_.column_bits < 32), largest_window_(static_cast<std::size_t>(
-                                           device_attribute(cudaDevAttrMaxAccessPolicyWindowSize)))
+Operator::Operator(const ColorPlan &plan, const NumericConfig &config, const OperatorUse &use)
+    : plan_(plan), storage_(config.storage),
+      one_triangle_(use.one_triangle), head_{packed_column_bits(plan, config, use), 0},
+      packed_(head_.column_bits < 32), number_(use.double_vectors ? sizeof(double) : sizeof(float)),
+      largest_window_(
+          static_cast<std::size_t>(device_attribute(cudaDevAttrMaxAccessPolicyWindowSize)))
 {
-  const RelaxKind kind{vectors.double_vectors, vectors.rounded, packed_};
+  const RelaxKind kind{use.double_vectors, use.rounded, packed_};
   with_precision(storage_, [&]<PCMCPIPrecision storage> {
     if (small())
       small_ = small_kernels<storage>(kind, plan.bs);
@@ -83,13 +84,18 @@ void Operator::init_small()
   const bool exchanges =
       !std::equal(plan_.boundary_end.begin(), plan_.boundary_end.end(), plan_.color_begin.begin());
   if (small_.exchanging && exchanges) { // The exchanging kernel may relax all tiles.
+    one_triangle_ = false;              // It takes both triangles at a time.
     blocks = std::min(blocks, small_.exchanging_blocks);
     few_blocks = std::min(few_blocks, blocks);
   }
-  layout_ = make_tiles(plan_, slice_shape(storage_, plan_.bs, packed_),
-                       {small_.tile_rows, small_.threads, small_.capacity, small_.boundary, blocks,
-                        device_attribute(cudaDevAttrMultiProcessorCount), small_.few_rows,
-                        few_blocks, Tuning::kTilesEach, Tuning::kLightSlice, Tuning::kLightColor});
+  ColorPlan outside;
+  if (plan_.bundled) outside = plan_outside_bundles(plan_);
+  layout_ =
+      make_tiles(plan_.bundled ? outside : plan_, slice_shape(storage_, plan_.bs, packed_),
+                 {small_.tile_rows, small_.threads, small_.capacity, small_.boundary, blocks,
+                  device_attribute(cudaDevAttrMultiProcessorCount), small_.few_rows, few_blocks,
+                  Tuning::kTilesEach, Tuning::kLightSlice, Tuning::kLightColor, one_triangle_});
+  if (plan_.bundled) bundles_.emplace(plan_, std::move(outside), layout_, small_.bundles, number_);
   tiles_.upload(layout_.tiles);
   ends_.upload(layout_.ends);
   blocks_.resize(layout_.bytes);
@@ -197,10 +203,11 @@ bool Operator::resident(Row begin, LargeArgs &args) const
 // Whether the rows have slices in the triangles that are read.
 bool Operator::has_slices(Row begin, Row end, unsigned flags) const
 {
+  const ColorPlan &plan = bundles_ ? bundles_->outside() : plan_;
   const auto any = [&](const Triangle &triangle) {
     return triangle.ptr[end] > triangle.ptr[begin];
   };
-  return (flags & kLower && any(plan_.lower)) || (flags & kUpper && any(plan_.upper));
+  return (flags & kLower && any(plan.lower)) || (flags & kUpper && any(plan.upper));
 }
 
 // Chooses the kernel for small blocks, and sets the operator's part of the arguments.
@@ -230,7 +237,9 @@ Operator::Launch Operator::small_launch(Row begin, Row end, SmallArgs &args) con
     return {small_.exchanging, tiles_to(2 * color + 2), threads, 0};
   }
   const unsigned tiles = tiles_to(part_at(plan_, begin) + 1);
-  if (args.nrhs > 1 || layout_.long_rows) return {small_.general, tiles, threads, 0};
+  // Tiles for one triangle have room for both in the general kernel only.
+  const bool both = args.flags & kLower && args.flags & kUpper && one_triangle_;
+  if (args.nrhs > 1 || layout_.long_rows || both) return {small_.general, tiles, threads, 0};
   const TileLaunch launch = layout_.launch[part_at(plan_, begin)];
   if (launch.one_waits) args.flags |= kOneWaits;
   return {launch.few ? small_.few : small_.simple, tiles, threads, 0};
@@ -278,12 +287,47 @@ void Operator::launch(const Launch &launch, void *args, Row begin, Row end,
   MCPI_CUDA(cudaLaunchKernelExC(&config, launch.function, &args));
 }
 
+// Launches two kernels. The first one writes the residuals of the blocks outside bundles to
+// relaxation.work, and keeps their sums.
+void Operator::relax_bundles(Row begin, Row end, const Relaxation &relaxation, RelaxTerms terms,
+                             cudaStream_t stream) const
+{
+  const std::size_t part = part_at(plan_, begin), row_bytes = static_cast<std::size_t>(plan_.bs) *
+                                                              number_ *
+                                                              static_cast<std::size_t>(terms.nrhs);
+  std::byte *work =
+      static_cast<std::byte *>(relaxation.work) + bundles_->work_row(part) * row_bytes;
+  SmallArgs outside{terms};
+  outside.flags =
+      (terms.flags & ~static_cast<unsigned>(kFactored)) | kFromZero | kReadLater | kResidual;
+  outside.omega = 1.0;
+  outside.x = work - static_cast<std::size_t>(begin) * row_bytes;
+  outside.gathered = relaxation.gathered;
+  launch(small_launch(begin, end, outside), &outside, begin, end, relaxation, stream);
+
+  BundleArgs inside{{terms}};
+  inside.flags &= ~static_cast<unsigned>(kUseKept);
+  inside.rhs = work;
+  inside.rhs_row = static_cast<std::uint32_t>(begin);
+  inside.head = head_;
+  inside.blocks = blocks_.data();
+  inside.gathered = relaxation.gathered;
+  inside.forward = relaxation.forward;
+  const Bundles::Launch chosen = bundles_->launch(part, tiles_.data(), inside);
+  Relaxation next = relaxation;
+  next.early = true; // It waits before it reads vectors.
+  launch({small_.bundles, chosen.blocks, Tuning::kBundleThreads, chosen.shared}, &inside, begin,
+         end, next, stream);
+}
+
 void Operator::relax(Row begin, Row end, const Relaxation &relaxation, cudaStream_t stream) const
 {
   if (begin == end) return;
   RelaxTerms terms = relaxation.terms;
   terms.bs = plan_.bs;
-  if (small()) {
+  if (bundles_) {
+    relax_bundles(begin, end, relaxation, terms, stream);
+  } else if (small()) {
     SmallArgs args{terms};
     args.gathered = relaxation.gathered;
     if (relaxation.inside) args.inside = *relaxation.inside;

@@ -2,7 +2,9 @@
 // them.
 #pragma once
 
-#include "backend/cuda/relax.h"
+#include <optional>
+
+#include "backend/cuda/bundles.h"
 #include "core/numeric.h"
 #include "cuda/memory.h"
 
@@ -66,10 +68,11 @@ constexpr CacheUse cache_use(std::size_t cache, std::size_t vectors, std::size_t
   return {vectors > half ? row_rhs : 0, vectors < most ? most - vectors : 0};
 }
 
-// The vectors that an operator multiplies
-struct VectorKind {
+// What an operator multiplies, and how
+struct OperatorUse {
   bool double_vectors = false; // vectors in double, not in single precision
   bool rounded = false;        // products read the copy of x that is rounded as in core/gather.h
+  bool one_triangle = false;   // BackendConfig::one_triangle
 };
 
 // A relaxation to launch.
@@ -78,6 +81,9 @@ struct Relaxation {
   std::uint32_t *gathered = nullptr;      // the rounded copy of x, if products read it
   const InlineExchange *inside = nullptr; // if the relaxation exchanges ghosts itself
   CacheUse cache{};
+  // Room for the residuals of the blocks outside bundles: Operator::work_rows() rows
+  void *work = nullptr;
+  bool forward = true; // the order of the steps of clusters
   // The kernel may begin before the previous launch has ended. That launch must not be the one that
   // loads the right-hand side.
   bool early = false;
@@ -86,16 +92,22 @@ struct Relaxation {
 class Operator {
 public:
   // Stores the column indices; numbers are zero until the numeric set-up.
-  Operator(const ColorPlan &plan, const NumericConfig &config, const VectorKind &vectors);
+  Operator(const ColorPlan &plan, const NumericConfig &config, const OperatorUse &use);
 
   // Launches the relaxation of the plan rows [begin, end), which are one color's boundary or
   // interior rows, or all its rows if the relaxation exchanges ghosts itself.
   void relax(Row begin, Row end, const Relaxation &relaxation, cudaStream_t stream) const;
 
+  // Rows of Relaxation::work; 0 if the plan is not bundled
+  std::size_t work_rows() const { return bundles_ ? bundles_->work_rows() : 0; }
+  bool bundled() const { return bundles_.has_value(); }
+  // Whether a tile holds the blocks inside a bundle.
+  bool is_bundle(std::uint32_t tile) const { return bundles_ && tile >= bundles_->first_tile(); }
+
   bool small() const { return plan_.bs <= kMaxSmallBlock; } // whether blocks are stored in slices
   bool packed() const { return layout_.shape.packed; } // whether heads of slices hold exponents
   // Whether some rank may pack exponents. The answer is the same on all ranks.
-  static bool may_pack(int bs, const NumericConfig &config, const VectorKind &vectors);
+  static bool may_pack(int bs, const NumericConfig &config, const OperatorUse &use);
   StoredNumbers numbers();
   // Sets the range of packed exponents by the largest number that is stored.
   void set_largest(double largest);
@@ -106,7 +118,8 @@ public:
   }
   std::size_t bytes() const
   {
-    return tiles_.bytes() + ends_.bytes() + rows_.bytes() + heads_.bytes() + blocks_.bytes();
+    return tiles_.bytes() + ends_.bytes() + rows_.bytes() + heads_.bytes() + blocks_.bytes() +
+           (bundles_ ? bundles_->bytes() : 0);
   }
 
   // Calls visit(plan row, triangle, block in the triangle, tile, place) for each block. For small
@@ -121,10 +134,12 @@ public:
         Offset slice = 0;
         for (const Triangle *triangle : {&plan_.lower, &plan_.upper})
           for (Row row = begin; row < end; ++row)
-            for (Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1];
-                 ++k, slice += layout_.shape.slices)
-              visit(row, *triangle, k, static_cast<std::uint32_t>(t),
-                    static_cast<std::uint32_t>(slice));
+            for (Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1]; ++k)
+              if (holds(static_cast<std::uint32_t>(t), row, triangle->col[k])) {
+                visit(row, *triangle, k, static_cast<std::uint32_t>(t),
+                      static_cast<std::uint32_t>(slice));
+                slice += layout_.shape.slices;
+              }
       }
       return;
     }
@@ -172,6 +187,19 @@ private:
   void init_large();
   void add_rows();
   bool resident(Row begin, LargeArgs &args) const;
+  // Whether a tile of the row holds the row's block of this column.
+  bool holds(std::uint32_t tile, Row row, Row column) const
+  {
+    return !bundles_ || inside_bundle(plan_, bundle_of(row), column) == is_bundle(tile);
+  }
+  std::size_t bundle_of(Row row) const
+  {
+    return static_cast<std::size_t>(
+        std::upper_bound(plan_.bundle_begin.begin(), plan_.bundle_begin.end(), row) -
+        plan_.bundle_begin.begin() - 1);
+  }
+  void relax_bundles(Row begin, Row end, const Relaxation &relaxation, RelaxTerms terms,
+                     cudaStream_t stream) const;
   bool has_slices(Row begin, Row end, unsigned flags) const;
   Launch small_launch(Row begin, Row end, SmallArgs &args) const;
   Launch large_launch(Row begin, LargeArgs &args) const;
@@ -180,14 +208,18 @@ private:
 
   const ColorPlan &plan_;
   const PCMCPIPrecision storage_;
-  HeadBits head_; // small blocks
+  bool one_triangle_; // whether tiles are made for relaxations that read one triangle
+  HeadBits head_;     // small blocks
   const bool packed_;
+  const std::size_t number_; // bytes of a number of the vectors
   SmallKernels small_;
   LargeKernels large_;
   // most bytes of an access policy window; 0 if the device has none
   const std::size_t largest_window_;
   int most_resident_ = 0; // bytes of shared memory for relax_resident
-  TileLayout layout_;     // small blocks
+  // small blocks. The tiles of bundles come last.
+  TileLayout layout_;
+  std::optional<Bundles> bundles_; // of a bundled plan
   DeviceArray<Tile> tiles_;
   DeviceArray<RowEnds> ends_;
   std::vector<Capacity> capacity_; // large blocks, by part

@@ -148,6 +148,7 @@ struct SmallKernels {
   const void *exchanging = nullptr; // like simple, with the exchange of ghosts inside
   const void *few = nullptr;        // like simple, for colors of few rows
   const void *rows = nullptr;       // for rows that have no slices in the triangles to be read
+  const void *bundles = nullptr;    // for bundles of clusters, with the blocks inside them
   int threads = 0;                  // threads of a thread block
   int capacity = 0;                 // slices that a thread block takes at a time
   int boundary = 0;                 // the same for tiles of boundary rows

@@ -171,6 +171,7 @@ __launch_bounds__(Resident<storage, T, bs>::team *Resident<storage, T, bs>::shap
   T my_rhs = 0;
   if (t < bs) my_rhs = static_cast<const T *>(args.rhs)[at];
   cudaGridDependencySynchronize();
+  const T my_kept = t < bs ? kept_sum<T>(args, at) : T(0);
 
   const auto entries = [&](int2 h) {
     const T *x = static_cast<const T *>(args.read) +
@@ -211,8 +212,9 @@ __launch_bounds__(Resident<storage, T, bs>::team *Resident<storage, T, bs>::shap
 #pragma unroll
     for (int s = 0; s < R::slots; ++s) total += partial[s * R::ld + t];
     // A sum that is to be kept is the sum of this range.
-    update = residual(args, my_rhs,
-                      lower ? TriangleSums<T>{total, T(0)} : TriangleSums<T>{T(0), total}, at);
+    update =
+        residual(args, my_rhs, lower ? TriangleSums<T>{total, T(0)} : TriangleSums<T>{T(0), total},
+                 my_kept, at);
   }
   if (args.flags & kFactored) {
     if (t < bs) residuals[t] = update;

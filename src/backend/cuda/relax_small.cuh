@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "backend/cuda/gathered.cuh"
+#include "backend/cuda/loads.cuh"
 #include "cuda/ghost_packets.cuh"
 
 namespace mcpi::cuda {
@@ -183,6 +184,18 @@ relax_tile(const SmallArgs &args, const SmallPartials<Kind, threads * per_thread
   cudaGridDependencySynchronize();
   if constexpr (Kind::few)
     if (args.flags & kOneWaits) cudaTriggerProgrammaticLaunchCompletion();
+  // The sums kept are loaded together with x, so that they do not add to the time. Where registers
+  // are short, they come only as far as the second-level cache.
+  constexpr bool kept_early = Tuning::kept_early(Kind::shape.bytes, by_row);
+  T my_kept[own] = {};
+  if (mine && args.flags & kUseKept) {
+    const std::size_t first = row * nrhs * bs + i;
+    if constexpr (kept_early)
+#pragma unroll
+      for (unsigned c = 0; c < own; ++c) my_kept[c] = kept_sum<T>(args, first + c);
+    else
+      prefetch(static_cast<const T *>(args.kept) + first);
+  }
   [[maybe_unused]] std::uint32_t base = 0;
   if constexpr (exchanging) base = *args.inside.packets.base;
 
@@ -236,7 +249,8 @@ relax_tile(const SmallArgs &args, const SmallPartials<Kind, threads * per_thread
     if (mine)
 #pragma unroll
       for (unsigned c = 0; c < own; ++c)
-        update[c] = residual(args, r == 0 ? my_rhs[c] : rhs[at + c], sums[c], at + c);
+        update[c] = residual(args, r == 0 ? my_rhs[c] : rhs[at + c], sums[c],
+                             kept_early && r == 0 ? my_kept[c] : kept_sum<T>(args, at + c), at + c);
     if (args.flags & kFactored) {
       T v[bs]; // the row's residuals
 #pragma unroll
@@ -252,13 +266,15 @@ relax_tile(const SmallArgs &args, const SmallPartials<Kind, threads * per_thread
     if (mine)
 #pragma unroll
       for (unsigned c = 0; c < own; ++c) update[c] = relax_component(args, update[c], at + c);
-    if constexpr (Kind::rounded) {
-      const std::size_t entry = row * static_cast<std::size_t>(nrhs) + static_cast<std::size_t>(r);
-      if constexpr (!by_row)
-        store_gathered_together<bs>(args.gathered, entry, i, update[0], mine);
-      else if (mine)
-        store_gathered<bs>(args.gathered, entry, bs, update);
-    }
+    if constexpr (Kind::rounded)
+      if (!(args.flags & kResidual)) {
+        const std::size_t entry =
+            row * static_cast<std::size_t>(nrhs) + static_cast<std::size_t>(r);
+        if constexpr (!by_row)
+          store_gathered_together<bs>(args.gathered, entry, i, update[0], mine);
+        else if (mine)
+          store_gathered<bs>(args.gathered, entry, bs, update);
+      }
     if constexpr (exchanging)
       if (args.inside.sends != 0)
         send_row<Kind>(args.inside, sending, base + args.inside.sends, i, update);

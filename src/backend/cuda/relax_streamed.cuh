@@ -277,7 +277,7 @@ __global__ void __launch_bounds__(warp ? 64 : 128,
       const T update = residual(args, r == 0 && i == t ? my_rhs : rhs[at],
                                 !split && !(args.flags & kLower) ? TriangleSums<T>{other, one}
                                                                  : TriangleSums<T>{one, other},
-                                at);
+                                kept_sum<T>(args, at), at);
       if (args.flags & kFactored)
         residuals[i] = update;
       else

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "backend/cuda/relax_bundles.cuh"
 #include "backend/cuda/relax_resident.cuh"
 #include "backend/cuda/relax_small.cuh"
 #include "backend/cuda/relax_streamed.cuh"
@@ -35,6 +36,7 @@ SmallKernels small_kernel_of()
   SmallKernels result;
   result.general = kernel(General());
   result.simple = kernel(Simple());
+  result.bundles = reinterpret_cast<const void *>(relax_bundles<General>);
   if constexpr (sizeof(T) == sizeof(float) && (rounded || storage != PC_MCPI_PRECISION_FP32)) {
     result.few =
         reinterpret_cast<const void *>(relax_small<Few, Launch::threads, 1, Launch::blocks>);

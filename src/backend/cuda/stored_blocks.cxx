@@ -23,16 +23,15 @@ std::vector<Row> inverse(const std::vector<Row> &permutation)
 } // namespace
 
 StoredBlocks::StoredBlocks(const ColorPlan &plan, const NumericConfig &config,
-                           const VectorKind &vectors)
-    : plan_(plan), config_(config), vectors_(vectors),
-      square_(static_cast<std::size_t>(plan.bs) * plan.bs), forward_(plan, config, vectors),
-      row_of_(plan.row_of), plan_row_(inverse(plan.row_of)),
-      narrow_diagonal_(narrow_diagonal(plan.bs, vectors.double_vectors, prescaled())),
+                           const OperatorUse &use)
+    : plan_(plan), config_(config), use_(use), square_(static_cast<std::size_t>(plan.bs) * plan.bs),
+      forward_(plan, config, use), row_of_(plan.row_of), plan_row_(inverse(plan.row_of)),
+      narrow_diagonal_(narrow_diagonal(plan.bs, use.double_vectors, prescaled())),
       kernel_(with_precision(config.storage,
                              [&]<PCMCPIPrecision storage> {
                                return setup_kernel<storage>(plan.bs, forward_.packed());
                              })),
-      updater_(config, plan.bs, Operator::may_pack(plan.bs, config, vectors))
+      updater_(config, plan.bs, Operator::may_pack(plan.bs, config, use))
 {
   int resident = 0;
   if (kernel_.shared > 0) allow_shared(kernel_.function, static_cast<int>(kernel_.shared));
@@ -57,10 +56,10 @@ StoredBlocks::StoredBlocks(const ColorPlan &plan, const NumericConfig &config,
 std::size_t StoredBlocks::bytes() const
 {
   return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + row_of_.bytes() +
-         plan_row_.bytes() + (feed_ ? feed_->bytes() : 0) + tile_of_.bytes() + place_[0].bytes() +
-         place_[1].bytes() + maxima_.bytes() + diagonal_map_.bytes() + replaced_.bytes() +
-         scales_.bytes() + scratch_.bytes() + bad_.bytes() + sources_.bytes() + received_.bytes() +
-         zeros_.bytes();
+         plan_row_.bytes() + (feed_ ? feed_->bytes() : 0) + tile_of_.bytes() + bundle_of_.bytes() +
+         place_[0].bytes() + place_[1].bytes() + maxima_.bytes() + diagonal_map_.bytes() +
+         replaced_.bytes() + scales_.bytes() + scratch_.bytes() + bad_.bytes() + sources_.bytes() +
+         received_.bytes() + zeros_.bytes() + work_.bytes();
 }
 
 // Computes where each block of the matrix is stored, unless that is known for this source.
@@ -77,18 +76,22 @@ void StoredBlocks::prepare(BlockRows &source)
   feed_ = std::make_unique<ValueUpload>(
       source, plan_.rows, plan_.bs, [&](Row row) { return count[static_cast<std::size_t>(row)]; });
 
-  std::vector<std::uint32_t> tile_of(size), place[2];
+  std::vector<std::uint32_t> tile_of[2], place[2]; // tile_of: tiles, then those of bundles
+  for (int inside = 0; inside < (forward_.bundled() ? 2 : 1); ++inside)
+    tile_of[inside].resize(size);
   for (int p = 0; p < 2; ++p)
     if (feed_->has(p)) place[p].resize(static_cast<std::size_t>(feed_->piece(p).ptr.back()));
   forward_.for_blocks(
       [&](Row row, const Triangle &triangle, Offset k, std::uint32_t tile, std::uint32_t at) {
         const Row matrix_row = plan_.row_of[static_cast<std::size_t>(row)];
-        tile_of[static_cast<std::size_t>(matrix_row)] = tile;
+        const bool inside = forward_.is_bundle(tile);
+        tile_of[inside][static_cast<std::size_t>(matrix_row)] = tile;
         const SourcePlace from = source_place(feed_->piece(0), feed_->piece(1), matrix_row,
                                               triangle.source[static_cast<std::size_t>(k)]);
-        place[from.piece][from.block] = at;
+        place[from.piece][from.block] = at | (inside ? kInside : 0U);
       });
-  tile_of_.upload(tile_of);
+  tile_of_.upload(tile_of[0]);
+  bundle_of_.upload(tile_of[1]);
   for (int p = 0; p < 2; ++p) place_[p].upload(place[p]);
 }
 
@@ -125,6 +128,7 @@ void StoredBlocks::convert(BlockRows &source, bool store, NumericStatus &status,
   args.plan_row = plan_row_.data();
   args.diagonal = feed_->diagonal();
   args.tile_of = tile_of_.data();
+  args.bundle_of = forward_.bundled() ? bundle_of_.data() : nullptr;
   args.tiles = to.tiles;
   args.blocks = to.blocks;
   args.heads = to.heads;
@@ -206,7 +210,7 @@ void StoredBlocks::build_transposed(const ColorPlan &plan, const std::byte *rece
                                     cudaStream_t stream)
 {
   if (!transposed_) {
-    auto made = std::make_unique<Operator>(plan, config_, vectors_);
+    auto made = std::make_unique<Operator>(plan, config_, use_);
     map_transposed(*made);
     transposed_ = std::move(made); // Only a complete operator is kept, if memory runs out.
   }
@@ -219,13 +223,15 @@ void StoredBlocks::build_transposed(const ColorPlan &plan, const std::byte *rece
 
 void StoredBlocks::multiply(const void *x, void *y, cudaStream_t stream)
 {
-  const std::size_t number = vectors_.double_vectors ? sizeof(double) : sizeof(float),
+  const std::size_t number = use_.double_vectors ? sizeof(double) : sizeof(float),
                     size = static_cast<std::size_t>(plan_.rows) * plan_.bs * number;
   if (zeros_.bytes() < size) {
     zeros_.resize(size);
     MCPI_CUDA(cudaMemsetAsync(zeros_.data(), 0, size, stream));
   }
+  work_.resize(forward_.work_rows() * plan_.bs * number);
   Relaxation product;
+  product.work = work_.data();
   product.terms = product_terms(x, y, zeros_.data());
   const std::vector<Row> parts = part_begins(plan_);
   for (std::size_t part = 0; part + 1 < parts.size(); ++part)

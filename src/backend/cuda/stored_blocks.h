@@ -14,7 +14,7 @@ namespace mcpi::cuda {
 
 class StoredBlocks {
 public:
-  StoredBlocks(const ColorPlan &plan, const NumericConfig &config, const VectorKind &vectors);
+  StoredBlocks(const ColorPlan &plan, const NumericConfig &config, const OperatorUse &use);
 
   // See StoredMatrix::refresh(). Diagonal blocks are inverted. Off-diagonal blocks are multiplied,
   // scaled, rounded, and stored where the sweeps read them. Work is launched to the stream.
@@ -57,7 +57,7 @@ private:
 
   const ColorPlan &plan_;
   const NumericConfig config_;
-  const VectorKind vectors_;
+  const OperatorUse use_;
   const std::size_t square_; // numbers of a block
   Operator forward_;
   DeviceArray<Row> row_of_, plan_row_;
@@ -69,7 +69,7 @@ private:
   ScaleUpdater updater_;
   InverseRange inverse_range_;
   std::unique_ptr<ValueUpload> feed_;
-  DeviceArray<std::uint32_t> tile_of_, place_[2], maxima_;
+  DeviceArray<std::uint32_t> tile_of_, bundle_of_, place_[2], maxima_;
   DeviceArray<double> scales_, scratch_, replaced_;
   std::vector<double> sent_scales_; // scales on their way to the device
   DeviceArray<std::byte> diagonal_map_;
@@ -80,7 +80,7 @@ private:
   DeviceArray<Location> sources_;   // of each slice of the transposed operator
   std::size_t received_blocks_ = 0; // blocks received from other ranks
   DeviceArray<std::byte> received_;
-  DeviceArray<std::byte> zeros_; // right-hand side of products
+  DeviceArray<std::byte> zeros_, work_; // right-hand side of products; Relaxation::work
 };
 
 } // namespace mcpi::cuda

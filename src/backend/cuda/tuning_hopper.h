@@ -56,6 +56,9 @@ struct HopperTuning {
             std::min(per_thread, 3), // exchange_inside_us_per_color
             by_row ? by_rows : by_components};
   }
+  // Whether a thread loads the kept sums of its row before it multiplies. A thread with many small
+  // slices has no registers for them.
+  static constexpr bool kept_early(int bytes, bool by_row) { return !by_row || bytes > 16; }
   static constexpr int kPartialsAtOnce = 4; // partial products loaded together: not recorded
   // A color is cut into at least this many tiles for each multiprocessor (tiles_19683_rows).
   static constexpr int kTilesEach = 3;
@@ -64,6 +67,12 @@ struct HopperTuning {
   // longer.
   static constexpr std::size_t kLightSlice = 40, kLightColor = 20 << 10;
   static constexpr unsigned kRowsThreads = 128; // rows without slices: application_int4_tet
+
+  // Relaxation of bundles of clusters
+
+  static constexpr unsigned kBundleThreads = 64;
+  // Most bytes of shared memory for a bundle. Slices of larger bundles stay in global memory.
+  static constexpr unsigned kMostBundleBytes = 224 * 1024;
 
   // Relaxation of large blocks
 

@@ -74,25 +74,33 @@ template <PCMCPIPrecision storage, int bs, bool packed> struct BlockSlice {
   std::uint32_t word[words];
 
   // Loads slice k of a tile that stores count slices. The head word is loaded first, because the
-  // loads of x need its column; they start while the numbers are still on their way.
+  // loads of x need its column; they start while the numbers are still on their way. shared: the
+  // tile is in shared memory.
+  template <bool shared = false>
   MCPI_HD void load(const std::byte *tile, std::uint32_t count, std::uint32_t k)
   {
+    const auto load_words = [](const auto *from) {
+      if constexpr (shared)
+        return *from;
+      else
+        return load_once(from);
+    };
     constexpr int pieces = shape.pieces();
     const auto *piece = reinterpret_cast<const Words<4> *>(tile) + k;
     const std::byte *rest = tile + static_cast<std::size_t>(pieces) * kPiece * count;
     if constexpr ((shape.bytes & 4) != 0) {
       const std::byte *last =
           rest + ((shape.bytes & 8) != 0 ? static_cast<std::size_t>(8) * count : 0);
-      word[words - 1] = load_once(reinterpret_cast<const Words<1> *>(last) + k).v[0];
+      word[words - 1] = load_words(reinterpret_cast<const Words<1> *>(last) + k).v[0];
     }
     if constexpr ((shape.bytes & 8) != 0) {
-      const Words<2> w = load_once(reinterpret_cast<const Words<2> *>(rest) + k);
+      const Words<2> w = load_words(reinterpret_cast<const Words<2> *>(rest) + k);
       MCPI_UNROLL
       for (int n = 0; n < 2; ++n) word[4 * pieces + n] = w.v[n];
     }
     MCPI_UNROLL
     for (int q = pieces - 1; q >= 0; --q) {
-      const Words<4> w = load_once(piece + static_cast<std::size_t>(q) * count);
+      const Words<4> w = load_words(piece + static_cast<std::size_t>(q) * count);
       MCPI_UNROLL
       for (int n = 0; n < 4; ++n) word[4 * q + n] = w.v[n];
     }

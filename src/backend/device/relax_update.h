@@ -24,6 +24,10 @@ enum RelaxFlag : unsigned {
   kFactored = 128,   // factored form: multiply residuals by inverse diagonal blocks
   kTransposed = 256, // the inverse diagonal blocks are transposed
   kReadLater = 512,  // store x itself: more than off-diagonal products read it
+  kProduct = 1024,   // products read another vector than the one that is written
+  // The blocks outside bundles: what is written is a residual. The rounded copy of x stays as it
+  // is.
+  kResidual = 2048,
 };
 
 // A factor in double and in single precision.
@@ -64,7 +68,7 @@ inline RelaxTerms product_terms(const void *x, void *y, const void *zeros)
   terms.read = x;
   terms.rhs = zeros;
   terms.alpha = -1.0; // A relaxation subtracts.
-  terms.flags = kLower | kUpper | kFromZero | kReadLater;
+  terms.flags = kLower | kUpper | kFromZero | kReadLater | kProduct;
   return terms;
 }
 
@@ -73,17 +77,22 @@ template <class T> struct TriangleSums {
   T lower = 0, upper = 0;
 };
 
-// Returns a component of the row's residual, and keeps a sum or zero as terms.flags say. at: the
-// component's place in the vectors.
+// Returns the sum that the previous pass has kept, or zero if none is used.
+template <class T> MCPI_HD T kept_sum(const RelaxTerms &terms, std::size_t at)
+{
+  return terms.flags & kUseKept ? static_cast<const T *>(terms.kept)[at] : T(0);
+}
+
+// Returns a component of the row's residual, and keeps a sum or zero as terms.flags say. before:
+// kept_sum(). at: the component's place in the vectors.
 template <class T>
-MCPI_HD T residual(const RelaxTerms &terms, T rhs, TriangleSums<T> sums, std::size_t at)
+MCPI_HD T residual(const RelaxTerms &terms, T rhs, TriangleSums<T> sums, T before, std::size_t at)
 {
   const bool lower_near = terms.flags & kLowerIsNear;
   const T near_sum = lower_near ? sums.lower : sums.upper,
           far_sum = lower_near ? sums.upper : sums.lower;
   T *kept = static_cast<T *>(terms.kept);
-  T sum = near_sum + far_sum;
-  if (terms.flags & kUseKept) sum += kept[at];
+  const T sum = near_sum + far_sum + before;
   if (terms.flags & kKeepSum) kept[at] = near_sum;
   if (terms.flags & kKeepZero) kept[at] = T(0);
   return rhs - terms.alpha.template as<T>() * sum;

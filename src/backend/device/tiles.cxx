@@ -77,7 +77,7 @@ public:
   }
 
 private:
-  // Whether the kernel with exchanges may take the part. Steps of clusters are relaxed without it.
+  // Whether the kernel with exchanges may take the part. Clusters are relaxed without it.
   bool boundary(std::size_t part) const { return !plan_.clustered && part % 2 == 0; }
 
   // Calls visit(first row, end) for each tile of a part. A tile has at most budget.slices slices,
@@ -124,11 +124,13 @@ private:
   {
     return (end - begin) % kWarpSize == 0 && 4 * slices(begin, end) >= 3 * most;
   }
-  // Slices of the rows [begin, end), in both triangles or in one.
+  // Slices of the rows [begin, end) that are read at a time
   Offset slices(Row begin, Row end) const
   {
-    return slices(plan_.lower, begin, end) + slices(plan_.upper, begin, end);
+    const Offset lower = slices(plan_.lower, begin, end), upper = slices(plan_.upper, begin, end);
+    return limits_.one_triangle ? std::max(lower, upper) : lower + upper;
   }
+  // Slices of the rows in a triangle
   Offset slices(const Triangle &triangle, Row begin, Row end) const
   {
     return (triangle.ptr[end] - triangle.ptr[begin]) * layout_.shape.slices;
@@ -138,22 +140,10 @@ private:
   void add_tile(Row begin, Row end)
   {
     const Offset lower = slices(plan_.lower, begin, end), upper = slices(plan_.upper, begin, end);
-    if (lower > static_cast<Offset>(kLowerMask) || upper > static_cast<Offset>(kLowerMask) ||
-        layout_.bytes / kPiece > 0xffffffffU)
-      throw std::length_error("a device holds at most 64 GiB of off-diagonal blocks: use more GPUs "
-                              "or a smaller -pc_mcpi_offdiag_precision");
-    Tile tile{};
-    tile.offset = static_cast<std::uint32_t>(layout_.bytes / kPiece);
-    tile.row = static_cast<std::uint32_t>(begin);
-    tile.rows_lower =
-        static_cast<std::uint32_t>(end - begin) << kLowerBits | static_cast<std::uint32_t>(lower);
-    tile.upper = static_cast<std::uint32_t>(upper);
+    append_tile(layout_, begin, end, lower, upper);
     for (Row row = begin; row < end; ++row)
       layout_.ends.push_back({static_cast<std::uint16_t>(slices(plan_.lower, begin, row + 1)),
                               static_cast<std::uint16_t>(slices(plan_.upper, begin, row + 1))});
-    layout_.tiles.push_back(tile);
-    layout_.bytes += static_cast<std::size_t>(stored_slices(tile)) *
-                     static_cast<std::size_t>(layout_.shape.bytes);
   }
 
   const ColorPlan &plan_;
@@ -164,13 +154,30 @@ private:
 
 } // namespace
 
+void append_tile(TileLayout &layout, Row begin, Row end, Offset lower, Offset upper)
+{
+  if (lower > static_cast<Offset>(kLowerMask) || upper > static_cast<Offset>(kLowerMask) ||
+      layout.bytes / kPiece > 0xffffffffU)
+    throw std::length_error("a device holds at most 64 GiB of off-diagonal blocks: use more GPUs "
+                            "or a smaller -pc_mcpi_offdiag_precision");
+  Tile tile{};
+  tile.offset = static_cast<std::uint32_t>(layout.bytes / kPiece);
+  tile.row = static_cast<std::uint32_t>(begin);
+  tile.rows_lower =
+      static_cast<std::uint32_t>(end - begin) << kLowerBits | static_cast<std::uint32_t>(lower);
+  tile.upper = static_cast<std::uint32_t>(upper);
+  layout.tiles.push_back(tile);
+  layout.bytes +=
+      static_cast<std::size_t>(stored_slices(tile)) * static_cast<std::size_t>(layout.shape.bytes);
+}
+
 TileLayout make_tiles(const ColorPlan &plan, const SliceShape &shape, const TileLimits &limits)
 {
   TileLayout layout;
   layout.shape = shape;
   Builder builder(plan, limits, layout);
   layout.part_begin.push_back(0);
-  const std::size_t together = plan.clustered ? 1 : 2;
+  const std::size_t together = parts_are_steps(plan) ? 1 : 2;
   for (std::size_t first = 0; first < builder.parts(); first += together) {
     const TileBudget budget = builder.budget_of(first, first + together);
     for (std::size_t part = first; part < first + together; ++part) {

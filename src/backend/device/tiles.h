@@ -83,7 +83,14 @@ struct TileLimits {
   // color for each multiprocessor. Beyond the limits several following colors may wait on a
   // multiprocessor, because their early loads gain more than the waiting thread blocks cost.
   std::size_t light_slice = 0, light_color = 0;
+  // Kernels mostly read one triangle: a tile's slices are counted in the triangle with more of
+  // them.
+  bool one_triangle = false;
 };
+
+// Appends a tile of the rows [begin, end), with so many slices of each triangle, to the tiles and
+// bytes of a layout.
+void append_tile(TileLayout &layout, Row begin, Row end, Offset lower, Offset upper);
 
 // Cuts the rows of a plan into tiles.
 TileLayout make_tiles(const ColorPlan &plan, const SliceShape &shape, const TileLimits &limits);

@@ -55,7 +55,9 @@ template <class Space, class Style, PCMCPIPrecision storage, class T> struct Rel
           sums.lower += scratch[2 * group * bs + i];
           sums.upper += scratch[(2 * group + 1) * bs + i];
         }
-        value[i] = residual<T>(args, rhs[i], sums, at + static_cast<std::size_t>(i));
+        value[i] =
+            residual<T>(args, rhs[i], sums, kept_sum<T>(args, at + static_cast<std::size_t>(i)),
+                        at + static_cast<std::size_t>(i));
         if (!(args.flags & kFactored))
           store_component<T>(args, value[i], at + static_cast<std::size_t>(i));
       }

@@ -213,8 +213,10 @@ private:
            static_cast<std::size_t>(r)) *
           bs;
       for (int i = 0; i < bs; ++i)
-        value[l * bs + i] = residual<T>(args, rhs[first + static_cast<std::size_t>(i)],
-                                        {low[i][l], up[i][l]}, first + static_cast<std::size_t>(i));
+        value[l * bs + i] =
+            residual<T>(args, rhs[first + static_cast<std::size_t>(i)], {low[i][l], up[i][l]},
+                        kept_sum<T>(args, first + static_cast<std::size_t>(i)),
+                        first + static_cast<std::size_t>(i));
       if (args.flags & kFactored) {
         T v[bs];
         for (int i = 0; i < bs; ++i)

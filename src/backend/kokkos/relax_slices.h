@@ -209,7 +209,9 @@ private:
     T value[own];
     MCPI_UNROLL
     for (int c = 0; c < own; ++c)
-      value[c] = residual<T>(args, rhs[c], sums[c], at + static_cast<std::size_t>(c));
+      value[c] =
+          residual<T>(args, rhs[c], sums[c], kept_sum<T>(args, at + static_cast<std::size_t>(c)),
+                      at + static_cast<std::size_t>(c));
     if (!factored()) return relax_components(args, value, at);
     MCPI_UNROLL
     for (int c = 0; c < own; ++c) residuals[my_row * bs + i + c] = value[c];
@@ -254,7 +256,8 @@ private:
       const T *rhs = static_cast<const T *>(args.rhs) + place(tile.row, r);
       for (int i = team.team_rank(); i < bs; i += threads) {
         const std::size_t at = place(tile.row, r) + static_cast<std::size_t>(i);
-        const T value = residual<T>(args, rhs[i], {sums[i], sums[bs + i]}, at);
+        const T value =
+            residual<T>(args, rhs[i], {sums[i], sums[bs + i]}, kept_sum<T>(args, at), at);
         if (factored())
           residuals[i] = value;
         else
