@@ -39,6 +39,8 @@ COLORINGS |= {
     for rows in (8, 16, 32, 64)
 }
 COLORINGS["cluster 32, dilu"] = f"{COLORINGS['cluster 32']} -pc_mcpi_method dilu"
+for label in ("jplf", "wave 32, natural", "levels, natural", "cluster 32"):
+    COLORINGS[f"{label}, ilu0"] = f"{COLORINGS[label]} -pc_mcpi_method ilu0"
 CASES = {label: f"{coloring} {SWEEP}" for label, coloring in COLORINGS.items()}
 OTHERS = {"SOR": "-pc_type sor", "ILU(0)": "-pc_type ilu"}
 CFL = 1000
