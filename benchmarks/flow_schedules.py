@@ -1,6 +1,7 @@
 """Linear iterations of examples/flow by schedule: one symmetric sweep with each, beside PETSc's own.
 
-Usage: flow_schedules.py BUILD OUT.json [MESH]
+Usage: flow_schedules.py BUILD OUT.json [MESH [SCHEDULE]]
+MESH and SCHEDULE: parts of names; only these are run. An empty MESH runs all.
 Needs Gmsh and BUILD/examples/flow. Runs on one rank, because PT-Scotch partitions a mesh
 differently in each run.
 """
@@ -39,6 +40,8 @@ COLORINGS |= {
     for rows in (8, 16, 32, 64)
 }
 COLORINGS["cluster 32, dilu"] = f"{COLORINGS['cluster 32']} -pc_mcpi_method dilu"
+for label in ("jplf", "wave 32, natural", "levels, natural", "cluster 32"):
+    COLORINGS[f"{label}, ilu0"] = f"{COLORINGS[label]} -pc_mcpi_method ilu0"
 CASES = {label: f"{coloring} {SWEEP}" for label, coloring in COLORINGS.items()}
 OTHERS = {"SOR": "-pc_type sor", "ILU(0)": "-pc_type ilu"}
 CFL = 1000
@@ -53,7 +56,7 @@ def run(build, mesh, restart, steps, options):
     return output, row, history["history_linear_iterations"][:-1], history["history_cfl"]
 
 
-def main(build, out, only=""):
+def main(build, out, only="", schedule=""):
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for name, (geometry, gmsh, flow, tolerance) in MESHES.items():
@@ -66,6 +69,8 @@ def main(build, out, only=""):
                 before += 10
                 cfl = run(build, mesh, start, before, f"{flow} -flow_cfl_max {CFL}")[3]
             for label, options in (CASES | OTHERS).items():
+                if schedule not in label:
+                    continue
                 shutil.copy(start, here)
                 options = f"{flow} -flow_cfl {CFL} -flow_cfl_max {CFL} {options} "
                 options += f"-ksp_rtol {tolerance} "
@@ -92,7 +97,8 @@ def main(build, out, only=""):
                 os.remove(here)
             os.remove(start)
     notes = f"linear iterations (FGMRES, one symmetric sweep) of {STEPS} steps at CFL {CFL}"
-    command = f"benchmarks/flow_schedules.py BUILD OUT.json {only}".strip()
+    chosen = [only or "''", schedule] if schedule else [only]
+    command = " ".join(["benchmarks/flow_schedules.py BUILD OUT.json", *chosen]).strip()
     records.write(
         out, records.new("flow_schedules", rows, command, petsc=petsc_version(build), notes=notes)
     )

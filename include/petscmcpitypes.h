@@ -52,18 +52,19 @@ typedef enum {
 } PCMCPISchedule;
 
 /*E
-   PCMCPIMethod - what a sweep takes for the diagonal blocks
+   PCMCPIMethod - which blocks a sweep takes
 
    Values:
-+  `PC_MCPI_METHOD_POINT` - the diagonal blocks of the matrix, so that a sweep is one of block
++  `PC_MCPI_METHOD_POINT` - the blocks of the matrix, so that a sweep is one of block
                             Gauss-Seidel or SOR; default
--  `PC_MCPI_METHOD_DILU`  - those of the incomplete factorization DILU in the order of the colors
+.  `PC_MCPI_METHOD_DILU`  - those of the incomplete factorization DILU in the order of the sweep
+-  `PC_MCPI_METHOD_ILU0`  - all blocks of the incomplete factorization ILU(0) in that order
 
    Level: intermediate
 
 .seealso: `PCMCPISetMethod()`
 E*/
-typedef enum { PC_MCPI_METHOD_POINT, PC_MCPI_METHOD_DILU } PCMCPIMethod;
+typedef enum { PC_MCPI_METHOD_POINT, PC_MCPI_METHOD_DILU, PC_MCPI_METHOD_ILU0 } PCMCPIMethod;
 
 /*E
    PCMCPIPrecision - how the numbers of the off-diagonal blocks are stored

@@ -337,8 +337,9 @@ def schedules():
     meshes = list(dict.fromkeys(row["mesh"] for row in records.table))
     wanted = {"jplf": "color"}
     wanted |= {f"wave {k}, natural": f"wave, {k} colors" for k in (16, 32)}
-    wanted |= {"levels, natural": "level"}
+    wanted |= {"levels, natural": "level", "levels, natural, ilu0": "level, ilu0"}
     wanted |= {f"cluster {k}": f"cluster, {k} rows" for k in (16, 32, 64)}
+    wanted |= {"cluster 32, ilu0": "cluster, 32 rows, ilu0"}
     wanted |= {"SOR": "`PCSOR`", "ILU(0)": "`PCILU`, no fill"}
     body = []
     for schedule, name in wanted.items():

@@ -118,6 +118,16 @@ Inversion invert(int bs, const double *block, double *inverse, double *work, std
   return finite ? Inversion::done : Inversion::singular;
 }
 
+void add_product(int bs, const double *a, const double *b, double *c)
+{
+  with_block_size<1, 8>(bs, [&]<int size> {
+    const int n = size > 0 ? size : bs;
+    for (int j = 0; j < n; ++j)
+      for (int k = 0; k < n; ++k)
+        for (int i = 0; i < n; ++i) c[j * n + i] += a[k * n + i] * b[j * n + k];
+  });
+}
+
 void multiply(int bs, const double *m, const double *x, double *y)
 {
   for (int i = 0; i < bs; ++i) y[i] = m[i] * x[0];

@@ -1,4 +1,4 @@
-// Dense operations on single blocks: inversion of diagonal blocks, and products with a vector.
+// Dense operations on single blocks: inversion of diagonal blocks, and products.
 #pragma once
 
 #include <bit>
@@ -30,6 +30,9 @@ constexpr double inverse_power_of_two(double value)
 // on the units of the unknowns. The condition number is that of the equilibrated block (kNoDigits).
 // work has room for 3*bs doubles, pivot for bs numbers.
 Inversion invert(int bs, const double *block, double *inverse, double *work, std::int64_t *pivot);
+
+// c += a b, for column-major blocks of size bs x bs
+void add_product(int bs, const double *a, const double *b, double *c);
 
 // y = m x and y = m^T x, for a column-major block m of size bs x bs
 void multiply(int bs, const double *m, const double *x, double *y);

@@ -2,6 +2,8 @@
 // blocks that they read. It is plain data.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -16,6 +18,15 @@ struct Triangle {
   std::vector<Row> col;       // plan columns: local rows if < rows, else rows + ghost
   std::vector<Offset> source; // the source of the block's values, see ColorPlan
 };
+
+// The number of blocks of the longest row
+inline std::size_t longest_row(const Triangle &triangle)
+{
+  Offset longest = 0;
+  for (std::size_t i = 0; i + 1 < triangle.ptr.size(); ++i)
+    longest = std::max(longest, triangle.ptr[i + 1] - triangle.ptr[i]);
+  return static_cast<std::size_t>(longest);
+}
 
 // The plan of one rank. Plan rows are sorted by color. Inside a color, boundary rows come first.
 // Rows of a color are independent, or form clusters. Rows of a cluster are coupled and are relaxed

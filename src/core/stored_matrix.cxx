@@ -8,18 +8,6 @@
 #include "core/dense.h"
 
 namespace mcpi {
-namespace {
-
-std::size_t longest_row(const Triangle &triangle)
-{
-  Offset longest = 0;
-  for (std::size_t i = 0; i + 1 < triangle.ptr.size(); ++i)
-    longest = std::max(longest, triangle.ptr[i + 1] - triangle.ptr[i]);
-  return static_cast<std::size_t>(longest);
-}
-
-} // namespace
-
 StoredMatrix::StoredMatrix(const ColorPlan &plan, const NumericConfig &config,
                            const CpuKernels &kernels)
     : plan_(plan), config_(config), kernels_(kernels),

@@ -9,7 +9,7 @@ namespace {
 
 class SFHalo final : public Halo {
 public:
-  SFHalo(const ColorPlan &plan, PetscLogEvent event) : rows_(plan.rows), event_(event) {}
+  SFHalo(PetscInt rows, PetscLogEvent event) : rows_(rows), event_(event) {}
   SFHalo(const SFHalo &) = delete;
   SFHalo &operator=(const SFHalo &) = delete;
 
@@ -21,7 +21,8 @@ public:
 
   // The PetscSF of a color is a part of that for all colors. PETSc makes it from messages between
   // neighbors. A PetscSF made from its graph would take reductions for every color.
-  PetscErrorCode setup(MPI_Comm comm, const ColorPlan &plan, const std::vector<PetscSFNode> &remote)
+  PetscErrorCode setup(MPI_Comm comm, const std::vector<PetscInt> &begin,
+                       const std::vector<PetscSFNode> &remote)
   {
     PetscSF all;
 
@@ -29,13 +30,13 @@ public:
     PetscCall(PetscSFCreate(comm, &all));
     sf_.push_back(all);
     PetscCall(PetscSFSetFromOptions(all));
-    PetscCall(PetscSFSetGraph(all, plan.rows, plan.ghosts, nullptr, PETSC_COPY_VALUES,
-                              const_cast<PetscSFNode *>(remote.data()), PETSC_COPY_VALUES));
+    PetscCall(PetscSFSetGraph(all, rows_, static_cast<PetscInt>(remote.size()), nullptr,
+                              PETSC_COPY_VALUES, const_cast<PetscSFNode *>(remote.data()),
+                              PETSC_COPY_VALUES));
     PetscCall(PetscSFSetUp(all));
-    for (int c = 0; c < plan.colors; ++c) {
-      std::vector<PetscInt> rows(
-          static_cast<std::size_t>(plan.color_begin[c + 1] - plan.color_begin[c]));
-      std::iota(rows.begin(), rows.end(), static_cast<PetscInt>(plan.color_begin[c]));
+    for (std::size_t c = 0; c + 1 < begin.size(); ++c) {
+      std::vector<PetscInt> rows(static_cast<std::size_t>(begin[c + 1] - begin[c]));
+      std::iota(rows.begin(), rows.end(), begin[c]);
       PetscSF sf;
       PetscCall(
           PetscSFCreateEmbeddedRootSF(all, static_cast<PetscInt>(rows.size()), rows.data(), &sf));
@@ -92,7 +93,7 @@ private:
     return static_cast<std::byte *>(x) + static_cast<std::size_t>(rows_) * entry_bytes_;
   }
 
-  const Row rows_;
+  const PetscInt rows_;
   PetscLogEvent event_;
   std::vector<PetscSF> sf_;               // one for each color, then one for all colors
   MPI_Datatype unit_ = MPI_DATATYPE_NULL; // one block row
@@ -101,14 +102,14 @@ private:
 
 } // namespace
 
-PetscErrorCode CreateSFHalo(MPI_Comm comm, const ColorPlan &plan,
+PetscErrorCode CreateSFHalo(MPI_Comm comm, const std::vector<PetscInt> &begin,
                             const std::vector<PetscSFNode> &remote, PetscLogEvent event,
                             std::unique_ptr<Halo> *halo)
 {
-  auto sf = std::make_unique<SFHalo>(plan, event);
+  auto sf = std::make_unique<SFHalo>(begin.back(), event);
 
   PetscFunctionBegin;
-  PetscCall(sf->setup(comm, plan, remote));
+  PetscCall(sf->setup(comm, begin, remote));
   *halo = std::move(sf);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

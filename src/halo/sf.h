@@ -5,14 +5,16 @@
 
 #include <memory>
 
-#include "core/plan.h"
+#include <vector>
+
 #include "sweep/halo.h"
 
 namespace mcpi {
 
-// Creates the halo. remote: for every ghost in plan order, its owner and its plan row there. event:
-// the log event of exchanges. Collective.
-PetscErrorCode CreateSFHalo(MPI_Comm comm, const ColorPlan &plan,
+// Creates the halo. begin: colors + 1 entries, the first row of each color; rows may also be other
+// things that colors divide, such as blocks. remote: for every ghost, by colors, its owner and its
+// row there. event: the log event of exchanges. Collective.
+PetscErrorCode CreateSFHalo(MPI_Comm comm, const std::vector<PetscInt> &begin,
                             const std::vector<PetscSFNode> &remote, PetscLogEvent event,
                             std::unique_ptr<Halo> *halo);
 

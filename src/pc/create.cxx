@@ -36,15 +36,18 @@ PetscErrorCode ForgetEvents()
 
 std::string FailureMessage(const Failure &failure, const Settings &settings)
 {
+  const std::string made = settings.method == PC_MCPI_METHOD_POINT
+                               ? ""
+                               : ", or the factorization overflows: use -pc_mcpi_method point";
   switch (failure.defect) {
   case Defect::singular:
     return settings.method == PC_MCPI_METHOD_POINT
                ? "its diagonal block is singular"
                : "the factorization makes its diagonal block singular. Use -pc_mcpi_method point";
   case Defect::nonfinite_diagonal:
-    return "its diagonal block holds a NaN or an Inf";
+    return "its diagonal block holds a NaN or an Inf" + made;
   case Defect::nonfinite_offdiagonal:
-    return "an off-diagonal block holds a NaN or an Inf";
+    return "an off-diagonal block holds a NaN or an Inf" + made;
   case Defect::unrepresentable: {
     const std::string what = "an off-diagonal block does not fit the storage precision. ";
     const std::string first = settings.scaling == PC_MCPI_SCALING_BALANCED
@@ -163,8 +166,8 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
 .  -pc_mcpi_omega <1> - relaxation factor: above 0 and below 2; takes effect at the next application
 .  -pc_mcpi_restart <-1> - sweeps between two residuals in PetscScalar: at least 0 (0: never), or -1
       (decide); takes effect at the next application
-.  -pc_mcpi_method <point> - diagonal blocks of a sweep: those of the matrix, or of a factorization:
-      point, dilu; takes effect at the next numeric set-up
+.  -pc_mcpi_method <point> - blocks of a sweep: those of the matrix, or of a factorization: point,
+      dilu, ilu0; takes effect at the next numeric set-up
 .  -pc_mcpi_offdiag_precision <fp32> - storage of the off-diagonal blocks: fp64, fp32, fp16, bf16,
       int8, int4; takes effect at the next numeric set-up
 .  -pc_mcpi_vector_precision <auto> - precision of the vectors inside the sweeps: fp64, fp32, auto;

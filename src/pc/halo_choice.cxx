@@ -73,7 +73,8 @@ PetscErrorCode HaloCreate(MPI_Comm comm, const ColorPlan &plan,
         (choice->reason.empty() ? "not " : "; not ") + std::string(HaloNames[type]) + ": " + reason;
   }
   if (request.exchanges)
-    PetscCall(CreateSFHalo(comm, plan, remote, request.event, halo));
+    PetscCall(CreateSFHalo(comm, {plan.color_begin.begin(), plan.color_begin.end()}, remote,
+                           request.event, halo));
   else
     *halo = std::make_unique<NoHalo>();
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -297,38 +297,42 @@ PetscErrorCode PCMCPIGetClusterRefresh(PC pc, PetscBool *refresh)
 }
 
 /*@
-   PCMCPISetMethod - Selects the diagonal blocks of a sweep
+   PCMCPISetMethod - Selects the blocks of a sweep
 
    Logically Collective
 
    Input Parameters:
 +  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
--  method - `PC_MCPI_METHOD_POINT` or `PC_MCPI_METHOD_DILU`
+-  method - `PC_MCPI_METHOD_POINT`, `PC_MCPI_METHOD_DILU` or `PC_MCPI_METHOD_ILU0`
 
    Options Database Key:
-.  -pc_mcpi_method <point> - diagonal blocks of a sweep: those of the matrix, or of a factorization:
-      point, dilu; takes effect at the next numeric set-up
+.  -pc_mcpi_method <point> - blocks of a sweep: those of the matrix, or of a factorization: point,
+      dilu, ilu0; takes effect at the next numeric set-up
 
    Level: intermediate
 
    Notes:
-   DILU is the incomplete factorization (E + L) E^{-1} (E + U), where L and U hold the couplings to
-   earlier and to later colors. Its diagonal blocks are E_i = A_ii - sum of A_ij E_j^{-1} A_ji over
-   the earlier j. One symmetric sweep from zero with the blocks E applies the inverse of the
-   product, so an application takes the time of one symmetric sweep. The set-up computes E on the
-   CPU, on every MPI process for its own block rows.
+   DILU and ILU(0) are incomplete factorizations (E + L) E^{-1} (E + U), where L and U hold the
+   couplings to earlier and to later block rows, in the order of the sweep. In DILU these are the
+   blocks of the matrix, and E_i = A_ii - sum of A_ij E_j^{-1} A_ji over the earlier j. In ILU(0)
+   all blocks are those of an elimination without fill. One symmetric sweep from zero with the
+   blocks E, L and U applies the inverse of the product, so an application takes the time of one
+   symmetric sweep. The set-up computes the blocks on the CPU, on every MPI process for its own
+   block rows. Meanwhile it holds the matrix once more in double precision. The factorization is
+   that of the whole matrix, on any number of MPI processes.
 
-   DILU needs `PC_MCPI_SWEEP_SYMMETRIC`, omega = 1 and `PC_MCPI_HALO_FREQUENCY_COLOR`, which are
-   the defaults. Other values are the error `PETSC_ERR_ARG_INCOMP`. With more than one sweep of
-   `PCMCPISetIts()` each sweep is applied to the residual, which `MatMult()` computes.
+   DILU and ILU(0) need `PC_MCPI_SWEEP_SYMMETRIC`, omega = 1 and `PC_MCPI_HALO_FREQUENCY_COLOR`,
+   which are the defaults. Other values are the error `PETSC_ERR_ARG_INCOMP`. With more than one
+   sweep of `PCMCPISetIts()` each sweep is applied to the residual, which `MatMult()` computes.
 
    A singular block E makes the set-up fail, see `PCMCPIGetFailedBlock()`.
 
-   On a matrix whose graph has no triangles, such as that of a 7-point stencil, DILU is the
-   incomplete factorization ILU(0) in the order of the colors.
+   On a matrix whose graph has no triangles, such as that of a 7-point stencil, DILU is ILU(0). With
+   the coloring `levels` in natural order and one MPI process, ILU(0) is that of `PCILU`.
 
    References:
-   R. Barrett et al., Templates for the Solution of Linear Systems, SIAM 1994, section 3.4.2.
+   R. Barrett et al., Templates for the Solution of Linear Systems, SIAM 1994, section 3.4.2;
+   Y. Saad, Iterative Methods for Sparse Linear Systems, SIAM 2003, section 10.3.
 
 .seealso: `PCMCPI`, `PCMCPIGetMethod()`, `PCMCPIMethod`, `PCMCPISetSweep()`, `PCILU`
 @*/
@@ -340,7 +344,7 @@ PetscErrorCode PCMCPISetMethod(PC pc, PCMCPIMethod method)
 }
 
 /*@
-   PCMCPIGetMethod - Gets the diagonal blocks of a sweep
+   PCMCPIGetMethod - Gets the blocks of a sweep
 
    Not Collective
 

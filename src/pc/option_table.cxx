@@ -12,7 +12,8 @@ const char *const SweepNames[] = {"forward",         "backward",       "symmetri
                                   "PCMCPISweepType", "PC_MCPI_SWEEP_", nullptr};
 const char *const ScheduleNames[] = {"color", "wave",           "cluster",           "level",
                                      "auto",  "PCMCPISchedule", "PC_MCPI_SCHEDULE_", nullptr};
-const char *const MethodNames[] = {"point", "dilu", "PCMCPIMethod", "PC_MCPI_METHOD_", nullptr};
+const char *const MethodNames[] = {"point",           "dilu", "ilu0", "PCMCPIMethod",
+                                   "PC_MCPI_METHOD_", nullptr};
 const char *const PrecisionNames[] = {
     "fp64", "fp32", "fp16", "bf16", "int8", "int4", "PCMCPIPrecision", "PC_MCPI_PRECISION_",
     nullptr};
@@ -189,7 +190,7 @@ const Option kOptions[] = {
                    [](double v) { return v >= 0 || v == PETSC_DECIDE; }),
            "Sweeps between two residuals in PetscScalar"),
     OPTION("method", Method, method, PCMCPIMethod, values, Names(MethodNames),
-           "Diagonal blocks of a sweep: those of the matrix, or of a factorization"),
+           "Blocks of a sweep: those of the matrix, or of a factorization"),
     OPTION("offdiag_precision", OffdiagPrecision, offdiag, PCMCPIPrecision, values,
            Names(PrecisionNames), "Storage of the off-diagonal blocks"),
     OPTION("vector_precision", VectorPrecision, vector, PCMCPIVectorPrecision, values,

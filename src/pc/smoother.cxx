@@ -27,6 +27,7 @@ PetscErrorCode Smoother::destroy()
   drop_backend();
   halo_.reset();
   method_halo_.reset();
+  ghost_rows_ = BuiltGhostRows();
   values_.reset();
   PetscCall(ColoringDestroy(&coloring_));
   PetscCall(BlockGraphDestroy(&graph_));

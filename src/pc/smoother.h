@@ -14,6 +14,7 @@
 #include "pc/schedule_choice.h"
 #include "pc/settings.h"
 #include "setup/block_values.h"
+#include "setup/ghost_rows.h"
 #include "setup/matrix_identity.h"
 #include "setup/ordering.h"
 #include "setup/plan_build.h"
@@ -114,8 +115,8 @@ private:
   PetscErrorCode open_values(const MatrixParts &parts, void *stream, MatrixValues &values) const;
   PetscErrorCode factor(const Settings &settings, const MatrixParts &parts,
                         std::unique_ptr<Method> *method);
+  PetscErrorCode plan_factorization(bool fill);
   PetscErrorCode plan_transposed();
-  PetscErrorCode gather_blocks(std::size_t size, const void *sent, void *received) const;
   PetscErrorCode agree(const NumericStatus &status);
   PetscErrorCode numeric_in_range(const Settings &settings, const MatrixParts &parts);
   static bool may_widen(const Settings &settings);
@@ -142,8 +143,10 @@ private:
   std::unique_ptr<MatrixValues> values_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Halo> halo_;
-  std::unique_ptr<Halo> method_halo_; // exchanges blocks of a Method in host memory
-  int room_ = 1;                      // right-hand sides that the backend is known to have room for
+  // The blocks of a Method that ranks exchange in host memory, and their exchange
+  BuiltGhostRows ghost_rows_;
+  std::unique_ptr<Halo> method_halo_;
+  int room_ = 1; // right-hand sides that the backend is known to have room for
   // threads_: of a set-up. ranks_on_node_: 0 if not known
   int threads_ = 1, ranks_on_node_ = 0;
   bool exchanges_ = false; // some rank has a ghost

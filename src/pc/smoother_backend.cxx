@@ -82,25 +82,12 @@ PetscErrorCode Smoother::plan_transposed()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Sends blocks to the ranks that own their columns. sent: the blocks outgoing_. received: the blocks
-// of other ranks that the transposed plan names. size: bytes of a block
-PetscErrorCode Smoother::gather_blocks(std::size_t size, const void *sent, void *received) const
-{
-  MPI_Datatype unit;
-
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Type_contiguous(static_cast<int>(size), MPI_CHAR, &unit));
-  PetscCallMPI(MPI_Type_commit(&unit));
-  PetscCall(PetscSFGatherBegin(graph_.edges, unit, sent, received));
-  PetscCall(PetscSFGatherEnd(graph_.edges, unit, sent, received));
-  PetscCallMPI(MPI_Type_free(&unit));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 // Builds the transposed operator, once for each numeric set-up. Stored records are sent to the
 // ranks that own their columns.
 PetscErrorCode Smoother::prepare_transposed()
 {
+  MPI_Datatype record;
+
   PetscFunctionBegin;
   if (transposed_current_) PetscFunctionReturn(PETSC_SUCCESS);
   const std::size_t size = backend_->info().record_bytes;
@@ -110,7 +97,11 @@ PetscErrorCode Smoother::prepare_transposed()
     received_.resize(graph_.in_col.size() * size);
     backend_->pack_records(outgoing_, sent_.data());
   }));
-  PetscCall(gather_blocks(size, sent_.data(), received_.data()));
+  PetscCallMPI(MPI_Type_contiguous(static_cast<int>(size), MPI_CHAR, &record));
+  PetscCallMPI(MPI_Type_commit(&record));
+  PetscCall(PetscSFGatherBegin(graph_.edges, record, sent_.data(), received_.data()));
+  PetscCall(PetscSFGatherEnd(graph_.edges, record, sent_.data(), received_.data()));
+  PetscCallMPI(MPI_Type_free(&record));
   PetscCall(
       RunTogether(graph_.comm, [&] { backend_->build_transposed(transposed_, received_.data()); }));
   transposed_current_ = true;

@@ -12,7 +12,10 @@ double Smoother::host_bytes() const
     return bytes_of(p.color_begin, p.boundary_end, p.ghost_begin, p.row_of) + of_triangle(p.lower) +
            of_triangle(p.upper);
   };
-  const double symbolic = of_plan(built_.plan) + bytes_of(built_.ghost_owner, built_.ghost_place) +
+  const double symbolic = of_plan(built_.plan) +
+                          bytes_of(built_.ghost_owner, built_.ghost_place, ghost_rows_.owner) +
+                          bytes_of(ghost_rows_.rows.ptr, ghost_rows_.rows.col,
+                                   ghost_rows_.rows.place, ghost_rows_.color_begin) +
                           bytes_of(graph_.ptr, graph_.col, graph_.ghosts, graph_.ghost_of_column,
                                    graph_.in_ptr, graph_.in_col, graph_.in_slot) +
                           bytes_of(coloring_.color, coloring_.ghost_color) +

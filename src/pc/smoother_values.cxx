@@ -70,33 +70,38 @@ PetscErrorCode Smoother::open_values(const MatrixParts &parts, void *stream,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Finds what ranks exchange in a factorization, once for each nonzero pattern. fill: see
+// GhostRowsBuild()
+PetscErrorCode Smoother::plan_factorization(bool fill)
+{
+  PetscFunctionBegin;
+  if (method_halo_ && ghost_rows_.fill == fill) PetscFunctionReturn(PETSC_SUCCESS);
+  method_halo_.reset();
+  PetscCall(GhostRowsBuild(graph_, built_, fill, &ghost_rows_));
+  if (exchanges_)
+    PetscCall(CreateSFHalo(graph_.comm, ghost_rows_.color_begin, ghost_rows_.owner, Events().halo,
+                           &method_halo_));
+  else
+    method_halo_ = std::make_unique<NoHalo>();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Lets the method factor the matrix, in host memory. method: null for `point`
 PetscErrorCode Smoother::factor(const Settings &settings, const MatrixParts &parts,
                                 std::unique_ptr<Method> *method)
 {
-  const std::size_t square = static_cast<std::size_t>(plan().bs) * plan().bs;
-  std::vector<double> sent, received;
-
   PetscFunctionBegin;
   if (settings.method == PC_MCPI_METHOD_POINT) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(plan_transposed());
-  if (!method_halo_)
-    PetscCall(CreateSFHalo(graph_.comm, plan(), built_.ghost_owner, Events().halo, &method_halo_));
+  PetscCall(plan_factorization(changes_offdiagonal(settings.method)));
   const std::unique_ptr<MatrixValues> values = make_matrix_values(parts, graph_, {});
   PetscCall(open_values(parts, nullptr, *values));
   const PetscErrorCode failed = RunTogether(graph_.comm, [&] {
-    *method = make_method(settings.method, plan(), transposed_);
+    *method = make_method(settings.method, plan(), ghost_rows_.rows);
     (*method)->read(*values);
-    sent.resize(outgoing_.size() * square);
-    received.resize(graph_.in_col.size() * square);
-    (*method)->pack(outgoing_, sent.data());
   });
-  if (failed) PetscCall(values->close());
-  PetscCall(failed);
-  PetscCall(gather_blocks(square * sizeof(double), sent.data(), received.data()));
-  PetscCall(
-      static_cast<PetscErrorCode>((*method)->factor(*values, received.data(), *method_halo_)));
   PetscCall(values->close());
+  PetscCall(failed);
+  PetscCall(static_cast<PetscErrorCode>((*method)->factor(*method_halo_)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -101,7 +101,8 @@ PETSC_TEST(DevicePetsc, every_matrix_gives_the_iterates_of_the_host)
       for (const Precision &precision : precisions)
         for (const char *sweeps :
              {"-pc_mcpi_its 3", "-pc_mcpi_sweep symmetric -pc_mcpi_its 2 -pc_mcpi_omega 0.8",
-              "-pc_mcpi_its 5 -pc_mcpi_restart 2", "-pc_mcpi_method dilu"}) {
+              "-pc_mcpi_its 5 -pc_mcpi_restart 2", "-pc_mcpi_method dilu",
+              "-pc_mcpi_method ilu0"}) {
           Preconditioner device, host;
           describe(std::string(kind.type) + " bs " + std::to_string(bs) + " " + precision.options +
                    " " + sweeps);

@@ -1,116 +1,11 @@
-// Tests the method DILU against its formula, which is evaluated with dense blocks, and against
-// PETSc's ILU(0).
-#include <algorithm>
-#include <numeric>
-
-#include "plan_places.h"
+// Tests the method DILU against its formula, and against PETSc's ILU(0).
+#include "factors.h"
 
 using namespace mcpi::test;
 
 namespace {
 
 const char *const kExact = "-pc_mcpi_method dilu -pc_mcpi_offdiag_precision fp64 ";
-
-Vector product(PetscInt bs, const double *a, const double *b)
-{
-  Vector c(static_cast<std::size_t>(bs * bs), 0.0);
-  for (PetscInt j = 0; j < bs; ++j)
-    for (PetscInt k = 0; k < bs; ++k)
-      for (PetscInt i = 0; i < bs; ++i) c[j * bs + i] += a[k * bs + i] * b[j * bs + k];
-  return c;
-}
-
-// The factors of DILU by the definition, for an order of the rows by colors
-struct Factors {
-  Factors(BlockMatrix &matrix, const std::vector<int> &colors) : a(matrix), color(colors)
-  {
-    std::vector<PetscInt> order(static_cast<std::size_t>(a.rows()));
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](PetscInt i, PetscInt j) { return color[i] < color[j]; });
-    e.resize(order.size());
-    inverse.resize(order.size());
-    for (const PetscInt i : order) {
-      const double *own = a.block(i, i);
-      e[i].assign(own, own + a.bs * a.bs);
-      for (PetscInt j = 0; j < a.rows(); ++j) {
-        if (color[j] >= color[i] || !a.block(i, j) || !a.block(j, i)) continue;
-        const Vector left = product(a.bs, a.block(i, j), inverse[j].data()),
-                     change = product(a.bs, left.data(), a.block(j, i));
-        for (std::size_t k = 0; k < change.size(); ++k) e[i][k] -= change[k];
-      }
-      const LongVector exact = exact_inverse(a.bs, e[i]);
-      inverse[i].assign(exact.begin(), exact.end());
-    }
-  }
-
-  // y += block x, or block^T x
-  void add(const double *block, bool transposed, const double *x, double *y) const
-  {
-    for (PetscInt q = 0; q < a.bs; ++q)
-      for (PetscInt p = 0; p < a.bs; ++p)
-        y[transposed ? q : p] += block[q * a.bs + p] * x[transposed ? p : q];
-  }
-  // E x + (couplings to earlier or to later colors) x, or the same with transposed blocks
-  Vector triangle(bool earlier, bool transposed, const Vector &x) const
-  {
-    Vector y(x.size(), 0.0);
-    for (PetscInt i = 0; i < a.rows(); ++i)
-      for (PetscInt j = 0; j < a.rows(); ++j) {
-        const double *block = i == j ? e[i].data() : transposed ? a.block(j, i) : a.block(i, j);
-        const bool taken = i == j || (earlier ? color[j] < color[i] : color[j] > color[i]);
-        if (block && taken) add(block, transposed, x.data() + j * a.bs, y.data() + i * a.bs);
-      }
-    return y;
-  }
-  // (E + L) E^{-1} (E + U) x, or the transpose
-  Vector multiply(bool transposed, const Vector &x) const
-  {
-    const Vector right = triangle(false, transposed, x);
-    Vector middle(x.size(), 0.0);
-    for (PetscInt i = 0; i < a.rows(); ++i)
-      add(inverse[i].data(), transposed, right.data() + i * a.bs, middle.data() + i * a.bs);
-    return triangle(true, transposed, middle);
-  }
-
-  BlockMatrix &a;
-  const std::vector<int> &color;
-  std::vector<Vector> e, inverse;
-};
-
-// Checks one application and a transposed one, by |M x - b| / |b|.
-PetscErrorCode check_application(PC pc, BlockMatrix &matrix, double tolerance)
-{
-  const Vector b = random_vector(matrix.size(), 3);
-  std::vector<int> place;
-  Mat mat;
-  Vector x;
-
-  PetscFunctionBeginUser;
-  PetscCall(PCGetOperators(pc, nullptr, &mat));
-  PetscCall(apply(pc, b, &x));
-  PetscCall(gather_places(pc, mat, &place));
-  const Factors factors(matrix, place);
-  EXPECT_LE(difference(factors.multiply(false, x), b), tolerance);
-  PetscCall(apply_transpose(pc, b, &x));
-  EXPECT_LE(difference(factors.multiply(true, x), b), tolerance);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode check_method(BlockMatrix &matrix, MatType type, Layout layout,
-                            const std::string &options, double tolerance)
-{
-  OwnedMat mat;
-  Preconditioner pc;
-
-  PetscFunctionBeginUser;
-  describe(std::string(type) + " bs " + std::to_string(matrix.bs) + " " + name_of(layout) + " " +
-           options);
-  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, layout, type, &mat));
-  PetscCall(create_pc(mat, "-pc_mcpi_method dilu " + options, &pc));
-  PetscCall(check_application(pc, matrix, tolerance));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 // Diffusion with variable coefficients on a grid of nx * nx * nx points. The graph of a 7-point
 // stencil has no triangles.
@@ -136,7 +31,7 @@ PETSC_TEST(MethodDilu, dilu_applies_the_inverse_of_its_factors)
       for (const Layout layout : {Layout::even, Layout::uneven, Layout::empty_ranks})
         for (const char *form : {"prescaled", "factored"})
           PetscCall(check_method(
-              matrix, MATBAIJ, layout,
+              "dilu", matrix, MATBAIJ, layout,
               std::string("-pc_mcpi_offdiag_precision fp64 -pc_mcpi_form ") + form, 1e-12));
     }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -147,7 +42,7 @@ PETSC_TEST(MethodDilu, dilu_on_the_reference_backend_applies_the_inverse_of_its_
   BlockMatrix matrix = make_matrix(4, random_pattern(40, 3, false));
 
   PetscFunctionBeginUser;
-  PetscCall(check_method(matrix, MATBAIJ, Layout::uneven,
+  PetscCall(check_method("dilu", matrix, MATBAIJ, Layout::uneven,
                          "-pc_mcpi_offdiag_precision fp64 -pc_mcpi_backend reference", 1e-12));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -158,7 +53,7 @@ PETSC_TEST(MethodDilu, dilu_follows_the_order_of_clusters)
 
   PetscFunctionBeginUser;
   for (const Layout layout : {Layout::even, Layout::empty_ranks})
-    PetscCall(check_method(matrix, MATBAIJ, layout,
+    PetscCall(check_method("dilu", matrix, MATBAIJ, layout,
                            "-pc_mcpi_schedule cluster -pc_mcpi_cluster_rows 6 "
                            "-pc_mcpi_offdiag_precision fp64",
                            1e-12));
@@ -173,7 +68,8 @@ PETSC_TEST(MethodDilu, dilu_takes_every_type_of_matrix)
 
   PetscFunctionBeginUser;
   for (const MatType type : {MATBAIJ, MATAIJ, MATSBAIJ})
-    PetscCall(check_method(matrix, type, Layout::even, "-pc_mcpi_offdiag_precision fp64", 1e-12));
+    PetscCall(
+        check_method("dilu", matrix, type, Layout::even, "-pc_mcpi_offdiag_precision fp64", 1e-12));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -185,7 +81,7 @@ PETSC_TEST(MethodDilu, dilu_with_rounded_blocks_is_close_to_its_factors)
 
   PetscFunctionBeginUser;
   for (const auto &[storage, tolerance] : storages)
-    PetscCall(check_method(matrix, MATBAIJ, Layout::even,
+    PetscCall(check_method("dilu", matrix, MATBAIJ, Layout::even,
                            std::string("-pc_mcpi_offdiag_precision ") + storage, tolerance));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -263,13 +159,13 @@ PETSC_TEST(MethodDilu, dilu_follows_new_values_and_a_new_choice_of_the_method)
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
   PetscCall(create_pc(mat, kExact, &pc));
   PetscCall(create_pc(mat, "-pc_mcpi_offdiag_precision fp64", &point));
-  PetscCall(check_application(pc, matrix, 1e-12));
+  PetscCall(check_application(pc, matrix, false, 1e-12));
   Recipe recipe;
   recipe.seed = 7;
   matrix = make_matrix(3, random_pattern(40, 3, false), recipe);
   PetscCall(set_values(matrix, mat));
   PetscCall(PCSetUp(pc));
-  PetscCall(check_application(pc, matrix, 1e-12));
+  PetscCall(check_application(pc, matrix, false, 1e-12));
   PetscCall(PCMCPISetMethod(pc, PC_MCPI_METHOD_POINT));
   PetscCall(PCMCPIGetMethod(pc, &method));
   EXPECT_EQ(method, PC_MCPI_METHOD_POINT);
