@@ -22,10 +22,10 @@ struct Rule {
 // everywhere: in amd-epyc-example-schedules.json clusters take 0.8 to 1.3 times the iterations of
 // colors.
 //
-// Devices. nvidia-h100-sweep-clusters.json: each step of a cluster is a launch, so that a sweep by
-// clusters takes 1.6 times (fp32) to 3.9 times (int4) as long as one by colors. Waves take 1.1 to
-// 1.5 times as long with 1,124,864 rows (docs/notes/waves.md), and 0.5 to 0.9 of the iterations
-// (amd-epyc-flow-schedules.json). nvidia-h200-sweep-small.json: with few rows a color takes the
+// Devices. nvidia-h100-sweep-schedules.json, 1,124,864 rows: a symmetric sweep by 32 waves takes 1.1
+// to 1.3 times as long as one by colors, by clusters of 8 rows on CUDA 1.7 to 2.3 times. Waves take
+// 0.5 to 0.9 of the iterations (amd-epyc-flow-schedules.json). Without bundles each step of a
+// cluster is a launch. nvidia-h200-sweep-small.json: with few rows a color takes the
 // time of its launch, whatever its size, and 16 colors take twice the time of 8.
 constexpr Rule kRules[] = {
     {Place::cpu, PC_MCPI_SCHEDULE_CLUSTER, 0, "on a CPU clusters take the least time"},
