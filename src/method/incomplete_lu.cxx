@@ -145,9 +145,9 @@ private:
   double *lower_block(Offset k) { return lower_.data() + static_cast<std::size_t>(k) * square_; }
   double *upper_block(Offset k) { return upper_.data() + static_cast<std::size_t>(k) * square_; }
 
-  // Makes all that factor() needs, which must not run out of memory between exchanges. A turn orders
-  // the columns as they are eliminated: by color, and in clusters by their place in the color. Rows
-  // of a color without clusters are not coupled.
+  // Makes all that factor() needs, which must not run out of memory between exchanges. A turn
+  // orders the columns as they are eliminated: by color, and in clusters by their place in the
+  // color. Rows of a color without clusters are not coupled.
   void prepare_factor()
   {
     const auto columns = static_cast<std::size_t>(plan_.rows) + plan_.ghosts;

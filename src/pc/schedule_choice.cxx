@@ -22,11 +22,11 @@ struct Rule {
 // everywhere: in amd-epyc-example-schedules.json clusters take 0.8 to 1.3 times the iterations of
 // colors.
 //
-// Devices. nvidia-h100-sweep-schedules.json, 1,124,864 rows: a symmetric sweep by 32 waves takes 1.1
-// to 1.3 times as long as one by colors, by clusters of 8 rows on CUDA 1.7 to 2.3 times. Waves take
-// 0.5 to 0.9 of the iterations (amd-epyc-flow-schedules.json). Without bundles each step of a
-// cluster is a launch. nvidia-h200-sweep-small.json: with few rows a color takes the
-// time of its launch, whatever its size, and 16 colors take twice the time of 8.
+// Devices. nvidia-h100-sweep-schedules.json, 1,124,864 rows: a symmetric sweep by 32 waves takes
+// 1.1 to 1.3 times as long as one by colors, by clusters of 8 rows on CUDA 1.7 to 2.3 times. Waves
+// take 0.5 to 0.9 of the iterations (amd-epyc-flow-schedules.json). Without bundles each step of a
+// cluster is a launch. nvidia-h200-sweep-small.json: with few rows a color takes the time of its
+// launch, whatever its size, and 16 colors take twice the time of 8.
 constexpr Rule kRules[] = {
     {Place::cpu, PC_MCPI_SCHEDULE_CLUSTER, 0, "on a CPU clusters take the least time"},
     {Place::cuda, PC_MCPI_SCHEDULE_WAVE, 100000, "a device has 100000 block rows or more"},

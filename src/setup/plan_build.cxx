@@ -106,8 +106,8 @@ std::vector<int> steps_in_clusters(const BlockGraph &graph, const Coloring &colo
   return step;
 }
 
-// Most rows of the clusters that are relaxed together, unless one cluster has more. On a CPU their x
-// stays in the caches. On a GPU a thread block takes them.
+// Most rows of the clusters that are relaxed together, unless one cluster has more. On a CPU their
+// x stays in the caches. On a GPU a thread block takes them.
 constexpr Row kRowsTogetherOnCPU = 2048, kRowsOfBundle = 128;
 
 // Sorts the rows of each part of a color by bundles of clusters, and in a bundle by steps.

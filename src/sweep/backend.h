@@ -127,8 +127,8 @@ struct BackendConfig {
   // Whether products read x rounded as in core/gather.h. Together with double_vectors this is for
   // tests only.
   bool bfp16_gather = false;
-  // Whether nearly all relaxations read one triangle, as those of symmetric sweeps do. A device then
-  // divides its work so that one triangle keeps it busy.
+  // Whether nearly all relaxations read one triangle, as those of symmetric sweeps do. A device
+  // then divides its work so that one triangle keeps it busy.
   bool one_triangle = false;
 };
 

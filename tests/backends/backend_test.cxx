@@ -211,7 +211,8 @@ TEST_P(AnyBackend, tiles_as_large_as_they_get_agree_with_the_reference)
         const PCMCPIForm form = rounded && storage == PC_MCPI_PRECISION_FP16
                                     ? PC_MCPI_FORM_FACTORED
                                     : PC_MCPI_FORM_PRESCALED;
-        const BackendConfig config{{storage, form, PC_MCPI_SCALING_BALANCED}, false, rounded};
+        const BackendConfig config{
+            {storage, form, PC_MCPI_SCALING_BALANCED}, false, rounded, rounded};
         System reference(ranks, {config, nullptr}), other(ranks, kind(config));
         for (System *system : {&reference, &other})
           ASSERT_EQ(system->refresh(matrix).defect, Defect::none);

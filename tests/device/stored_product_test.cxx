@@ -38,10 +38,9 @@ public:
 private:
   template <class T> Vector multiply_in(const Vector &x)
   {
-    const cuda::DeviceArray<T> from(std::vector<T>(x.begin(), x.end()));
-    cuda::DeviceArray<T> to(rows_);
     std::vector<T> y(rows_, static_cast<T>(kNaN));
-    MCPI_CUDA(cudaMemcpy(to.data(), y.data(), to.bytes(), cudaMemcpyHostToDevice));
+    const cuda::DeviceArray<T> from(std::vector<T>(x.begin(), x.end()));
+    cuda::DeviceArray<T> to(y);
     blocks_.multiply(from.data(), to.data(), stream_);
     MCPI_CUDA(
         cudaMemcpyAsync(y.data(), to.data(), rows_ * sizeof(T), cudaMemcpyDeviceToHost, stream_));

@@ -250,8 +250,8 @@ private:
   }
   std::size_t bytes() const
   {
-    return blocks_.bytes() + x_.bytes() + rhs_.bytes() + kept_.bytes() + work_.bytes() + gathered_.bytes() +
-           groups_.bytes() + arrays_.bytes();
+    return blocks_.bytes() + x_.bytes() + rhs_.bytes() + kept_.bytes() + work_.bytes() +
+           gathered_.bytes() + groups_.bytes() + arrays_.bytes();
   }
 
   PacketArgs packet_args(const ApplyArgs &apply)

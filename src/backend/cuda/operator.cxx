@@ -231,14 +231,15 @@ Operator::Launch Operator::small_launch(Row begin, Row end, SmallArgs &args) con
   args.tiles = tiles_.data() + first;
   args.ends = ends_.data();
   const auto threads = static_cast<unsigned>(small_.threads);
-  if (inside) {
+  // Tiles for one triangle have room for both in the general kernel only. A rank with such tiles
+  // has no boundary rows, so that kernel need not exchange.
+  const bool both = args.flags & kLower && args.flags & kUpper && one_triangle_;
+  if (inside && !both) {
     const std::size_t color = part_at(plan_, begin) / 2;
     args.inside.boundary_tiles = tiles_to(2 * color + 1);
     return {small_.exchanging, tiles_to(2 * color + 2), threads, 0};
   }
   const unsigned tiles = tiles_to(part_at(plan_, begin) + 1);
-  // Tiles for one triangle have room for both in the general kernel only.
-  const bool both = args.flags & kLower && args.flags & kUpper && one_triangle_;
   if (args.nrhs > 1 || layout_.long_rows || both) return {small_.general, tiles, threads, 0};
   const TileLaunch launch = layout_.launch[part_at(plan_, begin)];
   if (launch.one_waits) args.flags |= kOneWaits;

@@ -63,7 +63,7 @@ struct TileLayout {
   std::vector<TileLaunch> launch;        // of each part
   std::size_t bytes = 0;                 // of all slices
   // Whether some tile, or some tile of boundary rows, has more slices than a thread block takes at
-  // a time. Such a tile has a single row.
+  // a time. Such a tile has a single row. Slices are counted as TileLimits::one_triangle says.
   bool long_rows = false, long_boundary_rows = false;
 };
 
