@@ -4,7 +4,6 @@
 #include <petscsf.h>
 
 #include <memory>
-
 #include <vector>
 
 #include "sweep/halo.h"

@@ -4,14 +4,6 @@
 #include <utility>
 
 namespace mcpi::cuda {
-namespace {
-
-constexpr std::uint32_t piece_up(std::size_t bytes)
-{
-  return static_cast<std::uint32_t>((bytes + kPiece - 1) / kPiece * kPiece);
-}
-
-} // namespace
 
 Bundles::Bundles(const ColorPlan &plan, ColorPlan outside, TileLayout &layout, const void *function,
                  std::size_t number)
@@ -40,7 +32,7 @@ BundleShape Bundles::shape_of(const BundleNeeds &needs, const BundleArgs &args,
   std::uint32_t at = kPiece;
   const auto place = [&](std::size_t bytes) {
     const std::uint32_t begin = at;
-    at += piece_up(bytes);
+    at += static_cast<std::uint32_t>(round_up(static_cast<int>(bytes), kPiece));
     return begin;
   };
   if (slices_in_shared) // rounded up to a multiple of four slices at both ends

@@ -194,11 +194,6 @@ template <int columns> struct RoundedX {
     return mantissa_to_float(mantissa[j / 2], j % 2) * gather_quantum(exponent);
   }
 
-  // Returns mantissa j.
-  __device__ __forceinline__ int integer(int j) const
-  {
-    return j % 2 ? high_half(mantissa[j / 2]) : low_half(mantissa[j / 2]);
-  }
   // Returns mantissa j in the low or the high half of a word. The other half is zero.
   __device__ __forceinline__ std::uint32_t half(int j, int high) const
   {

@@ -133,13 +133,16 @@ public:
         const Row begin = static_cast<Row>(tile.row), end = begin + static_cast<Row>(rows_of(tile));
         Offset slice = 0;
         for (const Triangle *triangle : {&plan_.lower, &plan_.upper})
-          for (Row row = begin; row < end; ++row)
+          for (Row row = begin; row < end; ++row) {
+            const std::size_t bundle = bundles_ ? bundle_of(row) : 0;
             for (Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1]; ++k)
-              if (holds(static_cast<std::uint32_t>(t), row, triangle->col[k])) {
+              if (!bundles_ || inside_bundle(plan_, bundle, triangle->col[k]) ==
+                                   is_bundle(static_cast<std::uint32_t>(t))) {
                 visit(row, *triangle, k, static_cast<std::uint32_t>(t),
                       static_cast<std::uint32_t>(slice));
                 slice += layout_.shape.slices;
               }
+          }
       }
       return;
     }
@@ -187,11 +190,6 @@ private:
   void init_large();
   void add_rows();
   bool resident(Row begin, LargeArgs &args) const;
-  // Whether a tile of the row holds the row's block of this column.
-  bool holds(std::uint32_t tile, Row row, Row column) const
-  {
-    return !bundles_ || inside_bundle(plan_, bundle_of(row), column) == is_bundle(tile);
-  }
   std::size_t bundle_of(Row row) const
   {
     return static_cast<std::size_t>(
