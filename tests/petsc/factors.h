@@ -126,4 +126,31 @@ inline PetscErrorCode check_method(const std::string &method, const BlockMatrix 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Checks that a second sweep is applied to the residual of the first one, in an application and in
+// Richardson's method. options: those of the method, with blocks in double precision
+inline PetscErrorCode check_more_sweeps(const std::string &options)
+{
+  BlockMatrix matrix = make_matrix(3, random_pattern(40, 3, false));
+  const Vector b = random_vector(matrix.size(), 1);
+  OwnedMat mat;
+  Preconditioner pc;
+  Vector x, correction, twice;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+  PetscCall(create_pc(mat, options, &pc));
+  PetscCall(apply(pc, b, &x));
+  Vector residual = matrix.multiply(x);
+  for (std::size_t i = 0; i < b.size(); ++i) residual[i] = b[i] - residual[i];
+  PetscCall(apply(pc, residual, &correction));
+  Vector expected = x;
+  for (std::size_t i = 0; i < b.size(); ++i) expected[i] += correction[i];
+  PetscCall(apply_richardson(pc, b, false, 1, &x)); // from the first iterate
+  EXPECT_LE(difference(x, expected), 1e-13);
+  PetscCall(PCMCPISetIts(pc, 2));
+  PetscCall(apply(pc, b, &twice));
+  EXPECT_LE(difference(twice, expected), 1e-13);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 } // namespace mcpi::test
