@@ -7,9 +7,10 @@
 namespace mcpi {
 namespace {
 
-constexpr int kPasses = 50;
+constexpr int kEquilibrationPasses = 50;
 constexpr int kSpread = 100; // largest distance of a side's exponents from their median
-constexpr double kNone = -std::numeric_limits<double>::infinity();
+// log2 of an entry that is zero
+constexpr double kNoEntry = -std::numeric_limits<double>::infinity();
 
 // Scales a row or column so that its largest entry (given as log2) moves half of the way to 1, on
 // the logarithmic scale. Returns whether the exponent has changed.
@@ -34,7 +35,7 @@ void Equilibration::compute(const std::vector<double> &maxima, std::vector<doubl
 {
   std::fill(rows_.exponent.begin(), rows_.exponent.end(), 0);
   std::fill(columns_.exponent.begin(), columns_.exponent.end(), 0);
-  for (int pass = 0; pass < kPasses; ++pass) {
+  for (int pass = 0; pass < kEquilibrationPasses; ++pass) {
     const bool rows = balance_rows(maxima), columns = balance_columns(maxima);
     if (!rows && !columns) break;
   }
@@ -50,7 +51,7 @@ bool Equilibration::balance_rows(const std::vector<double> &maxima)
 {
   bool changed = false;
   for (int p = 0; p < bs_; ++p) {
-    double largest = kNone;
+    double largest = kNoEntry;
     for (int q = 0; q < bs_; ++q)
       largest = std::max(largest,
                          std::log2(maxima[p + q * bs_]) + rows_.exponent[p] + columns_.exponent[q]);
@@ -64,7 +65,7 @@ bool Equilibration::balance_columns(const std::vector<double> &maxima)
 {
   bool changed = false;
   for (int q = 0; q < bs_; ++q) {
-    double largest = kNone;
+    double largest = kNoEntry;
     for (int p = 0; p < bs_; ++p)
       largest = std::max(largest,
                          std::log2(maxima[p + q * bs_]) + rows_.exponent[p] + columns_.exponent[q]);

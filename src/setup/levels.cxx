@@ -9,7 +9,7 @@
 namespace mcpi::jplf {
 namespace {
 
-struct Settings {
+struct LevelsSettings {
   RowOrder order = RowOrder::natural;
   PetscInt gather = kGather;
 };
@@ -31,9 +31,9 @@ PetscErrorCode color_graph(const Graph &graph, RowOrder order, Colors &color)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
+PetscErrorCode color_by_levels(MatColoring mc, ISColoring *iscoloring)
 {
-  const Settings &settings = *static_cast<const Settings *>(mc->data);
+  const LevelsSettings &settings = *static_cast<const LevelsSettings *>(mc->data);
   Graph graph;
   Colors color;
   int colors = 1;
@@ -54,9 +54,9 @@ PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsObject)
+PetscErrorCode set_levels_options(MatColoring mc, CompatOptionItems PetscOptionsObject)
 {
-  Settings &settings = *static_cast<Settings *>(mc->data);
+  LevelsSettings &settings = *static_cast<LevelsSettings *>(mc->data);
   PetscInt order = static_cast<PetscInt>(settings.order);
 
   PetscFunctionBegin;
@@ -95,10 +95,11 @@ for none
 .seealso: `MatColoring`, `MATCOLORINGWAVE`, `MATCOLORINGJPLF`, `MatColoringRegisterLevels()`,
           `PCMCPISetMatColoringType()`, `PCSOR`
 M*/
-PetscErrorCode create(MatColoring mc)
+PetscErrorCode create_levels(MatColoring mc)
 {
   PetscFunctionBegin;
-  PetscCall(create_type<Settings, color_matrix, set_from_options>(mc, MATCOLORINGLEVELS));
+  PetscCall(
+      create_type<LevelsSettings, color_by_levels, set_levels_options>(mc, MATCOLORINGLEVELS));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -121,6 +122,6 @@ PetscErrorCode create(MatColoring mc)
 PetscErrorCode MatColoringRegisterLevels(void)
 {
   PetscFunctionBegin;
-  PetscCall(MatColoringRegister(MATCOLORINGLEVELS, mcpi::jplf::create));
+  PetscCall(MatColoringRegister(MATCOLORINGLEVELS, mcpi::jplf::create_levels));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -14,9 +14,9 @@ using Values = std::vector<PetscInt64>;
 constexpr PetscInt64 kFar = std::numeric_limits<int>::max();
 
 // The connected parts of what a rank sees of the graph, its ghosts included
-class Parts {
+class Components {
 public:
-  explicit Parts(const Graph &graph) : parent_(static_cast<std::size_t>(graph.size()))
+  explicit Components(const Graph &graph) : parent_(static_cast<std::size_t>(graph.size()))
   {
     std::iota(parent_.begin(), parent_.end(), 0);
     for (int v = 0; v < graph.nlocal; ++v)
@@ -36,7 +36,7 @@ private:
 };
 
 // Collective. Replaces each value of a local vertex by the largest of its connected component.
-PetscErrorCode largest_of_component(const Graph &graph, const Parts &part, Values &value)
+PetscErrorCode largest_of_component(const Graph &graph, const Components &part, Values &value)
 {
   Values most(static_cast<std::size_t>(graph.size()), std::numeric_limits<PetscInt64>::min());
 
@@ -58,7 +58,8 @@ PetscErrorCode largest_of_component(const Graph &graph, const Parts &part, Value
 }
 
 // Collective. The smallest global row of each component among those with its largest value
-PetscErrorCode choose_row(const Graph &graph, const Parts &part, const Values &value, Values *row)
+PetscErrorCode choose_row(const Graph &graph, const Components &part, const Values &value,
+                          Values *row)
 {
   Values most(value);
 
@@ -113,7 +114,7 @@ PetscErrorCode measure(const Graph &graph, const Values &row, Values *distance)
 
 PetscErrorCode order_along_front(const Graph &graph, Keys &key)
 {
-  const Parts part(graph);
+  const Components part(graph);
   Values row, layer, back, side, least(static_cast<std::size_t>(graph.size()), 0);
 
   PetscFunctionBegin;
@@ -171,7 +172,7 @@ private:
 
 PetscErrorCode number_by_rcm(const Graph &whole, Colors &place)
 {
-  const Parts part(whole);
+  const Components part(whole);
   Values row, layer, start(static_cast<std::size_t>(whole.size()), 0);
 
   PetscFunctionBegin;

@@ -14,7 +14,7 @@ namespace {
 constexpr PetscInt64 kRowsOfColor = 1 << 15;
 constexpr PetscInt64 kFewest = 16, kMost = 32;
 
-struct Settings {
+struct WaveSettings {
   PetscInt colors = 0; // 0: by the number of rows
   RowOrder order = RowOrder::natural;
   PetscInt gather = kGather;
@@ -26,10 +26,10 @@ PetscInt64 default_colors(PetscInt64 rows)
 }
 
 // What the neighbors of a row read of it: level and color in one number, which ranks exchange
-struct Place {
+struct LevelAndColor {
   PetscInt64 level, color;
 
-  static Place of(PetscInt64 value) { return {value >> kBits, value & ((1 << kBits) - 1)}; }
+  static LevelAndColor of(PetscInt64 value) { return {value >> kBits, value & ((1 << kBits) - 1)}; }
   PetscInt64 value() const { return level << kBits | color; }
 
 private:
@@ -52,7 +52,7 @@ public:
     PetscInt64 sum = 0, largest = 0, before = 0;
     for (const int u : graph_.neighbors(v)) {
       if (value_[u] == kUnvisited) continue;
-      const Place place = Place::of(value_[u]);
+      const LevelAndColor place = LevelAndColor::of(value_[u]);
       sum += place.level;
       largest = std::max(largest, place.level);
       ++before;
@@ -61,11 +61,11 @@ public:
     const PetscInt64 level = before == 0 ? 0 : 1 + (sum + largest * before) / (2 * before);
     for (PetscInt64 raise = 0; raise < colors_; ++raise)
       if (taken_by_[(level + raise) % colors_] != v)
-        return Place{level + raise, (level + raise) % colors_}.value();
+        return LevelAndColor{level + raise, (level + raise) % colors_}.value();
     // The neighbors have all K colors. The row gets one more, at the end of the sweep.
     PetscInt64 color = colors_;
     while (taken_by_[color] == v) ++color;
-    return Place{level, color}.value();
+    return LevelAndColor{level, color}.value();
   }
 
 private:
@@ -86,7 +86,7 @@ PetscErrorCode color_graph(const Graph &graph, RowOrder order, PetscInt64 colors
   PetscCall(visit_in_order(graph, ascending(graph, key), value, wave));
   color.resize(value.size());
   std::transform(value.begin(), value.end(), color.begin(),
-                 [](PetscInt64 v) { return static_cast<int>(Place::of(v).color); });
+                 [](PetscInt64 v) { return static_cast<int>(LevelAndColor::of(v).color); });
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -109,9 +109,9 @@ PetscErrorCode remove_empty(const Graph &graph, Colors &color, int *colors)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
+PetscErrorCode color_by_wave(MatColoring mc, ISColoring *iscoloring)
 {
-  const Settings &settings = *static_cast<const Settings *>(mc->data);
+  const WaveSettings &settings = *static_cast<const WaveSettings *>(mc->data);
   Graph graph;
   Colors color;
   int colors = 1;
@@ -134,9 +134,9 @@ PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsObject)
+PetscErrorCode set_wave_options(MatColoring mc, CompatOptionItems PetscOptionsObject)
 {
-  Settings &settings = *static_cast<Settings *>(mc->data);
+  WaveSettings &settings = *static_cast<WaveSettings *>(mc->data);
   PetscInt order = static_cast<PetscInt>(settings.order);
 
   PetscFunctionBegin;
@@ -204,10 +204,10 @@ graph.
 .seealso: `MatColoring`, `MATCOLORINGLEVELS`, `MATCOLORINGJPLF`, `MatColoringRegisterWave()`,
           `PCMCPISetMatColoringType()`
 M*/
-PetscErrorCode create(MatColoring mc)
+PetscErrorCode create_wave(MatColoring mc)
 {
   PetscFunctionBegin;
-  PetscCall(create_type<Settings, color_matrix, set_from_options>(mc, MATCOLORINGWAVE));
+  PetscCall(create_type<WaveSettings, color_by_wave, set_wave_options>(mc, MATCOLORINGWAVE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -230,6 +230,6 @@ PetscErrorCode create(MatColoring mc)
 PetscErrorCode MatColoringRegisterWave(void)
 {
   PetscFunctionBegin;
-  PetscCall(MatColoringRegister(MATCOLORINGWAVE, mcpi::jplf::create));
+  PetscCall(MatColoringRegister(MATCOLORINGWAVE, mcpi::jplf::create_wave));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

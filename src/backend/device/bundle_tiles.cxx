@@ -19,9 +19,9 @@ template <class Visit> void for_rows(const ColorPlan &plan, const Visit &visit)
 }
 
 // Appends bundles one after the other.
-class Builder {
+class BundleBuilder {
 public:
-  Builder(const ColorPlan &plan, ColorPlan outside, TileLayout &layout)
+  BundleBuilder(const ColorPlan &plan, ColorPlan outside, TileLayout &layout)
       : plan_(plan), layout_(layout), slices_(layout.shape.slices)
   {
     bundles_.outside = std::move(outside);
@@ -131,7 +131,7 @@ ColorPlan plan_outside_bundles(const ColorPlan &plan)
 
 BundleLayout make_bundles(const ColorPlan &plan, ColorPlan outside, TileLayout &layout)
 {
-  return Builder(plan, std::move(outside), layout).make();
+  return BundleBuilder(plan, std::move(outside), layout).make();
 }
 
 } // namespace mcpi::device

@@ -17,9 +17,9 @@ struct TileBudget {
 };
 
 // Appends tiles to a layout, part by part.
-class Builder {
+class TileBuilder {
 public:
-  Builder(const ColorPlan &plan, const TileLimits &limits, TileLayout &layout)
+  TileBuilder(const ColorPlan &plan, const TileLimits &limits, TileLayout &layout)
       : plan_(plan), parts_(part_begins(plan)), limits_(limits), layout_(layout)
   {
   }
@@ -175,7 +175,7 @@ TileLayout make_tiles(const ColorPlan &plan, const SliceShape &shape, const Tile
 {
   TileLayout layout;
   layout.shape = shape;
-  Builder builder(plan, limits, layout);
+  TileBuilder builder(plan, limits, layout);
   layout.part_begin.push_back(0);
   const std::size_t together = parts_are_steps(plan) ? 1 : 2;
   for (std::size_t first = 0; first < builder.parts(); first += together) {
