@@ -218,60 +218,6 @@ PetscErrorCode PCMCPIGetOverlap(PC pc, PetscBool *overlap)
 }
 
 /*@
-   PCMCPISetOrdering - Selects the order of the block rows inside a color
-
-   Logically Collective
-
-   Input Parameters:
-+  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
--  ordering - `PC_MCPI_ORDERING_AUTO`, `PC_MCPI_ORDERING_NATURAL`, `PC_MCPI_ORDERING_RCM`,
-              `PC_MCPI_ORDERING_ND` or `PC_MCPI_ORDERING_COORDINATES`
-
-   Options Database Key:
-.  -pc_mcpi_ordering <auto> - order of the rows inside a color: auto, natural, rcm, nd, coordinates;
-      takes effect at the next symbolic set-up
-
-   Level: advanced
-
-   Notes:
-   The choice changes how well caches serve the sweeps, never the result. Only with clusters it is
-   the order in which rows of a cluster are relaxed, see `PCMCPISetSchedule()`.
-
-   `PC_MCPI_ORDERING_COORDINATES` needs one point for each local block row, given to
-   `PCSetCoordinates()`. auto uses the points if they were given.
-
-.seealso: `PCMCPI`, `PCMCPIGetOrdering()`, `PCMCPIOrderingType`, `PCSetCoordinates()`
-@*/
-PetscErrorCode PCMCPISetOrdering(PC pc, PCMCPIOrderingType ordering)
-{
-  PetscFunctionBegin;
-  PetscCall(mcpi::SetOption(pc, __func__, ordering));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*@
-   PCMCPIGetOrdering - Gets the order of the block rows inside a color
-
-   Not Collective
-
-   Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
-
-   Output Parameter:
-.  ordering - the value that was set; `-ksp_view` shows what auto selects
-
-   Level: advanced
-
-.seealso: `PCMCPI`, `PCMCPISetOrdering()`
-@*/
-PetscErrorCode PCMCPIGetOrdering(PC pc, PCMCPIOrderingType *ordering)
-{
-  PetscFunctionBegin;
-  PetscCall(mcpi::GetOption(pc, __func__, ordering));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*@
    PCMCPISetSetUpThreads - Sets the largest number of threads that an MPI process uses in a set-up
 
    Logically Collective
