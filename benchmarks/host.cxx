@@ -1,7 +1,8 @@
 static char help[] = "Time per sweep of PCMCPI on CPUs beside PCSOR on the same BAIJ matrix, and "
                      "beside the measured read bandwidth.\n"
                      "  -n <60>: vertices along an edge of the mesh    -mesh <tet,mix>    -bs "
-                     "<1,2,...>    -sweeps <16>    -repeat <7>    "
+                     "<1,2,...>    -sweeps <16>    -repeat <7>\n"
+                     "  -precision <fp64,fp32,fp16,bf16,int8,int4>    "
                      "-json <file>    -commit <text>\n";
 
 #include <petscksp.h>
@@ -22,7 +23,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-using Options = bench::CommonOptions;
+struct Options : bench::CommonOptions {
+  Options() : CommonOptions{60, 16, 7, {1, 2, 3, 4, 5, 6, 7, 8, 16}, "tet", {}, {}} {}
+  std::vector<std::string> precisions = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"};
+};
 
 // Measures the time of the slowest rank.
 PetscErrorCode timed(const std::function<PetscErrorCode()> &run, double *seconds)
@@ -211,6 +215,9 @@ PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &
   PetscCall(PCSetOperators(sor, problem.mat, problem.mat));
   PetscCall(PCSORSetSymmetric(sor, SOR_LOCAL_FORWARD_SWEEP));
   for (const Row &precision : kRows) {
+    if (std::find(options.precisions.begin(), options.precisions.end(), precision.name) ==
+        options.precisions.end())
+      continue;
     PetscCall(run_precision(problem, options, sor, precision.precision, precision.name, &row));
     PetscCall(PetscPrintf(
         PETSC_COMM_WORLD,
@@ -265,12 +272,13 @@ PetscErrorCode run_colorings(const bench::VertexGraph &vertices, Json *results)
 
 PetscErrorCode run(int argc, char **argv)
 {
-  Options options{60, 16, 7, {1, 2, 3, 4, 5, 6, 7, 8, 16}, "tet", {}, {}};
+  Options options;
   PetscMPIInt size;
   Json document;
 
   PetscFunctionBegin;
   PetscCall(bench::ReadCommonOptions(&options));
+  PetscCall(bench::ReadList("-precision", &options.precisions));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %d ranks\n", bench::Processor().c_str(), (int)size));
   PetscCall(bench::StartDocument("host", options, argc, argv, &document));
