@@ -60,6 +60,8 @@ PETSC_EXTERN PetscErrorCode PCMCPISetOverlap(PC, PetscBool);
 PETSC_EXTERN PetscErrorCode PCMCPIGetOverlap(PC, PetscBool *);
 PETSC_EXTERN PetscErrorCode PCMCPISetSchedule(PC, PCMCPISchedule);
 PETSC_EXTERN PetscErrorCode PCMCPIGetSchedule(PC, PCMCPISchedule *);
+PETSC_EXTERN PetscErrorCode PCMCPISetChunkRows(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCMCPIGetChunkRows(PC, PetscInt *);
 PETSC_EXTERN PetscErrorCode PCMCPISetClusterRows(PC, PetscInt);
 PETSC_EXTERN PetscErrorCode PCMCPIGetClusterRows(PC, PetscInt *);
 PETSC_EXTERN PetscErrorCode PCMCPISetClusterRefresh(PC, PetscBool);

@@ -57,6 +57,11 @@ struct ColorPlan {
   // all bundles of a color together.
   bool bundled = false;
   std::vector<Row> bundle_begin;
+  // The interior rows of a color lie chunk by chunk (setup/chunks.h). Boundary rows belong to chunk
+  // 0, which is not coupled with the chunks [1, near_begin). chunk_begin: the first plan row of
+  // chunk k of color c is at c * chunks + k. It is empty if there is one chunk.
+  int chunks = 1, near_begin = 1;
+  std::vector<Row> chunk_begin;
   std::vector<Row> row_of; // by plan row: local block row of the matrix
   // Couplings to earlier and to later rows. Rows of earlier colors and of earlier steps of the same
   // cluster are earlier.

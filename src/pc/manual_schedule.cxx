@@ -1,5 +1,5 @@
-// This file holds public functions with their manual pages. The functions choose the schedule: which
-// rows are relaxed when. tools/manual writes the Options Database Key of a page from
+// This file holds public functions with their manual pages. The functions choose the schedule:
+// which rows are relaxed when. tools/manual writes the Options Database Key of a page from
 // src/pc/option_table.cxx.
 #include "pc/option_table.h"
 #include "petscmcpi.h"
@@ -82,6 +82,64 @@ PetscErrorCode PCMCPIGetSchedule(PC pc, PCMCPISchedule *schedule)
 {
   PetscFunctionBegin;
   PetscCall(mcpi::GetOption(pc, __func__, schedule));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPISetChunkRows - Sets the least number of block rows of a chunk, for sweeps on a CPU
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  rows - the number, at least 0; 0 for no chunks; `PETSC_DECIDE` by the size of the CPU's caches
+          (default)
+
+   Options Database Key:
+.  -pc_mcpi_chunk_rows <-1> - least block rows of a chunk, on a CPU: at least 0 (0: no chunks), or
+      -1 (decide); takes effect at the next symbolic set-up
+
+   Level: advanced
+
+   Notes:
+   A sweep by colors goes through all rows of an MPI process once for each color. If the vectors of
+   the process do not stay in the caches, each color reads them from memory again. Chunks prevent
+   that. A chunk is some rows that follow each other in the order of `PCMCPISetOrdering()`, with
+   those rows of earlier chunks that have to wait for them. A pass takes all colors of a chunk
+before the next chunk. The result is the same for any number of rows.
+
+   `PETSC_DECIDE` makes chunks if a vector of the process has 2^20 numbers or more. Chunks act with
+   the backends `PC_MCPI_BACKEND_HOST` and `PC_MCPI_BACKEND_REFERENCE`. They need
+   `PCMCPISetOverlap()` to be true. `PCView()` says how many there are.
+
+.seealso: `PCMCPI`, `PCMCPIGetChunkRows()`, `PCMCPISetSchedule()`, `PCMCPISetOrdering()`
+@*/
+PetscErrorCode PCMCPISetChunkRows(PC pc, PetscInt rows)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, rows));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetChunkRows - Gets the least number of block rows of a chunk, for sweeps on a CPU
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
+
+   Output Parameter:
+.  rows - the number of rows, as set; `PETSC_DECIDE` if the number follows from the caches
+
+   Level: advanced
+
+.seealso: `PCMCPI`, `PCMCPISetChunkRows()`
+@*/
+PetscErrorCode PCMCPIGetChunkRows(PC pc, PetscInt *rows)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, rows));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

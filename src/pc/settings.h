@@ -32,6 +32,7 @@ struct Settings {
   PetscInt setup_threads = PETSC_DECIDE;
   PCMCPIOrderingType ordering = PC_MCPI_ORDERING_AUTO;
   PCMCPISchedule schedule = PC_MCPI_SCHEDULE_COLOR;
+  PetscInt chunk_rows = PETSC_DECIDE; // 0: no chunks
   PetscInt cluster_rows = 32;
   bool cluster_refresh = false;
   std::string coloring = "jplf";

@@ -10,6 +10,7 @@
 #include "core/threads.h"
 #include "petsc/collective.h"
 #include "petsc/compat.h"
+#include "setup/chunks.h"
 #include "setup/clusters.h"
 
 namespace mcpi {
@@ -147,6 +148,14 @@ Arrangement Smoother::arrangement(const Settings &settings) const
              : Arrangement::as_ordered;
 }
 
+// Only sweeps of one core go from chunk to chunk.
+Row Smoother::chunk_rows(const Settings &settings) const
+{
+  if (choice_.type != PC_MCPI_BACKEND_HOST && choice_.type != PC_MCPI_BACKEND_REFERENCE) return 0;
+  return settings.chunk_rows == PETSC_DECIDE ? least_rows_of_chunk(graph_, coloring_.colors)
+                                             : static_cast<Row>(settings.chunk_rows);
+}
+
 PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings,
                                   const Coordinates &coordinates, PetscObject options)
 {
@@ -164,7 +173,8 @@ PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixParts &parts, const Sett
     PetscCall(
         OrderingCreate(graph_, coloring_, settings.ordering, coordinates, &order, &ordering_used_));
   }
-  PetscCall(PlanBuild(graph_, coloring_, order, arrangement(settings), &built_));
+  PetscCall(
+      PlanBuild(graph_, coloring_, order, arrangement(settings), chunk_rows(settings), &built_));
   values_ = make_matrix_values(parts, graph_,
                                {on_cuda() || choice_.kokkos_on_cuda, choice_.kokkos_on_device});
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -108,6 +108,7 @@ private:
   PetscErrorCode symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings,
                           const Coordinates &coordinates, PetscObject options);
   Arrangement arrangement(const Settings &settings) const;
+  Row chunk_rows(const Settings &settings) const;
   PetscErrorCode color_clusters(const MatrixParts &parts, const Settings &settings,
                                 PetscObject options, std::vector<Row> *order);
   PetscErrorCode count_threads(MPI_Comm comm, PetscInt chosen);

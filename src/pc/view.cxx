@@ -34,6 +34,7 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
                      smoother.sweep_bytes(Data(pc).settings, 2) -
                          smoother.sweep_bytes(Data(pc).settings, 1),
                      smoother.device_bytes()};
+  int chunks = plan.chunks;
 
   PetscFunctionBegin;
   for (int c = 0; c < plan.colors; ++c) sizes[c] = plan.color_begin[c + 1] - plan.color_begin[c];
@@ -46,6 +47,9 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
                                    plan.colors, smoother.schedule_used().coloring.c_str(),
                                    *std::max_element(sizes.begin(), sizes.end()),
                                    *std::min_element(sizes.begin(), sizes.end())));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &chunks, 1, MPI_INT, MPI_MAX, comm));
+  if (chunks > 1)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  chunks: at most %d on a rank\n", chunks));
   PetscCall(view_schedule(Data(pc).settings, smoother.schedule_used(), viewer));
   const std::string space =
       smoother.backend_space().empty() ? "" : " on " + smoother.backend_space();

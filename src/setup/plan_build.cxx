@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "petsc/compat.h"
+#include "setup/chunks.h"
 
 namespace mcpi {
 namespace {
@@ -218,34 +219,43 @@ std::vector<char> find_boundary(const BlockGraph &graph, const Coloring &colorin
   return boundary;
 }
 
-// Numbers the rows by color; in each color, boundary rows come first. Otherwise the rows stay as
-// ordered, except that group_equal_rows() and ClusterSteps may change their order.
+// Numbers the rows by color. In each color, boundary rows come first, then the interior rows chunk
+// by chunk. Otherwise the rows stay as ordered, except that group_equal_rows() and ClusterSteps may
+// change their order.
 void number_rows(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order,
-                 Arrangement arrangement, ColorPlan &plan)
+                 Arrangement arrangement, Row chunk_rows, ColorPlan &plan)
 {
   const std::vector<char> boundary = find_boundary(graph, coloring);
-  std::vector<Row> next(2 * static_cast<std::size_t>(plan.colors) + 1, 0);
-  for (Row i = 0; i < graph.rows; ++i) ++next[2 * coloring.color[i] + (boundary[i] ? 0 : 1) + 1];
+  Chunks chunks;
+  chunks.of_row.assign(boundary.size(), 0);
+  if (chunk_rows > 0) chunks = make_chunks(graph, coloring, boundary, order, chunk_rows);
+  plan.chunks = chunks.count;
+  plan.near_begin = chunks.near_begin;
+  const std::size_t parts = 1 + static_cast<std::size_t>(plan.chunks); // of a color
+  const auto part_of = [&](Row row) {
+    return parts * coloring.color[row] + (boundary[row] ? 0 : 1 + chunks.of_row[row]);
+  };
+  std::vector<Row> next(parts * plan.colors + 1, 0);
+  for (Row i = 0; i < graph.rows; ++i) ++next[part_of(i) + 1];
   std::partial_sum(next.begin(), next.end(), next.begin());
   for (int c = 0; c < plan.colors; ++c) {
-    plan.color_begin.push_back(next[2 * c]);
-    plan.boundary_end.push_back(next[2 * c + 1]);
+    const auto begin = next.begin() + static_cast<std::ptrdiff_t>(parts * c);
+    plan.color_begin.push_back(*begin);
+    plan.boundary_end.push_back(begin[1]);
+    if (plan.chunks > 1)
+      plan.chunk_begin.insert(plan.chunk_begin.end(), begin + 1, begin + 1 + plan.chunks);
   }
   plan.color_begin.push_back(graph.rows);
+  const std::vector<Row> begins = next;
   plan.row_of.resize(static_cast<std::size_t>(graph.rows));
-  for (const Row row : order)
-    plan.row_of[next[2 * coloring.color[row] + (boundary[row] ? 0 : 1)]++] = row;
+  for (const Row row : order) plan.row_of[next[part_of(row)]++] = row;
   if (coloring.clustered) {
     ClusterSteps steps(graph, coloring, order, arrangement);
-    for (int c = 0; c < plan.colors; ++c) {
-      steps.take(plan.color_begin[c], plan.boundary_end[c], plan);
-      steps.take(plan.boundary_end[c], plan.color_begin[c + 1], plan);
-    }
-    return;
-  }
-  for (int c = 0; c < plan.colors && arrangement == Arrangement::equal_rows_together; ++c) {
-    group_equal_rows(graph, coloring, plan.color_begin[c], plan.boundary_end[c], plan.row_of);
-    group_equal_rows(graph, coloring, plan.boundary_end[c], plan.color_begin[c + 1], plan.row_of);
+    for (std::size_t part = 0; part + 1 < begins.size(); ++part)
+      steps.take(begins[part], begins[part + 1], plan);
+  } else if (arrangement == Arrangement::equal_rows_together) {
+    for (std::size_t part = 0; part + 1 < begins.size(); ++part)
+      group_equal_rows(graph, coloring, begins[part], begins[part + 1], plan.row_of);
   }
 }
 
@@ -273,7 +283,8 @@ std::vector<Row> inverse(const std::vector<Row> &permutation)
 } // namespace
 
 PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring,
-                         const std::vector<Row> &order, Arrangement arrangement, BuiltPlan *built)
+                         const std::vector<Row> &order, Arrangement arrangement, Row chunk_rows,
+                         BuiltPlan *built)
 {
   ColorPlan &plan = built->plan;
   std::vector<PetscInt> plan_row(static_cast<std::size_t>(graph.rows)),
@@ -288,7 +299,7 @@ PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring,
   plan.colors = coloring.colors;
   plan.clustered = coloring.clustered;
   plan.bundled = coloring.clustered && arrangement == Arrangement::bundles;
-  number_rows(graph, coloring, order, arrangement, plan);
+  number_rows(graph, coloring, order, arrangement, chunk_rows, plan);
   const std::vector<Row> place = inverse(plan.row_of);
   built->ghost_place = number_ghosts(graph, coloring, plan);
   const std::vector<Row> &ghost_place = built->ghost_place;

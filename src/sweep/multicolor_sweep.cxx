@@ -69,12 +69,65 @@ int MulticolorSweep::passes_over_colors(const ApplyArgs &apply, const Schedule &
     } else if (pass == 0 || !schedule.by_color()) {
       if (const int error = exchange_all(apply)) return error;
     }
-    for (int k = 0; k < schedule.colors(); ++k)
-      if (const int error = relax_color(apply, schedule.step(pass, k))) return error;
+    if (const int error = plan_.chunks > 1 && config_.overlap
+                              ? pass_over_chunks(apply, schedule, pass)
+                              : pass_over_colors(apply, schedule, pass))
+      return error;
   }
   if (const int error = halo_.finish()) return error;
   if (device_) device_->finish_exchanges();
   return 0;
+}
+
+int MulticolorSweep::pass_over_colors(const ApplyArgs &apply, const Schedule &schedule, int pass)
+{
+  for (int k = 0; k < schedule.colors(); ++k)
+    if (const int error = relax_color(apply, schedule.step(pass, k))) return error;
+  return 0;
+}
+
+// Takes all colors of a chunk before the next chunk, and so finds x in the caches. Each row is
+// relaxed between the same neighbors as by pass_over_colors(), so the result is the same. Chunk 0
+// goes from color to color as usual. While its ghosts travel, chunks that are not coupled with it
+// are relaxed.
+int MulticolorSweep::pass_over_chunks(const ApplyArgs &apply, const Schedule &schedule, int pass)
+{
+  const bool forward = schedule.forward(pass);
+  const int colors = schedule.colors(), far = plan_.near_begin - 1;
+  const auto relax_chunks = [&](int begin, int end) {
+    for (int n = begin; n < end; ++n)
+      for (int k = 0; k < colors; ++k) {
+        const Step step = schedule.step(pass, k);
+        if (!step.skips_interior)
+          relax_rows(apply, rows_of_chunk(step, forward ? n : begin + end - 1 - n));
+      }
+  };
+  if (!forward) relax_chunks(plan_.near_begin, plan_.chunks);
+  for (int k = 0; k < colors; ++k) {
+    const Step step = schedule.step(pass, k);
+    if (!step.skips_boundary) relax_rows(apply, step.boundary);
+    if (step.sends)
+      if (const int error = begin_exchange(apply, step)) return error;
+    if (!step.skips_interior) relax_rows(apply, rows_of_chunk(step, 0));
+    const auto share = [&](int n) { return static_cast<int>(std::int64_t(far) * n / colors); };
+    if (forward)
+      relax_chunks(1 + share(k), 1 + share(k + 1));
+    else
+      relax_chunks(1 + far - share(k + 1), 1 + far - share(k));
+    if (step.sends)
+      if (const int error = end_exchange(apply, step)) return error;
+  }
+  if (forward) relax_chunks(plan_.near_begin, plan_.chunks);
+  return 0;
+}
+
+RelaxStep MulticolorSweep::rows_of_chunk(const Step &step, int chunk) const
+{
+  const auto at = static_cast<std::size_t>(step.color) * plan_.chunks + chunk;
+  RelaxStep rows = step.interior;
+  rows.begin = plan_.chunk_begin[at];
+  if (chunk + 1 < plan_.chunks) rows.end = plan_.chunk_begin[at + 1];
+  return rows;
 }
 
 // Relaxes the rows of one color. Rows of clusters are relaxed step by step, in a backward pass from

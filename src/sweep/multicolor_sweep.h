@@ -31,6 +31,9 @@ private:
   int run_piece(const ApplyArgs &apply, int its, bool from_zero);
   int passes_inside(const ApplyArgs &apply, const Schedule &schedule);
   int passes_over_colors(const ApplyArgs &apply, const Schedule &schedule);
+  int pass_over_colors(const ApplyArgs &apply, const Schedule &schedule, int pass);
+  int pass_over_chunks(const ApplyArgs &apply, const Schedule &schedule, int pass);
+  RelaxStep rows_of_chunk(const Step &step, int chunk) const;
   int relax_color(const ApplyArgs &apply, const Step &step);
   void relax_rows(const ApplyArgs &apply, const RelaxStep &rows);
   int begin_exchange(const ApplyArgs &apply, const Step &step);

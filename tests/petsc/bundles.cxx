@@ -35,7 +35,7 @@ PetscErrorCode make_plan(const BlockMatrix &matrix, Layout layout, Row cluster_r
   std::iota(order.begin(), order.end(), 0);
   for (Row i = 0; i < graph.rows; ++i) cluster[i] = i / cluster_rows;
   PetscCall(ColoringCreateOfClusters(graph, "jplf", (PetscObject)(PC)pc, cluster, &coloring));
-  PetscCall(PlanBuild(graph, coloring, order, Arrangement::bundles, built));
+  PetscCall(PlanBuild(graph, coloring, order, Arrangement::bundles, 0, built));
   PetscCall(ColoringDestroy(&coloring));
   PetscCall(BlockGraphDestroy(&graph));
   PetscCall(MatrixPartsDestroy(&parts));

@@ -69,6 +69,7 @@ const std::map<std::string, Functions> public_functions = {
     PAIR(ScalingKeep),
     PAIR(Method),
     PAIR(Schedule),
+    PAIR(ChunkRows),
     PAIR(ClusterRows),
     PAIR(ClusterRefresh),
     PAIR(SetUpThreads),

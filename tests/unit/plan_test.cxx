@@ -128,7 +128,7 @@ protected:
       for (const Row i : order)
         if (i >= start[r] && i < start[r + 1]) local.push_back(i - start[r]);
       ASSERT_EQ(PlanBuild(ranks_[r].graph, ranks_[r].coloring, local,
-                          Arrangement::equal_rows_together, &built_[r]),
+                          Arrangement::equal_rows_together, 0, &built_[r]),
                 0);
     }
   }

@@ -213,7 +213,7 @@ private:
     args.nrhs = apply.nrhs;
     args.begin = begin;
     args.end = end;
-    args.far = x_.size() * sizeof(X) > kNearBytes;
+    args.far = plan_.chunks == 1 && x_.size() * sizeof(X) > kNearBytes;
     args.x = (rounds_ ? gathered_ : x_).data();
     args.sums = sums;
     product_(args);

@@ -1,0 +1,131 @@
+#include "setup/chunks.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace mcpi {
+namespace {
+
+// Makes chunks of units. A unit is a cluster, or a row if there are no clusters.
+class Maker {
+public:
+  Maker(const BlockGraph &graph, const Coloring &coloring)
+      : rows_(graph.rows), color_(coloring.color), unit_(coloring.cluster),
+        by_color_(static_cast<std::size_t>(rows_))
+  {
+    BlockGraphSymmetrized(graph, &ptr_, &col_);
+    if (!coloring.clustered) {
+      unit_.resize(by_color_.size());
+      std::iota(unit_.begin(), unit_.end(), 0);
+    }
+    std::iota(by_color_.begin(), by_color_.end(), 0);
+    std::stable_sort(by_color_.begin(), by_color_.end(),
+                     [&](Row a, Row b) { return color_[a] < color_[b]; });
+    chunk_.assign(by_color_.size(), kNone);
+  }
+
+  // Puts the boundary into chunk 0, and all rows that a forward pass has to relax before it.
+  void take_boundary(const std::vector<char> &boundary)
+  {
+    for (Row row = 0; row < rows_; ++row)
+      if (boundary[row]) of(row) = 0;
+    std::for_each(by_color_.rbegin(), by_color_.rend(), [&](Row row) {
+      if (of(row) != 0) return;
+      for_neighbors(row, [&](Row neighbor) {
+        if (color_[neighbor] < color_[row]) of(neighbor) = 0;
+      });
+    });
+  }
+
+  // Divides the other rows in this order. Returns the number of chunks.
+  int divide(const std::vector<Row> &order, Row least)
+  {
+    int count = 1;
+    Row rows = 0;
+    for (const Row row : order) {
+      if (of(row) == kNone) of(row) = count;
+      if (of(row) != count) continue;
+      if (++rows < least) continue;
+      rows = 0;
+      ++count;
+    }
+    return rows > 0 ? count + 1 : count;
+  }
+
+  // Numbers the chunks that are coupled with chunk 0 after all others. Returns the first of them.
+  int sort_near(int count)
+  {
+    std::vector<char> near(static_cast<std::size_t>(count), 0);
+    for (Row row = 0; row < rows_; ++row)
+      if (of(row) == 0) for_neighbors(row, [&](Row neighbor) { near[of(neighbor)] = 1; });
+    near[0] = 0;
+    std::vector<int> number(near.size());
+    int next = 0;
+    for (const char wanted : {0, 1}) {
+      for (std::size_t k = 0; k < near.size(); ++k)
+        if (near[k] == wanted) number[k] = next++;
+    }
+    for (int &chunk : chunk_)
+      if (chunk != kNone) chunk = number[chunk];
+    return static_cast<int>(std::count(near.begin(), near.end(), 0));
+  }
+
+  // Lets rows wait for their neighbors of earlier colors.
+  void let_wait()
+  {
+    for (const Row row : by_color_)
+      for_neighbors(row, [&](Row neighbor) {
+        if (color_[neighbor] < color_[row]) of(row) = std::max(of(row), of(neighbor));
+      });
+  }
+
+  std::vector<int> of_rows() const
+  {
+    std::vector<int> chunk(by_color_.size());
+    for (Row row = 0; row < rows_; ++row) chunk[row] = chunk_[unit_[row]];
+    return chunk;
+  }
+
+private:
+  static constexpr int kNone = -1;
+
+  int &of(Row row) { return chunk_[unit_[row]]; }
+  template <class Visit> void for_neighbors(Row row, const Visit &visit) const
+  {
+    for (Offset k = ptr_[row]; k < ptr_[row + 1]; ++k)
+      if (col_[k] < rows_) visit(col_[k]);
+  }
+
+  const Row rows_;
+  const std::vector<int> &color_;
+  std::vector<Row> unit_; // by row
+  std::vector<Offset> ptr_;
+  std::vector<Row> col_, by_color_;
+  std::vector<int> chunk_; // by unit
+};
+
+} // namespace
+
+Row least_rows_of_chunk(const BlockGraph &graph, int colors)
+{
+  // Numbers of x that a CPU core's share of the last cache holds, numbers of x in a chunk, and rows
+  // of a color in a chunk
+  constexpr Offset kCached = 1 << 20, kOfChunk = 1 << 12, kOfColor = 16;
+  if (graph.rows * graph.bs < kCached) return 0;
+  return static_cast<Row>(std::max<Offset>(kOfChunk / graph.bs, kOfColor * colors));
+}
+
+Chunks make_chunks(const BlockGraph &graph, const Coloring &coloring,
+                   const std::vector<char> &boundary, const std::vector<Row> &order, Row least)
+{
+  Chunks chunks;
+  Maker maker(graph, coloring);
+  maker.take_boundary(boundary);
+  chunks.count = maker.divide(order, least);
+  chunks.near_begin = maker.sort_near(chunks.count);
+  maker.let_wait();
+  chunks.of_row = maker.of_rows();
+  return chunks;
+}
+
+} // namespace mcpi
