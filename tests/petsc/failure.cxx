@@ -120,7 +120,7 @@ constexpr const char *methods[] = {"-ksp_type gmres",
                                    "-ksp_type cg -pc_mcpi_sweep symmetric",
                                    "-ksp_type bcgs",
                                    "-ksp_type preonly -pc_mcpi_its 20",
-                                   "-ksp_type richardson",
+                                   "-ksp_type richardson -ksp_max_it 200",
                                    "-ksp_type richardson -ksp_norm_type none -ksp_max_it 20",
                                    "-ksp_type chebyshev -pc_mcpi_sweep symmetric -ksp_max_it 100 "
                                    "-ksp_chebyshev_eigenvalues 0.3,1.1",
