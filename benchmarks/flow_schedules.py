@@ -37,8 +37,9 @@ for order in ORDERS:
     COLORINGS[f"levels, {order}"] = f"{COLORING}_type levels {COLORING}_levels_order {order}"
 COLORINGS |= {
     f"cluster {rows}": f"-pc_mcpi_schedule cluster -pc_mcpi_cluster_rows {rows}"
-    for rows in (8, 16, 32, 64)
+    for rows in (8, 16, 32, 64, 512, 1024)
 }
+COLORINGS["cluster 512, natural"] = f"{COLORINGS['cluster 512']} -pc_mcpi_ordering natural"
 COLORINGS["cluster 32, dilu"] = f"{COLORINGS['cluster 32']} -pc_mcpi_method dilu"
 for label in ("jplf", "wave 32, natural", "levels, natural", "cluster 32"):
     COLORINGS[f"{label}, ilu0"] = f"{COLORINGS[label]} -pc_mcpi_method ilu0"

@@ -150,16 +150,18 @@ PetscErrorCode PCMCPIGetChunkRows(PC pc, PetscInt *rows)
 
    Input Parameters:
 +  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
--  rows - the number, from 1 to 1024; 1 makes each row a cluster
+-  rows - the number, from 1 to 1024; 1 makes each row a cluster; `PETSC_DECIDE` for 512 on a CPU
+          and 32 on a device (default)
 
    Options Database Key:
-.  -pc_mcpi_cluster_rows <32> - most block rows of a cluster: from 1 to 1024; takes effect at the
-      next symbolic set-up
+.  -pc_mcpi_cluster_rows <-1> - most block rows of a cluster: from 1 to 1024, or -1 (decide); takes
+      effect at the next symbolic set-up
 
    Level: advanced
 
    Note:
-   Larger clusters take fewer iterations. They have fewer rows that can be relaxed at the same time.
+   Larger clusters take fewer iterations. They have fewer rows that can be relaxed at the same time,
+   which matters on a device.
 
 .seealso: `PCMCPI`, `PCMCPIGetClusterRows()`, `PCMCPISetSchedule()`
 @*/

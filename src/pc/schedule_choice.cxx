@@ -55,15 +55,22 @@ const char *coloring_of(PCMCPISchedule schedule)
   }
 }
 
+// Large clusters take fewer iterations (amd-epyc-flow-cluster-rows.json). They cost a CPU nothing,
+// but rows of a cluster are relaxed one after the other, for which a device has too many threads.
+PetscInt cluster_rows(const Settings &settings, Place place)
+{
+  constexpr PetscInt kOnCPU = 512, kOnDevice = 32;
+  if (settings.cluster_rows != PETSC_DECIDE) return settings.cluster_rows;
+  return place == Place::cpu ? kOnCPU : kOnDevice;
+}
+
 ScheduleChoice chosen(const Settings &settings, PCMCPISchedule type, const std::string &reason)
 {
   const char *own = coloring_of(type);
   return {type, own ? own : settings.coloring, reason};
 }
 
-} // namespace
-
-ScheduleChoice ScheduleChoose(const Settings &settings, Place place, PetscInt64 rows_per_rank)
+ScheduleChoice choose(const Settings &settings, Place place, PetscInt64 rows_per_rank)
 {
   if (settings.schedule != PC_MCPI_SCHEDULE_AUTO) return chosen(settings, settings.schedule, "");
   if (settings.coloring != Settings().coloring)
@@ -78,6 +85,15 @@ ScheduleChoice ScheduleChoose(const Settings &settings, Place place, PetscInt64 
     return chosen(settings, rule.schedule, rule.reason);
   }
   return chosen(settings, PC_MCPI_SCHEDULE_COLOR, "nothing else is measured here");
+}
+
+} // namespace
+
+ScheduleChoice ScheduleChoose(const Settings &settings, Place place, PetscInt64 rows_per_rank)
+{
+  ScheduleChoice choice = choose(settings, place, rows_per_rank);
+  choice.cluster_rows = cluster_rows(settings, place);
+  return choice;
 }
 
 PetscErrorCode ScheduleCheck(MPI_Comm comm, const Settings &settings)

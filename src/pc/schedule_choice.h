@@ -14,6 +14,7 @@ struct ScheduleChoice {
   PCMCPISchedule type = PC_MCPI_SCHEDULE_COLOR; // never PC_MCPI_SCHEDULE_AUTO
   std::string coloring;                         // MatColoringType of the rows, or of the clusters
   std::string reason;                           // why auto took the type, else empty
+  PetscInt cluster_rows = 1;                    // most block rows of a cluster
 };
 
 // Chooses the schedule. All ranks choose alike if their arguments are the same. rows_per_rank: the

@@ -33,7 +33,7 @@ struct Settings {
   PCMCPIOrderingType ordering = PC_MCPI_ORDERING_AUTO;
   PCMCPISchedule schedule = PC_MCPI_SCHEDULE_COLOR;
   PetscInt chunk_rows = PETSC_DECIDE; // 0: no chunks
-  PetscInt cluster_rows = 32;
+  PetscInt cluster_rows = PETSC_DECIDE;
   bool cluster_refresh = false;
   std::string coloring = "jplf";
 };

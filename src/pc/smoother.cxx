@@ -131,7 +131,7 @@ PetscErrorCode Smoother::color_clusters(const MatrixParts &parts, const Settings
   PetscCall(open_values(parts, nullptr, *values));
   const PetscErrorCode failed = RunTogether(graph_.comm, [&] {
     cluster = grow_clusters(make_strengths(graph_, *values), *order,
-                            static_cast<Row>(settings.cluster_rows));
+                            static_cast<Row>(schedule_.cluster_rows));
   });
   PetscCall(values->close());
   PetscCall(failed);
@@ -140,10 +140,10 @@ PetscErrorCode Smoother::color_clusters(const MatrixParts &parts, const Settings
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-Arrangement Smoother::arrangement(const Settings &settings) const
+Arrangement Smoother::arrangement() const
 {
   if (!on_device()) return Arrangement::equal_rows_together;
-  return BackendTakesBundles(choice_.type, graph_.bs, settings.cluster_rows)
+  return BackendTakesBundles(choice_.type, graph_.bs, schedule_.cluster_rows)
              ? Arrangement::bundles
              : Arrangement::as_ordered;
 }
@@ -173,8 +173,7 @@ PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixParts &parts, const Sett
     PetscCall(
         OrderingCreate(graph_, coloring_, settings.ordering, coordinates, &order, &ordering_used_));
   }
-  PetscCall(
-      PlanBuild(graph_, coloring_, order, arrangement(settings), chunk_rows(settings), &built_));
+  PetscCall(PlanBuild(graph_, coloring_, order, arrangement(), chunk_rows(settings), &built_));
   values_ = make_matrix_values(parts, graph_,
                                {on_cuda() || choice_.kokkos_on_cuda, choice_.kokkos_on_device});
   PetscFunctionReturn(PETSC_SUCCESS);

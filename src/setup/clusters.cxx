@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <queue>
+#include <utility>
 
 #include "core/dense.h"
 #include "core/scaling.h"
@@ -126,28 +128,37 @@ std::vector<Row> grow_clusters(const StrengthGraph &graph, const std::vector<Row
 {
   // A coupling of any strength is better than none.
   constexpr double kLeast = 1e-12;
-  std::vector<Row> cluster(order.size(), -1), candidates;
+  struct Candidate {
+    double gain;
+    Row number, row; // number: in the order in which rows became candidates of the cluster
+    bool operator<(const Candidate &other) const
+    {
+      return std::pair(gain, -number) < std::pair(other.gain, -other.number);
+    }
+  };
+  std::vector<Row> cluster(order.size(), -1), number(order.size(), -1), candidates;
   std::vector<double> gain(order.size(), 0.0);
   Row clusters = 0;
   for (const Row seed : order) {
     if (cluster[seed] >= 0) continue;
     candidates.clear();
+    std::priority_queue<Candidate> queue; // holds a row again for each gain that it had
     Row next = seed;
-    for (Row rows = 0; rows < most_rows && next >= 0; ++rows) {
+    for (Row rows = 0; rows < most_rows; ++rows) {
       cluster[next] = clusters;
       for (Offset k = graph.ptr[next]; k < graph.ptr[next + 1]; ++k) {
         const Row neighbor = graph.col[k];
         if (cluster[neighbor] >= 0) continue;
-        if (gain[neighbor] == 0.0) candidates.push_back(neighbor);
-        gain[neighbor] += graph.strength[k] + kLeast;
-      }
-      next = -1;
-      double most = 0.0;
-      for (const Row candidate : candidates)
-        if (cluster[candidate] < 0 && gain[candidate] > most) {
-          most = gain[candidate];
-          next = candidate;
+        if (gain[neighbor] == 0.0) {
+          number[neighbor] = static_cast<Row>(candidates.size());
+          candidates.push_back(neighbor);
         }
+        gain[neighbor] += graph.strength[k] + kLeast;
+        queue.push({gain[neighbor], number[neighbor], neighbor});
+      }
+      while (!queue.empty() && cluster[queue.top().row] >= 0) queue.pop();
+      if (queue.empty()) break;
+      next = queue.top().row;
     }
     for (const Row candidate : candidates) gain[candidate] = 0.0;
     ++clusters;

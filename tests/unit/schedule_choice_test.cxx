@@ -35,6 +35,17 @@ TEST(ScheduleChoice, colors_waves_and_levels_by_their_own_type)
   EXPECT_EQ(coloring(PC_MCPI_SCHEDULE_LEVEL), "levels");
 }
 
+TEST(ScheduleChoice, makes_large_clusters_on_a_cpu_and_small_ones_on_a_device_unless_told_otherwise)
+{
+  Settings settings = settings_of(PC_MCPI_SCHEDULE_CLUSTER);
+  EXPECT_EQ(ScheduleChoose(settings, Place::cpu, 1000).cluster_rows, 512);
+  EXPECT_EQ(ScheduleChoose(settings, Place::cuda, 1000).cluster_rows, 32);
+  EXPECT_EQ(ScheduleChoose(settings, Place::other_device, 1000).cluster_rows, 32);
+  settings.cluster_rows = 7;
+  for (const Place place : {Place::cpu, Place::cuda, Place::other_device})
+    EXPECT_EQ(ScheduleChoose(settings, place, 1000).cluster_rows, 7);
+}
+
 TEST(ScheduleChoice, of_auto_is_cluster_on_a_cpu_whatever_the_size)
 {
   for (const PetscInt64 rows : {0, 100, 10000000}) {
