@@ -339,7 +339,8 @@ def schedules():
     wanted = {"jplf": "color"}
     wanted |= {f"wave {k}, natural": f"wave, {k} colors" for k in (16, 32)}
     wanted |= {"levels, natural": "level", "levels, natural, ilu0": "level, ilu0"}
-    wanted |= {f"cluster {k}": f"cluster, {k} rows" for k in (16, 32, 64)}
+    wanted |= {f"cluster {k}": f"cluster, {k} rows" for k in (32, 512)}
+    wanted |= {"cluster 512, natural": "the same, natural order"}
     wanted |= {"cluster 32, ilu0": "cluster, 32 rows, ilu0"}
     wanted |= {"SOR": "`PCSOR`", "ILU(0)": "`PCILU`, no fill"}
     body = []

@@ -55,7 +55,7 @@ const char *coloring_of(PCMCPISchedule schedule)
   }
 }
 
-// Large clusters take fewer iterations (amd-epyc-flow-cluster-rows.json). They cost a CPU nothing,
+// Large clusters take fewer iterations (amd-epyc-flow-schedules.json). They cost a CPU nothing,
 // but rows of a cluster are relaxed one after the other, for which a device has too many threads.
 PetscInt cluster_rows(const Settings &settings, Place place)
 {
