@@ -23,9 +23,11 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr const char *kPrecisions[] = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"};
+
 struct Options : bench::CommonOptions {
   Options() : CommonOptions{60, 16, 7, {1, 2, 3, 4, 5, 6, 7, 8, 16}, "tet", {}, {}} {}
-  std::vector<std::string> precisions = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"};
+  std::vector<std::string> precisions{std::begin(kPrecisions), std::end(kPrecisions)};
 };
 
 // Measures the time of the slowest rank.
@@ -279,6 +281,10 @@ PetscErrorCode run(int argc, char **argv)
   PetscFunctionBegin;
   PetscCall(bench::ReadCommonOptions(&options));
   PetscCall(bench::ReadList("-precision", &options.precisions));
+  for (const std::string &name : options.precisions)
+    PetscCheck(std::find(std::begin(kPrecisions), std::end(kPrecisions), name) !=
+                   std::end(kPrecisions),
+               PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-precision: there is no %s", name.c_str());
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %d ranks\n", bench::Processor().c_str(), (int)size));
   PetscCall(bench::StartDocument("host", options, argc, argv, &document));

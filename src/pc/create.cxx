@@ -194,8 +194,8 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
       the next application
 .  -pc_mcpi_schedule <color> - which block rows are relaxed at the same time: color, wave, cluster,
       level, auto; takes effect at the next symbolic set-up
-.  -pc_mcpi_chunk_rows <-1> - least block rows of a chunk, on a CPU: at least 0 (0: no chunks), or
-      -1 (decide); takes effect at the next symbolic set-up
+.  -pc_mcpi_chunk_rows <-1> - block rows of a chunk, on a CPU: at least 0 (0: no chunks), or -1
+      (decide); takes effect at the next symbolic set-up
 .  -pc_mcpi_cluster_rows <-1> - most block rows of a cluster: from 1 to 1024, or -1 (decide); takes
       effect at the next symbolic set-up
 .  -pc_mcpi_cluster_refresh <false> - make clusters anew for new values of the matrix: true, false;

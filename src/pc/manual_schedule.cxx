@@ -86,29 +86,32 @@ PetscErrorCode PCMCPIGetSchedule(PC pc, PCMCPISchedule *schedule)
 }
 
 /*@
-   PCMCPISetChunkRows - Sets the least number of block rows of a chunk, for sweeps on a CPU
+   PCMCPISetChunkRows - Sets the number of block rows of a chunk, for sweeps on a CPU
 
    Logically Collective
 
    Input Parameters:
 +  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
--  rows - the number, at least 0; 0 for no chunks; `PETSC_DECIDE` by the size of the CPU's caches
-          (default)
+-  rows - the number, at least 0; 0 for no chunks; `PETSC_DECIDE` for chunks of large vectors
+          only (default)
 
    Options Database Key:
-.  -pc_mcpi_chunk_rows <-1> - least block rows of a chunk, on a CPU: at least 0 (0: no chunks), or
-      -1 (decide); takes effect at the next symbolic set-up
+.  -pc_mcpi_chunk_rows <-1> - block rows of a chunk, on a CPU: at least 0 (0: no chunks), or -1
+      (decide); takes effect at the next symbolic set-up
 
    Level: advanced
 
    Notes:
-   A sweep by colors goes through all rows of an MPI process once for each color. If the vectors of
-   the process do not stay in the caches, each color reads them from memory again. Chunks prevent
-   that. A chunk is some rows that follow each other in the order of `PCMCPISetOrdering()`, with
-   those rows of earlier chunks that have to wait for them. A pass takes all colors of a chunk
-before the next chunk. The result is the same for any number of rows.
+   In a sweep by colors each color reads nearly all of the vector. If the vector of the process does
+   not stay in the caches, each color reads it from memory again. Chunks prevent that. A chunk is
+   about so many rows that follow each other in the order of `PCMCPISetOrdering()`. Rows that have
+to wait for others go to a later chunk. A pass takes all colors of a chunk before the next chunk.
 
-   `PETSC_DECIDE` makes chunks if a vector of the process has 2^20 numbers or more. Chunks act with
+   The sweeps have the same bits with any number of rows. With clusters and `PCMCPISetMethod()`
+other than point, the factorization may round in another order.
+
+   `PETSC_DECIDE` makes chunks if the vector of the process has 2^20 numbers or more. They then have
+   4096 numbers, or 16 rows of each color if that is more. Chunks act with
    the backends `PC_MCPI_BACKEND_HOST` and `PC_MCPI_BACKEND_REFERENCE`. They need
    `PCMCPISetOverlap()` to be true. `PCView()` says how many there are.
 
@@ -122,7 +125,7 @@ PetscErrorCode PCMCPISetChunkRows(PC pc, PetscInt rows)
 }
 
 /*@
-   PCMCPIGetChunkRows - Gets the least number of block rows of a chunk, for sweeps on a CPU
+   PCMCPIGetChunkRows - Gets the number of block rows of a chunk, for sweeps on a CPU
 
    Not Collective
 
@@ -130,7 +133,7 @@ PetscErrorCode PCMCPISetChunkRows(PC pc, PetscInt rows)
 .  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
-.  rows - the number of rows, as set; `PETSC_DECIDE` if the number follows from the caches
+.  rows - the number of rows, as set; `PETSC_DECIDE` for chunks of large vectors only
 
    Level: advanced
 
@@ -181,7 +184,7 @@ PetscErrorCode PCMCPISetClusterRows(PC pc, PetscInt rows)
 .  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
-.  rows - the number of rows
+.  rows - the number of rows, as set; with `PETSC_DECIDE`, `PCView()` shows the number used
 
    Level: advanced
 

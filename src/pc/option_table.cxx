@@ -223,7 +223,7 @@ const Option kOptions[] = {
     OPTION("chunk_rows", ChunkRows, chunk_rows, PetscInt, plan,
            Numbers("at least 0 (0: no chunks), or -1 (decide)",
                    [](double v) { return v >= 0 || v == PETSC_DECIDE; }),
-           "Least block rows of a chunk, on a CPU"),
+           "Block rows of a chunk, on a CPU"),
     OPTION("cluster_rows", ClusterRows, cluster_rows, PetscInt, plan,
            Numbers("from 1 to 1024, or -1 (decide)",
                    [](double v) { return (v >= 1 && v <= 1024) || v == PETSC_DECIDE; }),

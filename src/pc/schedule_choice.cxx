@@ -55,8 +55,8 @@ const char *coloring_of(PCMCPISchedule schedule)
   }
 }
 
-// Large clusters take fewer iterations (amd-epyc-flow-schedules.json). They cost a CPU nothing,
-// but rows of a cluster are relaxed one after the other, for which a device has too many threads.
+// Large clusters take fewer iterations (amd-epyc-flow-schedules.json, one rank). Rows of a cluster
+// are relaxed one after the other, for which a device has too many threads.
 PetscInt cluster_rows(const Settings &settings, Place place)
 {
   constexpr PetscInt kOnCPU = 512, kOnDevice = 32;

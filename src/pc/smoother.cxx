@@ -4,6 +4,7 @@
 #include <petsc/private/petscimpl.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -148,12 +149,15 @@ Arrangement Smoother::arrangement() const
              : Arrangement::as_ordered;
 }
 
-// Only sweeps of one core go from chunk to chunk.
+// Only sweeps of one core go from chunk to chunk. Chunks of fewer rows than there are colors would
+// take memory, and not help.
 Row Smoother::chunk_rows(const Settings &settings) const
 {
   if (choice_.type != PC_MCPI_BACKEND_HOST && choice_.type != PC_MCPI_BACKEND_REFERENCE) return 0;
-  return settings.chunk_rows == PETSC_DECIDE ? least_rows_of_chunk(graph_, coloring_.colors)
-                                             : static_cast<Row>(settings.chunk_rows);
+  if (settings.chunk_rows == 0) return 0;
+  if (settings.chunk_rows == PETSC_DECIDE) return least_rows_of_chunk(graph_, coloring_.colors);
+  return static_cast<Row>(std::clamp<PetscInt64>(settings.chunk_rows, coloring_.colors,
+                                                 std::numeric_limits<Row>::max() / 2));
 }
 
 PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings,

@@ -37,37 +37,27 @@ public:
     });
   }
 
-  // Divides the other rows in this order. Returns the number of chunks.
-  int divide(const std::vector<Row> &order, Row least)
+  // Divides the other units in this order: first those that are not coupled with chunk 0.
+  void divide(const std::vector<Row> &order, Row least, Chunks &chunks)
   {
-    int count = 1;
-    Row rows = 0;
-    for (const Row row : order) {
-      if (of(row) == kNone) of(row) = count;
-      if (of(row) != count) continue;
-      if (++rows < least) continue;
-      rows = 0;
-      ++count;
+    std::vector<char> near(chunk_.size(), 0);   // by unit: whether it is coupled with chunk 0
+    std::vector<Row> members(chunk_.size(), 0); // by unit: its number of rows
+    for (Row row = 0; row < rows_; ++row) {
+      ++members[unit_[row]];
+      if (of(row) == 0) for_neighbors(row, [&](Row neighbor) { near[unit_[neighbor]] = 1; });
     }
-    return rows > 0 ? count + 1 : count;
-  }
-
-  // Numbers the chunks that are coupled with chunk 0 after all others. Returns the first of them.
-  int sort_near(int count)
-  {
-    std::vector<char> near(static_cast<std::size_t>(count), 0);
-    for (Row row = 0; row < rows_; ++row)
-      if (of(row) == 0) for_neighbors(row, [&](Row neighbor) { near[of(neighbor)] = 1; });
-    near[0] = 0;
-    std::vector<int> number(near.size());
-    int next = 0;
     for (const char wanted : {0, 1}) {
-      for (std::size_t k = 0; k < near.size(); ++k)
-        if (near[k] == wanted) number[k] = next++;
+      Row rows = 0;
+      for (const Row row : order) {
+        if (of(row) != kNone || near[unit_[row]] != wanted) continue;
+        of(row) = chunks.count;
+        if ((rows += members[unit_[row]]) < least) continue;
+        rows = 0;
+        ++chunks.count;
+      }
+      if (rows > 0) ++chunks.count;
+      if (!wanted) chunks.near_begin = chunks.count;
     }
-    for (int &chunk : chunk_)
-      if (chunk != kNone) chunk = number[chunk];
-    return static_cast<int>(std::count(near.begin(), near.end(), 0));
   }
 
   // Lets rows wait for their neighbors of earlier colors.
@@ -110,6 +100,7 @@ Row least_rows_of_chunk(const BlockGraph &graph, int colors)
 {
   // Numbers of x that a CPU core's share of the last cache holds, numbers of x in a chunk, and rows
   // of a color in a chunk
+  // Measured: amd-epyc-host-chunks.json.
   constexpr Offset kCached = 1 << 20, kOfChunk = 1 << 12, kOfColor = 16;
   if (graph.rows * graph.bs < kCached) return 0;
   return static_cast<Row>(std::max<Offset>(kOfChunk / graph.bs, kOfColor * colors));
@@ -121,8 +112,7 @@ Chunks make_chunks(const BlockGraph &graph, const Coloring &coloring,
   Chunks chunks;
   Maker maker(graph, coloring);
   maker.take_boundary(boundary);
-  chunks.count = maker.divide(order, least);
-  chunks.near_begin = maker.sort_near(chunks.count);
+  maker.divide(order, least, chunks);
   maker.let_wait();
   chunks.of_row = maker.of_rows();
   return chunks;

@@ -17,13 +17,12 @@ struct Chunks {
   std::vector<int> of_row; // by local row
 };
 
-// The least number of block rows of a chunk for a rank with so many rows. 0: without chunks,
-// because all of x stays in the caches
+// The number of block rows of a chunk for a rank with so many rows. 0: without chunks, because all
+// of x stays in the caches
 Row least_rows_of_chunk(const BlockGraph &graph, int colors);
 
-// Not collective. order: of all rows. A chunk takes at least `least` rows that follow each other in
-// the order, and rows of earlier chunks that have to wait for them. The rows of a cluster are in
-// one chunk.
+// Not collective. order: of all rows. A chunk takes about `least` rows that follow each other in
+// the order. Some of them wait for a later chunk. The rows of a cluster are in one chunk.
 Chunks make_chunks(const BlockGraph &graph, const Coloring &coloring,
                    const std::vector<char> &boundary, const std::vector<Row> &order, Row least);
 

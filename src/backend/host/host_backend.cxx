@@ -138,6 +138,9 @@ public:
   void relax(const ApplyArgs &apply, const RelaxStep &step) override
   {
     const Row tile = std::max(1, kTileValues / (bs_ * apply.nrhs));
+    // A color of one chunk has fewer rows than a chunk in the mean, and finds x in the caches.
+    const bool whole = std::int64_t(step.end - step.begin) * plan_.chunks > plan_.rows;
+    far_ = (plan_.chunks == 1 || whole) && x_.size() * sizeof(X) > kNearBytes;
     for (Row begin = step.begin; begin < step.end; begin += tile)
       relax_tile(apply, step, begin, std::min(begin + tile, step.end));
   }
@@ -213,7 +216,7 @@ private:
     args.nrhs = apply.nrhs;
     args.begin = begin;
     args.end = end;
-    args.far = plan_.chunks == 1 && x_.size() * sizeof(X) > kNearBytes;
+    args.far = far_;
     args.x = (rounds_ ? gathered_ : x_).data();
     args.sums = sums;
     product_(args);
@@ -278,6 +281,7 @@ private:
   const ColorPlan &plan_;
   const int bs_;
   const bool rounds_; // whether products read gathered_ instead of x_
+  bool far_ = false;  // whether the rows that are relaxed prefetch x
   StoredMatrix matrix_;
   ProductFn product_;
   ApplyFn<double, X> to_rhs_;
