@@ -1,5 +1,6 @@
 // Tests the block graph, which holds the part of the block pattern that a rank knows.
 #include "setup/block_graph.h"
+#include "graph_of.h"
 
 #include <algorithm>
 #include <numeric>
@@ -20,17 +21,14 @@ PetscErrorCode one_sided_between_ranks(const Pattern &pattern, Layout layout, bo
 {
   const BlockMatrix matrix = make_matrix(2, pattern);
   OwnedMat mat;
-  MatrixParts parts;
-  BlockGraph graph;
-  PetscMPIInt one_sided;
+  PetscMPIInt one_sided = 0;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, layout, MATBAIJ, &mat));
-  PetscCall(MatrixPartsGet(mat, &parts));
-  PetscCall(BlockGraphCreate(mat, parts, &graph));
-  one_sided = !BlockGraphIsSymmetric(graph);
-  PetscCall(BlockGraphDestroy(&graph));
-  PetscCall(MatrixPartsDestroy(&parts));
+  PetscCall(with_graph(mat, [&](const MatrixParts &, const BlockGraph &graph) -> PetscErrorCode {
+    one_sided = !BlockGraphIsSymmetric(graph);
+    return PETSC_SUCCESS;
+  }));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &one_sided, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
   *found = one_sided != 0;
   PetscFunctionReturn(PETSC_SUCCESS);

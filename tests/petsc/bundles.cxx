@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/plan_parts.h"
+#include "graph_of.h"
 #include "setup/clusters.h"
 #include "setup/plan_build.h"
 #include "support/petsc.h"
@@ -22,23 +23,22 @@ PetscErrorCode make_plan(const BlockMatrix &matrix, Layout layout, Row cluster_r
 {
   OwnedMat mat;
   Preconditioner pc;
-  MatrixParts parts;
-  BlockGraph graph;
-  Coloring coloring;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, layout, MATBAIJ, &mat));
   PetscCall(create_pc(mat, "", &pc));
-  PetscCall(MatrixPartsGet(mat, &parts));
-  PetscCall(BlockGraphCreate(mat, parts, &graph));
-  std::vector<Row> cluster(static_cast<std::size_t>(graph.rows)), order(cluster.size());
-  std::iota(order.begin(), order.end(), 0);
-  for (Row i = 0; i < graph.rows; ++i) cluster[i] = i / cluster_rows;
-  PetscCall(ColoringCreateOfClusters(graph, "jplf", (PetscObject)(PC)pc, cluster, &coloring));
-  PetscCall(PlanBuild(graph, coloring, order, Arrangement::bundles, 0, built));
-  PetscCall(ColoringDestroy(&coloring));
-  PetscCall(BlockGraphDestroy(&graph));
-  PetscCall(MatrixPartsDestroy(&parts));
+  PetscCall(with_graph(mat, [&](const MatrixParts &, const BlockGraph &graph) -> PetscErrorCode {
+    Coloring coloring;
+    std::vector<Row> cluster(static_cast<std::size_t>(graph.rows)), order(cluster.size());
+
+    PetscFunctionBeginUser;
+    std::iota(order.begin(), order.end(), 0);
+    for (Row i = 0; i < graph.rows; ++i) cluster[i] = i / cluster_rows;
+    PetscCall(ColoringCreateOfClusters(graph, "jplf", (PetscObject)(PC)pc, cluster, &coloring));
+    PetscCall(PlanBuild(graph, coloring, order, Arrangement::bundles, 0, built));
+    PetscCall(ColoringDestroy(&coloring));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

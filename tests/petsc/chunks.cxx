@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph_of.h"
 #include "setup/plan_build.h"
 #include "support/petsc.h"
 
@@ -97,22 +98,22 @@ PetscErrorCode make_plan(const Problem &problem, Row chunk_rows, BuiltPlan *buil
 {
   OwnedMat mat;
   Preconditioner pc;
-  MatrixParts parts;
-  BlockGraph graph;
-  Coloring coloring;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, problem.matrix, problem.layout, problem.type, &mat));
   PetscCall(create_pc(mat, "", &pc));
-  PetscCall(MatrixPartsGet(mat, &parts));
-  PetscCall(BlockGraphCreate(mat, parts, &graph));
-  std::vector<Row> order(static_cast<std::size_t>(graph.rows));
-  std::iota(order.begin(), order.end(), 0);
-  PetscCall(ColoringCreate(graph, "jplf", (PetscObject)(PC)pc, &coloring));
-  PetscCall(PlanBuild(graph, coloring, order, Arrangement::equal_rows_together, chunk_rows, built));
-  PetscCall(ColoringDestroy(&coloring));
-  PetscCall(BlockGraphDestroy(&graph));
-  PetscCall(MatrixPartsDestroy(&parts));
+  PetscCall(with_graph(mat, [&](const MatrixParts &, const BlockGraph &graph) -> PetscErrorCode {
+    Coloring coloring;
+    std::vector<Row> order(static_cast<std::size_t>(graph.rows));
+
+    PetscFunctionBeginUser;
+    std::iota(order.begin(), order.end(), 0);
+    PetscCall(ColoringCreate(graph, "jplf", (PetscObject)(PC)pc, &coloring));
+    PetscCall(
+        PlanBuild(graph, coloring, order, Arrangement::equal_rows_together, chunk_rows, built));
+    PetscCall(ColoringDestroy(&coloring));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
