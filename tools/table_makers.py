@@ -275,8 +275,9 @@ def scaling_h200():
 def setup_h200():
     records = Records("nvidia-h200-setup.json", "setup")
     body = []
-    for row in [r for r in records.table if r["precision"] in ("fp32", "int4")]:
-        records.use(row)
+    for row in records.select():
+        if row["precision"] not in ("fp32", "int4"):
+            continue
         copies = row.get("refresh_over_pinned_copy")
         body.append(
             ["BAIJ on the host" if row["matrix"] == "baij" else "AIJCUSPARSE", row["precision"]]
