@@ -21,7 +21,7 @@ enum class Arrangement { equal_rows_together, as_ordered, bundles };
 // Collective. order: all local rows; the rows of a color come in the order in which the color takes
 // them. Rows of a cluster are relaxed in that order, too. A step takes rows of all clusters of a
 // color (as_ordered), or of some neighboring clusters, whose x then stays in a CPU's caches or in a
-// GPU's shared memory. chunk_rows: the least number of rows of a chunk, 0 for no chunks
+// GPU's shared memory. chunk_rows: the number of rows of a chunk, 0 for no chunks
 PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring,
                          const std::vector<Row> &order, Arrangement arrangement, Row chunk_rows,
                          BuiltPlan *built);

@@ -1,6 +1,7 @@
 #include "sweep/multicolor_sweep.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "core/plan_parts.h"
 #include "sweep/epochs.h"
@@ -69,9 +70,8 @@ int MulticolorSweep::passes_over_colors(const ApplyArgs &apply, const Schedule &
     } else if (pass == 0 || !schedule.by_color()) {
       if (const int error = exchange_all(apply)) return error;
     }
-    if (const int error = plan_.chunks > 1 && config_.overlap
-                              ? pass_over_chunks(apply, schedule, pass)
-                              : pass_over_colors(apply, schedule, pass))
+    if (const int error = plan_.chunks > 1 ? pass_over_chunks(apply, schedule, pass)
+                                           : pass_over_colors(apply, schedule, pass))
       return error;
   }
   if (const int error = halo_.finish()) return error;
@@ -79,10 +79,29 @@ int MulticolorSweep::passes_over_colors(const ApplyArgs &apply, const Schedule &
   return 0;
 }
 
+// Boundary rows are relaxed first, because other ranks wait for them. With overlap, their exchange
+// runs while relax_interior() relaxes other rows.
+template <class RelaxInterior>
+int MulticolorSweep::relax_color(const ApplyArgs &apply, const Step &step,
+                                 const RelaxInterior &relax_interior)
+{
+  if (!step.skips_boundary) relax_rows(apply, step.boundary);
+  if (!config_.overlap) relax_interior();
+  if (step.sends)
+    if (const int error = begin_exchange(apply, step)) return error;
+  if (config_.overlap) relax_interior();
+  return step.sends ? end_exchange(apply, step) : 0;
+}
+
 int MulticolorSweep::pass_over_colors(const ApplyArgs &apply, const Schedule &schedule, int pass)
 {
-  for (int k = 0; k < schedule.colors(); ++k)
-    if (const int error = relax_color(apply, schedule.step(pass, k))) return error;
+  for (int k = 0; k < schedule.colors(); ++k) {
+    const Step step = schedule.step(pass, k);
+    const auto relax_interior = [&] {
+      if (!step.skips_interior) relax_rows(apply, step.interior);
+    };
+    if (const int error = relax_color(apply, step, relax_interior)) return error;
+  }
   return 0;
 }
 
@@ -94,28 +113,27 @@ int MulticolorSweep::pass_over_chunks(const ApplyArgs &apply, const Schedule &sc
 {
   const bool forward = schedule.forward(pass);
   const int colors = schedule.colors(), far = plan_.near_begin - 1;
+  std::vector<Step> steps;
+  steps.reserve(static_cast<std::size_t>(colors));
+  for (int k = 0; k < colors; ++k) steps.push_back(schedule.step(pass, k));
+  const auto relax_chunk = [&](const Step &step, int chunk) {
+    if (!step.skips_interior) relax_rows(apply, rows_of_chunk(step, chunk));
+  };
   const auto relax_chunks = [&](int begin, int end) {
     for (int n = begin; n < end; ++n)
-      for (int k = 0; k < colors; ++k) {
-        const Step step = schedule.step(pass, k);
-        if (!step.skips_interior)
-          relax_rows(apply, rows_of_chunk(step, forward ? n : begin + end - 1 - n));
-      }
+      for (const Step &step : steps) relax_chunk(step, forward ? n : begin + end - 1 - n);
   };
   if (!forward) relax_chunks(plan_.near_begin, plan_.chunks);
   for (int k = 0; k < colors; ++k) {
-    const Step step = schedule.step(pass, k);
-    if (!step.skips_boundary) relax_rows(apply, step.boundary);
-    if (step.sends)
-      if (const int error = begin_exchange(apply, step)) return error;
-    if (!step.skips_interior) relax_rows(apply, rows_of_chunk(step, 0));
     const auto share = [&](int n) { return static_cast<int>(std::int64_t(far) * n / colors); };
-    if (forward)
-      relax_chunks(1 + share(k), 1 + share(k + 1));
-    else
-      relax_chunks(1 + far - share(k + 1), 1 + far - share(k));
-    if (step.sends)
-      if (const int error = end_exchange(apply, step)) return error;
+    const auto relax_interior = [&] {
+      relax_chunk(steps[k], 0);
+      if (forward)
+        relax_chunks(1 + share(k), 1 + share(k + 1));
+      else
+        relax_chunks(1 + far - share(k + 1), 1 + far - share(k));
+    };
+    if (const int error = relax_color(apply, steps[k], relax_interior)) return error;
   }
   if (forward) relax_chunks(plan_.near_begin, plan_.chunks);
   return 0;
@@ -149,18 +167,6 @@ void MulticolorSweep::relax_rows(const ApplyArgs &apply, const RelaxStep &rows)
     step.end = at + 1 == last ? rows.end : at[1];
     backend_.relax(apply, step);
   }
-}
-
-// Boundary rows are relaxed first, because other ranks wait for them. With overlap, their exchange
-// runs while the interior rows are relaxed.
-int MulticolorSweep::relax_color(const ApplyArgs &apply, const Step &step)
-{
-  if (!step.skips_boundary) relax_rows(apply, step.boundary);
-  if (!config_.overlap && !step.skips_interior) relax_rows(apply, step.interior);
-  if (step.sends)
-    if (const int error = begin_exchange(apply, step)) return error;
-  if (config_.overlap && !step.skips_interior) relax_rows(apply, step.interior);
-  return step.sends ? end_exchange(apply, step) : 0;
 }
 
 int MulticolorSweep::begin_exchange(const ApplyArgs &apply, const Step &step)

@@ -34,7 +34,8 @@ private:
   int pass_over_colors(const ApplyArgs &apply, const Schedule &schedule, int pass);
   int pass_over_chunks(const ApplyArgs &apply, const Schedule &schedule, int pass);
   RelaxStep rows_of_chunk(const Step &step, int chunk) const;
-  int relax_color(const ApplyArgs &apply, const Step &step);
+  template <class RelaxInterior>
+  int relax_color(const ApplyArgs &apply, const Step &step, const RelaxInterior &relax_interior);
   void relax_rows(const ApplyArgs &apply, const RelaxStep &rows);
   int begin_exchange(const ApplyArgs &apply, const Step &step);
   int end_exchange(const ApplyArgs &apply, const Step &step);
