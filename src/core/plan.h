@@ -51,12 +51,6 @@ struct ColorPlan {
   // are whole steps, and so are its interior rows.
   bool clustered = false;
   std::vector<Row> step_begin;
-  // Whether the rows of a color lie bundle by bundle; the same on all ranks. A bundle is some
-  // clusters of a color and consists of whole steps. It is not coupled with other bundles of its
-  // color. bundle_begin: the first plan row of each bundle. A backend that gets such a plan relaxes
-  // all bundles of a color together.
-  bool bundled = false;
-  std::vector<Row> bundle_begin;
   // The interior rows of a color lie chunk by chunk (setup/chunks.h). Boundary rows belong to chunk
   // 0, which is not coupled with the chunks [1, near_begin). chunk_begin: the first plan row of
   // chunk k of color c is at c * chunks + k. It is empty if there is one chunk.

@@ -1,6 +1,6 @@
 // The parts of a plan: ranges of rows that are relaxed together. Each color has two parts, its
-// boundary rows and its interior rows, either of which may be empty. If rows form clusters that are
-// not bundled, each step is a part.
+// boundary rows and its interior rows, either of which may be empty. If rows form clusters, each
+// step is a part.
 #pragma once
 
 #include <algorithm>
@@ -9,18 +9,11 @@
 
 namespace mcpi {
 
-// Whether the steps of clusters are the parts.
-inline bool parts_are_steps(const ColorPlan &plan)
-{
-  return plan.clustered && !plan.bundled;
-}
-
 // First plan rows of all parts, and the number of rows
 inline std::vector<Row> part_begins(const ColorPlan &plan)
 {
-  std::vector<Row> begins;
-  if (parts_are_steps(plan)) begins = plan.step_begin;
-  for (int c = 0; c < plan.colors && !parts_are_steps(plan); ++c) {
+  std::vector<Row> begins = plan.step_begin;
+  for (int c = 0; c < plan.colors && !plan.clustered; ++c) {
     begins.push_back(plan.color_begin[static_cast<std::size_t>(c)]);
     begins.push_back(plan.boundary_end[static_cast<std::size_t>(c)]);
   }
@@ -31,11 +24,10 @@ inline std::vector<Row> part_begins(const ColorPlan &plan)
 // The number of the part that begins at this row, which must not be the end of the plan
 inline std::size_t part_at(const ColorPlan &plan, Row begin)
 {
-  const bool steps = parts_are_steps(plan);
-  const std::vector<Row> &starts = steps ? plan.step_begin : plan.color_begin;
+  const std::vector<Row> &starts = plan.clustered ? plan.step_begin : plan.color_begin;
   const auto at = static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), begin) -
                                            starts.begin() - 1);
-  return steps ? at : 2 * at + (begin >= plan.boundary_end[at] ? 1 : 0);
+  return plan.clustered ? at : 2 * at + (begin >= plan.boundary_end[at] ? 1 : 0);
 }
 
 } // namespace mcpi

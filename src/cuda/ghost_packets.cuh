@@ -5,28 +5,45 @@
 
 namespace mcpi::cuda {
 
+// Who sees a packet: all devices and the host, or the threads of one device
+enum class Reach { system, device };
+
 // Stores 16 bytes by one instruction. Devices before sm_90 have no such instruction; the set-up
 // refuses them.
+template <Reach reach = Reach::system>
 __device__ __forceinline__ void store_packet(uint4 *to, std::uint32_t a, std::uint32_t b,
                                              std::uint32_t c, std::uint32_t epoch)
 {
 #if __CUDA_ARCH__ >= 900
   const unsigned long long low = a | static_cast<unsigned long long>(b) << 32U,
                            high = c | static_cast<unsigned long long>(epoch) << 32U;
-  asm volatile(
-      "{.reg .b128 v; mov.b128 v, {%1, %2}; st.relaxed.sys.global.b128 [%0], v;}" ::"l"(to),
-      "l"(low), "l"(high)
-      : "memory");
+  if constexpr (reach == Reach::system)
+    asm volatile(
+        "{.reg .b128 v; mov.b128 v, {%1, %2}; st.relaxed.sys.global.b128 [%0], v;}" ::"l"(to),
+        "l"(low), "l"(high)
+        : "memory");
+  else
+    asm volatile(
+        "{.reg .b128 v; mov.b128 v, {%1, %2}; st.relaxed.gpu.global.b128 [%0], v;}" ::"l"(to),
+        "l"(low), "l"(high)
+        : "memory");
 #endif
 }
+template <Reach reach = Reach::system>
 __device__ __forceinline__ uint4 load_packet(const uint4 *from)
 {
   unsigned long long low = 0, high = 0;
 #if __CUDA_ARCH__ >= 900
-  asm volatile("{.reg .b128 v; ld.relaxed.sys.global.b128 v, [%2]; mov.b128 {%0, %1}, v;}"
-               : "=l"(low), "=l"(high)
-               : "l"(from)
-               : "memory");
+  if constexpr (reach == Reach::system)
+    asm volatile("{.reg .b128 v; ld.relaxed.sys.global.b128 v, [%2]; mov.b128 {%0, %1}, v;}"
+                 : "=l"(low), "=l"(high)
+                 : "l"(from)
+                 : "memory");
+  else
+    asm volatile("{.reg .b128 v; ld.relaxed.gpu.global.b128 v, [%2]; mov.b128 {%0, %1}, v;}"
+                 : "=l"(low), "=l"(high)
+                 : "l"(from)
+                 : "memory");
 #endif
   return {static_cast<unsigned>(low), static_cast<unsigned>(low >> 32U),
           static_cast<unsigned>(high), static_cast<unsigned>(high >> 32U)};
@@ -34,6 +51,12 @@ __device__ __forceinline__ uint4 load_packet(const uint4 *from)
 __device__ __forceinline__ void store_release(unsigned *to, std::uint32_t value)
 {
   asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
+}
+__device__ __forceinline__ std::uint32_t load_relaxed(const unsigned *from)
+{
+  std::uint32_t value;
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  return value;
 }
 __device__ __forceinline__ std::uint32_t load_acquire(const unsigned *from)
 {
@@ -88,9 +111,37 @@ __device__ __forceinline__ void await_packet(const PacketArgs &args, const uint4
   if (!here) packet = {args.missing, args.missing, args.missing, 0};
 }
 
-// A ghost that a relaxation reads from its packets. numbers: 32-bit numbers of a row. look() loads
-// the packets without waiting, await() then waits for those that have not come.
-template <int numbers> class Ghost {
+// The packets of a row. numbers: 32-bit numbers of a row
+template <int numbers> class RowPackets {
+public:
+  static constexpr int packets = packets_of(numbers);
+  static constexpr int last =
+      numbers - kPacketPayload * (packets - 1); // numbers in the last packet
+
+  // Loads them from memory of the same device, and returns whether they have come.
+  __device__ __forceinline__ bool look(const uint4 *from, std::uint32_t epoch)
+  {
+    bool here = true;
+#pragma unroll
+    for (int w = 0; w < packets; ++w) packet_[w] = load_packet<Reach::device>(from + w);
+#pragma unroll
+    for (int w = 0; w < packets - 1; ++w)
+      here = has_come<kPacketPayload>(packet_[w], epoch) && here;
+    return has_come<last>(packet_[packets - 1], epoch) && here;
+  }
+  __device__ __forceinline__ std::uint32_t operator[](int i) const
+  {
+    const uint4 &packet = packet_[i / kPacketPayload];
+    return i % kPacketPayload == 0 ? packet.x : i % kPacketPayload == 1 ? packet.y : packet.z;
+  }
+
+protected:
+  uint4 packet_[packets];
+};
+
+// A ghost that a relaxation reads from its packets. look() loads the packets without waiting,
+// await() then waits for those that have not come.
+template <int numbers> class Ghost : public RowPackets<numbers> {
 public:
   __device__ __forceinline__ void look(const PacketArgs &args, std::uint32_t ghost)
   {
@@ -100,27 +151,20 @@ public:
   __device__ __forceinline__ void await(const PacketArgs &args, std::uint32_t ghost,
                                         std::uint32_t epoch)
   {
-    constexpr int last = numbers - kPacketPayload * (packets - 1); // numbers in the last packet
 #pragma unroll
     for (int w = 0; w < packets - 1; ++w)
       await_packet<kPacketPayload>(args, from(args, ghost) + w, epoch, packet_[w]);
-    await_packet<last>(args, from(args, ghost) + packets - 1, epoch, packet_[packets - 1]);
-  }
-  __device__ __forceinline__ std::uint32_t operator[](int i) const
-  {
-    const uint4 &packet = packet_[i / kPacketPayload];
-    return i % kPacketPayload == 0 ? packet.x : i % kPacketPayload == 1 ? packet.y : packet.z;
+    await_packet<RowPackets<numbers>::last>(args, from(args, ghost) + packets - 1, epoch,
+                                            packet_[packets - 1]);
   }
 
 private:
-  static constexpr int packets = packets_of(numbers);
+  using RowPackets<numbers>::packets, RowPackets<numbers>::packet_;
 
   static __device__ __forceinline__ const uint4 *from(const PacketArgs &args, std::uint32_t ghost)
   {
     return args.ghosts + static_cast<std::size_t>(ghost) * packets;
   }
-
-  uint4 packet_[packets];
 };
 
 // The destinations of a row. The constructor loads the first one. It reads nothing that the

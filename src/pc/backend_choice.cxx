@@ -288,16 +288,6 @@ PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorP
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-bool BackendTakesBundles([[maybe_unused]] PCMCPIBackendType type, [[maybe_unused]] PetscInt bs,
-                         [[maybe_unused]] PetscInt cluster_rows)
-{
-#if defined(MCPI_HAVE_CUDA)
-  return type == PC_MCPI_BACKEND_CUDA && cuda_takes_bundles(bs, cluster_rows);
-#else
-  return false;
-#endif
-}
-
 void ReleaseWithKokkos(const void *owner, const std::function<void()> &release)
 {
 #if defined(MCPI_HAVE_KOKKOS)

@@ -31,10 +31,6 @@ PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *
 PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorPlan &plan,
                              const BackendConfig &config, std::unique_ptr<Backend> *backend);
 
-// Whether the backend relaxes bundles of clusters (ColorPlan::bundled) with blocks of size bs and
-// at most so many rows in a cluster.
-bool BackendTakesBundles(PCMCPIBackendType type, PetscInt bs, PetscInt cluster_rows);
-
 // Says why CUDA cannot be used: the library has no code for a GPU of some rank. capability: 10
 // times the compute capability of that GPU. 0: there is no such GPU, and the result is empty
 std::string BackendLacksCode(int capability);

@@ -143,10 +143,7 @@ PetscErrorCode Smoother::color_clusters(const MatrixParts &parts, const Settings
 
 Arrangement Smoother::arrangement() const
 {
-  if (!on_device()) return Arrangement::equal_rows_together;
-  return BackendTakesBundles(choice_.type, graph_.bs, schedule_.cluster_rows)
-             ? Arrangement::bundles
-             : Arrangement::as_ordered;
+  return on_device() ? Arrangement::as_ordered : Arrangement::equal_rows_together;
 }
 
 // Only sweeps of one core go from chunk to chunk. Chunks of fewer rows than there are colors would

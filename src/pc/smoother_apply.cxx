@@ -67,8 +67,10 @@ double Smoother::scale_for(double size, bool transposed, PCMCPIForm form) const
 
 SweepConfig Smoother::sweep_config(const Settings &settings) const
 {
-  return {settings.sweep, exchanges_ ? settings.frequency : PC_MCPI_HALO_FREQUENCY_COLOR,
-          settings.overlap, true};
+  SweepConfig config{settings.sweep, exchanges_ ? settings.frequency : PC_MCPI_HALO_FREQUENCY_COLOR,
+                     settings.overlap, true};
+  config.several_parts = on_cuda();
+  return config;
 }
 
 PetscErrorCode Smoother::sweep(const Settings &settings, const ApplyArgs &kind,

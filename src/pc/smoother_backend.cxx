@@ -39,7 +39,8 @@ PetscErrorCode Smoother::create_backend(const Settings &settings)
       {settings.offdiag, settings.form, settings.scaling, settings.keep_scaling},
       double_vectors_,
       settings.gather == PC_MCPI_GATHER_PRECISION_BFP16,
-      settings.sweep == PC_MCPI_SWEEP_SYMMETRIC};
+      settings.sweep == PC_MCPI_SWEEP_SYMMETRIC,
+      on_cuda()};
 
   PetscFunctionBegin;
   PetscCheck(settings.offdiag != PC_MCPI_PRECISION_FP64 || config.double_vectors, graph_.comm,

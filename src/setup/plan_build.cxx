@@ -107,11 +107,12 @@ std::vector<int> steps_in_clusters(const BlockGraph &graph, const Coloring &colo
   return step;
 }
 
-// Most rows of the clusters that are relaxed together, unless one cluster has more. On a CPU their
-// x stays in the caches. On a GPU a thread block takes them.
-constexpr Row kRowsTogetherOnCPU = 2048, kRowsOfBundle = 128;
+// Most rows of the clusters whose steps a CPU takes together, unless one cluster has more. Their x
+// stays in the caches.
+constexpr Row kRowsTogether = 2048;
 
-// Sorts the rows of each part of a color by bundles of clusters, and in a bundle by steps.
+// Sorts the rows of each part of a color by groups of clusters, and in a group by steps. For a
+// device, all clusters of the part are one group.
 class ClusterSteps {
 public:
   ClusterSteps(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order,
@@ -129,25 +130,24 @@ public:
   void take(Row begin, Row end, ColorPlan &plan)
   {
     places_.clear();
-    clusters_ = bundle_ = rows_ = 0;
+    clusters_ = group_ = rows_ = 0;
     for (Row p = begin; p < end; ++p) places_.push_back(place_of(plan.row_of[p]));
     const auto key = [](const Place &at) {
-      return std::tie(at.bundle, at.step, at.lengths, at.cluster);
+      return std::tie(at.group, at.step, at.lengths, at.cluster);
     };
     std::stable_sort(places_.begin(), places_.end(),
                      [&](const Place &a, const Place &b) { return key(a) < key(b); });
     for (Row p = begin; p < end; ++p) {
       const Place &at = places_[static_cast<std::size_t>(p - begin)];
-      const bool starts = p == begin || at.bundle != (&at)[-1].bundle;
-      if (starts && plan.bundled) plan.bundle_begin.push_back(p);
-      if (starts || at.step != (&at)[-1].step) plan.step_begin.push_back(p);
+      if (p == begin || at.group != (&at)[-1].group || at.step != (&at)[-1].step)
+        plan.step_begin.push_back(p);
       plan.row_of[p] = at.row;
     }
   }
 
 private:
   struct Place {
-    Row bundle;
+    Row group;
     int step;
     std::pair<Offset, Offset> lengths;
     Row cluster, row;
@@ -156,23 +156,22 @@ private:
   Place place_of(Row row)
   {
     Numbers &numbers = numbers_[coloring_.cluster[row]];
-    if (numbers.cluster < 0) numbers = {clusters_++, bundle_for(rows_of_[coloring_.cluster[row]])};
-    return {numbers.bundle, step_[row],
+    if (numbers.cluster < 0) numbers = {clusters_++, group_for(rows_of_[coloring_.cluster[row]])};
+    return {numbers.group, step_[row],
             arrangement_ == Arrangement::equal_rows_together ? lengths(row)
                                                              : std::pair<Offset, Offset>(),
             numbers.cluster, row};
   }
-  // The bundle of the next cluster of the part, which has so many rows
-  Row bundle_for(Row rows)
+  // The group of the next cluster of the part, which has so many rows
+  Row group_for(Row rows)
   {
     if (arrangement_ == Arrangement::as_ordered) return 0;
-    const Row most = arrangement_ == Arrangement::bundles ? kRowsOfBundle : kRowsTogetherOnCPU;
-    if (rows_ > 0 && rows_ + rows > most) {
-      ++bundle_;
+    if (rows_ > 0 && rows_ + rows > kRowsTogether) {
+      ++group_;
       rows_ = 0;
     }
     rows_ += rows;
-    return bundle_;
+    return group_;
   }
   // Numbers of blocks of a row: of the earlier triangle, of both. See group_equal_rows().
   std::pair<Offset, Offset> lengths(Row row) const
@@ -192,13 +191,13 @@ private:
   const Coloring &coloring_;
   const Arrangement arrangement_;
   const std::vector<int> step_;
-  // Numbers of a cluster and of its bundle in their part; -1: none yet
+  // Numbers of a cluster and of its group in their part; -1: none yet
   struct Numbers {
-    Row cluster = -1, bundle = -1;
+    Row cluster = -1, group = -1;
   };
-  std::vector<Numbers> numbers_;             // by cluster
-  std::vector<Row> rows_of_;                 // number of rows, by cluster
-  Row clusters_ = 0, bundle_ = 0, rows_ = 0; // clusters; last bundle of the part, and its rows
+  std::vector<Numbers> numbers_;            // by cluster
+  std::vector<Row> rows_of_;                // number of rows, by cluster
+  Row clusters_ = 0, group_ = 0, rows_ = 0; // clusters; last group of the part, and its rows
   std::vector<Place> places_;
 };
 
@@ -298,7 +297,6 @@ PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring,
   plan.rows = graph.rows;
   plan.colors = coloring.colors;
   plan.clustered = coloring.clustered;
-  plan.bundled = coloring.clustered && arrangement == Arrangement::bundles;
   number_rows(graph, coloring, order, arrangement, chunk_rows, plan);
   const std::vector<Row> place = inverse(plan.row_of);
   built->ghost_place = number_ghosts(graph, coloring, plan);

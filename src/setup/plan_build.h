@@ -14,14 +14,13 @@ struct BuiltPlan {
 
 // The arrangement of the rows of a color. For a CPU, rows with equally many blocks come together,
 // because branch prediction then knows where the loop over a row's blocks ends. For a GPU, rows
-// stay as ordered, because rows of one tile should be near each other in the mesh. bundles: for a
-// GPU whose kernels take the steps of clusters themselves (ColorPlan::bundled).
-enum class Arrangement { equal_rows_together, as_ordered, bundles };
+// stay as ordered, because rows of one tile should be near each other in the mesh.
+enum class Arrangement { equal_rows_together, as_ordered };
 
 // Collective. order: all local rows; the rows of a color come in the order in which the color takes
 // them. Rows of a cluster are relaxed in that order, too. A step takes rows of all clusters of a
-// color (as_ordered), or of some neighboring clusters, whose x then stays in a CPU's caches or in a
-// GPU's shared memory. chunk_rows: the number of rows of a chunk, 0 for no chunks
+// color (as_ordered), or of some neighboring clusters, whose x then stays in a CPU's caches.
+// chunk_rows: the number of rows of a chunk, 0 for no chunks
 PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring,
                          const std::vector<Row> &order, Arrangement arrangement, Row chunk_rows,
                          BuiltPlan *built);

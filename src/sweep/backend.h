@@ -46,10 +46,11 @@ struct RunKey {
 // each row (Conrad & Wallach).
 enum class Keep { no, sum, zero };
 
-// Relaxation of the plan rows [begin, end) of one color
+// Relaxation of the plan rows [begin, end) of one part of the plan (core/plan_parts.h). With
+// SweepConfig::several_parts they may be successive parts, which are relaxed one after the other.
 struct RelaxStep {
   Row begin = 0, end = 0;
-  bool forward = true;             // the order of the steps of clusters, in a bundled plan
+  bool forward = true;             // the order of the parts
   bool lower = true, upper = true; // the triangles to read
   bool from_zero = false;          // x of these rows counts as zero, whatever is in memory
   bool use_kept = false;           // add the sum that the pass before kept
@@ -60,6 +61,8 @@ struct RelaxStep {
   // omega other than 1, for an exchange, or as the result. If not, a backend that rounds x for
   // products need not store x itself.
   bool read_later = true;
+
+  bool operator==(const RelaxStep &) const = default;
 };
 
 // What products read of a block row, all right-hand sides together, in bytes
@@ -130,6 +133,9 @@ struct BackendConfig {
   // Whether nearly all relaxations read one triangle, as those of symmetric sweeps do. A device
   // then divides its work so that one triangle keeps it busy.
   bool one_triangle = false;
+  // Whether sweeps may give several parts in one step (SweepConfig::several_parts). Only the CUDA
+  // backend takes them.
+  bool several_parts = false;
 };
 
 } // namespace mcpi

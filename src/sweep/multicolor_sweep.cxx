@@ -7,6 +7,21 @@
 #include "sweep/epochs.h"
 
 namespace mcpi {
+namespace {
+
+// Adds the rows of the next step to those of a step, if both are relaxed alike. Returns whether
+// they are.
+bool join(RelaxStep &rows, const RelaxStep &next)
+{
+  RelaxStep alike = next;
+  alike.begin = rows.begin;
+  alike.end = rows.end;
+  if (rows.begin == rows.end || alike != rows) return false;
+  (next.forward ? rows.end : rows.begin) = next.forward ? next.end : next.begin;
+  return true;
+}
+
+} // namespace
 
 // The number of sweeps that are run as one piece. A backend may record all launches of a piece, so
 // its length is bounded. All backends use the same pieces.
@@ -14,7 +29,7 @@ int MulticolorSweep::sweeps_of_piece() const
 {
   constexpr int kStepsOfCluster = 16; // typical number, since ranks with other numbers must agree
   const int passes = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1,
-            steps = std::max(1, plan_.colors) * (parts_are_steps(plan_) ? kStepsOfCluster : 1);
+            steps = std::max(1, plan_.colors) * (plan_.clustered ? kStepsOfCluster : 1);
   return std::max(1, config_.max_relaxations / (passes * steps));
 }
 
@@ -93,8 +108,25 @@ int MulticolorSweep::relax_color(const ApplyArgs &apply, const Step &step,
   return step.sends ? end_exchange(apply, step) : 0;
 }
 
+// Takes successive colors in one step where they are relaxed alike. There are no boundary rows.
+void MulticolorSweep::pass_in_few_steps(const ApplyArgs &apply, const Schedule &schedule, int pass)
+{
+  RelaxStep rows;
+  for (int k = 0; k < schedule.colors(); ++k) {
+    const Step step = schedule.step(pass, k);
+    if (step.skips_interior || join(rows, step.interior)) continue;
+    if (rows.begin < rows.end) relax_rows(apply, rows);
+    rows = step.interior;
+  }
+  if (rows.begin < rows.end) relax_rows(apply, rows);
+}
+
 int MulticolorSweep::pass_over_colors(const ApplyArgs &apply, const Schedule &schedule, int pass)
 {
+  if (config_.several_parts && halo_.idle()) {
+    pass_in_few_steps(apply, schedule, pass);
+    return 0;
+  }
   for (int k = 0; k < schedule.colors(); ++k) {
     const Step step = schedule.step(pass, k);
     const auto relax_interior = [&] {
@@ -149,11 +181,11 @@ RelaxStep MulticolorSweep::rows_of_chunk(const Step &step, int chunk) const
 }
 
 // Relaxes the rows of one color. Rows of clusters are relaxed step by step, in a backward pass from
-// the last step to the first. The backend takes the steps of a bundled plan itself.
+// the last step to the first, by the backend if it takes several parts at a time.
 void MulticolorSweep::relax_rows(const ApplyArgs &apply, const RelaxStep &rows)
 {
   // A backend with two streams counts the launches of boundary rows, so empty ranges count, too.
-  if (!parts_are_steps(plan_) || rows.begin == rows.end) {
+  if (!plan_.clustered || config_.several_parts || rows.begin == rows.end) {
     backend_.relax(apply, rows);
     return;
   }

@@ -31,6 +31,7 @@ private:
   int run_piece(const ApplyArgs &apply, int its, bool from_zero);
   int passes_inside(const ApplyArgs &apply, const Schedule &schedule);
   int passes_over_colors(const ApplyArgs &apply, const Schedule &schedule);
+  void pass_in_few_steps(const ApplyArgs &apply, const Schedule &schedule, int pass);
   int pass_over_colors(const ApplyArgs &apply, const Schedule &schedule, int pass);
   int pass_over_chunks(const ApplyArgs &apply, const Schedule &schedule, int pass);
   RelaxStep rows_of_chunk(const Step &step, int chunk) const;

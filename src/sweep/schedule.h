@@ -14,6 +14,8 @@ struct SweepConfig {
   // Largest number of colors' relaxations that are recorded together. Longer runs are recorded in
   // pieces.
   int max_relaxations = 4096;
+  // Whether the backend takes several parts of the plan in one step (RelaxStep)
+  bool several_parts = false;
 };
 
 // One color of one pass

@@ -24,6 +24,13 @@ struct Problem {
   }
 };
 
+// Sets what must not change results.
+void set_hints(BackendConfig &config, Engine engine, std::size_t turn)
+{
+  config.one_triangle = turn % 2 == 1;
+  config.several_parts = engine == Engine::cuda && turn % 3 != 1;
+}
+
 // Compares an engine with the reference. The kinds of set-up take turns at the runs.
 void compare(Engine engine, const Pattern &pattern, int bs, std::size_t stride, int most_nrhs)
 {
@@ -32,7 +39,7 @@ void compare(Engine engine, const Pattern &pattern, int bs, std::size_t stride, 
   const std::vector<Smoothing> runs = all_runs();
   std::size_t turn = 0;
   for_configs([&](BackendConfig config) {
-    config.one_triangle = turn % 2 == 1; // a hint that must not change results
+    set_hints(config, engine, turn);
     System reference(ranks, {config, nullptr}), other(ranks, Kind{config, nullptr, engine});
     for (System *system : {&reference, &other})
       ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
@@ -66,7 +73,7 @@ void compare_gathered(Engine engine, const Pattern &pattern, int bs, std::size_t
   double acts = 0.0;
   for_configs([&](BackendConfig config) {
     if (config.double_vectors) return;
-    config.one_triangle = turn % 2 == 1;
+    set_hints(config, engine, turn);
     System plain(ranks, Kind{config, nullptr, engine});
     config.bfp16_gather = true;
     System reference(ranks, {config, nullptr}), other(ranks, Kind{config, nullptr, engine});
@@ -228,6 +235,54 @@ TEST_P(AnyBackend, tiles_as_large_as_they_get_agree_with_the_reference)
   }
 }
 
+// The CUDA backend takes all levels by one launch, in which rows wait for each other.
+TEST_P(AnyBackend, many_levels_agree_with_the_reference)
+{
+  constexpr Row width = 40, height = 25; // of a grid, whose levels are oblique lines
+  Pattern pattern(std::size_t{width} * height);
+  std::vector<int> level(pattern.size());
+  for (Row row = 0; row < width * height; ++row) {
+    level[static_cast<std::size_t>(row)] = row % width + 2 * (row / width);
+    for (const auto &[x, y] :
+         {std::pair{-1, -1}, {0, -1}, {1, -1}, {-1, 0}, {1, 0}, {-1, 1}, {0, 1}, {1, 1}})
+      if (row % width + x >= 0 && row % width + x < width && row / width + y >= 0 &&
+          row / width + y < height)
+        pattern[static_cast<std::size_t>(row)].push_back(row + x + width * y);
+  }
+  const std::vector<int> sizes = GetParam() == Engine::cuda
+                                     ? std::vector<int>{1, 2, 3, 4, 5, 6, 7, 8, 9}
+                                     : std::vector<int>{1, 5};
+  for (const int bs : sizes) {
+    const BlockMatrix matrix = make_matrix(bs, pattern, {.pivots = true, .seed = 2});
+    const Ranks ranks = build_ranks(pattern, level, bs, {0, matrix.rows()});
+    const Vector b = random_vector(matrix.size(), 3), guess = random_vector(matrix.size(), 4);
+    for (const auto &[storage, double_vectors, rounded] :
+         {std::tuple{PC_MCPI_PRECISION_FP64, true, false},
+          {PC_MCPI_PRECISION_INT8, true, false},
+          {PC_MCPI_PRECISION_FP32, false, false},
+          {PC_MCPI_PRECISION_BF16, false, true},
+          {PC_MCPI_PRECISION_INT8, false, true},
+          {PC_MCPI_PRECISION_INT4, false, true}})
+      for (const PCMCPIForm form : kForms) {
+        const BackendConfig config{{storage, form, PC_MCPI_SCALING_BALANCED},
+                                   double_vectors,
+                                   rounded,
+                                   bs % 2 == 1,
+                                   GetParam() == Engine::cuda};
+        System reference(ranks, {config, nullptr}), other(ranks, kind(config));
+        for (System *system : {&reference, &other})
+          ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
+        reference.adopt(other);
+        for (const Smoothing &run : {make_run(PC_MCPI_SWEEP_SYMMETRIC, 1.0, 2, true),
+                                     make_run(PC_MCPI_SWEEP_SYMMETRIC, 0.9, 2, false),
+                                     make_run(PC_MCPI_SWEEP_BACKWARD, 1.0, 1, true)})
+          EXPECT_LT(difference(other.apply(run, b, guess), reference.apply(run, b, guess)),
+                    rounded ? kGatherTolerance : tolerance(config))
+              << "bs " << bs << " " << name(kind(config)) << " " << name(run);
+      }
+  }
+}
+
 TEST_P(AnyBackend, bits_of_a_replayed_application_are_those_of_its_launches)
 {
   for (const int bs : {1, 5, 8, 12, 40}) {
@@ -237,9 +292,10 @@ TEST_P(AnyBackend, bits_of_a_replayed_application_are_those_of_its_launches)
     const Vector b = random_vector(matrix.size(), 16), guess = random_vector(matrix.size(), 17);
     for (const PCMCPIPrecision storage : {PC_MCPI_PRECISION_FP32, PC_MCPI_PRECISION_INT4})
       for (const bool rounded : {false, true}) {
-        System other(
-            one,
-            kind({{storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false, rounded}));
+        BackendConfig config{
+            {storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false, rounded};
+        config.several_parts = GetParam() == Engine::cuda;
+        System other(one, kind(config));
         other.refresh(matrix);
         for_runs(2, [&](Smoothing run) {
           const Vector x = other.apply(run, b, guess);
@@ -262,8 +318,9 @@ TEST_P(AnyBackend, bits_are_the_same_every_time)
                guess = random_vector(2 * matrix.size(), 17);
   for_precisions([&](PCMCPIPrecision storage, bool double_vectors) {
     for (const bool rounded : {false, !double_vectors}) {
-      const BackendConfig config{
+      BackendConfig config{
           {storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, double_vectors, rounded};
+      config.several_parts = GetParam() == Engine::cuda;
       System serial(one, kind(config)), distributed(many, kind(config));
       serial.refresh(matrix);
       distributed.refresh(matrix);

@@ -147,8 +147,7 @@ PETSC_TEST(Clusters, are_swept_alike_with_every_form_of_storage_exchange_and_bac
 
 PETSC_TEST(Clusters, are_swept_alike_with_every_storage_and_block_size)
 {
-  // Several clusters of 12 rows share a bundle of a GPU; clusters of 200 rows are too large
-  // for one.
+  // Clusters of 200 rows have steps of one row.
   const std::tuple<const char *, double, int> cases[] = {
       {"-pc_mcpi_offdiag_precision fp64", 1e-11, 12},
       {"-pc_mcpi_offdiag_precision fp32 -pc_mcpi_restart 0", 1e-5, 12},

@@ -150,7 +150,8 @@ Kind reference_kind(PCMCPIPrecision storage, PCMCPIForm form, PCMCPIScaling scal
   return {{{storage, form, scaling}, true}, nullptr};
 }
 
-System::System(const Ranks &ranks, const Kind &kind) : ranks_(ranks)
+System::System(const Ranks &ranks, const Kind &kind)
+    : ranks_(ranks), several_parts_(kind.config.several_parts)
 {
   for (const ColorPlan &plan : ranks.forward) backends_.push_back(make_backend(plan, kind));
 }
@@ -248,7 +249,9 @@ int System::apply_rank(const Smoothing &run, const Vector &b, const Vector &gues
   Halo &halo = ranks_.count() > 1 ? static_cast<Halo &>(threads)
                : run.replayed     ? static_cast<Halo &>(none)
                                   : silent;
-  MulticolorSweep sweep(plan, backend, halo, run.sweep);
+  SweepConfig config = run.sweep;
+  config.several_parts = several_parts_;
+  MulticolorSweep sweep(plan, backend, halo, config);
   if (const int error = halo.prepare(backend.row_bytes(run.apply).vector)) return error;
   if (const int error = sweep.run(run.apply, run.its, run.from_zero)) return error;
   Vector solution(ld * run.apply.nrhs, kNaN);

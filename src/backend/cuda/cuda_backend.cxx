@@ -8,6 +8,7 @@
 
 #include "backend/cuda/stored_blocks.h"
 #include "backend/cuda/vectors.h"
+#include "core/plan_parts.h"
 #include "cuda/overlap_streams.h"
 #include "cuda/recorded_runs.h"
 #include "sweep/device_exchange.h"
@@ -25,7 +26,8 @@ public:
   CudaBackend(const ColorPlan &plan, const BackendConfig &config)
       : plan_(plan), config_(config),
         number_(config.double_vectors ? sizeof(double) : sizeof(float)),
-        blocks_(plan, config.numeric, {config.double_vectors, rounded(), config.one_triangle}),
+        blocks_(plan, config.numeric,
+                {config.double_vectors, rounded(), config.one_triangle, config.several_parts}),
         groups_(config.double_vectors || !blocks_.prescaled() ? GatherGroups()
                                                               : make_gather_groups(plan))
   {
@@ -61,7 +63,7 @@ public:
     x_.resize(local + plan_.ghosts * entry);
     rhs_.resize(local);
     kept_.resize(local);
-    work_.resize(blocks_.forward().work_rows() * entry);
+    reserve_packets();
     if (rounded())
       gathered_.resize(static_cast<std::size_t>(plan_.rows + plan_.ghosts) * copy_words() *
                        static_cast<std::size_t>(nrhs));
@@ -92,10 +94,18 @@ public:
     const bool ahead = launched_ && step.overlapped;
     const cudaStream_t stream = ahead ? streams_.ahead() : stream_;
     if (launched_) streams_.order(ahead);
-    (apply.transposed ? blocks_.transposed() : blocks_.forward())
-        .relax(step.begin, step.end, relaxation(apply, step, ahead), stream);
-    // Kernels for small blocks round x themselves.
-    if (!small()) round(apply, step.begin, step.end, stream);
+    const Operator &blocks = apply.transposed ? blocks_.transposed() : blocks_.forward();
+    Relaxation launched = relaxation(apply, step, ahead);
+    if (blocks.takes_parts(launched)) {
+      blocks.relax_parts(step.begin, step.end, launched, stream);
+    } else {
+      for_parts(step, [&](Row begin, Row end) {
+        blocks.relax(begin, end, launched, stream);
+        // Kernels for small blocks round x themselves.
+        if (!small()) round(apply, begin, end, stream);
+        launched.early = true;
+      });
+    }
     if (launched_) streams_.mark(ahead);
   }
 
@@ -207,6 +217,30 @@ public:
   }
 
 private:
+  // Packets and tickets of relaxations that take several parts. Epochs of relaxations in the stream
+  // for boundary rows differ from those in stream_ (Operator::relax_parts).
+  void reserve_packets()
+  {
+    const Operator &blocks = blocks_.forward();
+    if (!blocks.ordered() || row_packets_.bytes() > 0) return;
+    constexpr std::uint64_t kFirstEpoch = std::uint64_t{1} << 32U, kAhead = std::uint64_t{1} << 63U;
+    tickets_.upload(std::vector<unsigned long long>{kFirstEpoch, kFirstEpoch + kAhead});
+    row_packets_.resize(static_cast<std::size_t>(plan_.rows) * blocks.packets_of_row());
+    MCPI_CUDA(cudaMemset(row_packets_.data(), 0, row_packets_.bytes()));
+  }
+
+  // Calls visit(begin, end) for all parts of the rows of a step, in the order of the step.
+  template <class Visit> void for_parts(const RelaxStep &step, const Visit &visit) const
+  {
+    const auto first = std::upper_bound(parts_.begin(), parts_.end(), step.begin) - 1,
+               last = std::lower_bound(first, parts_.end(), step.end);
+    const std::ptrdiff_t count = last - first;
+    for (std::ptrdiff_t k = 0; k < count; ++k) {
+      const auto at = first + (step.forward ? k : count - 1 - k);
+      if (at[0] < at[1]) visit(at[0], at[1]);
+    }
+  }
+
   void publish(const ApplyArgs &apply, Row begin, Row end, bool ahead)
   {
     if (launched_) {
@@ -250,7 +284,7 @@ private:
   }
   std::size_t bytes() const
   {
-    return blocks_.bytes() + x_.bytes() + rhs_.bytes() + kept_.bytes() + work_.bytes() +
+    return blocks_.bytes() + x_.bytes() + rhs_.bytes() + kept_.bytes() + row_packets_.bytes() +
            gathered_.bytes() + groups_.bytes() + arrays_.bytes();
   }
 
@@ -279,7 +313,8 @@ private:
     terms.flags = relax_flags(apply, step, blocks_.prescaled());
     if (step.read_later || !rounded() || !small()) terms.flags |= kReadLater;
     result.gathered = gathered_.data();
-    result.work = work_.data();
+    result.packets = row_packets_.data();
+    result.tickets = tickets_.data() + (ahead ? 1 : 0);
     result.forward = step.forward;
     result.cache = cache(apply);
     result.early = step.begin == step.end || may_begin_early(ahead);
@@ -344,6 +379,7 @@ private:
   }
 
   const ColorPlan &plan_;
+  const std::vector<Row> parts_ = part_begins(plan_);
   const BackendConfig config_;
   const std::size_t number_; // bytes of a number of the vectors
   const std::size_t cache_bytes_ =
@@ -353,12 +389,13 @@ private:
   UserArrays arrays_;
   StoredBlocks blocks_;
   DeviceGatherGroups groups_;
-  int room_ = 0;                          // right-hand sides for which arrays have room
-  DeviceArray<std::byte> x_, rhs_, kept_; // in vector precision; x_ has ghosts behind the rows
-  DeviceArray<std::byte> work_;           // Relaxation::work
-  DeviceArray<std::uint32_t> gathered_;   // the rounded copy of x_, if products read it
-  PinnedBytes mirror_;                    // x_ in host memory, for exchanges by the host
-  bool launched_ = false;                 // whether exchanges are launched to the device's streams
+  int room_ = 0;                            // right-hand sides for which arrays have room
+  DeviceArray<std::byte> x_, rhs_, kept_;   // in vector precision; x_ has ghosts behind the rows
+  DeviceArray<std::uint32_t> gathered_;     // the rounded copy of x_, if products read it
+  DeviceArray<uint4> row_packets_;          // OrderedArgs::packets
+  DeviceArray<unsigned long long> tickets_; // OrderedArgs::tickets: of stream_, of the one ahead
+  PinnedBytes mirror_;                      // x_ in host memory, for exchanges by the host
+  bool launched_ = false; // whether exchanges are launched to the device's streams
   // Whether no relaxation has followed the load of the right-hand side yet: in stream_, and in the
   // stream for boundary rows
   bool loading_[2] = {};
@@ -373,11 +410,6 @@ private:
 bool has_code_for_cuda_device()
 {
   return cuda::runs_on_device();
-}
-
-bool cuda_takes_bundles(std::int64_t bs, std::int64_t cluster_rows)
-{
-  return bs <= device::kMaxSmallBlock && cluster_rows <= device::kMostClusterRows;
 }
 
 std::unique_ptr<Backend> make_cuda_backend(const ColorPlan &plan, const BackendConfig &config)

@@ -7,9 +7,6 @@
 
 namespace mcpi {
 
-// Whether the backend relaxes bundles of clusters (ColorPlan::bundled) with blocks of size bs and
-// at most so many rows in a cluster.
-bool cuda_takes_bundles(std::int64_t bs, std::int64_t cluster_rows);
 std::unique_ptr<Backend> make_cuda_backend(const ColorPlan &plan, const BackendConfig &config);
 // Whether the library has code for the CUDA device in use
 bool has_code_for_cuda_device();

@@ -78,11 +78,11 @@ __device__ __forceinline__ void store_gathered(std::uint32_t *gathered, std::siz
   for (int w = 0; w < gather_words(bs); ++w) out[w] = gathered_word(mantissas, x, bs, w);
 }
 
-// Stores the copy of one block row by bs neighboring threads of a warp, each with its component i.
-// All threads of the warp must call it. Threads without a component pass mine = false.
+// The words of the copy of one block row, made by bs neighboring threads of a warp, each with its
+// component i. Thread i has word i / 2 if i is even. If bs is even, thread 1 has the last word. All
+// threads of the warp must call it.
 template <int bs>
-__device__ __forceinline__ void store_gathered_together(std::uint32_t *gathered, std::size_t entry,
-                                                        unsigned i, float x, bool mine)
+__device__ __forceinline__ std::uint32_t gathered_word_together(unsigned i, float x)
 {
   const unsigned lane = threadIdx.x % kWarpSize;
   std::uint32_t largest = 0;
@@ -93,9 +93,29 @@ __device__ __forceinline__ void store_gathered_together(std::uint32_t *gathered,
   const std::uint32_t low = static_cast<std::uint32_t>(mantissas.of(x)) & 0xffffU,
                       next = __shfl_down_sync(~0U, low, 1),
                       exponent = static_cast<std::uint32_t>(mantissas.exponent) & 0xffffU;
+  return bs % 2 == 0 && i == 1 ? exponent : low | (i + 1 < bs ? next : exponent) << 16U;
+}
+// The thread that has word w
+constexpr int gathered_holder(int w, int bs)
+{
+  return bs % 2 == 0 && w == bs / 2 ? 1 : 2 * w;
+}
+// Stores the word that a thread has got. Threads without a component pass mine = false.
+template <int bs>
+__device__ __forceinline__ void store_gathered_word(std::uint32_t *gathered, std::size_t entry,
+                                                    unsigned i, std::uint32_t word, bool mine)
+{
   std::uint32_t *out = gathered + entry * static_cast<std::size_t>(gather_words(bs));
-  if (mine && i % 2 == 0) out[i / 2] = low | (i + 1 < bs ? next : exponent) << 16U;
-  if (bs % 2 == 0 && mine && i == 1) out[bs / 2] = exponent;
+  if (mine && i % 2 == 0) out[i / 2] = word;
+  if (bs % 2 == 0 && mine && i == 1) out[bs / 2] = word;
+}
+// Stores the copy of one block row by bs neighboring threads of a warp, each with its component i.
+// All threads of the warp must call it. Threads without a component pass mine = false.
+template <int bs>
+__device__ __forceinline__ void store_gathered_together(std::uint32_t *gathered, std::size_t entry,
+                                                        unsigned i, float x, bool mine)
+{
+  store_gathered_word<bs>(gathered, entry, i, gathered_word_together<bs>(i, x), mine);
 }
 
 // The signed half of a word
@@ -148,12 +168,22 @@ template <class T, int columns> struct PlainX {
     for (int i = 0; i < slices; ++i)
 #pragma unroll
       for (int j = 0; j < columns; ++j)
-        if (part == i)
-          value[j] = i * columns + j < bs ? __uint_as_float(numbers[i * columns + j]) : 0.0f;
+        if (part == i) value[j] = i * columns + j < bs ? number_at(numbers, i * columns + j) : T(0);
   }
   __device__ __forceinline__ T operator()(int j) const
   {
     return value[j];
+  }
+
+private:
+  template <class Numbers>
+  static __device__ __forceinline__ T number_at(const Numbers &numbers, int k)
+  {
+    if constexpr (sizeof(T) == sizeof(float))
+      return __uint_as_float(numbers[k]);
+    else
+      return __hiloint2double(static_cast<int>(numbers[2 * k + 1]),
+                              static_cast<int>(numbers[2 * k]));
   }
 };
 

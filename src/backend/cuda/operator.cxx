@@ -56,6 +56,7 @@ Operator::Operator(const ColorPlan &plan, const NumericConfig &config, const Ope
     : plan_(plan), storage_(config.storage),
       one_triangle_(use.one_triangle), head_{packed_column_bits(plan, config, use), 0},
       packed_(head_.column_bits < 32), number_(use.double_vectors ? sizeof(double) : sizeof(float)),
+      rounded_(use.rounded), ordered_(use.several_parts),
       largest_window_(
           static_cast<std::size_t>(device_attribute(cudaDevAttrMaxAccessPolicyWindowSize)))
 {
@@ -88,14 +89,25 @@ void Operator::init_small()
     blocks = std::min(blocks, small_.exchanging_blocks);
     few_blocks = std::min(few_blocks, blocks);
   }
-  ColorPlan outside;
-  if (plan_.bundled) outside = plan_outside_bundles(plan_);
-  layout_ =
-      make_tiles(plan_.bundled ? outside : plan_, slice_shape(storage_, plan_.bs, packed_),
-                 {small_.tile_rows, small_.threads, small_.capacity, small_.boundary, blocks,
-                  device_attribute(cudaDevAttrMultiProcessorCount), small_.few_rows, few_blocks,
-                  Tuning::kTilesEach, Tuning::kLightSlice, Tuning::kLightColor, one_triangle_});
-  if (plan_.bundled) bundles_.emplace(plan_, std::move(outside), layout_, small_.bundles, number_);
+  TileLimits limits = {small_.tile_rows,
+                       small_.threads,
+                       small_.capacity,
+                       small_.boundary,
+                       blocks,
+                       device_attribute(cudaDevAttrMultiProcessorCount),
+                       small_.few_rows,
+                       few_blocks,
+                       Tuning::kTilesEach,
+                       Tuning::kLightSlice,
+                       Tuning::kLightColor,
+                       one_triangle_};
+  ordered_ = ordered_ && suits_ordered();
+  if (ordered_) {
+    limits.rows = small_.ordered_rows;
+    limits.slices = small_.ordered_threads;
+    limits.many_parts = true;
+  }
+  layout_ = make_tiles(plan_, slice_shape(storage_, plan_.bs, packed_), limits);
   tiles_.upload(layout_.tiles);
   ends_.upload(layout_.ends);
   blocks_.resize(layout_.bytes);
@@ -143,6 +155,7 @@ void Operator::add_rows()
 
 void Operator::init_large()
 {
+  ordered_ = false;
   if (plan_.blocks() > static_cast<Offset>(0xffffffffU))
     throw Error("the matrix is too large for the CUDA backend: use more ranks");
   add_rows();
@@ -203,11 +216,10 @@ bool Operator::resident(Row begin, LargeArgs &args) const
 // Whether the rows have slices in the triangles that are read.
 bool Operator::has_slices(Row begin, Row end, unsigned flags) const
 {
-  const ColorPlan &plan = bundles_ ? bundles_->outside() : plan_;
   const auto any = [&](const Triangle &triangle) {
     return triangle.ptr[end] > triangle.ptr[begin];
   };
-  return (flags & kLower && any(plan.lower)) || (flags & kUpper && any(plan.upper));
+  return (flags & kLower && any(plan_.lower)) || (flags & kUpper && any(plan_.upper));
 }
 
 // Chooses the kernel for small blocks, and sets the operator's part of the arguments.
@@ -288,37 +300,56 @@ void Operator::launch(const Launch &launch, void *args, Row begin, Row end,
   MCPI_CUDA(cudaLaunchKernelExC(&config, launch.function, &args));
 }
 
-// Launches two kernels. The first one writes the residuals of the blocks outside bundles to
-// relaxation.work, and keeps their sums.
-void Operator::relax_bundles(Row begin, Row end, const Relaxation &relaxation, RelaxTerms terms,
-                             cudaStream_t stream) const
+// Whether one launch for several parts is faster than a launch for each. Without clusters, ghosts
+// are exchanged after each part.
+bool Operator::suits_ordered() const
 {
-  const std::size_t part = part_at(plan_, begin), row_bytes = static_cast<std::size_t>(plan_.bs) *
-                                                              number_ *
-                                                              static_cast<std::size_t>(terms.nrhs);
-  std::byte *work =
-      static_cast<std::byte *>(relaxation.work) + bundles_->work_row(part) * row_bytes;
-  SmallArgs outside{terms};
-  outside.flags =
-      (terms.flags & ~static_cast<unsigned>(kFactored)) | kFromZero | kReadLater | kResidual;
-  outside.omega = 1.0;
-  outside.x = work - static_cast<std::size_t>(begin) * row_bytes;
-  outside.gathered = relaxation.gathered;
-  launch(small_launch(begin, end, outside), &outside, begin, end, relaxation, stream);
+  return (plan_.clustered || plan_.ghosts == 0) && rows_of_part() <= small_.ordered_part;
+}
 
-  BundleArgs inside{{terms}};
-  inside.flags &= ~static_cast<unsigned>(kUseKept);
-  inside.rhs = work;
-  inside.rhs_row = static_cast<std::uint32_t>(begin);
-  inside.head = head_;
-  inside.blocks = blocks_.data();
-  inside.gathered = relaxation.gathered;
-  inside.forward = relaxation.forward;
-  const Bundles::Launch chosen = bundles_->launch(part, tiles_.data(), inside);
-  Relaxation next = relaxation;
-  next.early = true; // It waits before it reads vectors.
-  launch({small_.bundles, chosen.blocks, Tuning::kBundleThreads, chosen.shared}, &inside, begin,
-         end, next, stream);
+// The mean number of rows of a part
+Row Operator::rows_of_part() const
+{
+  const std::size_t parts =
+      plan_.clustered ? plan_.step_begin.size() : static_cast<std::size_t>(plan_.colors);
+  return static_cast<Row>(static_cast<std::size_t>(plan_.rows) / std::max<std::size_t>(parts, 1));
+}
+
+bool Operator::takes_parts(const Relaxation &relaxation) const
+{
+  const unsigned triangles = relaxation.terms.flags & (kLower | kUpper);
+  return ordered_ && relaxation.packets && !layout_.long_rows && relaxation.terms.nrhs == 1 &&
+         (triangles == kLower || triangles == kUpper);
+}
+
+std::size_t Operator::packets_of_row() const
+{
+  const auto words = static_cast<std::size_t>(rounded_ ? gather_words(plan_.bs) : plan_.bs);
+  return packets_of(rounded_ ? words : words * number_ / sizeof(std::uint32_t));
+}
+
+void Operator::relax_parts(Row begin, Row end, const Relaxation &relaxation,
+                           cudaStream_t stream) const
+{
+  if (begin == end) return;
+  const std::size_t first = layout_.part_begin[part_at(plan_, begin)],
+                    last = layout_.part_begin[part_at(plan_, end - 1) + 1];
+  OrderedArgs args{{relaxation.terms}};
+  args.bs = plan_.bs;
+  args.head = head_;
+  args.blocks = blocks_.data();
+  args.gathered = relaxation.gathered;
+  args.tiles = tiles_.data() + first;
+  args.ends = ends_.data();
+  args.first_row = static_cast<std::uint32_t>(begin);
+  args.row_count = static_cast<std::uint32_t>(end - begin);
+  args.packets = relaxation.packets;
+  args.tickets = relaxation.tickets;
+  args.ahead = static_cast<std::uint32_t>(Tuning::kOrderedAhead * std::max<Row>(rows_of_part(), 1));
+  args.forward = relaxation.forward;
+  launch({small_.ordered, static_cast<unsigned>(last - first),
+          static_cast<unsigned>(small_.ordered_threads), 0},
+         &args, begin, end, relaxation, stream);
 }
 
 void Operator::relax(Row begin, Row end, const Relaxation &relaxation, cudaStream_t stream) const
@@ -326,9 +357,7 @@ void Operator::relax(Row begin, Row end, const Relaxation &relaxation, cudaStrea
   if (begin == end) return;
   RelaxTerms terms = relaxation.terms;
   terms.bs = plan_.bs;
-  if (bundles_) {
-    relax_bundles(begin, end, relaxation, terms, stream);
-  } else if (small()) {
+  if (small()) {
     SmallArgs args{terms};
     args.gathered = relaxation.gathered;
     if (relaxation.inside) args.inside = *relaxation.inside;

@@ -2,9 +2,7 @@
 // them.
 #pragma once
 
-#include <optional>
-
-#include "backend/cuda/bundles.h"
+#include "backend/cuda/relax.h"
 #include "core/numeric.h"
 #include "cuda/memory.h"
 
@@ -73,6 +71,7 @@ struct OperatorUse {
   bool double_vectors = false; // vectors in double, not in single precision
   bool rounded = false;        // products read the copy of x that is rounded as in core/gather.h
   bool one_triangle = false;   // BackendConfig::one_triangle
+  bool several_parts = false;  // BackendConfig::several_parts
 };
 
 // A relaxation to launch.
@@ -81,9 +80,9 @@ struct Relaxation {
   std::uint32_t *gathered = nullptr;      // the rounded copy of x, if products read it
   const InlineExchange *inside = nullptr; // if the relaxation exchanges ghosts itself
   CacheUse cache{};
-  // Room for the residuals of the blocks outside bundles: Operator::work_rows() rows
-  void *work = nullptr;
-  bool forward = true; // the order of the steps of clusters
+  uint4 *packets = nullptr;              // OrderedArgs::packets, if Operator::ordered()
+  unsigned long long *tickets = nullptr; // OrderedArgs::tickets
+  bool forward = true;                   // the order of the parts
   // The kernel may begin before the previous launch has ended. That launch must not be the one that
   // loads the right-hand side.
   bool early = false;
@@ -94,15 +93,19 @@ public:
   // Stores the column indices; numbers are zero until the numeric set-up.
   Operator(const ColorPlan &plan, const NumericConfig &config, const OperatorUse &use);
 
-  // Launches the relaxation of the plan rows [begin, end), which are one color's boundary or
-  // interior rows, or all its rows if the relaxation exchanges ghosts itself.
+  // Launches the relaxation of the plan rows [begin, end), which are one part, or all rows of a
+  // color if the relaxation exchanges ghosts itself.
   void relax(Row begin, Row end, const Relaxation &relaxation, cudaStream_t stream) const;
 
-  // Rows of Relaxation::work; 0 if the plan is not bundled
-  std::size_t work_rows() const { return bundles_ ? bundles_->work_rows() : 0; }
-  bool bundled() const { return bundles_.has_value(); }
-  // Whether a tile holds the blocks inside a bundle.
-  bool is_bundle(std::uint32_t tile) const { return bundles_ && tile >= bundles_->first_tile(); }
+  // Whether the kernel for several parts at a time suits the plan. It needs packets_of_row()
+  // packets for each plan row, and two counters for tickets.
+  bool ordered() const { return ordered_; }
+  std::size_t packets_of_row() const;
+  // Whether that kernel takes such relaxations.
+  bool takes_parts(const Relaxation &relaxation) const;
+  // Launches the relaxation of the plan rows [begin, end), which are several parts, one after the
+  // other.
+  void relax_parts(Row begin, Row end, const Relaxation &relaxation, cudaStream_t stream) const;
 
   bool small() const { return plan_.bs <= kMaxSmallBlock; } // whether blocks are stored in slices
   bool packed() const { return layout_.shape.packed; } // whether heads of slices hold exponents
@@ -118,8 +121,7 @@ public:
   }
   std::size_t bytes() const
   {
-    return tiles_.bytes() + ends_.bytes() + rows_.bytes() + heads_.bytes() + blocks_.bytes() +
-           (bundles_ ? bundles_->bytes() : 0);
+    return tiles_.bytes() + ends_.bytes() + rows_.bytes() + heads_.bytes() + blocks_.bytes();
   }
 
   // Calls visit(plan row, triangle, block in the triangle, tile, place) for each block. For small
@@ -133,16 +135,12 @@ public:
         const Row begin = static_cast<Row>(tile.row), end = begin + static_cast<Row>(rows_of(tile));
         Offset slice = 0;
         for (const Triangle *triangle : {&plan_.lower, &plan_.upper})
-          for (Row row = begin; row < end; ++row) {
-            const std::size_t bundle = bundles_ ? bundle_of(row) : 0;
-            for (Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1]; ++k)
-              if (!bundles_ || inside_bundle(plan_, bundle, triangle->col[k]) ==
-                                   is_bundle(static_cast<std::uint32_t>(t))) {
-                visit(row, *triangle, k, static_cast<std::uint32_t>(t),
-                      static_cast<std::uint32_t>(slice));
-                slice += layout_.shape.slices;
-              }
-          }
+          for (Row row = begin; row < end; ++row)
+            for (Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1]; ++k) {
+              visit(row, *triangle, k, static_cast<std::uint32_t>(t),
+                    static_cast<std::uint32_t>(slice));
+              slice += layout_.shape.slices;
+            }
       }
       return;
     }
@@ -190,14 +188,8 @@ private:
   void init_large();
   void add_rows();
   bool resident(Row begin, LargeArgs &args) const;
-  std::size_t bundle_of(Row row) const
-  {
-    return static_cast<std::size_t>(
-        std::upper_bound(plan_.bundle_begin.begin(), plan_.bundle_begin.end(), row) -
-        plan_.bundle_begin.begin() - 1);
-  }
-  void relax_bundles(Row begin, Row end, const Relaxation &relaxation, RelaxTerms terms,
-                     cudaStream_t stream) const;
+  bool suits_ordered() const;
+  Row rows_of_part() const;
   bool has_slices(Row begin, Row end, unsigned flags) const;
   Launch small_launch(Row begin, Row end, SmallArgs &args) const;
   Launch large_launch(Row begin, LargeArgs &args) const;
@@ -210,14 +202,14 @@ private:
   HeadBits head_;     // small blocks
   const bool packed_;
   const std::size_t number_; // bytes of a number of the vectors
+  const bool rounded_;       // OperatorUse::rounded
+  bool ordered_;             // whether tiles suit relax_ordered()
   SmallKernels small_;
   LargeKernels large_;
   // most bytes of an access policy window; 0 if the device has none
   const std::size_t largest_window_;
   int most_resident_ = 0; // bytes of shared memory for relax_resident
-  // small blocks. The tiles of bundles come last.
-  TileLayout layout_;
-  std::optional<Bundles> bundles_; // of a bundled plan
+  TileLayout layout_;     // small blocks
   DeviceArray<Tile> tiles_;
   DeviceArray<RowEnds> ends_;
   std::vector<Capacity> capacity_; // large blocks, by part

@@ -128,6 +128,15 @@ struct SmallArgs : RelaxTerms {
   InlineExchange inside{}; // used if the relaxation exchanges ghosts itself
 };
 
+// The arguments of relax_ordered(). The plan rows of this launch are in first_row and row_count.
+struct OrderedArgs : SmallArgs {
+  uint4 *packets = nullptr; // of all plan rows, packets_of() each
+  // the epoch of the launch in the upper half, the next ticket in the lower half
+  unsigned long long *tickets = nullptr;
+  std::uint32_t ahead = 0; // rows before a tile, of which wait_for_turn() takes the farthest
+  bool forward = true;     // whether the tiles are taken in their order, or in the opposite one
+};
+
 // The arguments of the relaxations of large blocks
 struct LargeArgs : RelaxTerms {
   const LargeRow *rows = nullptr;   // all plan rows
@@ -147,9 +156,12 @@ struct SmallKernels {
   const void *simple = nullptr;     // for one right-hand side and no long rows
   const void *exchanging = nullptr; // like simple, with the exchange of ghosts inside
   const void *few = nullptr;        // like simple, for colors of few rows
+  const void *ordered = nullptr;    // for several parts in one launch
   const void *rows = nullptr;       // for rows that have no slices in the triangles to be read
-  const void *bundles = nullptr;    // for bundles of clusters, with the blocks inside them
   int threads = 0;                  // threads of a thread block
+  int ordered_threads = 0;          // the same for `ordered`
+  int ordered_rows = 0;             // most rows of a tile of `ordered`
+  Row ordered_part = 0;             // rows of a part up to which `ordered` is faster
   int capacity = 0;                 // slices that a thread block takes at a time
   int boundary = 0;                 // the same for tiles of boundary rows
   int tile_rows = 0;                // most rows of a tile

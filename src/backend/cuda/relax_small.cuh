@@ -17,7 +17,8 @@ namespace mcpi::cuda {
 // - exchanging: like simple, with the exchange of ghosts inside the kernel.
 // - few: like simple, for colors of few rows. Their time is that of the longest chain of dependent
 //   instructions.
-enum class Role { general, simple, exchanging, few };
+// - ordered: several parts by one launch (relax_ordered.cuh).
+enum class Role { general, simple, exchanging, few, ordered };
 
 // What a kernel is compiled for. rounded: products read the bfp16 copy of x. integers: products are
 // computed in integers. T: a number of the vectors. X: the entries of x that a thread's slice
@@ -27,13 +28,13 @@ struct SmallKind {
   static constexpr PCMCPIPrecision storage = storage_;
   static constexpr int bs = bs_;
   static constexpr bool packed = packed_, rounded = rounded_, simple = role != Role::general,
-                        few = role == Role::few;
+                        few = role == Role::few, ordered = role == Role::ordered;
   static constexpr SliceShape shape = slice_shape(storage, bs, packed);
   static constexpr bool integers = rounded && has_exponent(storage);
   // Whether a thread sums all components of a row, not only one. An exchanging kernel with a
   // rounded copy always does, because one thread sends the whole row.
   static constexpr bool by_row =
-      !few && sizeof(T_) == sizeof(float) &&
+      !few && !ordered && sizeof(T_) == sizeof(float) &&
       ((rounded && role == Role::exchanging) ||
        Tuning::sums_rows(storage == PC_MCPI_PRECISION_FP32, rounded, shape.bytes, bs));
   using T = T_;
@@ -43,7 +44,8 @@ struct SmallKind {
 // The partial products of a thread block, for capacity slices.
 template <class Kind, int capacity>
 using SmallPartials =
-    PartialProducts<typename Kind::T, Kind::bs, capacity, Kind::by_row, Tuning::kPartialsAtOnce>;
+    PartialProducts<typename Kind::T, Kind::bs, capacity, Kind::by_row,
+                    Kind::ordered ? 2 * Tuning::kPartialsAtOnce : Tuning::kPartialsAtOnce>;
 
 // The ends of a row's slices in both triangles, from RowEnds read as one word.
 __device__ __forceinline__ std::uint32_t lower_end(std::uint32_t ends)
@@ -58,7 +60,8 @@ __device__ __forceinline__ std::uint32_t upper_end(std::uint32_t ends)
 // Numbers of 32 bits that are sent for a row
 template <class Kind> constexpr int sent_numbers()
 {
-  return Kind::rounded ? gather_words(Kind::bs) : Kind::bs;
+  return Kind::rounded ? gather_words(Kind::bs)
+                       : Kind::bs * static_cast<int>(sizeof(typename Kind::T) / 4);
 }
 
 // Loads x for a tile's slices. Entries of local rows come from x (or its rounded copy), those of
@@ -266,15 +269,13 @@ relax_tile(const SmallArgs &args, const SmallPartials<Kind, threads * per_thread
     if (mine)
 #pragma unroll
       for (unsigned c = 0; c < own; ++c) update[c] = relax_component(args, update[c], at + c);
-    if constexpr (Kind::rounded)
-      if (!(args.flags & kResidual)) {
-        const std::size_t entry =
-            row * static_cast<std::size_t>(nrhs) + static_cast<std::size_t>(r);
-        if constexpr (!by_row)
-          store_gathered_together<bs>(args.gathered, entry, i, update[0], mine);
-        else if (mine)
-          store_gathered<bs>(args.gathered, entry, bs, update);
-      }
+    if constexpr (Kind::rounded) {
+      const std::size_t entry = row * static_cast<std::size_t>(nrhs) + static_cast<std::size_t>(r);
+      if constexpr (!by_row)
+        store_gathered_together<bs>(args.gathered, entry, i, update[0], mine);
+      else if (mine)
+        store_gathered<bs>(args.gathered, entry, bs, update);
+    }
     if constexpr (exchanging)
       if (args.inside.sends != 0)
         send_row<Kind>(args.inside, sending, base + args.inside.sends, i, update);

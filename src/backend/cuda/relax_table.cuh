@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "backend/cuda/relax_bundles.cuh"
+#include "backend/cuda/relax_ordered.cuh"
 #include "backend/cuda/relax_resident.cuh"
 #include "backend/cuda/relax_small.cuh"
 #include "backend/cuda/relax_streamed.cuh"
@@ -36,7 +36,14 @@ SmallKernels small_kernel_of()
   SmallKernels result;
   result.general = kernel(General());
   result.simple = kernel(Simple());
-  result.bundles = reinterpret_cast<const void *>(relax_bundles<General>);
+  constexpr OrderedTuning ordered =
+      Tuning::ordered(General::shape.bytes, sizeof(T) == sizeof(double));
+  result.ordered = reinterpret_cast<const void *>(
+      relax_ordered<SmallKind<storage, T, bs, packed, rounded, Role::ordered>, ordered.threads,
+                    ordered.resident>);
+  result.ordered_threads = ordered.threads;
+  result.ordered_rows = std::min(tile_rows(ordered.threads, bs), Launch::threads);
+  result.ordered_part = ordered.largest_part;
   if constexpr (sizeof(T) == sizeof(float) && (rounded || storage != PC_MCPI_PRECISION_FP32)) {
     result.few =
         reinterpret_cast<const void *>(relax_small<Few, Launch::threads, 1, Launch::blocks>);

@@ -40,8 +40,7 @@ __global__ void __launch_bounds__(Tuning::kRowsThreads) relax_rows(SmallArgs arg
   }
 #pragma unroll
   for (int i = 0; i < bs; ++i) update[i] = relax_component(args, update[i], entry * bs + i);
-  if constexpr (rounded)
-    if (!(args.flags & kResidual)) store_gathered<bs>(args.gathered, entry, bs, update);
+  if constexpr (rounded) store_gathered<bs>(args.gathered, entry, bs, update);
 }
 
 // Each thread writes the packed bfp16 copy of one entry (block row and right-hand side).

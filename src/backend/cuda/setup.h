@@ -9,14 +9,12 @@
 
 namespace mcpi::cuda {
 
-constexpr std::uint32_t kInside = 1U << 31; // see SetupPiece::place
-
 // One of the two pieces in which a matrix holds its blocks (PieceStructure).
 struct SetupPiece {
   const double *values;     // values from block `first` on
   const std::uint32_t *ptr; // blocks before a matrix row
-  // place of an off-diagonal block: its first slice in the tile of its row, or, with kInside, in
-  // the tile of its row's bundle; for large blocks, its number
+  // place of an off-diagonal block: its first slice in the tile of its row; for large blocks, its
+  // number
   const std::uint32_t *place;
   std::uint32_t first; // first block of this chunk
 };
@@ -30,13 +28,12 @@ struct SetupArgs {
   const Row *diagonal;
   // column-major diagonal blocks by matrix row, instead of those of the first piece; null: none
   const double *replaced;
-  const std::uint32_t *tile_of;   // small blocks: tile of a matrix row
-  const std::uint32_t *bundle_of; // the tile of its bundle; null if there are no bundles
-  const Tile *tiles;              // small blocks
-  std::byte *blocks;              // output: stored blocks
-  BlockHead *heads;               // large blocks, output: exponents
-  void *diagonal_map;             // output: inverse diagonal blocks, see diagonal_product()
-  const double *scales;           // scales of rows (left), then of columns (right)
+  const std::uint32_t *tile_of; // small blocks: tile of a matrix row
+  const Tile *tiles;            // small blocks
+  std::byte *blocks;            // output: stored blocks
+  BlockHead *heads;             // large blocks, output: exponents
+  void *diagonal_map;           // output: inverse diagonal blocks, see diagonal_product()
+  const double *scales;         // scales of rows (left), then of columns (right)
   // Output: upper 32 bits of the largest magnitude of each component of the stored blocks, bs*bs
   // words. Two more words follow, for the inverse diagonal blocks (InverseRange): the largest of
   // the columns' largest magnitudes, and the largest inverse of these. Upper words compare like the

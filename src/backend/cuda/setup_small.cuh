@@ -60,8 +60,8 @@ template <int bs> struct SetupRows {
   // place of a row's diagonal block among the row's blocks in the first piece
   std::uint32_t diagonal[most];
   Row row[most]; // matrix row
-  // where the row's tile begins, and slices that the tile stores; then those of its bundle's tile
-  std::uint32_t tile_offset[2][most], tile_slices[2][most];
+  // where the row's tile begins; slices that the tile stores
+  std::uint32_t tile_offset[most], tile_slices[most];
   std::uint32_t in_warp[kSetupThreads / kWarpSize]; // sums of the warps
 
   // Writes to `before` the prefix sums of the threads' counts, one for each row.
@@ -98,13 +98,11 @@ __device__ __forceinline__ bool prepare_row(const SetupArgs &args, SetupRows<bs>
                                             Row row, const double *scales, std::uint32_t *most)
 {
   const BlockView block = diagonal_view(args, row, bs);
+  const Tile tile = args.tiles[args.tile_of[row]];
   shared.row[t] = row;
   shared.diagonal[t] = static_cast<std::uint32_t>(args.diagonal[row]);
-  for (int inside = 0; inside < (args.bundle_of ? 2 : 1); ++inside) {
-    const Tile tile = args.tiles[(inside ? args.bundle_of : args.tile_of)[row]];
-    shared.tile_offset[inside][t] = tile.offset;
-    shared.tile_slices[inside][t] = stored_slices(tile);
-  }
+  shared.tile_offset[t] = tile.offset;
+  shared.tile_slices[t] = stored_slices(tile);
   double a[bs][bs];
 #pragma unroll
   for (int i = 0; i < bs; ++i)
@@ -338,13 +336,11 @@ __global__ void __launch_bounds__(kSetupThreads, Tuning::setup_blocks(bs, packed
                             k = from + in_row;
         if (p == 0 && in_row == shared.diagonal[r]) continue;
         // All loads are issued together, except for that of the head word, which needs the place.
-        const std::uint32_t where = piece.place[k], inside = where / kInside,
-                            place = where % kInside + static_cast<std::uint32_t>(slice),
-                            tile_slices = shared.tile_slices[inside][r];
+        const std::uint32_t place = piece.place[k] + static_cast<std::uint32_t>(slice),
+                            tile_slices = shared.tile_slices[r];
         const BlockView block =
             block_view(args, piece, k, from, from + shared.before[r + 1] - shared.before[r]);
-        std::byte *tile =
-            args.blocks + static_cast<std::size_t>(shared.tile_offset[inside][r]) * kPiece;
+        std::byte *tile = args.blocks + static_cast<std::size_t>(shared.tile_offset[r]) * kPiece;
         Setup slice;
         slice.load(args, block, first);
         const std::uint32_t head = *head_word<Setup>(tile, tile_slices, place);

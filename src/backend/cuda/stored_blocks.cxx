@@ -56,10 +56,10 @@ StoredBlocks::StoredBlocks(const ColorPlan &plan, const NumericConfig &config,
 std::size_t StoredBlocks::bytes() const
 {
   return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + row_of_.bytes() +
-         plan_row_.bytes() + (feed_ ? feed_->bytes() : 0) + tile_of_.bytes() + bundle_of_.bytes() +
-         place_[0].bytes() + place_[1].bytes() + maxima_.bytes() + diagonal_map_.bytes() +
-         replaced_.bytes() + scales_.bytes() + scratch_.bytes() + bad_.bytes() + sources_.bytes() +
-         received_.bytes() + zeros_.bytes() + work_.bytes();
+         plan_row_.bytes() + (feed_ ? feed_->bytes() : 0) + tile_of_.bytes() + place_[0].bytes() +
+         place_[1].bytes() + maxima_.bytes() + diagonal_map_.bytes() + replaced_.bytes() +
+         scales_.bytes() + scratch_.bytes() + bad_.bytes() + sources_.bytes() + received_.bytes() +
+         zeros_.bytes();
 }
 
 // Computes where each block of the matrix is stored, unless that is known for this source.
@@ -76,22 +76,18 @@ void StoredBlocks::prepare(BlockRows &source)
   feed_ = std::make_unique<ValueUpload>(
       source, plan_.rows, plan_.bs, [&](Row row) { return count[static_cast<std::size_t>(row)]; });
 
-  std::vector<std::uint32_t> tile_of[2], place[2]; // tile_of: tiles, then those of bundles
-  for (int inside = 0; inside < (forward_.bundled() ? 2 : 1); ++inside)
-    tile_of[inside].resize(size);
+  std::vector<std::uint32_t> tile_of(size), place[2];
   for (int p = 0; p < 2; ++p)
     if (feed_->has(p)) place[p].resize(static_cast<std::size_t>(feed_->piece(p).ptr.back()));
   forward_.for_blocks(
       [&](Row row, const Triangle &triangle, Offset k, std::uint32_t tile, std::uint32_t at) {
         const Row matrix_row = plan_.row_of[static_cast<std::size_t>(row)];
-        const bool inside = forward_.is_bundle(tile);
-        tile_of[inside][static_cast<std::size_t>(matrix_row)] = tile;
+        tile_of[static_cast<std::size_t>(matrix_row)] = tile;
         const SourcePlace from = source_place(feed_->piece(0), feed_->piece(1), matrix_row,
                                               triangle.source[static_cast<std::size_t>(k)]);
-        place[from.piece][from.block] = at | (inside ? kInside : 0U);
+        place[from.piece][from.block] = at;
       });
-  tile_of_.upload(tile_of[0]);
-  bundle_of_.upload(tile_of[1]);
+  tile_of_.upload(tile_of);
   for (int p = 0; p < 2; ++p) place_[p].upload(place[p]);
 }
 
@@ -128,7 +124,6 @@ void StoredBlocks::convert(BlockRows &source, bool store, NumericStatus &status,
   args.plan_row = plan_row_.data();
   args.diagonal = feed_->diagonal();
   args.tile_of = tile_of_.data();
-  args.bundle_of = forward_.bundled() ? bundle_of_.data() : nullptr;
   args.tiles = to.tiles;
   args.blocks = to.blocks;
   args.heads = to.heads;
@@ -229,9 +224,7 @@ void StoredBlocks::multiply(const void *x, void *y, cudaStream_t stream)
     zeros_.resize(size);
     MCPI_CUDA(cudaMemsetAsync(zeros_.data(), 0, size, stream));
   }
-  work_.resize(forward_.work_rows() * plan_.bs * number);
   Relaxation product;
-  product.work = work_.data();
   product.terms = product_terms(x, y, zeros_.data());
   const std::vector<Row> parts = part_begins(plan_);
   for (std::size_t part = 0; part + 1 < parts.size(); ++part)

@@ -69,7 +69,7 @@ private:
   ScaleUpdater updater_;
   InverseRange inverse_range_;
   std::unique_ptr<ValueUpload> feed_;
-  DeviceArray<std::uint32_t> tile_of_, bundle_of_, place_[2], maxima_;
+  DeviceArray<std::uint32_t> tile_of_, place_[2], maxima_;
   DeviceArray<double> scales_, scratch_, replaced_;
   std::vector<double> sent_scales_; // scales on their way to the device
   DeviceArray<std::byte> diagonal_map_;
@@ -80,7 +80,7 @@ private:
   DeviceArray<Location> sources_;   // of each slice of the transposed operator
   std::size_t received_blocks_ = 0; // blocks received from other ranks
   DeviceArray<std::byte> received_;
-  DeviceArray<std::byte> zeros_, work_; // right-hand side of products; Relaxation::work
+  DeviceArray<std::byte> zeros_; // right-hand side of products
 };
 
 } // namespace mcpi::cuda

@@ -20,6 +20,13 @@ struct SmallTuning {
   int resident;   // thread blocks that a multiprocessor holds
 };
 
+// The launch of relax_ordered
+struct OrderedTuning {
+  int threads;      // of a thread block
+  int resident;     // thread blocks that a multiprocessor holds
+  int largest_part; // mean rows of a part up to which it is faster than a launch for each part
+};
+
 // The launch of relax_streamed
 struct StreamTuning {
   int team;    // threads of a team
@@ -68,11 +75,16 @@ struct HopperTuning {
   static constexpr std::size_t kLightSlice = 40, kLightColor = 20 << 10;
   static constexpr unsigned kRowsThreads = 128; // rows without slices: application_int4_tet
 
-  // Relaxation of bundles of clusters
+  // Relaxation of several parts by one launch (nvidia-h100-sweep-ordered.json)
 
-  static constexpr unsigned kBundleThreads = 64;
-  // Most bytes of shared memory for a bundle. Slices of larger bundles stay in global memory.
-  static constexpr unsigned kMostBundleBytes = 224 * 1024;
+  static constexpr OrderedTuning ordered(int bytes, bool double_vectors)
+  {
+    const int resident = double_vectors ? 4 : bytes > 104 ? 6 : bytes >= kWideSlice ? 8 : 10;
+    return {128, resident, bytes >= kWideSlice ? 65536 : 16384};
+  }
+  // A tile waits for the row that is this many parts before it.
+  static constexpr int kOrderedAhead = 4;
+  static constexpr unsigned kOrderedSleep = 20; // ns between two looks at that row
 
   // Relaxation of large blocks
 

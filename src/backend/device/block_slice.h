@@ -74,33 +74,25 @@ template <PCMCPIPrecision storage, int bs, bool packed> struct BlockSlice {
   std::uint32_t word[words];
 
   // Loads slice k of a tile that stores count slices. The head word is loaded first, because the
-  // loads of x need its column; they start while the numbers are still on their way. shared: the
-  // tile is in shared memory.
-  template <bool shared = false>
+  // loads of x need its column; they start while the numbers are still on their way.
   MCPI_HD void load(const std::byte *tile, std::uint32_t count, std::uint32_t k)
   {
-    const auto load_words = [](const auto *from) {
-      if constexpr (shared)
-        return *from;
-      else
-        return load_once(from);
-    };
     constexpr int pieces = shape.pieces();
     const auto *piece = reinterpret_cast<const Words<4> *>(tile) + k;
     const std::byte *rest = tile + static_cast<std::size_t>(pieces) * kPiece * count;
     if constexpr ((shape.bytes & 4) != 0) {
       const std::byte *last =
           rest + ((shape.bytes & 8) != 0 ? static_cast<std::size_t>(8) * count : 0);
-      word[words - 1] = load_words(reinterpret_cast<const Words<1> *>(last) + k).v[0];
+      word[words - 1] = load_once(reinterpret_cast<const Words<1> *>(last) + k).v[0];
     }
     if constexpr ((shape.bytes & 8) != 0) {
-      const Words<2> w = load_words(reinterpret_cast<const Words<2> *>(rest) + k);
+      const Words<2> w = load_once(reinterpret_cast<const Words<2> *>(rest) + k);
       MCPI_UNROLL
       for (int n = 0; n < 2; ++n) word[4 * pieces + n] = w.v[n];
     }
     MCPI_UNROLL
     for (int q = pieces - 1; q >= 0; --q) {
-      const Words<4> w = load_words(piece + static_cast<std::size_t>(q) * count);
+      const Words<4> w = load_once(piece + static_cast<std::size_t>(q) * count);
       MCPI_UNROLL
       for (int n = 0; n < 4; ++n) word[4 * q + n] = w.v[n];
     }
@@ -195,17 +187,41 @@ template <class T, int bs, int capacity, bool by_row, int at_once> struct Partia
       store_run(v, group);
     });
   }
-  // Adds component i of both triangles' slices in order. The two triangles are added side by side,
-  // so that their loads do not wait for each other.
+  // Adds component i of both triangles' slices in order. Partial products of both triangles, and of
+  // several slices, are loaded together, so that their loads do not wait for each other.
   MCPI_HD void add(Span lower, Span upper, unsigned i, TriangleSums<T> (&sums)[1]) const
   {
     const T *low = value + i * stride + lower.first, *up = value + i * stride + upper.first;
     const std::uint32_t most = lower.size > upper.size ? lower.size : upper.size;
-    MCPI_UNROLL_BY(4)
-    for (std::uint32_t k = 0; k < most; ++k) {
-      if (k < lower.size) sums[0].lower += low[k];
-      if (k < upper.size) sums[0].upper += up[k];
+    MCPI_UNROLL_BY((at_once > 1 ? 1 : 4))
+    for (std::uint32_t k = 0; k < most; k += at_once) {
+      T l[at_once], u[at_once];
+      MCPI_UNROLL
+      for (int n = 0; n < at_once; ++n) {
+        l[n] = k + n < lower.size ? low[k + n] : T(0);
+        u[n] = k + n < upper.size ? up[k + n] : T(0);
+      }
+      MCPI_UNROLL
+      for (int n = 0; n < at_once; ++n) {
+        sums[0].lower += l[n];
+        sums[0].upper += u[n];
+      }
     }
+  }
+  // Returns the sum of component i of some slices, added in order.
+  MCPI_HD T sum(Span span, unsigned i) const
+  {
+    const T *from = value + i * stride + span.first;
+    T total = 0;
+    MCPI_UNROLL_BY(1)
+    for (std::uint32_t k = 0; k < span.size; k += at_once) {
+      T v[at_once];
+      MCPI_UNROLL
+      for (int n = 0; n < at_once; ++n) v[n] = k + n < span.size ? from[k + n] : T(0);
+      MCPI_UNROLL
+      for (int n = 0; n < at_once; ++n) total += v[n];
+    }
+    return total;
   }
   // Adds all components of both triangles' slices in order.
   MCPI_HD void add(Span lower, Span upper, TriangleSums<T> (&sums)[bs]) const

@@ -25,9 +25,6 @@ enum RelaxFlag : unsigned {
   kTransposed = 256, // the inverse diagonal blocks are transposed
   kReadLater = 512,  // store x itself: more than off-diagonal products read it
   kProduct = 1024,   // products read another vector than the one that is written
-  // The blocks outside bundles: what is written is a residual. The rounded copy of x stays as it
-  // is.
-  kResidual = 2048,
 };
 
 // A factor in double and in single precision.

@@ -35,6 +35,7 @@ public:
   //   multiprocessor.
   TileBudget budget_of(std::size_t first, std::size_t last) const
   {
+    if (limits_.many_parts) return {limits_.rows, limits_.slices};
     const Row begin = parts_[first], end = parts_[last], rows = end - begin;
     const Offset all = slices(begin, end), threads = limits_.threads,
                  tiles = Offset{1} * limits_.blocks * limits_.multiprocessors,
@@ -177,7 +178,7 @@ TileLayout make_tiles(const ColorPlan &plan, const SliceShape &shape, const Tile
   layout.shape = shape;
   TileBuilder builder(plan, limits, layout);
   layout.part_begin.push_back(0);
-  const std::size_t together = parts_are_steps(plan) ? 1 : 2;
+  const std::size_t together = plan.clustered ? 1 : 2;
   for (std::size_t first = 0; first < builder.parts(); first += together) {
     const TileBudget budget = builder.budget_of(first, first + together);
     for (std::size_t part = first; part < first + together; ++part) {

@@ -86,6 +86,9 @@ struct TileLimits {
   // Kernels mostly read one triangle: a tile's slices are counted in the triangle with more of
   // them.
   bool one_triangle = false;
+  // Whether one launch takes many parts. Tiles are then as large as the limits allow, and not
+  // matched to the multiprocessors.
+  bool many_parts = false;
 };
 
 // Appends a tile of the rows [begin, end), with so many slices of each triangle, to the tiles and
