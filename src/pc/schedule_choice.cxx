@@ -23,10 +23,11 @@ struct Rule {
 // colors.
 //
 // Devices. nvidia-h100-sweep-schedules.json, 1,124,864 rows: a symmetric sweep by 32 waves takes
-// 1.1 to 1.3 times as long as one by colors, by clusters of 8 rows on CUDA 1.7 to 2.3 times. Waves
-// take 0.5 to 0.9 of the iterations (amd-epyc-flow-schedules.json). Without bundles each step of a
-// cluster is a launch. nvidia-h200-sweep-small.json: with few rows a color takes the time of its
-// launch, whatever its size, and 16 colors take twice the time of 8.
+// 1.1 to 1.3 times as long as one by colors, by clusters of 8 rows on CUDA 1.7 to 2.8 times. Waves
+// take 0.5 to 0.9 of the iterations (amd-epyc-flow-schedules.json). nvidia-h100-sweep-ordered.json:
+// a step of a cluster takes about 1 us on CUDA; with Kokkos each step is a launch.
+// nvidia-h200-sweep-small.json: with few rows a color takes the same time, whatever its size, and
+// 16 colors take twice the time of 8.
 constexpr Rule kRules[] = {
     {Place::cpu, PC_MCPI_SCHEDULE_CLUSTER, 0, "on a CPU clusters take the least time"},
     {Place::cuda, PC_MCPI_SCHEDULE_WAVE, 100000, "a device has 100000 block rows or more"},

@@ -25,10 +25,10 @@ struct Problem {
 };
 
 // Sets what must not change results.
-void set_hints(BackendConfig &config, Engine engine, std::size_t turn)
+void set_hints(BackendConfig &config, std::size_t turn)
 {
   config.one_triangle = turn % 2 == 1;
-  config.several_parts = engine == Engine::cuda && turn % 3 != 1;
+  config.several_parts = turn % 3 != 1;
 }
 
 // Compares an engine with the reference. The kinds of set-up take turns at the runs.
@@ -39,7 +39,7 @@ void compare(Engine engine, const Pattern &pattern, int bs, std::size_t stride, 
   const std::vector<Smoothing> runs = all_runs();
   std::size_t turn = 0;
   for_configs([&](BackendConfig config) {
-    set_hints(config, engine, turn);
+    set_hints(config, turn);
     System reference(ranks, {config, nullptr}), other(ranks, Kind{config, nullptr, engine});
     for (System *system : {&reference, &other})
       ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
@@ -73,7 +73,7 @@ void compare_gathered(Engine engine, const Pattern &pattern, int bs, std::size_t
   double acts = 0.0;
   for_configs([&](BackendConfig config) {
     if (config.double_vectors) return;
-    set_hints(config, engine, turn);
+    set_hints(config, turn);
     System plain(ranks, Kind{config, nullptr, engine});
     config.bfp16_gather = true;
     System reference(ranks, {config, nullptr}), other(ranks, Kind{config, nullptr, engine});
@@ -264,11 +264,8 @@ TEST_P(AnyBackend, many_levels_agree_with_the_reference)
           {PC_MCPI_PRECISION_INT8, false, true},
           {PC_MCPI_PRECISION_INT4, false, true}})
       for (const PCMCPIForm form : kForms) {
-        const BackendConfig config{{storage, form, PC_MCPI_SCALING_BALANCED},
-                                   double_vectors,
-                                   rounded,
-                                   bs % 2 == 1,
-                                   GetParam() == Engine::cuda};
+        const BackendConfig config{
+            {storage, form, PC_MCPI_SCALING_BALANCED}, double_vectors, rounded, bs % 2 == 1, true};
         System reference(ranks, {config, nullptr}), other(ranks, kind(config));
         for (System *system : {&reference, &other})
           ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
@@ -294,7 +291,7 @@ TEST_P(AnyBackend, bits_of_a_replayed_application_are_those_of_its_launches)
       for (const bool rounded : {false, true}) {
         BackendConfig config{
             {storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false, rounded};
-        config.several_parts = GetParam() == Engine::cuda;
+        config.several_parts = true;
         System other(one, kind(config));
         other.refresh(matrix);
         for_runs(2, [&](Smoothing run) {
@@ -320,7 +317,7 @@ TEST_P(AnyBackend, bits_are_the_same_every_time)
     for (const bool rounded : {false, !double_vectors}) {
       BackendConfig config{
           {storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, double_vectors, rounded};
-      config.several_parts = GetParam() == Engine::cuda;
+      config.several_parts = true;
       System serial(one, kind(config)), distributed(many, kind(config));
       serial.refresh(matrix);
       distributed.refresh(matrix);

@@ -151,7 +151,7 @@ Kind reference_kind(PCMCPIPrecision storage, PCMCPIForm form, PCMCPIScaling scal
 }
 
 System::System(const Ranks &ranks, const Kind &kind)
-    : ranks_(ranks), several_parts_(kind.config.several_parts)
+    : ranks_(ranks), several_parts_(kind.engine == Engine::cuda && kind.config.several_parts)
 {
   for (const ColorPlan &plan : ranks.forward) backends_.push_back(make_backend(plan, kind));
 }

@@ -119,7 +119,7 @@ private:
   int apply_rank(const Smoothing &run, const Vector &b, const Vector &guess, Peer &peer, Vector &x);
 
   const Ranks &ranks_;
-  const bool several_parts_; // BackendConfig::several_parts
+  const bool several_parts_; // whether sweeps give several parts in one step
   std::vector<std::unique_ptr<Backend>> backends_;
 };
 

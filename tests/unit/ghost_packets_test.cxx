@@ -10,6 +10,7 @@
 #include <string>
 
 #include "support/ghost_world.h"
+#include "support/idle_backend.h"
 #include "sweep/multicolor_sweep.h"
 #include "sweep/packet_steps.h"
 
@@ -25,25 +26,6 @@ struct Operation {
   enum Kind { send, receive, finish } kind;
   int color; // -1: all
   std::uint32_t epoch, used;
-};
-
-class IdleBackend final : public Backend {
-public:
-  int refresh(BlockRows &, const MaxReduce &, NumericStatus &) override { return 0; }
-  void pack_records(const std::vector<Offset> &, std::byte *) override {}
-  void build_transposed(const ColorPlan &, const std::byte *) override {}
-  void reserve(int) override {}
-  void load_rhs(const ApplyArgs &, const ConstColumns &) override {}
-  void load_guess(const ApplyArgs &, const ConstColumns &) override {}
-  void relax(const ApplyArgs &, const RelaxStep &) override {}
-  void store(const ApplyArgs &, const MutableColumns &) override {}
-  void *vector() override { return nullptr; }
-  RowBytes row_bytes(const ApplyArgs &) const override { return {1, 0}; }
-  void transfer(const ApplyArgs &, Row, Row, Transfer, bool) override {}
-  OperatorInfo info() const override { return {0, 0, {1.0, 1.0}, &scales_}; }
-
-private:
-  Scales scales_;
 };
 
 // A halo that records the requested operations, with absolute epochs

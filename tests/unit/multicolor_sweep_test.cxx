@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "support/idle_backend.h"
 #include "support/system.h"
 
 namespace mcpi::test {
@@ -291,6 +292,56 @@ TEST(MulticolorSweep, interior_rows_are_relaxed_while_ghosts_travel)
     EXPECT_EQ(halo.at_begin, overlap ? 0 : 20 - last);
     EXPECT_EQ(halo.at_end, 20 - last);
   }
+}
+
+class RecordingBackend final : public IdleBackend {
+public:
+  void relax(const ApplyArgs &, const RelaxStep &step) override { steps.push_back(step); }
+
+  std::vector<RelaxStep> steps;
+};
+
+// Returns the steps of a run, with or without several parts in a step.
+std::vector<RelaxStep> steps_of(const ColorPlan &plan, Smoothing run, bool several_parts)
+{
+  RecordingBackend backend;
+  NoHalo halo;
+  run.sweep.several_parts = several_parts;
+  MulticolorSweep sweep(plan, backend, halo, run.sweep);
+  EXPECT_EQ(sweep.run(run.apply, run.its, run.from_zero), 0);
+  std::vector<RelaxStep> steps = backend.steps;
+  std::erase_if(steps, [](const RelaxStep &step) { return step.begin == step.end; });
+  return steps;
+}
+
+TEST(MulticolorSweep, several_parts_in_a_step_are_the_parts_one_after_the_other)
+{
+  const Pattern pattern = ring_pattern(60, 3, 33);
+  const Ranks ranks = build_ranks(pattern, greedy_coloring(pattern), 2, {0, 60});
+  const ColorPlan &plan = ranks.forward[0];
+  for_runs(3, [&](const Smoothing &run) {
+    const std::vector<RelaxStep> parts = steps_of(plan, run, false),
+                                 steps = steps_of(plan, run, true);
+    std::size_t part = 0;
+    for (const RelaxStep &step : steps) {
+      Row rows = 0;
+      const Row all = step.end - step.begin;
+      for (; rows < all && part < parts.size(); ++part) {
+        const RelaxStep &at = parts[part];
+        EXPECT_EQ(step.forward ? at.begin : step.end,
+                  step.forward ? step.begin + rows : at.end + rows);
+        RelaxStep alike = at;
+        alike.begin = step.begin;
+        alike.end = step.end;
+        EXPECT_TRUE(alike == step) << name(run);
+        rows += at.end - at.begin;
+      }
+      EXPECT_EQ(rows, all) << name(run);
+    }
+    EXPECT_EQ(part, parts.size()) << name(run);
+    const int passes = run.sweep.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 * run.its : run.its;
+    EXPECT_LE(steps.size(), 2 * static_cast<std::size_t>(passes)) << name(run);
+  });
 }
 
 } // namespace
