@@ -95,13 +95,9 @@ std::uint16_t to_fp16(double value)
 double from_fp16(std::uint16_t bits)
 {
   const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
-  double magnitude;
-  if (exponent == 31)
-    magnitude = mantissa == 0 ? HUGE_VAL : NAN;
-  else if (exponent == 0)
-    magnitude = std::ldexp(mantissa, -24);
-  else
-    magnitude = std::ldexp(mantissa + 1024, exponent - 25);
+  // The bits as a double with the bias of fp16. The product is exact, also for denormal numbers.
+  double magnitude = std::bit_cast<double>(std::uint64_t{bits & 0x7fffU} << 42) * 0x1p1008;
+  if (exponent == 31) magnitude = mantissa == 0 ? HUGE_VAL : NAN;
   return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 

@@ -150,7 +150,10 @@ TEST_P(AnyBackend, rows_of_any_length_agree_with_the_reference)
 // Blocks pass through stages in shared memory, and a row has more blocks than the stages can hold.
 TEST_P(AnyBackend, long_rows_of_large_blocks_agree_with_the_reference)
 {
-  for (const int bs : {12, 17, 33, 40, 64, 65})
+  // A GPU has several kernels for large blocks, a host has one.
+  const std::vector<int> sizes =
+      tested().host_memory ? std::vector<int>{12, 33} : std::vector<int>{12, 17, 33, 40, 64, 65};
+  for (const int bs : sizes)
     compare(GetParam(), pattern_with_long_row(40), bs, bs < 30 ? 197 : 797, 2);
 }
 

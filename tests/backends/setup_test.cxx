@@ -62,12 +62,13 @@ double largest(const Vector &block)
 double worst_difference(const std::vector<Vector> &expected, const std::vector<Vector> &blocks)
 {
   double worst = expected.size() == blocks.size() ? 0.0 : kNaN;
-  for (std::size_t k = 0; k < expected.size(); ++k)
+  for (std::size_t k = 0; k < expected.size(); ++k) {
+    const double most = largest(expected[k]);
     for (std::size_t n = 0; n < expected[k].size(); ++n) {
       const double difference = std::abs(blocks[k][n] - expected[k][n]);
-      if (!(difference <= worst * largest(expected[k])))
-        worst = largest(expected[k]) > 0.0 ? difference / largest(expected[k]) : difference;
+      if (!(difference <= worst * most)) worst = most > 0.0 ? difference / most : difference;
     }
+  }
   return worst;
 }
 

@@ -92,7 +92,7 @@ template <typename T> Padded<T> make_x(const Problem &problem, int nrhs, std::si
   for (Row col = 0; col < problem.columns; ++col)
     for (int r = 0; r < nrhs; ++r) {
       // The r-th right-hand side is the same for every nrhs.
-      std::mt19937 generator(static_cast<unsigned>(col) * 16 + r);
+      std::minstd_rand generator(static_cast<unsigned>(col) * 16 + r + 1);
       for (int j = 0; j < problem.bs; ++j)
         x[(static_cast<std::size_t>(col) * nrhs + r) * problem.bs + j] =
             static_cast<T>(generator() % 2001) / 1000 - 1;
