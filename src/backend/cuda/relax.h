@@ -133,7 +133,7 @@ struct OrderedArgs : SmallArgs {
   uint4 *packets = nullptr; // of all plan rows, packets_of() each
   // the epoch of the launch in the upper half, the next ticket in the lower half
   unsigned long long *tickets = nullptr;
-  std::uint32_t ahead = 0; // rows before a tile, of which wait_for_turn() takes the farthest
+  std::uint32_t ahead = 1; // rows from the row of wait_for_turn() to the tile; at least 1
   bool forward = true;     // whether the tiles are taken in their order, or in the opposite one
 };
 

@@ -44,12 +44,14 @@ __device__ __forceinline__ uint2 take_ticket(unsigned long long *tickets)
   return {static_cast<std::uint32_t>(ticket), static_cast<std::uint32_t>(ticket >> 32U)};
 }
 
-// Waits until a row that is relaxed some rows before the tile is done. Most of what the tile reads
-// has then come, or comes soon, so that few threads look for packets at a time.
-__device__ __forceinline__ void wait_for_turn(const OrderedArgs &args, std::uint32_t row,
-                                              std::size_t packets, std::uint32_t epoch)
+// Waits until a row that is relaxed some rows before the tile [first, last_row] is done. Most of
+// what the tile reads has then come, or comes soon, so that few threads look for packets at a time.
+__device__ __forceinline__ void wait_for_turn(const OrderedArgs &args, std::uint32_t first,
+                                              std::uint32_t last_row, std::size_t packets,
+                                              std::uint32_t epoch)
 {
-  const std::uint32_t at = (args.forward ? row - args.ahead : row + args.ahead) - args.first_row;
+  const std::uint32_t at =
+      (args.forward ? first - args.ahead : last_row + args.ahead) - args.first_row;
   if (at >= args.row_count) return;
   if (threadIdx.x % kWarpSize == 0) {
     const uint4 *last = args.packets + (std::size_t{at} + args.first_row) * packets + packets - 1;
@@ -204,7 +206,8 @@ __global__ void __launch_bounds__(threads, blocks) relax_ordered(OrderedArgs arg
   hold(mine.slices.size);
   hold(mine.rhs);
   hold(mine.before);
-  wait_for_turn(args, head.y, packets_of(sent_numbers<Kind>()), epoch);
+  wait_for_turn(args, head.y, head.y + (head.z >> kLowerBits) - 1, packets_of(sent_numbers<Kind>()),
+                epoch);
   if (k < end) {
     typename Kind::X x;
     load_ordered<Kind>(args, slice, k, epoch, x);
