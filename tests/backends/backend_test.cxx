@@ -238,48 +238,82 @@ TEST_P(AnyBackend, tiles_as_large_as_they_get_agree_with_the_reference)
   }
 }
 
+// A pattern whose colors are levels. The levels of a grid are oblique lines.
+struct Levels {
+  Pattern pattern;
+  std::vector<int> level;
+};
+
+Levels levels_of_grid(Row width, Row height)
+{
+  Levels grid{Pattern(static_cast<std::size_t>(width) * static_cast<std::size_t>(height)), {}};
+  for (Row row = 0; row < width * height; ++row) {
+    const Row x = row % width, y = row / width;
+    grid.level.push_back(x + 2 * y);
+    for (Row v = std::max(y - 1, 0); v <= std::min(y + 1, height - 1); ++v)
+      for (Row u = std::max(x - 1, 0); u <= std::min(x + 1, width - 1); ++u)
+        if (u != x || v != y) grid.pattern[static_cast<std::size_t>(row)].push_back(u + width * v);
+  }
+  return grid;
+}
+
+// The first level has many rows, all others one row.
+Levels levels_of_chain(Row first, Row chain)
+{
+  Levels levels{Pattern(static_cast<std::size_t>(first + chain)), {}};
+  levels.level.assign(levels.pattern.size(), 0);
+  for (Row row = first; row < first + chain; ++row) {
+    levels.level[static_cast<std::size_t>(row)] = row - first + 1;
+    for (const Row other : {row * 7 % first, row > first ? row - 1 : row * 3 % first}) {
+      levels.pattern[static_cast<std::size_t>(row)].push_back(other);
+      levels.pattern[static_cast<std::size_t>(other)].push_back(row);
+    }
+  }
+  for (auto &columns : levels.pattern) {
+    std::sort(columns.begin(), columns.end());
+    columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+  }
+  return levels;
+}
+
+void compare_levels(Engine engine, const Levels &levels, int bs)
+{
+  const BlockMatrix matrix = make_matrix(bs, levels.pattern, {.pivots = true, .seed = 2});
+  const Ranks ranks = build_ranks(levels.pattern, levels.level, bs, {0, matrix.rows()});
+  const Vector b = random_vector(matrix.size(), 3), guess = random_vector(matrix.size(), 4);
+  for (const auto &[storage, double_vectors, rounded] :
+       {std::tuple{PC_MCPI_PRECISION_FP64, true, false},
+        {PC_MCPI_PRECISION_INT8, true, false},
+        {PC_MCPI_PRECISION_FP32, false, false},
+        {PC_MCPI_PRECISION_BF16, false, true},
+        {PC_MCPI_PRECISION_INT8, false, true},
+        {PC_MCPI_PRECISION_INT4, false, true}})
+    for (const PCMCPIForm form : kForms) {
+      const BackendConfig config{
+          {storage, form, PC_MCPI_SCALING_BALANCED}, double_vectors, rounded, bs % 2 == 1, true};
+      const Kind kind{config, nullptr, engine};
+      System reference(ranks, {config, nullptr}), other(ranks, kind);
+      for (System *system : {&reference, &other})
+        ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
+      reference.adopt(other);
+      for (const Smoothing &run : {make_run(PC_MCPI_SWEEP_SYMMETRIC, 1.0, 2, true),
+                                   make_run(PC_MCPI_SWEEP_SYMMETRIC, 0.9, 2, false),
+                                   make_run(PC_MCPI_SWEEP_BACKWARD, 1.0, 1, true)})
+        EXPECT_LT(difference(other.apply(run, b, guess), reference.apply(run, b, guess)),
+                  rounded ? kGatherTolerance : tolerance(config))
+            << "bs " << bs << " " << name(kind) << " " << name(run);
+    }
+}
+
 // The CUDA backend takes all levels by one launch, in which rows wait for each other.
 TEST_P(AnyBackend, many_levels_agree_with_the_reference)
 {
-  constexpr Row width = 40, height = 25; // of a grid, whose levels are oblique lines
-  Pattern pattern(std::size_t{width} * height);
-  std::vector<int> level(pattern.size());
-  for (Row row = 0; row < width * height; ++row) {
-    level[static_cast<std::size_t>(row)] = row % width + 2 * (row / width);
-    for (const auto &[x, y] :
-         {std::pair{-1, -1}, {0, -1}, {1, -1}, {-1, 0}, {1, 0}, {-1, 1}, {0, 1}, {1, 1}})
-      if (row % width + x >= 0 && row % width + x < width && row / width + y >= 0 &&
-          row / width + y < height)
-        pattern[static_cast<std::size_t>(row)].push_back(row + x + width * y);
-  }
   const std::vector<int> sizes = GetParam() == Engine::cuda
                                      ? std::vector<int>{1, 2, 3, 4, 5, 6, 7, 8, 9}
                                      : std::vector<int>{1, 5};
   for (const int bs : sizes) {
-    const BlockMatrix matrix = make_matrix(bs, pattern, {.pivots = true, .seed = 2});
-    const Ranks ranks = build_ranks(pattern, level, bs, {0, matrix.rows()});
-    const Vector b = random_vector(matrix.size(), 3), guess = random_vector(matrix.size(), 4);
-    for (const auto &[storage, double_vectors, rounded] :
-         {std::tuple{PC_MCPI_PRECISION_FP64, true, false},
-          {PC_MCPI_PRECISION_INT8, true, false},
-          {PC_MCPI_PRECISION_FP32, false, false},
-          {PC_MCPI_PRECISION_BF16, false, true},
-          {PC_MCPI_PRECISION_INT8, false, true},
-          {PC_MCPI_PRECISION_INT4, false, true}})
-      for (const PCMCPIForm form : kForms) {
-        const BackendConfig config{
-            {storage, form, PC_MCPI_SCALING_BALANCED}, double_vectors, rounded, bs % 2 == 1, true};
-        System reference(ranks, {config, nullptr}), other(ranks, kind(config));
-        for (System *system : {&reference, &other})
-          ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
-        reference.adopt(other);
-        for (const Smoothing &run : {make_run(PC_MCPI_SWEEP_SYMMETRIC, 1.0, 2, true),
-                                     make_run(PC_MCPI_SWEEP_SYMMETRIC, 0.9, 2, false),
-                                     make_run(PC_MCPI_SWEEP_BACKWARD, 1.0, 1, true)})
-          EXPECT_LT(difference(other.apply(run, b, guess), reference.apply(run, b, guess)),
-                    rounded ? kGatherTolerance : tolerance(config))
-              << "bs " << bs << " " << name(kind(config)) << " " << name(run);
-      }
+    compare_levels(GetParam(), levels_of_grid(40, 25), bs);
+    compare_levels(GetParam(), levels_of_chain(100, 61), bs);
   }
 }
 
