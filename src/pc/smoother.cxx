@@ -152,7 +152,7 @@ Row Smoother::chunk_rows(const Settings &settings) const
 {
   if (choice_.type != PC_MCPI_BACKEND_HOST && choice_.type != PC_MCPI_BACKEND_REFERENCE) return 0;
   if (settings.chunk_rows == 0) return 0;
-  if (settings.chunk_rows == PETSC_DECIDE) return least_rows_of_chunk(graph_, coloring_.colors);
+  if (settings.chunk_rows == PETSC_DECIDE) return decided_chunk_rows(graph_, coloring_.colors);
   return static_cast<Row>(std::clamp<PetscInt64>(settings.chunk_rows, coloring_.colors,
                                                  std::numeric_limits<Row>::max() / 2));
 }

@@ -9,8 +9,9 @@ double Smoother::host_bytes() const
 {
   const auto of_triangle = [](const Triangle &t) { return bytes_of(t.ptr, t.col, t.source); };
   const auto of_plan = [&](const ColorPlan &p) {
-    return bytes_of(p.color_begin, p.boundary_end, p.ghost_begin, p.row_of) + of_triangle(p.lower) +
-           of_triangle(p.upper);
+    return bytes_of(p.color_begin, p.boundary_end, p.ghost_begin, p.step_begin, p.chunk_begin,
+                    p.row_of) +
+           of_triangle(p.lower) + of_triangle(p.upper);
   };
   const double symbolic = of_plan(built_.plan) +
                           bytes_of(built_.ghost_owner, built_.ghost_place, ghost_rows_.owner) +
@@ -18,7 +19,7 @@ double Smoother::host_bytes() const
                                    ghost_rows_.rows.place, ghost_rows_.color_begin) +
                           bytes_of(graph_.ptr, graph_.col, graph_.ghosts, graph_.ghost_of_column,
                                    graph_.in_ptr, graph_.in_col, graph_.in_slot) +
-                          bytes_of(coloring_.color, coloring_.ghost_color) +
+                          bytes_of(coloring_.color, coloring_.ghost_color, coloring_.cluster) +
                           static_cast<double>(graph_.rows) * sizeof(ISColoringValue);
   const double transposed = of_plan(transposed_) + bytes_of(outgoing_, sent_, received_);
   return symbolic + transposed +

@@ -96,7 +96,7 @@ private:
 
 } // namespace
 
-Row least_rows_of_chunk(const BlockGraph &graph, int colors)
+Row decided_chunk_rows(const BlockGraph &graph, int colors)
 {
   // Numbers of x that a CPU core's share of the last cache holds, numbers of x in a chunk, and rows
   // of a color in a chunk. Measured: amd-epyc-host-chunks.json.

@@ -19,7 +19,7 @@ struct Chunks {
 
 // The number of block rows of a chunk for a rank with so many rows. 0: without chunks, because all
 // of x stays in the caches
-Row least_rows_of_chunk(const BlockGraph &graph, int colors);
+Row decided_chunk_rows(const BlockGraph &graph, int colors);
 
 // Not collective. order: of all rows. A chunk takes about `least` rows that follow each other in
 // the order. Some of them wait for a later chunk. The rows of a cluster are in one chunk.
