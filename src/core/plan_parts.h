@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 
 #include "core/plan.h"
 
@@ -28,6 +29,21 @@ inline std::size_t part_at(const ColorPlan &plan, Row begin)
   const auto at = static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), begin) -
                                            starts.begin() - 1);
   return plan.clustered ? at : 2 * at + (begin >= plan.boundary_end[at] ? 1 : 0);
+}
+
+// Calls visit(begin, end) for all parts of the plan rows [begin, end) that have rows, in their
+// order or in the opposite one. starts: first plan rows of the parts, ascending
+template <class Visit>
+void for_parts(const std::vector<Row> &starts, Row begin, Row end, bool forward, const Visit &visit)
+{
+  const auto first = std::lower_bound(starts.begin(), starts.end(), begin),
+             last = std::lower_bound(first, starts.end(), end);
+  const auto count = last - first;
+  for (std::ptrdiff_t k = 0; k < count; ++k) {
+    const auto at = first + (forward ? k : count - 1 - k);
+    const Row part_end = at + 1 == last ? end : at[1];
+    if (*at < part_end) visit(*at, part_end);
+  }
 }
 
 } // namespace mcpi

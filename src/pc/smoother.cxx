@@ -141,11 +141,6 @@ PetscErrorCode Smoother::color_clusters(const MatrixParts &parts, const Settings
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-Arrangement Smoother::arrangement() const
-{
-  return on_device() ? Arrangement::as_ordered : Arrangement::equal_rows_together;
-}
-
 // Only sweeps of one core go from chunk to chunk. Chunks of fewer rows than there are colors would
 // take memory, and not help.
 Row Smoother::chunk_rows(const Settings &settings) const
@@ -174,7 +169,9 @@ PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixParts &parts, const Sett
     PetscCall(
         OrderingCreate(graph_, coloring_, settings.ordering, coordinates, &order, &ordering_used_));
   }
-  PetscCall(PlanBuild(graph_, coloring_, order, arrangement(), chunk_rows(settings), &built_));
+  PetscCall(PlanBuild(graph_, coloring_, order,
+                      on_device() ? Arrangement::as_ordered : Arrangement::equal_rows_together,
+                      chunk_rows(settings), &built_));
   values_ = make_matrix_values(parts, graph_,
                                {on_cuda() || choice_.kokkos_on_cuda, choice_.kokkos_on_device});
   PetscFunctionReturn(PETSC_SUCCESS);

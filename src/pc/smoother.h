@@ -107,7 +107,6 @@ private:
   }
   PetscErrorCode symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings,
                           const Coordinates &coordinates, PetscObject options);
-  Arrangement arrangement() const;
   Row chunk_rows(const Settings &settings) const;
   PetscErrorCode color_clusters(const MatrixParts &parts, const Settings &settings,
                                 PetscObject options, std::vector<Row> *order);

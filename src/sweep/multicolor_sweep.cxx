@@ -189,16 +189,12 @@ void MulticolorSweep::relax_rows(const ApplyArgs &apply, const RelaxStep &rows)
     backend_.relax(apply, rows);
     return;
   }
-  const auto first = std::lower_bound(plan_.step_begin.begin(), plan_.step_begin.end(), rows.begin),
-             last = std::lower_bound(first, plan_.step_begin.end(), rows.end);
-  const auto count = last - first;
   RelaxStep step = rows;
-  for (std::ptrdiff_t k = 0; k < count; ++k) {
-    const auto at = first + (rows.forward ? k : count - 1 - k);
-    step.begin = *at;
-    step.end = at + 1 == last ? rows.end : at[1];
+  for_parts(plan_.step_begin, rows.begin, rows.end, rows.forward, [&](Row begin, Row end) {
+    step.begin = begin;
+    step.end = end;
     backend_.relax(apply, step);
-  }
+  });
 }
 
 int MulticolorSweep::begin_exchange(const ApplyArgs &apply, const Step &step)

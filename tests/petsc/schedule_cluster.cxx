@@ -147,7 +147,7 @@ PETSC_TEST(Clusters, are_swept_alike_with_every_form_of_storage_exchange_and_bac
 
 PETSC_TEST(Clusters, are_swept_alike_with_every_storage_and_block_size)
 {
-  // Clusters of 200 rows have steps of one row.
+  // A cluster of up to 200 rows takes all rows of a rank.
   const std::tuple<const char *, double, int> cases[] = {
       {"-pc_mcpi_offdiag_precision fp64", 1e-11, 12},
       {"-pc_mcpi_offdiag_precision fp32 -pc_mcpi_restart 0", 1e-5, 12},

@@ -99,7 +99,7 @@ public:
     if (blocks.takes_parts(launched)) {
       blocks.relax_parts(step.begin, step.end, launched, stream);
     } else {
-      for_parts(step, [&](Row begin, Row end) {
+      for_parts(parts_, step.begin, step.end, step.forward, [&](Row begin, Row end) {
         blocks.relax(begin, end, launched, stream);
         // Kernels for small blocks round x themselves.
         if (!small()) round(apply, begin, end, stream);
@@ -227,18 +227,6 @@ private:
     tickets_.upload(std::vector<unsigned long long>{kFirstEpoch, kFirstEpoch + kAhead});
     row_packets_.resize(static_cast<std::size_t>(plan_.rows) * blocks.packets_of_row());
     MCPI_CUDA(cudaMemset(row_packets_.data(), 0, row_packets_.bytes()));
-  }
-
-  // Calls visit(begin, end) for all parts of the rows of a step, in the order of the step.
-  template <class Visit> void for_parts(const RelaxStep &step, const Visit &visit) const
-  {
-    const auto first = std::upper_bound(parts_.begin(), parts_.end(), step.begin) - 1,
-               last = std::lower_bound(first, parts_.end(), step.end);
-    const std::ptrdiff_t count = last - first;
-    for (std::ptrdiff_t k = 0; k < count; ++k) {
-      const auto at = first + (step.forward ? k : count - 1 - k);
-      if (at[0] < at[1]) visit(at[0], at[1]);
-    }
   }
 
   void publish(const ApplyArgs &apply, Row begin, Row end, bool ahead)

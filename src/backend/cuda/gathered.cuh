@@ -142,11 +142,10 @@ __device__ __forceinline__ float mantissa_to_float(std::uint32_t word, int half)
 template <class T, int columns> struct PlainX {
   T value[columns];
 
-  // Loads them from args.read. args: SmallArgs, or the same two members for another memory. entry:
-  // block row and right-hand side. first: the slice's first column in its block. whole: all slices
-  // of a block have the same number of columns.
-  template <bool whole, int bs, class Args>
-  __device__ __forceinline__ void load(const Args &args, std::size_t entry, int first)
+  // Loads them from args.read. entry: block row and right-hand side. first: the slice's first
+  // column in its block. whole: all slices of a block have the same number of columns.
+  template <bool whole, int bs>
+  __device__ __forceinline__ void load(const SmallArgs &args, std::size_t entry, int first)
   {
     if constexpr (columns == bs && sizeof(T) == sizeof(float)) {
       load_run(static_cast<const float *>(args.read) + entry * bs, value);
@@ -193,8 +192,8 @@ template <int columns> struct RoundedX {
   std::uint32_t mantissa[words];
   int exponent;
 
-  template <bool, int bs, class Args>
-  __device__ __forceinline__ void load(const Args &args, std::size_t entry, int first)
+  template <bool, int bs>
+  __device__ __forceinline__ void load(const SmallArgs &args, std::size_t entry, int first)
   {
     if constexpr (columns == bs) {
       std::uint32_t word[gather_words(bs)];

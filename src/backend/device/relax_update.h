@@ -24,7 +24,6 @@ enum RelaxFlag : unsigned {
   kFactored = 128,   // factored form: multiply residuals by inverse diagonal blocks
   kTransposed = 256, // the inverse diagonal blocks are transposed
   kReadLater = 512,  // store x itself: more than off-diagonal products read it
-  kProduct = 1024,   // products read another vector than the one that is written
 };
 
 // A factor in double and in single precision.
@@ -65,7 +64,7 @@ inline RelaxTerms product_terms(const void *x, void *y, const void *zeros)
   terms.read = x;
   terms.rhs = zeros;
   terms.alpha = -1.0; // A relaxation subtracts.
-  terms.flags = kLower | kUpper | kFromZero | kReadLater | kProduct;
+  terms.flags = kLower | kUpper | kFromZero | kReadLater;
   return terms;
 }
 

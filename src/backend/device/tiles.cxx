@@ -16,6 +16,25 @@ struct TileBudget {
   TileLaunch launch{};
 };
 
+// Appends a tile of the rows [begin, end), with so many slices of each triangle, to the tiles and
+// bytes of a layout.
+void append_tile(TileLayout &layout, Row begin, Row end, Offset lower, Offset upper)
+{
+  if (lower > static_cast<Offset>(kLowerMask) || upper > static_cast<Offset>(kLowerMask) ||
+      layout.bytes / kPiece > 0xffffffffU)
+    throw std::length_error("a device holds at most 64 GiB of off-diagonal blocks: use more GPUs "
+                            "or a smaller -pc_mcpi_offdiag_precision");
+  Tile tile{};
+  tile.offset = static_cast<std::uint32_t>(layout.bytes / kPiece);
+  tile.row = static_cast<std::uint32_t>(begin);
+  tile.rows_lower =
+      static_cast<std::uint32_t>(end - begin) << kLowerBits | static_cast<std::uint32_t>(lower);
+  tile.upper = static_cast<std::uint32_t>(upper);
+  layout.tiles.push_back(tile);
+  layout.bytes +=
+      static_cast<std::size_t>(stored_slices(tile)) * static_cast<std::size_t>(layout.shape.bytes);
+}
+
 // Appends tiles to a layout, part by part.
 class TileBuilder {
 public:
@@ -154,23 +173,6 @@ private:
 };
 
 } // namespace
-
-void append_tile(TileLayout &layout, Row begin, Row end, Offset lower, Offset upper)
-{
-  if (lower > static_cast<Offset>(kLowerMask) || upper > static_cast<Offset>(kLowerMask) ||
-      layout.bytes / kPiece > 0xffffffffU)
-    throw std::length_error("a device holds at most 64 GiB of off-diagonal blocks: use more GPUs "
-                            "or a smaller -pc_mcpi_offdiag_precision");
-  Tile tile{};
-  tile.offset = static_cast<std::uint32_t>(layout.bytes / kPiece);
-  tile.row = static_cast<std::uint32_t>(begin);
-  tile.rows_lower =
-      static_cast<std::uint32_t>(end - begin) << kLowerBits | static_cast<std::uint32_t>(lower);
-  tile.upper = static_cast<std::uint32_t>(upper);
-  layout.tiles.push_back(tile);
-  layout.bytes +=
-      static_cast<std::size_t>(stored_slices(tile)) * static_cast<std::size_t>(layout.shape.bytes);
-}
 
 TileLayout make_tiles(const ColorPlan &plan, const SliceShape &shape, const TileLimits &limits)
 {

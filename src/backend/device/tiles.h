@@ -91,10 +91,6 @@ struct TileLimits {
   bool many_parts = false;
 };
 
-// Appends a tile of the rows [begin, end), with so many slices of each triangle, to the tiles and
-// bytes of a layout.
-void append_tile(TileLayout &layout, Row begin, Row end, Offset lower, Offset upper);
-
 // Cuts the rows of a plan into tiles.
 TileLayout make_tiles(const ColorPlan &plan, const SliceShape &shape, const TileLimits &limits);
 
