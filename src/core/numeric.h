@@ -31,9 +31,6 @@ struct ValueArrays {
   void *stream = nullptr;      // stream on which values on a device were made
   int threads = 1;             // number of threads that may read the values at the same time
   const double *piece[2] = {}; // null: there is no such piece
-  // Column-major blocks by matrix row, in host memory, which replace the diagonal blocks of the
-  // pieces. null: none are replaced
-  const double *diagonal = nullptr;
 };
 
 // The positions of the blocks of a piece

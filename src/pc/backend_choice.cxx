@@ -13,6 +13,7 @@
 #include <cuda_runtime.h>
 
 #include "backend/cuda/cuda_backend.h"
+#include "method/cuda/incomplete_lu.h"
 #endif
 #if defined(MCPI_HAVE_CUDA) || defined(MCPI_HAVE_KOKKOS)
 #include <petscdevice.h>
@@ -286,6 +287,16 @@ PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorP
     *backend = make_host_backend(plan, config, simd_kernels());
   }
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+std::unique_ptr<Method> MethodCreate(PCMCPIBackendType backend, PCMCPIMethod method,
+                                     const ColorPlan &plan, const GhostRows &ghosts)
+{
+#if defined(MCPI_HAVE_CUDA)
+  if (backend == PC_MCPI_BACKEND_CUDA) return make_cuda_method(method, plan, ghosts);
+#endif
+  (void)backend;
+  return make_method(method, plan, ghosts);
 }
 
 void ReleaseWithKokkos(const void *owner, const std::function<void()> &release)

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cuda/device_guard.h"
+#include "method/method.h"
 #include "sweep/backend.h"
 
 namespace mcpi {
@@ -30,6 +31,11 @@ PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *
 // Collective.
 PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorPlan &plan,
                              const BackendConfig &config, std::unique_ptr<Backend> *backend);
+
+// Makes a method that works in the memory in which this backend does. Kokkos has none for devices, so
+// its methods work on the host. The call is local and may throw.
+std::unique_ptr<Method> MethodCreate(PCMCPIBackendType backend, PCMCPIMethod method,
+                                     const ColorPlan &plan, const GhostRows &ghosts);
 
 // Says why CUDA cannot be used: the library has no code for a GPU of some rank. capability: 10
 // times the compute capability of that GPU. 0: there is no such GPU, and the result is empty

@@ -28,8 +28,7 @@ PetscErrorCode Smoother::destroy()
   halo_choice_ = HaloChoice();
   drop_backend();
   halo_.reset();
-  method_halo_.reset();
-  ghost_rows_ = BuiltGhostRows();
+  drop_method();
   values_.reset();
   PetscCall(ColoringDestroy(&coloring_));
   PetscCall(BlockGraphDestroy(&graph_));

@@ -113,9 +113,8 @@ private:
   PetscErrorCode count_threads(MPI_Comm comm, PetscInt chosen);
   PetscErrorCode numeric(const Settings &settings, const MatrixParts &parts);
   PetscErrorCode open_values(const MatrixParts &parts, void *stream, MatrixValues &values) const;
-  PetscErrorCode factor(const Settings &settings, const MatrixParts &parts,
-                        std::unique_ptr<Method> *method);
-  PetscErrorCode plan_factorization(bool fill);
+  PetscErrorCode factor(PCMCPIMethod method, const MatrixParts &parts, void *stream);
+  PetscErrorCode plan_factorization(PCMCPIMethod method);
   PetscErrorCode plan_transposed();
   PetscErrorCode agree(const NumericStatus &status);
   PetscErrorCode numeric_in_range(const Settings &settings, const MatrixParts &parts);
@@ -125,6 +124,7 @@ private:
   PetscErrorCode create_backend(const Settings &settings);
   PetscErrorCode create_halo(const Settings &settings);
   void drop_backend();
+  void drop_method();
   PetscErrorCode make_room(const ApplyArgs &apply);
   PetscErrorCode prepare_transposed();
   PetscErrorCode sweep(const Settings &settings, const ApplyArgs &apply, const ConstColumns &b,
@@ -143,9 +143,11 @@ private:
   std::unique_ptr<MatrixValues> values_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Halo> halo_;
-  // The blocks of a Method that ranks exchange in host memory, and their exchange
+  // The blocks of a Method that ranks exchange in host memory, their exchange, and the Method.
+  // method_: null unless the last set-up has factored the matrix
   BuiltGhostRows ghost_rows_;
   std::unique_ptr<Halo> method_halo_;
+  std::unique_ptr<Method> method_;
   int room_ = 1; // right-hand sides that the backend is known to have room for
   // threads_: of a set-up. ranks_on_node_: 0 if not known
   int threads_ = 1, ranks_on_node_ = 0;

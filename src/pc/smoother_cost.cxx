@@ -22,7 +22,7 @@ double Smoother::host_bytes() const
                           bytes_of(coloring_.color, coloring_.ghost_color, coloring_.cluster) +
                           static_cast<double>(graph_.rows) * sizeof(ISColoringValue);
   const double transposed = of_plan(transposed_) + bytes_of(outgoing_, sent_, received_);
-  return symbolic + transposed +
+  return symbolic + transposed + (method_ ? method_->host_bytes() : 0.0) +
          (on_device()
               ? 0.0
               : static_cast<double>(backend_->info().memory_bytes) + residual_.memory_bytes());
@@ -30,8 +30,9 @@ double Smoother::host_bytes() const
 
 double Smoother::device_bytes() const
 {
-  return on_device() ? static_cast<double>(backend_->info().memory_bytes) + residual_.memory_bytes()
-                     : 0.0;
+  if (!on_device()) return 0.0;
+  return static_cast<double>(backend_->info().memory_bytes) + residual_.memory_bytes() +
+         (method_ ? method_->device_bytes() : 0.0);
 }
 
 double Smoother::sweep_bytes(const Settings &settings, PetscInt its) const

@@ -70,44 +70,54 @@ PetscErrorCode Smoother::open_values(const MatrixParts &parts, void *stream,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Finds what ranks exchange in a factorization, once for each nonzero pattern. fill: see
-// GhostRowsBuild()
-PetscErrorCode Smoother::plan_factorization(bool fill)
+void Smoother::drop_method()
 {
-  PetscFunctionBegin;
-  if (method_halo_ && ghost_rows_.fill == fill) PetscFunctionReturn(PETSC_SUCCESS);
+  method_.reset();
   method_halo_.reset();
+  ghost_rows_ = BuiltGhostRows();
+}
+
+// Makes the method, and finds what ranks exchange, once for each nonzero pattern.
+PetscErrorCode Smoother::plan_factorization(PCMCPIMethod method)
+{
+  const bool fill = changes_offdiagonal(method);
+
+  PetscFunctionBegin;
+  if (method_ && ghost_rows_.fill == fill) PetscFunctionReturn(PETSC_SUCCESS);
+  drop_method();
   PetscCall(GhostRowsBuild(graph_, built_, fill, &ghost_rows_));
   if (exchanges_)
     PetscCall(CreateSFHalo(graph_.comm, ghost_rows_.color_begin, ghost_rows_.owner, Events().halo,
                            &method_halo_));
   else
     method_halo_ = std::make_unique<NoHalo>();
+  PetscCall(RunTogether(graph_.comm, [&] {
+    method_ = MethodCreate(choice_.type, method, plan(), ghost_rows_.rows);
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Lets the method factor the matrix, in host memory. method: null for `point`
-PetscErrorCode Smoother::factor(const Settings &settings, const MatrixParts &parts,
-                                std::unique_ptr<Method> *method)
+// Lets the method factor the matrix. The CUDA backend's method reads values on a device in place.
+PetscErrorCode Smoother::factor(PCMCPIMethod method, const MatrixParts &parts, void *stream)
 {
+  std::unique_ptr<MatrixValues> on_host;
+
   PetscFunctionBegin;
-  if (settings.method == PC_MCPI_METHOD_POINT) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(plan_factorization(changes_offdiagonal(settings.method)));
-  const std::unique_ptr<MatrixValues> values = make_matrix_values(parts, graph_, {});
-  PetscCall(open_values(parts, nullptr, *values));
-  const PetscErrorCode failed = RunTogether(graph_.comm, [&] {
-    *method = make_method(settings.method, plan(), ghost_rows_.rows);
-    (*method)->read(*values);
-  });
-  PetscCall(values->close());
+  PetscCall(plan_factorization(method));
+  if (!on_cuda()) on_host = make_matrix_values(parts, graph_, {});
+  MatrixValues &values = on_cuda() ? *values_ : *on_host;
+  PetscCall(open_values(parts, stream, values));
+  const PetscErrorCode failed = RunTogether(graph_.comm, [&] { method_->read(values); });
+  PetscCall(values.close());
   PetscCall(failed);
-  PetscCall(static_cast<PetscErrorCode>((*method)->factor(*method_halo_)));
+  PetscCall(static_cast<PetscErrorCode>(method_->factor(*method_halo_)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode Smoother::numeric(const Settings &settings, const MatrixParts &parts)
 {
-  std::unique_ptr<Method> method;
+  const bool factors = settings.method != PC_MCPI_METHOD_POINT;
+  BlockRows *blocks = nullptr;
   NumericStatus status;
   void *stream = nullptr;
   const auto reduce = [this](double *values, int count) {
@@ -117,12 +127,20 @@ PetscErrorCode Smoother::numeric(const Settings &settings, const MatrixParts &pa
 
   PetscFunctionBegin;
   transposed_current_ = false;
-  PetscCall(factor(settings, parts, &method));
   if (on_device()) PetscCall(UserStream(&stream));
-  PetscCall(open_values(parts, stream, *values_));
-  const int error =
-      backend_->refresh(method ? method->prepared(*values_) : *values_, reduce, status);
-  PetscCall(values_->close());
+  if (factors) {
+    PetscCall(factor(settings.method, parts, stream));
+    PetscCall(RunTogether(graph_.comm, [&] { blocks = &method_->factors(); }));
+  } else {
+    drop_method();
+    PetscCall(open_values(parts, stream, *values_));
+    blocks = values_.get();
+  }
+  const int error = backend_->refresh(*blocks, reduce, status);
+  if (factors)
+    method_->release();
+  else
+    PetscCall(values_->close());
   PetscCallMPI(error);
   PetscCall(agree(status));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -26,8 +26,6 @@ struct SetupArgs {
   const Row *plan_row; // plan row of a matrix row
   // place of the diagonal block among the blocks of a matrix row in the first piece
   const Row *diagonal;
-  // column-major diagonal blocks by matrix row, instead of those of the first piece; null: none
-  const double *replaced;
   const std::uint32_t *tile_of; // small blocks: tile of a matrix row
   const Tile *tiles;            // small blocks
   std::byte *blocks;            // output: stored blocks
@@ -104,9 +102,6 @@ __device__ __forceinline__ BlockView block_view(const SetupArgs &args, const Set
 // The diagonal block of a matrix row
 __device__ __forceinline__ BlockView diagonal_view(const SetupArgs &args, Row row, int bs)
 {
-  if (args.replaced)
-    return {args.replaced + static_cast<std::size_t>(row) * bs * bs, 1,
-            static_cast<std::size_t>(bs)};
   const std::uint32_t begin = args.piece[0].ptr[row], end = args.piece[0].ptr[row + 1];
   return block_view(args, args.piece[0], begin + static_cast<std::uint32_t>(args.diagonal[row]),
                     begin, end);

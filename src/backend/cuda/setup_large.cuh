@@ -4,6 +4,7 @@
 #pragma once
 
 #include "backend/cuda/setup_small.cuh"
+#include "backend/cuda/team.cuh"
 #include "core/dispatch.h"
 #include "cuda/memory.h"
 
@@ -11,7 +12,6 @@ namespace mcpi::cuda {
 
 constexpr int kLargeThreads = Tuning::kLargeSetupThreads;
 constexpr int kWarps = kLargeThreads / kWarpSize;
-constexpr unsigned kAllLanes = ~0U;
 
 // How a thread block's working memory is divided. Offsets are in doubles; each function returns
 // where a part begins. The first part holds the left factors of the rows.
@@ -43,40 +43,6 @@ constexpr LargeShape large_shape(int bs)
   return {square <= kNumbers ? kWarps : 1, square < kNumbers ? (kNumbers + square - 1) / square : 1,
           static_cast<std::size_t>(square), bs};
 }
-
-// Threads that invert one block together: a warp or the whole thread block. Each warp scans whole
-// blocks (device/invert.h).
-struct Team {
-  static constexpr int lanes = kWarpSize;
-  int rank, size, lane = static_cast<int>(threadIdx.x) % kWarpSize;
-
-  __device__ void sync() const
-  {
-    if (size == kWarpSize)
-      __syncwarp();
-    else
-      __syncthreads();
-  }
-  __device__ bool all(bool value) const { return __all_sync(kAllLanes, value); }
-  __device__ bool any(bool value) const { return __any_sync(kAllLanes, value); }
-  __device__ double max(double value) const
-  {
-    for (int step = kWarpSize / 2; step > 0; step /= 2)
-      value = fmax(value, __shfl_xor_sync(kAllLanes, value, step));
-    return value;
-  }
-  __device__ void best(double &value, int &at) const
-  {
-    for (int step = kWarpSize / 2; step > 0; step /= 2) {
-      const double other = __shfl_xor_sync(kAllLanes, value, step);
-      const int place = __shfl_xor_sync(kAllLanes, at, step);
-      if (other > value || (other == value && place < at)) {
-        value = other;
-        at = place;
-      }
-    }
-  }
-};
 
 // The same as prepare_row(), for a large block. left[j*bs + i] multiplies entry j for row i.
 __device__ __forceinline__ bool prepare_large_row(const SetupArgs &args, const Team &team, Row row,

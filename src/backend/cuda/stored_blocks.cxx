@@ -57,9 +57,8 @@ std::size_t StoredBlocks::bytes() const
 {
   return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + row_of_.bytes() +
          plan_row_.bytes() + (feed_ ? feed_->bytes() : 0) + tile_of_.bytes() + place_[0].bytes() +
-         place_[1].bytes() + maxima_.bytes() + diagonal_map_.bytes() + replaced_.bytes() +
-         scales_.bytes() + scratch_.bytes() + bad_.bytes() + sources_.bytes() + received_.bytes() +
-         zeros_.bytes();
+         place_[1].bytes() + maxima_.bytes() + diagonal_map_.bytes() + scales_.bytes() +
+         scratch_.bytes() + bad_.bytes() + sources_.bytes() + received_.bytes() + zeros_.bytes();
 }
 
 // Computes where each block of the matrix is stored, unless that is known for this source.
@@ -128,10 +127,6 @@ void StoredBlocks::convert(BlockRows &source, bool store, NumericStatus &status,
   args.blocks = to.blocks;
   args.heads = to.heads;
   args.diagonal_map = diagonal_map_.data();
-  if (const double *replaced = source.arrays().diagonal) {
-    replaced_.upload(replaced, static_cast<std::size_t>(plan_.rows) * square_);
-    args.replaced = replaced_.data();
-  }
   args.scales = scales_.data();
   args.maxima = maxima_.data();
   args.bad = bad_.data();

@@ -70,7 +70,7 @@ private:
   InverseRange inverse_range_;
   std::unique_ptr<ValueUpload> feed_;
   DeviceArray<std::uint32_t> tile_of_, place_[2], maxima_;
-  DeviceArray<double> scales_, scratch_, replaced_;
+  DeviceArray<double> scales_, scratch_;
   std::vector<double> sent_scales_; // scales on their way to the device
   DeviceArray<std::byte> diagonal_map_;
   DeviceArray<unsigned long long> bad_;

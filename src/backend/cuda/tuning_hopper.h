@@ -154,6 +154,7 @@ struct HopperTuning {
   // memory to the matrix; threads that fill a buffer (baij_refresh)
   static constexpr std::size_t kChunkBytes = 32UL << 20U;
   static constexpr int kMaxCopiers = 12;
+  static constexpr unsigned kFactorThreads = 128; // of the kernels of factorizations: not recorded
 
   // Copies of vectors (vectors, right_hand_sides_by_patches)
 

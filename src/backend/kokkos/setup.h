@@ -12,8 +12,6 @@ namespace mcpi::kokkos {
 // then the blocks of its lower triangle, then those of its upper triangle. Blocks are column-major.
 struct SetupArgs {
   const double *values;
-  // diagonal blocks by matrix row, instead of those of values; null: none
-  const double *replaced;
   Row begin, end;
   Offset first;         // number of blocks before the first one of values
   const Offset *ptr[2]; // lower and upper triangle
@@ -43,8 +41,7 @@ struct SetupArgs {
   }
   MCPI_HD const double *diagonal_block(Row row) const
   {
-    return replaced ? replaced + static_cast<std::size_t>(row_of[row]) * square()
-                    : values + static_cast<std::size_t>(blocks_before(row)) * square();
+    return values + static_cast<std::size_t>(blocks_before(row)) * square();
   }
   MCPI_HD Slot slot(Offset stored) const
   {

@@ -114,8 +114,7 @@ public:
   {
     return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + row_of_.bytes() +
            diagonal_.bytes() + scales_.bytes() + maxima_.bytes() + values_.bytes() +
-           replaced_.bytes() + in_place_.bytes() + sources_.bytes() + received_.bytes() +
-           zeros_.bytes();
+           in_place_.bytes() + sources_.bytes() + received_.bytes() + zeros_.bytes();
   }
 
 private:
@@ -139,12 +138,6 @@ private:
     args.prescaled = config_.form == PC_MCPI_FORM_PRESCALED;
     args.store = store;
     const ValueArrays arrays = source.arrays();
-    if (arrays.device && arrays.diagonal) {
-      const auto count = static_cast<std::size_t>(plan_.rows) * square_;
-      if (replaced_.size() < count) replaced_.resize(space, count);
-      replaced_.copy_in(space, arrays.diagonal, count);
-      args.replaced = replaced_.data();
-    }
     if (arrays.device) {
       in_place_.prepare(space, source, plan_);
       Kokkos::fence("mcpi values made"); // The matrix may have been assembled on any stream.
@@ -232,7 +225,7 @@ private:
   ScaleUpdater updater_;
   InverseRange inverse_range_;
   std::vector<double> host_;
-  Array<Space, double> diagonal_, scales_, values_, replaced_;
+  Array<Space, double> diagonal_, scales_, values_;
   Array<Space, unsigned long long> maxima_, bad_;
   ValuesInPlace<Space, Style> in_place_;
 

@@ -1,0 +1,46 @@
+// The kernels of incomplete factorizations as the host sees them. They work on the array of blocks
+// that an Elimination describes.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "backend/cuda/value_upload.h"
+#include "method/elimination.h"
+
+namespace mcpi::cuda {
+
+// Copies the values of a chunk to their places.
+struct ArrangeArgs {
+  const double *values[2];      // of the pieces of the chunk, see Chunk
+  const std::uint32_t *ptr[2];  // blocks of a piece before a matrix row; null: no such piece
+  std::uint32_t first[2];       // first block of the chunk
+  const Row *diagonal;          // place of the diagonal block in the first piece's row
+  const BlockNumber *row_begin; // Elimination::row_begin
+  double *blocks;               // output
+  Row begin, end;               // matrix rows
+  int bs;
+  bool scalar_rows; // how the values lie, see ValueLayout
+};
+void arrange_values(const ArrangeArgs &args, cudaStream_t stream);
+
+// Factors the plan rows [begin, end), which are not coupled. Earlier rows have been factored.
+struct FactorArgs {
+  double *blocks;
+  const BlockNumber *row_begin, *step_begin; // members of Elimination
+  const Elimination::Step *steps;
+  const Elimination::Update *updates;
+  const Row *row_of;
+  double *scratch; // work_numbers() for each thread block, if shared memory is too small
+  BlockNumber first_inverse;
+  Row begin, end;
+  int bs;
+};
+void factor_rows(const FactorArgs &args, cudaStream_t stream);
+// Doubles that FactorArgs::scratch must have. 0: shared memory is large enough
+std::size_t factor_scratch(int bs);
+
+// Copies blocks[from[k]] to blocks[to + k].
+void copy_blocks(double *blocks, const BlockNumber *from, std::size_t count, BlockNumber to, int bs,
+                 cudaStream_t stream);
+
+} // namespace mcpi::cuda

@@ -1,0 +1,222 @@
+#include "method/cuda/incomplete_lu.h"
+
+#include <exception>
+#include <memory>
+#include <optional>
+
+#include "core/plan_parts.h"
+#include "method/cuda/factor_kernels.h"
+
+namespace mcpi {
+namespace cuda {
+namespace {
+
+// Blocks on a device as an Elimination arranges them
+class DeviceFactors final : public BlockRows {
+public:
+  DeviceFactors(const std::vector<BlockNumber> &row_begin, cudaStream_t stream)
+      : row_begin_(row_begin), stream_(stream)
+  {
+  }
+  void set(const double *blocks) { blocks_ = blocks; }
+  void row(Row, const double *&, const double *const *&) override
+  {
+    throw std::logic_error("factors on a device are not read by rows");
+  }
+  ValueArrays arrays() override
+  {
+    ValueArrays arrays;
+    arrays.layout = ValueLayout::blocks;
+    arrays.device = true;
+    arrays.stream = stream_;
+    arrays.piece[0] = blocks_;
+    return arrays;
+  }
+  PieceStructure structure(int piece) const override
+  {
+    PieceStructure structure;
+    if (piece > 0) return structure;
+    structure.ptr.assign(row_begin_.begin(), row_begin_.end());
+    structure.diagonal.assign(row_begin_.size() - 1, 0);
+    return structure;
+  }
+
+private:
+  const std::vector<BlockNumber> &row_begin_;
+  const cudaStream_t stream_;
+  const double *blocks_ = nullptr;
+};
+
+// Parts of the plan are factored one after the other, each by a launch. Blocks that ranks exchange
+// pass through host memory.
+class CudaIncompleteLU final : public Method {
+public:
+  CudaIncompleteLU(const ColorPlan &plan, const GhostRows &ghosts, bool fill)
+      : plan_(plan), ghosts_(ghosts), square_(static_cast<std::size_t>(plan.bs) * plan.bs),
+        elimination_(make_elimination(plan, ghosts, fill)), row_of_(plan.row_of),
+        row_begin_(elimination_.row_begin), step_begin_(elimination_.step_begin),
+        offered_(elimination_.offered), steps_(elimination_.steps), updates_(elimination_.updates),
+        scratch_(factor_scratch(plan.bs)), factors_(elimination_.row_begin, stream_)
+  {
+    exchanged_.resize((elimination_.blocks - elimination_.first_offered) * block_bytes());
+    // The device has copies.
+    elimination_.steps = {};
+    elimination_.updates = {};
+    elimination_.offered = {};
+    elimination_.step_begin = {};
+  }
+
+  void read(BlockRows &values) override
+  {
+    const std::vector<BlockNumber> &begin = elimination_.row_begin;
+    blocks_.emplace(elimination_.blocks * square_);
+    factors_.set(blocks_->data());
+    failure_ = nullptr;
+    try {
+      if (!feed_ || !feed_->serves(values))
+        feed_ = std::make_unique<ValueUpload>(values, plan_.rows, plan_.bs, [&](Row row) {
+          return static_cast<Row>(begin[row + 1] - begin[row] - 1);
+        });
+      feed_->run(values, stream_, [&](const Chunk &chunk) { arrange(chunk); });
+      MCPI_CUDA(cudaStreamSynchronize(stream_)); // PETSc's arrays are held no longer.
+    } catch (...) {
+      feed_.reset(); // The upload may be incomplete.
+      throw;
+    }
+  }
+
+  int factor(Halo &halo) override
+  {
+    std::byte *exchanged = exchanged_.data();
+    if (const int error = halo.prepare(block_bytes())) return error;
+    for (int color = 0; color < plan_.colors; ++color) {
+      attempt([&] {
+        factor_parts(plan_.color_begin[color], plan_.boundary_end[color]);
+        offer(color);
+      });
+      if (const int error = halo.begin(color, exchanged)) return error;
+      attempt([&] { factor_parts(plan_.boundary_end[color], plan_.color_begin[color + 1]); });
+      if (const int error = halo.end(color, exchanged)) return error;
+      attempt([&] { accept(color); });
+    }
+    return 0;
+  }
+
+  BlockRows &factors() override
+  {
+    if (failure_) std::rethrow_exception(failure_);
+    return factors_;
+  }
+  void release() noexcept override { blocks_.reset(); }
+  double host_bytes() const override { return memory_bytes(elimination_); }
+  double device_bytes() const override
+  {
+    return static_cast<double>(row_of_.bytes() + row_begin_.bytes() + step_begin_.bytes() +
+                               offered_.bytes() + steps_.bytes() + updates_.bytes() +
+                               scratch_.bytes() + (feed_ ? feed_->bytes() : 0));
+  }
+
+private:
+  // Ranks must go on exchanging if the device of one has failed.
+  template <class Work> void attempt(const Work &work)
+  {
+    if (failure_) return;
+    try {
+      work();
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
+
+  std::size_t block_bytes() const { return square_ * sizeof(double); }
+
+  void arrange(const Chunk &chunk)
+  {
+    ArrangeArgs args{};
+    for (int p = 0; p < 2; ++p) {
+      args.values[p] = chunk.values[p];
+      args.ptr[p] = feed_->has(p) ? feed_->ptr(p) : nullptr;
+      args.first[p] = chunk.first[p];
+    }
+    args.diagonal = feed_->diagonal();
+    args.row_begin = row_begin_.data();
+    args.blocks = blocks_->data();
+    args.begin = chunk.begin;
+    args.end = chunk.end;
+    args.bs = plan_.bs;
+    args.scalar_rows = chunk.scalar_rows;
+    arrange_values(args, stream_);
+  }
+
+  void factor_parts(Row begin, Row end)
+  {
+    FactorArgs args{};
+    args.blocks = blocks_->data();
+    args.row_begin = row_begin_.data();
+    args.step_begin = step_begin_.data();
+    args.steps = steps_.data();
+    args.updates = updates_.data();
+    args.row_of = row_of_.data();
+    args.scratch = scratch_.data();
+    args.first_inverse = elimination_.first_inverse;
+    args.bs = plan_.bs;
+    for_parts(parts_, begin, end, true, [&](Row first, Row last) {
+      args.begin = first;
+      args.end = last;
+      factor_rows(args, stream_);
+    });
+  }
+
+  // Copies the blocks that this rank offers of a color to host memory.
+  void offer(int color)
+  {
+    const BlockNumber begin = elimination_.offered_begin[color],
+                      count = elimination_.offered_begin[color + 1] - begin;
+    if (count == 0) return;
+    copy_blocks(blocks_->data(), offered_.data() + begin, count, elimination_.first_offered + begin,
+                plan_.bs, stream_);
+    MCPI_CUDA(cudaMemcpyAsync(exchanged_.data() + begin * block_bytes(),
+                              blocks_->data() + (elimination_.first_offered + begin) * square_,
+                              count * block_bytes(), cudaMemcpyDeviceToHost, stream_));
+    MCPI_CUDA(cudaStreamSynchronize(stream_));
+  }
+  // Copies the blocks that have come of a color to the device.
+  void accept(int color)
+  {
+    const auto begin = static_cast<std::size_t>(ghosts_.ptr[plan_.ghost_begin[color]]),
+               end = static_cast<std::size_t>(ghosts_.ptr[plan_.ghost_begin[color + 1]]);
+    if (begin == end) return;
+    const std::size_t ghosts = elimination_.first_ghost - elimination_.first_offered;
+    MCPI_CUDA(cudaMemcpyAsync(blocks_->data() + (elimination_.first_ghost + begin) * square_,
+                              exchanged_.data() + (ghosts + begin) * block_bytes(),
+                              (end - begin) * block_bytes(), cudaMemcpyHostToDevice, stream_));
+  }
+
+  const ColorPlan &plan_;
+  const GhostRows &ghosts_;
+  const std::vector<Row> parts_ = part_begins(plan_);
+  const std::size_t square_;
+  Stream stream_;
+  Elimination elimination_;
+  DeviceArray<Row> row_of_;
+  DeviceArray<BlockNumber> row_begin_, step_begin_, offered_;
+  DeviceArray<Elimination::Step> steps_;
+  DeviceArray<Elimination::Update> updates_;
+  DeviceArray<double> scratch_;
+  DeviceFactors factors_;
+  std::unique_ptr<ValueUpload> feed_;
+  std::optional<DeviceArray<double>> blocks_;
+  PinnedBytes exchanged_; // the offered blocks, then those of ghosts
+  std::exception_ptr failure_;
+};
+
+} // namespace
+} // namespace cuda
+
+std::unique_ptr<Method> make_cuda_method(PCMCPIMethod method, const ColorPlan &plan,
+                                         const GhostRows &ghosts)
+{
+  return std::make_unique<cuda::CudaIncompleteLU>(plan, ghosts, changes_offdiagonal(method));
+}
+
+} // namespace mcpi
