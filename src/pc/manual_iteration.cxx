@@ -133,9 +133,11 @@ PetscErrorCode PCMCPIGetSweep(PC pc, PCMCPISweepType *sweep)
    blocks of the matrix, and E_i = A_ii - sum of A_ij E_j^{-1} A_ji over the earlier j. In ILU(0)
    all blocks are those of an elimination without fill. One symmetric sweep from zero with the
    blocks E, L and U applies the inverse of the product, so an application takes the time of one
-   symmetric sweep. The set-up computes the blocks on the CPU, on every MPI process for its own
-   block rows. Meanwhile it holds the matrix once more in double precision. The factorization is
-   that of the whole matrix, on any number of MPI processes.
+   symmetric sweep. Every MPI process computes the blocks of its own block rows: with
+   `PC_MCPI_BACKEND_CUDA` on the device, with other backends on the CPU. Meanwhile it holds the
+   matrix once more in double precision. It keeps a list of the products of the elimination for the
+   next numeric set-up, up to 20 bytes for a block of L with DILU, more with ILU(0). The
+   factorization is that of the whole matrix, on any number of MPI processes.
 
    DILU and ILU(0) need `PC_MCPI_SWEEP_SYMMETRIC`, omega = 1 and `PC_MCPI_HALO_FREQUENCY_COLOR`,
    which are the defaults. Other values are the error `PETSC_ERR_ARG_INCOMP`. With more than one

@@ -154,7 +154,8 @@ struct HopperTuning {
   // memory to the matrix; threads that fill a buffer (baij_refresh)
   static constexpr std::size_t kChunkBytes = 32UL << 20U;
   static constexpr int kMaxCopiers = 12;
-  static constexpr unsigned kFactorThreads = 128; // of the kernels of factorizations: not recorded
+  // The kernels of factorizations: threads, and ns between two looks at a row (not recorded)
+  static constexpr unsigned kFactorThreads = 128, kFactorSleep = 20;
 
   // Copies of vectors (vectors, right_hand_sides_by_patches)
 

@@ -51,16 +51,47 @@ __global__ void arrange_kernel(ArrangeArgs args)
   }
 }
 
-// c = a b, or c += a b if add, by a team
+// c = a b, or c += a b if add, by a team. b may belong to a row that another multiprocessor has
+// written in this launch, so it is not read through the first-level cache.
 template <bool add>
 __device__ __forceinline__ void multiply(const Team &team, int bs, const double *a, const double *b,
                                          double *c)
 {
   for_entries(team, bs, [&](int i, int j) {
     double sum = add ? c[j * bs + i] : 0.0;
-    for (int k = 0; k < bs; ++k) sum += a[k * bs + i] * b[j * bs + k];
+    for (int k = 0; k < bs; ++k) sum += a[k * bs + i] * __ldcg(b + j * bs + k);
     c[j * bs + i] = sum;
   });
+}
+
+// Takes the next row of a launch, for all threads of a team. Rows are taken in the order of the
+// plan. So a row waits only for rows that other teams have taken, and no launch hangs.
+__device__ __forceinline__ Row take_row(const FactorArgs &args, const Team &team)
+{
+  __shared__ unsigned taken;
+  unsigned number = 0;
+  if (team.size == kWarpSize) {
+    if (team.lane == 0) number = atomicAdd(args.next, 1U);
+    number = __shfl_sync(kAllLanes, number, 0);
+  } else {
+    __syncthreads(); // all threads have read the row before
+    if (team.rank == 0) taken = atomicAdd(args.next, 1U);
+    __syncthreads();
+    number = taken;
+  }
+  return number < static_cast<unsigned>(args.end - args.begin)
+             ? args.begin + static_cast<Row>(number)
+             : args.end;
+}
+
+// Waits for the row whose inverse a step reads, if it is a row of this launch.
+__device__ __forceinline__ void await_row(const FactorArgs &args, BlockNumber inverse)
+{
+  const BlockNumber row = inverse - args.first_inverse;
+  if (inverse >= args.first_offered || row < static_cast<BlockNumber>(args.begin)) return;
+  while (*static_cast<volatile std::uint32_t *>(args.done + row) != args.epoch)
+    __nanosleep(Tuning::kFactorSleep);
+  __threadfence();
 }
 
 // Factors a row as IncompleteLU does on the host. work: work_numbers() doubles
@@ -74,7 +105,9 @@ __device__ __forceinline__ void factor_row(const FactorArgs &args, const Team &t
     const BlockNumber end = args.steps[s + 1].first;
     const double *by = block(step.inverse);
     bool some = false;
-    for (std::size_t n = team.lane; n < square; n += Team::lanes) some = some || by[n] != 0.0;
+    await_row(args, step.inverse);
+    for (std::size_t n = team.lane; n < square; n += Team::lanes)
+      some = some || __ldcg(by + n) != 0.0;
     if (!team.any(some)) continue;
     multiply<false>(team, bs, block(step.lower), by, work);
     team.sync();
@@ -97,6 +130,9 @@ __device__ __forceinline__ void factor_row(const FactorArgs &args, const Team &t
   double *inverse = block(args.first_inverse + static_cast<BlockNumber>(row));
   for (std::size_t n = team.rank; n < square; n += team.size) inverse[n] = good ? -work[n] : 0.0;
   team.sync();
+  if (team.rank > 0) return;
+  __threadfence(); // before other teams see that the row is done
+  *static_cast<volatile std::uint32_t *>(args.done + row) = args.epoch;
 }
 
 // size: of a block; 0: args.bs
@@ -109,10 +145,8 @@ template <int size> __global__ void __launch_bounds__(kThreads) factor_kernel(Fa
   const Team team{t % width, width};
   const std::size_t each = work_numbers(bs);
   double *work = args.scratch ? args.scratch + blockIdx.x * each : shared + number * each;
-  const auto teams = static_cast<long long>(teams_of(bs));
-  for (long long row = args.begin + blockIdx.x * teams + number; row < args.end;
-       row += gridDim.x * teams)
-    factor_row(args, team, bs, static_cast<Row>(row), work);
+  for (Row row = take_row(args, team); row < args.end; row = take_row(args, team))
+    factor_row(args, team, bs, row, work);
 }
 
 __global__ void copy_kernel(double *blocks, const BlockNumber *from, std::size_t count,
@@ -128,11 +162,6 @@ const void *factor_kernel_for(int bs)
       bs, [&]<int size> { return reinterpret_cast<const void *>(factor_kernel<size>); });
 }
 
-std::size_t shared_bytes(int bs)
-{
-  return teams_of(bs) * work_numbers(bs) * sizeof(double);
-}
-
 } // namespace
 
 void arrange_values(const ArrangeArgs &args, cudaStream_t stream)
@@ -142,29 +171,33 @@ void arrange_values(const ArrangeArgs &args, cudaStream_t stream)
          stream, args);
 }
 
-std::size_t factor_scratch(int bs)
+FactorLaunch factor_launch(int bs)
 {
-  if (shared_bytes(bs) <= static_cast<std::size_t>(most_shared(factor_kernel_for(bs)))) return 0;
-  return work_numbers(bs) * static_cast<unsigned>(device_attribute(cudaDevAttrMultiProcessorCount));
+  FactorLaunch launch{factor_kernel_for(bs), 0, teams_of(bs) * work_numbers(bs) * sizeof(double),
+                      0};
+  const bool fits = launch.shared <= static_cast<std::size_t>(most_shared(launch.function));
+  int resident = 0;
+  if (!fits) launch.shared = 0;
+  allow_shared(launch.function, static_cast<int>(launch.shared));
+  MCPI_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+      &resident, launch.function, static_cast<int>(kThreads), launch.shared));
+  launch.blocks = static_cast<unsigned>(fits ? std::max(resident, 1) : 1) *
+                  static_cast<unsigned>(device_attribute(cudaDevAttrMultiProcessorCount));
+  if (!fits) launch.scratch = work_numbers(bs) * launch.blocks;
+  return launch;
 }
 
-void factor_rows(const FactorArgs &args, cudaStream_t stream)
+void factor_rows(const FactorLaunch &launch, const FactorArgs &args, cudaStream_t stream)
 {
   if (args.begin == args.end) return;
-  const void *kernel = factor_kernel_for(args.bs);
   FactorArgs copy = args;
   void *list[1] = {&copy};
-  std::size_t shared = 0,
-              grid = grid_of(static_cast<std::size_t>(args.end - args.begin), teams_of(args.bs));
-  if (args.scratch) {
-    grid =
-        std::min(grid, static_cast<std::size_t>(device_attribute(cudaDevAttrMultiProcessorCount)));
-  } else {
-    shared = shared_bytes(args.bs);
-    allow_shared(kernel, static_cast<int>(shared));
-  }
-  MCPI_CUDA(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(grid)), dim3(kThreads), list,
-                             shared, stream));
+  const std::size_t needed =
+      grid_of(static_cast<std::size_t>(args.end - args.begin), teams_of(args.bs));
+  MCPI_CUDA(cudaMemsetAsync(args.next, 0, sizeof(*args.next), stream));
+  MCPI_CUDA(cudaLaunchKernel(
+      launch.function, dim3(static_cast<unsigned>(std::min<std::size_t>(needed, launch.blocks))),
+      dim3(kThreads), list, launch.shared, stream));
 }
 
 void copy_blocks(double *blocks, const BlockNumber *from, std::size_t count, BlockNumber to, int bs,

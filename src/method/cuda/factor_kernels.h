@@ -23,21 +23,33 @@ struct ArrangeArgs {
 };
 void arrange_values(const ArrangeArgs &args, cudaStream_t stream);
 
-// Factors the plan rows [begin, end), which are not coupled. Earlier rows have been factored.
+// Factors the plan rows [begin, end). Earlier rows have been factored. A row waits for the rows of
+// the same launch that it reads.
 struct FactorArgs {
   double *blocks;
   const BlockNumber *row_begin, *step_begin; // members of Elimination
   const Elimination::Step *steps;
   const Elimination::Update *updates;
   const Row *row_of;
-  double *scratch; // work_numbers() for each thread block, if shared memory is too small
-  BlockNumber first_inverse;
+  double *scratch;           // work_numbers() for each thread block, if shared memory is too small
+  std::uint32_t *done;       // by plan row: the epoch in which the row was factored
+  unsigned *next;            // working memory: the next row to be factored
+  std::uint32_t epoch;       // of this factorization
+  BlockNumber first_inverse; // members of Elimination
+  BlockNumber first_offered;
   Row begin, end;
   int bs;
 };
-void factor_rows(const FactorArgs &args, cudaStream_t stream);
-// Doubles that FactorArgs::scratch must have. 0: shared memory is large enough
-std::size_t factor_scratch(int bs);
+
+// The launch of factor_rows() on the device in use
+struct FactorLaunch {
+  const void *function;
+  unsigned blocks; // most thread blocks, which are resident together
+  std::size_t shared;
+  std::size_t scratch; // doubles that FactorArgs::scratch must have
+};
+FactorLaunch factor_launch(int bs);
+void factor_rows(const FactorLaunch &launch, const FactorArgs &args, cudaStream_t stream);
 
 // Copies blocks[from[k]] to blocks[to + k].
 void copy_blocks(double *blocks, const BlockNumber *from, std::size_t count, BlockNumber to, int bs,

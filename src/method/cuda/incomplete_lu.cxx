@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 
-#include "core/plan_parts.h"
 #include "method/cuda/factor_kernels.h"
 
 namespace mcpi {
@@ -47,8 +46,8 @@ private:
   const double *blocks_ = nullptr;
 };
 
-// Parts of the plan are factored one after the other, each by a launch. Blocks that ranks exchange
-// pass through host memory.
+// Without exchanges one launch factors all rows. Blocks that ranks exchange pass through host
+// memory, after each color.
 class CudaIncompleteLU final : public Method {
 public:
   CudaIncompleteLU(const ColorPlan &plan, const GhostRows &ghosts, bool fill)
@@ -56,8 +55,10 @@ public:
         elimination_(make_elimination(plan, ghosts, fill)), row_of_(plan.row_of),
         row_begin_(elimination_.row_begin), step_begin_(elimination_.step_begin),
         offered_(elimination_.offered), steps_(elimination_.steps), updates_(elimination_.updates),
-        scratch_(factor_scratch(plan.bs)), factors_(elimination_.row_begin, stream_)
+        scratch_(launch_.scratch), done_(static_cast<std::size_t>(plan.rows)), next_(1),
+        factors_(elimination_.row_begin, stream_)
   {
+    MCPI_CUDA(cudaMemsetAsync(done_.data(), 0, done_.bytes(), stream_));
     exchanged_.resize((elimination_.blocks - elimination_.first_offered) * block_bytes());
     // The device has copies.
     elimination_.steps = {};
@@ -89,13 +90,18 @@ public:
   {
     std::byte *exchanged = exchanged_.data();
     if (const int error = halo.prepare(block_bytes())) return error;
+    ++epoch_;
+    if (halo.idle()) {
+      attempt([&] { launch(0, plan_.rows); });
+      return 0;
+    }
     for (int color = 0; color < plan_.colors; ++color) {
       attempt([&] {
-        factor_parts(plan_.color_begin[color], plan_.boundary_end[color]);
+        launch(plan_.color_begin[color], plan_.boundary_end[color]);
         offer(color);
       });
       if (const int error = halo.begin(color, exchanged)) return error;
-      attempt([&] { factor_parts(plan_.boundary_end[color], plan_.color_begin[color + 1]); });
+      attempt([&] { launch(plan_.boundary_end[color], plan_.color_begin[color + 1]); });
       if (const int error = halo.end(color, exchanged)) return error;
       attempt([&] { accept(color); });
     }
@@ -113,7 +119,7 @@ public:
   {
     return static_cast<double>(row_of_.bytes() + row_begin_.bytes() + step_begin_.bytes() +
                                offered_.bytes() + steps_.bytes() + updates_.bytes() +
-                               scratch_.bytes() + (feed_ ? feed_->bytes() : 0));
+                               scratch_.bytes() + done_.bytes() + (feed_ ? feed_->bytes() : 0));
   }
 
 private:
@@ -148,7 +154,7 @@ private:
     arrange_values(args, stream_);
   }
 
-  void factor_parts(Row begin, Row end)
+  void launch(Row begin, Row end)
   {
     FactorArgs args{};
     args.blocks = blocks_->data();
@@ -158,13 +164,15 @@ private:
     args.updates = updates_.data();
     args.row_of = row_of_.data();
     args.scratch = scratch_.data();
+    args.done = done_.data();
+    args.next = next_.data();
+    args.epoch = epoch_;
     args.first_inverse = elimination_.first_inverse;
+    args.first_offered = elimination_.first_offered;
+    args.begin = begin;
+    args.end = end;
     args.bs = plan_.bs;
-    for_parts(parts_, begin, end, true, [&](Row first, Row last) {
-      args.begin = first;
-      args.end = last;
-      factor_rows(args, stream_);
-    });
+    factor_rows(launch_, args, stream_);
   }
 
   // Copies the blocks that this rank offers of a color to host memory.
@@ -194,8 +202,8 @@ private:
 
   const ColorPlan &plan_;
   const GhostRows &ghosts_;
-  const std::vector<Row> parts_ = part_begins(plan_);
   const std::size_t square_;
+  const FactorLaunch launch_ = factor_launch(plan_.bs);
   Stream stream_;
   Elimination elimination_;
   DeviceArray<Row> row_of_;
@@ -203,6 +211,9 @@ private:
   DeviceArray<Elimination::Step> steps_;
   DeviceArray<Elimination::Update> updates_;
   DeviceArray<double> scratch_;
+  DeviceArray<std::uint32_t> done_;
+  DeviceArray<unsigned> next_;
+  std::uint32_t epoch_ = 0;
   DeviceFactors factors_;
   std::unique_ptr<ValueUpload> feed_;
   std::optional<DeviceArray<double>> blocks_;
