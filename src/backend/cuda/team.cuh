@@ -22,6 +22,14 @@ struct Team {
     else
       __syncthreads();
   }
+  // Whether value is true for a thread of the team. Waits for all of them.
+  __device__ bool any_of_team(bool value) const
+  {
+    if (size > kWarpSize) return __syncthreads_or(value) != 0;
+    const bool some = any(value);
+    __syncwarp();
+    return some;
+  }
   __device__ bool all(bool value) const { return __all_sync(kAllLanes, value); }
   __device__ bool any(bool value) const { return __any_sync(kAllLanes, value); }
   __device__ double max(double value) const

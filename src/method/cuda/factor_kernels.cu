@@ -15,11 +15,12 @@ constexpr unsigned teams_of(int bs)
 {
   return bs <= kMaxSmallBlock ? kThreads / kWarpSize : 1;
 }
-// Doubles of a team: the negative left factor of a step or the inverse, two vectors, pivots
+// Doubles of a team's working memory: the negative left factor of a step, or the block to invert;
+// two blocks of other rows; two vectors; pivots
 constexpr std::size_t work_numbers(int bs)
 {
   const auto size = static_cast<std::size_t>(bs);
-  return size * size + 2 * size + (size + 1) / 2;
+  return 3 * size * size + 2 * size + (size + 1) / 2;
 }
 
 // Each warp takes a matrix row. Reads values, ptr, diagonal and row_begin; writes blocks.
@@ -29,39 +30,55 @@ __global__ void arrange_kernel(ArrangeArgs args)
       (static_cast<long long>(blockIdx.x) * kThreads + threadIdx.x) / kWarpSize + args.begin;
   if (warp >= args.end) return;
   const auto row = static_cast<Row>(warp);
-  const auto bs = static_cast<std::size_t>(args.bs), square = bs * bs;
-  double *next = args.blocks + (args.row_begin[row] + 1) * square;
+  const auto bs = static_cast<unsigned>(args.bs), square = bs * bs, lane = threadIdx.x % kWarpSize;
+  double *next = args.blocks + (args.row_begin[row] + 1) * static_cast<std::size_t>(square);
   for (int p = 0; p < 2; ++p) {
     if (!args.ptr[p]) continue;
     const std::uint32_t begin = args.ptr[p][row], count = args.ptr[p][row + 1] - begin;
-    const double *values = args.values[p] + (begin - args.first[p]) * square;
-    const std::size_t width = count * bs;
+    const double *values =
+        args.values[p] + (begin - args.first[p]) * static_cast<std::size_t>(square);
     const Row diagonal = p == 0 ? args.diagonal[row] : -1;
-    for (std::size_t n = threadIdx.x % kWarpSize; n < count * square; n += kWarpSize) {
-      const std::size_t scalar_row = n / width, column = n - scalar_row * width;
-      const auto block = static_cast<Row>(args.scalar_rows ? column / bs : n / square);
-      const std::size_t at = args.scalar_rows ? column % bs * bs + scalar_row : n % square;
-      const Row place = diagonal < 0 || block < diagonal ? block
-                        : block == diagonal              ? -1
-                                                         : block - 1;
-      next[static_cast<std::ptrdiff_t>(place) * static_cast<std::ptrdiff_t>(square) +
-           static_cast<std::ptrdiff_t>(at)] = values[n];
+    // In the order of the blocks, so that neighboring threads write neighboring memory
+    for (unsigned n = lane; n < count * square; n += kWarpSize) {
+      const unsigned block = n / square, at = n - block * square, j = at / bs, i = at - j * bs;
+      const auto number = static_cast<Row>(block);
+      const Row place = diagonal < 0 || number < diagonal ? number
+                        : number == diagonal              ? -1
+                                                          : number - 1;
+      next[place * static_cast<std::ptrdiff_t>(square) + at] =
+          values[args.scalar_rows ? i * count * bs + block * bs + j : n];
     }
-    next += (count - (p == 0 ? 1 : 0)) * square;
+    next += (count - (p == 0 ? 1 : 0)) * static_cast<std::size_t>(square);
   }
 }
 
-// c = a b, or c += a b if add, by a team. b may belong to a row that another multiprocessor has
-// written in this launch, so it is not read through the first-level cache.
+// c = a b, or c += a b if add, by a team
 template <bool add>
 __device__ __forceinline__ void multiply(const Team &team, int bs, const double *a, const double *b,
                                          double *c)
 {
   for_entries(team, bs, [&](int i, int j) {
     double sum = add ? c[j * bs + i] : 0.0;
-    for (int k = 0; k < bs; ++k) sum += a[k * bs + i] * __ldcg(b + j * bs + k);
+    for (int k = 0; k < bs; ++k) sum += a[k * bs + i] * b[j * bs + k];
     c[j * bs + i] = sum;
   });
+}
+
+// Copies two blocks of other rows to working memory, one behind the other. Another multiprocessor
+// may have written them in this launch, so they are not read through the first-level cache. Returns
+// whether this thread has read a number of the first block that is not zero.
+__device__ __forceinline__ bool fetch(const Team &team, int bs, const double *first,
+                                      const double *second, double *to)
+{
+  const int square = bs * bs;
+  bool some = false;
+  for (int n = team.rank; n < square; n += team.size) {
+    const double a = __ldcg(first + n), b = __ldcg(second + n);
+    some = some || a != 0.0;
+    to[n] = a;
+    to[square + n] = b;
+  }
+  return some;
 }
 
 // Takes the next row of a launch, for all threads of a team. Rows are taken in the order of the
@@ -84,51 +101,131 @@ __device__ __forceinline__ Row take_row(const FactorArgs &args, const Team &team
              : args.end;
 }
 
-// Waits for the row whose inverse a step reads, if it is a row of this launch.
+// Waits for the row whose inverse a step reads, if it is a row of this launch. What the row has
+// written may be read after a fence.
 __device__ __forceinline__ void await_row(const FactorArgs &args, BlockNumber inverse)
 {
   const BlockNumber row = inverse - args.first_inverse;
   if (inverse >= args.first_offered || row < static_cast<BlockNumber>(args.begin)) return;
   while (*static_cast<volatile std::uint32_t *>(args.done + row) != args.epoch)
     __nanosleep(Tuning::kFactorSleep);
-  __threadfence();
 }
 
-// Factors a row as IncompleteLU does on the host. work: work_numbers() doubles
+// Loads a block from memory to the second-level cache.
+__device__ __forceinline__ void prefetch(const double *block, std::size_t square)
+{
+  constexpr std::size_t kLine = 128 / sizeof(double);
+  for (std::size_t n = 0; n < square; n += kLine)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(block + n));
+}
+
+// The number that a lane holds, for all lanes
+__device__ __forceinline__ BlockNumber of_lane(BlockNumber number, unsigned lane)
+{
+  return __shfl_sync(kAllLanes, number, static_cast<int>(lane));
+}
+
+// A step, its first update, and the end of its updates
+struct LoadedStep {
+  Elimination::Step step;
+  Elimination::Update update;
+  BlockNumber end;
+};
+
+// Loads a step, and its blocks to the second-level cache, and waits for the row that it reads.
+__device__ __forceinline__ LoadedStep load_step(const FactorArgs &args, BlockNumber number,
+                                                std::size_t square)
+{
+  LoadedStep loaded{args.steps[number], {}, args.steps[number + 1].first};
+  loaded.update = args.updates[loaded.step.first];
+  prefetch(args.blocks + loaded.step.lower * square, square);
+  prefetch(args.blocks + loaded.update.upper * square, square);
+  await_row(args, loaded.step.inverse);
+  return loaded;
+}
+
+__device__ __forceinline__ LoadedStep of_lane(const LoadedStep &mine, unsigned lane)
+{
+  return {{of_lane(mine.step.lower, lane), of_lane(mine.step.inverse, lane),
+           of_lane(mine.step.first, lane)},
+          {of_lane(mine.update.upper, lane), of_lane(mine.update.target, lane)},
+          of_lane(mine.end, lane)};
+}
+
+// Takes one step of a row. work: work_numbers() doubles
+__device__ __forceinline__ void take_step(const FactorArgs &args, const Team &team, int bs,
+                                          const LoadedStep &loaded, double *work)
+{
+  const std::size_t square = static_cast<std::size_t>(bs) * bs;
+  double *left = work, *inverse = work + square, *upper = inverse + square;
+  const auto block = [&](BlockNumber number) { return args.blocks + number * square; };
+  if (!team.any_of_team(
+          fetch(team, bs, block(loaded.step.inverse), block(loaded.update.upper), inverse)))
+    return;
+  multiply<false>(team, bs, block(loaded.step.lower), inverse, left);
+  team.sync();
+  multiply<true>(team, bs, left, upper, block(loaded.update.target));
+  for (BlockNumber u = loaded.step.first + 1; u < loaded.end; ++u) {
+    const Elimination::Update update = args.updates[u];
+    team.sync();
+    (void)fetch(team, bs, block(update.upper), block(update.upper), inverse);
+    team.sync();
+    multiply<true>(team, bs, left, upper, block(update.target));
+  }
+  team.sync();
+}
+
+// Replaces E by -E^{-1} in the inverse, or by zero. work: work_numbers() doubles
+template <int size>
+__device__ __forceinline__ void store_inverse(const Team &team, int bs, const double *own,
+                                              bool finite, double *inverse, double *work)
+{
+  const int square = bs * bs;
+  if constexpr (size > 0) {
+    double a[size][size]; // Each lane inverts the whole block, which takes no exchanges.
+#pragma unroll
+    for (int n = 0; n < size * size; ++n) a[n / size][n % size] = own[n];
+    const bool good = device::invert(a) == Inversion::done && finite;
+#pragma unroll
+    for (int n = 0; n < size * size; ++n)
+      if (team.lane == n % kWarpSize) inverse[n] = good ? -a[n / size][n % size] : 0.0;
+  } else {
+    for (int n = team.rank; n < square; n += team.size) work[n] = own[n];
+    team.sync();
+    double *vectors = work + 3 * square;
+    const bool good =
+        device::invert(team, work, bs, vectors, vectors + bs,
+                       reinterpret_cast<int *>(vectors + 2 * bs)) == Inversion::done &&
+        finite;
+    team.sync();
+    for (int n = team.rank; n < square; n += team.size) inverse[n] = good ? -work[n] : 0.0;
+  }
+}
+
+// Factors a row as IncompleteLU does on the host. size: of a block; 0: bs
+template <int size>
 __device__ __forceinline__ void factor_row(const FactorArgs &args, const Team &team, int bs,
                                            Row row, double *work)
 {
   const std::size_t square = static_cast<std::size_t>(bs) * bs;
   const auto block = [&](BlockNumber number) { return args.blocks + number * square; };
-  for (BlockNumber s = args.step_begin[row]; s < args.step_begin[row + 1]; ++s) {
-    const Elimination::Step step = args.steps[s];
-    const BlockNumber end = args.steps[s + 1].first;
-    const double *by = block(step.inverse);
-    bool some = false;
-    await_row(args, step.inverse);
-    for (std::size_t n = team.lane; n < square; n += Team::lanes)
-      some = some || __ldcg(by + n) != 0.0;
-    if (!team.any(some)) continue;
-    multiply<false>(team, bs, block(step.lower), by, work);
-    team.sync();
-    for (BlockNumber u = step.first; u < end; ++u)
-      multiply<true>(team, bs, work, block(args.updates[u].upper), block(args.updates[u].target));
-    team.sync();
+  const BlockNumber end = args.step_begin[row + 1];
+  const auto lane = static_cast<unsigned>(team.lane);
+  for (BlockNumber first = args.step_begin[row]; first < end; first += kWarpSize) {
+    LoadedStep mine{};
+    if (first + lane < end) mine = load_step(args, first + lane, square);
+    __syncwarp();
+    __threadfence(); // The rows that were waited for are done.
+    for (unsigned k = 0; k < kWarpSize && first + k < end; ++k)
+      take_step(args, team, bs, of_lane(mine, k), work);
   }
   const Row at = args.row_of[row];
   const double *own = block(args.row_begin[at]), *own_end = block(args.row_begin[at + 1]);
   bool finite = true;
-  for (const double *n = own + team.lane; n < own_end; n += Team::lanes)
+  for (const double *n = own + lane; n < own_end; n += Team::lanes)
     finite = finite && is_finite(*n);
-  finite = team.all(finite);
-  for (std::size_t n = team.rank; n < square; n += team.size) work[n] = own[n];
-  team.sync();
-  const bool good = invert(team, work, bs, work + square, work + square + bs,
-                           reinterpret_cast<int *>(work + square + 2 * bs)) == Inversion::done &&
-                    finite;
-  team.sync();
-  double *inverse = block(args.first_inverse + static_cast<BlockNumber>(row));
-  for (std::size_t n = team.rank; n < square; n += team.size) inverse[n] = good ? -work[n] : 0.0;
+  store_inverse<size>(team, bs, own, team.all(finite),
+                      block(args.first_inverse + static_cast<BlockNumber>(row)), work);
   team.sync();
   if (team.rank > 0) return;
   __threadfence(); // before other teams see that the row is done
@@ -146,7 +243,7 @@ template <int size> __global__ void __launch_bounds__(kThreads) factor_kernel(Fa
   const std::size_t each = work_numbers(bs);
   double *work = args.scratch ? args.scratch + blockIdx.x * each : shared + number * each;
   for (Row row = take_row(args, team); row < args.end; row = take_row(args, team))
-    factor_row(args, team, bs, row, work);
+    factor_row<size>(args, team, bs, row, work);
 }
 
 __global__ void copy_kernel(double *blocks, const BlockNumber *from, std::size_t count,
