@@ -23,14 +23,23 @@ bool join(RelaxStep &rows, const RelaxStep &next)
 
 } // namespace
 
+// Whether successive colors are relaxed in one step.
+bool MulticolorSweep::in_few_steps() const
+{
+  return config_.several_parts && halo_.idle();
+}
+
 // The number of sweeps that are run as one piece. A backend may record all launches of a piece, so
-// its length is bounded. All backends use the same pieces.
+// its length is bounded. Ranks that exchange have the same pieces.
 int MulticolorSweep::sweeps_of_piece() const
 {
   constexpr int kStepsOfCluster = 16; // typical number, since ranks with other numbers must agree
+  constexpr int kFewSteps = 32;       // colors that a backend may yet relax one by one
   const int passes = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1,
-            steps = std::max(1, plan_.colors) * (plan_.clustered ? kStepsOfCluster : 1);
-  return std::max(1, config_.max_relaxations / (passes * steps));
+            colors = std::max(1, plan_.colors),
+            steps = in_few_steps() ? std::min(colors, kFewSteps)
+                                   : colors * (plan_.clustered ? kStepsOfCluster : 1);
+  return std::max(config_.least_sweeps, config_.max_relaxations / (passes * steps));
 }
 
 int MulticolorSweep::run(const ApplyArgs &apply, int its, bool from_zero)
@@ -123,7 +132,7 @@ void MulticolorSweep::pass_in_few_steps(const ApplyArgs &apply, const Schedule &
 
 int MulticolorSweep::pass_over_colors(const ApplyArgs &apply, const Schedule &schedule, int pass)
 {
-  if (config_.several_parts && halo_.idle()) {
+  if (in_few_steps()) {
     pass_in_few_steps(apply, schedule, pass);
     return 0;
   }

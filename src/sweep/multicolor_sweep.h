@@ -26,6 +26,7 @@ public:
   Offset blocks_read(const ApplyArgs &apply, int its, bool from_zero) const;
 
 private:
+  bool in_few_steps() const;
   int sweeps_of_piece() const;
   Offset blocks_of_piece(const ApplyArgs &apply, int its, bool from_zero) const;
   int run_piece(const ApplyArgs &apply, int its, bool from_zero);

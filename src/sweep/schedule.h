@@ -11,9 +11,10 @@ struct SweepConfig {
   PCMCPIHaloFrequency frequency = PC_MCPI_HALO_FREQUENCY_COLOR;
   bool overlap = true;
   bool shortcuts = true; // false: every pass reads every block; this tests the shortcuts
-  // Largest number of colors' relaxations that are recorded together. Longer runs are recorded in
-  // pieces.
-  int max_relaxations = 4096;
+  // A backend may record the relaxations of a run. Long runs are recorded in pieces of about this
+  // number of relaxations, but of no fewer sweeps. A new piece reads both triangles in its first
+  // pass.
+  int max_relaxations = 4096, least_sweeps = 8;
   // Whether the backend takes several parts of the plan in one step (RelaxStep)
   bool several_parts = false;
 };

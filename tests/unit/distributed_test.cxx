@@ -86,6 +86,7 @@ TEST_P(Distributed, runs_in_pieces_give_the_bits_of_the_whole)
               run.sweep.frequency = frequency;
               Smoothing pieces = run;
               const int passes = run.sweep.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1;
+              pieces.sweep.least_sweeps = 1;
               pieces.sweep.max_relaxations =
                   sweeps * passes * (1 + *std::max_element(color.begin(), color.end()));
               EXPECT_TRUE(same_bits(system.apply(pieces, b, guess), system.apply(run, b, guess)))

@@ -344,5 +344,29 @@ TEST(MulticolorSweep, several_parts_in_a_step_are_the_parts_one_after_the_other)
   });
 }
 
+// Each row has a color, as with levels of a chain of rows.
+TEST(MulticolorSweep, symmetric_sweeps_over_many_colors_read_one_triangle_in_a_pass)
+{
+  constexpr Row kRows = 1000;
+  Pattern pattern(kRows);
+  std::vector<int> color(kRows);
+  for (Row row = 0; row < kRows; ++row) {
+    if (row > 0) pattern[row].push_back(row - 1);
+    if (row + 1 < kRows) pattern[row].push_back(row + 1);
+    color[row] = static_cast<int>(row);
+  }
+  const Ranks ranks = build_ranks(pattern, color, 2, {0, kRows});
+  RecordingBackend backend;
+  NoHalo halo;
+  for (const bool several_parts : {false, true}) {
+    SweepConfig config;
+    config.sweep = PC_MCPI_SWEEP_SYMMETRIC;
+    config.several_parts = several_parts;
+    const MulticolorSweep sweep(ranks.forward[0], backend, halo, config);
+    const int its = several_parts ? 60 : 8;
+    EXPECT_EQ(sweep.blocks_read({}, its, true), Offset{its} * 2 * (kRows - 1));
+  }
+}
+
 } // namespace
 } // namespace mcpi::test
