@@ -1,11 +1,13 @@
 """Linear iterations of examples/flow by schedule: one symmetric sweep with each, beside PETSc's own.
 
-Usage: flow_schedules.py BUILD OUT.json [MESH [SCHEDULE]]
-MESH and SCHEDULE: parts of names; only these are run. An empty MESH runs all.
+Usage: flow_schedules.py BUILD OUT.json [MESH [SCHEDULE [CFL ...]]]
+MESH and SCHEDULE: parts of names; only these are run. An empty MESH runs all. The SCHEDULE `few`
+runs those of FEW. CFL: 1,000 if none is given.
 Needs Gmsh and BUILD/examples/flow. Runs on one rank, because PT-Scotch partitions a mesh
 differently in each run.
 """
 
+import itertools
 import os
 import re
 import shutil
@@ -20,9 +22,16 @@ from flow_program import WING, make_mesh, petsc_version, run_flow  # noqa: E402
 # geometry, options of Gmsh, options of flow, tolerance
 MESHES = {
     "wing": ("m6", "-3 -setnumber size 0.04", WING, 1e-4),
+    "wing, 42,450 vertices": ("m6", "-3 -setnumber size 0.02", WING, 1e-4),
     "triangles": ("naca0012", "-2 -setnumber size 0.02", "", 1e-4),
     "layers": ("naca0012", "-2 -setnumber size 0.02 -setnumber layers 30", "", 1e-2),
     "layers, coarse": ("naca0012", "-2 -setnumber size 0.04 -setnumber layers 20", "", 1e-2),
+    "prisms": (
+        "naca0012",
+        "-3 -setnumber size 0.02 -setnumber layers 30 -setnumber quads 0 -setnumber span 0.1",
+        "",
+        1e-2,
+    ),
 }
 SWEEP = "-pc_type mcpi -pc_mcpi_sweep symmetric -pc_mcpi_offdiag_precision int8"
 COLORING = "-pc_mcpi_mat_coloring"
@@ -45,7 +54,8 @@ for label in ("jplf", "wave 32, natural", "levels, natural", "cluster 32"):
     COLORINGS[f"{label}, ilu0"] = f"{COLORINGS[label]} -pc_mcpi_method ilu0"
 CASES = {label: f"{coloring} {SWEEP}" for label, coloring in COLORINGS.items()}
 OTHERS = {"SOR": "-pc_type sor", "ILU(0)": "-pc_type ilu"}
-CFL = 1000
+FEW = {"jplf", "wave 32, natural", "levels, natural", "cluster 32", "cluster 512", *OTHERS}
+CFL = 1000  # of the flow at which the cases begin
 STEPS = 3  # of each case
 
 
@@ -57,8 +67,13 @@ def run(build, mesh, restart, steps, options):
     return output, row, history["history_linear_iterations"][:-1], history["history_cfl"]
 
 
-def main(build, out, only="", schedule=""):
+def main(build, out, only="", schedule="", *cfls):
     rows = []
+    cases = {
+        label: options
+        for label, options in (CASES | OTHERS).items()
+        if (label in FEW if schedule == "few" else schedule in label)
+    }
     with tempfile.TemporaryDirectory() as folder:
         for name, (geometry, gmsh, flow, tolerance) in MESHES.items():
             if only not in name:
@@ -69,11 +84,9 @@ def main(build, out, only="", schedule=""):
             while before < 200 and cfl[-1] < CFL:
                 before += 10
                 cfl = run(build, mesh, start, before, f"{flow} -flow_cfl_max {CFL}")[3]
-            for label, options in (CASES | OTHERS).items():
-                if schedule not in label:
-                    continue
+            for at, (label, options) in itertools.product(cfls or (CFL,), cases.items()):
                 shutil.copy(start, here)
-                options = f"{flow} -flow_cfl {CFL} -flow_cfl_max {CFL} {options} "
+                options = f"{flow} -flow_cfl {at} -flow_cfl_max {at} {options} "
                 options += f"-ksp_rtol {tolerance} "
                 options += "-ksp_gmres_restart 200 -ksp_max_it 200 -ksp_view"
                 output, row, its, _ = run(build, mesh, here, before + STEPS, options.strip())
@@ -84,7 +97,7 @@ def main(build, out, only="", schedule=""):
                         "mesh": name,
                         "vertices": row["vertices"],
                         "steps_before": before,
-                        "cfl": CFL,
+                        "cfl": int(at),
                         "rtol": tolerance,
                         "schedule": label,
                         "colors": int(colors[1]) if colors else None,
@@ -94,11 +107,11 @@ def main(build, out, only="", schedule=""):
                         "options": options.strip(),
                     }
                 )
-                print(name, label, rows[-1]["colors"], its, file=sys.stderr)
+                print(name, at, label, rows[-1]["colors"], its, file=sys.stderr)
                 os.remove(here)
             os.remove(start)
-    notes = f"linear iterations (FGMRES, one symmetric sweep) of {STEPS} steps at CFL {CFL}"
-    chosen = [only or "''", schedule] if schedule else [only]
+    notes = f"linear iterations (FGMRES, one symmetric sweep) of {STEPS} steps at this CFL number"
+    chosen = [only or "''", schedule, *cfls] if schedule else [only]
     command = " ".join(["benchmarks/flow_schedules.py BUILD OUT.json", *chosen]).strip()
     records.write(
         out, records.new("flow_schedules", rows, command, petsc=petsc_version(build), notes=notes)

@@ -33,16 +33,15 @@
 
    With `PC_MCPI_SCHEDULE_CLUSTER` strongly coupled rows of an MPI process form clusters of at most
    `PCMCPISetClusterRows()` rows. Neighboring clusters have different colors. The rows of a cluster
-   are relaxed one after the other, in reverse Cuthill-McKee order, so that a sweep carries
-   information along strong couplings. Krylov methods then take fewer iterations for the same bytes.
-   The result depends on the partition of the matrix, as that of `PCSOR` does, but ghost values are
-   exchanged after every color.
+   are relaxed one after the other, so that a sweep carries information along strong couplings.
+   Krylov methods then take fewer iterations for the same bytes. The result depends on the partition
+   of the matrix, as that of `PCSOR` does, but ghost values are exchanged after every color.
 
    Clusters are made of the values at the first set-up, and are kept while the nonzero pattern
-   stays, unless `PCMCPISetClusterRefresh()` says otherwise. With natural, `PCMCPISetOrdering()`
-   gives the rows of a cluster the order of the matrix, which is good for grids that are numbered
-   line by line. It must be auto, rcm or natural; another order is the error `PETSC_ERR_ARG_INCOMP`.
-   `PCSetCoordinates()` has no effect.
+   stays, unless `PCMCPISetClusterRefresh()` says otherwise. The rows of a cluster follow the order
+   of the matrix, or reverse Cuthill-McKee order if neighbors are on average more than twice as far
+   apart in the order of the matrix. `PCMCPISetOrdering()` with natural or rcm chooses one of them;
+   nd and coordinates are the error `PETSC_ERR_ARG_INCOMP`. `PCSetCoordinates()` has no effect.
 
    `PC_MCPI_SCHEDULE_AUTO` takes what measurements found fastest: cluster on a CPU, and on a device
    wave from 100,000 block rows an MPI process on, else color. It takes color where
@@ -153,7 +152,7 @@ PetscErrorCode PCMCPIGetChunkRows(PC pc, PetscInt *rows)
    Input Parameters:
 +  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
 -  rows - the number, from 1 to 1024; 1 makes each row a cluster; `PETSC_DECIDE` for 512 on a CPU
-          and 32 on a device (default)
+          and 8 on a device (default)
 
    Options Database Key:
 .  -pc_mcpi_cluster_rows <-1> - most block rows of a cluster: from 1 to 1024, or -1 (decide); takes

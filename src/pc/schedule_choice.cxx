@@ -22,10 +22,10 @@ struct Rule {
 // everywhere: in amd-epyc-example-schedules.json clusters take 0.8 to 1.3 times the iterations of
 // colors.
 //
-// Devices. nvidia-h100-sweep-schedules.json, 1,124,864 rows: a symmetric sweep by 32 waves takes
-// 1.1 to 1.3 times as long as one by colors, by clusters of 8 rows on CUDA 1.7 to 2.8 times. Waves
-// take 0.5 to 0.9 of the iterations (amd-epyc-flow-schedules.json). nvidia-h100-sweep-ordered.json:
-// a step of a cluster takes about 1 us on CUDA; with Kokkos each step is a launch.
+// Devices. nvidia-h100-sweep-ordered.json, 1,124,864 rows: a symmetric sweep by 32 waves takes 1.0
+// to 1.3 times as long as one by colors, by clusters of 8 rows on CUDA 1.3 to 2.0 times. Waves take
+// 0.4 to 0.8 of the iterations (amd-epyc-flow-schedules.json). A step of a cluster takes about 1 us
+// on CUDA; with Kokkos each step is a launch.
 // nvidia-h200-sweep-small.json: with few rows a color takes the same time, whatever its size, and
 // 16 colors take twice the time of 8.
 constexpr Rule kRules[] = {
@@ -57,10 +57,11 @@ const char *coloring_of(PCMCPISchedule schedule)
 }
 
 // Large clusters take fewer iterations (amd-epyc-flow-schedules.json, one rank). Rows of a cluster
-// are relaxed one after the other, for which a device has too many threads.
+// are relaxed one after the other, for which a device has too many threads: on an H100 clusters of
+// 32 rows take 1.5 to 1.8 times as long as clusters of 8 (docs/notes/gpu-schedules.md).
 PetscInt cluster_rows(const Settings &settings, Place place)
 {
-  constexpr PetscInt kOnCPU = 512, kOnDevice = 32;
+  constexpr PetscInt kOnCPU = 512, kOnDevice = 8;
   if (settings.cluster_rows != PETSC_DECIDE) return settings.cluster_rows;
   return place == Place::cpu ? kOnCPU : kOnDevice;
 }
@@ -111,7 +112,7 @@ PetscErrorCode ScheduleCheck(MPI_Comm comm, const Settings &settings)
   PetscCheck(settings.schedule != PC_MCPI_SCHEDULE_CLUSTER || suits_clusters(settings.ordering),
              comm, PETSC_ERR_ARG_INCOMP,
              "-pc_mcpi_schedule cluster orders rows by rcm or natural. Use -pc_mcpi_ordering auto, "
-             "which is the default and rcm here, or -pc_mcpi_schedule color");
+             "which is the default, or -pc_mcpi_schedule color");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "core/threads.h"
@@ -123,11 +122,7 @@ PetscErrorCode Smoother::color_clusters(const MatrixParts &parts, const Settings
   std::vector<Row> cluster;
 
   PetscFunctionBegin;
-  const bool natural = settings.ordering == PC_MCPI_ORDERING_NATURAL;
-  ordering_used_ = {natural ? PC_MCPI_ORDERING_NATURAL : PC_MCPI_ORDERING_RCM, false};
-  order->resize(static_cast<std::size_t>(graph_.rows));
-  std::iota(order->begin(), order->end(), 0);
-  if (!natural) PetscCall(OrderingCreateRCM(graph_, order));
+  PetscCall(OrderingCreateForClusters(graph_, settings.ordering, order, &ordering_used_));
   PetscCall(open_values(parts, nullptr, *values));
   const PetscErrorCode failed = RunTogether(graph_.comm, [&] {
     cluster = grow_clusters(make_strengths(graph_, *values), *order,

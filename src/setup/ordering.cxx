@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "petsc/compat.h"
 #include "setup/pattern_matrix.h"
@@ -170,7 +172,40 @@ Offset touched_lines(const BlockGraph &graph, const Coloring &coloring,
   return touched;
 }
 
+// The sum over all local couplings of how far apart the two rows are in an order
+double sum_of_distances(const BlockGraph &graph, const std::vector<Row> &order)
+{
+  std::vector<Row> place(order.size());
+  for (std::size_t k = 0; k < order.size(); ++k) place[order[k]] = static_cast<Row>(k);
+  double sum = 0.0;
+  for (Row row = 0; row < graph.rows; ++row)
+    for (Offset k = graph.ptr[row]; k < graph.ptr[row + 1]; ++k)
+      if (graph.col[k] < graph.rows) sum += std::abs(place[row] - place[graph.col[k]]);
+  return sum;
+}
+
 } // namespace
+
+PetscErrorCode OrderingCreateForClusters(const BlockGraph &graph, PCMCPIOrderingType type,
+                                         std::vector<Row> *order, OrderingUsed *used)
+{
+  constexpr double kMuch = 2.0;
+  std::vector<Row> natural(static_cast<std::size_t>(graph.rows));
+  double sums[2];
+
+  PetscFunctionBegin;
+  std::iota(natural.begin(), natural.end(), 0);
+  if (type != PC_MCPI_ORDERING_NATURAL) PetscCall(OrderingCreateRCM(graph, order));
+  if (type == PC_MCPI_ORDERING_AUTO) {
+    sums[0] = sum_of_distances(graph, natural);
+    sums[1] = sum_of_distances(graph, *order);
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, graph.comm));
+    type = sums[0] <= kMuch * sums[1] ? PC_MCPI_ORDERING_NATURAL : PC_MCPI_ORDERING_RCM;
+  }
+  if (type == PC_MCPI_ORDERING_NATURAL) *order = std::move(natural);
+  *used = {type, false};
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 PetscErrorCode OrderingCreateRCM(const BlockGraph &graph, std::vector<Row> *order)
 {

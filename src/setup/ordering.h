@@ -26,4 +26,11 @@ PetscErrorCode OrderingCreate(const BlockGraph &graph, const Coloring &coloring,
 // Not collective. order: the local rows in reverse Cuthill-McKee order
 PetscErrorCode OrderingCreateRCM(const BlockGraph &graph, std::vector<Row> *order);
 
+// Collective. Chooses the order in which rows of clusters follow one another: that of the matrix,
+// unless reverse Cuthill-McKee order brings neighbors much closer together. Both orders are about
+// as good then, but users often number rows along lines of strong couplings. type: AUTO, RCM or
+// NATURAL
+PetscErrorCode OrderingCreateForClusters(const BlockGraph &graph, PCMCPIOrderingType type,
+                                         std::vector<Row> *order, OrderingUsed *used);
+
 } // namespace mcpi

@@ -356,6 +356,32 @@ PETSC_TEST(Clusters, relax_their_rows_in_the_order_of_the_matrix_where_it_is_nat
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PETSC_TEST(Clusters, follow_the_order_of_the_matrix_unless_neighbors_are_far_apart_in_it)
+{
+  constexpr Row kRows = 400, kFar = 101;
+  Pattern far(kRows); // a ring with a bad numbering
+  for (Row row = 0; row < kRows; ++row) {
+    far[row] = {(row + kFar) % kRows, (row + kRows - kFar) % kRows};
+    std::sort(far[row].begin(), far[row].end());
+  }
+  OwnedMat mat, ring;
+  Preconditioner pc, of_ring;
+  std::string text;
+
+  PetscFunctionBeginUser;
+  PetscCall(create(grid(1.0, 1.0), Layout::even, "", &mat, &pc));
+  PetscCall(view(pc, &text));
+  EXPECT_CONTAINS(text, "in natural order");
+  PetscCall(create(grid(1.0, 1.0), Layout::even, "-pc_mcpi_ordering rcm", &mat, &pc));
+  PetscCall(view(pc, &text));
+  EXPECT_CONTAINS(text, "in rcm order");
+  if (world_size() > 1) PetscFunctionReturn(PETSC_SUCCESS); // a rank has few couplings of the ring
+  PetscCall(create(make_matrix(2, far), Layout::even, "", &ring, &of_ring));
+  PetscCall(view(of_ring, &text));
+  EXPECT_CONTAINS(text, "in rcm order");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PETSC_TEST(Clusters, refuse_an_order_of_rows_that_they_do_not_take)
 {
   const BlockMatrix matrix = make_matrix(2, random_pattern(30, 3, true));
