@@ -22,15 +22,15 @@ EXAMPLES = Path("/usr/share/petsc/3.18/share/petsc/examples/src")
 # what it solves, source, its options, numbers of ranks. ex56 takes cubes only.
 PROGRAMS = {
     "elasticity": ("ksp/ksp/tutorials/ex56", "-ne 15", (1, 8)),
-    "ice": ("snes/tutorials/ex48", "-M 16 -P 8 -thi_mat_type baij", (1, 2, 4)),
-    "cavity": ("snes/tutorials/ex19", "-da_refine 4", (1, 2, 4)),
+    "ice": ("snes/tutorials/ex48", "-M 16 -P 8 -thi_mat_type baij", (1, 2, 4, 8)),
+    "cavity": ("snes/tutorials/ex19", "-da_refine 4", (1, 2, 4, 8)),
 }
 KRYLOV = "-ksp_type fgmres -ksp_gmres_restart 300 -ksp_max_it 3000"
 CASES = {
     schedule: f"-pc_type mcpi -pc_mcpi_schedule {schedule}"
     for schedule in ("color", "wave", "cluster", "level")
 }
-CASES["cluster, natural"] = f"{CASES['cluster']} -pc_mcpi_ordering natural"
+CASES["cluster, rcm"] = f"{CASES['cluster']} -pc_mcpi_ordering rcm"
 CASES |= {"SOR": "-pc_type sor", "BJACOBI": "-pc_type bjacobi", "ASM": "-pc_type asm"}
 SHOW = "-ksp_converged_reason -snes_converged_reason -ksp_view"
 # Linear solves of a nonlinear one are indented.

@@ -48,13 +48,16 @@ COLORINGS |= {
     f"cluster {rows}": f"-pc_mcpi_schedule cluster -pc_mcpi_cluster_rows {rows}"
     for rows in (8, 16, 32, 64, 512, 1024)
 }
-COLORINGS["cluster 512, natural"] = f"{COLORINGS['cluster 512']} -pc_mcpi_ordering natural"
+COLORINGS["cluster 512, rcm"] = f"{COLORINGS['cluster 512']} -pc_mcpi_ordering rcm"
 COLORINGS["cluster 32, dilu"] = f"{COLORINGS['cluster 32']} -pc_mcpi_method dilu"
 for label in ("jplf", "wave 32, natural", "levels, natural", "cluster 32"):
     COLORINGS[f"{label}, ilu0"] = f"{COLORINGS[label]} -pc_mcpi_method ilu0"
 CASES = {label: f"{coloring} {SWEEP}" for label, coloring in COLORINGS.items()}
+for label in ("jplf", "levels, natural", "cluster 512"):
+    CASES[f"{label}, fp32"] = CASES[label].replace("int8", "fp32")
 OTHERS = {"SOR": "-pc_type sor", "ILU(0)": "-pc_type ilu"}
 FEW = {"jplf", "wave 32, natural", "levels, natural", "cluster 32", "cluster 512", *OTHERS}
+FEW |= {"jplf, fp32", "levels, natural, fp32", "cluster 512, fp32"}
 CFL = 1000  # of the flow at which the cases begin
 STEPS = 3  # of each case
 
@@ -101,7 +104,7 @@ def main(build, out, only="", schedule="", *cfls):
                         "rtol": tolerance,
                         "schedule": label,
                         "colors": int(colors[1]) if colors else None,
-                        "precision": "int8",
+                        "precision": "fp32" if "fp32" in label else "int8",
                         "iterations": its,
                         "mean": round(sum(its) / len(its), 1),
                         "options": options.strip(),
