@@ -230,7 +230,8 @@ typedef enum { PC_MCPI_HALO_FREQUENCY_COLOR, PC_MCPI_HALO_FREQUENCY_SWEEP } PCMC
 
    Values:
 +  `PC_MCPI_ORDERING_AUTO`        - along a Hilbert curve after `PCSetCoordinates()`, else the most
-                                    local of natural, rcm and nd
+                                    local of natural, rcm and nd; with clusters natural or
+                                    rcm, see `PCMCPISetSchedule()`
 .  `PC_MCPI_ORDERING_NATURAL`     - as in the matrix
 .  `PC_MCPI_ORDERING_RCM`         - reverse Cuthill-McKee
 .  `PC_MCPI_ORDERING_ND`          - nested dissection

@@ -31,6 +31,9 @@ public:
     }
     result_.steps.push_back({0, 0, static_cast<BlockNumber>(result_.updates.size())});
     if (result_.updates.size() >= kNone) throw too_large();
+    result_.steps.shrink_to_fit();
+    result_.updates.shrink_to_fit();
+    result_.offered.shrink_to_fit();
     return std::move(result_);
   }
 

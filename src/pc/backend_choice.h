@@ -32,8 +32,8 @@ PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *
 PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorPlan &plan,
                              const BackendConfig &config, std::unique_ptr<Backend> *backend);
 
-// Makes a method that works in the memory in which this backend does. Kokkos has none for devices, so
-// its methods work on the host. The call is local and may throw.
+// Makes a method that works in the memory in which this backend does. Kokkos has none for devices,
+// so its methods work on the host. The call is local and may throw.
 std::unique_ptr<Method> MethodCreate(PCMCPIBackendType backend, PCMCPIMethod method,
                                      const ColorPlan &plan, const GhostRows &ghosts);
 

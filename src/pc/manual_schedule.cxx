@@ -356,7 +356,7 @@ PetscErrorCode PCMCPIGetColoring(PC pc, ISColoring *coloring)
    the order in which rows of a cluster are relaxed, see `PCMCPISetSchedule()`.
 
    `PC_MCPI_ORDERING_COORDINATES` needs one point for each local block row, given to
-   `PCSetCoordinates()`. auto uses the points if they were given.
+   `PCSetCoordinates()`. auto uses the points if they were given. Clusters do not take points.
 
 .seealso: `PCMCPI`, `PCMCPIGetOrdering()`, `PCMCPIOrderingType`, `PCSetCoordinates()`
 @*/

@@ -46,7 +46,10 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool double_v
   PetscMPIInt changed;
 
   PetscFunctionBegin;
-  if (!ready_) drop_backend(); // the last set-up may have failed half-way, on some ranks only
+  if (!ready_) { // the last set-up may have failed half-way, on some ranks only
+    drop_backend();
+    drop_method();
+  }
   ready_ = false;
   const bool wide = double_vectors || (may_widen(settings) && widened());
   prepared_for_double_ = double_vectors;

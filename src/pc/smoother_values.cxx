@@ -72,6 +72,7 @@ PetscErrorCode Smoother::open_values(const MatrixParts &parts, void *stream,
 
 void Smoother::drop_method()
 {
+  const DeviceGuard guard(choice_.device);
   method_.reset();
   method_halo_.reset();
   ghost_rows_ = BuiltGhostRows();
@@ -116,6 +117,14 @@ PetscErrorCode Smoother::factor(PCMCPIMethod method, const MatrixParts &parts, v
 
 PetscErrorCode Smoother::numeric(const Settings &settings, const MatrixParts &parts)
 {
+  // The factors take much memory. They are freed after an error, too.
+  struct Release {
+    const std::unique_ptr<Method> &method;
+    ~Release()
+    {
+      if (method) method->release();
+    }
+  } const release{method_};
   const bool factors = settings.method != PC_MCPI_METHOD_POINT;
   BlockRows *blocks = nullptr;
   NumericStatus status;
@@ -137,10 +146,7 @@ PetscErrorCode Smoother::numeric(const Settings &settings, const MatrixParts &pa
     blocks = values_.get();
   }
   const int error = backend_->refresh(*blocks, reduce, status);
-  if (factors)
-    method_->release();
-  else
-    PetscCall(values_->close());
+  if (!factors) PetscCall(values_->close());
   PetscCallMPI(error);
   PetscCall(agree(status));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,6 +1,7 @@
 #include "sweep/multicolor_sweep.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "core/plan_parts.h"
@@ -30,16 +31,22 @@ bool MulticolorSweep::in_few_steps() const
 }
 
 // The number of sweeps that are run as one piece. A backend may record all launches of a piece, so
-// its length is bounded. Ranks that exchange have the same pieces.
+// its length is bounded. Ranks that exchange have the same pieces. A backend may relax the colors
+// of one step one by one, so the bound holds for these, too.
 int MulticolorSweep::sweeps_of_piece() const
 {
   constexpr int kStepsOfCluster = 16; // typical number, since ranks with other numbers must agree
-  constexpr int kFewSteps = 32;       // colors that a backend may yet relax one by one
+  constexpr int kFewSteps = 32, kAtMost = 16;
   const int passes = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1,
             colors = std::max(1, plan_.colors),
-            steps = in_few_steps() ? std::min(colors, kFewSteps)
-                                   : colors * (plan_.clustered ? kStepsOfCluster : 1);
-  return std::max(config_.least_sweeps, config_.max_relaxations / (passes * steps));
+            parts = !plan_.clustered ? colors
+                    : in_few_steps() ? std::max(1, static_cast<int>(plan_.step_begin.size()))
+                                     : colors * kStepsOfCluster,
+            wanted = in_few_steps() ? std::min(parts, kFewSteps) : parts,
+            sweeps = std::max(config_.least_sweeps, config_.max_relaxations / (passes * wanted)),
+            most = static_cast<int>(std::int64_t{kAtMost} * config_.max_relaxations /
+                                    (std::int64_t{passes} * parts));
+  return std::max(1, std::min(sweeps, most));
 }
 
 int MulticolorSweep::run(const ApplyArgs &apply, int its, bool from_zero)

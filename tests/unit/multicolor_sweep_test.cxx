@@ -363,7 +363,7 @@ TEST(MulticolorSweep, symmetric_sweeps_over_many_colors_read_one_triangle_in_a_p
     config.sweep = PC_MCPI_SWEEP_SYMMETRIC;
     config.several_parts = several_parts;
     const MulticolorSweep sweep(ranks.forward[0], backend, halo, config);
-    const int its = several_parts ? 60 : 8;
+    const int its = several_parts ? 32 : 8;
     EXPECT_EQ(sweep.blocks_read({}, its, true), Offset{its} * 2 * (kRows - 1));
   }
 }

@@ -64,11 +64,17 @@ __device__ __forceinline__ void multiply(const Team &team, int bs, const double 
   });
 }
 
-// Copies two blocks of other rows to working memory, one behind the other. Another multiprocessor
-// may have written them in this launch, so they are not read through the first-level cache. Returns
-// whether this thread has read a number of the first block that is not zero.
-__device__ __forceinline__ bool fetch(const Team &team, int bs, const double *first,
-                                      const double *second, double *to)
+// Copies blocks of other rows to working memory. Another multiprocessor may have written them in
+// this launch, so they are not read through the first-level cache.
+__device__ __forceinline__ void fetch(const Team &team, int bs, const double *block, double *to)
+{
+  for (int n = team.rank; n < bs * bs; n += team.size) to[n] = __ldcg(block + n);
+}
+
+// The same for two blocks, one behind the other. Returns whether this thread has read a number of
+// the first block that is not zero.
+__device__ __forceinline__ bool fetch_two(const Team &team, int bs, const double *first,
+                                          const double *second, double *to)
 {
   const int square = bs * bs;
   bool some = false;
@@ -160,7 +166,7 @@ __device__ __forceinline__ void take_step(const FactorArgs &args, const Team &te
   double *left = work, *inverse = work + square, *upper = inverse + square;
   const auto block = [&](BlockNumber number) { return args.blocks + number * square; };
   if (!team.any_of_team(
-          fetch(team, bs, block(loaded.step.inverse), block(loaded.update.upper), inverse)))
+          fetch_two(team, bs, block(loaded.step.inverse), block(loaded.update.upper), inverse)))
     return;
   multiply<false>(team, bs, block(loaded.step.lower), inverse, left);
   team.sync();
@@ -168,7 +174,7 @@ __device__ __forceinline__ void take_step(const FactorArgs &args, const Team &te
   for (BlockNumber u = loaded.step.first + 1; u < loaded.end; ++u) {
     const Elimination::Update update = args.updates[u];
     team.sync();
-    (void)fetch(team, bs, block(update.upper), block(update.upper), inverse);
+    fetch(team, bs, block(update.upper), upper);
     team.sync();
     multiply<true>(team, bs, left, upper, block(update.target));
   }
@@ -214,8 +220,8 @@ __device__ __forceinline__ void factor_row(const FactorArgs &args, const Team &t
   for (BlockNumber first = args.step_begin[row]; first < end; first += kWarpSize) {
     LoadedStep mine{};
     if (first + lane < end) mine = load_step(args, first + lane, square);
-    __syncwarp();
     __threadfence(); // The rows that were waited for are done.
+    __syncwarp();
     for (unsigned k = 0; k < kWarpSize && first + k < end; ++k)
       take_step(args, team, bs, of_lane(mine, k), work);
   }
@@ -268,19 +274,27 @@ void arrange_values(const ArrangeArgs &args, cudaStream_t stream)
          stream, args);
 }
 
-FactorLaunch factor_launch(int bs)
+FactorLaunch factor_launch(int bs, Row rows)
 {
   FactorLaunch launch{factor_kernel_for(bs), 0, teams_of(bs) * work_numbers(bs) * sizeof(double),
                       0};
-  const bool fits = launch.shared <= static_cast<std::size_t>(most_shared(launch.function));
+  const auto multiprocessors =
+      static_cast<std::size_t>(device_attribute(cudaDevAttrMultiProcessorCount));
+  if (launch.shared > static_cast<std::size_t>(most_shared(launch.function))) {
+    // Few thread blocks, because each has its own memory
+    const std::size_t most = Tuning::kMostScratch / (work_numbers(bs) * sizeof(double)),
+                      blocks = std::min({multiprocessors, static_cast<std::size_t>(rows), most});
+    launch.shared = 0;
+    launch.blocks = static_cast<unsigned>(std::max<std::size_t>(blocks, 1));
+    launch.scratch = work_numbers(bs) * launch.blocks;
+    return launch;
+  }
   int resident = 0;
-  if (!fits) launch.shared = 0;
   allow_shared(launch.function, static_cast<int>(launch.shared));
   MCPI_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
       &resident, launch.function, static_cast<int>(kThreads), launch.shared));
-  launch.blocks = static_cast<unsigned>(fits ? std::max(resident, 1) : 1) *
-                  static_cast<unsigned>(device_attribute(cudaDevAttrMultiProcessorCount));
-  if (!fits) launch.scratch = work_numbers(bs) * launch.blocks;
+  launch.blocks =
+      static_cast<unsigned>(multiprocessors) * static_cast<unsigned>(std::max(resident, 1));
   return launch;
 }
 

@@ -48,7 +48,7 @@ struct FactorLaunch {
   std::size_t shared;
   std::size_t scratch; // doubles that FactorArgs::scratch must have
 };
-FactorLaunch factor_launch(int bs);
+FactorLaunch factor_launch(int bs, Row rows);
 void factor_rows(const FactorLaunch &launch, const FactorArgs &args, cudaStream_t stream);
 
 // Copies blocks[from[k]] to blocks[to + k].

@@ -58,13 +58,13 @@ public:
         scratch_(launch_.scratch), done_(static_cast<std::size_t>(plan.rows)), next_(1),
         factors_(elimination_.row_begin, stream_)
   {
-    MCPI_CUDA(cudaMemsetAsync(done_.data(), 0, done_.bytes(), stream_));
-    exchanged_.resize((elimination_.blocks - elimination_.first_offered) * block_bytes());
+    if (plan.rows > 0) MCPI_CUDA(cudaMemsetAsync(done_.data(), 0, done_.bytes(), stream_));
+    exchanged_.resize(exchanged_bytes());
     // The device has copies.
-    elimination_.steps = {};
-    elimination_.updates = {};
-    elimination_.offered = {};
-    elimination_.step_begin = {};
+    elimination_.steps = std::vector<Elimination::Step>();
+    elimination_.updates = std::vector<Elimination::Update>();
+    elimination_.offered = std::vector<BlockNumber>();
+    elimination_.step_begin = std::vector<BlockNumber>();
   }
 
   void read(BlockRows &values) override
@@ -114,7 +114,10 @@ public:
     return factors_;
   }
   void release() noexcept override { blocks_.reset(); }
-  double host_bytes() const override { return memory_bytes(elimination_); }
+  double host_bytes() const override
+  {
+    return memory_bytes(elimination_) + static_cast<double>(exchanged_bytes());
+  }
   double device_bytes() const override
   {
     return static_cast<double>(row_of_.bytes() + row_begin_.bytes() + step_begin_.bytes() +
@@ -135,6 +138,10 @@ private:
   }
 
   std::size_t block_bytes() const { return square_ * sizeof(double); }
+  std::size_t exchanged_bytes() const
+  {
+    return (elimination_.blocks - elimination_.first_offered) * block_bytes();
+  }
 
   void arrange(const Chunk &chunk)
   {
@@ -203,7 +210,7 @@ private:
   const ColorPlan &plan_;
   const GhostRows &ghosts_;
   const std::size_t square_;
-  const FactorLaunch launch_ = factor_launch(plan_.bs);
+  const FactorLaunch launch_ = factor_launch(plan_.bs, plan_.rows);
   Stream stream_;
   Elimination elimination_;
   DeviceArray<Row> row_of_;
