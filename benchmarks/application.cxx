@@ -1,5 +1,6 @@
 #include "application.h"
 
+#include <petsc/private/petscimpl.h> // PetscObjectStateIncrease()
 #include <petscdevice_cuda.h>
 
 #include <algorithm>
@@ -51,6 +52,26 @@ PetscErrorCode CreateDevicePC(const VertexGraph &graph, Mat mat, PetscBool coord
   PetscCall(PCMCPISetBackend(*pc, PC_MCPI_BACKEND_CUDA));
   PetscCall(UseMeasuredSweeps(*pc));
   PetscCall(PCSetFromOptions(*pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode SetUpWithNewValues(PC pc, Mat mat)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscObjectStateIncrease((PetscObject)mat));
+  PetscCall(PCSetUp(pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode RelativeDifference(Vec x, Vec y, double *difference)
+{
+  PetscReal far, norm;
+
+  PetscFunctionBegin;
+  PetscCall(VecNorm(y, NORM_2, &norm));
+  PetscCall(VecAXPY(x, -1.0, y));
+  PetscCall(VecNorm(x, NORM_2, &far));
+  *difference = far / norm;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -39,6 +39,10 @@ PetscErrorCode TimeApplication(PC pc, Vec b, Vec x, PetscInt its, PetscInt repea
 // found from the difference to an application with more sweeps.
 PetscErrorCode TimeSweep(PC pc, Vec b, Vec x, PetscInt its, PetscInt repeat, double *sweep,
                          double *apply);
+// Collective. Makes the numeric set-up, as if new values had been set in the matrix.
+PetscErrorCode SetUpWithNewValues(PC pc, Mat mat);
+// Collective. Computes |x - y| / |y|. x is overwritten.
+PetscErrorCode RelativeDifference(Vec x, Vec y, double *difference);
 // Collective. Creates CUDA Vecs with the layout of a square matrix. b is random.
 PetscErrorCode CreateDeviceVecs(Mat mat, Vec *b, Vec *x);
 

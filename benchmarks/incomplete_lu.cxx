@@ -6,13 +6,11 @@ static char help[] =
     "<fp64,fp32,int8>    -repeat <20>    -json <file>    -commit <text>\n";
 
 #include <cusparse.h>
-#include <petsc/private/petscimpl.h> // PetscObjectStateIncrease()
 #include <petscdevice_cuda.h>
 #include <petscksp.h>
 
 #include <algorithm>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "application.h"
@@ -185,20 +183,16 @@ PetscErrorCode time_cusparse(Mat baij, PetscInt repeat, Vec b, Vec x, Times *tim
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode create_mcpi(Mat mat, const std::string &precision, PC *pc)
+PetscErrorCode create_mcpi(Mat mat, const bench::Precision &precision, PC *pc)
 {
   PetscFunctionBegin;
   PetscCall(PCCreate(PETSC_COMM_SELF, pc));
   PetscCall(PCSetType(*pc, PCMCPI));
   PetscCall(PCSetOperators(*pc, mat, mat));
-  PetscCall(PCSetOptionsPrefix(*pc, "ilu_"));
-  for (const auto &[name, value] :
-       {std::pair<const char *, const char *>{"-ilu_pc_mcpi_backend", "cuda"},
-        {"-ilu_pc_mcpi_method", "ilu0"},
-        {"-ilu_pc_mcpi_schedule", "level"},
-        {"-ilu_pc_mcpi_mat_coloring_levels_order", "natural"},
-        {"-ilu_pc_mcpi_offdiag_precision", precision.c_str()}})
-    PetscCall(PetscOptionsSetValue(nullptr, name, value));
+  PetscCall(PCMCPISetBackend(*pc, PC_MCPI_BACKEND_CUDA));
+  PetscCall(PCMCPISetMethod(*pc, PC_MCPI_METHOD_ILU0));
+  PetscCall(PCMCPISetSchedule(*pc, PC_MCPI_SCHEDULE_LEVEL)); // in natural order by default
+  PetscCall(PCMCPISetOffdiagPrecision(*pc, precision.type));
   PetscCall(PCSetFromOptions(*pc));
   PetscCall(PCSetUp(*pc));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -209,29 +203,9 @@ PetscErrorCode time_mcpi(PC pc, Mat mat, PetscInt repeat, Vec b, Vec x, Times *t
 {
   PetscFunctionBegin;
   PetscCall(bench::TimeMedian(
-      2, repeat,
-      [&]() -> PetscErrorCode {
-        PetscFunctionBegin;
-        PetscCall(PetscObjectStateIncrease(reinterpret_cast<PetscObject>(mat)));
-        PetscCall(PCSetOperators(pc, mat, mat));
-        PetscCall(PCSetUp(pc));
-        PetscFunctionReturn(PETSC_SUCCESS);
-      },
-      &times->factor));
+      2, repeat, [&] { return bench::SetUpWithNewValues(pc, mat); }, &times->factor));
   PetscCall(bench::TimeMedian(
       2, repeat, [&] { return PCApply(pc, b, x); }, &times->solve));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode difference(Vec x, Vec y, double *relative)
-{
-  PetscReal far, norm;
-
-  PetscFunctionBegin;
-  PetscCall(VecNorm(y, NORM_2, &norm));
-  PetscCall(VecAXPY(x, -1.0, y));
-  PetscCall(VecNorm(x, NORM_2, &far));
-  *relative = far / norm;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -248,7 +222,7 @@ PetscErrorCode run_size(const Options &options, PetscInt n, PetscInt bs, Json *r
   PetscCall(bench::CreateDeviceVecs(baij, &b, &x));
   PetscCall(VecDuplicate(x, &y));
   PetscCall(time_cusparse(baij, options.repeat, b, y, &theirs));
-  for (const std::string &precision : options.precisions) {
+  for (const bench::Precision &precision : bench::ChosenPrecisions(options.precisions)) {
     PC pc;
     ISColoring coloring;
     PetscInt levels;
@@ -258,13 +232,13 @@ PetscErrorCode run_size(const Options &options, PetscInt n, PetscInt bs, Json *r
     PetscCall(time_mcpi(pc, aij, options.repeat, b, x, &ours));
     PetscCall(PCMCPIGetColoring(pc, &coloring));
     PetscCall(ISColoringGetColors(coloring, nullptr, &levels, nullptr));
-    PetscCall(difference(x, y, &far));
+    PetscCall(bench::RelativeDifference(x, y, &far));
     PetscCall(PCDestroy(&pc));
     rows->push_back({{"mesh", options.mesh},
                      {"points", graph.rows()},
                      {"bs", bs},
                      {"levels", levels},
-                     {"precision", precision},
+                     {"precision", precision.name},
                      {"ms_factor", ours.factor},
                      {"ms_solve", ours.solve},
                      {"ms_factor_cusparse", theirs.factor},
@@ -276,7 +250,7 @@ PetscErrorCode run_size(const Options &options, PetscInt n, PetscInt bs, Json *r
         PetscPrintf(PETSC_COMM_SELF,
                     "%d^3 points  bs %d  %d levels  %s  set-up %.3f ms (bsrilu02 %.3f)  solve "
                     "%.3f ms (bsrsv2 %.3f)  difference %.1e\n",
-                    (int)n, (int)bs, (int)levels, precision.c_str(), ours.factor, theirs.factor,
+                    (int)n, (int)bs, (int)levels, precision.name, ours.factor, theirs.factor,
                     ours.solve, theirs.solve, far));
   }
   PetscCall(VecDestroy(&y));

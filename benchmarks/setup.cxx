@@ -7,7 +7,6 @@ static char help[] = "What a set-up of PCMCPI on a CUDA device costs: coloring a
                      "<15>\n"
                      "  -repeat <5>    -json <file>    -commit <text>\n";
 
-#include <petsc/private/petscimpl.h> // PetscObjectStateIncrease()
 #include <petscdevice_cuda.h>
 #include <petscksp.h>
 
@@ -194,12 +193,8 @@ PetscErrorCode time_refresh(const Options &options, PC pc, Mat mat, Vec b, Vec x
   };
 
   PetscFunctionBegin;
-  PetscCall(median_seconds(options.repeat, &again, [&]() -> PetscErrorCode {
-    PetscFunctionBegin;
-    PetscCall(PetscObjectStateIncrease((PetscObject)mat)); // as if new values had been set
-    PetscCall(PCSetUp(pc));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }));
+  PetscCall(
+      median_seconds(options.repeat, &again, [&] { return bench::SetUpWithNewValues(pc, mat); }));
   PetscCall(PCMCPISetIts(pc, options.sweeps));
   PetscCall(median_seconds(options.repeat, &once, apply));
   PetscCall(PCMCPISetIts(pc, 2 * options.sweeps));

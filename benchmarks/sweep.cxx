@@ -56,7 +56,6 @@ PetscErrorCode difference_to_host(PC device, Mat mat, Vec b, Vec x, const char *
 {
   PC host;
   Vec y;
-  PetscReal norm, far;
 
   PetscFunctionBegin;
   PetscCall(PCCreate(PETSC_COMM_WORLD, &host));
@@ -71,10 +70,7 @@ PetscErrorCode difference_to_host(PC device, Mat mat, Vec b, Vec x, const char *
   for (PC pc : {device, host}) PetscCall(PCMCPISetIts(pc, 3));
   PetscCall(PCApply(device, b, x));
   PetscCall(PCApply(host, b, y));
-  PetscCall(VecNorm(y, NORM_2, &norm));
-  PetscCall(VecAXPY(y, -1.0, x));
-  PetscCall(VecNorm(y, NORM_2, &far));
-  *difference = far / norm;
+  PetscCall(bench::RelativeDifference(x, y, difference));
   PetscCall(VecDestroy(&y));
   PetscCall(PCDestroy(&host));
   PetscFunctionReturn(PETSC_SUCCESS);
