@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -63,8 +64,13 @@ class BlockRows {
 public:
   virtual ~BlockRows() = default;
   // Sets diagonal to the diagonal block of the row and offdiag[k] to its k-th off-diagonal block.
-  // Blocks are column-major. The pointers are valid until the next call.
-  virtual void row(Row local_row, const double *&diagonal, const double *const *&offdiag) = 0;
+  // Blocks are column-major. The pointers are valid until the next call. Values on a device are not
+  // read by rows.
+  virtual void row(Row /*local_row*/, const double *& /*diagonal*/,
+                   const double *const *& /*offdiag*/)
+  {
+    throw std::logic_error("values on a device are not read by rows");
+  }
 
   virtual ValueArrays arrays() { return {}; }
   virtual PieceStructure structure(int /*piece*/) const { return {}; } // of a piece of arrays()

@@ -310,11 +310,6 @@ public:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  void row(Row, const double *&, const double *const *&) override
-  {
-    throw std::logic_error("values on a device are not read by rows");
-  }
-
   ValueArrays arrays() override
   {
     ValueArrays arrays;

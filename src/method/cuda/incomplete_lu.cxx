@@ -18,10 +18,6 @@ public:
   {
   }
   void set(const double *blocks) { blocks_ = blocks; }
-  void row(Row, const double *&, const double *const *&) override
-  {
-    throw std::logic_error("factors on a device are not read by rows");
-  }
   ValueArrays arrays() override
   {
     ValueArrays arrays;
