@@ -29,8 +29,7 @@ public:
       eliminate_from(row);
       result_.step_begin.push_back(static_cast<BlockNumber>(result_.steps.size()));
     }
-    result_.steps.push_back({0, 0, static_cast<BlockNumber>(result_.updates.size())});
-    if (result_.updates.size() >= kNone) throw too_large();
+    result_.steps.push_back({0, 0, number(static_cast<Offset>(result_.updates.size()))});
     result_.steps.shrink_to_fit();
     result_.updates.shrink_to_fit();
     result_.offered.shrink_to_fit();
@@ -38,9 +37,11 @@ public:
   }
 
 private:
-  static std::runtime_error too_large()
+  static BlockNumber number(Offset wide)
   {
-    return std::runtime_error("too many blocks on a rank for a factorization: use more ranks");
+    if (wide >= static_cast<Offset>(kNone))
+      throw std::runtime_error("too many blocks on a rank for a factorization: use more ranks");
+    return static_cast<BlockNumber>(wide);
   }
 
   void number_blocks()
@@ -51,19 +52,17 @@ private:
       begin[plan_.row_of[row] + 1] = 1 + plan_.lower.ptr[row + 1] - plan_.lower.ptr[row] +
                                      plan_.upper.ptr[row + 1] - plan_.upper.ptr[row];
     for (std::size_t row = 0; row < rows; ++row) begin[row + 1] += begin[row];
-    Offset offered = 0;
-    for (int color = 0; color < plan_.colors; ++color) {
-      const Row first = plan_.color_begin[color], end = plan_.boundary_end[color];
-      offered += end - first + plan_.upper.ptr[end] - plan_.upper.ptr[first];
-    }
-    const Offset own = begin.back() + plan_.rows,
-                 all = own + offered + static_cast<Offset>(ghosts_.col.size());
-    if (all >= static_cast<Offset>(kNone)) throw too_large();
+    result_.first_inverse = number(begin.back());
+    result_.first_offered = number(begin.back() + plan_.rows);
     result_.row_begin.assign(begin.begin(), begin.end());
-    result_.first_inverse = static_cast<BlockNumber>(begin.back());
-    result_.first_offered = static_cast<BlockNumber>(own);
-    result_.first_ghost = static_cast<BlockNumber>(own + offered);
-    result_.blocks = static_cast<BlockNumber>(all);
+    list_offered();
+    const Offset first_ghost = result_.first_offered + static_cast<Offset>(result_.offered.size());
+    result_.first_ghost = number(first_ghost);
+    result_.blocks = number(first_ghost + static_cast<Offset>(ghosts_.col.size()));
+  }
+
+  void list_offered()
+  {
     for (int color = 0; color < plan_.colors; ++color) {
       result_.offered_begin.push_back(static_cast<BlockNumber>(result_.offered.size()));
       for (Row row = plan_.color_begin[color]; row < plan_.boundary_end[color]; ++row) {

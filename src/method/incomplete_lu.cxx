@@ -15,27 +15,28 @@ namespace {
 // Blocks of the matrix as an Elimination arranges them
 class ArrangedBlocks final : public BlockRows {
 public:
-  ArrangedBlocks(const std::vector<BlockNumber> &row_begin, std::size_t square)
-      : row_begin_(row_begin), square_(square)
+  ArrangedBlocks(const std::vector<BlockNumber> &row_begin, const std::vector<double> &blocks,
+                 std::size_t square)
+      : row_begin_(row_begin), blocks_(blocks), square_(square)
   {
     BlockNumber longest = 1;
     for (std::size_t row = 0; row + 1 < row_begin.size(); ++row)
       longest = std::max(longest, row_begin[row + 1] - row_begin[row]);
     offdiag_.resize(longest);
   }
-  void set(const double *blocks) { blocks_ = blocks; }
   void row(Row local_row, const double *&diagonal, const double *const *&offdiag) override
   {
     const BlockNumber begin = row_begin_[local_row], end = row_begin_[local_row + 1];
-    diagonal = blocks_ + begin * square_;
-    for (BlockNumber k = begin + 1; k < end; ++k) offdiag_[k - begin - 1] = blocks_ + k * square_;
+    diagonal = blocks_.data() + begin * square_;
+    for (BlockNumber k = begin + 1; k < end; ++k)
+      offdiag_[k - begin - 1] = blocks_.data() + k * square_;
     offdiag = offdiag_.data();
   }
 
 private:
   const std::vector<BlockNumber> &row_begin_;
+  const std::vector<double> &blocks_;
   const std::size_t square_;
-  const double *blocks_ = nullptr;
   std::vector<const double *> offdiag_;
 };
 
@@ -44,7 +45,7 @@ public:
   IncompleteLU(const ColorPlan &plan, const GhostRows &ghosts, bool fill)
       : plan_(plan), square_(static_cast<std::size_t>(plan.bs) * plan.bs),
         elimination_(make_elimination(plan, ghosts, fill)),
-        factors_(elimination_.row_begin, square_), left_(square_),
+        factors_(elimination_.row_begin, blocks_, square_), left_(square_),
         vectors_(3 * static_cast<std::size_t>(plan.bs)), pivot_(static_cast<std::size_t>(plan.bs))
   {
   }
@@ -61,7 +62,6 @@ public:
       for (BlockNumber k = begin + 1; k < end; ++k)
         to = std::copy_n(offdiag[k - begin - 1], square_, to);
     }
-    factors_.set(blocks_.data());
   }
 
   int factor(Halo &halo) override
@@ -126,8 +126,8 @@ private:
   const ColorPlan &plan_;
   const std::size_t square_;
   const Elimination elimination_;
-  ArrangedBlocks factors_;
   std::vector<double> blocks_;
+  ArrangedBlocks factors_;             // reads elimination_ and blocks_
   std::vector<double> left_, vectors_; // left_: -L_ij E_j^{-1}
   std::vector<std::int64_t> pivot_;
 };
