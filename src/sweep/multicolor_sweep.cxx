@@ -36,7 +36,7 @@ bool MulticolorSweep::in_few_steps() const
 int MulticolorSweep::sweeps_of_piece() const
 {
   constexpr int kStepsOfCluster = 16; // typical number, since ranks with other numbers must agree
-  constexpr int kFewSteps = 32, kAtMost = 16;
+  constexpr int kFewSteps = 32, kMostTimes = 16;
   const int passes = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1,
             colors = std::max(1, plan_.colors),
             parts = !plan_.clustered ? colors
@@ -44,7 +44,7 @@ int MulticolorSweep::sweeps_of_piece() const
                                      : colors * kStepsOfCluster,
             wanted = in_few_steps() ? std::min(parts, kFewSteps) : parts,
             sweeps = std::max(config_.least_sweeps, config_.max_relaxations / (passes * wanted)),
-            most = static_cast<int>(std::int64_t{kAtMost} * config_.max_relaxations /
+            most = static_cast<int>(std::int64_t{kMostTimes} * config_.max_relaxations /
                                     (std::int64_t{passes} * parts));
   return std::max(1, std::min(sweeps, most));
 }
