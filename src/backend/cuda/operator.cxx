@@ -56,7 +56,7 @@ Operator::Operator(const ColorPlan &plan, const NumericConfig &config, const Ope
     : plan_(plan), storage_(config.storage),
       one_triangle_(use.one_triangle), head_{packed_column_bits(plan, config, use), 0},
       packed_(head_.column_bits < 32), number_(use.double_vectors ? sizeof(double) : sizeof(float)),
-      rounded_(use.rounded), ordered_(use.several_parts),
+      rounded_(use.rounded), ordered_(use.several_parts && use.one_triangle),
       largest_window_(
           static_cast<std::size_t>(device_attribute(cudaDevAttrMaxAccessPolicyWindowSize)))
 {
@@ -245,17 +245,18 @@ Operator::Launch Operator::small_launch(Row begin, Row end, SmallArgs &args) con
   const auto threads = static_cast<unsigned>(small_.threads);
   // Tiles for one triangle have room for both in the general kernel only. A rank with such tiles
   // has no boundary rows, so that kernel need not exchange.
-  const bool both = args.flags & kLower && args.flags & kUpper && one_triangle_;
-  if (inside && !both) {
+  const bool both = args.flags & kLower && args.flags & kUpper,
+             general = both && (one_triangle_ || args.flags & kUseKept);
+  if (inside && !general) {
     const std::size_t color = part_at(plan_, begin) / 2;
     args.inside.boundary_tiles = tiles_to(2 * color + 1);
     return {small_.exchanging, tiles_to(2 * color + 2), threads, 0};
   }
   const unsigned tiles = tiles_to(part_at(plan_, begin) + 1);
-  if (args.nrhs > 1 || layout_.long_rows || both) return {small_.general, tiles, threads, 0};
+  if (args.nrhs > 1 || layout_.long_rows || general) return {small_.general, tiles, threads, 0};
   const TileLaunch launch = layout_.launch[part_at(plan_, begin)];
   if (launch.one_waits) args.flags |= kOneWaits;
-  return {launch.few ? small_.few : small_.simple, tiles, threads, 0};
+  return {launch.few ? small_.few : both ? small_.simple : small_.one_triangle, tiles, threads, 0};
 }
 
 // The same for large blocks
@@ -300,11 +301,12 @@ void Operator::launch(const Launch &launch, void *args, Row begin, Row end,
   MCPI_CUDA(cudaLaunchKernelExC(&config, launch.function, &args));
 }
 
-// Whether one launch for several parts is faster than a launch for each. Without clusters, ghosts
-// are exchanged after each part.
+// Whether one launch for several parts is faster than a launch for each. Such a launch reads one
+// triangle. Without clusters, ghosts are exchanged after each part.
 bool Operator::suits_ordered() const
 {
-  return (plan_.clustered || plan_.ghosts == 0) && rows_of_part() <= small_.ordered_part;
+  return plan_.clustered ? rows_of_part() <= small_.ordered_step
+                         : plan_.ghosts == 0 && rows_of_part() <= small_.ordered_color;
 }
 
 // The mean number of rows of a part
@@ -332,8 +334,9 @@ void Operator::relax_parts(Row begin, Row end, const Relaxation &relaxation,
                            cudaStream_t stream) const
 {
   if (begin == end) return;
-  const std::size_t first = layout_.part_begin[part_at(plan_, begin)],
-                    last = layout_.part_begin[part_at(plan_, end - 1) + 1];
+  const std::size_t first_part = part_at(plan_, begin), last_part = part_at(plan_, end - 1),
+                    parts = last_part - first_part + 1, first = layout_.part_begin[first_part],
+                    last = layout_.part_begin[last_part + 1];
   OrderedArgs args{{relaxation.terms}};
   args.bs = plan_.bs;
   args.head = head_;
@@ -347,9 +350,13 @@ void Operator::relax_parts(Row begin, Row end, const Relaxation &relaxation,
   args.tickets = relaxation.tickets;
   args.ahead = static_cast<std::uint32_t>(Tuning::kOrderedAhead * std::max<Row>(rows_of_part(), 1));
   args.forward = relaxation.forward;
+  // Thread blocks that wait for the launch before take room from those that work. With many parts
+  // this costs more than an early begin saves.
+  Relaxation launched = relaxation;
+  launched.early = launched.early && parts <= Tuning::kMostEarlyParts;
   launch({small_.ordered, static_cast<unsigned>(last - first),
           static_cast<unsigned>(small_.ordered_threads), 0},
-         &args, begin, end, relaxation, stream);
+         &args, begin, end, launched, stream);
 }
 
 void Operator::relax(Row begin, Row end, const Relaxation &relaxation, cudaStream_t stream) const

@@ -152,22 +152,24 @@ struct LargeArgs : RelaxTerms {
 // The kernels for small blocks of one kind and block size, and their launch limits, which
 // make_tiles() takes (TileLimits). A pointer is null if there is no such kernel.
 struct SmallKernels {
-  const void *general = nullptr;    // for every case
-  const void *simple = nullptr;     // for one right-hand side and no long rows
-  const void *exchanging = nullptr; // like simple, with the exchange of ghosts inside
-  const void *few = nullptr;        // like simple, for colors of few rows
-  const void *ordered = nullptr;    // for several parts in one launch
-  const void *rows = nullptr;       // for rows that have no slices in the triangles to be read
-  int threads = 0;                  // threads of a thread block
-  int ordered_threads = 0;          // the same for `ordered`
-  int ordered_rows = 0;             // most rows of a tile of `ordered`
-  Row ordered_part = 0;             // rows of a part up to which `ordered` is faster
-  int capacity = 0;                 // slices that a thread block takes at a time
-  int boundary = 0;                 // the same for tiles of boundary rows
-  int tile_rows = 0;                // most rows of a tile
-  int few_rows = 0;                 // most rows of a tile of `few`
-  int blocks = 0;                   // thread blocks that a multiprocessor holds
-  int exchanging_blocks = 0;        // the same for `exchanging`
+  const void *general = nullptr;      // for every case
+  const void *simple = nullptr;       // for one right-hand side, no long rows, and no kept sums
+  const void *one_triangle = nullptr; // like simple, for one triangle, and maybe kept sums
+  const void *exchanging = nullptr;   // like simple, with the exchange of ghosts inside
+  const void *few = nullptr;          // like simple, for colors of few rows
+  const void *ordered = nullptr;      // for several parts in one launch
+  const void *rows = nullptr;         // for rows that have no slices in the triangles to be read
+  int threads = 0;                    // threads of a thread block
+  int ordered_threads = 0;            // the same for `ordered`
+  int ordered_rows = 0;               // most rows of a tile of `ordered`
+  // mean rows of a color, and of a step of clusters, up to which `ordered` is faster
+  Row ordered_color = 0, ordered_step = 0;
+  int capacity = 0;          // slices that a thread block takes at a time
+  int boundary = 0;          // the same for tiles of boundary rows
+  int tile_rows = 0;         // most rows of a tile
+  int few_rows = 0;          // most rows of a tile of `few`
+  int blocks = 0;            // thread blocks that a multiprocessor holds
+  int exchanging_blocks = 0; // the same for `exchanging`
 };
 
 // The kernels for large blocks of one kind and block size

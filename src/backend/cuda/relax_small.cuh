@@ -3,6 +3,8 @@
 // sums the partial products of one row, or of one component of a row, and updates x.
 #pragma once
 
+#include <cuda_pipeline.h>
+
 #include <type_traits>
 
 #include "backend/cuda/gathered.cuh"
@@ -13,12 +15,21 @@ namespace mcpi::cuda {
 
 // What a kernel is for.
 // - general: every case.
-// - simple: one right-hand side, and no tile with more slices than the threads take at a time.
-// - exchanging: like simple, with the exchange of ghosts inside the kernel.
-// - few: like simple, for colors of few rows. Their time is that of the longest chain of dependent
-//   instructions.
+// - simple: one right-hand side, no tile with more slices than the threads take at a time, and no
+//   kept sums.
+// - one_triangle: like simple, for relaxations that read one triangle, and maybe kept sums.
+// - exchanging: like simple, with kept sums, and the exchange of ghosts inside the kernel.
+// - few: like simple, with kept sums, for colors of few rows. Their time is that of the longest
+//   chain of dependent instructions.
 // - ordered: several parts by one launch (relax_ordered.cuh).
-enum class Role { general, simple, exchanging, few, ordered };
+enum class Role { general, simple, one_triangle, exchanging, few, ordered };
+
+// How a kernel gets kept sums.
+// - none: it uses none.
+// - early: each thread loads one before it multiplies.
+// - shared: they are copied to shared memory while the threads multiply.
+// - late: they are loaded after the products, from the second-level cache.
+enum class KeptSums { none, early, shared, late };
 
 // What a kernel is compiled for. rounded: products read the bfp16 copy of x. integers: products are
 // computed in integers. T: a number of the vectors. X: the entries of x that a thread's slice
@@ -28,7 +39,8 @@ struct SmallKind {
   static constexpr PCMCPIPrecision storage = storage_;
   static constexpr int bs = bs_;
   static constexpr bool packed = packed_, rounded = rounded_, simple = role != Role::general,
-                        few = role == Role::few, ordered = role == Role::ordered;
+                        one_triangle = role == Role::one_triangle, few = role == Role::few,
+                        ordered = role == Role::ordered;
   static constexpr SliceShape shape = slice_shape(storage, bs, packed);
   static constexpr bool integers = rounded && has_exponent(storage);
   // Whether a thread sums all components of a row, not only one. An exchanging kernel with a
@@ -37,6 +49,11 @@ struct SmallKind {
       !few && !ordered && sizeof(T_) == sizeof(float) &&
       ((rounded && role == Role::exchanging) ||
        Tuning::sums_rows(storage == PC_MCPI_PRECISION_FP32, rounded, shape.bytes, bs));
+  static constexpr KeptSums kept = role == Role::simple         ? KeptSums::none
+                                   : few                        ? KeptSums::early
+                                   : role != Role::one_triangle ? KeptSums::late
+                                   : by_row                     ? KeptSums::shared
+                                                                : KeptSums::early;
   using T = T_;
   using X = std::conditional_t<rounded, RoundedX<shape.columns>, PlainX<T, shape.columns>>;
 };
@@ -46,6 +63,21 @@ template <class Kind, int capacity>
 using SmallPartials =
     PartialProducts<typename Kind::T, Kind::bs, capacity, Kind::by_row,
                     Kind::ordered ? 2 * Tuning::kPartialsAtOnce : Tuning::kPartialsAtOnce>;
+
+// Numbers of kept sums in shared memory, at most
+template <class Kind, int threads>
+constexpr int kept_numbers = Kind::kept == KeptSums::shared ? threads *Kind::bs : 1;
+
+// Starts to copy numbers to shared memory by all threads of a thread block, which takes no
+// registers meanwhile. They have come after __pipeline_wait_prior(0) and __syncthreads().
+template <int threads, class T>
+__device__ __forceinline__ void copy_to_shared(T *to, const T *from, std::uint32_t count)
+{
+#pragma unroll 1
+  for (std::uint32_t k = threadIdx.x; k < count; k += threads)
+    __pipeline_memcpy_async(to + k, from + k, sizeof(T));
+  __pipeline_commit();
+}
 
 // The ends of a row's slices in both triangles, from RowEnds read as one word.
 __device__ __forceinline__ std::uint32_t lower_end(std::uint32_t ends)
@@ -125,6 +157,24 @@ send_row(const InlineExchange &inside, const Sending<sent_numbers<Kind>()> &send
   }
 }
 
+// Adds the partial products of a row's slices in the triangle that is read. lower, upper: where the
+// row's slices begin and end in each triangle of its tile
+template <class Kind, class Partials, int own>
+__device__ __forceinline__ void add_triangle(const Partials &partials, bool reads_lower,
+                                             uint2 lower, uint2 upper, unsigned i,
+                                             TriangleSums<typename Kind::T> (&sums)[own])
+{
+  const uint2 read = reads_lower ? lower : upper;
+  const Span slices{read.x, read.y - read.x};
+  typename Kind::T sum[own] = {};
+  if constexpr (Kind::by_row)
+    partials.add(slices, sum);
+  else
+    sum[0] = partials.sum(slices, i);
+#pragma unroll
+  for (int c = 0; c < own; ++c) (reads_lower ? sums[c].lower : sums[c].upper) = sum[c];
+}
+
 // Relaxes one tile. exchanging: it is a tile of boundary rows that reads ghosts from their packets
 // and sends its rows. Reads tiles, ends, blocks, rhs, kept, diagonal and x or gathered; writes x,
 // kept and gathered.
@@ -133,7 +183,8 @@ send_row(const InlineExchange &inside, const Sending<sent_numbers<Kind>()> &send
 // ghosts that it reads.
 template <class Kind, int threads, int per_thread, bool exchanging>
 __device__ __forceinline__ void
-relax_tile(const SmallArgs &args, const SmallPartials<Kind, threads * per_thread> &partials)
+relax_tile(const SmallArgs &args, const SmallPartials<Kind, threads * per_thread> &partials,
+           [[maybe_unused]] typename Kind::T *kept)
 {
   using T = typename Kind::T;
   using MySlice = BlockSlice<Kind::storage, Kind::bs, Kind::packed>;
@@ -187,17 +238,15 @@ relax_tile(const SmallArgs &args, const SmallPartials<Kind, threads * per_thread
   cudaGridDependencySynchronize();
   if constexpr (Kind::few)
     if (args.flags & kOneWaits) cudaTriggerProgrammaticLaunchCompletion();
-  // The sums kept are loaded together with x, so that they do not add to the time. Where registers
-  // are short, they come only as far as the second-level cache.
-  constexpr bool kept_early = Tuning::kept_early(Kind::shape.bytes, by_row);
-  T my_kept[own] = {};
-  if (mine && args.flags & kUseKept) {
-    const std::size_t first = row * nrhs * bs + i;
-    if constexpr (kept_early)
-#pragma unroll
-      for (unsigned c = 0; c < own; ++c) my_kept[c] = kept_sum<T>(args, first + c);
-    else
-      prefetch(static_cast<const T *>(args.kept) + first);
+  [[maybe_unused]] T my_kept = 0;
+  if (Kind::kept != KeptSums::none && args.flags & kUseKept) {
+    const T *from = static_cast<const T *>(args.kept);
+    if constexpr (Kind::kept == KeptSums::shared)
+      copy_to_shared<threads>(kept, from + std::size_t{head.y} * bs, rows * bs);
+    else if (mine && Kind::kept == KeptSums::early)
+      my_kept = from[row * bs + i];
+    else if (mine)
+      prefetch(from + row * nrhs * bs + i);
   }
   [[maybe_unused]] std::uint32_t base = 0;
   if constexpr (exchanging) base = *args.inside.packets.base;
@@ -231,11 +280,16 @@ relax_tile(const SmallArgs &args, const SmallPartials<Kind, threads * per_thread
             slice[u].multiply(x[u], args.head, product);
           partials.store(t + u * threads, product);
         }
+      if constexpr (Kind::kept == KeptSums::shared) __pipeline_wait_prior(0);
       __syncthreads();
-      if (mine) {
+      const std::uint32_t last_lower = rows > 1 ? lower_end(to) : lower,
+                          last_upper = rows > 1 ? upper_end(to) : upper;
+      if constexpr (Kind::one_triangle) {
+        if (mine)
+          add_triangle<Kind>(partials, args.flags & kLower, {lower_end(from), last_lower},
+                             {upper_end(from), last_upper}, i, sums);
+      } else if (mine) {
         // A triangle that is not read has no slices here.
-        const std::uint32_t last_lower = rows > 1 ? lower_end(to) : lower,
-                            last_upper = rows > 1 ? upper_end(to) : upper;
         Span low = span_in<simple>(lower_end(from), last_lower, chunk, capacity);
         Span up = span_in<simple>(lower + upper_end(from), lower + last_upper, chunk, capacity);
         if (!(args.flags & kLower)) low.size = 0;
@@ -251,9 +305,14 @@ relax_tile(const SmallArgs &args, const SmallPartials<Kind, threads * per_thread
     T update[own] = {};
     if (mine)
 #pragma unroll
-      for (unsigned c = 0; c < own; ++c)
-        update[c] = residual(args, r == 0 ? my_rhs[c] : rhs[at + c], sums[c],
-                             kept_early && r == 0 ? my_kept[c] : kept_sum<T>(args, at + c), at + c);
+      for (unsigned c = 0; c < own; ++c) {
+        T before = 0;
+        if constexpr (Kind::kept == KeptSums::early) before = my_kept;
+        if constexpr (Kind::kept == KeptSums::shared)
+          before = args.flags & kUseKept ? kept[my_row * bs + c] : T(0);
+        if constexpr (Kind::kept == KeptSums::late) before = kept_sum<T>(args, at + c);
+        update[c] = residual(args, r == 0 ? my_rhs[c] : rhs[at + c], sums[c], before, at + c);
+      }
     if (args.flags & kFactored) {
       T v[bs]; // the row's residuals
 #pragma unroll
@@ -288,7 +347,8 @@ __global__ void __launch_bounds__(threads, blocks) relax_small(SmallArgs args)
 {
   using Partials = SmallPartials<Kind, threads * per_thread>;
   __shared__ alignas(kPiece) typename Kind::T memory[Partials::size];
-  relax_tile<Kind, threads, per_thread, false>(args, Partials{memory});
+  __shared__ typename Kind::T kept[kept_numbers<Kind, threads>];
+  relax_tile<Kind, threads, per_thread, false>(args, Partials{memory}, kept);
 }
 
 // Relaxes a whole color and exchanges ghosts. The first thread blocks take tiles of boundary rows,
@@ -301,9 +361,9 @@ __global__ void __launch_bounds__(threads, blocks) relax_exchanging(SmallArgs ar
   using Boundary = SmallPartials<Kind, threads * boundary_per_thread>;
   __shared__ alignas(kPiece) typename Kind::T memory[std::max(Interior::size, Boundary::size)];
   if (blockIdx.x < args.inside.boundary_tiles)
-    relax_tile<Kind, threads, boundary_per_thread, true>(args, Boundary{memory});
+    relax_tile<Kind, threads, boundary_per_thread, true>(args, Boundary{memory}, nullptr);
   else
-    relax_tile<Kind, threads, per_thread, false>(args, Interior{memory});
+    relax_tile<Kind, threads, per_thread, false>(args, Interior{memory}, nullptr);
 }
 
 } // namespace mcpi::cuda

@@ -26,6 +26,7 @@ SmallKernels small_kernel_of()
 {
   using General = SmallKind<storage, T, bs, packed, rounded, Role::general>;
   using Simple = SmallKind<storage, T, bs, packed, rounded, Role::simple>;
+  using OneTriangle = SmallKind<storage, T, bs, packed, rounded, Role::one_triangle>;
   using Exchanging = SmallKind<storage, T, bs, packed, rounded, Role::exchanging>;
   using Few = SmallKind<storage, T, bs, packed, rounded, Role::few>;
   using Launch = SmallLaunch<General>;
@@ -36,6 +37,7 @@ SmallKernels small_kernel_of()
   SmallKernels result;
   result.general = kernel(General());
   result.simple = kernel(Simple());
+  result.one_triangle = kernel(OneTriangle());
   constexpr OrderedTuning ordered =
       Tuning::ordered(General::shape.bytes, sizeof(T) == sizeof(double));
   result.ordered = reinterpret_cast<const void *>(
@@ -43,7 +45,8 @@ SmallKernels small_kernel_of()
                     ordered.resident>);
   result.ordered_threads = ordered.threads;
   result.ordered_rows = std::min(tile_rows(ordered.threads, bs), Launch::threads);
-  result.ordered_part = ordered.largest_part;
+  result.ordered_color = ordered.largest_color;
+  result.ordered_step = ordered.largest_step;
   if constexpr (sizeof(T) == sizeof(float) && (rounded || storage != PC_MCPI_PRECISION_FP32)) {
     result.few =
         reinterpret_cast<const void *>(relax_small<Few, Launch::threads, 1, Launch::blocks>);

@@ -22,9 +22,10 @@ struct SmallTuning {
 
 // The launch of relax_ordered
 struct OrderedTuning {
-  int threads;      // of a thread block
-  int resident;     // thread blocks that a multiprocessor holds
-  int largest_part; // mean rows of a part up to which it is faster than a launch for each part
+  int threads;  // of a thread block
+  int resident; // thread blocks that a multiprocessor holds
+  // Mean rows of a color, and of a step of clusters, up to which it is faster than a launch for each
+  int largest_color, largest_step;
 };
 
 // The launch of relax_streamed
@@ -63,9 +64,6 @@ struct HopperTuning {
             std::min(per_thread, 3), // exchange_inside_us_per_color
             by_row ? by_rows : by_components};
   }
-  // Whether a thread loads the kept sums of its row before it multiplies. A thread with many small
-  // slices has no registers for them.
-  static constexpr bool kept_early(int bytes, bool by_row) { return !by_row || bytes > 16; }
   static constexpr int kPartialsAtOnce = 4; // partial products loaded together: not recorded
   // A color is cut into at least this many tiles for each multiprocessor (tiles_19683_rows).
   static constexpr int kTilesEach = 3;
@@ -75,13 +73,16 @@ struct HopperTuning {
   static constexpr std::size_t kLightSlice = 40, kLightColor = 20 << 10;
   static constexpr unsigned kRowsThreads = 128; // rows without slices: application_int4_tet
 
-  // Relaxation of several parts by one launch (nvidia-h100-sweep-ordered.json)
+  // Relaxation of several parts by one launch (nvidia-h200-sweep-ordered.json)
 
   static constexpr OrderedTuning ordered(int bytes, bool double_vectors)
   {
     const int resident = double_vectors ? 4 : bytes > 104 ? 6 : bytes >= kWideSlice ? 8 : 10;
-    return {128, resident, bytes >= kWideSlice ? 65536 : 16384};
+    const bool wide = bytes >= kWideSlice;
+    return {128, resident, wide ? 16000 : 8192, wide ? 65536 : 16384};
   }
+  // A launch of more parts does not begin before the one before it has ended.
+  static constexpr std::size_t kMostEarlyParts = 64;
   // A tile waits for the row that is this many parts before it.
   static constexpr int kOrderedAhead = 4;
   static constexpr unsigned kOrderedSleep = 20; // ns between two looks at that row

@@ -223,6 +223,11 @@ template <class T, int bs, int capacity, bool by_row, int at_once> struct Partia
     }
     return total;
   }
+  // Adds all components of some slices in order.
+  MCPI_HD void add(Span span, T (&sum)[bs]) const
+  {
+    add_span(span, [&](int i) -> T & { return sum[i]; });
+  }
   // Adds all components of both triangles' slices in order.
   MCPI_HD void add(Span lower, Span upper, TriangleSums<T> (&sums)[bs]) const
   {
