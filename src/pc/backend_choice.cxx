@@ -4,7 +4,6 @@
 #include <new>
 
 #include "backend/host/host_backend.h"
-#include "backend/host/simd_kernels.h"
 #include "backend/reference/reference_backend.h"
 #include "petsc/collective.h"
 #include "petsc/compat.h"

@@ -1,5 +1,5 @@
 // Tests the rounded copy of x that products read: its numbers, and the backends that read it.
-#include "backend/host/simd_kernels.h"
+#include "backend/host/host_backend.h"
 #include "core/gather.h"
 
 #include <gtest/gtest.h>

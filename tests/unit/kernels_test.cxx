@@ -12,7 +12,7 @@
 #include "backend/host/simd_targets.h"
 #include "hwy/highway.h"
 
-#include "backend/host/simd_kernels.h"
+#include "backend/host/host_backend.h"
 #include "core/codec.h"
 #include "core/kernels.h"
 
