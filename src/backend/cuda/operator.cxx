@@ -192,10 +192,9 @@ void Operator::set_largest(double largest)
 {
   if (!packed_) return;
   constexpr int room = std::bit_width(static_cast<unsigned>(ScaleUpdater::kGrowth));
-  const int limit = storage_ == PC_MCPI_PRECISION_INT8 ? kInt8Limit : kInt4Limit,
-            bits = 32 - layout_.shape.shift - head_.column_bits;
-  head_.exponent_base =
-      std::max(kMinSharedExponent, shared_exponent(largest, limit) + room - (1 << bits) + 1);
+  const int bits = 32 - layout_.shape.shift - head_.column_bits,
+            most = shared_exponent(largest, integer_limit(storage_)) + room;
+  head_.exponent_base = std::max(kMinSharedExponent, most - (1 << bits) + 1);
 }
 
 // Whether relax_resident can take the part that begins at this row. Sets args.capacity.

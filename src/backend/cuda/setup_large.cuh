@@ -140,7 +140,7 @@ __device__ __forceinline__ void convert_group(const SetupArgs &args, const Setup
     if constexpr (has_exponent(storage)) {
       double most = 0.0;
       for (int n = lane; n < square; n += kWarpSize) most = fmax(most, fabs(out[n]));
-      e = shared_exponent(Team{lane, kWarpSize}.max(most), integer_limit<storage>());
+      e = shared_exponent(Team{lane, kWarpSize}.max(most), integer_limit(storage));
     }
     const std::uint32_t place = piece.place[k0 + static_cast<std::uint32_t>(block)];
     uint4 *record =

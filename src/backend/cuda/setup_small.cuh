@@ -269,7 +269,7 @@ template <PCMCPIPrecision storage_, int bs, bool packed> struct SliceSetup {
   {
     int e = 0;
     if constexpr (has_exponent(storage)) {
-      e = shared_exponent(__hiloint2double(static_cast<int>(largest), 0), integer_limit<storage>());
+      e = shared_exponent(__hiloint2double(static_cast<int>(largest), 0), integer_limit(storage));
       // An exponent that packed bits cannot hold is limited here. ScaleUpdater has the numbers
       // stored again.
       if constexpr (packed)

@@ -160,12 +160,6 @@ template <PCMCPIPrecision storage, class T> MCPI_HD T number(const std::uint32_t
 
 // Rounding
 
-// The largest integer that is stored
-template <PCMCPIPrecision storage> constexpr int integer_limit()
-{
-  return storage == PC_MCPI_PRECISION_INT8 ? kInt8Limit : kInt4Limit;
-}
-
 // Returns the upper 32 bits of the least double that the storage precision cannot hold. The lower
 // 32 bits are dropped. store: whether numbers are stored. If not, they need only be finite.
 template <PCMCPIPrecision storage> constexpr std::uint32_t overflow_from(bool store)

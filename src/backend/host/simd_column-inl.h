@@ -75,8 +75,7 @@ template <PCMCPIPrecision storage, typename T> class ColumnProduct {
     const int bs = args.bs;
     const std::size_t stride = static_cast<std::size_t>(args.nrhs) * bs,
                       record = record_bytes(storage, bs);
-    const std::size_t column =
-        byte_offset<storage>(storage == PC_MCPI_PRECISION_INT4 ? nibbles_per_column(bs) : bs);
+    const std::size_t column = byte_offset<storage>(leading_dimension(storage, bs));
     Sums<vectors> sums;
     sums.zero();
     for (int t = 0; t < args.count; ++t) {
@@ -159,8 +158,7 @@ template <PCMCPIPrecision storage, typename T> class LibraryProduct {
         blas_add_product(bs, bs, T(1), reinterpret_cast<const T *>(record), bs, x, sums);
     } else {
       alignas(64) T tile[kTile + HWY_LANES(T)];
-      const std::size_t column =
-          byte_offset<storage>(storage == PC_MCPI_PRECISION_INT4 ? nibbles_per_column(bs) : bs);
+      const std::size_t column = byte_offset<storage>(leading_dimension(storage, bs));
       const T scale = has_exponent(storage) ? record_scale<T>(record) : T(1);
       const int ld = std::min((bs + kLanes - 1) / kLanes * kLanes, kRows);
       for (int j0 = 0; j0 < bs; j0 += kTile / ld)

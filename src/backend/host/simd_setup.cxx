@@ -350,7 +350,7 @@ HWY_INLINE void pack_nibbles(D d, const double *numbers, std::size_t n, std::siz
 template <PCMCPIPrecision storage, class D>
 int encode_integers(D d, int bs, const double *blocks, int count, std::byte *records)
 {
-  constexpr int limit = storage == PC_MCPI_PRECISION_INT8 ? 127 : 7;
+  constexpr int limit = integer_limit(storage);
   const std::size_t n = static_cast<std::size_t>(bs) * bs;
   const std::size_t record = record_bytes(storage, bs);
   const std::size_t run = bs > kMaxFlatBlock ? bs : n; // nibbles of a run are packed without gaps

@@ -70,7 +70,7 @@ private:
     const int bs = args.shape.bs;
     int e = 0;
     if constexpr (has_exponent(storage)) {
-      e = shared_exponent(max_abs, integer_limit<storage>());
+      e = shared_exponent(max_abs, integer_limit(storage));
       for (int part = 0; part < exponent_copies(args.shape); ++part)
         *exponent_at(args.shape, args.blocks, slot, part) =
             static_cast<std::byte>(static_cast<std::int8_t>(e));
