@@ -66,15 +66,7 @@ void StoredBlocks::prepare(BlockRows &source)
 {
   if (feed_ && feed_->serves(source)) return;
   const auto size = static_cast<std::size_t>(plan_.rows);
-  std::vector<Row> count(size);
-  for (Row row = 0; row < plan_.rows; ++row) {
-    const auto at = static_cast<std::size_t>(plan_.row_of[static_cast<std::size_t>(row)]);
-    for (const Triangle *triangle : {&plan_.lower, &plan_.upper})
-      count[at] += static_cast<Row>(triangle->ptr[row + 1] - triangle->ptr[row]);
-  }
-  feed_ = std::make_unique<ValueUpload>(
-      source, plan_.rows, plan_.bs, [&](Row row) { return count[static_cast<std::size_t>(row)]; });
-
+  feed_ = std::make_unique<ValueUpload>(source, plan_);
   std::vector<std::uint32_t> tile_of(size), place[2];
   for (int p = 0; p < 2; ++p)
     if (feed_->has(p)) place[p].resize(static_cast<std::size_t>(feed_->piece(p).ptr.back()));

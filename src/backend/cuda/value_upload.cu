@@ -125,17 +125,13 @@ std::vector<std::uint32_t> narrow(const std::vector<Offset> &wide)
 
 } // namespace
 
-ValueUpload::ValueUpload(BlockRows &source, Row rows, int bs,
-                         const std::function<Row(Row)> &offdiagonal_blocks)
-    : rows_(rows), bs_(bs), square_(static_cast<std::size_t>(bs) * bs),
+ValueUpload::ValueUpload(BlockRows &source, const ColorPlan &plan)
+    : rows_(plan.rows), bs_(plan.bs), square_(static_cast<std::size_t>(plan.bs) * plan.bs),
       layout_(source.arrays().layout), device_(source.arrays().device)
 {
   if (layout_ == ValueLayout::none) {
-    PieceStructure &all = structure_[0];
-    all.ptr.push_back(0);
-    for (Row row = 0; row < rows; ++row)
-      all.ptr.push_back(all.ptr.back() + 1 + offdiagonal_blocks(row));
-    all.diagonal.assign(static_cast<std::size_t>(rows), 0);
+    structure_[0].ptr = block_begins(plan);
+    structure_[0].diagonal.assign(static_cast<std::size_t>(rows_), 0);
   } else {
     for (int p = 0; p < 2; ++p) structure_[p] = source.structure(p);
   }
