@@ -55,14 +55,8 @@ Defect StoredMatrix::convert_row(Row plan_row, BlockRows &source, Pass pass)
   const double *const *offdiag = nullptr;
   source.row(plan_.row_of[plan_row], diagonal, offdiag);
   double *dmap = dmap_.data() + static_cast<std::size_t>(plan_row) * block_size_squared_;
-  switch (invert(bs, diagonal, inverse_.data(), work_.data(), pivot_.data())) {
-  case Inversion::nonfinite:
-    return Defect::nonfinite_diagonal;
-  case Inversion::singular:
-    return Defect::singular;
-  case Inversion::done:
-    break;
-  }
+  const Inversion verdict = invert(bs, diagonal, inverse_.data(), work_.data(), pivot_.data());
+  if (verdict != Inversion::done) return defect_of(verdict);
   // See diagonal_map() and Scales for the two forms.
   const bool prescaled = config_.form == PC_MCPI_FORM_PRESCALED;
   for (int j = 0; j < bs; ++j) {

@@ -57,9 +57,7 @@ __device__ __forceinline__ bool prepare_large_row(const SetupArgs &args, const T
   });
   team.sync();
   const Inversion verdict = invert(team, left, bs, vectors, vectors + bs, pivot);
-  if (team.rank == 0 && verdict != Inversion::done)
-    report(args, row,
-           verdict == Inversion::singular ? Defect::singular : Defect::nonfinite_diagonal);
+  if (team.rank == 0 && verdict != Inversion::done) report(args, row, defect_of(verdict));
   const double *left_scale = args.scales, *right_scale = args.scales + bs;
   double *map = static_cast<double *>(args.diagonal_map) +
                 static_cast<std::size_t>(args.plan_row[row]) * bs * bs;

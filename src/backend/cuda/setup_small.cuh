@@ -111,9 +111,7 @@ __device__ __forceinline__ bool prepare_row(const SetupArgs &args, SetupRows<bs>
       a[j][i] = block.data[static_cast<std::size_t>(i) * block.row +
                            static_cast<std::size_t>(j) * block.column];
   const Inversion verdict = invert(a);
-  if (verdict != Inversion::done)
-    report(args, row,
-           verdict == Inversion::singular ? Defect::singular : Defect::nonfinite_diagonal);
+  if (verdict != Inversion::done) report(args, row, defect_of(verdict));
   double *left = shared.left + t * SetupRows<bs>::stride;
 #pragma unroll
   for (int i = 0; i < bs; ++i) {

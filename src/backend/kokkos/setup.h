@@ -91,9 +91,7 @@ MCPI_HD void put_inverse_column(const SetupArgs &args, Row row, int j, const dou
 }
 MCPI_HD void report(const SetupArgs &args, Row row, Inversion verdict)
 {
-  if (verdict != Inversion::done)
-    args.report(row,
-                verdict == Inversion::singular ? Defect::singular : Defect::nonfinite_diagonal);
+  if (verdict != Inversion::done) args.report(row, defect_of(verdict));
 }
 
 // A thread inverts the diagonal block of a row. Reads args.values; writes args.diagonal.
