@@ -101,7 +101,10 @@ void Operator::init_small()
                        Tuning::kLightSlice,
                        Tuning::kLightColor,
                        one_triangle_};
-  ordered_ = ordered_ && suits_ordered();
+  // Whether one launch for several parts is faster than a launch for each. Without clusters, ghosts
+  // are exchanged after each part.
+  ordered_ =
+      ordered_ && (plan_.clustered || plan_.ghosts == 0) && rows_of_part() <= small_.ordered_part;
   if (ordered_) {
     limits.rows = small_.ordered_rows;
     limits.slices = small_.ordered_threads;
@@ -297,13 +300,6 @@ void Operator::launch(const Launch &launch, void *args, Row begin, Row end,
       cache_window(cache, rhs, {blocks_.data(), blocks_.bytes()}, largest_window_);
   if (attributes[1].val.accessPolicyWindow.num_bytes > 0) config.numAttrs = 2;
   MCPI_CUDA(cudaLaunchKernelExC(&config, launch.function, &args));
-}
-
-// Whether one launch for several parts is faster than a launch for each. Without clusters, ghosts
-// are exchanged after each part.
-bool Operator::suits_ordered() const
-{
-  return (plan_.clustered || plan_.ghosts == 0) && rows_of_part() <= small_.ordered_part;
 }
 
 // The mean number of rows of a part

@@ -188,7 +188,6 @@ private:
   void init_large();
   void add_rows();
   bool resident(Row begin, LargeArgs &args) const;
-  bool suits_ordered() const;
   Row rows_of_part() const;
   bool has_slices(Row begin, Row end, unsigned flags) const;
   Launch small_launch(Row begin, Row end, SmallArgs &args) const;

@@ -45,8 +45,6 @@ struct StreamShape {
   // Bytes from the start of a row's shared memory: entries of x, partial sums, sums and residuals,
   // heads, barriers
   int x_at = 0, partial_at = 0, sums_at = 0, heads_at = 0, barriers_at = 0;
-
-  constexpr int threads() const { return team * rows; }
 };
 
 // number: bytes of a number of the vectors
