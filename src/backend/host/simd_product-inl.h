@@ -228,14 +228,6 @@ void small_product(const ProductArgs &args)
   }
 }
 
-template <PCMCPIPrecision storage, typename T, int bs> constexpr ProductFn select_small()
-{
-  if constexpr (bs <= static_cast<int>(HWY_LANES(T)))
-    return small_product<SpreadSums, storage, T, bs>;
-  else
-    return small_product<BroadcastSums, storage, T, bs>;
-}
-
 template <PCMCPIPrecision storage, typename T> ProductFn select_block_size(int bs)
 {
   return with_block_size<1, kMaxFlatBlock>(bs, [&]<int size> {
@@ -244,8 +236,10 @@ template <PCMCPIPrecision storage, typename T> ProductFn select_block_size(int b
                                 : ProductFn(LibraryProduct<storage, T>::run);
     else if constexpr (size == 1)
       return ProductFn(ScalarProduct<storage, T>::run);
+    else if constexpr (size <= static_cast<int>(HWY_LANES(T)))
+      return ProductFn(small_product<SpreadSums, storage, T, size>);
     else
-      return select_small<storage, T, size>();
+      return ProductFn(small_product<BroadcastSums, storage, T, size>);
   });
 }
 

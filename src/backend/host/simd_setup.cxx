@@ -6,9 +6,11 @@
 #include "hwy/foreach_target.h" // IWYU pragma: keep
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "backend/host/blas.h"
 #include "backend/host/host_backend.h"
@@ -179,18 +181,12 @@ void premultiply_library(int bs, const double *left, const double *right, const 
 bool premultiply(int bs, const double *left, const double *right, const double *const *in,
                  int count, double *out, double *max_abs)
 {
-  using Flat =
-      bool (*)(const double *, const double *, const double *const *, int, double *, double *);
-  static constexpr Flat kFlat[kMaxFlatBlock + 1] = {nullptr,
-                                                    premultiply_flat<1>,
-                                                    premultiply_flat<2>,
-                                                    premultiply_flat<3>,
-                                                    premultiply_flat<4>,
-                                                    premultiply_flat<5>,
-                                                    premultiply_flat<6>,
-                                                    premultiply_flat<7>,
-                                                    premultiply_flat<8>};
-  if (bs <= kMaxFlatBlock) return kFlat[bs](left, right, in, count, out, max_abs);
+  static constexpr auto kFlat = []<int... n>(std::integer_sequence<int, n...>)
+  {
+    return std::array{premultiply_flat<n + 1>...};
+  }
+  (std::make_integer_sequence<int, kMaxFlatBlock>());
+  if (bs <= kMaxFlatBlock) return kFlat[bs - 1](left, right, in, count, out, max_abs);
   (bs <= kMaxTiled ? premultiply_tiled : premultiply_library)(bs, left, right, in, count, out);
   bool good = true;
   const std::size_t n = static_cast<std::size_t>(bs) * bs;
