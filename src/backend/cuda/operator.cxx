@@ -77,30 +77,19 @@ Operator::Operator(const ColorPlan &plan, const NumericConfig &config, const Ope
 
 void Operator::init_small()
 {
-  int few_blocks = 0;
+  TileLimits limits = small_.limits;
+  limits.multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
   if (small_.few)
-    MCPI_CUDA(
-        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&few_blocks, small_.few, small_.threads, 0));
-  int blocks = small_.blocks;
+    MCPI_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&limits.few_blocks, small_.few,
+                                                            limits.threads, 0));
   const bool exchanges =
       !std::equal(plan_.boundary_end.begin(), plan_.boundary_end.end(), plan_.color_begin.begin());
   if (small_.exchanging && exchanges) { // The exchanging kernel may relax all tiles.
     one_triangle_ = false;              // It takes both triangles at a time.
-    blocks = std::min(blocks, small_.exchanging_blocks);
-    few_blocks = std::min(few_blocks, blocks);
+    limits.blocks = std::min(limits.blocks, small_.exchanging_blocks);
+    limits.few_blocks = std::min(limits.few_blocks, limits.blocks);
   }
-  TileLimits limits = {small_.tile_rows,
-                       small_.threads,
-                       small_.capacity,
-                       small_.boundary,
-                       blocks,
-                       device_attribute(cudaDevAttrMultiProcessorCount),
-                       small_.few_rows,
-                       few_blocks,
-                       Tuning::kTilesEach,
-                       Tuning::kLightSlice,
-                       Tuning::kLightColor,
-                       one_triangle_};
+  limits.one_triangle = one_triangle_;
   // Whether one launch for several parts is faster than a launch for each. Without clusters, ghosts
   // are exchanged after each part.
   ordered_ =
@@ -244,7 +233,7 @@ Operator::Launch Operator::small_launch(Row begin, Row end, SmallArgs &args) con
   };
   args.tiles = tiles_.data() + first;
   args.ends = ends_.data();
-  const auto threads = static_cast<unsigned>(small_.threads);
+  const auto threads = static_cast<unsigned>(small_.limits.threads);
   // Tiles for one triangle have room for both in the general kernel only. A rank with such tiles
   // has no boundary rows, so that kernel need not exchange.
   const bool both = args.flags & kLower && args.flags & kUpper && one_triangle_;

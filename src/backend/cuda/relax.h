@@ -147,8 +147,8 @@ struct LargeArgs : RelaxTerms {
   StreamShape stream{}; // of relax_streamed
 };
 
-// The kernels for small blocks of one kind and block size, and their launch limits, which
-// make_tiles() takes (TileLimits). A pointer is null if there is no such kernel.
+// The kernels for small blocks of one kind and block size, and their limits. A pointer is null if
+// there is no such kernel.
 struct SmallKernels {
   const void *general = nullptr;    // for every case
   const void *simple = nullptr;     // for one right-hand side and no long rows
@@ -156,16 +156,11 @@ struct SmallKernels {
   const void *few = nullptr;        // like simple, for colors of few rows
   const void *ordered = nullptr;    // for several parts in one launch
   const void *rows = nullptr;       // for rows that have no slices in the triangles to be read
-  int threads = 0;                  // threads of a thread block
-  int ordered_threads = 0;          // the same for `ordered`
+  TileLimits limits{};              // without what depends on the device or the plan
+  int exchanging_blocks = 0;        // TileLimits::blocks for `exchanging`
+  int ordered_threads = 0;          // threads of a thread block of `ordered`
   int ordered_rows = 0;             // most rows of a tile of `ordered`
   Row ordered_part = 0;             // rows of a part up to which `ordered` is faster
-  int capacity = 0;                 // slices that a thread block takes at a time
-  int boundary = 0;                 // the same for tiles of boundary rows
-  int tile_rows = 0;                // most rows of a tile
-  int few_rows = 0;                 // most rows of a tile of `few`
-  int blocks = 0;                   // thread blocks that a multiprocessor holds
-  int exchanging_blocks = 0;        // the same for `exchanging`
 };
 
 // The kernels for large blocks of one kind and block size

@@ -34,6 +34,14 @@ SmallKernels small_kernel_of()
         relax_small<Kind, Launch::threads, Launch::per_thread, Launch::blocks>);
   };
   SmallKernels result;
+  result.limits.rows = General::by_row ? Launch::threads : tile_rows(Launch::threads, bs);
+  result.limits.threads = Launch::threads;
+  result.limits.slices = Launch::threads * Launch::per_thread;
+  result.limits.boundary_slices = Launch::threads * Launch::boundary;
+  result.limits.blocks = Launch::resident;
+  result.limits.tiles_each = Tuning::kTilesEach;
+  result.limits.light_slice = Tuning::kLightSlice;
+  result.limits.light_color = Tuning::kLightColor;
   result.general = kernel(General());
   result.simple = kernel(Simple());
   constexpr OrderedTuning ordered =
@@ -47,7 +55,7 @@ SmallKernels small_kernel_of()
   if constexpr (sizeof(T) == sizeof(float) && (rounded || storage != PC_MCPI_PRECISION_FP32)) {
     result.few =
         reinterpret_cast<const void *>(relax_small<Few, Launch::threads, 1, Launch::blocks>);
-    result.few_rows = tile_rows(Launch::threads, bs);
+    result.limits.few_rows = tile_rows(Launch::threads, bs);
   }
   if constexpr (sizeof(T) == sizeof(float)) {
     // both kernels take the same tiles
@@ -58,11 +66,6 @@ SmallKernels small_kernel_of()
         relax_exchanging<Exchanging, Launch::threads, Launch::per_thread, Launch::boundary,
                          SmallLaunch<Exchanging>::blocks>);
   }
-  result.threads = Launch::threads;
-  result.capacity = Launch::threads * Launch::per_thread;
-  result.boundary = Launch::threads * Launch::boundary;
-  result.tile_rows = General::by_row ? Launch::threads : tile_rows(Launch::threads, bs);
-  result.blocks = Launch::resident;
   return result;
 }
 
