@@ -25,9 +25,7 @@ class CudaBackend final : public Backend, public DeviceExchange {
 public:
   CudaBackend(const ColorPlan &plan, const BackendConfig &config)
       : plan_(plan), config_(config),
-        number_(config.double_vectors ? sizeof(double) : sizeof(float)),
-        blocks_(plan, config.numeric,
-                {config.double_vectors, rounded(), config.one_triangle, config.several_parts}),
+        number_(config.double_vectors ? sizeof(double) : sizeof(float)), blocks_(plan, config),
         groups_(config.double_vectors || !blocks_.prescaled() ? GatherGroups()
                                                               : make_gather_groups(plan))
   {
@@ -317,7 +315,7 @@ private:
 
   // bytes of a block row of x
   std::size_t x_bytes(const ApplyArgs &apply) const { return number_ * plan_.bs * apply.nrhs; }
-  bool rounded() const { return config_.bfp16_gather && !config_.double_vectors; }
+  bool rounded() const { return rounds(config_); }
   bool small() const { return blocks_.forward().small(); }
   VectorScales scales() const
   {

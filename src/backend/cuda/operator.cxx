@@ -35,32 +35,32 @@ inline cudaAccessPolicyWindow cache_window(const CacheUse &use, const Bytes &rhs
 
 // Bits of a column index, if the head word then has enough bits left for an exponent; 32 if not,
 // which means that nothing is packed.
-int packed_column_bits(const ColorPlan &plan, const NumericConfig &config, const OperatorUse &use)
+int packed_column_bits(const ColorPlan &plan, const BackendConfig &config)
 {
-  if (!Operator::may_pack(plan.bs, config, use)) return 32;
+  if (!Operator::may_pack(plan.bs, config)) return 32;
   const int bits =
       std::max(2, static_cast<int>(std::bit_width(static_cast<std::uint32_t>(plan.rows) +
                                                   static_cast<std::uint32_t>(plan.ghosts))));
-  return bits + packed_shift(config.storage, plan.bs) + kMinExponentBits <= 32 ? bits : 32;
+  return bits + packed_shift(config.numeric.storage, plan.bs) + kMinExponentBits <= 32 ? bits : 32;
 }
 
 } // namespace
 
-bool Operator::may_pack(int bs, const NumericConfig &config, const OperatorUse &use)
+bool Operator::may_pack(int bs, const BackendConfig &config)
 {
-  return has_exponent(config.storage) && bs <= kMaxSmallBlock && !use.double_vectors &&
-         config.scaling != PC_MCPI_SCALING_NONE;
+  return has_exponent(config.numeric.storage) && bs <= kMaxSmallBlock && !config.double_vectors &&
+         config.numeric.scaling != PC_MCPI_SCALING_NONE;
 }
 
-Operator::Operator(const ColorPlan &plan, const NumericConfig &config, const OperatorUse &use)
-    : plan_(plan), storage_(config.storage),
-      one_triangle_(use.one_triangle), head_{packed_column_bits(plan, config, use), 0},
-      packed_(head_.column_bits < 32), number_(use.double_vectors ? sizeof(double) : sizeof(float)),
-      rounded_(use.rounded), ordered_(use.several_parts),
-      largest_window_(
-          static_cast<std::size_t>(device_attribute(cudaDevAttrMaxAccessPolicyWindowSize)))
+Operator::Operator(const ColorPlan &plan, const BackendConfig &config)
+    : plan_(plan), storage_(config.numeric.storage),
+      one_triangle_(config.one_triangle), head_{packed_column_bits(plan, config), 0},
+      packed_(head_.column_bits < 32),
+      number_(config.double_vectors ? sizeof(double) : sizeof(float)), rounded_(rounds(config)),
+      ordered_(config.several_parts), largest_window_(static_cast<std::size_t>(
+                                          device_attribute(cudaDevAttrMaxAccessPolicyWindowSize)))
 {
-  const RelaxKind kind{use.double_vectors, use.rounded, packed_};
+  const RelaxKind kind{config.double_vectors, rounded_, packed_};
   with_precision(storage_, [&]<PCMCPIPrecision storage> {
     if (small())
       small_ = small_kernels<storage>(kind, plan.bs);

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "backend/cuda/relax.h"
-#include "core/numeric.h"
 #include "cuda/memory.h"
+#include "sweep/backend.h"
 
 namespace mcpi::cuda {
 
@@ -66,13 +66,11 @@ constexpr CacheUse cache_use(std::size_t cache, std::size_t vectors, std::size_t
   return {vectors > half ? row_rhs : 0, vectors < most ? most - vectors : 0};
 }
 
-// What an operator multiplies, and how
-struct OperatorUse {
-  bool double_vectors = false; // vectors in double, not in single precision
-  bool rounded = false;        // products read the copy of x that is rounded as in core/gather.h
-  bool one_triangle = false;   // BackendConfig::one_triangle
-  bool several_parts = false;  // BackendConfig::several_parts
-};
+// Whether products read the copy of x that is rounded as in core/gather.h
+constexpr bool rounds(const BackendConfig &config)
+{
+  return config.bfp16_gather && !config.double_vectors;
+}
 
 // A relaxation to launch.
 struct Relaxation {
@@ -91,7 +89,7 @@ struct Relaxation {
 class Operator {
 public:
   // Stores the column indices; numbers are zero until the numeric set-up.
-  Operator(const ColorPlan &plan, const NumericConfig &config, const OperatorUse &use);
+  Operator(const ColorPlan &plan, const BackendConfig &config);
 
   // Launches the relaxation of the plan rows [begin, end), which are one part, or all rows of a
   // color if the relaxation exchanges ghosts itself.
@@ -110,7 +108,7 @@ public:
   bool small() const { return plan_.bs <= kMaxSmallBlock; } // whether blocks are stored in slices
   bool packed() const { return layout_.shape.packed; } // whether heads of slices hold exponents
   // Whether some rank may pack exponents. The answer is the same on all ranks.
-  static bool may_pack(int bs, const NumericConfig &config, const OperatorUse &use);
+  static bool may_pack(int bs, const BackendConfig &config);
   StoredNumbers numbers();
   // Sets the range of packed exponents by the largest number that is stored.
   void set_largest(double largest);
@@ -201,7 +199,7 @@ private:
   HeadBits head_;     // small blocks
   const bool packed_;
   const std::size_t number_; // bytes of a number of the vectors
-  const bool rounded_;       // OperatorUse::rounded
+  const bool rounded_;       // rounds()
   bool ordered_;             // whether tiles suit relax_ordered()
   SmallKernels small_;
   LargeKernels large_;
