@@ -213,15 +213,24 @@ bool Operator::has_slices(Row begin, Row end, unsigned flags) const
   return (flags & kLower && any(plan_.lower)) || (flags & kUpper && any(plan_.upper));
 }
 
-// Chooses the kernel for small blocks, and sets the operator's part of the arguments.
+// Sets the arguments of a relaxation of the plan rows [begin, end).
+void Operator::set(SmallArgs &args, Row begin, Row end, const Relaxation &relaxation) const
+{
+  args.bs = plan_.bs;
+  args.head = head_;
+  args.tiles = tiles_.data() + layout_.part_begin[part_at(plan_, begin)];
+  args.ends = ends_.data();
+  args.blocks = blocks_.data();
+  args.gathered = relaxation.gathered;
+  args.first_row = static_cast<std::uint32_t>(begin);
+  args.row_count = static_cast<std::uint32_t>(end - begin);
+}
+
+// Chooses the kernel for small blocks.
 Operator::Launch Operator::small_launch(Row begin, Row end, SmallArgs &args) const
 {
-  args.head = head_;
-  args.blocks = blocks_.data();
   const bool inside = args.inside.packets.base;
   if (!inside && !has_slices(begin, end, args.flags)) {
-    args.first_row = static_cast<std::uint32_t>(begin);
-    args.row_count = static_cast<std::uint32_t>(end - begin);
     const std::size_t threads = std::size_t{args.row_count} * static_cast<unsigned>(args.nrhs);
     return {small_.rows,
             static_cast<unsigned>((threads + Tuning::kRowsThreads - 1) / Tuning::kRowsThreads),
@@ -231,8 +240,6 @@ Operator::Launch Operator::small_launch(Row begin, Row end, SmallArgs &args) con
   const auto tiles_to = [&](std::size_t last) {
     return layout_.part_begin[last] - static_cast<unsigned>(first);
   };
-  args.tiles = tiles_.data() + first;
-  args.ends = ends_.data();
   const auto threads = static_cast<unsigned>(small_.limits.threads);
   // Tiles for one triangle have room for both in the general kernel only. A rank with such tiles
   // has no boundary rows, so that kernel need not exchange.
@@ -319,14 +326,7 @@ void Operator::relax_parts(Row begin, Row end, const Relaxation &relaxation,
   const std::size_t first = layout_.part_begin[part_at(plan_, begin)],
                     last = layout_.part_begin[part_at(plan_, end - 1) + 1];
   OrderedArgs args{{relaxation.terms}};
-  args.bs = plan_.bs;
-  args.head = head_;
-  args.blocks = blocks_.data();
-  args.gathered = relaxation.gathered;
-  args.tiles = tiles_.data() + first;
-  args.ends = ends_.data();
-  args.first_row = static_cast<std::uint32_t>(begin);
-  args.row_count = static_cast<std::uint32_t>(end - begin);
+  set(args, begin, end, relaxation);
   args.packets = relaxation.packets;
   args.tickets = relaxation.tickets;
   args.ahead = static_cast<std::uint32_t>(Tuning::kOrderedAhead * std::max<Row>(rows_of_part(), 1));
@@ -339,15 +339,14 @@ void Operator::relax_parts(Row begin, Row end, const Relaxation &relaxation,
 void Operator::relax(Row begin, Row end, const Relaxation &relaxation, cudaStream_t stream) const
 {
   if (begin == end) return;
-  RelaxTerms terms = relaxation.terms;
-  terms.bs = plan_.bs;
   if (small()) {
-    SmallArgs args{terms};
-    args.gathered = relaxation.gathered;
+    SmallArgs args{relaxation.terms};
+    set(args, begin, end, relaxation);
     if (relaxation.inside) args.inside = *relaxation.inside;
     launch(small_launch(begin, end, args), &args, begin, end, relaxation, stream);
   } else {
-    LargeArgs args{terms};
+    LargeArgs args{relaxation.terms};
+    args.bs = plan_.bs;
     args.first_row = static_cast<std::uint32_t>(begin);
     args.row_count = static_cast<std::uint32_t>(end - begin);
     launch(large_launch(begin, args), &args, begin, end, relaxation, stream);
