@@ -1,5 +1,6 @@
 // Kernels for rows without their blocks: relaxation of rows that have no slices in the triangles to
 // be read, such as those of the first color of a sweep from zero, and rounding of x.
+#include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/gathered.cuh"
 #include "backend/cuda/vectors.h"
 #include "core/dispatch.h"
@@ -76,19 +77,6 @@ const void *rows_kernel(const RelaxKind &kind, int bs)
   });
 }
 
-bool runs_on_device()
-{
-  cudaFuncAttributes attributes{};
-  const cudaError_t error =
-      cudaFuncGetAttributes(&attributes, reinterpret_cast<const void *>(round_kernel));
-  if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction) {
-    (void)cudaGetLastError();
-    return false;
-  }
-  check(error, "cudaFuncGetAttributes");
-  return true;
-}
-
 void round_vector(const float *x, std::size_t entries, int bs, bool packed, void *copy,
                   cudaStream_t stream)
 {
@@ -102,3 +90,17 @@ void round_vector(const float *x, std::size_t entries, int bs, bool packed, void
 }
 
 } // namespace mcpi::cuda
+
+// All kernels of the library are compiled for the same devices as those of this file.
+bool mcpi::has_code_for_cuda_device()
+{
+  cudaFuncAttributes attributes{};
+  const cudaError_t error =
+      cudaFuncGetAttributes(&attributes, reinterpret_cast<const void *>(cuda::round_kernel));
+  if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction) {
+    (void)cudaGetLastError();
+    return false;
+  }
+  cuda::check(error, "cudaFuncGetAttributes");
+  return true;
+}
