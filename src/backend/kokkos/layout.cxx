@@ -87,6 +87,8 @@ Placement place_slices(const ColorPlan &plan, PCMCPIPrecision storage, const Til
   placement.bytes = placement.slices.bytes;
   placement.part_begin = placement.slices.part_begin;
   placement.slots.resize(static_cast<std::size_t>(plan.blocks()));
+  placement.columns = plan.lower.col;
+  placement.columns.insert(placement.columns.end(), plan.upper.col.begin(), plan.upper.col.end());
   const std::size_t lowers = plan.lower.col.size();
   for (const Tile &tile : placement.slices.tiles) {
     const Row begin = static_cast<Row>(tile.row), end = begin + static_cast<Row>(rows_of(tile));

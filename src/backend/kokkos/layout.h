@@ -81,7 +81,7 @@ struct Placement {
   Shape shape;
   std::size_t bytes = 0;            // of all blocks
   std::vector<Slot> slots;          // of all blocks, lower triangle first; empty for records
-  std::vector<Row> columns;         // sell: for each lane of each step
+  std::vector<Row> columns;         // sell: for each lane of each step; slices: for each block
   std::vector<SellTile> sell_tiles; // sell: all tiles
   std::vector<SellRow> sell_rows;   // sell: all plan rows
   TileLayout slices;                // slices: all tiles
