@@ -140,8 +140,8 @@ __global__ void __launch_bounds__(kThreads)
   const auto all = static_cast<std::uint32_t>(args.rows);
   const std::uint32_t copies = min(units, (all + kUnit - 1) / kUnit - blockIdx.x * units);
   if (threadIdx.x == 0) {
-    barrier_init(&barrier, copies);
-    barrier_init_fence();
+    ptx::mbarrier_init(&barrier, copies);
+    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
   __syncthreads();
   if (threadIdx.x < copies) {
