@@ -171,6 +171,12 @@ struct LargeKernels {
   ResidentShape shape{};          // launch of `resident`
 };
 
+// A kernel as these tables hold it
+template <class Kernel> const void *address_of(Kernel *kernel)
+{
+  return reinterpret_cast<const void *>(kernel);
+}
+
 // What distinguishes kernels of the same storage precision and block size. gather_rounded: products
 // read the rounded copy of x. packed: heads of slices hold exponents.
 struct RelaxKind {

@@ -70,10 +70,10 @@ const void *rows_kernel(const RelaxKind &kind, int bs)
     if constexpr (size == 0)
       return nullptr;
     else if (kind.double_vectors)
-      return reinterpret_cast<const void *>(relax_rows<double, size, false>);
+      return address_of(relax_rows<double, size, false>);
     else
-      return kind.gather_rounded ? reinterpret_cast<const void *>(relax_rows<float, size, true>)
-                                 : reinterpret_cast<const void *>(relax_rows<float, size, false>);
+      return with_bool(kind.gather_rounded,
+                       [&]<bool rounded> { return address_of(relax_rows<float, size, rounded>); });
   });
 }
 
@@ -96,7 +96,7 @@ bool mcpi::has_code_for_cuda_device()
 {
   cudaFuncAttributes attributes{};
   const cudaError_t error =
-      cudaFuncGetAttributes(&attributes, reinterpret_cast<const void *>(cuda::round_kernel));
+      cudaFuncGetAttributes(&attributes, cuda::address_of(cuda::round_kernel));
   if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction) {
     (void)cudaGetLastError();
     return false;
