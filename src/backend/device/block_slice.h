@@ -228,15 +228,6 @@ template <class T, int bs, int capacity, bool by_row, int at_once> struct Partia
     add_span(lower, [&](int i) -> T & { return sums[i].lower; });
     add_span(upper, [&](int i) -> T & { return sums[i].upper; });
   }
-  // Returns component i of slice k.
-  MCPI_HD T part(int i, std::uint32_t k) const
-  {
-    T found = 0;
-    for_groups(k, [&](auto first, auto length, const T *group) {
-      if (i >= first && i < first + length) found = group[i - first];
-    });
-    return found;
-  }
 
 private:
   // Calls visit(first component, number of components, their address for slice k) for all groups.
