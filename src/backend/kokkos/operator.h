@@ -12,23 +12,21 @@ namespace mcpi::kokkos {
 
 // Writes the column indices (Placement::columns) to the heads of slices, or to the steps of sell.
 template <class Space>
-void write_columns(const Space &space, const Shape &shape, const Row *columns, std::size_t count,
-                   const Slot *slots, std::byte *blocks)
+void write_columns(const Space &space, const BlockMemory &to, const Slot *slots, const Row *columns,
+                   std::size_t count)
 {
   if (count == 0) return;
   Kokkos::parallel_for(
       "mcpi columns", Kokkos::RangePolicy<Space>(space, 0, count),
       KOKKOS_LAMBDA(const std::size_t k) {
-        if (shape.kind == LayoutKind::sell) {
-          const auto lanes = static_cast<std::size_t>(shape.lanes);
-          reinterpret_cast<Row *>(blocks + k / lanes * shape.step_bytes())[k % lanes] = columns[k];
+        if (to.shape.kind == LayoutKind::sell) {
+          const auto lanes = static_cast<std::size_t>(to.shape.lanes);
+          reinterpret_cast<Row *>(to.blocks + k / lanes * to.shape.step_bytes())[k % lanes] =
+              columns[k];
           return;
         }
-        for (int part = 0; part < shape.slice.slices; ++part)
-          *reinterpret_cast<Row *>(blocks + slots[k].base +
-                                   slice_byte(shape.slice, slots[k].count,
-                                              slots[k].place + static_cast<std::size_t>(part),
-                                              shape.slice.head_at())) = columns[k];
+        for (int part = 0; part < to.shape.slice.slices; ++part)
+          *head_word(to, slots[k], part) = static_cast<std::uint32_t>(columns[k]);
       });
 }
 
@@ -75,12 +73,11 @@ public:
     for (int t = 0; t < 2; ++t) args.ptr[t] = ptr_[t].data();
     args.lowers = lowers();
     args.slots = slots_.data();
-    args.blocks = blocks_.data();
-    args.shape = shape();
+    static_cast<BlockMemory &>(args) = memory();
   }
   const Kernels<Space> &kernel_table() const { return kernels_; }
   const Shape &shape() const { return shape_; }
-  std::byte *blocks() const { return blocks_.data(); }
+  BlockMemory memory() const { return {shape_, blocks_.data()}; }
   const Slot *slots() const { return slots_.data(); }
   Offset lowers() const { return static_cast<Offset>(plan_.lower.col.size()); }
   std::size_t bytes() const
@@ -114,7 +111,7 @@ private:
     if (shape().kind == LayoutKind::sell && shape().storage == PC_MCPI_PRECISION_INT4)
       blocks_.fill(space, std::byte{kNoNibbles});
     const Array<Space, Row> columns(space, placement.columns);
-    write_columns(space, shape(), columns.data(), columns.size(), slots_.data(), blocks_.data());
+    write_columns(space, memory(), slots(), columns.data(), columns.size());
     space.fence("mcpi operator");
   }
 

@@ -11,7 +11,8 @@ namespace mcpi::kokkos {
 
 // The set-up of the plan rows [begin, end). Their values lie together: each row's diagonal block,
 // then the blocks of its lower triangle, then those of its upper triangle. Blocks are column-major.
-struct SetupArgs {
+// Output: the stored blocks
+struct SetupArgs : BlockMemory {
   const double *values;
   Row begin, end;
   Offset first;         // number of blocks before the first one of values
@@ -19,7 +20,6 @@ struct SetupArgs {
   Offset lowers;        // number of blocks of the lower triangle
   const Row *row_of;    // matrix row of a plan row
   const Slot *slots;    // places of the stored blocks; not for records
-  std::byte *blocks;    // output: stored blocks
   // output: inverse diagonal blocks. Factored form: of the scaled D. Prescaled form: the matrix by
   // which the right-hand side is multiplied
   double *diagonal;
@@ -30,7 +30,6 @@ struct SetupArgs {
   unsigned long long *maxima;
   // output: the least bad_key(): the first row with a defect, and which defect
   unsigned long long *bad;
-  Shape shape;
   // prescaled: the form of the stored blocks. store: store blocks, do not only find maxima.
   bool prescaled, store;
 
@@ -43,12 +42,6 @@ struct SetupArgs {
   MCPI_HD const double *diagonal_block(Row row) const
   {
     return values + static_cast<std::size_t>(blocks_before(row)) * square();
-  }
-  MCPI_HD Slot slot(Offset stored) const
-  {
-    return shape.kind == LayoutKind::records
-               ? Slot{static_cast<std::uint64_t>(stored) * shape.record, 0, 0}
-               : slots[stored];
   }
   MCPI_HD void report(Row row, Defect defect) const
   {
@@ -181,21 +174,17 @@ template <class Space> void invert_diagonals(const Space &space, int team, const
 // Converts the off-diagonal blocks to stored blocks. invert_diagonals() must come first.
 template <class Space> using ConvertFn = void (*)(const Space &, const SetupArgs &);
 
-// The arguments of read_records() and write_transposed()
-struct RecordsArgs {
-  Shape from, to;          // layouts of the blocks that are read and written
-  const std::byte *blocks; // the stored blocks that are read
-  const Slot *slots;       // their places; not for records
-  // The number of each block to read. For a transposed plan, numbers from `count` on are those of
-  // received records.
+// The arguments of copy_blocks(). Slots are not used for records.
+struct CopyArgs {
+  BlockMemory from, received, to; // blocks of this rank; received records; output
+  const Slot *slots, *to_slots;   // places of the blocks that are read and written
+  // The number of each block to read. Numbers from `count` on are those of received records.
   const Offset *stored;
-  std::size_t size;          // number of blocks to write
-  Offset count;              // number of stored blocks
-  const std::byte *received; // received records
-  std::byte *records;        // output: records, or the blocks of the transposed plan
-  const Slot *to_slots;      // places of the blocks that are written; not for records
+  Offset count;     // number of blocks of this rank
+  std::size_t size; // number of blocks to write
+  bool transposed;  // whether blocks are transposed
 };
-template <class Space> using RecordsFn = void (*)(const Space &, const RecordsArgs &);
+template <class Space> using CopyFn = void (*)(const Space &, const CopyArgs &);
 
 // A team takes a row; each thread takes one block of the row after the other. Reads args.values,
 // and args.diagonal for the prescaled form. Writes args.blocks and raises args.maxima.
@@ -217,7 +206,7 @@ template <class Space, class Style, PCMCPIPrecision storage> struct ConvertBlock
       convert(row,
               args.values +
                   static_cast<std::size_t>(args.blocks_before(row) + 1 + k) * args.square(),
-              args.slot(stored));
+              slot_of(args.shape, args.slots, static_cast<std::size_t>(stored)));
     }
   }
 
@@ -262,14 +251,11 @@ private:
     int e = 0;
     if constexpr (has_exponent(storage)) {
       e = shared_exponent(max_abs, integer_limit(storage));
-      for (int part = 0; part < exponent_copies(args.shape); ++part)
-        *exponent_at(args.shape, args.blocks, slot, part) =
-            static_cast<std::byte>(static_cast<std::int8_t>(e));
+      put_exponent(args, slot, e);
     }
     for (int q = 0; q < bs; ++q)
       for (int p = 0; p < bs; ++p)
-        put_number<storage>(args.shape, args.blocks, slot, p, q,
-                            number_bits<storage>(scaled(row, in, p, q), e));
+        put_number<storage>(args, slot, p, q, number_bits<storage>(scaled(row, in, p, q), e));
   }
 };
 
@@ -283,56 +269,21 @@ void convert_blocks(const Space &space, const SetupArgs &args)
                          Kernel{args});
 }
 
-// Each thread writes the record of one stored block of the list args.stored.
+// Each thread copies one block of the list args.stored to records, or to the blocks of a transposed
+// plan.
 template <class Space, PCMCPIPrecision storage>
-void read_records(const Space &space, const RecordsArgs &args)
+void copy_blocks(const Space &space, const CopyArgs &args)
 {
   Kokkos::parallel_for(
-      "mcpi read records", Kokkos::RangePolicy<Space>(space, 0, args.size),
+      "mcpi records", Kokkos::RangePolicy<Space>(space, 0, args.size),
       KOKKOS_LAMBDA(const std::size_t k) {
-        const Shape &from = args.from;
-        const Offset stored = args.stored[k];
-        const Slot slot = from.kind == LayoutKind::records
-                              ? Slot{static_cast<std::uint64_t>(stored) * from.record, 0, 0}
-                              : args.slots[stored];
-        const Slot to{k * args.to.record, 0, 0};
-        if constexpr (has_exponent(storage))
-          *exponent_at(args.to, args.records, to, 0) =
-              *exponent_at(from, const_cast<std::byte *>(args.blocks), slot, 0);
-        for (int j = 0; j < from.bs; ++j)
-          for (int i = 0; i < from.bs; ++i)
-            put_number<storage>(args.to, args.records, to, i, j,
-                                get_number<storage>(from, args.blocks, slot, i, j));
-      });
-}
-
-// Each thread writes one block of a transposed plan, from a stored block of this rank or from a
-// received record.
-template <class Space, PCMCPIPrecision storage>
-void write_transposed(const Space &space, const RecordsArgs &args)
-{
-  Kokkos::parallel_for(
-      "mcpi transpose", Kokkos::RangePolicy<Space>(space, 0, args.size),
-      KOKKOS_LAMBDA(const std::size_t k) {
-        const Offset source = args.stored[k], remote = source - args.count;
-        Shape from = args.from;
-        if (remote >= 0) from.kind = LayoutKind::records;
-        const std::byte *blocks = remote >= 0 ? args.received : args.blocks;
-        const Slot slot =
-            from.kind == LayoutKind::records
-                ? Slot{static_cast<std::uint64_t>(remote >= 0 ? remote : source) * from.record, 0,
-                       0}
-                : args.slots[source];
-        const Slot to =
-            args.to.kind == LayoutKind::records ? Slot{k * args.to.record, 0, 0} : args.to_slots[k];
-        if constexpr (has_exponent(storage))
-          for (int part = 0; part < exponent_copies(args.to); ++part)
-            *exponent_at(args.to, args.records, to, part) =
-                *exponent_at(from, const_cast<std::byte *>(blocks), slot, 0);
-        for (int j = 0; j < from.bs; ++j)
-          for (int i = 0; i < from.bs; ++i)
-            put_number<storage>(args.to, args.records, to, i, j,
-                                get_number<storage>(from, blocks, slot, j, i));
+        const Offset stored = args.stored[k], remote = stored - args.count;
+        const BlockMemory &from = remote < 0 ? args.from : args.received;
+        copy_columns<storage>(
+            from,
+            slot_of(from.shape, args.slots, static_cast<std::size_t>(remote < 0 ? stored : remote)),
+            args.transposed, args.to, slot_of(args.to.shape, args.to_slots, k), 0,
+            args.to.shape.bs);
       });
 }
 
