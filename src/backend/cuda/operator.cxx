@@ -174,8 +174,9 @@ void Operator::init_large()
 
 StoredNumbers Operator::numbers()
 {
-  return {storage_, plan_.bs,      small(),        layout_.shape,
-          head_,    tiles_.data(), blocks_.data(), heads_.data()};
+  Shape shape = make_shape(small() ? LayoutKind::slices : LayoutKind::pieces, storage_, plan_.bs);
+  shape.slice = layout_.shape;
+  return {{shape, blocks_.data(), heads_.data(), head_}, tiles_.data()};
 }
 
 // Chooses the base of packed exponents. The largest exponent covers the largest number that

@@ -8,20 +8,12 @@
 
 namespace mcpi::cuda {
 
-// Access to single stored numbers (stored_numbers.cu), for any storage precision and block size at
-// run time. It is slow, but seldom needed: for column indices, records for other ranks, and
-// transposed blocks.
+// Access to single stored numbers (stored_numbers.cu, device/places.h). It is slow, but seldom
+// needed: for column indices, records for other ranks, and transposed blocks.
 
-// The stored blocks of an operator. See Operator.
-struct StoredNumbers {
-  PCMCPIPrecision storage;
-  int bs;
-  bool small;        // whether blocks are stored in slices
-  SliceShape shape;  // small blocks
-  HeadBits head;     // small blocks
-  const Tile *tiles; // small blocks
-  std::byte *blocks;
-  BlockHead *heads; // large blocks
+// The stored blocks of an operator: slices or pieces
+struct StoredNumbers : BlockMemory {
+  const Tile *tiles = nullptr; // of slices
 };
 
 // Where a block lies. Small blocks: its tile in the upper half, its first slice in the tile in the

@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include "backend/cuda/tuning_hopper.h"
+#include "backend/device/places.h"
 #include "backend/device/relax_update.h"
 #include "backend/device/tiles.h"
 #include "cuda/ghost_packets.h"
@@ -101,12 +102,6 @@ struct ResidentShape {
 // A plan row of large blocks. A thread reads it with one load.
 struct alignas(16) LargeRow {
   std::uint32_t block = 0, lower = 0, upper = 0; // first block; number of blocks of each triangle
-};
-
-// What belongs to a large block besides its numbers.
-struct BlockHead {
-  Row column;   // plan column
-  int exponent; // of integer storage
 };
 
 constexpr unsigned kOneWaits = 1U << 31; // a flag besides those of RelaxFlag: TileLaunch::one_waits
