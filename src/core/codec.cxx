@@ -137,13 +137,13 @@ bool encode_block(PCMCPIPrecision storage, int bs, const double *block, std::byt
                                            return (number & 0x7f80u) != 0x7f80u;
                                          });
   case PC_MCPI_PRECISION_INT8:
-    return encode_integers(bs, kInt8Limit, block, record, [=](std::size_t k, int q) {
+    return encode_integers(bs, integer_limit(storage), block, record, [=](std::size_t k, int q) {
       store(record, 1 + k, static_cast<std::int8_t>(q));
     });
   case PC_MCPI_PRECISION_INT4: {
     std::fill_n(record, record_bytes(storage, bs), std::byte{0});
-    const std::size_t column = nibbles_per_column(bs), size = static_cast<std::size_t>(bs);
-    return encode_integers(bs, kInt4Limit, block, record, [=](std::size_t k, int q) {
+    const std::size_t column = leading_dimension(storage, bs), size = static_cast<std::size_t>(bs);
+    return encode_integers(bs, integer_limit(storage), block, record, [=](std::size_t k, int q) {
       add_nibble(record, k / size * column + k % size, static_cast<unsigned>(q + kNibbleShift));
     });
   }
@@ -174,7 +174,7 @@ void decode_block(PCMCPIPrecision storage, int bs, const std::byte *record, doub
   }
   case PC_MCPI_PRECISION_INT4: {
     const double quantum = std::ldexp(1.0, load<std::int8_t>(record, 0));
-    const std::size_t column = nibbles_per_column(bs);
+    const std::size_t column = leading_dimension(storage, bs);
     for (std::size_t k = 0; k < n; ++k)
       block[k] =
           (static_cast<int>(load_nibble(record, k / size * column + k % size)) - kNibbleShift) *
@@ -201,7 +201,7 @@ void transpose_record(PCMCPIPrecision storage, int bs, const std::byte *record,
   case PC_MCPI_PRECISION_INT4: {
     std::fill_n(transposed, record_bytes(storage, bs), std::byte{0});
     transposed[0] = record[0];
-    const std::size_t column = nibbles_per_column(bs);
+    const std::size_t column = leading_dimension(storage, bs);
     for (int j = 0; j < bs; ++j)
       for (int i = 0; i < bs; ++i)
         add_nibble(transposed, i * column + j, load_nibble(record, j * column + i));

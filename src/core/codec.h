@@ -30,28 +30,45 @@ constexpr int kNibbleShift = 8; // nibbles hold q + kNibbleShift
 constexpr int kMinSharedExponent = -126;
 constexpr int kMaxSharedExponent = 120;
 
-constexpr std::size_t nibbles_per_column(int bs)
+constexpr bool has_exponent(PCMCPIPrecision storage)
 {
-  return static_cast<std::size_t>(bs > kMaxFlatBlock ? (bs + 1) / 2 * 2 : bs);
+  return storage == PC_MCPI_PRECISION_INT8 || storage == PC_MCPI_PRECISION_INT4;
+}
+// Bits of a stored number
+constexpr int value_bits(PCMCPIPrecision storage)
+{
+  switch (storage) {
+  case PC_MCPI_PRECISION_FP64:
+    return 64;
+  case PC_MCPI_PRECISION_FP32:
+    return 32;
+  case PC_MCPI_PRECISION_FP16:
+  case PC_MCPI_PRECISION_BF16:
+    return 16;
+  case PC_MCPI_PRECISION_INT8:
+    return 8;
+  case PC_MCPI_PRECISION_INT4:
+    return 4;
+  }
+  return 0;
+}
+// The largest integer that is stored
+constexpr int integer_limit(PCMCPIPrecision storage)
+{
+  return storage == PC_MCPI_PRECISION_INT8 ? kInt8Limit : kInt4Limit;
+}
+// Numbers from one column of a record to the next
+constexpr int leading_dimension(PCMCPIPrecision storage, int bs)
+{
+  return storage == PC_MCPI_PRECISION_INT4 && bs > kMaxFlatBlock ? (bs + 1) / 2 * 2 : bs;
 }
 
 constexpr std::size_t record_bytes(PCMCPIPrecision storage, int bs)
 {
-  const std::size_t n = static_cast<std::size_t>(bs) * static_cast<std::size_t>(bs);
-  switch (storage) {
-  case PC_MCPI_PRECISION_FP64:
-    return 8 * n;
-  case PC_MCPI_PRECISION_FP32:
-    return 4 * n;
-  case PC_MCPI_PRECISION_FP16:
-  case PC_MCPI_PRECISION_BF16:
-    return 2 * n;
-  case PC_MCPI_PRECISION_INT8:
-    return 1 + n;
-  case PC_MCPI_PRECISION_INT4:
-    return 1 + (nibbles_per_column(bs) * static_cast<std::size_t>(bs) + 1) / 2;
-  }
-  return 0;
+  const std::size_t bits = static_cast<std::size_t>(value_bits(storage)),
+                    numbers = static_cast<std::size_t>(leading_dimension(storage, bs)) *
+                              static_cast<std::size_t>(bs);
+  return (numbers * bits + 7) / 8 + (has_exponent(storage) ? 1 : 0);
 }
 
 // Encodes one column-major block. Returns false if a value is not finite or overflows the format.

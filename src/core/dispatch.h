@@ -26,6 +26,13 @@ template <class Function> auto with_precision(PCMCPIPrecision storage, const Fun
   return function.template operator()<PC_MCPI_PRECISION_FP32>();
 }
 
+// Returns function.operator()<value>().
+template <class Function> auto with_bool(bool value, const Function &function)
+{
+  if (value) return function.template operator()<true>();
+  return function.template operator()<false>();
+}
+
 // Returns function.operator()<T>() with T = double or float. Vectors are double if blocks are.
 template <PCMCPIPrecision storage, class Function>
 auto with_vectors(bool double_vectors, const Function &function)

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/dense.h"
 #include "core/plan.h"
 #include "petscmcpitypes.h"
 
@@ -86,6 +87,14 @@ enum class Defect : int {
   singular, // the diagonal block
   backend   // reading or converting the values failed; the values may be right
 };
+
+// The defect of a diagonal block
+constexpr Defect defect_of(Inversion verdict)
+{
+  return verdict == Inversion::done       ? Defect::none
+         : verdict == Inversion::singular ? Defect::singular
+                                          : Defect::nonfinite_diagonal;
+}
 
 // A defect of a row as one number, of which devices keep the least. Keys are smaller for smaller
 // rows; for one row, they are smaller for later defects.

@@ -64,4 +64,15 @@ struct ColorPlan {
   Offset blocks() const { return static_cast<Offset>(lower.col.size() + upper.col.size()); }
 };
 
+// Blocks before each matrix row, and the number of all blocks. Diagonal blocks count.
+inline std::vector<Offset> block_begins(const ColorPlan &plan)
+{
+  std::vector<Offset> begins(static_cast<std::size_t>(plan.rows) + 1, 0);
+  for (Row row = 0; row < plan.rows; ++row)
+    begins[plan.row_of[row] + 1] = 1 + plan.lower.ptr[row + 1] - plan.lower.ptr[row] +
+                                   plan.upper.ptr[row + 1] - plan.upper.ptr[row];
+  for (Row row = 0; row < plan.rows; ++row) begins[row + 1] += begins[row];
+  return begins;
+}
+
 } // namespace mcpi

@@ -15,11 +15,11 @@ StoredMatrix::StoredMatrix(const ColorPlan &plan, const NumericConfig &config,
       record_size_(record_bytes(config.storage, plan.bs)), updater_(config, plan.bs),
       dmap_(plan.rows * block_size_squared_), left_(block_size_squared_),
       inverse_(block_size_squared_), work_(3 * static_cast<std::size_t>(plan.bs)), pivot_(plan.bs),
-      lower_(plan.lower.col.size() * record_size_ + kReadPadding),
-      upper_(plan.upper.col.size() * record_size_ + kReadPadding)
+      lower_(plan.lower.col.size() * record_size_ + kPadding),
+      upper_(plan.upper.col.size() * record_size_ + kPadding)
 {
   const std::size_t longest = std::max(longest_row(plan.lower), longest_row(plan.upper));
-  scaled_.resize(longest * block_size_squared_);
+  scaled_.resize(longest * block_size_squared_ + kPadding / sizeof(double));
   pointers_.resize(longest);
 }
 
@@ -55,14 +55,8 @@ Defect StoredMatrix::convert_row(Row plan_row, BlockRows &source, Pass pass)
   const double *const *offdiag = nullptr;
   source.row(plan_.row_of[plan_row], diagonal, offdiag);
   double *dmap = dmap_.data() + static_cast<std::size_t>(plan_row) * block_size_squared_;
-  switch (invert(bs, diagonal, inverse_.data(), work_.data(), pivot_.data())) {
-  case Inversion::nonfinite:
-    return Defect::nonfinite_diagonal;
-  case Inversion::singular:
-    return Defect::singular;
-  case Inversion::done:
-    break;
-  }
+  const Inversion verdict = invert(bs, diagonal, inverse_.data(), work_.data(), pivot_.data());
+  if (verdict != Inversion::done) return defect_of(verdict);
   // See diagonal_map() and Scales for the two forms.
   const bool prescaled = config_.form == PC_MCPI_FORM_PRESCALED;
   for (int j = 0; j < bs; ++j) {
@@ -125,7 +119,7 @@ void StoredMatrix::build_transposed(const ColorPlan &transposed, const std::byte
 {
   transposed_plan_ = &transposed;
   const auto fill = [&](const Triangle &triangle, std::vector<std::byte> &records) {
-    records.resize(triangle.col.size() * record_size_ + kReadPadding);
+    records.resize(triangle.col.size() * record_size_ + kPadding);
     std::byte *out = records.data();
     for (const Offset stored : triangle.source) {
       const Offset remote = stored - plan_.blocks();

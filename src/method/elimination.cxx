@@ -46,12 +46,7 @@ private:
 
   void number_blocks()
   {
-    const auto rows = static_cast<std::size_t>(plan_.rows);
-    std::vector<Offset> begin(rows + 1, 0);
-    for (Row row = 0; row < plan_.rows; ++row)
-      begin[plan_.row_of[row] + 1] = 1 + plan_.lower.ptr[row + 1] - plan_.lower.ptr[row] +
-                                     plan_.upper.ptr[row + 1] - plan_.upper.ptr[row];
-    for (std::size_t row = 0; row < rows; ++row) begin[row + 1] += begin[row];
+    const std::vector<Offset> begin = block_begins(plan_);
     result_.first_inverse = number(begin.back());
     result_.first_offered = number(begin.back() + plan_.rows);
     result_.row_begin.assign(begin.begin(), begin.end());

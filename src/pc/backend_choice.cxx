@@ -4,7 +4,6 @@
 #include <new>
 
 #include "backend/host/host_backend.h"
-#include "backend/host/simd_kernels.h"
 #include "backend/reference/reference_backend.h"
 #include "petsc/collective.h"
 #include "petsc/compat.h"
@@ -194,13 +193,14 @@ PetscErrorCode start_kokkos(MPI_Comm comm, std::string *reason)
 // Whether PETSc uses a device of HIP or SYCL, which only the Kokkos backend supports.
 bool kokkos_device_in_use()
 {
+  bool used = false;
 #if defined(PETSC_HAVE_KOKKOS) && defined(PETSC_HAVE_HIP)
-  if (PetscDeviceInitialized(PETSC_DEVICE_HIP)) return kokkos::auto_takes();
+  used = used || PetscDeviceInitialized(PETSC_DEVICE_HIP);
 #endif
 #if defined(PETSC_HAVE_KOKKOS) && defined(PETSC_HAVE_SYCL)
-  if (PetscDeviceInitialized(PETSC_DEVICE_SYCL)) return kokkos::auto_takes();
+  used = used || PetscDeviceInitialized(PETSC_DEVICE_SYCL);
 #endif
-  return false;
+  return used && kokkos::on_device() && !kokkos::is_cuda();
 }
 
 #endif

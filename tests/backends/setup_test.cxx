@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "backend/host/simd_kernels.h"
+#include "backend/host/host_backend.h"
 #include "core/codec.h"
 #include "engines.h"
 #include "laid_out_rows.h"

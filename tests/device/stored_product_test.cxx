@@ -12,7 +12,7 @@ class Blocks {
 public:
   Blocks(const ColorPlan &plan, const BackendConfig &config)
       : rows_(static_cast<std::size_t>(plan.rows) * plan.bs), wide_(config.double_vectors),
-        blocks_(plan, config.numeric, {config.double_vectors, false})
+        blocks_(plan, config)
   {
   }
 

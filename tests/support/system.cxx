@@ -1,7 +1,6 @@
 #include "support/system.h"
 
 #include "backend/host/host_backend.h"
-#include "backend/host/simd_kernels.h"
 #include "backend/reference/reference_backend.h"
 
 #include <algorithm>

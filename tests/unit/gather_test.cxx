@@ -1,5 +1,5 @@
 // Tests the rounded copy of x that products read: its numbers, and the backends that read it.
-#include "backend/host/simd_kernels.h"
+#include "backend/host/host_backend.h"
 #include "core/gather.h"
 
 #include <gtest/gtest.h>
@@ -328,7 +328,7 @@ TEST(Gather, holds_a_copy_only_if_asked)
       system->apply(run, first_columns(p.b, p.matrix.size(), 1));
     }
     const std::size_t number = kernels ? sizeof(float) : sizeof(double),
-                      padding = kernels ? kReadPadding : 0;
+                      padding = kernels ? kPadding : 0;
     EXPECT_EQ(on.backend().info().memory_bytes - off.backend().info().memory_bytes,
               number * p.matrix.size() + padding);
     EXPECT_EQ(off.backend().row_bytes(run.apply).gathered, 0u);

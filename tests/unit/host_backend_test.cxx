@@ -1,6 +1,6 @@
 // Compares the host backend with the reference backend on the same stored numbers, for every
 // combination of options. Also tests how the storage precision affects a solution.
-#include "backend/host/simd_kernels.h"
+#include "backend/host/host_backend.h"
 #include "sweep/backend.h"
 
 #include <gtest/gtest.h>

@@ -25,12 +25,14 @@ class CudaBackend final : public Backend, public DeviceExchange {
 public:
   CudaBackend(const ColorPlan &plan, const BackendConfig &config)
       : plan_(plan), config_(config),
-        number_(config.double_vectors ? sizeof(double) : sizeof(float)),
-        blocks_(plan, config.numeric,
-                {config.double_vectors, rounded(), config.one_triangle, config.several_parts}),
-        groups_(config.double_vectors || !blocks_.prescaled() ? GatherGroups()
-                                                              : make_gather_groups(plan))
+        number_(config.double_vectors ? sizeof(double) : sizeof(float)), blocks_(plan, config)
   {
+    if (!config.double_vectors && blocks_.prescaled()) {
+      const GatherGroups groups = make_gather_groups(plan);
+      groups_.units.upload(groups.units);
+      groups_.rows.upload(groups.rows);
+      groups_.slots.upload(groups.slots);
+    }
     reserve(1);
   }
 
@@ -273,7 +275,8 @@ private:
   std::size_t bytes() const
   {
     return blocks_.bytes() + x_.bytes() + rhs_.bytes() + kept_.bytes() + row_packets_.bytes() +
-           gathered_.bytes() + groups_.bytes() + arrays_.bytes();
+           gathered_.bytes() + groups_.units.bytes() + groups_.rows.bytes() +
+           groups_.slots.bytes() + arrays_.bytes();
   }
 
   PacketArgs packet_args(const ApplyArgs &apply)
@@ -317,7 +320,7 @@ private:
 
   // bytes of a block row of x
   std::size_t x_bytes(const ApplyArgs &apply) const { return number_ * plan_.bs * apply.nrhs; }
-  bool rounded() const { return config_.bfp16_gather && !config_.double_vectors; }
+  bool rounded() const { return rounds(config_); }
   bool small() const { return blocks_.forward().small(); }
   VectorScales scales() const
   {
@@ -328,7 +331,7 @@ private:
   {
     VectorArgs args{vector_terms(plan_, blocks_.row_of(), apply, ld)};
     args.plan_row = blocks_.plan_row();
-    args.groups = groups_.args();
+    args.groups = {groups_.units.data(), groups_.rows.data(), groups_.slots.data()};
     return args;
   }
 
@@ -376,7 +379,7 @@ private:
   OverlapStreams streams_{stream_};
   UserArrays arrays_;
   StoredBlocks blocks_;
-  DeviceGatherGroups groups_;
+  GroupArrays<DeviceArray> groups_;
   int room_ = 0;                            // right-hand sides for which arrays have room
   DeviceArray<std::byte> x_, rhs_, kept_;   // in vector precision; x_ has ghosts behind the rows
   DeviceArray<std::uint32_t> gathered_;     // the rounded copy of x_, if products read it
@@ -394,11 +397,6 @@ private:
 
 } // namespace
 } // namespace cuda
-
-bool has_code_for_cuda_device()
-{
-  return cuda::runs_on_device();
-}
 
 std::unique_ptr<Backend> make_cuda_backend(const ColorPlan &plan, const BackendConfig &config)
 {

@@ -109,14 +109,6 @@ __device__ __forceinline__ void store_gathered_word(std::uint32_t *gathered, std
   if (mine && i % 2 == 0) out[i / 2] = word;
   if (bs % 2 == 0 && mine && i == 1) out[bs / 2] = word;
 }
-// Stores the copy of one block row by bs neighboring threads of a warp, each with its component i.
-// All threads of the warp must call it. Threads without a component pass mine = false.
-template <int bs>
-__device__ __forceinline__ void store_gathered_together(std::uint32_t *gathered, std::size_t entry,
-                                                        unsigned i, float x, bool mine)
-{
-  store_gathered_word<bs>(gathered, entry, i, gathered_word_together<bs>(i, x), mine);
-}
 
 // The signed half of a word
 __device__ __forceinline__ int low_half(std::uint32_t word)

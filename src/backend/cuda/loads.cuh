@@ -4,7 +4,9 @@
 
 #include <cstdint>
 
-#include "backend/device/numbers.h"
+#include <cuda/ptx>
+
+#include "backend/device/block_slice.h"
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #error "Bulk copies need an architecture of 90 or later in CMAKE_CUDA_ARCHITECTURES"
@@ -27,11 +29,6 @@ __device__ __forceinline__ void prefetch(const void *line)
 {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(line));
 }
-
-// Neighboring numbers that one instruction loads or stores
-template <class T, int width> struct alignas(sizeof(T) * width) Vector {
-  T v[width];
-};
 
 // Stored numbers of one column, as words in a thread's registers
 template <PCMCPIPrecision storage, int vector> struct Numbers {
@@ -68,47 +65,31 @@ template <PCMCPIPrecision storage, int vector> struct Numbers {
 };
 
 // Bulk copies. A copy completes on a barrier (mbarrier) in shared memory, on which threads wait.
+// ptx::mbarrier_init() tells how many copies end a phase. ptx::fence_mbarrier_init() makes barriers
+// that a thread has initialized visible to bulk copies.
+namespace ptx = ::cuda::ptx;
 
-__device__ __forceinline__ std::uint32_t shared_address(const void *p)
-{
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
-}
-// Initializes a barrier. Each phase ends when `copies` bulk copies have completed.
-__device__ __forceinline__ void barrier_init(std::uint64_t *barrier, unsigned copies = 1)
-{
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(copies)
-               : "memory");
-}
-// Makes the barriers that this thread has initialized visible to bulk copies.
-__device__ __forceinline__ void barrier_init_fence()
-{
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-// Starts a copy that completes on the barrier. Both addresses and bytes are multiples of 16.
+// Starts a copy that completes on the barrier. Both addresses and bytes are multiples of 16. The
+// copy is written out because ptx::cp_async_bulk() changes the code of relax_streamed()
+// (CUDA 13.0).
 __device__ __forceinline__ void bulk_copy(void *to, const void *from, std::uint32_t bytes,
                                           std::uint64_t *barrier)
 {
-  asm volatile(
-      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
-      "r"(bytes)
-      : "memory");
+  const auto shared = [](const void *p) {
+    return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
+  };
+  ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, barrier,
+                                 bytes);
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-          "r"(shared_address(to)),
-      "l"(from), "r"(bytes), "r"(shared_address(barrier))
+          "r"(shared(to)),
+      "l"(from), "r"(bytes), "r"(shared(barrier))
       : "memory");
 }
 // Waits until the phase of the given parity has ended. The first phase has parity 0.
 __device__ __forceinline__ void barrier_wait(std::uint64_t *barrier, std::uint32_t parity)
 {
-  std::uint32_t done;
-  do
-    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 "
-                 "%0, 1, 0, p; }"
-                 : "=r"(done)
-                 : "r"(shared_address(barrier)), "r"(parity)
-                 : "memory");
-  while (!done);
+  while (!ptx::mbarrier_try_wait_parity(barrier, parity)) continue;
 }
 
 } // namespace mcpi::cuda

@@ -35,32 +35,33 @@ inline cudaAccessPolicyWindow cache_window(const CacheUse &use, const Bytes &rhs
 
 // Bits of a column index, if the head word then has enough bits left for an exponent; 32 if not,
 // which means that nothing is packed.
-int packed_column_bits(const ColorPlan &plan, const NumericConfig &config, const OperatorUse &use)
+int packed_column_bits(const ColorPlan &plan, const BackendConfig &config)
 {
-  if (!Operator::may_pack(plan.bs, config, use)) return 32;
+  if (!Operator::may_pack(plan.bs, config)) return 32;
   const int bits =
       std::max(2, static_cast<int>(std::bit_width(static_cast<std::uint32_t>(plan.rows) +
                                                   static_cast<std::uint32_t>(plan.ghosts))));
-  return bits + packed_shift(config.storage, plan.bs) + kMinExponentBits <= 32 ? bits : 32;
+  return bits + packed_shift(config.numeric.storage, plan.bs) + kMinExponentBits <= 32 ? bits : 32;
 }
 
 } // namespace
 
-bool Operator::may_pack(int bs, const NumericConfig &config, const OperatorUse &use)
+bool Operator::may_pack(int bs, const BackendConfig &config)
 {
-  return has_exponent(config.storage) && bs <= kMaxSmallBlock && !use.double_vectors &&
-         config.scaling != PC_MCPI_SCALING_NONE;
+  return has_exponent(config.numeric.storage) && bs <= kMaxSmallBlock && !config.double_vectors &&
+         config.numeric.scaling != PC_MCPI_SCALING_NONE;
 }
 
-Operator::Operator(const ColorPlan &plan, const NumericConfig &config, const OperatorUse &use)
-    : plan_(plan), storage_(config.storage),
-      one_triangle_(use.one_triangle), head_{packed_column_bits(plan, config, use), 0},
-      packed_(head_.column_bits < 32), number_(use.double_vectors ? sizeof(double) : sizeof(float)),
-      rounded_(use.rounded), ordered_(use.several_parts && use.one_triangle),
+Operator::Operator(const ColorPlan &plan, const BackendConfig &config)
+    : plan_(plan), storage_(config.numeric.storage),
+      one_triangle_(config.one_triangle), head_{packed_column_bits(plan, config), 0},
+      packed_(head_.column_bits < 32),
+      number_(config.double_vectors ? sizeof(double) : sizeof(float)), rounded_(rounds(config)),
+      ordered_(config.several_parts && config.one_triangle),
       largest_window_(
           static_cast<std::size_t>(device_attribute(cudaDevAttrMaxAccessPolicyWindowSize)))
 {
-  const RelaxKind kind{use.double_vectors, use.rounded, packed_};
+  const RelaxKind kind{config.double_vectors, rounded_, packed_};
   with_precision(storage_, [&]<PCMCPIPrecision storage> {
     if (small())
       small_ = small_kernels<storage>(kind, plan.bs);
@@ -77,31 +78,26 @@ Operator::Operator(const ColorPlan &plan, const NumericConfig &config, const Ope
 
 void Operator::init_small()
 {
-  int few_blocks = 0;
+  TileLimits limits = small_.limits;
+  limits.multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
   if (small_.few)
-    MCPI_CUDA(
-        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&few_blocks, small_.few, small_.threads, 0));
-  int blocks = small_.blocks;
+    MCPI_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&limits.few_blocks, small_.few,
+                                                            limits.threads, 0));
   const bool exchanges =
       !std::equal(plan_.boundary_end.begin(), plan_.boundary_end.end(), plan_.color_begin.begin());
   if (small_.exchanging && exchanges) { // The exchanging kernel may relax all tiles.
     one_triangle_ = false;              // It takes both triangles at a time.
-    blocks = std::min(blocks, small_.exchanging_blocks);
-    few_blocks = std::min(few_blocks, blocks);
+    limits.blocks = std::min(limits.blocks, small_.exchanging_blocks);
+    limits.few_blocks = std::min(limits.few_blocks, limits.blocks);
   }
-  TileLimits limits = {small_.tile_rows,
-                       small_.threads,
-                       small_.capacity,
-                       small_.boundary,
-                       blocks,
-                       device_attribute(cudaDevAttrMultiProcessorCount),
-                       small_.few_rows,
-                       few_blocks,
-                       Tuning::kTilesEach,
-                       Tuning::kLightSlice,
-                       Tuning::kLightColor,
-                       one_triangle_};
-  ordered_ = ordered_ && suits_ordered();
+  limits.one_triangle = one_triangle_;
+  // Whether one launch for several parts is faster than a launch for each. Without clusters, ghosts
+  // are exchanged after each part.
+  // Whether one launch for several parts is faster than a launch for each. Without clusters, ghosts
+  // are exchanged after each part.
+  ordered_ =
+      ordered_ && (plan_.clustered ? rows_of_part() <= small_.ordered_step
+                                   : plan_.ghosts == 0 && rows_of_part() <= small_.ordered_color);
   if (ordered_) {
     limits.rows = small_.ordered_rows;
     limits.slices = small_.ordered_threads;
@@ -182,8 +178,9 @@ void Operator::init_large()
 
 StoredNumbers Operator::numbers()
 {
-  return {storage_, plan_.bs,      small(),        layout_.shape,
-          head_,    tiles_.data(), blocks_.data(), heads_.data()};
+  Shape shape = make_shape(small() ? LayoutKind::slices : LayoutKind::pieces, storage_, plan_.bs);
+  shape.slice = layout_.shape;
+  return {{shape, blocks_.data(), heads_.data(), head_}, tiles_.data()};
 }
 
 // Chooses the base of packed exponents. The largest exponent covers the largest number that
@@ -192,10 +189,9 @@ void Operator::set_largest(double largest)
 {
   if (!packed_) return;
   constexpr int room = std::bit_width(static_cast<unsigned>(ScaleUpdater::kGrowth));
-  const int limit = storage_ == PC_MCPI_PRECISION_INT8 ? kInt8Limit : kInt4Limit,
-            bits = 32 - layout_.shape.shift - head_.column_bits;
-  head_.exponent_base =
-      std::max(kMinSharedExponent, shared_exponent(largest, limit) + room - (1 << bits) + 1);
+  const int bits = 32 - layout_.shape.shift - head_.column_bits,
+            most = shared_exponent(largest, integer_limit(storage_)) + room;
+  head_.exponent_base = std::max(kMinSharedExponent, most - (1 << bits) + 1);
 }
 
 // Whether relax_resident can take the part that begins at this row. Sets args.capacity.
@@ -222,15 +218,24 @@ bool Operator::has_slices(Row begin, Row end, unsigned flags) const
   return (flags & kLower && any(plan_.lower)) || (flags & kUpper && any(plan_.upper));
 }
 
-// Chooses the kernel for small blocks, and sets the operator's part of the arguments.
+// Sets the arguments of a relaxation of the plan rows [begin, end).
+void Operator::set(SmallArgs &args, Row begin, Row end, const Relaxation &relaxation) const
+{
+  args.bs = plan_.bs;
+  args.head = head_;
+  args.tiles = tiles_.data() + layout_.part_begin[part_at(plan_, begin)];
+  args.ends = ends_.data();
+  args.blocks = blocks_.data();
+  args.gathered = relaxation.gathered;
+  args.first_row = static_cast<std::uint32_t>(begin);
+  args.row_count = static_cast<std::uint32_t>(end - begin);
+}
+
+// Chooses the kernel for small blocks.
 Operator::Launch Operator::small_launch(Row begin, Row end, SmallArgs &args) const
 {
-  args.head = head_;
-  args.blocks = blocks_.data();
   const bool inside = args.inside.packets.base;
   if (!inside && !has_slices(begin, end, args.flags)) {
-    args.first_row = static_cast<std::uint32_t>(begin);
-    args.row_count = static_cast<std::uint32_t>(end - begin);
     const std::size_t threads = std::size_t{args.row_count} * static_cast<unsigned>(args.nrhs);
     return {small_.rows,
             static_cast<unsigned>((threads + Tuning::kRowsThreads - 1) / Tuning::kRowsThreads),
@@ -240,9 +245,7 @@ Operator::Launch Operator::small_launch(Row begin, Row end, SmallArgs &args) con
   const auto tiles_to = [&](std::size_t last) {
     return layout_.part_begin[last] - static_cast<unsigned>(first);
   };
-  args.tiles = tiles_.data() + first;
-  args.ends = ends_.data();
-  const auto threads = static_cast<unsigned>(small_.threads);
+  const auto threads = static_cast<unsigned>(small_.limits.threads);
   // Tiles for one triangle have room for both in the general kernel only. A rank with such tiles
   // has no boundary rows, so that kernel need not exchange.
   const bool both = args.flags & kLower && args.flags & kUpper,
@@ -301,14 +304,6 @@ void Operator::launch(const Launch &launch, void *args, Row begin, Row end,
   MCPI_CUDA(cudaLaunchKernelExC(&config, launch.function, &args));
 }
 
-// Whether one launch for several parts is faster than a launch for each. Such a launch reads one
-// triangle. Without clusters, ghosts are exchanged after each part.
-bool Operator::suits_ordered() const
-{
-  return plan_.clustered ? rows_of_part() <= small_.ordered_step
-                         : plan_.ghosts == 0 && rows_of_part() <= small_.ordered_color;
-}
-
 // The mean number of rows of a part
 Row Operator::rows_of_part() const
 {
@@ -338,14 +333,7 @@ void Operator::relax_parts(Row begin, Row end, const Relaxation &relaxation,
                     parts = last_part - first_part + 1, first = layout_.part_begin[first_part],
                     last = layout_.part_begin[last_part + 1];
   OrderedArgs args{{relaxation.terms}};
-  args.bs = plan_.bs;
-  args.head = head_;
-  args.blocks = blocks_.data();
-  args.gathered = relaxation.gathered;
-  args.tiles = tiles_.data() + first;
-  args.ends = ends_.data();
-  args.first_row = static_cast<std::uint32_t>(begin);
-  args.row_count = static_cast<std::uint32_t>(end - begin);
+  set(args, begin, end, relaxation);
   args.packets = relaxation.packets;
   args.tickets = relaxation.tickets;
   args.ahead = static_cast<std::uint32_t>(Tuning::kOrderedAhead * std::max<Row>(rows_of_part(), 1));
@@ -362,15 +350,14 @@ void Operator::relax_parts(Row begin, Row end, const Relaxation &relaxation,
 void Operator::relax(Row begin, Row end, const Relaxation &relaxation, cudaStream_t stream) const
 {
   if (begin == end) return;
-  RelaxTerms terms = relaxation.terms;
-  terms.bs = plan_.bs;
   if (small()) {
-    SmallArgs args{terms};
-    args.gathered = relaxation.gathered;
+    SmallArgs args{relaxation.terms};
+    set(args, begin, end, relaxation);
     if (relaxation.inside) args.inside = *relaxation.inside;
     launch(small_launch(begin, end, args), &args, begin, end, relaxation, stream);
   } else {
-    LargeArgs args{terms};
+    LargeArgs args{relaxation.terms};
+    args.bs = plan_.bs;
     args.first_row = static_cast<std::uint32_t>(begin);
     args.row_count = static_cast<std::uint32_t>(end - begin);
     launch(large_launch(begin, args), &args, begin, end, relaxation, stream);

@@ -3,25 +3,17 @@
 #pragma once
 
 #include "backend/cuda/relax.h"
-#include "core/numeric.h"
 #include "cuda/memory.h"
+#include "sweep/backend.h"
 
 namespace mcpi::cuda {
 
-// Access to single stored numbers (stored_numbers.cu), for any storage precision and block size at
-// run time. It is slow, but seldom needed: for column indices, records for other ranks, and
-// transposed blocks.
+// Access to single stored numbers (stored_numbers.cu, device/places.h). It is slow, but seldom
+// needed: for column indices, records for other ranks, and transposed blocks.
 
-// The stored blocks of an operator. See Operator.
-struct StoredNumbers {
-  PCMCPIPrecision storage;
-  int bs;
-  bool small;        // whether blocks are stored in slices
-  SliceShape shape;  // small blocks
-  HeadBits head;     // small blocks
-  const Tile *tiles; // small blocks
-  std::byte *blocks;
-  BlockHead *heads; // large blocks
+// The stored blocks of an operator: slices or pieces
+struct StoredNumbers : BlockMemory {
+  const Tile *tiles = nullptr; // of slices
 };
 
 // Where a block lies. Small blocks: its tile in the upper half, its first slice in the tile in the
@@ -66,13 +58,11 @@ constexpr CacheUse cache_use(std::size_t cache, std::size_t vectors, std::size_t
   return {vectors > half ? row_rhs : 0, vectors < most ? most - vectors : 0};
 }
 
-// What an operator multiplies, and how
-struct OperatorUse {
-  bool double_vectors = false; // vectors in double, not in single precision
-  bool rounded = false;        // products read the copy of x that is rounded as in core/gather.h
-  bool one_triangle = false;   // BackendConfig::one_triangle
-  bool several_parts = false;  // BackendConfig::several_parts
-};
+// Whether products read the copy of x that is rounded as in core/gather.h
+constexpr bool rounds(const BackendConfig &config)
+{
+  return config.bfp16_gather && !config.double_vectors;
+}
 
 // A relaxation to launch.
 struct Relaxation {
@@ -91,7 +81,7 @@ struct Relaxation {
 class Operator {
 public:
   // Stores the column indices; numbers are zero until the numeric set-up.
-  Operator(const ColorPlan &plan, const NumericConfig &config, const OperatorUse &use);
+  Operator(const ColorPlan &plan, const BackendConfig &config);
 
   // Launches the relaxation of the plan rows [begin, end), which are one part, or all rows of a
   // color if the relaxation exchanges ghosts itself.
@@ -110,7 +100,7 @@ public:
   bool small() const { return plan_.bs <= kMaxSmallBlock; } // whether blocks are stored in slices
   bool packed() const { return layout_.shape.packed; } // whether heads of slices hold exponents
   // Whether some rank may pack exponents. The answer is the same on all ranks.
-  static bool may_pack(int bs, const NumericConfig &config, const OperatorUse &use);
+  static bool may_pack(int bs, const BackendConfig &config);
   StoredNumbers numbers();
   // Sets the range of packed exponents by the largest number that is stored.
   void set_largest(double largest);
@@ -188,9 +178,9 @@ private:
   void init_large();
   void add_rows();
   bool resident(Row begin, LargeArgs &args) const;
-  bool suits_ordered() const;
   Row rows_of_part() const;
   bool has_slices(Row begin, Row end, unsigned flags) const;
+  void set(SmallArgs &args, Row begin, Row end, const Relaxation &relaxation) const;
   Launch small_launch(Row begin, Row end, SmallArgs &args) const;
   Launch large_launch(Row begin, LargeArgs &args) const;
   void launch(const Launch &launch, void *args, Row begin, Row end, const Relaxation &relaxation,
@@ -202,7 +192,7 @@ private:
   HeadBits head_;     // small blocks
   const bool packed_;
   const std::size_t number_; // bytes of a number of the vectors
-  const bool rounded_;       // OperatorUse::rounded
+  const bool rounded_;       // rounds()
   bool ordered_;             // whether tiles suit relax_ordered()
   SmallKernels small_;
   LargeKernels large_;

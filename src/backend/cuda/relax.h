@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include "backend/cuda/tuning_hopper.h"
+#include "backend/device/places.h"
 #include "backend/device/relax_update.h"
 #include "backend/device/tiles.h"
 #include "cuda/ghost_packets.h"
@@ -45,8 +46,6 @@ struct StreamShape {
   // Bytes from the start of a row's shared memory: entries of x, partial sums, sums and residuals,
   // heads, barriers
   int x_at = 0, partial_at = 0, sums_at = 0, heads_at = 0, barriers_at = 0;
-
-  constexpr int threads() const { return team * rows; }
 };
 
 // number: bytes of a number of the vectors
@@ -105,12 +104,6 @@ struct alignas(16) LargeRow {
   std::uint32_t block = 0, lower = 0, upper = 0; // first block; number of blocks of each triangle
 };
 
-// What belongs to a large block besides its numbers.
-struct BlockHead {
-  Row column;   // plan column
-  int exponent; // of integer storage
-};
-
 constexpr unsigned kOneWaits = 1U << 31; // a flag besides those of RelaxFlag: TileLaunch::one_waits
 
 // The arguments of the relaxations of small blocks. They read rhs before they wait for the launch
@@ -149,8 +142,8 @@ struct LargeArgs : RelaxTerms {
   StreamShape stream{}; // of relax_streamed
 };
 
-// The kernels for small blocks of one kind and block size, and their launch limits, which
-// make_tiles() takes (TileLimits). A pointer is null if there is no such kernel.
+// The kernels for small blocks of one kind and block size, and their limits. A pointer is null if
+// there is no such kernel.
 struct SmallKernels {
   const void *general = nullptr;      // for every case
   const void *simple = nullptr;       // for one right-hand side, no long rows, and no kept sums
@@ -159,17 +152,12 @@ struct SmallKernels {
   const void *few = nullptr;          // like simple, for colors of few rows
   const void *ordered = nullptr;      // for several parts in one launch
   const void *rows = nullptr;         // for rows that have no slices in the triangles to be read
-  int threads = 0;                    // threads of a thread block
-  int ordered_threads = 0;            // the same for `ordered`
+  TileLimits limits{};                // without what depends on the device or the plan
+  int exchanging_blocks = 0;          // TileLimits::blocks for `exchanging`
+  int ordered_threads = 0;            // threads of a thread block of `ordered`
   int ordered_rows = 0;               // most rows of a tile of `ordered`
   // mean rows of a color, and of a step of clusters, up to which `ordered` is faster
   Row ordered_color = 0, ordered_step = 0;
-  int capacity = 0;          // slices that a thread block takes at a time
-  int boundary = 0;          // the same for tiles of boundary rows
-  int tile_rows = 0;         // most rows of a tile
-  int few_rows = 0;          // most rows of a tile of `few`
-  int blocks = 0;            // thread blocks that a multiprocessor holds
-  int exchanging_blocks = 0; // the same for `exchanging`
 };
 
 // The kernels for large blocks of one kind and block size
@@ -179,6 +167,12 @@ struct LargeKernels {
   StreamShape stream{};           // launch of `streamed`
   ResidentShape shape{};          // launch of `resident`
 };
+
+// A kernel as these tables hold it
+template <class Kernel> const void *address_of(Kernel *kernel)
+{
+  return reinterpret_cast<const void *>(kernel);
+}
 
 // What distinguishes kernels of the same storage precision and block size. gather_rounded: products
 // read the rounded copy of x. packed: heads of slices hold exponents.

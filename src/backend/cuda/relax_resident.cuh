@@ -113,7 +113,7 @@ __launch_bounds__(Resident<storage, T, bs>::team *Resident<storage, T, bs>::shap
                   resident_blocks<storage, T, bs>()) relax_resident(LargeArgs args)
 {
   using R = Resident<storage, T, bs>;
-  using Entries = Vector<T, R::width>;
+  using Entries = typename RunOf<T, R::width>::Piece;
   constexpr bool warp = R::team == 32;
   constexpr ResidentShape shape = R::shape;
   // Shared memory: records of all rows; entries of x of all rows; then for each row partial sums,
@@ -159,8 +159,8 @@ __launch_bounds__(Resident<storage, T, bs>::team *Resident<storage, T, bs>::shap
   for (int a = 0; a < R::ahead; ++a)
     if (const int k = k0 + a * R::together; k0 < R::together && k < count) heads[a] = load_head(k);
   if (t == 0) {
-    barrier_init(barrier);
-    barrier_init_fence();
+    ptx::mbarrier_init(barrier, 1);
+    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
     if (count > 0)
       bulk_copy(mine,
                 static_cast<const std::byte *>(args.blocks) +

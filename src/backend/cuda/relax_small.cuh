@@ -331,7 +331,8 @@ relax_tile(const SmallArgs &args, const SmallPartials<Kind, threads * per_thread
     if constexpr (Kind::rounded) {
       const std::size_t entry = row * static_cast<std::size_t>(nrhs) + static_cast<std::size_t>(r);
       if constexpr (!by_row)
-        store_gathered_together<bs>(args.gathered, entry, i, update[0], mine);
+        store_gathered_word<bs>(args.gathered, entry, i, gathered_word_together<bs>(i, update[0]),
+                                mine);
       else if (mine)
         store_gathered<bs>(args.gathered, entry, bs, update);
     }

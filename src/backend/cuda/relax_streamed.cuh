@@ -76,7 +76,7 @@ template <PCMCPIPrecision storage, class T, int width>
 __device__ __forceinline__ void gather(const StreamShape &shape, const BlockHead *heads, int count,
                                        const T *x, std::uint32_t stride, int t, T *xs)
 {
-  using Entries = Vector<T, width>;
+  using Entries = typename RunOf<T, width>::Piece;
   constexpr int ahead = width == 4 ? 2 : 4;
   const int total = count * shape.bs;
   for (int e0 = t * width; e0 < total; e0 += ahead * shape.team * width) {
@@ -189,8 +189,8 @@ __global__ void __launch_bounds__(warp ? 64 : 128,
   ranges.passes = stay ? 1 : args.nrhs * shape.parts;
   Feed feed(args, shape, mine, ranges);
   if (t == 0) {
-    for (int s = 0; s < shape.stages; ++s) barrier_init(barriers + s);
-    barrier_init_fence();
+    for (int s = 0; s < shape.stages; ++s) ptx::mbarrier_init(barriers + s, 1);
+    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
     for (int s = 0; s < shape.stages; ++s) feed.next(shape, ranges);
   }
   const auto load_heads = [&](std::uint32_t k0, std::uint32_t end) {

@@ -31,41 +31,42 @@ SmallKernels small_kernel_of()
   using Few = SmallKind<storage, T, bs, packed, rounded, Role::few>;
   using Launch = SmallLaunch<General>;
   constexpr auto kernel = []<class Kind>(Kind) {
-    return reinterpret_cast<const void *>(
-        relax_small<Kind, Launch::threads, Launch::per_thread, Launch::blocks>);
+    return address_of(relax_small<Kind, Launch::threads, Launch::per_thread, Launch::blocks>);
   };
   SmallKernels result;
+  result.limits.rows = General::by_row ? Launch::threads : tile_rows(Launch::threads, bs);
+  result.limits.threads = Launch::threads;
+  result.limits.slices = Launch::threads * Launch::per_thread;
+  result.limits.boundary_slices = Launch::threads * Launch::boundary;
+  result.limits.blocks = Launch::resident;
+  result.limits.tiles_each = Tuning::kTilesEach;
+  result.limits.light_slice = Tuning::kLightSlice;
+  result.limits.light_color = Tuning::kLightColor;
   result.general = kernel(General());
   result.simple = kernel(Simple());
   result.one_triangle = kernel(OneTriangle());
   constexpr OrderedTuning ordered =
       Tuning::ordered(General::shape.bytes, sizeof(T) == sizeof(double));
-  result.ordered = reinterpret_cast<const void *>(
-      relax_ordered<SmallKind<storage, T, bs, packed, rounded, Role::ordered>, ordered.threads,
-                    ordered.resident>);
+  result.ordered =
+      address_of(relax_ordered<SmallKind<storage, T, bs, packed, rounded, Role::ordered>,
+                               ordered.threads, ordered.resident>);
   result.ordered_threads = ordered.threads;
   result.ordered_rows = std::min(tile_rows(ordered.threads, bs), Launch::threads);
   result.ordered_color = ordered.largest_color;
   result.ordered_step = ordered.largest_step;
   if constexpr (sizeof(T) == sizeof(float) && (rounded || storage != PC_MCPI_PRECISION_FP32)) {
-    result.few =
-        reinterpret_cast<const void *>(relax_small<Few, Launch::threads, 1, Launch::blocks>);
-    result.few_rows = tile_rows(Launch::threads, bs);
+    result.few = address_of(relax_small<Few, Launch::threads, 1, Launch::blocks>);
+    result.limits.few_rows = tile_rows(Launch::threads, bs);
   }
   if constexpr (sizeof(T) == sizeof(float)) {
     // both kernels take the same tiles
     static_assert(SmallLaunch<Exchanging>::threads == Launch::threads &&
                   SmallLaunch<Exchanging>::per_thread == Launch::per_thread);
     result.exchanging_blocks = SmallLaunch<Exchanging>::resident;
-    result.exchanging = reinterpret_cast<const void *>(
-        relax_exchanging<Exchanging, Launch::threads, Launch::per_thread, Launch::boundary,
-                         SmallLaunch<Exchanging>::blocks>);
+    result.exchanging =
+        address_of(relax_exchanging<Exchanging, Launch::threads, Launch::per_thread,
+                                    Launch::boundary, SmallLaunch<Exchanging>::blocks>);
   }
-  result.threads = Launch::threads;
-  result.capacity = Launch::threads * Launch::per_thread;
-  result.boundary = Launch::threads * Launch::boundary;
-  result.tile_rows = General::by_row ? Launch::threads : tile_rows(Launch::threads, bs);
-  result.blocks = Launch::resident;
   return result;
 }
 
@@ -73,18 +74,16 @@ template <PCMCPIPrecision storage> SmallKernels small_kernels(const RelaxKind &k
 {
   return with_vectors<storage>(kind.double_vectors, [&]<class T> {
     return with_block_size<1, kMaxSmallBlock>(bs, [&]<int size>() -> SmallKernels {
-      if constexpr (size == 0) {
+      if constexpr (size == 0)
         return {};
-      } else {
-        if constexpr (sizeof(T) == sizeof(float)) {
-          if constexpr (has_exponent(storage))
-            if (kind.packed)
-              return kind.gather_rounded ? small_kernel_of<storage, T, size, true, true>()
-                                         : small_kernel_of<storage, T, size, true, false>();
-          if (kind.gather_rounded) return small_kernel_of<storage, T, size, false, true>();
-        }
+      else if constexpr (sizeof(T) == sizeof(double))
         return small_kernel_of<storage, T, size, false, false>();
-      }
+      else
+        return with_bool(kind.gather_rounded, [&]<bool rounded> {
+          if constexpr (has_exponent(storage))
+            if (kind.packed) return small_kernel_of<storage, T, size, true, rounded>();
+          return small_kernel_of<storage, T, size, false, rounded>();
+        });
     });
   });
 }
@@ -93,9 +92,8 @@ template <PCMCPIPrecision storage> SmallKernels small_kernels(const RelaxKind &k
 template <PCMCPIPrecision storage, class T, int vector>
 const void *streamed_kernel(const StreamShape &shape)
 {
-  return shape.team == kWarpSize
-             ? reinterpret_cast<const void *>(relax_streamed<storage, T, vector, true>)
-             : reinterpret_cast<const void *>(relax_streamed<storage, T, vector, false>);
+  return with_bool(shape.team == kWarpSize,
+                   [&]<bool warp> { return address_of(relax_streamed<storage, T, vector, warp>); });
 }
 
 // Sets relax_resident where records are small enough for it.
@@ -103,7 +101,7 @@ template <PCMCPIPrecision storage, class T, int bs> void set_resident(LargeKerne
 {
   if constexpr (record_pieces(storage, bs) * kPiece <=
                 Tuning::largest_record(has_exponent(storage))) {
-    kernels.resident = reinterpret_cast<const void *>(relax_resident<storage, T, bs>);
+    kernels.resident = address_of(relax_resident<storage, T, bs>);
     kernels.shape = Resident<storage, T, bs>::shape;
   }
 }

@@ -1,5 +1,6 @@
 // Kernels for rows without their blocks: relaxation of rows that have no slices in the triangles to
 // be read, such as those of the first color of a sweep from zero, and rounding of x.
+#include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/gathered.cuh"
 #include "backend/cuda/vectors.h"
 #include "core/dispatch.h"
@@ -69,24 +70,11 @@ const void *rows_kernel(const RelaxKind &kind, int bs)
     if constexpr (size == 0)
       return nullptr;
     else if (kind.double_vectors)
-      return reinterpret_cast<const void *>(relax_rows<double, size, false>);
+      return address_of(relax_rows<double, size, false>);
     else
-      return kind.gather_rounded ? reinterpret_cast<const void *>(relax_rows<float, size, true>)
-                                 : reinterpret_cast<const void *>(relax_rows<float, size, false>);
+      return with_bool(kind.gather_rounded,
+                       [&]<bool rounded> { return address_of(relax_rows<float, size, rounded>); });
   });
-}
-
-bool runs_on_device()
-{
-  cudaFuncAttributes attributes{};
-  const cudaError_t error =
-      cudaFuncGetAttributes(&attributes, reinterpret_cast<const void *>(round_kernel));
-  if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction) {
-    (void)cudaGetLastError();
-    return false;
-  }
-  check(error, "cudaFuncGetAttributes");
-  return true;
 }
 
 void round_vector(const float *x, std::size_t entries, int bs, bool packed, void *copy,
@@ -102,3 +90,17 @@ void round_vector(const float *x, std::size_t entries, int bs, bool packed, void
 }
 
 } // namespace mcpi::cuda
+
+// All kernels of the library are compiled for the same devices as those of this file.
+bool mcpi::has_code_for_cuda_device()
+{
+  cudaFuncAttributes attributes{};
+  const cudaError_t error =
+      cudaFuncGetAttributes(&attributes, cuda::address_of(cuda::round_kernel));
+  if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction) {
+    (void)cudaGetLastError();
+    return false;
+  }
+  cuda::check(error, "cudaFuncGetAttributes");
+  return true;
+}

@@ -57,9 +57,7 @@ __device__ __forceinline__ bool prepare_large_row(const SetupArgs &args, const T
   });
   team.sync();
   const Inversion verdict = invert(team, left, bs, vectors, vectors + bs, pivot);
-  if (team.rank == 0 && verdict != Inversion::done)
-    report(args, row,
-           verdict == Inversion::singular ? Defect::singular : Defect::nonfinite_diagonal);
+  if (team.rank == 0 && verdict != Inversion::done) report(args, row, defect_of(verdict));
   const double *left_scale = args.scales, *right_scale = args.scales + bs;
   double *map = static_cast<double *>(args.diagonal_map) +
                 static_cast<std::size_t>(args.plan_row[row]) * bs * bs;
@@ -140,7 +138,7 @@ __device__ __forceinline__ void convert_group(const SetupArgs &args, const Setup
     if constexpr (has_exponent(storage)) {
       double most = 0.0;
       for (int n = lane; n < square; n += kWarpSize) most = fmax(most, fabs(out[n]));
-      e = shared_exponent(Team{lane, kWarpSize}.max(most), integer_limit<storage>());
+      e = shared_exponent(Team{lane, kWarpSize}.max(most), integer_limit(storage));
     }
     const std::uint32_t place = piece.place[k0 + static_cast<std::uint32_t>(block)];
     uint4 *record =

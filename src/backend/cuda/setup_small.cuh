@@ -111,9 +111,7 @@ __device__ __forceinline__ bool prepare_row(const SetupArgs &args, SetupRows<bs>
       a[j][i] = block.data[static_cast<std::size_t>(i) * block.row +
                            static_cast<std::size_t>(j) * block.column];
   const Inversion verdict = invert(a);
-  if (verdict != Inversion::done)
-    report(args, row,
-           verdict == Inversion::singular ? Defect::singular : Defect::nonfinite_diagonal);
+  if (verdict != Inversion::done) report(args, row, defect_of(verdict));
   double *left = shared.left + t * SetupRows<bs>::stride;
 #pragma unroll
   for (int i = 0; i < bs; ++i) {
@@ -269,7 +267,7 @@ template <PCMCPIPrecision storage_, int bs, bool packed> struct SliceSetup {
   {
     int e = 0;
     if constexpr (has_exponent(storage)) {
-      e = shared_exponent(__hiloint2double(static_cast<int>(largest), 0), integer_limit<storage>());
+      e = shared_exponent(__hiloint2double(static_cast<int>(largest), 0), integer_limit(storage));
       // An exponent that packed bits cannot hold is limited here. ScaleUpdater has the numbers
       // stored again.
       if constexpr (packed)

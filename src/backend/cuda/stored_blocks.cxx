@@ -22,16 +22,15 @@ std::vector<Row> inverse(const std::vector<Row> &permutation)
 
 } // namespace
 
-StoredBlocks::StoredBlocks(const ColorPlan &plan, const NumericConfig &config,
-                           const OperatorUse &use)
-    : plan_(plan), config_(config), use_(use), square_(static_cast<std::size_t>(plan.bs) * plan.bs),
-      forward_(plan, config, use), row_of_(plan.row_of), plan_row_(inverse(plan.row_of)),
-      narrow_diagonal_(narrow_diagonal(plan.bs, use.double_vectors, prescaled())),
-      kernel_(with_precision(config.storage,
+StoredBlocks::StoredBlocks(const ColorPlan &plan, const BackendConfig &config)
+    : plan_(plan), config_(config), square_(static_cast<std::size_t>(plan.bs) * plan.bs),
+      forward_(plan, config), row_of_(plan.row_of), plan_row_(inverse(plan.row_of)),
+      narrow_diagonal_(narrow_diagonal(plan.bs, config.double_vectors, prescaled())),
+      kernel_(with_precision(config.numeric.storage,
                              [&]<PCMCPIPrecision storage> {
                                return setup_kernel<storage>(plan.bs, forward_.packed());
                              })),
-      updater_(config, plan.bs, Operator::may_pack(plan.bs, config, use))
+      updater_(config.numeric, plan.bs, Operator::may_pack(plan.bs, config))
 {
   int resident = 0;
   if (kernel_.shared > 0) allow_shared(kernel_.function, static_cast<int>(kernel_.shared));
@@ -66,15 +65,7 @@ void StoredBlocks::prepare(BlockRows &source)
 {
   if (feed_ && feed_->serves(source)) return;
   const auto size = static_cast<std::size_t>(plan_.rows);
-  std::vector<Row> count(size);
-  for (Row row = 0; row < plan_.rows; ++row) {
-    const auto at = static_cast<std::size_t>(plan_.row_of[static_cast<std::size_t>(row)]);
-    for (const Triangle *triangle : {&plan_.lower, &plan_.upper})
-      count[at] += static_cast<Row>(triangle->ptr[row + 1] - triangle->ptr[row]);
-  }
-  feed_ = std::make_unique<ValueUpload>(
-      source, plan_.rows, plan_.bs, [&](Row row) { return count[static_cast<std::size_t>(row)]; });
-
+  feed_ = std::make_unique<ValueUpload>(source, plan_);
   std::vector<std::uint32_t> tile_of(size), place[2];
   for (int p = 0; p < 2; ++p)
     if (feed_->has(p)) place[p].resize(static_cast<std::size_t>(feed_->piece(p).ptr.back()));
@@ -133,7 +124,7 @@ void StoredBlocks::convert(BlockRows &source, bool store, NumericStatus &status,
   args.scratch = scratch_.data();
   args.bs = plan_.bs;
   args.head = to.head;
-  args.prescaled = config_.form == PC_MCPI_FORM_PRESCALED;
+  args.prescaled = prescaled();
   args.store = store;
 
   args.narrow_diagonal = narrow_diagonal_;
@@ -200,7 +191,7 @@ void StoredBlocks::build_transposed(const ColorPlan &plan, const std::byte *rece
                                     cudaStream_t stream)
 {
   if (!transposed_) {
-    auto made = std::make_unique<Operator>(plan, config_, use_);
+    auto made = std::make_unique<Operator>(plan, config_);
     map_transposed(*made);
     transposed_ = std::move(made); // Only a complete operator is kept, if memory runs out.
   }
@@ -213,7 +204,7 @@ void StoredBlocks::build_transposed(const ColorPlan &plan, const std::byte *rece
 
 void StoredBlocks::multiply(const void *x, void *y, cudaStream_t stream)
 {
-  const std::size_t number = use_.double_vectors ? sizeof(double) : sizeof(float),
+  const std::size_t number = config_.double_vectors ? sizeof(double) : sizeof(float),
                     size = static_cast<std::size_t>(plan_.rows) * plan_.bs * number;
   if (zeros_.bytes() < size) {
     zeros_.resize(size);

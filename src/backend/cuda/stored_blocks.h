@@ -14,7 +14,7 @@ namespace mcpi::cuda {
 
 class StoredBlocks {
 public:
-  StoredBlocks(const ColorPlan &plan, const NumericConfig &config, const OperatorUse &use);
+  StoredBlocks(const ColorPlan &plan, const BackendConfig &config);
 
   // See StoredMatrix::refresh(). Diagonal blocks are inverted. Off-diagonal blocks are multiplied,
   // scaled, rounded, and stored where the sweeps read them. Work is launched to the stream.
@@ -26,8 +26,9 @@ public:
   // Stores the transposed blocks in the order of the transposed plan. received: the records of
   // other ranks' blocks.
   void build_transposed(const ColorPlan &plan, const std::byte *received, cudaStream_t stream);
-  // Launches y = B x, where B holds the off-diagonal blocks as they are stored. Vectors are in
-  // device memory, in plan order and vector precision; x has ghosts after the rows.
+  // Launches y = B x, where B holds the off-diagonal blocks as they are stored; not if products
+  // read rounded x. Vectors are in device memory, in plan order and vector precision; x has ghosts
+  // after the rows.
   void multiply(const void *x, void *y, cudaStream_t stream);
 
   const Operator &forward() const { return forward_; }
@@ -41,8 +42,8 @@ public:
   const double *right() const { return scales_.data() + plan_.bs; }
   const Row *row_of() const { return row_of_.data(); } // matrix row of a plan row
   const Row *plan_row() const { return plan_row_.data(); }
-  bool prescaled() const { return config_.form == PC_MCPI_FORM_PRESCALED; }
-  std::size_t record_size() const { return record_bytes(config_.storage, plan_.bs); }
+  bool prescaled() const { return config_.numeric.form == PC_MCPI_FORM_PRESCALED; }
+  std::size_t record_size() const { return record_bytes(config_.numeric.storage, plan_.bs); }
   std::size_t bytes() const;
 
 private:
@@ -56,8 +57,7 @@ private:
   void map_transposed(const Operator &transposed);
 
   const ColorPlan &plan_;
-  const NumericConfig config_;
-  const OperatorUse use_;
+  const BackendConfig config_;
   const std::size_t square_; // numbers of a block
   Operator forward_;
   DeviceArray<Row> row_of_, plan_row_;

@@ -13,40 +13,22 @@
 namespace mcpi::cuda {
 namespace {
 
-// The arguments of expand_kernel(), which copies the entries of scalar rows to dense blocks. The
-// blocks must be zero before. first: the first block of the chunk.
-struct ExpandArgs {
-  const double *values;
-  const std::uint32_t *ptr;  // blocks before a matrix row
-  const Offset *entry_ptr;   // entries before a scalar row
-  const std::uint32_t *slot; // place of an entry in the blocks of its block row
-  double *blocks;
-  std::uint32_t first;
-  Row begin, end;
-  int bs;
-};
-
 constexpr int kThreads = 128;
 
-// Each warp takes a scalar row. Reads values, entry_ptr, slot and ptr; writes the entries to
-// blocks.
-__global__ void expand_kernel(ExpandArgs args)
+// Copies the entries of the block rows [begin, end), which are stored by scalar rows, to dense
+// blocks. The blocks must be zero before. Each warp takes a scalar row. Reads values, entry_ptr
+// (entries before a scalar row), slot (place of an entry in the blocks of its block row) and ptr
+// (blocks before a block row); writes blocks, from block `first` on.
+__global__ void expand_kernel(const double *values, const std::uint32_t *ptr,
+                              const Offset *entry_ptr, const std::uint32_t *slot, double *blocks,
+                              std::uint32_t first, Row begin, Row end, int bs)
 {
   const long long warp = (static_cast<long long>(blockIdx.x) * kThreads + threadIdx.x) / kWarpSize;
-  const long long row = static_cast<long long>(args.begin) * args.bs + warp;
-  if (row >= static_cast<long long>(args.end) * args.bs) return;
-  double *out = args.blocks +
-                static_cast<std::size_t>(args.ptr[row / args.bs] - args.first) * args.bs * args.bs;
-  for (Offset k = args.entry_ptr[row] + threadIdx.x % kWarpSize; k < args.entry_ptr[row + 1];
-       k += kWarpSize)
-    out[args.slot[k]] = args.values[k];
-}
-
-void expand_blocks(const ExpandArgs &args, cudaStream_t stream)
-{
-  constexpr unsigned kRows = kThreads / kWarpSize;
-  const long long rows = static_cast<long long>(args.end - args.begin) * args.bs;
-  launch(expand_kernel, grid_of(static_cast<std::size_t>(rows), kRows), kThreads, stream, args);
+  const long long row = static_cast<long long>(begin) * bs + warp;
+  if (row >= static_cast<long long>(end) * bs) return;
+  double *out = blocks + static_cast<std::size_t>(ptr[row / bs] - first) * bs * bs;
+  for (Offset k = entry_ptr[row] + threadIdx.x % kWarpSize; k < entry_ptr[row + 1]; k += kWarpSize)
+    out[slot[k]] = values[k];
 }
 
 } // namespace
@@ -125,17 +107,13 @@ std::vector<std::uint32_t> narrow(const std::vector<Offset> &wide)
 
 } // namespace
 
-ValueUpload::ValueUpload(BlockRows &source, Row rows, int bs,
-                         const std::function<Row(Row)> &offdiagonal_blocks)
-    : rows_(rows), bs_(bs), square_(static_cast<std::size_t>(bs) * bs),
+ValueUpload::ValueUpload(BlockRows &source, const ColorPlan &plan)
+    : rows_(plan.rows), bs_(plan.bs), square_(static_cast<std::size_t>(plan.bs) * plan.bs),
       layout_(source.arrays().layout), device_(source.arrays().device)
 {
   if (layout_ == ValueLayout::none) {
-    PieceStructure &all = structure_[0];
-    all.ptr.push_back(0);
-    for (Row row = 0; row < rows; ++row)
-      all.ptr.push_back(all.ptr.back() + 1 + offdiagonal_blocks(row));
-    all.diagonal.assign(static_cast<std::size_t>(rows), 0);
+    structure_[0].ptr = block_begins(plan);
+    structure_[0].diagonal.assign(static_cast<std::size_t>(rows_), 0);
   } else {
     for (int p = 0; p < 2; ++p) structure_[p] = source.structure(p);
   }
@@ -224,9 +202,10 @@ void ValueUpload::expand(const ValueArrays &arrays, const Chunk &chunk, double *
   MCPI_CUDA(cudaMemsetAsync(blocks_out, 0, count * sizeof(double), stream));
   for (int p = 0; p < 2; ++p) {
     if (blocks(p, chunk.begin, chunk.end) == 0) continue;
-    expand_blocks({arrays.piece[p], ptr_[p].data(), entry_ptr_[p].data(), slot_[p].data(),
-                   blocks_out, chunk.first[p], chunk.begin, chunk.end, bs_},
-                  stream);
+    launch(expand_kernel,
+           grid_of(static_cast<std::size_t>(chunk.end - chunk.begin) * bs_, kThreads / kWarpSize),
+           kThreads, stream, arrays.piece[p], ptr_[p].data(), entry_ptr_[p].data(), slot_[p].data(),
+           blocks_out, chunk.first[p], chunk.begin, chunk.end, bs_);
     blocks_out += static_cast<std::size_t>(blocks(p, chunk.begin, chunk.end)) * square_;
   }
 }

@@ -26,10 +26,8 @@ class Copiers;
 
 class ValueUpload {
 public:
-  // The arrays of the source must be up to date. offdiagonal_blocks(row): number of off-diagonal
-  // blocks of a matrix row, of which the structure of a source without arrays is made.
-  ValueUpload(BlockRows &source, Row rows, int bs,
-              const std::function<Row(Row)> &offdiagonal_blocks);
+  // The arrays of the source must be up to date.
+  ValueUpload(BlockRows &source, const ColorPlan &plan);
 
   // The structure of a piece: blocks before each matrix row, and places of diagonal blocks.
   const PieceStructure &piece(int p) const { return structure_[p]; }

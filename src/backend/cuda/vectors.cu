@@ -140,8 +140,8 @@ __global__ void __launch_bounds__(kThreads)
   const auto all = static_cast<std::uint32_t>(args.rows);
   const std::uint32_t copies = min(units, (all + kUnit - 1) / kUnit - blockIdx.x * units);
   if (threadIdx.x == 0) {
-    barrier_init(&barrier, copies);
-    barrier_init_fence();
+    ptx::mbarrier_init(&barrier, copies);
+    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
   __syncthreads();
   if (threadIdx.x < copies) {
@@ -214,25 +214,9 @@ template <class Call> void launch_by_size(VectorArgs &args, const Call &call)
 {
   args.rows_per_block = std::max(1U, kEach * kThreads / static_cast<unsigned>(args.bs * args.nrhs));
   const std::size_t grid = grid_of(static_cast<std::size_t>(args.rows), args.rows_per_block);
-  const auto with = [&]<int size> {
-    if (args.nrhs == 1)
-      call.template operator()<size, true>(grid);
-    else
-      call.template operator()<size, false>(grid);
-  };
-  with_block_size<1, kMaxSmallBlock>(args.bs, with);
-}
-
-template <int size, bool single, bool product>
-void launch_store(std::size_t grid, const VectorArgs &args, bool double_vectors, const void *vector,
-                  double *array, cudaStream_t stream)
-{
-  if (double_vectors)
-    launch(store_kernel<size, single, product, double>, grid, kThreads, stream, args,
-           static_cast<const double *>(vector), array);
-  else
-    launch(store_kernel<size, single, product, float>, grid, kThreads, stream, args,
-           static_cast<const float *>(vector), array);
+  with_block_size<1, kMaxSmallBlock>(args.bs, [&]<int size> {
+    with_bool(args.nrhs == 1, [&]<bool single> { call.template operator()<size, single>(grid); });
+  });
 }
 
 // Returns the units sorted by place: the relative position of a unit's first row in its part.
@@ -295,12 +279,10 @@ void load_vector(VectorArgs args, bool double_vectors, const double *array, void
                kThreads, stream, args, array, static_cast<float *>(vector));
         return;
       }
-    if (double_vectors)
-      launch(load_kernel<size, single, double>, grid, kThreads, stream, args, array,
-             static_cast<double *>(vector));
-    else
-      launch(load_kernel<size, single, float>, grid, kThreads, stream, args, array,
-             static_cast<float *>(vector));
+    with_vectors<PC_MCPI_PRECISION_FP32>(double_vectors, [&]<class T> {
+      launch(load_kernel<size, single, T>, grid, kThreads, stream, args, array,
+             static_cast<T *>(vector));
+    });
   });
 }
 
@@ -308,10 +290,12 @@ void store_vector(VectorArgs args, bool double_vectors, const void *vector, doub
                   cudaStream_t stream)
 {
   launch_by_size(args, [&]<int size, bool single>(std::size_t grid) {
-    if (args.diagonal)
-      launch_store<size, single, true>(grid, args, double_vectors, vector, array, stream);
-    else
-      launch_store<size, single, false>(grid, args, double_vectors, vector, array, stream);
+    with_vectors<PC_MCPI_PRECISION_FP32>(double_vectors, [&]<class T> {
+      with_bool(args.diagonal, [&]<bool product> {
+        launch(store_kernel<size, single, product, T>, grid, kThreads, stream, args,
+               static_cast<const T *>(vector), array);
+      });
+    });
   });
 }
 

@@ -33,46 +33,27 @@ constexpr unsigned group_rows(int bs)
                               : 0;
 }
 
-// All groups, one after the other, with group_rows() rows each.
-struct GatherGroups {
+// All groups, one after the other, with group_rows() rows each. Arrays are on the host, on the
+// device, or pointers to those on the device.
+template <template <class> class Array> struct GroupArrays {
   // Number of each unit: unit u has the plan rows from u*kUnit on. If the last group lacks units,
   // their numbers lie behind all rows.
-  std::vector<std::uint32_t> units;
-  std::vector<Row> rows; // rows of the user's array, ascending in a group; -1 after the last one
+  Array<std::uint32_t> units;
+  Array<Row> rows; // rows of the user's array, ascending in a group; -1 after the last one
   // for each of these rows, its place among the plan rows of the group's units
-  std::vector<std::uint16_t> slots;
+  Array<std::uint16_t> slots;
 };
+template <class T> using HostArray = std::vector<T>;
+template <class T> using Pointer = const T *;
+using GatherGroups = GroupArrays<HostArray>;
 GatherGroups make_gather_groups(const ColorPlan &plan);
-
-// Pointers to the same arrays on the device
-struct GatherGroupArgs {
-  const std::uint32_t *units;
-  const Row *rows;
-  const std::uint16_t *slots;
-};
-
-class DeviceGatherGroups {
-public:
-  explicit DeviceGatherGroups(const GatherGroups &groups)
-      : units_(groups.units), rows_(groups.rows), slots_(groups.slots)
-  {
-  }
-
-  GatherGroupArgs args() const { return {units_.data(), rows_.data(), slots_.data()}; }
-  std::size_t bytes() const { return units_.bytes() + rows_.bytes() + slots_.bytes(); }
-
-private:
-  DeviceArray<std::uint32_t> units_;
-  DeviceArray<Row> rows_;
-  DeviceArray<std::uint16_t> slots_;
-};
 
 // The arguments of these copies. Arrays are columns in the matrix's row order. Vectors are in plan
 // order.
 struct VectorArgs : VectorTerms {
   const Row *plan_row = nullptr; // plan row of a matrix row
   unsigned rows_per_block = 0;   // set by load_vector() and store_vector()
-  GatherGroupArgs groups{};      // for load_vector()
+  GroupArrays<Pointer> groups{}; // for load_vector()
 };
 
 // User's arrays on their way from and to vectors. Arrays in host memory are staged.
@@ -134,10 +115,6 @@ private:
   Event ready_, done_, copied_;
   bool copying_ = false; // whether a host array is being copied; copied_ tells the end
 };
-
-// Whether the kernels of this file have code for the device in use. All kernels of the library are
-// compiled for the same devices.
-bool runs_on_device();
 
 // Loads a user's columns (matrix order) into a vector (plan order).
 void load_vector(VectorArgs args, bool double_vectors, const double *array, void *vector,

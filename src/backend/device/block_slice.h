@@ -9,10 +9,18 @@
 
 namespace mcpi::device {
 
-// n neighboring words that one instruction loads
-template <int n> struct alignas(4 * n) Words {
-  std::uint32_t v[n];
+// n neighboring numbers in an array of such runs. A device moves as many at once, a piece, as their
+// alignment allows.
+template <class T, int n> struct RunOf {
+  static constexpr std::size_t bytes = n * sizeof(T);
+  static constexpr int wide = bytes % 16 == 0 ? 16 / sizeof(T) : bytes % 8 == 0 ? 8 / sizeof(T) : 1;
+  struct alignas(wide * sizeof(T)) Piece {
+    T v[wide];
+  };
 };
+
+// n neighboring words that one instruction loads: 1, 2 or 4
+template <int n> using Words = typename RunOf<std::uint32_t, n>::Piece;
 
 // Loads for data that a sweep reads once, such as blocks. On NVIDIA GPUs they do not allocate lines
 // in the first-level cache, so they do not evict x.
@@ -36,15 +44,6 @@ template <int n> MCPI_HD Words<n> load_once(const Words<n> *from)
 #endif
 }
 
-// Loads and stores of n neighboring numbers in an array of such runs. A device moves as many at
-// once as their alignment allows.
-template <class T, int n> struct RunOf {
-  static constexpr std::size_t bytes = n * sizeof(T);
-  static constexpr int wide = bytes % 16 == 0 ? 16 / sizeof(T) : bytes % 8 == 0 ? 8 / sizeof(T) : 1;
-  struct alignas(wide * sizeof(T)) Piece {
-    T v[wide];
-  };
-};
 template <class T, int n> MCPI_HD void load_run(const T *from, T (&to)[n])
 {
   using Run = RunOf<T, n>;
@@ -83,16 +82,16 @@ template <PCMCPIPrecision storage, int bs, bool packed> struct BlockSlice {
     if constexpr ((shape.bytes & 4) != 0) {
       const std::byte *last =
           rest + ((shape.bytes & 8) != 0 ? static_cast<std::size_t>(8) * count : 0);
-      word[words - 1] = load_once(reinterpret_cast<const Words<1> *>(last) + k).v[0];
+      word[words - 1] = load_once<1>(reinterpret_cast<const Words<1> *>(last) + k).v[0];
     }
     if constexpr ((shape.bytes & 8) != 0) {
-      const Words<2> w = load_once(reinterpret_cast<const Words<2> *>(rest) + k);
+      const Words<2> w = load_once<2>(reinterpret_cast<const Words<2> *>(rest) + k);
       MCPI_UNROLL
       for (int n = 0; n < 2; ++n) word[4 * pieces + n] = w.v[n];
     }
     MCPI_UNROLL
     for (int q = pieces - 1; q >= 0; --q) {
-      const Words<4> w = load_once(piece + static_cast<std::size_t>(q) * count);
+      const Words<4> w = load_once<4>(piece + static_cast<std::size_t>(q) * count);
       MCPI_UNROLL
       for (int n = 0; n < 4; ++n) word[4 * q + n] = w.v[n];
     }
@@ -233,15 +232,6 @@ template <class T, int bs, int capacity, bool by_row, int at_once> struct Partia
   {
     add_span(lower, [&](int i) -> T & { return sums[i].lower; });
     add_span(upper, [&](int i) -> T & { return sums[i].upper; });
-  }
-  // Returns component i of slice k.
-  MCPI_HD T part(int i, std::uint32_t k) const
-  {
-    T found = 0;
-    for_groups(k, [&](auto first, auto length, const T *group) {
-      if (i >= first && i < first + length) found = group[i - first];
-    });
-    return found;
   }
 
 private:

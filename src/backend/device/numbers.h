@@ -94,22 +94,11 @@ MCPI_HD float half_to_float(std::uint16_t bits)
 }
 
 // The type of a stored number in memory; for nibbles, that of two of them.
-template <PCMCPIPrecision storage> struct RawOf {
-  using Type = std::uint8_t;
-};
-template <> struct RawOf<PC_MCPI_PRECISION_FP64> {
-  using Type = double;
-};
-template <> struct RawOf<PC_MCPI_PRECISION_FP32> {
-  using Type = float;
-};
-template <> struct RawOf<PC_MCPI_PRECISION_FP16> {
-  using Type = std::uint16_t;
-};
-template <> struct RawOf<PC_MCPI_PRECISION_BF16> {
-  using Type = std::uint16_t;
-};
-template <PCMCPIPrecision storage> using Raw = typename RawOf<storage>::Type;
+template <PCMCPIPrecision storage>
+using Raw = std::conditional_t<
+    storage == PC_MCPI_PRECISION_FP64, double,
+    std::conditional_t<storage == PC_MCPI_PRECISION_FP32, float,
+                       std::conditional_t<value_bits(storage) == 16, std::uint16_t, std::uint8_t>>>;
 // The bits of such a number
 template <PCMCPIPrecision storage>
 using Bits =
@@ -159,12 +148,6 @@ template <PCMCPIPrecision storage, class T> MCPI_HD T number(const std::uint32_t
 }
 
 // Rounding
-
-// The largest integer that is stored
-template <PCMCPIPrecision storage> constexpr int integer_limit()
-{
-  return storage == PC_MCPI_PRECISION_INT8 ? kInt8Limit : kInt4Limit;
-}
 
 // Returns the upper 32 bits of the least double that the storage precision cannot hold. The lower
 // 32 bits are dropped. store: whether numbers are stored. If not, they need only be finite.

@@ -28,27 +28,6 @@ constexpr int round_up(int value, int multiple)
 {
   return (value + multiple - 1) / multiple * multiple;
 }
-constexpr bool has_exponent(PCMCPIPrecision storage)
-{
-  return storage == PC_MCPI_PRECISION_INT8 || storage == PC_MCPI_PRECISION_INT4;
-}
-constexpr int value_bits(PCMCPIPrecision storage)
-{
-  switch (storage) {
-  case PC_MCPI_PRECISION_FP64:
-    return 64;
-  case PC_MCPI_PRECISION_FP32:
-    return 32;
-  case PC_MCPI_PRECISION_FP16:
-  case PC_MCPI_PRECISION_BF16:
-    return 16;
-  case PC_MCPI_PRECISION_INT8:
-    return 8;
-  case PC_MCPI_PRECISION_INT4:
-    return 4;
-  }
-  return 0;
-}
 
 // Whether inverse diagonal blocks are stored as floats with a power of two for each block
 // (diagonal_product()). The factored form keeps double, because there nothing else is rounded in
@@ -170,13 +149,7 @@ constexpr std::size_t slice_byte(const SliceShape &shape, std::size_t count, std
   return base + k * 4 + static_cast<std::size_t>(after);
 }
 
-// Large blocks. Numbers from one column of a record to the next. Columns of int4 begin at a whole
-// byte.
-constexpr int leading_dimension(PCMCPIPrecision storage, int bs)
-{
-  return storage == PC_MCPI_PRECISION_INT4 ? static_cast<int>(nibbles_per_column(bs)) : bs;
-}
-// Pieces of 16 bytes in a record
+// Large blocks: pieces of 16 bytes in a record
 constexpr int record_pieces(PCMCPIPrecision storage, int bs)
 {
   const std::int64_t bits =

@@ -16,25 +16,6 @@ struct TileBudget {
   TileLaunch launch{};
 };
 
-// Appends a tile of the rows [begin, end), with so many slices of each triangle, to the tiles and
-// bytes of a layout.
-void append_tile(TileLayout &layout, Row begin, Row end, Offset lower, Offset upper)
-{
-  if (lower > static_cast<Offset>(kLowerMask) || upper > static_cast<Offset>(kLowerMask) ||
-      layout.bytes / kPiece > 0xffffffffU)
-    throw std::length_error("a device holds at most 64 GiB of off-diagonal blocks: use more GPUs "
-                            "or a smaller -pc_mcpi_offdiag_precision");
-  Tile tile{};
-  tile.offset = static_cast<std::uint32_t>(layout.bytes / kPiece);
-  tile.row = static_cast<std::uint32_t>(begin);
-  tile.rows_lower =
-      static_cast<std::uint32_t>(end - begin) << kLowerBits | static_cast<std::uint32_t>(lower);
-  tile.upper = static_cast<std::uint32_t>(upper);
-  layout.tiles.push_back(tile);
-  layout.bytes +=
-      static_cast<std::size_t>(stored_slices(tile)) * static_cast<std::size_t>(layout.shape.bytes);
-}
-
 // Appends tiles to a layout, part by part.
 class TileBuilder {
 public:
@@ -87,23 +68,23 @@ public:
   // Adds the tiles of a part. Returns the number of slices in the largest tile.
   Offset add_part(std::size_t part, const TileBudget &budget)
   {
-    Offset largest = 0;
-    cut(part, budget, [&](Row begin, Row end) {
-      add_tile(begin, end);
-      largest = std::max(largest, slices(begin, end));
-    });
+    Count counted;
+    cut(part, budget, counted, [&](Row begin, Row end) { add_tile(begin, end); });
     layout_.launch.push_back(budget.launch);
-    return largest;
+    return counted.largest;
   }
 
 private:
   // Whether the kernel with exchanges may take the part. Clusters are relaxed without it.
   bool boundary(std::size_t part) const { return !plan_.clustered && part % 2 == 0; }
 
-  // Calls visit(first row, end) for each tile of a part. A tile has at most budget.slices slices,
-  // unless a single row has more.
+  struct Count {
+    Offset tiles = 0, largest = 0; // number of tiles; slices of the largest one
+  };
+  // Calls visit(first row, end) for each tile of a part, and counts the tiles. A tile has at most
+  // budget.slices slices, unless a single row has more.
   template <class Visit>
-  void cut(std::size_t part, const TileBudget &budget, const Visit &visit) const
+  void cut(std::size_t part, const TileBudget &budget, Count &counted, const Visit &visit) const
   {
     const Row end = parts_[part + 1];
     const Offset most =
@@ -114,20 +95,15 @@ private:
              !fills_warps(begin, last, most))
         ++last;
       visit(begin, last);
+      ++counted.tiles;
+      counted.largest = std::max(counted.largest, slices(begin, last));
       begin = last;
     }
   }
-  struct Count {
-    Offset tiles = 0, largest = 0; // number of tiles; slices of the largest one
-  };
   Count count(std::size_t first, std::size_t last, const TileBudget &budget) const
   {
     Count result;
-    for (std::size_t part = first; part < last; ++part)
-      cut(part, budget, [&](Row begin, Row end) {
-        ++result.tiles;
-        result.largest = std::max(result.largest, slices(begin, end));
-      });
+    for (std::size_t part = first; part < last; ++part) cut(part, budget, result, [](Row, Row) {});
     return result;
   }
   // How the kernel for few rows takes a color of so many slices. See TileLimits.
@@ -156,11 +132,21 @@ private:
     return (triangle.ptr[end] - triangle.ptr[begin]) * layout_.shape.slices;
   }
 
-  // Appends one tile, with the ends of its rows' slices.
+  // Appends a tile of the rows [begin, end), with the ends of their slices.
   void add_tile(Row begin, Row end)
   {
     const Offset lower = slices(plan_.lower, begin, end), upper = slices(plan_.upper, begin, end);
-    append_tile(layout_, begin, end, lower, upper);
+    if (lower > static_cast<Offset>(kLowerMask) || upper > static_cast<Offset>(kLowerMask) ||
+        layout_.bytes / kPiece > 0xffffffffU)
+      throw std::length_error("a device holds at most 64 GiB of off-diagonal blocks: use more GPUs "
+                              "or a smaller -pc_mcpi_offdiag_precision");
+    const Tile tile{
+        static_cast<std::uint32_t>(layout_.bytes / kPiece), static_cast<std::uint32_t>(begin),
+        static_cast<std::uint32_t>(end - begin) << kLowerBits | static_cast<std::uint32_t>(lower),
+        static_cast<std::uint32_t>(upper)};
+    layout_.tiles.push_back(tile);
+    layout_.bytes += static_cast<std::size_t>(stored_slices(tile)) *
+                     static_cast<std::size_t>(layout_.shape.bytes);
     for (Row row = begin; row < end; ++row)
       layout_.ends.push_back({static_cast<std::uint16_t>(slices(plan_.lower, begin, row + 1)),
                               static_cast<std::uint16_t>(slices(plan_.upper, begin, row + 1))});

@@ -6,20 +6,16 @@
 namespace mcpi {
 
 // y += alpha * a * x; a is column-major
-inline void blas_add_product(PetscBLASInt rows, PetscBLASInt columns, double alpha, const double *a,
-                             PetscBLASInt lda, const double *x, double *y)
+template <class T>
+void blas_add_product(PetscBLASInt rows, PetscBLASInt columns, T alpha, const T *a,
+                      PetscBLASInt lda, const T *x, T *y)
 {
   const PetscBLASInt one = 1;
-  const double beta = 1;
-  BLASgemv_("N", &rows, &columns, &alpha, a, &lda, x, &one, &beta, y, &one);
-}
-
-inline void blas_add_product(PetscBLASInt rows, PetscBLASInt columns, float alpha, const float *a,
-                             PetscBLASInt lda, const float *x, float *y)
-{
-  const PetscBLASInt one = 1;
-  const float beta = 1;
-  MCPI_SGEMV("N", &rows, &columns, &alpha, a, &lda, x, &one, &beta, y, &one);
+  const T beta = 1;
+  if constexpr (sizeof(T) == sizeof(float))
+    MCPI_SGEMV("N", &rows, &columns, &alpha, a, &lda, x, &one, &beta, y, &one);
+  else
+    BLASgemv_("N", &rows, &columns, &alpha, a, &lda, x, &one, &beta, y, &one);
 }
 
 // c = a * b; all are n by n

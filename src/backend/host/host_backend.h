@@ -8,6 +8,10 @@
 
 namespace mcpi {
 
+// The SIMD version of the inner loops in core/kernels.h, for the best instruction set of this CPU.
+// It uses Google Highway.
+const CpuKernels &simd_kernels();
+
 std::unique_ptr<Backend> make_host_backend(const ColorPlan &plan, const BackendConfig &config,
                                            const CpuKernels &kernels);
 

@@ -1,5 +1,5 @@
 // Declarations that the translation units of the SIMD kernels share. Users of the kernels include
-// simd_kernels.h.
+// host_backend.h.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace mcpi {
 
-// Each function is in a translation unit of its own; simd_product() has one for each storage
-// precision. Calls are dispatched to the best instruction set of this CPU.
+// Selects a product for the best instruction set of this CPU. Each storage precision is in a
+// translation unit of its own.
 template <PCMCPIPrecision storage> ProductFn simd_product(bool x_is_double, int bs);
 template <> ProductFn simd_product<PC_MCPI_PRECISION_FP64>(bool x_is_double, int bs);
 template <> ProductFn simd_product<PC_MCPI_PRECISION_FP32>(bool x_is_double, int bs);
@@ -21,10 +21,6 @@ template <> ProductFn simd_product<PC_MCPI_PRECISION_FP16>(bool x_is_double, int
 template <> ProductFn simd_product<PC_MCPI_PRECISION_BF16>(bool x_is_double, int bs);
 template <> ProductFn simd_product<PC_MCPI_PRECISION_INT8>(bool x_is_double, int bs);
 template <> ProductFn simd_product<PC_MCPI_PRECISION_INT4>(bool x_is_double, int bs);
-bool simd_premultiply(int bs, const double *left, const double *right, const double *const *in,
-                      int count, double *out, double *max_abs);
-int simd_encode(PCMCPIPrecision storage, int bs, const double *blocks, int count,
-                std::byte *records);
 
 // 2^e, indexed by the exponent byte of a record
 template <typename T> constexpr std::array<T, 256> make_powers_of_two()

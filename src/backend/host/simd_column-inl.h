@@ -69,14 +69,12 @@ template <PCMCPIPrecision storage, typename T> class ColumnProduct {
   }
 
   template <int vectors>
-  static HWY_INLINE void add_row(const ProductArgs &args, Row row, int r, int first, T *out,
-                                 bool last)
+  static HWY_INLINE void add_row(const ProductArgs &args, Row row, int r, int first, T *out)
   {
     const int bs = args.bs;
     const std::size_t stride = static_cast<std::size_t>(args.nrhs) * bs,
                       record = record_bytes(storage, bs);
-    const std::size_t column =
-        byte_offset<storage>(storage == PC_MCPI_PRECISION_INT4 ? nibbles_per_column(bs) : bs);
+    const std::size_t column = byte_offset<storage>(leading_dimension(storage, bs));
     Sums<vectors> sums;
     sums.zero();
     for (int t = 0; t < args.count; ++t) {
@@ -99,17 +97,10 @@ template <PCMCPIPrecision storage, typename T> class ColumnProduct {
         }
       }
     }
-    // Whole vectors are stored. They run into the next entry, which is written later. The last
-    // entry must not run past the end of the array.
-    if (!last || first + vectors * kLanes <= bs) {
-      unroll<vectors>(
-          [&](auto v) HWY_ATTR { hn::StoreU(sums.total(v()), D(), out + first + v() * kLanes); });
-    } else {
-      T strip[vectors * kLanes];
-      unroll<vectors>([&](auto v)
-                          HWY_ATTR { hn::StoreU(sums.total(v()), D(), strip + v() * kLanes); });
-      std::copy_n(strip, bs - first, out + first);
-    }
+    // Whole vectors are stored. They run into the next entry, which is written later, or into the
+    // padding.
+    unroll<vectors>([&](auto v)
+                        HWY_ATTR { hn::StoreU(sums.total(v()), D(), out + first + v() * kLanes); });
   }
 
 public:
@@ -118,24 +109,22 @@ public:
     const int bs = args.bs;
     T *out = static_cast<T *>(args.sums);
     for (Row row = args.begin; row < args.end; ++row)
-      for (int r = 0; r < args.nrhs; ++r, out += bs) {
-        const bool last = row + 1 == args.end && r + 1 == args.nrhs;
+      for (int r = 0; r < args.nrhs; ++r, out += bs)
         for (int first = 0; first < bs; first += kMaxStrip * kLanes) {
           switch ((bs - first + kLanes - 1) / kLanes) {
           case 1:
-            add_row<1>(args, row, r, first, out, last);
+            add_row<1>(args, row, r, first, out);
             break;
           case 2:
-            add_row<2>(args, row, r, first, out, last);
+            add_row<2>(args, row, r, first, out);
             break;
           case 3:
-            add_row<3>(args, row, r, first, out, last);
+            add_row<3>(args, row, r, first, out);
             break;
           default:
-            add_row<kMaxStrip>(args, row, r, first, out, last);
+            add_row<kMaxStrip>(args, row, r, first, out);
           }
         }
-      }
   }
 };
 
@@ -159,8 +148,7 @@ template <PCMCPIPrecision storage, typename T> class LibraryProduct {
         blas_add_product(bs, bs, T(1), reinterpret_cast<const T *>(record), bs, x, sums);
     } else {
       alignas(64) T tile[kTile + HWY_LANES(T)];
-      const std::size_t column =
-          byte_offset<storage>(storage == PC_MCPI_PRECISION_INT4 ? nibbles_per_column(bs) : bs);
+      const std::size_t column = byte_offset<storage>(leading_dimension(storage, bs));
       const T scale = has_exponent(storage) ? record_scale<T>(record) : T(1);
       const int ld = std::min((bs + kLanes - 1) / kLanes * kLanes, kRows);
       for (int j0 = 0; j0 < bs; j0 += kTile / ld)

@@ -59,19 +59,11 @@ template <class D, class V> HWY_INLINE hn::VFromD<D> low_lanes(D d, V v)
 constexpr std::size_t kPrefetchAhead = 3072;
 constexpr Row kRowsAhead = 5; // Rows by which x is prefetched, if x is far (ProductArgs::far)
 
-constexpr bool has_exponent(PCMCPIPrecision storage)
-{
-  return storage == PC_MCPI_PRECISION_INT8 || storage == PC_MCPI_PRECISION_INT4;
-}
-
 // Returns the byte of number k, counted from the first number.
 template <PCMCPIPrecision storage> constexpr std::size_t byte_offset(std::size_t k)
 {
-  return storage == PC_MCPI_PRECISION_FP64   ? 8 * k
-         : storage == PC_MCPI_PRECISION_FP32 ? 4 * k
-         : storage == PC_MCPI_PRECISION_INT8 ? k
-         : storage == PC_MCPI_PRECISION_INT4 ? k / 2
-                                             : 2 * k;
+  constexpr int bits = value_bits(storage);
+  return bits < 8 ? k / 2 : k * (bits / 8);
 }
 
 // Returns the numbers of a record, which follow its exponent.

@@ -53,11 +53,11 @@ MCPI_HD void relax_components(const RelaxArgs &args, T (&update)[n], std::size_t
   store_run(update, x);
 }
 
-// Relaxation, conversion of off-diagonal blocks, records for other ranks, transposed blocks
+// Relaxation, conversion of off-diagonal blocks, copies to records and transposed blocks
 template <class Space> struct Kernels {
   RelaxFn<Space> relax;
   ConvertFn<Space> convert;
-  RecordsFn<Space> read_records, write_transposed;
+  CopyFn<Space> copy;
 };
 
 // Returns the kernels for a storage precision, a vector precision and a block size.

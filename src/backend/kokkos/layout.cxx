@@ -8,17 +8,6 @@
 namespace mcpi::kokkos {
 namespace {
 
-Shape make_shape(LayoutKind kind, const ColorPlan &plan, PCMCPIPrecision storage)
-{
-  Shape shape;
-  shape.kind = kind;
-  shape.storage = storage;
-  shape.bs = plan.bs;
-  shape.bits = value_bits(storage);
-  shape.record = record_bytes(storage, plan.bs);
-  return shape;
-}
-
 std::int32_t length(const Triangle &triangle, Row row)
 {
   return static_cast<std::int32_t>(triangle.ptr[row + 1] - triangle.ptr[row]);
@@ -64,7 +53,7 @@ void add_sell_tile(const ColorPlan &plan, Row begin, Row end, Placement &placeme
 Placement place_sell(const ColorPlan &plan, PCMCPIPrecision storage, int lanes)
 {
   Placement placement;
-  placement.shape = make_shape(LayoutKind::sell, plan, storage);
+  placement.shape = make_shape(LayoutKind::sell, storage, plan.bs);
   placement.shape.lanes = lanes;
   placement.slots.resize(static_cast<std::size_t>(plan.blocks()));
   placement.sell_rows.reserve(static_cast<std::size_t>(plan.rows));
@@ -81,12 +70,14 @@ Placement place_sell(const ColorPlan &plan, PCMCPIPrecision storage, int lanes)
 Placement place_slices(const ColorPlan &plan, PCMCPIPrecision storage, const TileLimits &limits)
 {
   Placement placement;
-  placement.shape = make_shape(LayoutKind::slices, plan, storage);
+  placement.shape = make_shape(LayoutKind::slices, storage, plan.bs);
   placement.shape.slice = slice_shape(storage, plan.bs);
   placement.slices = make_tiles(plan, placement.shape.slice, limits);
   placement.bytes = placement.slices.bytes;
   placement.part_begin = placement.slices.part_begin;
   placement.slots.resize(static_cast<std::size_t>(plan.blocks()));
+  placement.columns = plan.lower.col;
+  placement.columns.insert(placement.columns.end(), plan.upper.col.begin(), plan.upper.col.end());
   const std::size_t lowers = plan.lower.col.size();
   for (const Tile &tile : placement.slices.tiles) {
     const Row begin = static_cast<Row>(tile.row), end = begin + static_cast<Row>(rows_of(tile));
@@ -103,7 +94,7 @@ Placement place_slices(const ColorPlan &plan, PCMCPIPrecision storage, const Til
 Placement place_records(const ColorPlan &plan, PCMCPIPrecision storage)
 {
   Placement placement;
-  placement.shape = make_shape(LayoutKind::records, plan, storage);
+  placement.shape = make_shape(LayoutKind::records, storage, plan.bs);
   placement.bytes = static_cast<std::size_t>(plan.blocks()) * placement.shape.record;
   return placement;
 }

@@ -10,53 +10,31 @@
 
 namespace mcpi::kokkos {
 
-// Writes the column indices. columns: for slices, one for each block; for sell, one for each lane
-// of each step.
+// Writes the column indices (Placement::columns) to the heads of slices, or to the steps of sell.
 template <class Space>
-void write_columns(const Space &space, const Shape &shape, const Row *columns, std::size_t count,
-                   const Slot *slots, std::byte *blocks)
+void write_columns(const Space &space, const BlockMemory &to, const Slot *slots, const Row *columns,
+                   std::size_t count)
 {
+  if (count == 0) return;
   Kokkos::parallel_for(
       "mcpi columns", Kokkos::RangePolicy<Space>(space, 0, count),
       KOKKOS_LAMBDA(const std::size_t k) {
-        if (shape.kind == LayoutKind::sell) {
-          const auto lanes = static_cast<std::size_t>(shape.lanes);
-          reinterpret_cast<Row *>(blocks + k / lanes * shape.step_bytes())[k % lanes] = columns[k];
+        if (to.shape.kind == LayoutKind::sell) {
+          const auto lanes = static_cast<std::size_t>(to.shape.lanes);
+          reinterpret_cast<Row *>(to.blocks + k / lanes * to.shape.step_bytes())[k % lanes] =
+              columns[k];
           return;
         }
-        for (int part = 0; part < shape.slice.slices; ++part)
-          *reinterpret_cast<Row *>(blocks + slots[k].base +
-                                   slice_byte(shape.slice, slots[k].count,
-                                              slots[k].place + static_cast<std::size_t>(part),
-                                              shape.slice.head_at())) = columns[k];
+        for (int part = 0; part < to.shape.slice.slices; ++part)
+          *head_word(to, slots[k], part) = static_cast<std::uint32_t>(columns[k]);
       });
 }
 
 template <class Space, class Style> class Operator {
 public:
   Operator(const Space &space, const ColorPlan &plan, PCMCPIPrecision storage, bool double_vectors)
-      : plan_(plan), placement_(place(space, plan, storage, double_vectors)),
-        kernels_(kernels<Space, Style>(storage, double_vectors, plan.bs))
+      : Operator(space, plan, double_vectors, place(space, plan, storage, double_vectors))
   {
-    for (int t = 0; t < 2; ++t) {
-      const Triangle &triangle = t == 0 ? plan.lower : plan.upper;
-      ptr_[t].upload(space, triangle.ptr);
-      if (shape().kind == LayoutKind::records) col_[t].upload(space, triangle.col);
-    }
-    slots_.upload(space, placement_.slots);
-    tiles_.upload(space, placement_.slices.tiles);
-    ends_.upload(space, placement_.slices.ends);
-    lane_tiles_.upload(space, placement_.sell_tiles);
-    lane_rows_.upload(space, placement_.sell_rows);
-    blocks_.resize(space, placement_.bytes);
-    // Blocks that fill up the lanes of sell must count as zero.
-    constexpr int kNoNibbles = kNibbleShift << 4 | kNibbleShift;
-    if (shape().kind == LayoutKind::sell && shape().storage == PC_MCPI_PRECISION_INT4)
-      blocks_.fill(space, std::byte{kNoNibbles});
-    set_columns(space);
-    space.fence("mcpi operator");
-    long_rows_ = placement_.slices.long_rows;
-    forget_host_arrays();
   }
 
   // Launches the relaxation of the plan rows [begin, end), which are one color's boundary or
@@ -83,8 +61,8 @@ public:
     args.long_rows = long_rows_;
     if (shape().kind != LayoutKind::records) {
       const std::size_t part = part_at(plan_, begin);
-      args.first_tile = placement_.part_begin[part];
-      args.last_tile = placement_.part_begin[part + 1];
+      args.first_tile = part_begin_[part];
+      args.last_tile = part_begin_[part + 1];
     }
     kernels_.relax(space, args);
   }
@@ -95,12 +73,11 @@ public:
     for (int t = 0; t < 2; ++t) args.ptr[t] = ptr_[t].data();
     args.lowers = lowers();
     args.slots = slots_.data();
-    args.blocks = blocks_.data();
-    args.shape = shape();
+    static_cast<BlockMemory &>(args) = memory();
   }
   const Kernels<Space> &kernel_table() const { return kernels_; }
-  const Shape &shape() const { return placement_.shape; }
-  std::byte *blocks() const { return blocks_.data(); }
+  const Shape &shape() const { return shape_; }
+  BlockMemory memory() const { return {shape_, blocks_.data()}; }
   const Slot *slots() const { return slots_.data(); }
   Offset lowers() const { return static_cast<Offset>(plan_.lower.col.size()); }
   std::size_t bytes() const
@@ -111,6 +88,33 @@ public:
   }
 
 private:
+  // placement is needed until its arrays have been copied to the execution space.
+  Operator(const Space &space, const ColorPlan &plan, bool double_vectors,
+           const Placement &placement)
+      : plan_(plan), shape_(placement.shape), part_begin_(placement.part_begin),
+        long_rows_(placement.slices.long_rows),
+        kernels_(kernels<Space, Style>(shape_.storage, double_vectors, plan.bs))
+  {
+    for (int t = 0; t < 2; ++t) {
+      const Triangle &triangle = t == 0 ? plan.lower : plan.upper;
+      ptr_[t].upload(space, triangle.ptr);
+      if (shape().kind == LayoutKind::records) col_[t].upload(space, triangle.col);
+    }
+    slots_.upload(space, placement.slots);
+    tiles_.upload(space, placement.slices.tiles);
+    ends_.upload(space, placement.slices.ends);
+    lane_tiles_.upload(space, placement.sell_tiles);
+    lane_rows_.upload(space, placement.sell_rows);
+    blocks_.resize(space, placement.bytes);
+    // Blocks that fill up the lanes of sell must count as zero.
+    constexpr int kNoNibbles = kNibbleShift << 4 | kNibbleShift;
+    if (shape().kind == LayoutKind::sell && shape().storage == PC_MCPI_PRECISION_INT4)
+      blocks_.fill(space, std::byte{kNoNibbles});
+    const Array<Space, Row> columns(space, placement.columns);
+    write_columns(space, memory(), slots(), columns.data(), columns.size());
+    space.fence("mcpi operator");
+  }
+
   static Placement place(const Space &space, const ColorPlan &plan, PCMCPIPrecision storage,
                          bool double_vectors)
   {
@@ -124,33 +128,10 @@ private:
                          SpaceTraits<Space>::processors(space), 0, 0, kTilesEach});
   }
 
-  // Writes the column indices to the heads of slices, or to the steps of sell.
-  void set_columns(const Space &space)
-  {
-    std::vector<Row> columns;
-    if (shape().kind == LayoutKind::slices) {
-      columns = plan_.lower.col;
-      columns.insert(columns.end(), plan_.upper.col.begin(), plan_.upper.col.end());
-    } else {
-      columns.swap(placement_.columns);
-    }
-    if (columns.empty() || shape().kind == LayoutKind::records) return;
-    Array<Space, Row> array;
-    array.upload(space, columns);
-    write_columns(space, shape(), array.data(), columns.size(), slots_.data(), blocks_.data());
-    space.fence("mcpi columns");
-  }
-  // Frees the parts of the placement that have been copied to the execution space.
-  void forget_host_arrays()
-  {
-    std::vector<Slot>().swap(placement_.slots);
-    std::vector<SellTile>().swap(placement_.sell_tiles);
-    std::vector<SellRow>().swap(placement_.sell_rows);
-    placement_.slices = {};
-  }
   const ColorPlan &plan_;
-  Placement placement_;
-  bool long_rows_ = false;
+  const Shape shape_;
+  const std::vector<std::uint32_t> part_begin_; // Placement::part_begin
+  const bool long_rows_;
   const Kernels<Space> kernels_;
   Array<Space, std::byte> blocks_;
   Array<Space, Slot> slots_;

@@ -26,11 +26,10 @@ template <class Space, PCMCPIPrecision storage, class T, int bs, bool simple> st
       Space,
       Kokkos::LaunchBounds<threads, simple && SpaceTraits<Space>::teams ? launch.resident : 1>>;
   using Member = typename Policy::member_type;
-  // Bytes of scratch memory: partial products, the sums of a row that has more slices than a team
-  // takes at a time, and residuals for the factored form
+  // Bytes of scratch memory: partial products, and residuals for the factored form
   static KOKKOS_FUNCTION std::size_t scratch_bytes(unsigned flags)
   {
-    return kPartialBytes + 2 * bs * sizeof(T) +
+    return kPartialBytes +
            (flags & kFactored ? static_cast<std::size_t>(capacity) * bs * sizeof(T) : 0) + 16;
   }
 
@@ -63,12 +62,7 @@ template <class Space, PCMCPIPrecision storage, class T, int bs, bool simple> st
     tile.end = args.flags & kUpper ? tile.lower + tile.upper : tile.lower;
     T *scratch = static_cast<T *>(
         team.team_scratch(0).get_shmem_aligned(scratch_bytes(args.flags) - 16, 16));
-    const MyPartials partials{scratch};
-    T *long_sums = scratch + kPartialBytes / sizeof(T), *residuals = long_sums + 2 * bs;
-    if (simple || tile.end - tile.begin <= capacity)
-      relax_tile(team, tile, partials, residuals);
-    else if constexpr (!simple)
-      relax_long_row(team, tile, partials, long_sums, residuals);
+    relax_tile(team, tile, MyPartials{scratch}, scratch + kPartialBytes / sizeof(T));
   }
 
 private:
@@ -151,11 +145,14 @@ private:
     return (static_cast<std::size_t>(row) * nrhs() + static_cast<std::size_t>(r)) * bs;
   }
 
-  // Relaxes a tile whose slices the team takes all at once, one right-hand side after the other.
+  // Relaxes a tile, one right-hand side after the other. The team takes all slices at once, except
+  // those of a single row that has too many.
   MCPI_HD void relax_tile(const Member &team, const Tile &tile, const MyPartials &partials,
                           T *residuals) const
   {
     constexpr int components = by_row ? 1 : bs;
+    // A thread of a device has one task. On a host it has all, and keeps the sums of a single row.
+    constexpr int held = SpaceTraits<Space>::teams ? 1 : components;
     MySlice slice[each];
     load(team, tile, tile.begin, slice);
     // A thread prepares its first task while its blocks are being loaded.
@@ -167,24 +164,38 @@ private:
       load_rhs(tile, mine, 0, rhs);
     }
     SpaceTraits<Space>::await_launched();
+    const bool many = !simple && tile.end - tile.begin > capacity;
     for (int r = 0; r < static_cast<int>(nrhs()); ++r) {
-      if (r > 0) team.team_barrier(); // The previous partial products have been summed.
-      multiply(team, tile, tile.begin, r, slice, partials);
-      team.team_barrier();
-      for (int task = mine; task < tasks; task += threads) {
-        if (task != mine || (r > 0 && tasks > threads)) ends = load_ends(tile, task / components);
-        if (task != mine || r > 0) load_rhs(tile, task, r, rhs);
-        Span lower, upper;
-        spans(tile, ends, tile.begin, lower, upper);
-        TriangleSums<T> sums[own];
-        if constexpr (by_row)
-          partials.add(lower, upper, sums);
-        else
-          partials.add(lower, upper, static_cast<unsigned>(task % bs), sums);
-        finish(tile, task, r, rhs, sums, residuals);
-        if constexpr (simple && SpaceTraits<Space>::teams)
-          break; // A tile has no more tasks than the team has threads.
-      }
+      TriangleSums<T> sums[held][own];
+      int chunk = tile.begin;
+      do {
+        if (!simple && (chunk != tile.begin || r > 0)) {
+          if (many) load(team, tile, chunk, slice);
+          team.team_barrier(); // The previous partial products have been summed.
+        }
+        multiply(team, tile, chunk, r, slice, partials);
+        team.team_barrier();
+        const bool last = simple || chunk + capacity >= tile.end;
+        for (int task = mine; task < tasks; task += threads) {
+          if (task != mine || (r > 0 && tasks > threads)) ends = load_ends(tile, task / components);
+          if (last && (task != mine || r > 0)) load_rhs(tile, task, r, rhs);
+          Span lower, upper;
+          spans(tile, ends, chunk, lower, upper);
+          auto &sum = sums[task % held];
+          if (chunk == tile.begin) {
+            MCPI_UNROLL
+            for (int c = 0; c < own; ++c) sum[c] = {};
+          }
+          if constexpr (by_row)
+            partials.add(lower, upper, sum);
+          else
+            partials.add(lower, upper, static_cast<unsigned>(task % bs), sum);
+          if (last) finish(tile, task, r, rhs, sum, residuals);
+          if constexpr (simple && SpaceTraits<Space>::teams)
+            break; // A tile has no more tasks than the team has threads.
+        }
+        chunk += capacity;
+      } while (!simple && chunk < tile.end);
       if (factored()) {
         team.team_barrier();
         apply_diagonals(team, tile, r, residuals);
@@ -228,46 +239,6 @@ private:
           apply_diagonal<bs, T>(args, static_cast<std::size_t>(row), task % bs,
                                 [&](int j) { return residuals[task / bs * bs + j]; }),
           place(row, r) + static_cast<std::size_t>(task % bs));
-    }
-  }
-
-  // Relaxes a tile of a single row that has more slices than the team takes at a time.
-  MCPI_HD void relax_long_row(const Member &team, const Tile &tile, const MyPartials &partials,
-                              T *sums, T *residuals) const
-  {
-    SpaceTraits<Space>::await_launched();
-    for (int r = 0; r < static_cast<int>(nrhs()); ++r) {
-      for (int n = team.team_rank(); n < 2 * bs; n += threads) sums[n] = 0;
-      for (int chunk = tile.begin; chunk < tile.end; chunk += capacity) {
-        MySlice slice[each];
-        load(team, tile, chunk, slice);
-        multiply(team, tile, chunk, r, slice, partials);
-        team.team_barrier();
-        for (int i = team.team_rank(); i < bs; i += threads) {
-          Span lower, upper;
-          spans(tile, {}, chunk, lower, upper);
-          for (std::uint32_t k = 0; k < lower.size; ++k)
-            sums[i] += partials.part(i, lower.first + k);
-          for (std::uint32_t k = 0; k < upper.size; ++k)
-            sums[bs + i] += partials.part(i, upper.first + k);
-        }
-        team.team_barrier();
-      }
-      const T *rhs = static_cast<const T *>(args.rhs) + place(tile.row, r);
-      for (int i = team.team_rank(); i < bs; i += threads) {
-        const std::size_t at = place(tile.row, r) + static_cast<std::size_t>(i);
-        const T value =
-            residual<T>(args, rhs[i], {sums[i], sums[bs + i]}, kept_sum<T>(args, at), at);
-        if (factored())
-          residuals[i] = value;
-        else
-          store_component<T>(args, value, at);
-      }
-      team.team_barrier();
-      if (factored()) {
-        apply_diagonals(team, tile, r, residuals);
-        team.team_barrier();
-      }
     }
   }
 };

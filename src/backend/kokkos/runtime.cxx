@@ -88,11 +88,6 @@ bool is_cuda()
   return SpaceTraits<Space>::cuda_memory;
 }
 
-bool auto_takes()
-{
-  return on_device() && !is_cuda();
-}
-
 const char *space_name()
 {
   return Space::name();

@@ -34,8 +34,6 @@ void drop_release(const void *owner);
 
 bool on_device(); // whether the default execution space works in memory that the host cannot reach
 bool is_cuda();   // whether that memory is CUDA's
-// whether the automatic choice takes Kokkos: HIP and SYCL, which have no backend of their own
-bool auto_takes();
 const char *space_name();
 
 } // namespace kokkos

@@ -1,4 +1,5 @@
-// The arguments of the numeric set-up's kernels, and the inversion of diagonal blocks.
+// The kernels of the numeric set-up: inversion of diagonal blocks, conversion of off-diagonal
+// blocks, records of stored blocks, and the blocks of a transposed plan.
 #pragma once
 
 #include "backend/device/invert.h"
@@ -10,7 +11,8 @@ namespace mcpi::kokkos {
 
 // The set-up of the plan rows [begin, end). Their values lie together: each row's diagonal block,
 // then the blocks of its lower triangle, then those of its upper triangle. Blocks are column-major.
-struct SetupArgs {
+// Output: the stored blocks
+struct SetupArgs : BlockMemory {
   const double *values;
   Row begin, end;
   Offset first;         // number of blocks before the first one of values
@@ -18,7 +20,6 @@ struct SetupArgs {
   Offset lowers;        // number of blocks of the lower triangle
   const Row *row_of;    // matrix row of a plan row
   const Slot *slots;    // places of the stored blocks; not for records
-  std::byte *blocks;    // output: stored blocks
   // output: inverse diagonal blocks. Factored form: of the scaled D. Prescaled form: the matrix by
   // which the right-hand side is multiplied
   double *diagonal;
@@ -29,7 +30,6 @@ struct SetupArgs {
   unsigned long long *maxima;
   // output: the least bad_key(): the first row with a defect, and which defect
   unsigned long long *bad;
-  Shape shape;
   // prescaled: the form of the stored blocks. store: store blocks, do not only find maxima.
   bool prescaled, store;
 
@@ -42,12 +42,6 @@ struct SetupArgs {
   MCPI_HD const double *diagonal_block(Row row) const
   {
     return values + static_cast<std::size_t>(blocks_before(row)) * square();
-  }
-  MCPI_HD Slot slot(Offset stored) const
-  {
-    return shape.kind == LayoutKind::records
-               ? Slot{static_cast<std::uint64_t>(stored) * shape.record, 0, 0}
-               : slots[stored];
   }
   MCPI_HD void report(Row row, Defect defect) const
   {
@@ -91,9 +85,7 @@ MCPI_HD void put_inverse_column(const SetupArgs &args, Row row, int j, const dou
 }
 MCPI_HD void report(const SetupArgs &args, Row row, Inversion verdict)
 {
-  if (verdict != Inversion::done)
-    args.report(row,
-                verdict == Inversion::singular ? Defect::singular : Defect::nonfinite_diagonal);
+  if (verdict != Inversion::done) args.report(row, defect_of(verdict));
 }
 
 // A thread inverts the diagonal block of a row. Reads args.values; writes args.diagonal.
@@ -182,21 +174,117 @@ template <class Space> void invert_diagonals(const Space &space, int team, const
 // Converts the off-diagonal blocks to stored blocks. invert_diagonals() must come first.
 template <class Space> using ConvertFn = void (*)(const Space &, const SetupArgs &);
 
-// The arguments of kernels that write records of stored blocks, or a transposed plan's blocks. See
-// setup_blocks.h.
-struct RecordsArgs {
-  Shape from, to;          // layouts of the blocks that are read and written
-  const std::byte *blocks; // the stored blocks that are read
-  const Slot *slots;       // their places; not for records
-  // The number of each block to read. For a transposed plan, numbers from `count` on are those of
-  // received records.
+// The arguments of copy_blocks(). Slots are not used for records.
+struct CopyArgs {
+  BlockMemory from, received, to; // blocks of this rank; received records; output
+  const Slot *slots, *to_slots;   // places of the blocks that are read and written
+  // The number of each block to read. Numbers from `count` on are those of received records.
   const Offset *stored;
-  std::size_t size;          // number of blocks to write
-  Offset count;              // number of stored blocks
-  const std::byte *received; // received records
-  std::byte *records;        // output: records, or the blocks of the transposed plan
-  const Slot *to_slots;      // places of the blocks that are written; not for records
+  Offset count;     // number of blocks of this rank
+  std::size_t size; // number of blocks to write
+  bool transposed;  // whether blocks are transposed
 };
-template <class Space> using RecordsFn = void (*)(const Space &, const RecordsArgs &);
+template <class Space> using CopyFn = void (*)(const Space &, const CopyArgs &);
+
+// A team takes a row; each thread takes one block of the row after the other. Reads args.values,
+// and args.diagonal for the prescaled form. Writes args.blocks and raises args.maxima.
+template <class Space, class Style, PCMCPIPrecision storage> struct ConvertBlocks {
+  static constexpr int threads = team_size<Space>(Style::setup_team);
+  using Policy = Kokkos::TeamPolicy<Space>;
+  using Member = typename Policy::member_type;
+
+  SetupArgs args;
+
+  KOKKOS_FUNCTION void operator()(const Member &team) const
+  {
+    const Row row = args.begin + team.league_rank();
+    const Offset lowers = args.ptr[0][row + 1] - args.ptr[0][row],
+                 blocks = lowers + args.ptr[1][row + 1] - args.ptr[1][row];
+    for (Offset k = team.team_rank(); k < blocks; k += threads) {
+      const Offset stored =
+          k < lowers ? args.ptr[0][row] + k : args.lowers + args.ptr[1][row] + k - lowers;
+      convert(row,
+              args.values +
+                  static_cast<std::size_t>(args.blocks_before(row) + 1 + k) * args.square(),
+              slot_of(args.shape, args.slots, static_cast<std::size_t>(stored)));
+    }
+  }
+
+private:
+  // Returns number (p, q) of a block as it is stored, before rounding.
+  MCPI_HD double scaled(Row row, const double *in, int p, int q) const
+  {
+    const int bs = args.shape.bs;
+    const double *column = in + q * bs;
+    if (!args.prescaled) return args.left[p] * column[p] * args.right[q];
+    // The factor left[p] * right[p] turns args.diagonal, which holds D^{-1} divided by right, into
+    // D^{-1} times left.
+    const double *map = args.diagonal + static_cast<std::size_t>(row) * args.square() + p;
+    double sum = 0.0;
+    for (int l = 0; l < bs; ++l) sum += map[l * bs] * column[l];
+    return sum * (args.left[p] * args.right[p]) * args.right[q];
+  }
+
+  // Converts one block: finds its maxima, then stores it if args.store is set.
+  KOKKOS_FUNCTION void convert(Row row, const double *in, const Slot &slot) const
+  {
+    const int bs = args.shape.bs;
+    unsigned long long largest = 0;
+    for (int q = 0; q < bs; ++q)
+      for (int p = 0; p < bs; ++p) {
+        const unsigned long long bits = raise_to(args.maxima + p + q * bs, scaled(row, in, p, q));
+        largest = bits > largest ? bits : largest;
+      }
+    if (largest >> 32 >= overflow_from<storage>(args.store)) {
+      bool finite = true;
+      for (int n = 0; n < bs * bs; ++n) finite = finite && is_finite(in[n]);
+      args.report(row, finite ? Defect::unrepresentable : Defect::nonfinite_offdiagonal);
+    } else if (args.store) {
+      put(row, in, std::bit_cast<double>(largest), slot);
+    }
+  }
+
+  // Rounds and stores a block.
+  KOKKOS_FUNCTION void put(Row row, const double *in, double max_abs, const Slot &slot) const
+  {
+    const int bs = args.shape.bs;
+    int e = 0;
+    if constexpr (has_exponent(storage)) {
+      e = shared_exponent(max_abs, integer_limit(storage));
+      put_exponent(args, slot, e);
+    }
+    for (int q = 0; q < bs; ++q)
+      for (int p = 0; p < bs; ++p)
+        put_number<storage>(args, slot, p, q, number_bits<storage>(scaled(row, in, p, q), e));
+  }
+};
+
+template <class Space, class Style, PCMCPIPrecision storage>
+void convert_blocks(const Space &space, const SetupArgs &args)
+{
+  using Kernel = ConvertBlocks<Space, Style, storage>;
+  if (args.begin < args.end)
+    Kokkos::parallel_for("mcpi convert",
+                         typename Kernel::Policy(space, args.end - args.begin, Kernel::threads),
+                         Kernel{args});
+}
+
+// Each thread copies one block of the list args.stored to records, or to the blocks of a transposed
+// plan.
+template <class Space, PCMCPIPrecision storage>
+void copy_blocks(const Space &space, const CopyArgs &args)
+{
+  Kokkos::parallel_for(
+      "mcpi records", Kokkos::RangePolicy<Space>(space, 0, args.size),
+      KOKKOS_LAMBDA(const std::size_t k) {
+        const Offset stored = args.stored[k], remote = stored - args.count;
+        const BlockMemory &from = remote < 0 ? args.from : args.received;
+        copy_columns<storage>(
+            from,
+            slot_of(from.shape, args.slots, static_cast<std::size_t>(remote < 0 ? stored : remote)),
+            args.transposed, args.to, slot_of(args.to.shape, args.to_slots, k), 0,
+            args.to.shape.bs);
+      });
+}
 
 } // namespace mcpi::kokkos

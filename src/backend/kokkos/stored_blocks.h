@@ -47,13 +47,11 @@ public:
     Array<Space, Offset> list(space, stored);
     Array<Space, std::byte> packed;
     packed.resize(space, stored.size() * forward_.shape().record);
-    RecordsArgs args = records_args();
-    args.to = forward_.shape();
-    args.to.kind = LayoutKind::records;
+    CopyArgs args = copy_args();
+    args.to = record_memory(packed.data());
     args.stored = list.data();
     args.size = stored.size();
-    args.records = packed.data();
-    forward_.kernel_table().read_records(space, args);
+    forward_.kernel_table().copy(space, args);
     packed.copy_out(space, records, packed.size());
   }
 
@@ -76,14 +74,14 @@ public:
       received_ = std::move(room);
     }
     received_.copy_in(space, received, received_.size());
-    RecordsArgs args = records_args();
-    args.to = transposed_->shape();
+    CopyArgs args = copy_args();
+    args.received = record_memory(received_.data());
+    args.to = transposed_->memory();
+    args.to_slots = transposed_->slots();
     args.stored = sources_.data();
     args.size = sources_.size();
-    args.received = received_.data();
-    args.records = transposed_->blocks();
-    args.to_slots = transposed_->slots();
-    forward_.kernel_table().write_transposed(space, args);
+    args.transposed = true;
+    forward_.kernel_table().copy(space, args);
     space.fence("mcpi transpose");
   }
 
@@ -204,11 +202,14 @@ private:
     values_.copy_in(space, host_.data(), count);
     return values_.data();
   }
-  RecordsArgs records_args() const
+  BlockMemory record_memory(std::byte *data) const
   {
-    RecordsArgs args{};
-    args.from = forward_.shape();
-    args.blocks = forward_.blocks();
+    return {make_shape(LayoutKind::records, config_.storage, plan_.bs), data};
+  }
+  CopyArgs copy_args() const
+  {
+    CopyArgs args{};
+    args.from = forward_.memory();
     args.slots = forward_.slots();
     args.count = plan_.blocks();
     return args;

@@ -65,15 +65,11 @@ public:
 
   void read(BlockRows &values) override
   {
-    const std::vector<BlockNumber> &begin = elimination_.row_begin;
     blocks_.emplace(elimination_.blocks * square_);
     factors_.set(blocks_->data());
     failure_ = nullptr;
     try {
-      if (!feed_ || !feed_->serves(values))
-        feed_ = std::make_unique<ValueUpload>(values, plan_.rows, plan_.bs, [&](Row row) {
-          return static_cast<Row>(begin[row + 1] - begin[row] - 1);
-        });
+      if (!feed_ || !feed_->serves(values)) feed_ = std::make_unique<ValueUpload>(values, plan_);
       feed_->run(values, stream_, [&](const Chunk &chunk) { arrange(chunk); });
       MCPI_CUDA(cudaStreamSynchronize(stream_)); // PETSc's arrays are held no longer.
     } catch (...) {
