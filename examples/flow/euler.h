@@ -1,9 +1,12 @@
 // This header defines the compressible Euler equations of a perfect gas: states, and fluxes through
-// faces. The functions take any type T of numbers, for example flow::Dual.
+// faces. The functions take any type T of numbers, for example flow::Dual, and mix numbers with and
+// without derivatives.
 #pragma once
 
 #include <array>
 #include <cmath>
+
+#include "space.h"
 
 namespace flow {
 
@@ -20,7 +23,7 @@ template <int dim, class T = double> struct Primitive {
   T p;
 };
 
-template <int dim, class T> Primitive<dim, T> primitive(const State<dim, T> &U)
+template <int dim, class T> FLOW_HD Primitive<dim, T> primitive(const State<dim, T> &U)
 {
   Primitive<dim, T> w;
   T kinetic = 0.0;
@@ -33,7 +36,7 @@ template <int dim, class T> Primitive<dim, T> primitive(const State<dim, T> &U)
   return w;
 }
 
-template <int dim, class T> State<dim, T> conserved(const Primitive<dim, T> &w)
+template <int dim, class T> FLOW_HD State<dim, T> conserved(const Primitive<dim, T> &w)
 {
   State<dim, T> U;
   T kinetic = 0.0;
@@ -46,29 +49,14 @@ template <int dim, class T> State<dim, T> conserved(const Primitive<dim, T> &w)
   return U;
 }
 
-// Converts the derivatives of a quantity at w: from derivatives by density, velocity and pressure
-// to derivatives by the conserved variables.
-template <int dim> State<dim> by_conserved(const Primitive<dim> &w, const double *by_primitive)
-{
-  const double by_energy = (kGamma - 1.0) * by_primitive[dim + 1];
-  State<dim> slope;
-  slope[0] = by_primitive[0];
-  for (int d = 0; d < dim; ++d) {
-    slope[0] += w.u[d] * (0.5 * by_energy * w.u[d] - by_primitive[1 + d] / w.rho);
-    slope[1 + d] = by_primitive[1 + d] / w.rho - by_energy * w.u[d];
-  }
-  slope[dim + 1] = by_energy;
-  return slope;
-}
-
-template <int dim, class T> T dot(const std::array<T, dim> &u, const Vector<dim> &n)
+template <int dim, class T> FLOW_HD T dot(const std::array<T, dim> &u, const Vector<dim> &n)
 {
   T sum = 0.0;
   for (int d = 0; d < dim; ++d) sum = sum + u[d] * n[d];
   return sum;
 }
 
-template <int dim, class T> T sound_speed(const Primitive<dim, T> &w)
+template <int dim, class T> FLOW_HD T sound_speed(const Primitive<dim, T> &w)
 {
   using std::sqrt;
   return sqrt(kGamma * w.p / w.rho);
@@ -76,7 +64,7 @@ template <int dim, class T> T sound_speed(const Primitive<dim, T> &w)
 
 // The flux through a face with unit normal n. U: the conserved variables of w
 template <int dim, class T>
-State<dim, T> flux(const Primitive<dim, T> &w, const State<dim, T> &U, const Vector<dim> &n)
+FLOW_HD State<dim, T> flux(const Primitive<dim, T> &w, const State<dim, T> &U, const Vector<dim> &n)
 {
   const T un = dot<dim, T>(w.u, n);
   State<dim, T> F;
@@ -87,7 +75,7 @@ State<dim, T> flux(const Primitive<dim, T> &w, const State<dim, T> &U, const Vec
 }
 
 // The flux through a wall with unit normal n.
-template <int dim, class T> State<dim, T> wall_flux(const T &p, const Vector<dim> &n)
+template <int dim, class T> FLOW_HD State<dim, T> wall_flux(const T &p, const Vector<dim> &n)
 {
   State<dim, T> F;
   F[0] = F[dim + 1] = 0.0;
@@ -97,7 +85,7 @@ template <int dim, class T> State<dim, T> wall_flux(const T &p, const Vector<dim
 
 // |a|, smoothed where |a| is below width. The kink of |a| at zero would let expansion shocks stand
 // (Harten 1983).
-template <class T> T smooth_abs(const T &a, const T &width)
+template <class T> FLOW_HD T smooth_abs(const T &a, const T &width)
 {
   using std::abs;
   const T magnitude = abs(a);
@@ -105,15 +93,18 @@ template <class T> T smooth_abs(const T &a, const T &width)
 }
 
 // Roe's flux (J. Comput. Phys. 43, 1981) through a face. Its unit normal n points from left to
-// right.
-template <int dim, class T>
-State<dim, T> roe_flux(const Primitive<dim, T> &l, const Primitive<dim, T> &r, const Vector<dim> &n)
+// right. L, R: numbers on both sides
+template <int dim, class L, class R>
+FLOW_HD auto roe_flux(const Primitive<dim, L> &l, const Primitive<dim, R> &r, const Vector<dim> &n)
 {
+  using T = decltype(l.rho * r.rho);
   using std::sqrt;
   constexpr double kWidth = 0.1; // width of the entropy fix, in speeds of sound
-  const State<dim, T> Ul = conserved<dim, T>(l), Ur = conserved<dim, T>(r);
+  const State<dim, L> Ul = conserved<dim, L>(l);
+  const State<dim, R> Ur = conserved<dim, R>(r);
   const T weight = sqrt(r.rho / l.rho), share = 1.0 / (1.0 + weight);
-  const T Hl = (Ul[dim + 1] + l.p) / l.rho, Hr = (Ur[dim + 1] + r.p) / r.rho;
+  const L Hl = (Ul[dim + 1] + l.p) / l.rho;
+  const R Hr = (Ur[dim + 1] + r.p) / r.rho;
   const T rho = l.rho * weight, H = (Hl + weight * Hr) * share;
   std::array<T, dim> u, du;
   T q2 = 0.0, u_du = 0.0;
@@ -130,7 +121,8 @@ State<dim, T> roe_flux(const Primitive<dim, T> &l, const Primitive<dim, T> &r, c
   const T fast = smooth_abs<T>(un + c, width) * (dp + rho * c * dun) / (2.0 * c * c);
   const T speed = smooth_abs<T>(un, width);
   const T entropy = speed * (drho - dp / (c * c)), shear = speed * rho;
-  const State<dim, T> Fl = flux<dim, T>(l, Ul, n), Fr = flux<dim, T>(r, Ur, n);
+  const State<dim, L> Fl = flux<dim, L>(l, Ul, n);
+  const State<dim, R> Fr = flux<dim, R>(r, Ur, n);
   State<dim, T> F;
   F[0] = 0.5 * (Fl[0] + Fr[0] - (slow + entropy + fast));
   for (int d = 0; d < dim; ++d)

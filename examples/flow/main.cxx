@@ -121,7 +121,7 @@ struct Parts {
 };
 
 // One implicit step, which solves (shift diag(waves) + dR/dU) step = -R. waves: see
-// Solver::wave_areas()
+// Solver::stabilize()
 template <int dim> struct Step {
   Solver<dim> *solver;
   const Parts &parts;
@@ -133,6 +133,7 @@ template <int dim> struct Step {
     PetscFunctionBeginUser;
     PetscCall(PetscLogEventBegin(parts.residual, U, R, nullptr, nullptr));
     PetscCall(solver->residual(U, R));
+    PetscCall(solver->wait());
     PetscCall(PetscLogEventEnd(parts.residual, U, R, nullptr, nullptr));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -141,23 +142,10 @@ template <int dim> struct Step {
   static PetscErrorCode function(SNES, Vec U, Vec F, void *context)
   {
     const Step *step = static_cast<Step *>(context);
-    const std::vector<double> &waves = step->solver->wave_areas();
-    const std::vector<PetscInt> &mine = step->solver->mesh().mine;
-    const PetscScalar *u, *before;
-    PetscScalar *f;
-    PetscInt n;
 
     PetscFunctionBeginUser;
     PetscCall(step->residual(U, F));
-    PetscCall(VecGetLocalSize(U, &n));
-    PetscCall(VecGetArrayRead(U, &u));
-    PetscCall(VecGetArrayRead(step->start, &before));
-    PetscCall(VecGetArray(F, &f));
-    for (PetscInt k = 0; k < n; ++k)
-      f[k] += step->shift * waves[mine[k / Solver<dim>::bs]] * (u[k] - before[k]);
-    PetscCall(VecRestoreArray(F, &f));
-    PetscCall(VecRestoreArrayRead(step->start, &before));
-    PetscCall(VecRestoreArrayRead(U, &u));
+    PetscCall(step->solver->add_time_term(step->shift, U, step->start, F));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   static PetscErrorCode jacobian(SNES snes, Vec U, Mat J, Mat P, void *context)
@@ -168,6 +156,7 @@ template <int dim> struct Step {
     PetscFunctionBeginUser;
     PetscCall(PetscLogEventBegin(step->parts.jacobian, U, P, nullptr, nullptr));
     PetscCall(step->solver->jacobian(U, step->shift, P));
+    PetscCall(step->solver->wait());
     PetscCall(PetscLogEventEnd(step->parts.jacobian, U, P, nullptr, nullptr));
     if (J != P) {
       PetscCall(MatAssemblyBegin(J, MAT_FINAL_ASSEMBLY));
@@ -338,7 +327,7 @@ private:
 
     PetscFunctionBeginUser;
     PetscCall(VecDuplicate(U, &step));
-    solver_.stabilize();
+    PetscCall(solver_.stabilize());
     PetscCall(VecCopy(U, context.start));
     while (true) {
       context.shift = 1.0 / progress_.cfl;
@@ -417,6 +406,7 @@ template <int dim> PetscErrorCode run(const Mesh &mesh, const Options &options)
   PetscCall(March<dim>(solver, mesh, options, snes).run(U));
   if (*options.vtu) PetscCall(WriteVTU(mesh, U, options.vtu));
   if (*options.walls) PetscCall(solver.write_walls(options.walls));
+  PetscCall(solver.destroy());
   PetscCall(VecDestroy(&U));
   PetscCall(MatDestroy(&J));
   PetscCall(SNESDestroy(&snes));

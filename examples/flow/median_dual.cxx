@@ -51,7 +51,6 @@ public:
     PetscCall(add_edges());
     PetscCall(add_boundaries());
     PetscCall(check());
-    group_faces();
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
@@ -243,41 +242,6 @@ private:
     if (!mesh_.cells[face.left].mine && (right < 0 || !mesh_.cells[face.right].mine)) return;
     for (double &n : face.normal) n /= face.area;
     mesh_.faces.push_back(face);
-  }
-
-  // Divides the faces into blocks and sorts the blocks into groups; see Mesh::groups.
-  void group_faces() const
-  {
-    const std::size_t size = mesh_.threads > 1 ? 1024 : mesh_.faces.size();
-    const std::vector<Face> faces = std::move(mesh_.faces);
-    // waiting, later: first faces of blocks without a group. last: last group with a face of a cell
-    std::vector<std::size_t> waiting, later, last(mesh_.cells.size(), 0);
-
-    for (std::size_t begin = 0; begin < faces.size(); begin += size) waiting.push_back(begin);
-    mesh_.faces.clear();
-    mesh_.blocks = mesh_.groups = {0};
-    for (std::size_t group = 1; !waiting.empty(); ++group) {
-      later.clear();
-      for (const std::size_t begin : waiting) {
-        const auto first = faces.begin() + static_cast<std::ptrdiff_t>(begin),
-                   end = first + static_cast<std::ptrdiff_t>(std::min(size, faces.size() - begin));
-        const auto taken = [&](const Face &face) {
-          return last[face.left] == group || (face.right >= 0 && last[face.right] == group);
-        };
-        if (std::any_of(first, end, taken)) {
-          later.push_back(begin);
-          continue;
-        }
-        for (auto face = first; face != end; ++face) {
-          last[face->left] = group;
-          if (face->right >= 0) last[face->right] = group;
-        }
-        mesh_.faces.insert(mesh_.faces.end(), first, end);
-        mesh_.blocks.push_back(mesh_.faces.size());
-      }
-      mesh_.groups.push_back(mesh_.blocks.size() - 1);
-      waiting.swap(later);
-    }
   }
 
   PetscErrorCode check() const

@@ -171,7 +171,6 @@ PetscErrorCode MeshCreate(DM *dm, Mesh *mesh)
   *dm = nullptr;
   PetscCall(SetFields(mesh->dm, {{"flow", mesh->bs()}}));
   PetscCall(DMClone(mesh->dm, &mesh->gradients));
-  PetscCall(DMSetVecType(mesh->gradients, VECSTANDARD)); // gradients are used on the host only
   PetscCall(SetFields(mesh->gradients, {{"gradients", mesh->bs() * mesh->dim}}));
   PetscCall(BuildMedianDual(numbers, mesh));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -7,9 +7,7 @@
 #include <array>
 #include <vector>
 
-#if PETSC_VERSION_LT(3, 19, 0)
-constexpr PetscErrorCode PETSC_SUCCESS = 0;
-#endif
+#include "space.h"
 
 namespace flow {
 
@@ -42,27 +40,9 @@ struct Mesh {
   std::vector<Cell> cells;
   std::vector<PetscInt> mine; // local numbers of a rank's own cells, in the order of global vectors
   std::vector<Face> faces;    // of all cells that this rank owns
-  // Faces are divided into blocks, and blocks into groups. Two blocks of a group share no cell, so
-  // threads can work on both at once. blocks: first face of each block. groups: first block of each
-  // group. A block or group ends where the next one begins, and the last entry is the end of all.
-  std::vector<std::size_t> blocks, groups;
-  int threads = 1; // -flow_threads, for each() and each_face()
+  int threads = 1;            // -flow_threads, for loops on cores
 
   int bs() const { return dim + 2; }
-  // Calls visit(k) for all k below count, in any order.
-  template <class Visit> void each(std::size_t count, const Visit &visit) const
-  {
-#pragma omp parallel for num_threads(threads)
-    for (std::size_t k = 0; k < count; ++k) visit(k);
-  }
-  // Calls visit(number of the face) for all faces, but never for two faces of one cell at once.
-  template <class Visit> void each_face(const Visit &visit) const
-  {
-    for (std::size_t group = 0; group + 1 < groups.size(); ++group)
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-      for (std::size_t block = groups[group]; block < groups[group + 1]; ++block)
-        for (std::size_t f = blocks[block]; f < blocks[block + 1]; ++f) visit(f);
-  }
 };
 
 // Collective. Reads the mesh of -dm_plex_filename.

@@ -5,18 +5,6 @@
 #include <utility>
 
 namespace flow {
-namespace {
-
-// Sets yes if the type of J takes all values at once, by coordinates. Other types take coordinates
-// for one entry at a time.
-PetscErrorCode by_coordinates(Mat J, PetscBool *yes)
-{
-  PetscFunctionBeginUser;
-  PetscCall(PetscObjectBaseTypeCompareAny((PetscObject)J, yes, MATSEQAIJ, MATMPIAIJ, ""));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-} // namespace
 
 template <int bs>
 Rows<bs>::Rows(const Mesh &mesh)
@@ -54,26 +42,44 @@ Rows<bs>::Rows(const Mesh &mesh)
   for (std::size_t f = 0; f < mesh.faces.size(); ++f)
     if (const Face &face = mesh.faces[f]; face.right >= 0)
       places_[f] = {place(face.left, face.right), place(face.right, face.left)};
-  values_.resize(columns_.size() * bs * bs);
 }
 
-template <int bs> PetscErrorCode Rows<bs>::create(Mat *J) const
+template <int bs> PetscErrorCode Rows<bs>::way(Mat J, Way *way) const
 {
-  const std::size_t count = values_.size();
-  std::vector<PetscInt> i, j;
-  PetscBool coordinates;
+  PetscBool in_place, at_once;
 
   PetscFunctionBeginUser;
-  PetscCall(DMSetMatrixPreallocateSkip(mesh_.dm, PETSC_TRUE));
-  PetscCall(DMCreateMatrix(mesh_.dm, J));
-  PetscCall(DMSetMatrixPreallocateSkip(mesh_.dm, PETSC_FALSE));
-  PetscCall(by_coordinates(*J, &coordinates));
-  if (!coordinates) {
-    PetscCall(MatDestroy(J));
-    PetscCall(DMCreateMatrix(mesh_.dm, J));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(MatSetBlockSize(*J, bs));
+  PetscCall(PetscObjectTypeCompare((PetscObject)J, MATSEQAIJCUSPARSE, &in_place));
+  PetscCall(PetscObjectBaseTypeCompareAny((PetscObject)J, &at_once, MATSEQAIJ, MATMPIAIJ, ""));
+  *way = in_place && PetscDefined(HAVE_CUDA) ? Way::in_place : at_once ? Way::at_once : Way::by_row;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Gives a sequential matrix its pattern.
+template <int bs> PetscErrorCode Rows<bs>::set_pattern(Mat J) const
+{
+  std::vector<PetscInt> begin{0}, columns;
+
+  PetscFunctionBeginUser;
+  begin.reserve(mesh_.mine.size() * bs + 1);
+  columns.reserve(columns_.size() * bs * bs);
+  for (std::size_t k = 0; k < mesh_.mine.size(); ++k)
+    for (PetscInt a = 0; a < bs; ++a) {
+      for (std::size_t block = begin_[k]; block < begin_[k + 1]; ++block)
+        for (PetscInt b = 0; b < bs; ++b) columns.push_back(columns_[block] * bs + b);
+      begin.push_back(static_cast<PetscInt>(columns.size()));
+    }
+  PetscCall(MatSeqAIJSetPreallocationCSR(J, begin.data(), columns.data(), nullptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Tells a matrix the coordinates of all values.
+template <int bs> PetscErrorCode Rows<bs>::set_coordinates(Mat J) const
+{
+  const std::size_t count = columns_.size() * bs * bs;
+  std::vector<PetscInt> i, j;
+
+  PetscFunctionBeginUser;
   i.reserve(count);
   j.reserve(count);
   for (std::size_t k = 0; k < mesh_.mine.size(); ++k)
@@ -83,25 +89,44 @@ template <int bs> PetscErrorCode Rows<bs>::create(Mat *J) const
           i.push_back(mesh_.cells[mesh_.mine[k]].global * bs + a);
           j.push_back(columns_[block] * bs + b);
         }
-  PetscCall(MatSetPreallocationCOO(*J, static_cast<PetscCount>(count), i.data(), j.data()));
+  PetscCall(MatSetPreallocationCOO(J, static_cast<PetscCount>(count), i.data(), j.data()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-template <int bs> PetscErrorCode Rows<bs>::assemble(Mat J) const
+template <int bs> PetscErrorCode Rows<bs>::create(Mat *J) const
 {
-  PetscBool coordinates;
+  Way taken;
 
   PetscFunctionBeginUser;
-  PetscCall(by_coordinates(J, &coordinates));
-  if (coordinates) {
-    PetscCall(MatSetValuesCOO(J, values_.data(), INSERT_VALUES));
+  PetscCall(DMSetMatrixPreallocateSkip(mesh_.dm, PETSC_TRUE));
+  PetscCall(DMCreateMatrix(mesh_.dm, J));
+  PetscCall(DMSetMatrixPreallocateSkip(mesh_.dm, PETSC_FALSE));
+  PetscCall(way(*J, &taken));
+  if (taken == Way::by_row) {
+    PetscCall(MatDestroy(J));
+    PetscCall(DMCreateMatrix(mesh_.dm, J));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatSetBlockSize(*J, bs));
+  PetscCall(taken == Way::in_place ? set_pattern(*J) : set_coordinates(*J));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int bs> PetscErrorCode Rows<bs>::assemble(const PetscScalar *values, Mat J) const
+{
+  Way taken;
+
+  PetscFunctionBeginUser;
+  PetscCall(way(J, &taken));
+  if (taken == Way::at_once) {
+    PetscCall(MatSetValuesCOO(J, values, INSERT_VALUES));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   for (std::size_t k = 0; k < mesh_.mine.size(); ++k) {
     const std::size_t first = begin_[k];
     PetscCall(MatSetValuesBlocked(J, 1, &mesh_.cells[mesh_.mine[k]].global,
                                   static_cast<PetscInt>(begin_[k + 1] - first), &columns_[first],
-                                  &values_[first * bs * bs], INSERT_VALUES));
+                                  &values[first * bs * bs], INSERT_VALUES));
   }
   PetscCall(MatAssemblyBegin(J, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(J, MAT_FINAL_ASSEMBLY));

@@ -2,10 +2,10 @@
 #include "solver.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <string>
-
-#include "dual.h"
+#include <vector>
 
 namespace flow {
 
@@ -39,23 +39,106 @@ PetscErrorCode ReadConditions(Conditions *conditions)
 
 template <int dim>
 Solver<dim>::Solver(const Mesh &mesh, const Conditions &conditions)
-    : mesh_(mesh), conditions_(conditions), w_(mesh.cells.size()), gradients_(mesh.cells.size()),
-      wave_areas_(mesh.cells.size()), shares_(mesh.cells.size()), rooms_(mesh.cells.size()),
-      rows_(mesh), second_order_(conditions.second_order)
+    : mesh_(mesh), conditions_(conditions), rows_(mesh)
 {
   constexpr double kDegrees = M_PI / 180.0;
   const double speed = conditions.mach * std::sqrt(kGamma * conditions.pressure / conditions.rho);
-  free_stream_.rho = conditions.rho;
-  free_stream_.p = conditions.pressure;
-  free_stream_.u.fill(0.0);
-  free_stream_.u[0] = speed * std::cos(conditions.angle * kDegrees);
-  free_stream_.u[1] = speed * std::sin(conditions.angle * kDegrees);
-  factor();
+  Primitive<dim> &stream = scheme_.free_stream;
+  stream.rho = conditions.rho;
+  stream.p = conditions.pressure;
+  stream.u.fill(0.0);
+  stream.u[0] = speed * std::cos(conditions.angle * kDegrees);
+  stream.u[1] = speed * std::sin(conditions.angle * kDegrees);
+  scheme_.second_order = conditions.second_order;
+  scheme_.limited = conditions.limiter >= 0.0;
+}
+
+template <int dim> PetscErrorCode Solver<dim>::set_up()
+{
+  VecType type;
+  PetscBool cuda;
+
+  PetscFunctionBeginUser;
+  if (loops_) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(DMCreateLocalVector(mesh_.gradients, &gradients_));
+  PetscCall(VecGetType(gradients_, &type));
+  PetscCall(PetscStrendswith(type, "cuda", &cuda));
+  on_device_ = cuda;
+  const auto arrays = make_arrays<dim>(mesh_, rows_, conditions_.limiter,
+                                       [this](const auto &point) { return far_state(point); });
+  if (on_device_)
+    PetscCall(MakeLoopsOnDevice<dim>(arrays, &loops_));
+  else
+    PetscCall(MakeLoopsOnCores<dim>(arrays, mesh_.threads, &loops_));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int dim> PetscErrorCode Solver<dim>::destroy()
+{
+  PetscFunctionBeginUser;
+  PetscCall(VecDestroy(&gradients_));
+  loops_.reset();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int dim> PetscErrorCode Solver<dim>::read(Vec v, const double **values) const
+{
+  PetscFunctionBeginUser;
+  if (on_device_)
+    PetscCall(VecGetArrayReadAndMemType(v, values, nullptr));
+  else
+    PetscCall(VecGetArrayRead(v, values));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int dim> PetscErrorCode Solver<dim>::restore_read(Vec v, const double **values) const
+{
+  PetscFunctionBeginUser;
+  if (on_device_)
+    PetscCall(VecRestoreArrayReadAndMemType(v, values));
+  else
+    PetscCall(VecRestoreArrayRead(v, values));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int dim> PetscErrorCode Solver<dim>::write(Vec v, double **values) const
+{
+  PetscFunctionBeginUser;
+  if (on_device_)
+    PetscCall(VecGetArrayAndMemType(v, values, nullptr));
+  else
+    PetscCall(VecGetArray(v, values));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int dim> PetscErrorCode Solver<dim>::restore_write(Vec v, double **values) const
+{
+  PetscFunctionBeginUser;
+  if (on_device_)
+    PetscCall(VecRestoreArrayAndMemType(v, values));
+  else
+    PetscCall(VecRestoreArray(v, values));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int dim> PetscErrorCode Solver<dim>::read_gradients(const double **gradients) const
+{
+  PetscFunctionBeginUser;
+  *gradients = nullptr;
+  if (scheme_.second_order) PetscCall(read(gradients_, gradients));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int dim> PetscErrorCode Solver<dim>::restore_gradients(const double **gradients) const
+{
+  PetscFunctionBeginUser;
+  if (*gradients) PetscCall(restore_read(gradients_, gradients));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 template <int dim> Primitive<dim> Solver<dim>::far_state(const std::array<double, 3> &point) const
 {
-  if (!conditions_.far_state) return free_stream_;
+  if (!conditions_.far_state) return scheme_.free_stream;
   const Primitive<3> there = conditions_.far_state(point);
   Primitive<dim> w;
   w.rho = there.rho;
@@ -78,213 +161,176 @@ template <int dim> PetscErrorCode Solver<dim>::fill_free_stream(Vec U) const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-template <int dim> void Solver<dim>::set_second_order(bool second_order)
-{
-  second_order_ = second_order;
-  std::fill(gradients_.begin(), gradients_.end(), Gradient{});
-}
-
 template <int dim> PetscErrorCode Solver<dim>::load(Vec U)
 {
   Vec local;
   const PetscScalar *u;
 
   PetscFunctionBeginUser;
+  PetscCall(set_up());
   PetscCall(DMGetLocalVector(mesh_.dm, &local));
   PetscCall(DMGlobalToLocal(mesh_.dm, U, INSERT_VALUES, local));
-  PetscCall(VecGetArrayRead(local, &u));
-  mesh_.each(w_.size(), [&](std::size_t c) {
-    State<dim> state;
-    std::copy_n(u + c * bs, bs, state.begin());
-    w_[c] = primitive<dim, double>(state);
-  });
-  PetscCall(VecRestoreArrayRead(local, &u));
+  PetscCall(read(local, &u));
+  PetscCall(loops_->load(u));
+  PetscCall(restore_read(local, &u));
   PetscCall(DMRestoreLocalVector(mesh_.dm, &local));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Extrapolates a cell's state to a point. For first order the gradients are zero. The cell's own
-// state is returned if the extrapolated density or pressure is near zero.
-template <int dim> Primitive<dim> Solver<dim>::at(PetscInt cell, const Vector<dim> &point) const
-{
-  constexpr double kLeast = 0.1; // share of density and pressure that must be left
-  const std::array<double, bs> q = linear(cell, point);
-  if (q[0] < kLeast * w_[cell].rho || q[dim + 1] < kLeast * w_[cell].p) return w_[cell];
-  return from_list(q);
-}
-
-template <int dim> double Solver<dim>::wall_pressure(const Face &face) const
-{
-  return at(face.left, vector(face.center)).p;
-}
-
 template <int dim> double Solver<dim>::dynamic_pressure() const
 {
+  const Primitive<dim> &stream = scheme_.free_stream;
   double speed2 = 0.0;
-  for (const double u : free_stream_.u) speed2 += u * u;
-  return 0.5 * free_stream_.rho * speed2;
+  for (const double u : stream.u) speed2 += u * u;
+  return 0.5 * stream.rho * speed2;
+}
+
+// Computes the gradients of own cells, and takes those of other cells from their owners.
+template <int dim> PetscErrorCode Solver<dim>::find_gradients()
+{
+  PetscScalar *g;
+  PetscMPIInt ranks;
+  Vec global;
+
+  PetscFunctionBeginUser;
+  PetscCall(write(gradients_, &g));
+  PetscCall(loops_->gradients(scheme_, g));
+  PetscCall(restore_write(gradients_, &g));
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)mesh_.dm), &ranks));
+  if (ranks == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(DMGetGlobalVector(mesh_.gradients, &global));
+  PetscCall(DMLocalToGlobal(mesh_.gradients, gradients_, INSERT_VALUES, global));
+  PetscCall(DMGlobalToLocal(mesh_.gradients, global, INSERT_VALUES, gradients_));
+  PetscCall(DMRestoreGlobalVector(mesh_.gradients, &global));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 template <int dim> PetscErrorCode Solver<dim>::residual(Vec U, Vec R)
 {
-  Vec local;
+  const PetscScalar *gradients;
   PetscScalar *r;
 
   PetscFunctionBeginUser;
   PetscCall(load(U));
-  if (second_order_) PetscCall(find_gradients());
-  PetscCall(DMGetLocalVector(mesh_.dm, &local));
-  PetscCall(VecZeroEntries(local));
-  PetscCall(VecGetArray(local, &r));
-  mesh_.each_face([&](std::size_t f) {
-    const Face &face = mesh_.faces[f];
-    const Vector<dim> n = vector(face.normal), point = vector(face.center);
-    const auto side = [&](PetscInt cell) { return at(cell, point); };
-    State<dim> F;
-    if (face.right >= 0)
-      F = roe_flux<dim, double>(side(face.left), side(face.right), n);
-    else if (face.boundary == kFarField)
-      F = roe_flux<dim, double>(side(face.left), far_state(face.center), n);
-    else
-      F = wall_flux<dim, double>(wall_pressure(face), n);
-    for (int k = 0; k < bs; ++k) {
-      r[face.left * bs + k] += F[k] * face.area;
-      if (face.right >= 0) r[face.right * bs + k] -= F[k] * face.area;
-    }
-  });
-  PetscCall(VecRestoreArray(local, &r));
-  // Values are inserted, not added: all faces of a rank's own cells are on this rank.
-  PetscCall(DMLocalToGlobal(mesh_.dm, local, INSERT_VALUES, R));
-  PetscCall(DMRestoreLocalVector(mesh_.dm, &local));
+  if (scheme_.second_order) PetscCall(find_gradients());
+  PetscCall(read_gradients(&gradients));
+  PetscCall(write(R, &r));
+  PetscCall(loops_->residual(gradients, r));
+  PetscCall(restore_write(R, &r));
+  PetscCall(restore_gradients(&gradients));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int dim> PetscErrorCode Solver<dim>::create_jacobian(Mat *J)
+{
+  PetscFunctionBeginUser;
+  PetscCall(set_up());
+  PetscCall(rows_.create(J));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 template <int dim> PetscErrorCode Solver<dim>::jacobian(Vec U, double shift, Mat J)
 {
-  using Number = Dual<2 * bs>;
+  typename Rows<bs>::Way way;
+  const PetscScalar *values;
 
   PetscFunctionBeginUser;
   PetscCall(load(U));
-  rows_.clear();
-  // The state of a cell as variables with the numbers from first on.
-  const auto variable = [&](PetscInt cell, int first) {
-    const std::array<double, bs> values = list(w_[cell]);
-    Primitive<dim, Number> w;
-    w.rho = Number::variable(values[0], first);
-    for (int d = 0; d < dim; ++d) w.u[d] = Number::variable(values[1 + d], first + 1 + d);
-    w.p = Number::variable(values[dim + 1], first + dim + 1);
-    return w;
-  };
-  // area times the derivatives of F by the conserved variables of a cell.
-  const auto slopes = [&](PetscInt cell, const State<dim, Number> &F, int first, double area) {
-    std::array<State<dim>, bs> block;
-    for (int a = 0; a < bs; ++a) {
-      block[a] = by_conserved<dim>(w_[cell], F[a].slope.data() + first);
-      for (double &slope : block[a]) slope *= area;
-    }
-    return block;
-  };
-  mesh_.each_face([&](std::size_t f) {
-    const Face &face = mesh_.faces[f];
-    const Vector<dim> n = vector(face.normal);
-    const Primitive<dim, Number> left = variable(face.left, 0);
-    State<dim, Number> F;
-    if (face.right >= 0) {
-      F = roe_flux<dim, Number>(left, variable(face.right, bs), n);
-      const auto by_right = slopes(face.right, F, bs, face.area);
-      rows_.add(face.left, rows_.places(f).right, by_right, 1.0);
-      rows_.add(face.right, rows_.diagonal(face.right), by_right, -1.0);
-    } else if (face.boundary == kFarField) {
-      const Primitive<dim> there = far_state(face.center);
-      Primitive<dim, Number> outside;
-      outside.rho = there.rho;
-      outside.p = there.p;
-      std::copy(there.u.begin(), there.u.end(), outside.u.begin());
-      F = roe_flux<dim, Number>(left, outside, n);
-    } else {
-      F = wall_flux<dim, Number>(left.p, n);
-    }
-    const auto by_left = slopes(face.left, F, 0, face.area);
-    rows_.add(face.left, rows_.diagonal(face.left), by_left, 1.0);
-    if (face.right >= 0) rows_.add(face.right, rows_.places(f).left, by_left, -1.0);
-  });
-  for (const PetscInt c : mesh_.mine) rows_.add_to_diagonal(c, shift * wave_areas_[c]);
-  PetscCall(rows_.assemble(J));
+  PetscCall(rows_.way(J, &way));
+#if PetscDefined(HAVE_CUDA)
+  if (way == Rows<bs>::Way::in_place && on_device_) {
+    PetscScalar *in_place;
+    PetscCall(MatSeqAIJCUSPARSEGetArray(J, &in_place));
+    PetscCall(loops_->jacobian(shift, in_place));
+    PetscCall(MatSeqAIJCUSPARSERestoreArray(J, &in_place));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#endif
+  PetscCall(loops_->jacobian(shift, nullptr));
+  PetscCall(loops_->values(way != Rows<bs>::Way::at_once, &values));
+  PetscCall(rows_.assemble(values, J));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-template <int dim> void Solver<dim>::stabilize()
+template <int dim> PetscErrorCode Solver<dim>::add_time_term(double shift, Vec U, Vec before, Vec F)
 {
-  std::fill(wave_areas_.begin(), wave_areas_.end(), 0.0);
-  mesh_.each_face([&](std::size_t f) {
-    const Face &face = mesh_.faces[f];
-    const Vector<dim> n = vector(face.normal);
-    const auto speed = [&](PetscInt cell) {
-      return std::abs(dot<dim, double>(w_[cell].u, n)) + sound_speed<dim, double>(w_[cell]);
-    };
-    const double waves =
-        face.area *
-        (face.right >= 0 ? std::max(speed(face.left), speed(face.right)) : speed(face.left));
-    wave_areas_[face.left] += waves;
-    if (face.right >= 0) wave_areas_[face.right] += waves;
-  });
-}
-
-template <int dim> PetscErrorCode Solver<dim>::longest_step(Vec U, Vec step, double *share) const
-{
-  constexpr double kLeast = 0.3; // share of density and pressure that must be left
-  const PetscScalar *u, *s;
-  PetscInt n;
+  const PetscScalar *u, *b;
+  PetscScalar *f;
 
   PetscFunctionBeginUser;
-  *share = 1.0;
-  PetscCall(VecGetLocalSize(U, &n));
-  PetscCall(VecGetArrayRead(U, &u));
-  PetscCall(VecGetArrayRead(step, &s));
-  for (PetscInt c = 0; c < n / bs; ++c) {
-    State<dim> state;
-    std::copy_n(u + c * bs, bs, state.begin());
-    const Primitive<dim> before = primitive<dim, double>(state);
-    for (int halvings = 0; halvings < 20; ++halvings) {
-      for (int k = 0; k < bs; ++k) state[k] = u[c * bs + k] + *share * s[c * bs + k];
-      const Primitive<dim> after = primitive<dim, double>(state);
-      if (after.rho >= kLeast * before.rho && after.p >= kLeast * before.p) break;
-      *share *= 0.5; // also if a value is NaN
-    }
-  }
-  PetscCall(VecRestoreArrayRead(step, &s));
-  PetscCall(VecRestoreArrayRead(U, &u));
+  PetscCall(read(U, &u));
+  PetscCall(read(before, &b));
+  PetscCall(write(F, &f));
+  PetscCall(loops_->add_time_term(shift, u, b, f));
+  PetscCall(restore_write(F, &f));
+  PetscCall(restore_read(before, &b));
+  PetscCall(restore_read(U, &u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int dim> PetscErrorCode Solver<dim>::stabilize()
+{
+  PetscFunctionBeginUser;
+  PetscCall(loops_->waves());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int dim> PetscErrorCode Solver<dim>::wait()
+{
+  PetscFunctionBeginUser;
+  if (loops_) PetscCall(loops_->wait());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int dim> PetscErrorCode Solver<dim>::longest_step(Vec U, Vec step, double *share)
+{
+  const PetscScalar *u, *s;
+
+  PetscFunctionBeginUser;
+  PetscCall(set_up());
+  PetscCall(read(U, &u));
+  PetscCall(read(step, &s));
+  PetscCall(loops_->longest_step(u, s, share));
+  PetscCall(restore_read(step, &s));
+  PetscCall(restore_read(U, &u));
   PetscCallMPI(
       MPI_Allreduce(MPI_IN_PLACE, share, 1, MPI_DOUBLE, MPI_MIN, PetscObjectComm((PetscObject)U)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-template <int dim> PetscErrorCode Solver<dim>::forces(Forces *forces) const
+template <int dim> PetscErrorCode Solver<dim>::forces(Forces *forces)
 {
-  double sums[2] = {0.0, 0.0}; // along x and y
+  double sums[2]; // along x and y
+  const PetscScalar *gradients;
 
   PetscFunctionBeginUser;
-  for (const Face &face : mesh_.faces)
-    if (face.boundary == kWall && mesh_.cells[face.left].mine)
-      for (int d = 0; d < 2; ++d)
-        sums[d] += (wall_pressure(face) - free_stream_.p) * face.normal[d] * face.area;
+  PetscCall(read_gradients(&gradients));
+  PetscCall(loops_->forces(scheme_, gradients, sums));
+  PetscCall(restore_gradients(&gradients));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM,
                              PetscObjectComm((PetscObject)mesh_.dm)));
+  const Primitive<dim> &stream = scheme_.free_stream;
   const double unit = dynamic_pressure() * conditions_.area,
-               speed = std::sqrt(2.0 * dynamic_pressure() / free_stream_.rho),
-               c = free_stream_.u[0] / speed, s = free_stream_.u[1] / speed;
+               speed = std::sqrt(2.0 * dynamic_pressure() / stream.rho), c = stream.u[0] / speed,
+               s = stream.u[1] / speed;
   forces->lift = (c * sums[1] - s * sums[0]) / unit;
   forces->drag = (c * sums[0] + s * sums[1]) / unit;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-template <int dim> PetscErrorCode Solver<dim>::write_walls(const char *file) const
+template <int dim> PetscErrorCode Solver<dim>::write_walls(const char *file)
 {
   const MPI_Comm comm = PetscObjectComm((PetscObject)mesh_.dm);
+  std::vector<double> pressures;
+  const PetscScalar *gradients;
   std::string text;
   PetscViewer viewer;
+  std::size_t k = 0;
 
   PetscFunctionBeginUser;
+  PetscCall(read_gradients(&gradients));
+  PetscCall(loops_->wall_pressures(gradients, &pressures));
+  PetscCall(restore_gradients(&gradients));
   for (const Face &face : mesh_.faces) {
     if (face.boundary != kWall || !mesh_.cells[face.left].mine) continue;
     char number[32];
@@ -293,7 +339,7 @@ template <int dim> PetscErrorCode Solver<dim>::write_walls(const char *file) con
       text += number;
     }
     (void)std::snprintf(number, sizeof number, "%.8g\n",
-                        (wall_pressure(face) - free_stream_.p) / dynamic_pressure());
+                        (pressures[k++] - scheme_.free_stream.p) / dynamic_pressure());
     text += number;
   }
   PetscCall(PetscViewerASCIIOpen(comm, file, &viewer));

@@ -17,8 +17,9 @@ struct Box {
   std::array<int, 3> edges{6, 5, 4};
   double edge = 0.15;
   std::function<void(PetscScalar *x)> bend = [](PetscScalar *) {
-  };                     // moves every vertex, if it is given
-  bool simplices = true; // a square is cut into two triangles, a cube into six tetrahedra
+  };                             // moves every vertex, if it is given
+  bool simplices = true;         // a square is cut into two triangles, a cube into six tetrahedra
+  const char *vectors = nullptr; // type of vectors; null: that of the device of -test_backend
 };
 
 // Labels the faces of the box with their kinds of boundaries.
@@ -108,6 +109,21 @@ inline BoxCells make_cells(int dim, const Box &box)
   return result;
 }
 
+// The type of vectors, or of matrices, for the device that -test_backend names; otherwise for
+// cores.
+inline PetscErrorCode on_test_device(const char *on_cuda, const char *on_cores, const char **type)
+{
+  char backend[32] = "";
+  PetscBool cuda;
+
+  PetscFunctionBeginUser;
+  PetscCall(
+      PetscOptionsGetString(nullptr, nullptr, "-test_backend", backend, sizeof backend, nullptr));
+  PetscCall(PetscStrcmp(backend, "cuda", &cuda));
+  *type = cuda ? on_cuda : on_cores;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Creates a mesh of squares or cubes with moved vertices, whole or cut into simplices.
 inline PetscErrorCode create_box(MPI_Comm comm, int dim, const Box &box, flow::Mesh *mesh)
 {
@@ -133,6 +149,9 @@ inline PetscErrorCode create_box(MPI_Comm comm, int dim, const Box &box, flow::M
   PetscCall(PetscOptionsSetValue(
       nullptr, "-petscpartitioner_type",
       "simple")); // others are not there everywhere, or fail with 64-bit indices
+  const char *vectors = box.vectors;
+  if (!vectors) PetscCall(on_test_device("cuda", VECSTANDARD, &vectors));
+  PetscCall(DMSetVecType(dm, vectors));
   PetscCall(flow::MeshCreate(&dm, mesh));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -91,6 +91,7 @@ PetscErrorCode find_errors(const Box &box, const flow::Conditions &conditions, E
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sums, 3, MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD));
   *errors = {sums[1] / sums[0], std::sqrt(sums[2] / sums[0])};
   U.reset();
+  PetscCall(solver.destroy());
   PetscCall(flow::MeshDestroy(&mesh));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

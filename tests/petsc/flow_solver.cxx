@@ -2,6 +2,8 @@
 // on any mesh.
 #include <algorithm>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "flow/solver.h"
 
@@ -48,11 +50,12 @@ template <int dim> struct Case {
   OwnedMat J;
 
   PetscErrorCode create(MPI_Comm comm, flow::Boundary boundary, const flow::Conditions &conditions,
-                        Box box = {}, MatType type = MATBAIJ)
+                        Box box = {}, MatType type = nullptr)
   {
     PetscFunctionBeginUser;
     box.boundaries.fill(boundary);
     PetscCall(create_box(comm, dim, box, &mesh));
+    if (!type) PetscCall(on_test_device(MATAIJCUSPARSE, MATBAIJ, &type));
     PetscCall(DMSetMatType(mesh.dm, type));
     PetscCall(DMCreateGlobalVector(mesh.dm, U.out()));
     PetscCall(VecDuplicate(U, R.out()));
@@ -68,6 +71,7 @@ template <int dim> struct Case {
     R.reset();
     other.reset();
     J.reset();
+    PetscCall(solver->destroy());
     PetscCall(flow::MeshDestroy(&mesh));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -167,7 +171,7 @@ template <int dim> PetscErrorCode check_jacobian(flow::Boundary boundary)
   PetscCall(fill(box.mesh, box.solver->free_stream(), 0.2, box.U));
   PetscCall(fill(box.mesh, box.solver->free_stream(), 0.7, direction));
   PetscCall(box.solver->residual(box.U, box.R));
-  box.solver->stabilize();
+  PetscCall(box.solver->stabilize());
   PetscCall(box.solver->jacobian(box.U, 0.0, box.J));
   PetscCall(MatMult(box.J, direction, product));
   PetscCall(VecWAXPY(moved, kStep, direction, box.U));
@@ -196,11 +200,13 @@ template <int dim> PetscErrorCode check_matrix_types()
   constexpr double kShift = 0.3;
   flow::Conditions one;
   Case<dim> list, blocks;
+  const char *list_type = nullptr;
   OwnedVec of_list, of_blocks;
   PetscInt bs;
 
   PetscFunctionBeginUser;
-  PetscCall(list.create(PETSC_COMM_WORLD, flow::kFarField, one, {}, MATAIJ));
+  PetscCall(on_test_device(MATAIJCUSPARSE, MATAIJ, &list_type));
+  PetscCall(list.create(PETSC_COMM_WORLD, flow::kFarField, one, {}, list_type));
   PetscCall(blocks.create(PETSC_COMM_WORLD, flow::kFarField, one, {}, MATBAIJ));
   for (const Case<dim> *box : {&list, &blocks}) {
     PetscCall(MatGetBlockSize(box->J, &bs));
@@ -212,7 +218,7 @@ template <int dim> PetscErrorCode check_matrix_types()
     for (Case<dim> *box : {&list, &blocks}) {
       PetscCall(fill(box->mesh, box->solver->free_stream(), change, box->U));
       PetscCall(box->solver->residual(box->U, box->R));
-      box->solver->stabilize();
+      PetscCall(box->solver->stabilize());
       PetscCall(box->solver->jacobian(box->U, kShift, box->J));
     }
     PetscReal error, size;
@@ -230,6 +236,47 @@ template <int dim> PetscErrorCode check_matrix_types()
   of_blocks.reset();
   PetscCall(list.destroy());
   PetscCall(blocks.destroy());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Compares a case with another place where loops run. scale: of rounding errors
+template <int dim>
+PetscErrorCode check_places(const char *vectors, const char *threads, double scale)
+{
+  PetscFunctionBeginUser;
+  for (const flow::Conditions &one : conditions()) {
+    Case<dim> here, there;
+    Box other;
+    PetscReal size, error;
+    PetscCall(here.create(PETSC_COMM_WORLD, flow::kSymmetry, one));
+    other.vectors = vectors;
+    PetscCall(PetscOptionsSetValue(nullptr, "-flow_threads", threads));
+    PetscCall(there.create(PETSC_COMM_WORLD, flow::kSymmetry, one, other,
+                           std::string(vectors) == "cuda" ? MATAIJCUSPARSE : MATBAIJ));
+    PetscCall(PetscOptionsClearValue(nullptr, "-flow_threads"));
+    for (Case<dim> *box : {&here, &there}) {
+      PetscCall(VecSet(box->R, NAN));
+      PetscCall(fill(box->mesh, box->solver->free_stream(), 0.2, box->U));
+      PetscCall(box->solver->residual(box->U, box->R));
+      PetscCall(box->solver->stabilize());
+      PetscCall(box->solver->jacobian(box->U, 0.3, box->J));
+      PetscCall(MatMult(box->J, box->U, box->other));
+    }
+    for (const auto &[mine, theirs] :
+         {std::pair<Vec, Vec>(here.R, there.R), std::pair<Vec, Vec>(here.other, there.other)}) {
+      OwnedVec copy;
+      PetscCall(VecDuplicate(mine, copy.out()));
+      PetscCall(VecCopy(theirs, copy));
+      PetscCall(VecNorm(mine, NORM_INFINITY, &size));
+      PetscCall(VecAXPY(copy, -1.0, mine));
+      PetscCall(VecNorm(copy, NORM_INFINITY, &error));
+      EXPECT_LT(0.0, size);
+      // Products with matrices on a device are rounded in another way from run to run.
+      EXPECT_LE(error, (std::string(vectors) == "cuda" && mine != here.R ? 1e-14 : scale) * size);
+    }
+    PetscCall(here.destroy());
+    PetscCall(there.destroy());
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -333,6 +380,20 @@ PETSC_TEST(FlowSolver, jacobian_is_the_same_in_matrices_of_all_types)
   PetscFunctionBeginUser;
   PetscCall(check_matrix_types<2>());
   PetscCall(check_matrix_types<3>());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(FlowSolver, threads_and_devices_give_the_same_flow)
+{
+  const char *vectors = nullptr;
+
+  PetscFunctionBeginUser;
+  PetscCall(on_test_device("cuda", VECSTANDARD, &vectors));
+  const bool device = std::string(vectors) == "cuda";
+  // Loops on a device may round differently. Threads give the same bits.
+  PetscCall(check_places<2>(VECSTANDARD, "3", device ? 1e-13 : 0.0));
+  PetscCall(check_places<3>(VECSTANDARD, "3", device ? 1e-13 : 0.0));
+  if (device) PetscCall(check_places<3>("cuda", "1", 0.0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
