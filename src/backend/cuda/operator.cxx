@@ -93,8 +93,6 @@ void Operator::init_small()
   limits.one_triangle = one_triangle_;
   // Whether one launch for several parts is faster than a launch for each. Without clusters, ghosts
   // are exchanged after each part.
-  // Whether one launch for several parts is faster than a launch for each. Without clusters, ghosts
-  // are exchanged after each part.
   ordered_ =
       ordered_ && (plan_.clustered ? rows_of_part() <= small_.ordered_step
                                    : plan_.ghosts == 0 && rows_of_part() <= small_.ordered_color);
