@@ -432,14 +432,8 @@ PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh,
     PetscCall(flow::ReadRestart(mesh, options.restart.c_str(), U, &progress));
   PetscCall(solver.residual(U, system.b));
   PetscCall(VecScale(system.b, -1.0));
-  solver.stabilize();
-#if PetscDefined(HAVE_CUDA)
-  if (PetscDeviceInitialized(PETSC_DEVICE_CUDA)) {
-    cudaDeviceProp device;
-    PetscCallCUDA(cudaGetDeviceProperties(&device, 0));
-    (*document)["gpu"] = device.name;
-  }
-#endif
+  PetscCall(solver.stabilize());
+  PetscCall(bench::AddDevice(document));
   for (const std::string &cfl : options.cfl) {
     double assembly = 0;
     PetscCall(bench::TimeOnce([&] { return solver.jacobian(U, 1.0 / std::stod(cfl), system.J); },
@@ -454,6 +448,7 @@ PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh,
   PetscCall(VecDestroy(&system.b));
   PetscCall(VecDestroy(&U));
   PetscCall(MatDestroy(&system.J));
+  PetscCall(solver.destroy());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

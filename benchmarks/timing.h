@@ -22,6 +22,21 @@ inline PetscErrorCode Synchronize()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Adds the name of the CUDA device to a document, if one is used.
+inline PetscErrorCode AddDevice(nlohmann::json *document)
+{
+  PetscFunctionBegin;
+  (void)document;
+#if PetscDefined(HAVE_CUDA)
+  if (PetscDeviceInitialized(PETSC_DEVICE_CUDA)) {
+    cudaDeviceProp device;
+    PetscCallCUDA(cudaGetDeviceProperties(&device, 0));
+    (*document)["gpu"] = device.name;
+  }
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Measures the milliseconds from the time when all ranks begin to the time when the last rank's
 // device is done.
 template <class Work> PetscErrorCode TimeOnce(const Work &work, double *milliseconds)
