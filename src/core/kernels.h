@@ -13,12 +13,11 @@ namespace mcpi {
 struct StoredTriangle {
   const Offset *ptr = nullptr;
   const Row *col = nullptr;
-  // Record k holds block k (core/codec.h). kPadding bytes past the end are readable.
+  // Record k holds block k (core/codec.h). kReadPadding bytes past the end are readable.
   const std::byte *records = nullptr;
 };
 
-// Bytes past the end of an array that kernels may read, and overwrite if they write the array
-constexpr std::size_t kPadding = 128;
+constexpr std::size_t kReadPadding = 128; // bytes that kernels may read past the end of an array
 
 // Arguments of a product of off-diagonal blocks with x, for the plan rows [begin, end). The sum is
 // over the blocks of the row in triangles[0..count), and over their columns j:
@@ -33,8 +32,8 @@ struct ProductArgs {
   // Whether x is larger than the caches near a core, so that prefetching pays. The sums do not
   // depend on it.
   bool far = false;
-  const void *x = nullptr; // kPadding bytes past the end are readable
-  void *sums = nullptr;    // kPadding bytes past the end may be overwritten
+  const void *x = nullptr; // kReadPadding bytes past the end are readable
+  void *sums = nullptr;
 };
 using ProductFn = void (*)(const ProductArgs &);
 
@@ -46,7 +45,6 @@ struct CpuKernels {
   // Computes out_k = left * in_k * diag(right) for count column-major blocks. The results are
   // contiguous in out, which does not overlap the blocks of in. left is a column-major block.
   // Raises max_abs[p + q*bs] to at least |out_k(p,q)|. Returns false if a product is not finite.
-  // kPadding bytes past the end of out may be overwritten.
   bool (*premultiply)(int bs, const double *left, const double *right, const double *const *in,
                       int count, double *out, double *max_abs);
   // Encodes count contiguous column-major blocks. Returns the index of the first block that the

@@ -15,11 +15,11 @@ StoredMatrix::StoredMatrix(const ColorPlan &plan, const NumericConfig &config,
       record_size_(record_bytes(config.storage, plan.bs)), updater_(config, plan.bs),
       dmap_(plan.rows * block_size_squared_), left_(block_size_squared_),
       inverse_(block_size_squared_), work_(3 * static_cast<std::size_t>(plan.bs)), pivot_(plan.bs),
-      lower_(plan.lower.col.size() * record_size_ + kPadding),
-      upper_(plan.upper.col.size() * record_size_ + kPadding)
+      lower_(plan.lower.col.size() * record_size_ + kReadPadding),
+      upper_(plan.upper.col.size() * record_size_ + kReadPadding)
 {
   const std::size_t longest = std::max(longest_row(plan.lower), longest_row(plan.upper));
-  scaled_.resize(longest * block_size_squared_ + kPadding / sizeof(double));
+  scaled_.resize(longest * block_size_squared_);
   pointers_.resize(longest);
 }
 
@@ -119,7 +119,7 @@ void StoredMatrix::build_transposed(const ColorPlan &transposed, const std::byte
 {
   transposed_plan_ = &transposed;
   const auto fill = [&](const Triangle &triangle, std::vector<std::byte> &records) {
-    records.resize(triangle.col.size() * record_size_ + kPadding);
+    records.resize(triangle.col.size() * record_size_ + kReadPadding);
     std::byte *out = records.data();
     for (const Offset stored : triangle.source) {
       const Offset remote = stored - plan_.blocks();

@@ -328,7 +328,7 @@ TEST(Gather, holds_a_copy_only_if_asked)
       system->apply(run, first_columns(p.b, p.matrix.size(), 1));
     }
     const std::size_t number = kernels ? sizeof(float) : sizeof(double),
-                      padding = kernels ? kPadding : 0;
+                      padding = kernels ? kReadPadding : 0;
     EXPECT_EQ(on.backend().info().memory_bytes - off.backend().info().memory_bytes,
               number * p.matrix.size() + padding);
     EXPECT_EQ(off.backend().row_bytes(run.apply).gathered, 0u);

@@ -28,15 +28,14 @@ constexpr int kSizes[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13,
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// Memory for exactly n values and the padding that kernels may read or overwrite. All bits are set,
-// which is NaN in every floating-point format. The address sanitizer reports accesses beyond the
-// memory.
+// Memory for exactly n values and the padding that kernels may read. All bits are set, which is NaN
+// in every floating-point format. The address sanitizer reports accesses beyond the memory.
 template <typename T> class Padded {
 public:
   explicit Padded(std::size_t n, std::size_t shift = 0)
-      : size_(n), shift_(shift), bytes_(new std::byte[(n + shift) * sizeof(T) + kPadding])
+      : size_(n), shift_(shift), bytes_(new std::byte[(n + shift) * sizeof(T) + kReadPadding])
   {
-    std::memset(bytes_.get(), 0xff, (n + shift) * sizeof(T) + kPadding);
+    std::memset(bytes_.get(), 0xff, (n + shift) * sizeof(T) + kReadPadding);
   }
   T *data() { return reinterpret_cast<T *>(bytes_.get()) + shift_; }
   const T *data() const { return reinterpret_cast<const T *>(bytes_.get()) + shift_; }
@@ -108,7 +107,9 @@ std::vector<T> run(const CpuKernels &kernels, const Problem &problem, int nrhs, 
   const Padded<T> x = make_x<T>(problem, nrhs, range.shift);
   std::vector<Padded<std::byte>> records;
   const std::size_t n = static_cast<std::size_t>(range.end - range.begin) * nrhs * problem.bs;
-  Padded<T> sums(n, range.shift);
+  // There is no padding, because kernels must not write past the end.
+  std::unique_ptr<T[]> sums(new T[range.shift + n]);
+  std::fill_n(sums.get(), range.shift + n, static_cast<T>(kNaN));
   ProductArgs args;
   for (int t = 0; t < count; ++t) {
     records.emplace_back(problem.records[first + t].size(), 8 * range.shift);
@@ -124,12 +125,12 @@ std::vector<T> run(const CpuKernels &kernels, const Problem &problem, int nrhs, 
   args.end = range.end;
   args.far = range.far;
   args.x = x.data();
-  args.sums = sums.data();
+  args.sums = sums.get() + range.shift;
   const ProductFn product =
       kernels.product(problem.storage, sizeof(T) == sizeof(double), problem.bs);
   EXPECT_NE(product, nullptr);
   if (product) product(args);
-  return std::vector<T>(sums.data(), sums.data() + n);
+  return std::vector<T>(sums.get() + range.shift, sums.get() + range.shift + n);
 }
 
 template <typename T> bool same_bits(const std::vector<T> &a, const std::vector<T> &b)
@@ -338,8 +339,8 @@ TEST_P(EveryTarget, premultiply_agrees_with_the_plain_one_and_raises_the_maxima)
       std::copy_n(in.begin() + static_cast<std::ptrdiff_t>(k * n), n, exact.back().get());
       pointers.push_back(exact.back().get());
     }
-    Padded<double> out(n * count);
-    std::vector<double> expected(n * count, kNaN), maxima(n, 0.0), expected_maxima(n, 0.0);
+    std::vector<double> out(n * count, kNaN), expected(n * count, kNaN), maxima(n, 0.0),
+        expected_maxima(n, 0.0), bound(n * count);
     maxima[n - 1] = 1e300;
     EXPECT_TRUE(simd_kernels().premultiply(bs, left.data(), right.data(), pointers.data(), count,
                                            out.data(), maxima.data()));
@@ -367,8 +368,7 @@ TEST_P(EveryTarget, premultiply_never_loses_what_is_not_finite)
   for (const int bs : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 33, 64, 65}) {
     const std::size_t n = static_cast<std::size_t>(bs) * bs;
     const auto left = std::vector<double>(n, 0.5);
-    std::vector<double> right(bs, 1.0), in(3 * n, 0.25), maxima(n, 0.0);
-    Padded<double> out(3 * n);
+    std::vector<double> right(bs, 1.0), in(3 * n, 0.25), out(3 * n), maxima(n, 0.0);
     const double *const pointers[] = {in.data(), in.data() + n, in.data() + 2 * n};
     const auto good = [&] {
       return simd_kernels().premultiply(bs, left.data(), right.data(), pointers, 3, out.data(),

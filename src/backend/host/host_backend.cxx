@@ -91,9 +91,8 @@ public:
   void reserve(int nrhs) override
   {
     const std::size_t entry = static_cast<std::size_t>(bs_) * nrhs, local = plan_.rows * entry;
-    constexpr std::size_t padding = kPadding / sizeof(X);
-    const std::size_t all = local + plan_.ghosts * entry + padding;
-    const std::size_t tile = std::max<std::size_t>(kTileValues, entry) + padding;
+    const std::size_t all = local + plan_.ghosts * entry + kReadPadding / sizeof(X);
+    const std::size_t tile = std::max<std::size_t>(kTileValues, entry);
     if (x_.size() < all) x_.resize(all);
     if (rounds_ && gathered_.size() < all) gathered_.resize(all);
     if (rhs_.size() < local) rhs_.resize(local);

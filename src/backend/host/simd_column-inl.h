@@ -69,7 +69,8 @@ template <PCMCPIPrecision storage, typename T> class ColumnProduct {
   }
 
   template <int vectors>
-  static HWY_INLINE void add_row(const ProductArgs &args, Row row, int r, int first, T *out)
+  static HWY_INLINE void add_row(const ProductArgs &args, Row row, int r, int first, T *out,
+                                 bool last)
   {
     const int bs = args.bs;
     const std::size_t stride = static_cast<std::size_t>(args.nrhs) * bs,
@@ -97,10 +98,17 @@ template <PCMCPIPrecision storage, typename T> class ColumnProduct {
         }
       }
     }
-    // Whole vectors are stored. They run into the next entry, which is written later, or into the
-    // padding.
-    unroll<vectors>([&](auto v)
-                        HWY_ATTR { hn::StoreU(sums.total(v()), D(), out + first + v() * kLanes); });
+    // Whole vectors are stored. They run into the next entry, which is written later. The last
+    // entry must not run past the end of the array.
+    if (!last || first + vectors * kLanes <= bs) {
+      unroll<vectors>(
+          [&](auto v) HWY_ATTR { hn::StoreU(sums.total(v()), D(), out + first + v() * kLanes); });
+    } else {
+      T strip[vectors * kLanes];
+      unroll<vectors>([&](auto v)
+                          HWY_ATTR { hn::StoreU(sums.total(v()), D(), strip + v() * kLanes); });
+      std::copy_n(strip, bs - first, out + first);
+    }
   }
 
 public:
@@ -109,22 +117,24 @@ public:
     const int bs = args.bs;
     T *out = static_cast<T *>(args.sums);
     for (Row row = args.begin; row < args.end; ++row)
-      for (int r = 0; r < args.nrhs; ++r, out += bs)
+      for (int r = 0; r < args.nrhs; ++r, out += bs) {
+        const bool last = row + 1 == args.end && r + 1 == args.nrhs;
         for (int first = 0; first < bs; first += kMaxStrip * kLanes) {
           switch ((bs - first + kLanes - 1) / kLanes) {
           case 1:
-            add_row<1>(args, row, r, first, out);
+            add_row<1>(args, row, r, first, out, last);
             break;
           case 2:
-            add_row<2>(args, row, r, first, out);
+            add_row<2>(args, row, r, first, out, last);
             break;
           case 3:
-            add_row<3>(args, row, r, first, out);
+            add_row<3>(args, row, r, first, out, last);
             break;
           default:
-            add_row<kMaxStrip>(args, row, r, first, out);
+            add_row<kMaxStrip>(args, row, r, first, out, last);
           }
         }
+      }
   }
 };
 

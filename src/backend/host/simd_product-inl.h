@@ -173,11 +173,11 @@ public:
   }
 };
 
-// Computes the sums of one row for `group` right-hand sides from r on. If args.far is set, x of a
-// later row is prefetched.
+// Computes the sums of one row for `group` right-hand sides from r on. last: out ends with these
+// sums. If args.far is set, x of a later row is prefetched.
 template <template <PCMCPIPrecision, typename, int, int> class RowSums, PCMCPIPrecision storage,
           typename T, int bs, int group>
-HWY_INLINE void small_row(const ProductArgs &args, Row row, int r, T *out)
+HWY_INLINE void small_row(const ProductArgs &args, Row row, int r, T *out, bool last)
 {
   constexpr std::size_t record = record_bytes(storage, bs);
   const std::size_t stride = static_cast<std::size_t>(args.nrhs) * bs;
@@ -198,9 +198,17 @@ HWY_INLINE void small_row(const ProductArgs &args, Row row, int r, T *out)
       sums.add_block(block, x + triangle.col[k] * stride);
     }
   }
-  // Whole vectors are stored. They run into the next entry, which is written later, or into the
-  // padding.
-  unroll<group>([&](auto g) HWY_ATTR { sums.template store<g()>(out + g() * bs); });
+  // Whole vectors are stored. They run into the next entry, which is written later. The last entry
+  // must not run past the end of the array.
+  unroll<group>([&](auto g) HWY_ATTR {
+    if (g() + 1 < group || !last) {
+      sums.template store<g()>(out + g() * bs);
+    } else {
+      T entry[2 * kMaxFlatBlock];
+      sums.template store<g()>(entry);
+      std::copy_n(entry, bs, out + g() * bs);
+    }
+  });
 }
 
 template <template <PCMCPIPrecision, typename, int, int> class RowSums, PCMCPIPrecision storage,
@@ -211,10 +219,12 @@ void small_product(const ProductArgs &args)
   constexpr int group = HWY_TARGET == HWY_AVX3 ? 4 : 2;
   T *out = static_cast<T *>(args.sums);
   for (Row row = args.begin; row < args.end; ++row) {
+    const bool last = row + 1 == args.end;
     int r = 0;
     for (; r + group <= args.nrhs; r += group, out += group * bs)
-      small_row<RowSums, storage, T, bs, group>(args, row, r, out);
-    for (; r < args.nrhs; ++r, out += bs) small_row<RowSums, storage, T, bs, 1>(args, row, r, out);
+      small_row<RowSums, storage, T, bs, group>(args, row, r, out, last && r + group == args.nrhs);
+    for (; r < args.nrhs; ++r, out += bs)
+      small_row<RowSums, storage, T, bs, 1>(args, row, r, out, last && r + 1 == args.nrhs);
   }
 }
 

@@ -93,8 +93,15 @@ bool premultiply_flat(const double *left, const double *right, const double *con
         sum = hn::Mul(sum, hn::Set(d, right[q()]));
         good = hn::And(good, finite(d, sum));
         largest[q() * vectors + v()] = hn::Max(hn::Abs(sum), largest[q() * vectors + v()]);
-        // It runs into the next column or block, which is written later, or into the padding.
-        hn::StoreU(sum, d, out + q() * bs + v() * lanes);
+        constexpr int run_over = q() * bs + (v() + 1) * lanes - bs * bs;
+        // The vector runs into the next column or block, which is written later.
+        if (run_over <= 0 || k + 1 < count) {
+          hn::StoreU(sum, d, out + q() * bs + v() * lanes);
+        } else {
+          double rest[lanes];
+          hn::StoreU(sum, d, rest);
+          std::copy_n(rest, std::max(lanes - run_over, 0), out + q() * bs + v() * lanes);
+        }
       });
     });
   }
