@@ -47,14 +47,18 @@ void add_faces(const Mesh &mesh,
                const std::function<Primitive<dim>(const std::array<double, 3> &)> &far_state,
                Arrays<dim, std::vector> *arrays)
 {
+  std::vector<bool> held(mesh.cells.size(), false);
   for (const Face &face : mesh.faces) {
     int right = face.right;
     if (right < 0) {
       right = -1 - static_cast<int>(arrays->outside.size());
       arrays->outside.push_back(far_state(face.center));
     }
-    if (face.boundary == kWall && mesh.cells[face.left].mine)
+    if (face.boundary == kWall && mesh.cells[face.left].mine) {
       arrays->walls.push_back(static_cast<int>(arrays->ends.size()));
+      if (!held[face.left]) arrays->held.push_back(static_cast<int>(face.left));
+      held[face.left] = true;
+    }
     arrays->ends.push_back({face.left, right, face.boundary});
     arrays->surfaces.push_back({vector<dim>(face.normal), face.area});
     arrays->middles.push_back(vector<dim>(face.center));
@@ -62,6 +66,8 @@ void add_faces(const Mesh &mesh,
 }
 
 // Finds a rank's own cells on planes of symmetry. A cell where planes meet has no single mirror.
+// Nor has a cell where a wall goes on as a plane of symmetry: friction is on the wall, and none
+// behind.
 template <int dim> std::map<int, Symmetric<dim>> find_symmetric(const Mesh &mesh)
 {
   std::map<int, Symmetric<dim>> found;
@@ -70,6 +76,12 @@ template <int dim> std::map<int, Symmetric<dim>> find_symmetric(const Mesh &mesh
     if (face.boundary != kSymmetry || !mesh.cells[face.left].mine) continue;
     const auto [known, is_first] = found.emplace(face.left, Symmetric<dim>{face.left, n, {}});
     if (!is_first && dot<dim, double>(known->second.normal, n) < 0.999)
+      known->second.normal.fill(0.0);
+  }
+  for (const Face &face : mesh.faces) {
+    const auto known = found.find(face.left);
+    if (face.boundary == kWall && known != found.end() &&
+        std::abs(dot<dim, double>(known->second.normal, vector<dim>(face.normal))) > 0.9)
       known->second.normal.fill(0.0);
   }
   return found;

@@ -53,6 +53,7 @@ template <int dim, template <class> class Array> struct Arrays {
   Array<Vector<dim>> middles; // points where fluxes are taken
   Array<int> mine;            // local numbers of a rank's own cells, in the order of global vectors
   Array<int> walls;           // faces on walls of own cells
+  Array<int> held;            // own cells on walls, where a viscous flow has no velocity
   Array<Side> sides;          // of all local cells, as the next array
   Array<Coupling> couplings;
   Array<int> begin;    // for each local cell its first side; at last the number of sides

@@ -24,6 +24,7 @@ public:
     PetscCall(space_.upload(from.middles, &arrays_.middles));
     PetscCall(space_.upload(from.mine, &arrays_.mine));
     PetscCall(space_.upload(from.walls, &arrays_.walls));
+    PetscCall(space_.upload(from.held, &arrays_.held));
     PetscCall(space_.upload(from.sides, &arrays_.sides));
     PetscCall(space_.upload(from.couplings, &arrays_.couplings));
     PetscCall(space_.upload(from.begin, &arrays_.begin));
@@ -60,51 +61,88 @@ public:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  PetscErrorCode gradients(const Scheme<dim> &scheme, double *gradients) override
+  PetscErrorCode gradients(const Scheme<dim> &scheme, double *gradients, double *unlimited) override
   {
-    const View<dim> v = view(gradients);
+    const View<dim> v = view(gradients, unlimited);
 
+    PetscFunctionBeginUser;
+    PetscCall(unlimited ? set_gradients<true>(v, scheme) : set_gradients<false>(v, scheme));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  // Public, as nvcc demands of functions with loops. keep: see set_gradient()
+  template <bool keep> PetscErrorCode set_gradients(const View<dim> &v, const Scheme<dim> &scheme)
+  {
     PetscFunctionBeginUser;
     PetscCall(space_.each(arrays_.mine.size() * parts, [=] FLOW_HD(std::size_t k) {
       const int cell = v.mine[k / parts];
       if (v.mirror[cell] < 0)
-        set_gradient<dim, columns>(v, cell, static_cast<int>(k % parts) * columns, scheme);
+        set_gradient<dim, columns, keep>(v, cell, static_cast<int>(k % parts) * columns, scheme);
     }));
     // A mirror mixes the components of the velocity.
     PetscCall(space_.each(arrays_.symmetric.size(), [=] FLOW_HD(std::size_t k) {
-      set_gradient<dim, bs>(v, v.symmetric[k].cell, 0, scheme);
+      set_gradient<dim, bs, keep>(v, v.symmetric[k].cell, 0, scheme);
     }));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  PetscErrorCode residual(const double *gradients, double *r) override
+  // Viscous terms are added by loops of their own: they would take registers of the others.
+  PetscErrorCode residual(const Scheme<dim> &scheme, const double *gradients,
+                          const double *unlimited, double *r) override
   {
-    const View<dim> v = view(gradients);
+    const View<dim> v = view(gradients, unlimited);
+    const Viscosity viscosity = scheme.viscosity;
 
     PetscFunctionBeginUser;
     PetscCall(
         space_.each(arrays_.ends.size(), [=] FLOW_HD(std::size_t f) { set_flux<dim>(v, f); }));
+    if (viscosity.on())
+      PetscCall(space_.each(arrays_.ends.size(), [=] FLOW_HD(std::size_t f) {
+        add_viscous_flux<dim>(v, f, viscosity);
+      }));
     PetscCall(space_.each(arrays_.mine.size() * parts, [=] FLOW_HD(std::size_t k) {
       add_fluxes<dim, columns>(v, v.mine[k / parts], static_cast<int>(k % parts) * columns,
                                r + k * columns);
     }));
+    if (viscosity.on()) PetscCall(hold(v, scheme, r));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  PetscErrorCode waves() override
+  // Sets the rows of the momentum on walls in a global vector. Public for nvcc
+  PetscErrorCode hold(const View<dim> &v, const Scheme<dim> &scheme, double *r)
+  {
+    const Primitive<dim> free_stream = scheme.free_stream;
+
+    PetscFunctionBeginUser;
+    PetscCall(space_.each(arrays_.held.size(), [=] FLOW_HD(std::size_t k) {
+      const int c = v.held[k];
+      const double factor = hold_factor<dim>(v, c, free_stream);
+      for (int d = 0; d < dim; ++d) r[v.row[c] * bs + 1 + d] = factor * v.w[c].rho * v.w[c].u[d];
+    }));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  PetscErrorCode waves(const Scheme<dim> &scheme) override
   {
     const View<dim> v = view(nullptr);
+    const Viscosity viscosity = scheme.viscosity;
 
     PetscFunctionBeginUser;
     PetscCall(space_.each(arrays_.mine.size(), [=] FLOW_HD(std::size_t k) {
       v.waves[v.mine[k]] = wave_area<dim>(v, v.mine[k]);
     }));
+    if (viscosity.on())
+      PetscCall(space_.each(arrays_.mine.size(), [=] FLOW_HD(std::size_t k) {
+        v.waves[v.mine[k]] += viscous_area<dim>(v, v.mine[k], viscosity);
+      }));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  PetscErrorCode jacobian(double shift, double *values) override
+  PetscErrorCode jacobian(const Scheme<dim> &scheme, double shift, double *values) override
   {
     const View<dim> v = view(nullptr);
+    const Viscosity viscosity = scheme.viscosity;
+    const Primitive<dim> free_stream = scheme.free_stream;
 
     PetscFunctionBeginUser;
     if (!values) {
@@ -114,6 +152,15 @@ public:
     PetscCall(space_.each(cells_ * parts, [=] FLOW_HD(std::size_t k) {
       set_columns<dim, columns>(v, static_cast<int>(k / parts),
                                 static_cast<int>(k % parts) * columns, shift, values);
+    }));
+    if (!viscosity.on()) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(space_.each(cells_ * parts, [=] FLOW_HD(std::size_t k) {
+      add_viscous_columns<dim, columns>(v, static_cast<int>(k / parts),
+                                        static_cast<int>(k % parts) * columns, viscosity, values);
+    }));
+    PetscCall(space_.each(arrays_.held.size() * dim, [=] FLOW_HD(std::size_t k) {
+      const int c = v.held[k / dim];
+      hold_row<dim>(v, c, static_cast<int>(k % dim), hold_factor<dim>(v, c, free_stream), values);
     }));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -126,8 +173,8 @@ public:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  PetscErrorCode add_time_term(double shift, const double *u, const double *before,
-                               double *f) override
+  PetscErrorCode add_time_term(const Scheme<dim> &scheme, double shift, const double *u,
+                               const double *before, double *f) override
   {
     const View<dim> v = view(nullptr);
 
@@ -135,6 +182,8 @@ public:
     PetscCall(space_.each(arrays_.mine.size() * bs, [=] FLOW_HD(std::size_t k) {
       f[k] += shift * v.waves[v.mine[k / bs]] * (u[k] - before[k]);
     }));
+    // v has the flow u: the residual that f has been until now is that of u.
+    if (scheme.viscosity.on()) PetscCall(hold(v, scheme, f));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
@@ -154,6 +203,7 @@ public:
   {
     const View<dim> v = view(gradients);
     const double pressure = scheme.free_stream.p;
+    const Viscosity viscosity = scheme.viscosity;
     double *to = on_walls_.data();
 
     PetscFunctionBeginUser;
@@ -164,6 +214,13 @@ public:
         to[k] = (wall_pressure<dim>(v, face) - pressure) * surface.normal[d] * surface.area;
       }));
       PetscCall(space_.sum(on_walls_, &sums[d]));
+      if (!viscosity.on()) continue;
+      double friction;
+      PetscCall(space_.each(on_walls_.size(), [=] FLOW_HD(std::size_t k) {
+        to[k] = wall_stress<dim>(v, v.walls[k], viscosity)[d] * v.surfaces[v.walls[k]].area;
+      }));
+      PetscCall(space_.sum(on_walls_, &friction));
+      sums[d] += friction;
     }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -183,18 +240,34 @@ public:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
+  PetscErrorCode wall_frictions(const Scheme<dim> &scheme, std::vector<double> *frictions) override
+  {
+    const View<dim> v = view(nullptr);
+    const double *on_host;
+    double *to = on_walls_.data();
+
+    PetscFunctionBeginUser;
+    PetscCall(space_.each(on_walls_.size(), [=] FLOW_HD(std::size_t k) {
+      to[k] = wall_friction<dim>(v, v.walls[k], scheme);
+    }));
+    PetscCall(space_.on_host(on_walls_, &copy_, &on_host));
+    frictions->assign(on_host, on_host + on_walls_.size());
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
   PetscErrorCode wait() override { return space_.wait(); }
 
 private:
   template <class T> using Array = typename Space::template Array<T>;
 
-  View<dim> view(const double *gradients)
+  View<dim> view(const double *gradients, const double *unlimited = nullptr)
   {
     return {arrays_.ends.data(),
             arrays_.surfaces.data(),
             arrays_.middles.data(),
             arrays_.mine.data(),
             arrays_.walls.data(),
+            arrays_.held.data(),
             arrays_.sides.data(),
             arrays_.couplings.data(),
             arrays_.begin.data(),
@@ -211,7 +284,8 @@ private:
             shares_.data(),
             waves_.data(),
             fluxes_.data(),
-            reinterpret_cast<Gradient<dim> *>(const_cast<double *>(gradients))};
+            reinterpret_cast<Gradient<dim> *>(const_cast<double *>(gradients)),
+            reinterpret_cast<Gradient<dim> *>(const_cast<double *>(unlimited))};
   }
 
   Space space_;

@@ -1,9 +1,14 @@
 static char help[] =
-    "Steady compressible flow (Euler equations) around a body, by implicit steps in pseudo-time.\n"
+    "Steady compressible flow (Euler or laminar Navier-Stokes equations) around a body, by "
+    "implicit "
+    "steps in pseudo-time.\n"
     "  -dm_plex_filename <file.msh>: physical groups 1 (wall), 2 (far field), 3 (symmetry); 2 or 3 "
     "dimensions\n"
     "  -flow_mach <0.8>    -flow_angle <1.25>: degrees, from x towards y    -flow_area <1>: of "
     "reference\n"
+    "  -flow_reynolds <0>: of the free stream, by length 1: walls without slip and heat flux; 0: "
+    "no "
+    "viscosity\n"
     "  -flow_order <2>     -flow_limiter <5>: K of Venkatakrishnan's limiter, negative: none\n"
     "  -flow_units <none,si>: SI units take air at 101,325 Pa and 1.225 kg/m^3\n"
     "  -flow_start <0.05>: of the first residual, to be reached with first order before the second "
@@ -14,8 +19,8 @@ static char help[] =
     "cores are idle beside it\n"
     "  -flow_restart <file>: written every -flow_restart_steps <50> steps, at the end and after "
     "Ctrl-C; gone on from if it is there\n"
-    "  -flow_vtu <file.vtu>: the flow, for ParaView    -flow_walls <file.csv>: pressure "
-    "coefficient on walls\n"
+    "  -flow_vtu <file.vtu>: the flow, for ParaView    -flow_walls <file.csv>: coefficients "
+    "of pressure and friction on walls\n"
     "Linear systems: -ksp_type, -pc_type and all others of PETSc; -dll_append libpetscmcpi.so "
     "-pc_type mcpi.\n";
 
@@ -61,7 +66,7 @@ PetscErrorCode read_options(Options *options)
                             nullptr));
   PetscCall(PetscOptionsString("-flow_vtu", "File for the flow", nullptr, options->vtu,
                                options->vtu, sizeof options->vtu, nullptr));
-  PetscCall(PetscOptionsString("-flow_walls", "File for wall pressures", nullptr, options->walls,
+  PetscCall(PetscOptionsString("-flow_walls", "File for values on walls", nullptr, options->walls,
                                options->walls, sizeof options->walls, nullptr));
   PetscCall(PetscOptionsString("-flow_restart", "File to go on from", nullptr, options->restart,
                                options->restart, sizeof options->restart, nullptr));

@@ -21,6 +21,8 @@ PetscErrorCode ReadConditions(Conditions *conditions)
                              &c.mach, nullptr));
   PetscCall(PetscOptionsReal("-flow_angle", "Angle of attack, degrees", nullptr, c.angle, &c.angle,
                              nullptr));
+  PetscCall(PetscOptionsReal("-flow_reynolds", "Reynolds number by length 1; 0: no viscosity",
+                             nullptr, c.reynolds, &c.reynolds, nullptr));
   PetscCall(PetscOptionsReal("-flow_area", "Area of reference", nullptr, c.area, &c.area, nullptr));
   PetscCall(PetscOptionsRangeInt("-flow_order", "Order of the discretization", nullptr, order,
                                  &order, nullptr, 1, 2));
@@ -29,6 +31,10 @@ PetscErrorCode ReadConditions(Conditions *conditions)
   PetscCall(
       PetscOptionsEList("-flow_units", "Units", nullptr, names, 2, names[0], &units, nullptr));
   PetscOptionsEnd();
+  PetscCheck(c.reynolds >= 0.0, PETSC_COMM_WORLD, PETSC_ERR_ARG_OUTOFRANGE,
+             "-flow_reynolds must be 0 or a positive number");
+  PetscCheck(c.reynolds == 0.0 || c.mach > 0.0, PETSC_COMM_WORLD, PETSC_ERR_ARG_OUTOFRANGE,
+             "-flow_reynolds needs a positive -flow_mach");
   c.second_order = order == 2;
   if (units == 1) { // air at sea level
     c.rho = 1.225;
@@ -51,6 +57,8 @@ Solver<dim>::Solver(const Mesh &mesh, const Conditions &conditions)
   stream.u[1] = speed * std::sin(conditions.angle * kDegrees);
   scheme_.second_order = conditions.second_order;
   scheme_.limited = conditions.limiter >= 0.0;
+  if (conditions.reynolds > 0.0)
+    scheme_.viscosity.dynamic = conditions.rho * speed / conditions.reynolds;
 }
 
 template <int dim> PetscErrorCode Solver<dim>::set_up()
@@ -61,6 +69,7 @@ template <int dim> PetscErrorCode Solver<dim>::set_up()
   PetscFunctionBeginUser;
   if (loops_) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(DMCreateLocalVector(mesh_.gradients, &gradients_));
+  if (scheme_.viscosity.on()) PetscCall(VecDuplicate(gradients_, &unlimited_));
   PetscCall(VecGetType(gradients_, &type));
   PetscCall(PetscStrendswith(type, "cuda", &cuda));
   on_device_ = cuda;
@@ -77,6 +86,7 @@ template <int dim> PetscErrorCode Solver<dim>::destroy()
 {
   PetscFunctionBeginUser;
   PetscCall(VecDestroy(&gradients_));
+  PetscCall(VecDestroy(&unlimited_));
   loops_.reset();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -150,11 +160,17 @@ template <int dim> Primitive<dim> Solver<dim>::far_state(const std::array<double
 template <int dim> PetscErrorCode Solver<dim>::fill_free_stream(Vec U) const
 {
   PetscScalar *u;
+  std::vector<bool> rests(mesh_.cells.size(), false);
 
   PetscFunctionBeginUser;
+  if (scheme_.viscosity.on())
+    for (const Face &face : mesh_.faces)
+      if (face.boundary == kWall) rests[face.left] = true;
   PetscCall(VecGetArray(U, &u));
   for (std::size_t k = 0; k < mesh_.mine.size(); ++k) {
-    const State<dim> state = conserved<dim, double>(far_state(mesh_.cells[mesh_.mine[k]].center));
+    Primitive<dim> w = far_state(mesh_.cells[mesh_.mine[k]].center);
+    if (rests[mesh_.mine[k]]) w.u.fill(0.0);
+    const State<dim> state = conserved<dim, double>(w);
     std::copy(state.begin(), state.end(), u + k * bs);
   }
   PetscCall(VecRestoreArray(U, &u));
@@ -185,38 +201,51 @@ template <int dim> double Solver<dim>::dynamic_pressure() const
   return 0.5 * stream.rho * speed2;
 }
 
-// Computes the gradients of own cells, and takes those of other cells from their owners.
-template <int dim> PetscErrorCode Solver<dim>::find_gradients()
+template <int dim> PetscErrorCode Solver<dim>::exchange(Vec gradients) const
 {
-  PetscScalar *g;
-  PetscMPIInt ranks;
   Vec global;
 
   PetscFunctionBeginUser;
+  PetscCall(DMGetGlobalVector(mesh_.gradients, &global));
+  PetscCall(DMLocalToGlobal(mesh_.gradients, gradients, INSERT_VALUES, global));
+  PetscCall(DMGlobalToLocal(mesh_.gradients, global, INSERT_VALUES, gradients));
+  PetscCall(DMRestoreGlobalVector(mesh_.gradients, &global));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Computes the gradients of own cells, and takes those of other cells from their owners.
+template <int dim> PetscErrorCode Solver<dim>::find_gradients()
+{
+  PetscScalar *g, *u = nullptr;
+  PetscMPIInt ranks;
+
+  PetscFunctionBeginUser;
   PetscCall(write(gradients_, &g));
-  PetscCall(loops_->gradients(scheme_, g));
+  if (keeps_unlimited()) PetscCall(write(unlimited_, &u));
+  PetscCall(loops_->gradients(scheme_, g, u));
+  if (u) PetscCall(restore_write(unlimited_, &u));
   PetscCall(restore_write(gradients_, &g));
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)mesh_.dm), &ranks));
   if (ranks == 1) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(DMGetGlobalVector(mesh_.gradients, &global));
-  PetscCall(DMLocalToGlobal(mesh_.gradients, gradients_, INSERT_VALUES, global));
-  PetscCall(DMGlobalToLocal(mesh_.gradients, global, INSERT_VALUES, gradients_));
-  PetscCall(DMRestoreGlobalVector(mesh_.gradients, &global));
+  PetscCall(exchange(gradients_));
+  if (keeps_unlimited()) PetscCall(exchange(unlimited_));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 template <int dim> PetscErrorCode Solver<dim>::residual(Vec U, Vec R)
 {
-  const PetscScalar *gradients;
+  const PetscScalar *gradients, *unlimited = nullptr;
   PetscScalar *r;
 
   PetscFunctionBeginUser;
   PetscCall(load(U));
   if (scheme_.second_order) PetscCall(find_gradients());
   PetscCall(read_gradients(&gradients));
+  if (keeps_unlimited()) PetscCall(read(unlimited_, &unlimited));
   PetscCall(write(R, &r));
-  PetscCall(loops_->residual(gradients, r));
+  PetscCall(loops_->residual(scheme_, gradients, unlimited, r));
   PetscCall(restore_write(R, &r));
+  if (unlimited) PetscCall(restore_read(unlimited_, &unlimited));
   PetscCall(restore_gradients(&gradients));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -241,12 +270,12 @@ template <int dim> PetscErrorCode Solver<dim>::jacobian(Vec U, double shift, Mat
   if (way == Rows<bs>::Way::in_place && on_device_) {
     PetscScalar *in_place;
     PetscCall(MatSeqAIJCUSPARSEGetArray(J, &in_place));
-    PetscCall(loops_->jacobian(shift, in_place));
+    PetscCall(loops_->jacobian(scheme_, shift, in_place));
     PetscCall(MatSeqAIJCUSPARSERestoreArray(J, &in_place));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 #endif
-  PetscCall(loops_->jacobian(shift, nullptr));
+  PetscCall(loops_->jacobian(scheme_, shift, nullptr));
   PetscCall(loops_->values(way != Rows<bs>::Way::at_once, &values));
   PetscCall(rows_.assemble(values, J));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -261,7 +290,7 @@ template <int dim> PetscErrorCode Solver<dim>::add_time_term(double shift, Vec U
   PetscCall(read(U, &u));
   PetscCall(read(before, &b));
   PetscCall(write(F, &f));
-  PetscCall(loops_->add_time_term(shift, u, b, f));
+  PetscCall(loops_->add_time_term(scheme_, shift, u, b, f));
   PetscCall(restore_write(F, &f));
   PetscCall(restore_read(before, &b));
   PetscCall(restore_read(U, &u));
@@ -271,7 +300,7 @@ template <int dim> PetscErrorCode Solver<dim>::add_time_term(double shift, Vec U
 template <int dim> PetscErrorCode Solver<dim>::stabilize()
 {
   PetscFunctionBeginUser;
-  PetscCall(loops_->waves());
+  PetscCall(loops_->waves(scheme_));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -321,7 +350,8 @@ template <int dim> PetscErrorCode Solver<dim>::forces(Forces *forces)
 template <int dim> PetscErrorCode Solver<dim>::write_walls(const char *file)
 {
   const MPI_Comm comm = PetscObjectComm((PetscObject)mesh_.dm);
-  std::vector<double> pressures;
+  const bool viscous = scheme_.viscosity.on();
+  std::vector<double> pressures, frictions;
   const PetscScalar *gradients;
   std::string text;
   PetscViewer viewer;
@@ -331,6 +361,7 @@ template <int dim> PetscErrorCode Solver<dim>::write_walls(const char *file)
   PetscCall(read_gradients(&gradients));
   PetscCall(loops_->wall_pressures(gradients, &pressures));
   PetscCall(restore_gradients(&gradients));
+  if (viscous) PetscCall(loops_->wall_frictions(scheme_, &frictions));
   for (const Face &face : mesh_.faces) {
     if (face.boundary != kWall || !mesh_.cells[face.left].mine) continue;
     char number[32];
@@ -338,12 +369,19 @@ template <int dim> PetscErrorCode Solver<dim>::write_walls(const char *file)
       (void)std::snprintf(number, sizeof number, "%.8g,", face.center[d]);
       text += number;
     }
-    (void)std::snprintf(number, sizeof number, "%.8g\n",
-                        (pressures[k++] - scheme_.free_stream.p) / dynamic_pressure());
+    (void)std::snprintf(number, sizeof number, "%.8g",
+                        (pressures[k] - scheme_.free_stream.p) / dynamic_pressure());
     text += number;
+    if (viscous) {
+      (void)std::snprintf(number, sizeof number, ",%.8g", frictions[k] / dynamic_pressure());
+      text += number;
+    }
+    text += '\n';
+    ++k;
   }
   PetscCall(PetscViewerASCIIOpen(comm, file, &viewer));
-  PetscCall(PetscViewerASCIIPrintf(viewer, dim == 2 ? "x,y,cp\n" : "x,y,z,cp\n"));
+  PetscCall(
+      PetscViewerASCIIPrintf(viewer, "x,y%s,cp%s\n", dim == 3 ? ",z" : "", viscous ? ",cf" : ""));
   PetscCall(PetscViewerASCIIPushSynchronized(viewer));
   // Lines are printed one by one, since PETSc prints no more than some kilobytes at a time.
   for (std::size_t begin = 0; begin < text.size();) {
