@@ -10,7 +10,9 @@
 // quads: 1 for layers of quadrilaterals (hexahedra if there is a span), 0 for layers of triangles
 //   (prisms if there is a span).
 // first: height of the first layer.
+// wake: length of edges behind the airfoil, to x = 4, for viscous flows; 0: as elsewhere.
 DefineConstant[ size = 0.02, span = 0, symmetric = 0, layers = 0, quads = 1, first = 5e-6, radius = 50 ];
+DefineConstant[ wake = 0 ];
 half   = Ceil(1.6 / size);
 
 For k In {0 : half}
@@ -96,6 +98,20 @@ Field[1].NumPointsPerCurve = 400;
 Field[2]            = MathEval;
 Field[2].F          = Sprintf("%g + 0.12 * F1", size);
 Background Field    = 2;
+If (wake > 0)
+  // Edges grow around the wake as they grow around the airfoil.
+  Point(newp) = {1, 0, 0, size};
+  Point(newp) = {4, 0, 0, size};
+  behind             = newl; Line(behind) = {newp - 2, newp - 1};
+  Field[4]            = Distance;
+  Field[4].CurvesList = {behind};
+  Field[4].NumPointsPerCurve = 400;
+  Field[5]            = MathEval;
+  Field[5].F          = Sprintf("%g + 0.12 * F4", wake);
+  Field[6]            = Min;
+  Field[6].FieldsList = {2, 5};
+  Background Field    = 6;
+EndIf
 If (layers > 0)
   ratio                  = (0.4 * size / first)^(1 / (layers - 1));
   Field[3]               = BoundaryLayer;
