@@ -377,6 +377,70 @@ def gpu_schedules():
     return table(["Schedule", *(p for p, _ in storages)], body, records, note=note)
 
 
+def schedules_h200():
+    records = Records("nvidia-h200-sweep-schedules.json")
+    storages = ["fp32", "fp16", "int8", "int4"]
+    wanted = [("color", "forward"), ("color", "symmetric"), ("wave", "symmetric")]
+    wanted += [("cluster", "symmetric")]
+    body = []
+    for mesh in ("mix", "tet"):
+        for schedule, sweep in wanted:
+            rows = [
+                records.only(mesh=mesh, schedule=schedule, sweep=sweep, precision=p)
+                for p in storages
+            ]
+            times = [ms_per_sweep(row) for row in rows]
+            body.append([mesh, f"{schedule}, {sweep}", str(rows[0]["colors"]), *times])
+    note = "Milliseconds of one sweep. 1,124,864 rows, block size 5, rounded gathers."
+    return table(["Mesh", "Schedule", "Colors", *storages], body, records, note=note)
+
+
+def levels_h200():
+    records = Records("nvidia-h200-sweep-ordered.json")
+    kinds = [("fp32", "fp32"), ("fp32", "bfp16"), ("int8", "fp32"), ("int8", "bfp16")]
+    body = []
+    for n in (13824, 125000, 1124864):
+        rows = [records.only(rows=n, precision=p, gather=g) for p, g in kinds]
+        body.append(
+            [f"{n:,}", f"{rows[0]['colors']:,}"] + [f"{row['us_per_color']:.2f}" for row in rows]
+        )
+    header = ["Rows", "Levels"]
+    header += [p if g == "fp32" else f"{p}, {g} gathers" for p, g in kinds]
+    note = "Microseconds for a level. mix, block size 5, symmetric sweeps."
+    return table(header, body, records, note=note)
+
+
+def incomplete_lu():
+    records = Records("nvidia-h200-incomplete-lu.json")
+    body = []
+    for row in records.select(precision="fp64"):
+        body.append(
+            [f"{round(row['points'] ** (1 / 3))}^3", str(row["levels"])]
+            + [f"{row[key]:.2f}" for key in ("ms_factor", "ms_factor_cusparse")]
+            + [f"{row[key]:.3f}" for key in ("ms_solve", "ms_solve_cusparse")]
+            + [f"{row['solve_ratio']:.1f}x"]
+        )
+    header = ["Points", "Levels", "Set-up, new values", "`bsrilu02`", "`PCApply()`"]
+    header += ["`bsrsv2`, both", "Ratio"]
+    note = "Milliseconds, fp64 blocks. The set-up also inverts and stores the blocks."
+    return table(header, body, records, note=note)
+
+
+def flow_parts():
+    records = Records("nvidia-h200-flow-parts.json")
+    body = []
+    for row in records.select(place="device"):
+        cores = records.only(place="cores", part=row["part"])
+        body.append(
+            [row["part"], f"{row['ms']:.2f}", f"{cores['ms']:.1f}"]
+            + [f"{cores['ms'] / row['ms']:.0f}x"]
+        )
+    threads = records.find(place="cores", part="Jacobian")["threads"]
+    note = f"Milliseconds. ONERA M6, {records.table[0]['vertices']:,} vertices. The cores: "
+    note += f"{threads} threads of the host."
+    return table(["Part", "Device", "Cores", "Ratio"], body, records, note=note)
+
+
 def example_schedules():
     records = Records("amd-epyc-example-schedules.json")
     places = list(dict.fromkeys((row["program"], row["ranks"]) for row in records.table))
@@ -412,6 +476,10 @@ MAKERS = {
     "vectors-cpu": vectors_cpu,
     "schedules": schedules,
     "gpu-schedules": gpu_schedules,
+    "schedules-h200": schedules_h200,
+    "levels-h200": levels_h200,
+    "incomplete-lu": incomplete_lu,
+    "flow-parts": flow_parts,
     "example-schedules": example_schedules,
 }
 # Markers that tools/tables leaves as they are. To fill one, move it to MAKERS.
