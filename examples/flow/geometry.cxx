@@ -17,7 +17,7 @@ template <int dim> Vector<dim> vector(const std::array<double, 3> &v)
 
 // Lists the sides of each cell in the order of the faces, so that sums over them have an order.
 template <int dim>
-void add_sides(const Mesh &mesh, const Rows<dim + 2> &rows, Arrays<dim, std::vector> *arrays)
+void add_sides(const Mesh &mesh, const Rows<dim + 2> &rows, Arrays<dim, HostArray> *arrays)
 {
   std::vector<int> &begin = arrays->begin;
   begin.assign(mesh.cells.size() + 1, 0);
@@ -35,31 +35,32 @@ void add_sides(const Mesh &mesh, const Rows<dim + 2> &rows, Arrays<dim, std::vec
     const int number = static_cast<int>(f);
     const auto add = [&](PetscInt cell, const Side &side, PetscInt place) {
       arrays->sides[end[cell]] = side;
-      arrays->couplings[end[cell]++] = {place, face.boundary};
+      arrays->couplings[end[cell]++] = {static_cast<int>(place), face.boundary};
     };
     add(face.left, {number, arrays->ends[f].right}, places.left);
-    if (face.right >= 0) add(face.right, {-1 - number, face.left}, places.right);
+    if (face.right >= 0) add(face.right, {-1 - number, static_cast<int>(face.left)}, places.right);
   }
 }
 
 template <int dim>
 void add_faces(const Mesh &mesh,
                const std::function<Primitive<dim>(const std::array<double, 3> &)> &far_state,
-               Arrays<dim, std::vector> *arrays)
+               Arrays<dim, HostArray> *arrays)
 {
   std::vector<bool> held(mesh.cells.size(), false);
   for (const Face &face : mesh.faces) {
-    int right = face.right;
+    const int left = static_cast<int>(face.left);
+    int right = static_cast<int>(face.right);
     if (right < 0) {
       right = -1 - static_cast<int>(arrays->outside.size());
       arrays->outside.push_back(far_state(face.center));
     }
     if (face.boundary == kWall && mesh.cells[face.left].mine) {
       arrays->walls.push_back(static_cast<int>(arrays->ends.size()));
-      if (!held[face.left]) arrays->held.push_back(static_cast<int>(face.left));
+      if (!held[face.left]) arrays->held.push_back(left);
       held[face.left] = true;
     }
-    arrays->ends.push_back({face.left, right, face.boundary});
+    arrays->ends.push_back({left, right, face.boundary});
     arrays->surfaces.push_back({vector<dim>(face.normal), face.area});
     arrays->middles.push_back(vector<dim>(face.center));
   }
@@ -72,9 +73,10 @@ template <int dim> std::map<int, Symmetric<dim>> find_symmetric(const Mesh &mesh
 {
   std::map<int, Symmetric<dim>> found;
   for (const Face &face : mesh.faces) {
+    const int cell = static_cast<int>(face.left);
     const Vector<dim> n = vector<dim>(face.normal);
     if (face.boundary != kSymmetry || !mesh.cells[face.left].mine) continue;
-    const auto [known, is_first] = found.emplace(face.left, Symmetric<dim>{face.left, n, {}});
+    const auto [known, is_first] = found.emplace(cell, Symmetric<dim>{cell, n, {}});
     if (!is_first && dot<dim, double>(known->second.normal, n) < 0.999)
       known->second.normal.fill(0.0);
   }
@@ -119,7 +121,7 @@ template <int dim> void factor(Matrix<dim> *matrix)
   }
 }
 
-template <int dim> void add_factors(const Mesh &mesh, Arrays<dim, std::vector> *arrays)
+template <int dim> void add_factors(const Mesh &mesh, Arrays<dim, HostArray> *arrays)
 {
   std::map<int, Symmetric<dim>> symmetric = find_symmetric<dim>(mesh);
   arrays->factors.assign(mesh.cells.size(), Matrix<dim>{});
@@ -149,11 +151,11 @@ template <int dim> void add_factors(const Mesh &mesh, Arrays<dim, std::vector> *
 } // namespace
 
 template <int dim>
-Arrays<dim, std::vector>
+Arrays<dim, HostArray>
 make_arrays(const Mesh &mesh, const Rows<dim + 2> &rows, double limiter,
             const std::function<Primitive<dim>(const std::array<double, 3> &)> &far_state)
 {
-  Arrays<dim, std::vector> arrays;
+  Arrays<dim, HostArray> arrays;
   arrays.mine.assign(mesh.mine.begin(), mesh.mine.end());
   for (std::size_t c = 0; c < mesh.cells.size(); ++c) {
     const Cell &cell = mesh.cells[c];
@@ -169,10 +171,10 @@ make_arrays(const Mesh &mesh, const Rows<dim + 2> &rows, double limiter,
   return arrays;
 }
 
-template Arrays<2, std::vector>
+template Arrays<2, HostArray>
 make_arrays<2>(const Mesh &, const Rows<4> &, double,
                const std::function<Primitive<2>(const std::array<double, 3> &)> &);
-template Arrays<3, std::vector>
+template Arrays<3, HostArray>
 make_arrays<3>(const Mesh &, const Rows<5> &, double,
                const std::function<Primitive<3>(const std::array<double, 3> &)> &);
 

@@ -46,7 +46,10 @@ template <int dim> struct Symmetric {
   Vector<dim> normal, steps; // of the plane; the sum of weighted steps to the neighbors
 };
 
-// Array: std::vector, or an array on a device.
+// An array on the host, as a template of one parameter.
+template <class T> using HostArray = std::vector<T>;
+
+// Array: HostArray, or an array on a device.
 template <int dim, template <class> class Array> struct Arrays {
   Array<Ends> ends; // of all faces, as the next two arrays
   Array<Surface<dim>> surfaces;
@@ -73,7 +76,7 @@ template <int dim, template <class> class Array> struct Arrays {
 
 // far_state: the state outside at a point of the far field
 template <int dim>
-Arrays<dim, std::vector>
+Arrays<dim, HostArray>
 make_arrays(const Mesh &mesh, const Rows<dim + 2> &rows, double limiter,
             const std::function<Primitive<dim>(const std::array<double, 3> &)> &far_state);
 

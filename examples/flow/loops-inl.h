@@ -14,7 +14,7 @@ public:
   // arguments: of the constructor of Space
   template <class... Arguments> explicit LoopsOn(Arguments... arguments) : space_(arguments...) {}
 
-  PetscErrorCode create(const Arrays<dim, std::vector> &from)
+  PetscErrorCode create(const Arrays<dim, HostArray> &from)
   {
     const std::size_t cells = from.centers.size();
 

@@ -53,11 +53,11 @@ public:
 };
 
 template <int dim>
-PetscErrorCode MakeLoopsOnCores(const Arrays<dim, std::vector> &arrays, int threads,
+PetscErrorCode MakeLoopsOnCores(const Arrays<dim, HostArray> &arrays, int threads,
                                 std::unique_ptr<Loops<dim>> *loops);
-// An error if the example was compiled without CUDA.
+// Where the example is compiled with CUDA (FLOW_CUDA).
 template <int dim>
-PetscErrorCode MakeLoopsOnDevice(const Arrays<dim, std::vector> &arrays,
+PetscErrorCode MakeLoopsOnDevice(const Arrays<dim, HostArray> &arrays,
                                  std::unique_ptr<Loops<dim>> *loops);
 
 } // namespace flow

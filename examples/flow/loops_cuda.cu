@@ -7,7 +7,7 @@
 namespace flow {
 
 template <int dim>
-PetscErrorCode MakeLoopsOnDevice(const Arrays<dim, std::vector> &arrays,
+PetscErrorCode MakeLoopsOnDevice(const Arrays<dim, HostArray> &arrays,
                                  std::unique_ptr<Loops<dim>> *loops)
 {
   auto made = std::make_unique<LoopsOn<dim, Device>>();
@@ -18,9 +18,9 @@ PetscErrorCode MakeLoopsOnDevice(const Arrays<dim, std::vector> &arrays,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-template PetscErrorCode MakeLoopsOnDevice<2>(const Arrays<2, std::vector> &,
+template PetscErrorCode MakeLoopsOnDevice<2>(const Arrays<2, HostArray> &,
                                              std::unique_ptr<Loops<2>> *);
-template PetscErrorCode MakeLoopsOnDevice<3>(const Arrays<3, std::vector> &,
+template PetscErrorCode MakeLoopsOnDevice<3>(const Arrays<3, HostArray> &,
                                              std::unique_ptr<Loops<3>> *);
 
 } // namespace flow

@@ -46,12 +46,19 @@ Rows<bs>::Rows(const Mesh &mesh)
 
 template <int bs> PetscErrorCode Rows<bs>::way(Mat J, Way *way) const
 {
-  PetscBool in_place, at_once;
+  MatType type;
+  PetscBool in_place, list, cusparse, kokkos;
 
   PetscFunctionBeginUser;
+  PetscCall(MatGetType(J, &type));
   PetscCall(PetscObjectTypeCompare((PetscObject)J, MATSEQAIJCUSPARSE, &in_place));
-  PetscCall(PetscObjectBaseTypeCompareAny((PetscObject)J, &at_once, MATSEQAIJ, MATMPIAIJ, ""));
-  *way = in_place && PetscDefined(HAVE_CUDA) ? Way::in_place : at_once ? Way::at_once : Way::by_row;
+  PetscCall(PetscObjectBaseTypeCompareAny((PetscObject)J, &list, MATSEQAIJ, MATMPIAIJ, ""));
+  PetscCall(PetscStrendswith(type, "cusparse", &cusparse));
+  PetscCall(PetscStrendswith(type, "kokkos", &kokkos));
+  *way = in_place && PetscDefined(HAVE_CUDA) ? Way::in_place
+         : cusparse || kokkos                ? Way::at_once
+         : list                              ? Way::from_host
+                                             : Way::by_row;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -61,6 +68,9 @@ template <int bs> PetscErrorCode Rows<bs>::set_pattern(Mat J) const
   std::vector<PetscInt> begin{0}, columns;
 
   PetscFunctionBeginUser;
+  PetscCheck(columns_.size() <= static_cast<std::size_t>(PETSC_MAX_INT) / (bs * bs),
+             PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "the Jacobian of a rank has more values than PetscInt counts: use more ranks");
   begin.reserve(mesh_.mine.size() * bs + 1);
   columns.reserve(columns_.size() * bs * bs);
   for (std::size_t k = 0; k < mesh_.mine.size(); ++k)
@@ -118,7 +128,7 @@ template <int bs> PetscErrorCode Rows<bs>::assemble(const PetscScalar *values, M
 
   PetscFunctionBeginUser;
   PetscCall(way(J, &taken));
-  if (taken == Way::at_once) {
+  if (taken == Way::at_once || taken == Way::from_host) {
     PetscCall(MatSetValuesCOO(J, values, INSERT_VALUES));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

@@ -19,9 +19,10 @@ public:
   PetscErrorCode create(Mat *J) const;
   // How a matrix takes values.
   // - by_row: the rows of a vertex at a time, from the host.
-  // - at_once: all values, by coordinates. They may be on a device.
+  // - from_host: all values, by coordinates.
+  // - at_once: the same. The values may be on a device.
   // - in_place: its values are in memory of the device, in the same order.
-  enum class Way { by_row, at_once, in_place };
+  enum class Way { by_row, from_host, at_once, in_place };
   PetscErrorCode way(Mat J, Way *way) const;
   // Collective. Puts values into a matrix of create().
   PetscErrorCode assemble(const PetscScalar *values, Mat J) const;

@@ -72,13 +72,13 @@ template <int dim> PetscErrorCode Solver<dim>::set_up()
   if (scheme_.viscosity.on()) PetscCall(VecDuplicate(gradients_, &unlimited_));
   PetscCall(VecGetType(gradients_, &type));
   PetscCall(PetscStrendswith(type, "cuda", &cuda));
-  on_device_ = cuda;
   const auto arrays = make_arrays<dim>(mesh_, rows_, conditions_.limiter,
                                        [this](const auto &point) { return far_state(point); });
-  if (on_device_)
-    PetscCall(MakeLoopsOnDevice<dim>(arrays, &loops_));
-  else
-    PetscCall(MakeLoopsOnCores<dim>(arrays, mesh_.threads, &loops_));
+#ifdef FLOW_CUDA
+  on_device_ = cuda;
+  if (cuda) PetscCall(MakeLoopsOnDevice<dim>(arrays, &loops_));
+#endif
+  if (!on_device_) PetscCall(MakeLoopsOnCores<dim>(arrays, mesh_.threads, &loops_));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

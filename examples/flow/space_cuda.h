@@ -33,6 +33,8 @@ public:
     PetscCallCUDA(cudaFree(data_));
     data_ = nullptr;
     PetscCallCUDA(cudaMalloc(&data_, std::max<std::size_t>(count, 1) * sizeof(T)));
+    PetscCallCUDA(cudaMemset(data_, 0, count * sizeof(T)));
+    PetscCallCUDA(cudaDeviceSynchronize()); // PETSc's stream need not wait for this one
     size_ = count;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -70,6 +72,7 @@ public:
     PetscCall(to->resize(from.size()));
     PetscCallCUDA(
         cudaMemcpy(to->data(), from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice));
+    PetscCallCUDA(cudaDeviceSynchronize());
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   template <class T>

@@ -355,17 +355,15 @@ template <int dim> PetscErrorCode check_rest()
 
 // Compares products with an AIJ matrix, filled by coordinates, and with a BAIJ matrix. A second
 // flow tests whether all values are replaced.
-template <int dim> PetscErrorCode check_matrix_types()
+template <int dim> PetscErrorCode check_matrix_types(MatType list_type)
 {
   constexpr double kShift = 0.3;
   flow::Conditions one;
   Case<dim> list, blocks;
-  const char *list_type = nullptr;
   OwnedVec of_list, of_blocks;
   PetscInt bs;
 
   PetscFunctionBeginUser;
-  PetscCall(on_test_device(MATAIJCUSPARSE, MATAIJ, &list_type));
   PetscCall(list.create(PETSC_COMM_WORLD, flow::kFarField, one, {}, list_type));
   PetscCall(blocks.create(PETSC_COMM_WORLD, flow::kFarField, one, {}, MATBAIJ));
   for (const Case<dim> *box : {&list, &blocks}) {
@@ -399,19 +397,44 @@ template <int dim> PetscErrorCode check_matrix_types()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Compares forces and the longest step of two places where loops run.
+template <int dim> PetscErrorCode check_scalars(Case<dim> *here, Case<dim> *there, double scale)
+{
+  flow::Forces mine, theirs;
+  double share, other_share;
+
+  PetscFunctionBeginUser;
+  PetscCall(here->solver->forces(&mine));
+  PetscCall(there->solver->forces(&theirs));
+  // Forces are small differences of pressures.
+  const double tolerance = scale > 0.0 ? 1e-9 * std::abs(mine.drag) : 0.0;
+  EXPECT_LE(std::abs(mine.lift - theirs.lift), tolerance);
+  EXPECT_LE(std::abs(mine.drag - theirs.drag), tolerance);
+  for (Case<dim> *box : {here, there}) { // a step that would leave a fifth of the density
+    PetscCall(VecCopy(box->U, box->R));
+    PetscCall(VecScale(box->R, -0.8));
+  }
+  PetscCall(here->solver->longest_step(here->U, here->R, &share));
+  PetscCall(there->solver->longest_step(there->U, there->R, &other_share));
+  EXPECT_EQ(share, 0.5);
+  EXPECT_EQ(other_share, share);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Compares a case with another place where loops run. scale: of rounding errors
 template <int dim>
-PetscErrorCode check_places(const char *vectors, const char *threads, double scale)
+PetscErrorCode check_places(flow::Boundary boundary, const char *vectors, const char *threads,
+                            double scale)
 {
   PetscFunctionBeginUser;
   for (const flow::Conditions &one : conditions()) {
     Case<dim> here, there;
     Box other;
     PetscReal size, error;
-    PetscCall(here.create(PETSC_COMM_WORLD, boundary_for(one, flow::kSymmetry), one));
+    PetscCall(here.create(PETSC_COMM_WORLD, boundary_for(one, boundary), one));
     other.vectors = vectors;
     PetscCall(PetscOptionsSetValue(nullptr, "-flow_threads", threads));
-    PetscCall(there.create(PETSC_COMM_WORLD, boundary_for(one, flow::kSymmetry), one, other,
+    PetscCall(there.create(PETSC_COMM_WORLD, boundary_for(one, boundary), one, other,
                            std::string(vectors) == "cuda" ? MATAIJCUSPARSE : MATBAIJ));
     PetscCall(PetscOptionsClearValue(nullptr, "-flow_threads"));
     for (Case<dim> *box : {&here, &there}) {
@@ -427,13 +450,14 @@ PetscErrorCode check_places(const char *vectors, const char *threads, double sca
       OwnedVec copy;
       PetscCall(VecDuplicate(mine, copy.out()));
       PetscCall(VecCopy(theirs, copy));
-      PetscCall(VecNorm(mine, NORM_INFINITY, &size));
+      PetscCall(VecNorm(mine, NORM_2, &size));
       PetscCall(VecAXPY(copy, -1.0, mine));
-      PetscCall(VecNorm(copy, NORM_INFINITY, &error));
+      PetscCall(VecNorm(copy, NORM_2, &error));
       EXPECT_LT(0.0, size);
       // Products with matrices on a device are rounded in another way from run to run.
       EXPECT_LE(error, (std::string(vectors) == "cuda" && mine != here.R ? 1e-14 : scale) * size);
     }
+    PetscCall(check_scalars<dim>(&here, &there, scale));
     PetscCall(here.destroy());
     PetscCall(there.destroy());
   }
@@ -556,9 +580,14 @@ PETSC_TEST(FlowSolver, viscous_flow_rests_on_walls)
 
 PETSC_TEST(FlowSolver, jacobian_is_the_same_in_matrices_of_all_types)
 {
+  const char *type = nullptr;
+
   PetscFunctionBeginUser;
-  PetscCall(check_matrix_types<2>());
-  PetscCall(check_matrix_types<3>());
+  PetscCall(on_test_device(MATAIJCUSPARSE, MATAIJ, &type));
+  for (const char *list : {type, MATAIJ}) { // vectors on a device go with matrices on the host, too
+    PetscCall(check_matrix_types<2>(list));
+    PetscCall(check_matrix_types<3>(list));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -570,9 +599,11 @@ PETSC_TEST(FlowSolver, threads_and_devices_give_the_same_flow)
   PetscCall(on_test_device("cuda", VECSTANDARD, &vectors));
   const bool device = std::string(vectors) == "cuda";
   // Loops on a device may round differently. Threads give the same bits.
-  PetscCall(check_places<2>(VECSTANDARD, "3", device ? 1e-13 : 0.0));
-  PetscCall(check_places<3>(VECSTANDARD, "3", device ? 1e-13 : 0.0));
-  if (device) PetscCall(check_places<3>("cuda", "1", 0.0));
+  for (const flow::Boundary boundary : {flow::kSymmetry, flow::kWall}) {
+    PetscCall(check_places<2>(boundary, VECSTANDARD, "3", device ? 1e-13 : 0.0));
+    PetscCall(check_places<3>(boundary, VECSTANDARD, "3", device ? 1e-13 : 0.0));
+    if (device) PetscCall(check_places<3>(boundary, "cuda", "1", 0.0));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
