@@ -3,6 +3,7 @@
 #pragma once
 
 #include "loops.h"
+#include "viscous_kernels.h"
 
 namespace flow {
 
@@ -101,8 +102,8 @@ public:
         add_viscous_flux<dim>(v, f, viscosity);
       }));
     PetscCall(space_.each(arrays_.mine.size() * parts, [=] FLOW_HD(std::size_t k) {
-      add_fluxes<dim, columns>(v, v.mine[k / parts], static_cast<int>(k % parts) * columns,
-                               r + k * columns);
+      set_net_flux<dim, columns>(v, v.mine[k / parts], static_cast<int>(k % parts) * columns,
+                                 r + k * columns);
     }));
     if (viscosity.on()) PetscCall(hold(v, scheme, r));
     PetscFunctionReturn(PETSC_SUCCESS);
