@@ -19,8 +19,7 @@ static char help[] =
 #include <vector>
 
 #include "common.h"
-#include "flow/restart.h"
-#include "flow/solver.h"
+#include "flow_case.h"
 #include "timing.h"
 
 namespace {
@@ -415,7 +414,6 @@ PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh,
                         const flow::Conditions &conditions, Json *document)
 {
   flow::Solver<dim> solver(mesh, conditions);
-  flow::Progress progress;
   System system;
   Vec U;
   PetscInt rows;
@@ -423,13 +421,9 @@ PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh,
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
-  PetscCall(DMCreateGlobalVector(mesh.dm, &U));
-  PetscCall(solver.create_jacobian(&system.J));
+  PetscCall(bench::CreateFlow<dim>(mesh, options.restart, &solver, &U, &system.J));
   PetscCall(VecDuplicate(U, &system.b));
   PetscCall(VecGetSize(U, &rows));
-  PetscCall(solver.fill_free_stream(U));
-  if (!options.restart.empty())
-    PetscCall(flow::ReadRestart(mesh, options.restart.c_str(), U, &progress));
   PetscCall(solver.residual(U, system.b));
   PetscCall(VecScale(system.b, -1.0));
   PetscCall(solver.stabilize());
@@ -455,9 +449,6 @@ PetscErrorCode run_flow(const Options &options, const flow::Mesh &mesh,
 PetscErrorCode run(int argc, char **argv)
 {
   Options options;
-  flow::Conditions conditions;
-  flow::Mesh mesh;
-  DM dm;
   Json document;
 
   PetscFunctionBegin;
@@ -473,13 +464,10 @@ PetscErrorCode run(int argc, char **argv)
   PetscCall(PetscOptionsGetReal(nullptr, nullptr, "-rtol", &options.rtol, nullptr));
   PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-theirs", &options.theirs, nullptr));
   PetscCall(PetscLogDefaultBegin());
-  PetscCall(flow::ReadConditions(&conditions));
-  PetscCall(flow::ReadMesh(PETSC_COMM_WORLD, &dm));
-  PetscCall(flow::MeshCreate(&dm, &mesh));
   PetscCall(bench::StartDocument("flow", options, argc, argv, &document));
-  PetscCall(mesh.dim == 2 ? run_flow<2>(options, mesh, conditions, &document)
-                          : run_flow<3>(options, mesh, conditions, &document));
-  PetscCall(flow::MeshDestroy(&mesh));
+  PetscCall(bench::WithMesh([&](const auto &mesh, const auto &conditions, auto dim) {
+    return run_flow<dim>(options, mesh, conditions, &document);
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -13,8 +13,7 @@ static char help[] =
 #include <vector>
 
 #include "common.h"
-#include "flow/restart.h"
-#include "flow/solver.h"
+#include "flow_case.h"
 #include "timing.h"
 
 namespace {
@@ -73,18 +72,13 @@ PetscErrorCode run_place(const Options &options, const flow::Mesh &mesh,
 {
   Vec U;
   Mat J;
-  flow::Progress progress;
 
   PetscFunctionBegin;
   PetscCall(DMSetVecType(mesh.dm, vectors));
   PetscCall(DMSetVecType(mesh.gradients, vectors));
   PetscCall(DMSetMatType(mesh.dm, matrix));
   flow::Solver<dim> solver(mesh, conditions);
-  PetscCall(DMCreateGlobalVector(mesh.dm, &U));
-  PetscCall(solver.create_jacobian(&J));
-  PetscCall(solver.fill_free_stream(U));
-  if (!options.restart.empty())
-    PetscCall(flow::ReadRestart(mesh, options.restart.c_str(), U, &progress));
+  PetscCall(bench::CreateFlow<dim>(mesh, options.restart, &solver, &U, &J));
   PetscCall(time_parts<dim>(options, mesh, solver, U, J, about, rows));
   PetscCall(solver.destroy());
   PetscCall(MatDestroy(&J));
@@ -117,21 +111,15 @@ PetscErrorCode run_places(const Options &options, const flow::Mesh &mesh,
 PetscErrorCode run(int argc, char **argv)
 {
   Options options;
-  flow::Conditions conditions;
-  flow::Mesh mesh;
-  DM dm;
   Json document;
 
   PetscFunctionBegin;
   PetscCall(bench::ReadCommonOptions(&options));
   PetscCall(bench::ReadText("-flow_restart", &options.restart));
-  PetscCall(flow::ReadConditions(&conditions));
-  PetscCall(flow::ReadMesh(PETSC_COMM_WORLD, &dm));
-  PetscCall(flow::MeshCreate(&dm, &mesh));
   PetscCall(bench::StartDocument("flow_parts", options, argc, argv, &document));
-  PetscCall(mesh.dim == 2 ? run_places<2>(options, mesh, conditions, &document)
-                          : run_places<3>(options, mesh, conditions, &document));
-  PetscCall(flow::MeshDestroy(&mesh));
+  PetscCall(bench::WithMesh([&](const auto &mesh, const auto &conditions, auto dim) {
+    return run_places<dim>(options, mesh, conditions, &document);
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
