@@ -333,23 +333,4 @@ PetscErrorCode HasCudaVectors(Mat mat, PetscBool *cuda)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode UserStream(void **stream)
-{
-  PetscFunctionBegin;
-  *stream = nullptr;
-#if (defined(MCPI_HAVE_CUDA) || defined(MCPI_HAVE_KOKKOS)) &&                                      \
-    (defined(PETSC_HAVE_CUDA) || defined(PETSC_HAVE_HIP) || defined(PETSC_HAVE_SYCL))
-  PetscDeviceContext context;
-  void *handle;
-  PetscCall(PetscDeviceContextGetCurrentContext(&context));
-  PetscCall(PetscDeviceContextGetStreamHandle(context, &handle));
-#if defined(PETSC_HAVE_SYCL)
-  *stream = handle; // the handle is the SYCL queue itself
-#else
-  *stream = *static_cast<void **>(handle);
-#endif
-#endif
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 } // namespace mcpi

@@ -49,8 +49,4 @@ void ReleaseWithKokkos(const void *owner, const std::function<void()> &release);
 // Sets cuda if the vectors of MatCreateVecs(), and so the matrix's products, are on a CUDA device.
 PetscErrorCode HasCudaVectors(Mat mat, PetscBool *cuda);
 
-// Sets stream to the stream on which PETSc's objects on a device work now. ApplyArgs::stream takes
-// it. null: PETSc was configured without a device
-PetscErrorCode UserStream(void **stream);
-
 } // namespace mcpi

@@ -3,16 +3,14 @@
 
 #include <petsc/private/pcimpl.h>
 
-#include <exception>
-#include <new>
 #include <string>
 #include <vector>
 
-#include "core/errors.h"
 #include "pc/caller.h"
 #include "pc/option_table.h"
 #include "pc/smoother.h"
 #include "petsc/compat.h"
+#include "petsc/guarded.h"
 
 namespace mcpi {
 
@@ -20,8 +18,8 @@ struct PC_MCPI {
   Settings settings;
   Coordinates coordinates;
   Smoother smoother;
-  Caller caller;                // method of the last PCPreSolve(); a set-up prepares for it
-  std::vector<Caller> solving;  // methods of the solves under way, the innermost last
+  Caller caller;               // method of the last PCPreSolve(); a set-up prepares for it
+  std::vector<Caller> solving; // methods of the solves under way, the innermost last
   std::string told_unsymmetric; // method and sweep that -info has last called unsymmetric
 
   bool double_vectors() const
@@ -57,22 +55,6 @@ struct PC_MCPI {
 inline PC_MCPI &Data(PC pc)
 {
   return *static_cast<PC_MCPI *>(pc->data);
-}
-
-// Runs body and turns its exceptions into PETSc errors. No exception may leave a function that
-// PETSc calls.
-template <class Body> PetscErrorCode Guarded(const Body &body)
-{
-  try {
-    return body();
-  } catch (const OutOfMemory &e) {
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "PCMCPI: %s", e.what());
-  } catch (const std::bad_alloc &) {
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM,
-            "PCMCPI ran out of memory. Use a smaller -pc_mcpi_offdiag_precision or more ranks");
-  } catch (const std::exception &e) {
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_LIB, "PCMCPI: %s", e.what());
-  }
 }
 
 // Says what is wrong with a block row and how to mend it.

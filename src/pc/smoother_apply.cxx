@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "petsc/compat.h"
+#include "petsc/stream.h"
 
 namespace mcpi {
 namespace {

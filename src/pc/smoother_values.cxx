@@ -8,6 +8,7 @@
 #include "halo/sf.h"
 #include "petsc/collective.h"
 #include "petsc/compat.h"
+#include "petsc/stream.h"
 
 namespace mcpi {
 
