@@ -64,6 +64,8 @@ PETSC_EXTERN PetscErrorCode PCMCPISetChunkRows(PC, PetscInt);
 PETSC_EXTERN PetscErrorCode PCMCPIGetChunkRows(PC, PetscInt *);
 PETSC_EXTERN PetscErrorCode PCMCPISetClusterRows(PC, PetscInt);
 PETSC_EXTERN PetscErrorCode PCMCPIGetClusterRows(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCMCPISetBlockProduct(PC, PetscBool);
+PETSC_EXTERN PetscErrorCode PCMCPIGetBlockProduct(PC, PetscBool *);
 PETSC_EXTERN PetscErrorCode PCMCPISetClusterRefresh(PC, PetscBool);
 PETSC_EXTERN PetscErrorCode PCMCPIGetClusterRefresh(PC, PetscBool *);
 PETSC_EXTERN PetscErrorCode PCMCPISetMatColoringType(PC, MatColoringType);

@@ -108,6 +108,11 @@ PetscErrorCode PCSetUp_MCPI(PC pc)
     return mcpi.smoother.setup(pc->pmat, mcpi.settings, mcpi.double_vectors(), mcpi.coordinates,
                                (PetscObject)pc);
   }));
+  if (mcpi.settings.block_product) {
+    BlockProductUse other;
+    if (pc->pmat != pc->mat) PetscCall(UseBlockProduct(pc->pmat, &other));
+    PetscCall(UseBlockProduct(pc->mat, &mcpi.block_product));
+  }
   const Failure &failure = mcpi.smoother.failure();
   if (failure.defect != Defect::none) {
     PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc),
@@ -182,6 +187,8 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
       true, false; takes effect at the next numeric set-up
 .  -pc_mcpi_setup_threads <-1> - largest number of threads of a rank in a set-up: at least 1, or -1
       (decide); takes effect at the next set-up
+.  -pc_mcpi_block_product <false> - products with an AIJCUSPARSE matrix read one column per block:
+      true, false; takes effect at the next set-up
 .  -pc_mcpi_backend <auto> - hardware and code that run the sweeps: auto, host, cuda, kokkos,
       reference; takes effect at the next numeric set-up
 .  -pc_mcpi_halo <auto> - exchange of ghost values between ranks: auto, sf, nccl, peer; takes effect

@@ -270,3 +270,65 @@ PetscErrorCode PCMCPIGetSetUpThreads(PC pc, PetscInt *threads)
   PetscCall(mcpi::GetOption(pc, __func__, threads));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/*@
+   PCMCPISetBlockProduct - Determines whether products with the matrix read one column for each
+   block on a CUDA device
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  flag - `PETSC_TRUE` to read one column for each block, `PETSC_FALSE` for PETSc's products
+      (default)
+
+   Options Database Key:
+.  -pc_mcpi_block_product <false> - products with an AIJCUSPARSE matrix read one column per block:
+      true, false; takes effect at the next set-up
+
+   Level: intermediate
+
+   Notes:
+   A `MATAIJCUSPARSE` matrix stores a column for each number. Where its blocks are full, one column
+   for each block suffices, and a product reads about a third less memory. From the next set-up on
+   `MatMult()` and `MatMultAdd()` of both matrices of `PCSetOperators()` do so. The numbers stay
+   in double precision and where they are. Results differ from those of cuSPARSE by the rounding of
+   their sums, and are the same in every run.
+
+   The change stays with the matrices, also after the preconditioner is destroyed. It is made anew
+   by the next set-up if PETSc takes it back, as `MatSetPreallocationCOO()` and `MatBindToCPU()` do.
+
+   Nothing changes for other types of matrices, nor for a block size with blocks that are not full.
+   `PCView()` then says why.
+
+.seealso: `PCMCPI`, `PCMCPIGetBlockProduct()`, `MATAIJCUSPARSE`, `MatSetBlockSize()`
+@*/
+PetscErrorCode PCMCPISetBlockProduct(PC pc, PetscBool flag)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, flag));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetBlockProduct - Gets whether products with the matrix are to read one column for each
+   block on a CUDA device
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
+
+   Output Parameter:
+.  flag - `PETSC_TRUE` if products are to read one column for each block
+
+   Level: intermediate
+
+.seealso: `PCMCPI`, `PCMCPISetBlockProduct()`
+@*/
+PetscErrorCode PCMCPIGetBlockProduct(PC pc, PetscBool *flag)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, flag));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "mat/block_product.h"
 #include "pc/caller.h"
 #include "pc/option_table.h"
 #include "pc/smoother.h"
@@ -20,6 +21,7 @@ struct PC_MCPI {
   Smoother smoother;
   Caller caller;               // method of the last PCPreSolve(); a set-up prepares for it
   std::vector<Caller> solving; // methods of the solves under way, the innermost last
+  BlockProductUse block_product = BlockProductUse::wrong_type; // what the last set-up achieved
   std::string told_unsymmetric; // method and sweep that -info has last called unsymmetric
 
   bool double_vectors() const

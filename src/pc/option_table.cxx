@@ -207,6 +207,8 @@ const Option kOptions[] = {
         "setup_threads", SetUpThreads, setup_threads, PetscInt, next_setup,
         Numbers("at least 1, or -1 (decide)", [](double v) { return v >= 1 || v == PETSC_DECIDE; }),
         "Largest number of threads of a rank in a set-up"),
+    OPTION("block_product", BlockProduct, block_product, PetscBool, next_setup, Anything(),
+           "Products with an AIJCUSPARSE matrix read one column per block"),
     OPTION("backend", Backend, backend, PCMCPIBackendType, values, Names(BackendNames),
            "Hardware and code that run the sweeps"),
     OPTION("halo", Halo, halo, PCMCPIHaloType, plan, Names(HaloNames),

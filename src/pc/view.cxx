@@ -100,6 +100,27 @@ PetscErrorCode view_vectors(const PC_MCPI &mcpi, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Shows what -pc_mcpi_block_product has achieved.
+PetscErrorCode view_products(const PC_MCPI &mcpi, PetscViewer viewer)
+{
+  const char *text = "";
+
+  PetscFunctionBegin;
+  switch (mcpi.block_product) {
+  case BlockProductUse::yes:
+    text = "read one column for each block";
+    break;
+  case BlockProductUse::wrong_type:
+    text = "are PETSc's, because the matrix is not AIJCUSPARSE on a device";
+    break;
+  case BlockProductUse::partial_blocks:
+    text = "are PETSc's, because some blocks are not full";
+    break;
+  }
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  products with the matrix %s\n", text));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 } // namespace
 
 PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
@@ -127,6 +148,7 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
                                    PrecisionNames[s.offdiag], FormNames[s.form],
                                    ScalingNames[s.scaling]));
   PetscCall(view_vectors(mcpi, viewer));
+  if (s.block_product) PetscCall(view_products(mcpi, viewer));
   if (s.gather == PC_MCPI_GATHER_PRECISION_BFP16)
     PetscCall(PetscViewerASCIIPrintf(
         viewer,

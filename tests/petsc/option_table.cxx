@@ -73,6 +73,7 @@ const std::map<std::string, Functions> public_functions = {
     PAIR(ClusterRows),
     PAIR(ClusterRefresh),
     PAIR(SetUpThreads),
+    PAIR(BlockProduct),
     PAIR(Backend),
     PAIR(Halo),
     PAIR(HaloTimeout),

@@ -291,6 +291,25 @@ PETSC_TEST(Settings, view_prints_every_setting_in_force)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PETSC_TEST(Settings, view_says_why_products_are_those_of_petsc)
+{
+  OwnedMat mat;
+  Preconditioner pc, plain;
+  std::string text;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_sample("-pc_mcpi_block_product", &mat, &pc));
+  PetscCall(PCSetUp(pc));
+  PetscCall(view(pc, &text));
+  EXPECT_CONTAINS(text,
+                  "products with the matrix are PETSc's, because the matrix is not AIJCUSPARSE");
+  PetscCall(create_pc(mat, "", &plain));
+  PetscCall(PCSetUp(plain));
+  PetscCall(view(plain, &text));
+  EXPECT_EQ(text.find("products with the matrix"), std::string::npos);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PETSC_TEST(Settings, view_names_the_row_that_failed)
 {
   BlockMatrix matrix = sample();
