@@ -156,6 +156,6 @@ def draw_seconds(image, rows, title, panels=PANELS):
 def title_of(document, rows):
     place = document["gpu"] or f"{document['machine']}, one core"
     return (
-        f"Flow around the ONERA M6 wing, {rows[0]['vertices']:,} vertices, {place}: whole runs from "
-        "the free stream by the way in which linear systems are solved"
+        f"Flow around the ONERA M6 wing, {rows[0]['vertices']:,} vertices, {place}: whole runs "
+        "from the free stream by the way in which linear systems are solved"
     )
