@@ -4,6 +4,7 @@ physics: lift and drag of NACA 0012 and of the ONERA M6 wing on several meshes.
 precisions: one run with every preconditioner and storage of blocks, step by step.
 device: whole runs on a GPU and on the host.
 solvers: whole runs of the wing by mcpi and by PETSc's preconditioners, on cores or on a GPU.
+viscous: laminar flows along a plate and around NACA 0012.
 Where Gmsh is missing, --meshes names a folder with the meshes, named as make_mesh() names them.
 """
 
@@ -17,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 import results as records  # noqa: E402
 from flow_program import DEVICE, MCPI, THEIRS, WING  # noqa: E402
 from flow_program import make_mesh, petsc_version, run_flow  # noqa: E402
+from flow_viscous import run_viscous  # noqa: E402
 from flow_ways import gpu_name, run_solvers  # noqa: E402
 
 SUBSONIC = "-flow_mach 0.5 -flow_angle 0 -flow_limiter -1"
@@ -233,6 +235,7 @@ RUNS = {
     "precisions": run_on_cores,
     "device": run_on_device,
     "solvers": run_solvers,
+    "viscous": run_viscous,
 }
 
 
