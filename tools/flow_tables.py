@@ -61,3 +61,44 @@ def example_schedules():
     note = "Linear iterations, summed over the nonlinear ones, FGMRES, one symmetric sweep of fp32 "
     note += "blocks. " + ". ".join(sizes.values()) + "."
     return table(header, body, records, note=note)
+
+
+def numbers_of(row):
+    """The numbers that were given to Gmsh"""
+    return row["mesh"].split(" -2 ")[1].replace("-setnumber ", "")
+
+
+def viscous_plate():
+    records = Records("amd-epyc-flow-viscous.json")
+    rows = [records.use(row) for row in records.table if "friction" in row]
+    body = []
+    for row in rows:
+        pairs = zip(row["friction"], row["deviation_percent"])
+        body.append(
+            [numbers_of(row), f"{row['vertices']:,}", str(row["steps"]), f"{row['seconds']:.0f} s"]
+            + [f"{friction:.3f} ({deviation:+.1f} %)" for friction, deviation in pairs]
+        )
+    header = ["Mesh", "Vertices", "Steps", "Run"] + [f"x = {x:g}" for x in rows[0]["x"]]
+    note = (
+        "Plate at Reynolds number 10,000 by length 1, Mach 0.3. Coefficient of friction times the "
+    )
+    note += "root of the local Reynolds number, in brackets its difference from 0.664 (Blasius)."
+    return table(header, body, records, note=note)
+
+
+def viscous_airfoil():
+    records = Records("amd-epyc-flow-viscous.json")
+    body = []
+    for row in records.table:
+        if "drag_friction" not in row:
+            continue
+        records.use(row)
+        body.append(
+            [numbers_of(row), f"{row['vertices']:,}", str(row["steps"]), f"{row['seconds']:.0f} s"]
+            + [f"{round(row[key], 4) + 0.0:.4f}" for key in ("lift", "drag", "drag_pressure", "drag_friction")]
+            + [f"{row['friction_changes_sign_at']:.2f}"]
+        )
+    header = ["Mesh", "Vertices", "Steps", "Run", "Lift", "Drag", "By pressure", "By friction"]
+    header += ["Friction changes its sign at x"]
+    note = "NACA 0012 at Mach 0.5, 0 degrees, Reynolds number 5,000, `-flow_limiter` 50."
+    return table(header, body, records, note=note)

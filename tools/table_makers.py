@@ -345,6 +345,8 @@ MAKERS = {
     "levels-h200": levels_h200,
     "incomplete-lu": incomplete_lu,
     "flow-parts": flow_tables.flow_parts,
+    "viscous-plate": flow_tables.viscous_plate,
+    "viscous-airfoil": flow_tables.viscous_airfoil,
     "example-schedules": flow_tables.example_schedules,
 }
 # Markers that tools/tables leaves as they are. To fill one, move it to MAKERS.
