@@ -115,7 +115,7 @@ def draw_parts(axis, rows):
             axis.barh(place, width, left=left, color=color)
             left += width
         at, text = min(left, end), f" {fate_of(row)}"
-        axis.text(at, place, text + (" (cut)" if left > end else ""), va="center", fontsize=8)
+        axis.text(at, place, text + (" (cut)" if left > 1.1 * end else ""), va="center", fontsize=8)
     axis.set_yticks(range(len(runs)), [label_of(row["method"]) for row in runs], fontsize=8)
     axis.set(title="What took how long", xlabel="seconds", xlim=(0, 1.3 * end))
     axis.invert_yaxis()
