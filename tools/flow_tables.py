@@ -52,15 +52,42 @@ def example_schedules():
             row = records.only(program=program, ranks=ranks, schedule=schedule)
             cells.append(str(row["iterations"]) if row["converged"] else "none")
             example = row["source"].removesuffix(".c").replace("/tutorials", "")
-            sizes[program] = (
-                f"{program.capitalize()}: `{example}`, {row['rows']:,} block rows of size {row['bs']}"
-            )
+            sizes[program] = f"{program.capitalize()}: `{example}`, {row['rows']:,} block rows "
+            sizes[program] += f"of size {row['bs']}"
         body.append([name, *cells])
     header = ["Schedule"]
     header += [f"{program}, {ranks} rank{'s' * (ranks > 1)}" for program, ranks in places]
     note = "Linear iterations, summed over the nonlinear ones, FGMRES, one symmetric sweep of fp32 "
     note += "blocks. " + ". ".join(sizes.values()) + "."
     return table(header, body, records, note=note)
+
+
+def flow_seconds(file):
+    """Whole runs by the way to solve: steps, iterations, and what took how long"""
+    records = Records(file)
+    parts = ("setup", "solves", "residuals", "jacobians", "rest")
+    body = []
+    for row in records.select():
+        if "seconds" not in row:
+            body.append([row["method"], row["end"]] + [""] * 8)
+            continue
+        times = [row.get(f"seconds_{part}") for part in parts]
+        body.append(
+            [row["method"], row["end"], f"{row['residual']:.0e}", str(row["steps"])]
+            + [f"{row['linear_iterations']:,}"]
+            + ["" if time is None else f"{time:.2f}" for time in times]
+            + [f"{row['seconds']:.1f}"]
+        )
+    header = ["Way to solve", "End", "Residual", "Steps", "Linear iterations", "Set-up"]
+    header += ["Linear solves", "Residuals", "Jacobians", "The rest", "Run"]
+    first = next(row for row in records.table if "vertices" in row)
+    place = "the device" if first["device"] else "one core"
+    note = f"Seconds on {place}. ONERA M6, {first['vertices']:,} vertices."
+    return table(header, body, records, note=note)
+
+
+def flow_seconds_cpu():
+    return flow_seconds("amd-epyc-flow-solver-seconds.json")
 
 
 def numbers_of(row):
@@ -93,9 +120,10 @@ def viscous_airfoil():
         if "drag_friction" not in row:
             continue
         records.use(row)
+        forces = [row[key] for key in ("lift", "drag", "drag_pressure", "drag_friction")]
         body.append(
             [numbers_of(row), f"{row['vertices']:,}", str(row["steps"]), f"{row['seconds']:.0f} s"]
-            + [f"{round(row[key], 4) + 0.0:.4f}" for key in ("lift", "drag", "drag_pressure", "drag_friction")]
+            + [f"{round(force, 4) + 0.0:.4f}" for force in forces]
             + [f"{row['friction_changes_sign_at']:.2f}"]
         )
     header = ["Mesh", "Vertices", "Steps", "Run", "Lift", "Drag", "By pressure", "By friction"]

@@ -345,6 +345,7 @@ MAKERS = {
     "levels-h200": levels_h200,
     "incomplete-lu": incomplete_lu,
     "flow-parts": flow_tables.flow_parts,
+    "flow-seconds": flow_tables.flow_seconds_cpu,
     "viscous-plate": flow_tables.viscous_plate,
     "viscous-airfoil": flow_tables.viscous_airfoil,
     "example-schedules": flow_tables.example_schedules,
