@@ -1,15 +1,15 @@
-"""Runs of examples/flow: flow_runs.py {physics,precisions,device} --build BUILD --json OUT [...]
+"""Runs of examples/flow: flow_runs.py WHAT --build BUILD --json OUT [...]
 
 physics: lift and drag of NACA 0012 and of the ONERA M6 wing on several meshes.
 precisions: one run with every preconditioner and storage of blocks, step by step.
 device: whole runs on a GPU and on the host.
+solvers: whole runs of the wing by mcpi and by PETSc's preconditioners, on cores or on a GPU.
+viscous: laminar flows along a plate and around NACA 0012.
 Where Gmsh is missing, --meshes names a folder with the meshes, named as make_mesh() names them.
 """
 
 import argparse
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -18,6 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 import results as records  # noqa: E402
 from flow_program import DEVICE, MCPI, THEIRS, WING  # noqa: E402
 from flow_program import make_mesh, petsc_version, run_flow  # noqa: E402
+from flow_viscous import run_viscous  # noqa: E402
+from flow_ways import gpu_name, run_solvers  # noqa: E402
 
 SUBSONIC = "-flow_mach 0.5 -flow_angle 0 -flow_limiter -1"
 
@@ -160,14 +162,7 @@ def print_record(record):
 
 
 def run_on_device(arguments, folder):
-    gpu = ""
-    if shutil.which("nvidia-smi"):
-        gpu = subprocess.run(
-            ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
+    gpu = gpu_name()
     results = []
     for name, geometry, mesh_options, options, ranks, device in ON_DEVICE:
         ranks = ranks or arguments.ranks
@@ -207,11 +202,48 @@ def run_on_device(arguments, folder):
         )
 
 
-def main():
+def run_on_cores(arguments, folder):
+    """physics or precisions"""
+    physics = arguments.what == "physics"
+    results = []
+    for name, geometry, mesh_options, options in PHYSICS if physics else CASES:
+        if not re.search(arguments.only, name):
+            continue
+        mesh = make_mesh(geometry, mesh_options, folder)
+        for method, chosen in [("", MCPI)] if physics else PRECISIONS:
+            if arguments.methods not in method:
+                continue
+            options_here = f"-flow_rtol {arguments.rtol} {options} {chosen}".strip()
+            _, record, history = run_flow(arguments.build, arguments.ranks, mesh, options_here)
+            record = {
+                "case": name,
+                "mesh": f"{geometry}.geo {mesh_options}",
+                "method": method,
+                "ranks": arguments.ranks,
+                **record,
+            }
+            results.append(record | history if method else record)
+            print_record(results[-1])
+    command = f"flow_runs.py {arguments.what} --ranks {arguments.ranks} --rtol {arguments.rtol}"
+    version = petsc_version(arguments.build)
+    document = records.new(f"flow {arguments.what}", results, command, arguments.commit, version)
+    records.write(arguments.json, document)
+
+
+RUNS = {
+    "physics": run_on_cores,
+    "precisions": run_on_cores,
+    "device": run_on_device,
+    "solvers": run_solvers,
+    "viscous": run_viscous,
+}
+
+
+def read_arguments():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["physics", "precisions", "device"])
+    parser.add_argument("what", choices=RUNS)
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--ranks", type=int, default=2)
@@ -220,56 +252,27 @@ def main():
     parser.add_argument(
         "--only",
         default="",
-        help="cases that match this regular expression (device: name and method)",
+        help="cases that match this regular expression (device: name and method; solvers: name)",
     )
     parser.add_argument(
         "--methods", default="", help="precisions: methods whose name has this in it"
     )
-    parser.add_argument("--more", default="", help="options of flow, for device")
+    parser.add_argument("--more", default="", help="options of flow, for device and solvers")
     parser.add_argument("--meshes", type=Path)
-    arguments = parser.parse_args()
-    results = []
+    solvers = parser.add_argument_group("solvers, on one rank")
+    solvers.add_argument("--device", action="store_true", help="on a GPU")
+    solvers.add_argument("--mesh", type=Path, help="of the wing; without it Gmsh makes one")
+    solvers.add_argument("--size", default="0.04", help="length of edges of that mesh")
+    solvers.add_argument("--together", type=int, default=1, help="programs that read at once")
+    solvers.add_argument("--turns", type=int, default=1, help="runs of each, fastest is kept")
+    solvers.add_argument("--limit", type=float, default=120, help="seconds of a run")
+    return parser.parse_args()
+
+
+def main():
+    arguments = read_arguments()
     with tempfile.TemporaryDirectory() as folder:
-        if arguments.what == "device":
-            run_on_device(arguments, arguments.meshes or folder)
-            return
-        for name, geometry, mesh_options, options in (
-            PHYSICS if arguments.what == "physics" else CASES
-        ):
-            if not re.search(arguments.only, name):
-                continue
-            mesh = make_mesh(geometry, mesh_options, folder)
-            for method, chosen in [("", MCPI)] if arguments.what == "physics" else PRECISIONS:
-                if arguments.methods not in method:
-                    continue
-                _, record, history = run_flow(
-                    arguments.build,
-                    arguments.ranks,
-                    mesh,
-                    f"-flow_rtol {arguments.rtol} {options} {chosen}".strip(),
-                )
-                record = {
-                    "case": name,
-                    "mesh": f"{geometry}.geo {mesh_options}",
-                    "method": method,
-                    "ranks": arguments.ranks,
-                    **record,
-                }
-                if method:
-                    record |= history
-                results.append(record)
-                print_record(record)
-    command = f"flow_runs.py {arguments.what} --ranks {arguments.ranks} --rtol {arguments.rtol}"
-    records.write(
-        arguments.json,
-        records.new(
-            f"flow {arguments.what}",
-            results,
-            command,
-            arguments.commit,
-            petsc_version(arguments.build),
-        ),
-    )
+        RUNS[arguments.what](arguments, arguments.meshes or folder)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,14 @@
 
 Usage: plot_flow.py precisions OUT.png STATIONARY.json RUNS.json
        plot_flow.py solvers OUT.png SOLVERS.json ...
+       plot_flow.py seconds OUT.png RUNS.json ...
 """
 
 import re
 import sys
 
 import matplotlib
+import plot_seconds
 import results
 
 matplotlib.use("Agg")
@@ -189,6 +191,10 @@ def main():
     documents = [results.read(path) for path in sys.argv[3:]]
     if sys.argv[1] == "precisions":
         draw_precisions(sys.argv[2], *documents)
+    elif sys.argv[1] == "seconds":
+        rows = [row for document in documents for row in results.rows(document)]
+        title = plot_seconds.title_of(documents[0], rows)
+        plot_seconds.draw_seconds(sys.argv[2], rows, title)
     else:
         draw_solvers(sys.argv[2], documents)
     print(sys.argv[2])

@@ -1,6 +1,6 @@
 """Linear systems of a transonic wing by mcpi and by PETSc's preconditioners, called by tools/demo.
 
-Computes the wing and an airfoil by examples/flow. Writes a table, JSON and pictures.
+Computes the wing and an airfoil by examples/flow. Writes tables, JSON and pictures.
 """
 
 import argparse
@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from statistics import median
 
+from demo_runs import draw_runs, print_runs, run_ways
 from flow_program import LINE, RECOMMENDED, ROOT, WING, make_mesh, run_command, run_flow
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -18,6 +19,7 @@ import results  # noqa: E402
 
 STEPS = 25  # of the wing, from the free stream: the shocks are there, and the order is the second
 CFLS = (100, 1000, 10000)
+POINTS, SPAN = ROOT / "examples/flow/m6_pressure.csv", 1.1963  # measured on the wing
 OURS = {
     "mcpi": f"-ksp_type fgmres {RECOMMENDED}",
     "clusters": f"-ksp_type fgmres {RECOMMENDED} -pc_mcpi_schedule cluster",
@@ -264,11 +266,11 @@ def draw_solvers(arguments, document, folder):
     return picture
 
 
-def plot_flow(picture, title, **files):
-    """What tools/plot-flow draws from these files, by its options"""
+def plot_flow(picture, title, **options):
+    """What tools/plot-flow draws with these options"""
     command = [sys.executable, str(ROOT / "tools/plot-flow"), str(picture), "--title", title]
-    for option, file in files.items():
-        command += [f"--{option}", str(file)]
+    for option, value in options.items():
+        command += [f"--{option}", str(value)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return picture
 
@@ -313,9 +315,15 @@ def main():
     print_table(arguments, document)
     solvers = draw_solvers(arguments, document, wing)
     pictures = {"preconditioners": solvers}
+    progress = Progress("Whole runs around the wing by each preconditioner")
+    rows = run_ways(arguments, wing, progress)
+    progress.end(f"{len(rows)} runs")
+    print_runs(rows, arguments.ranks)
     if solvers:
+        pictures["convergence"] = draw_runs(rows, arguments.ranks, wing / "runs.png")
         title = f"ONERA M6, Mach 0.84, 3.06 degrees, step {STEPS}"
-        pictures["wing"] = plot_flow(wing / "wing.png", title, walls=wing / "wing.csv")
+        files = {"walls": wing / "wing.csv", "points": POINTS, "span": SPAN}
+        pictures["wing"] = plot_flow(wing / "wing.png", title, **files)
     if float(arguments.airfoil) > 0:
         airfoil = arguments.output / f"airfoil-{arguments.airfoil}"
         airfoil.mkdir(exist_ok=True)

@@ -10,6 +10,7 @@ LINE = re.compile(r"\s*(\d+)\s+(\S+)\s+(\S+)\s+(\d+)\s+(\S+)\s+(\S+)\s+(\S+)(?:\
 PARTS = re.compile(
     r"seconds: residuals (\S+), Jacobians (\S+), set-up (\S+), linear solves (\S+), the rest (\S+)"
 )
+PART_NAMES = ("residuals", "jacobians", "setup", "solves", "rest")
 WING = "-flow_mach 0.84 -flow_angle 3.06 -flow_area 0.7532"
 DEVICE = "-dm_mat_type aijcusparse -dm_vec_type cuda -use_gpu_aware_mpi 0"
 MCPI = "-pc_type mcpi -pc_mcpi_sweep forward -pc_mcpi_its 4"
@@ -68,8 +69,13 @@ def run_command(command, on_line=None):
     return output
 
 
-def record_of(output, steps, seconds, options):
-    """A row for benchmarks/results"""
+def steps_of(output):
+    """The columns of every step as text"""
+    return [match.groups() for match in map(LINE.match, output.splitlines()) if match]
+
+
+def record_of(output, steps, options):
+    """A row for benchmarks/results. Without a last line, parts of the time are missing"""
     last = steps[-1]
     record = {
         "vertices": int(re.search(r"(\d+) vertices", output)[1]),
@@ -79,30 +85,41 @@ def record_of(output, steps, seconds, options):
         "lift": float(last[5]),
         "drag": float(last[6]),
         "seconds": float(last[4]),
-        "seconds_with_mesh": round(seconds, 1),
         "end": (last[7] or "").strip(),
         "options": options,
     }
-    names = ("residuals", "jacobians", "setup", "solves", "rest")
-    for name, part in zip(names, PARTS.search(output).groups()):
-        record[f"seconds_{name}"] = float(part)
+    parts = PARTS.search(output)
+    if parts:
+        for name, part in zip(PART_NAMES, parts.groups()):
+            record[f"seconds_{name}"] = float(part)
     return record
+
+
+def history_of(steps):
+    """Lists with a value for each step. A residual is that before the step, seconds are after it"""
+    return {
+        "history_residual": [float(step[2]) for step in steps],
+        "history_linear_iterations": [int(step[3]) for step in steps],
+        "history_cfl": [float(step[1]) for step in steps],
+        "history_seconds": [float(step[4]) for step in steps],
+    }
+
+
+def flow_command(build, mesh, options, types="-dm_mat_type baij"):
+    """The program with its arguments, to be started by mpiexec, or alone on one rank"""
+    command = [str(build / "examples/flow"), "-dm_plex_filename", str(mesh), *types.split()]
+    return [*command, "-dll_append", str(build / "libpetscmcpi.so"), *options.split()]
 
 
 def run_flow(build, ranks, mesh, options, types="-dm_mat_type baij", on_line=None):
     """The output, a row for benchmarks/results, and its columns of the values of each step"""
     places = ["--bind-to", "none"] if "-flow_threads" in options else []
-    command = ["mpiexec", *places, "-n", str(ranks), str(build / "examples/flow")]
-    command += ["-dm_plex_filename", str(mesh), *types.split()]
-    command += ["-dll_append", str(build / "libpetscmcpi.so"), *options.split()]
+    command = ["mpiexec", *places, "-n", str(ranks), *flow_command(build, mesh, options, types)]
     begin = time.monotonic()
     output = run_command(command, on_line)
-    steps = [match.groups() for match in map(LINE.match, output.splitlines()) if match]
+    steps = steps_of(output)
     if not PARTS.search(output) or not steps:
         raise SystemExit(f"{output}\n{' '.join(command)}\nfailed")
-    history = {
-        "history_residual": [float(step[2]) for step in steps],
-        "history_linear_iterations": [int(step[3]) for step in steps],
-        "history_cfl": [float(step[1]) for step in steps],
-    }
-    return output, record_of(output, steps, time.monotonic() - begin, options), history
+    record = record_of(output, steps, options)
+    record["seconds_with_mesh"] = round(time.monotonic() - begin, 1)
+    return output, record, history_of(steps)

@@ -1,96 +1,17 @@
 """The tables of README.md and docs/*.md, made from the records in benchmarks/results.
 
-MAKERS maps the name of a marker to a function that returns the lines of its table. A table ends with
-a paragraph that names the commits, the machine, PETSc and the record files.
+MAKERS maps the name of a marker to a function that returns the lines of its table. Tables of flows
+and of PETSc's programs stand in flow_tables.py.
 """
 
 import re
-import sys
-import textwrap
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
-import results  # noqa: E402
+import flow_tables
+from record_tables import Records, ms_per_sweep, percent, results, seconds, table, total
+from record_tables import us_per_sweep
 
 MESHES = {"tet": "tetrahedra", "mix": "tetrahedra and random edges"}
 STORAGES = ["fp64", "fp32", "fp16", "bf16", "int8", "int4"]
-
-
-class Records:
-    """A file of benchmarks/results that remembers the commits of the rows that a table took"""
-
-    def __init__(self, file, name=None):
-        self.file = file
-        self.document = results.read(results.FOLDER / file)
-        self.table = results.rows(self.document, name)
-        self.commits = []
-
-    def use(self, row):
-        if row["commit"] not in self.commits:
-            self.commits.append(row["commit"])
-        return row
-
-    def only(self, **wanted):
-        return self.use(results.only(self.table, **wanted))
-
-    def find(self, **wanted):
-        """The row that has these values, or None"""
-        return self.only(**wanted) if results.select(self.table, **wanted) else None
-
-    def select(self, **wanted):
-        return [self.use(row) for row in results.select(self.table, **wanted)]
-
-    def machine(self):
-        gpu, machine = self.document["gpu"], self.document["machine"]
-        return machine if not gpu or machine.startswith("host with") else gpu
-
-    def petsc(self):
-        found = re.match(r"PETSc [\d.]+", self.document["petsc"] or "")
-        return [found[0]] if found else []
-
-
-def source(*used, note=""):
-    """The paragraph below a table; files of the same machine and PETSc share a sentence"""
-    sentences = {}
-    for records in used:
-        facts = [records.machine(), *records.petsc()]
-        sentences.setdefault(", ".join(facts), []).append(records)
-    texts = [note] if note else []
-    for facts, group in sentences.items():
-        commits = list(dict.fromkeys(commit for records in group for commit in records.commits))
-        files = ", ".join(dict.fromkeys(f"`{records.file}`" for records in group))
-        word = "commits" if len(commits) > 1 else "commit"
-        texts.append(f"{facts[0].upper()}{facts[1:]}, {word} {', '.join(commits)}, {files}.")
-    return textwrap.wrap(" ".join(texts), 100, break_long_words=False, break_on_hyphens=False)
-
-
-def table(header, body, *used, note=""):
-    """Lines of Markdown; text to the left, numbers to the right"""
-    number = re.compile(r"[\d.,]+( %|x| s| ms| us)?$|$")
-    right = [all(number.match(row[k]) for row in body) for k in range(len(header))]
-    rule = "|" + "|".join("---:" if one else "---" for one in right) + "|"
-    lines = ["| " + " | ".join(cells) + " |" for cells in (header, *body)]
-    return [lines[0], rule, *lines[1:], "", *source(*used, note=note)]
-
-
-def ms_per_sweep(row):
-    return f"{row['ms_per_sweep']:.3f}"
-
-
-def us_per_sweep(row):
-    return f"{1e3 * row['ms_per_sweep']:.1f}"
-
-
-def seconds(milliseconds):
-    return f"{1e-3 * milliseconds:.2f} s"
-
-
-def percent(share):
-    return f"{100 * share:.0f} %"
-
-
-def total(row):
-    return row["ms_setup"] + row["ms_solve"]
 
 
 def readme():
@@ -334,25 +255,6 @@ def vectors_cpu():
     return vectors("intel-xeon-vectors.json", storages, ", mesh `tet`, one core", 1)
 
 
-def schedules():
-    records = Records("amd-epyc-flow-schedules.json")
-    meshes = ("wing", "triangles", "layers", "layers, coarse")
-    wanted = {"jplf": "color"}
-    wanted |= {f"wave {k}, natural": f"wave, {k} colors" for k in (16, 32)}
-    wanted |= {"levels, natural": "level", "levels, natural, ilu0": "level, ilu0"}
-    wanted |= {f"cluster {k}": f"cluster, {k} rows" for k in (32, 512)}
-    wanted |= {"cluster 512, rcm": "the same, RCM order"}
-    wanted |= {"cluster 32, ilu0": "cluster, 32 rows, ilu0"}
-    wanted |= {"SOR": "`PCSOR`", "ILU(0)": "`PCILU`, no fill"}
-    body = []
-    for schedule, name in wanted.items():
-        rows = [records.only(mesh=m, schedule=schedule, cfl=1000) for m in meshes]
-        body.append([name] + [f"{row['mean']:.0f}" for row in rows])
-    note = "Mean linear iterations of three steps at CFL 1,000, FGMRES, one rank. mcpi: one symmetric"
-    note += " sweep of int8 blocks. The wing and triangles to 1e-4, the layers to 1e-2."
-    return table(["Schedule", *meshes], body, records, note=note)
-
-
 def gpu_schedules():
     records = Records("nvidia-h100-sweep-schedules.json")
     storages = [("fp32", "bfp16"), ("int8", "bfp16"), ("int4", "bfp16")]
@@ -426,43 +328,6 @@ def incomplete_lu():
     return table(header, body, records, note=note)
 
 
-def flow_parts():
-    records = Records("nvidia-h200-flow-parts.json")
-    body = []
-    for row in records.select(place="device"):
-        cores = records.only(place="cores", part=row["part"])
-        body.append(
-            [row["part"], f"{row['ms']:.2f}", f"{cores['ms']:.1f}"]
-            + [f"{cores['ms'] / row['ms']:.0f}x"]
-        )
-    threads = records.find(place="cores", part="Jacobian")["threads"]
-    note = f"Milliseconds. ONERA M6, {records.table[0]['vertices']:,} vertices. The cores: "
-    note += f"{threads} threads of the host."
-    return table(["Part", "Device", "Cores", "Ratio"], body, records, note=note)
-
-
-def example_schedules():
-    records = Records("amd-epyc-example-schedules.json")
-    places = list(dict.fromkeys((row["program"], row["ranks"]) for row in records.table))
-    wanted = {name: name for name in ("color", "wave", "level", "cluster")}
-    wanted["cluster, rcm"] = "cluster, RCM order"
-    wanted |= {"SOR": "`PCSOR`", "BJACOBI": "`PCBJACOBI`, ILU(0)", "ASM": "`PCASM`, ILU(0)"}
-    body, sizes = [], {}
-    for schedule, name in wanted.items():
-        cells = []
-        for program, ranks in places:
-            row = records.only(program=program, ranks=ranks, schedule=schedule)
-            cells.append(str(row["iterations"]) if row["converged"] else "none")
-            example = row["source"].removesuffix(".c").replace("/tutorials", "")
-            sizes[program] = f"{program.capitalize()}: `{example}`, {row['rows']:,} block rows of size {row['bs']}"
-        body.append([name, *cells])
-    header = ["Schedule"]
-    header += [f"{program}, {ranks} rank{'s' * (ranks > 1)}" for program, ranks in places]
-    note = "Linear iterations, summed over the nonlinear ones, FGMRES, one symmetric sweep of fp32 "
-    note += "blocks. " + ". ".join(sizes.values()) + "."
-    return table(header, body, records, note=note)
-
-
 MAKERS = {
     "readme": readme,
     "host": host,
@@ -474,13 +339,16 @@ MAKERS = {
     "true-residuals": true_residuals,
     "vectors-h200": vectors_h200,
     "vectors-cpu": vectors_cpu,
-    "schedules": schedules,
+    "schedules": flow_tables.schedules,
     "gpu-schedules": gpu_schedules,
     "schedules-h200": schedules_h200,
     "levels-h200": levels_h200,
     "incomplete-lu": incomplete_lu,
-    "flow-parts": flow_parts,
-    "example-schedules": example_schedules,
+    "flow-parts": flow_tables.flow_parts,
+    "flow-seconds": flow_tables.flow_seconds_cpu,
+    "viscous-plate": flow_tables.viscous_plate,
+    "viscous-airfoil": flow_tables.viscous_airfoil,
+    "example-schedules": flow_tables.example_schedules,
 }
 # Markers that tools/tables leaves as they are. To fill one, move it to MAKERS.
 UNTOUCHED = {"options"}

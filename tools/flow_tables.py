@@ -1,0 +1,132 @@
+"""Tables of flows and of PETSc's programs; see table_makers.py."""
+
+from record_tables import Records, table
+
+
+def schedules():
+    records = Records("amd-epyc-flow-schedules.json")
+    meshes = ("wing", "triangles", "layers", "layers, coarse")
+    wanted = {"jplf": "color"}
+    wanted |= {f"wave {k}, natural": f"wave, {k} colors" for k in (16, 32)}
+    wanted |= {"levels, natural": "level", "levels, natural, ilu0": "level, ilu0"}
+    wanted |= {f"cluster {k}": f"cluster, {k} rows" for k in (32, 512)}
+    wanted |= {"cluster 512, rcm": "the same, RCM order"}
+    wanted |= {"cluster 32, ilu0": "cluster, 32 rows, ilu0"}
+    wanted |= {"SOR": "`PCSOR`", "ILU(0)": "`PCILU`, no fill"}
+    body = []
+    for schedule, name in wanted.items():
+        rows = [records.only(mesh=m, schedule=schedule, cfl=1000) for m in meshes]
+        body.append([name] + [f"{row['mean']:.0f}" for row in rows])
+    note = (
+        "Mean linear iterations of three steps at CFL 1,000, FGMRES, one rank. mcpi: one symmetric"
+    )
+    note += " sweep of int8 blocks. The wing and triangles to 1e-4, the layers to 1e-2."
+    return table(["Schedule", *meshes], body, records, note=note)
+
+
+def flow_parts():
+    records = Records("nvidia-h200-flow-parts.json")
+    body = []
+    for row in records.select(place="device"):
+        cores = records.only(place="cores", part=row["part"])
+        body.append(
+            [row["part"], f"{row['ms']:.2f}", f"{cores['ms']:.1f}"]
+            + [f"{cores['ms'] / row['ms']:.0f}x"]
+        )
+    threads = records.find(place="cores", part="Jacobian")["threads"]
+    note = f"Milliseconds. ONERA M6, {records.table[0]['vertices']:,} vertices. The cores: "
+    note += f"{threads} threads of the host."
+    return table(["Part", "Device", "Cores", "Ratio"], body, records, note=note)
+
+
+def example_schedules():
+    records = Records("amd-epyc-example-schedules.json")
+    places = list(dict.fromkeys((row["program"], row["ranks"]) for row in records.table))
+    wanted = {name: name for name in ("color", "wave", "level", "cluster")}
+    wanted["cluster, rcm"] = "cluster, RCM order"
+    wanted |= {"SOR": "`PCSOR`", "BJACOBI": "`PCBJACOBI`, ILU(0)", "ASM": "`PCASM`, ILU(0)"}
+    body, sizes = [], {}
+    for schedule, name in wanted.items():
+        cells = []
+        for program, ranks in places:
+            row = records.only(program=program, ranks=ranks, schedule=schedule)
+            cells.append(str(row["iterations"]) if row["converged"] else "none")
+            example = row["source"].removesuffix(".c").replace("/tutorials", "")
+            sizes[program] = f"{program.capitalize()}: `{example}`, {row['rows']:,} block rows "
+            sizes[program] += f"of size {row['bs']}"
+        body.append([name, *cells])
+    header = ["Schedule"]
+    header += [f"{program}, {ranks} rank{'s' * (ranks > 1)}" for program, ranks in places]
+    note = "Linear iterations, summed over the nonlinear ones, FGMRES, one symmetric sweep of fp32 "
+    note += "blocks. " + ". ".join(sizes.values()) + "."
+    return table(header, body, records, note=note)
+
+
+def flow_seconds(file):
+    """Whole runs by the way to solve: steps, iterations, and what took how long"""
+    records = Records(file)
+    parts = ("setup", "solves", "residuals", "jacobians", "rest")
+    body = []
+    for row in records.select():
+        if "seconds" not in row:
+            body.append([row["method"], row["end"]] + [""] * 8)
+            continue
+        times = [row.get(f"seconds_{part}") for part in parts]
+        body.append(
+            [row["method"], row["end"], f"{row['residual']:.0e}", str(row["steps"])]
+            + [f"{row['linear_iterations']:,}"]
+            + ["" if time is None else f"{time:.2f}" for time in times]
+            + [f"{row['seconds']:.1f}"]
+        )
+    header = ["Way to solve", "End", "Residual", "Steps", "Linear iterations", "Set-up"]
+    header += ["Linear solves", "Residuals", "Jacobians", "The rest", "Run"]
+    first = next(row for row in records.table if "vertices" in row)
+    place = "the device" if first["device"] else "one core"
+    note = f"Seconds on {place}. ONERA M6, {first['vertices']:,} vertices."
+    return table(header, body, records, note=note)
+
+
+def flow_seconds_cpu():
+    return flow_seconds("amd-epyc-flow-solver-seconds.json")
+
+
+def numbers_of(row):
+    """The numbers that were given to Gmsh"""
+    return row["mesh"].split(" -2 ")[1].replace("-setnumber ", "")
+
+
+def viscous_plate():
+    records = Records("amd-epyc-flow-viscous.json")
+    rows = [records.use(row) for row in records.table if "friction" in row]
+    body = []
+    for row in rows:
+        pairs = zip(row["friction"], row["deviation_percent"])
+        body.append(
+            [numbers_of(row), f"{row['vertices']:,}", str(row["steps"]), f"{row['seconds']:.0f} s"]
+            + [f"{friction:.3f} ({deviation:+.1f} %)" for friction, deviation in pairs]
+        )
+    header = ["Mesh", "Vertices", "Steps", "Run"] + [f"x = {x:g}" for x in rows[0]["x"]]
+    note = (
+        "Plate at Reynolds number 10,000 by length 1, Mach 0.3. Coefficient of friction times the "
+    )
+    note += "root of the local Reynolds number, in brackets its difference from 0.664 (Blasius)."
+    return table(header, body, records, note=note)
+
+
+def viscous_airfoil():
+    records = Records("amd-epyc-flow-viscous.json")
+    body = []
+    for row in records.table:
+        if "drag_friction" not in row:
+            continue
+        records.use(row)
+        forces = [row[key] for key in ("lift", "drag", "drag_pressure", "drag_friction")]
+        body.append(
+            [numbers_of(row), f"{row['vertices']:,}", str(row["steps"]), f"{row['seconds']:.0f} s"]
+            + [f"{round(force, 4) + 0.0:.4f}" for force in forces]
+            + [f"{row['friction_changes_sign_at']:.2f}"]
+        )
+    header = ["Mesh", "Vertices", "Steps", "Run", "Lift", "Drag", "By pressure", "By friction"]
+    header += ["Friction changes its sign at x"]
+    note = "NACA 0012 at Mach 0.5, 0 degrees, Reynolds number 5,000, `-flow_limiter` 50."
+    return table(header, body, records, note=note)
