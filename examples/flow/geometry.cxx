@@ -106,17 +106,17 @@ template <int dim> void add_mirrored(const Vector<dim> &n, Matrix<dim> *matrix)
     for (int j = 0; j < dim; ++j) (*matrix)[i][j] += images[i][j];
 }
 
-// Replaces a symmetric matrix by its Cholesky factor. A vertex has edges in all directions, so its
-// matrix is regular.
+// Replaces a symmetric matrix by its Cholesky factor, which holds the inverse of its diagonal. A
+// vertex has edges in all directions, so its matrix is regular.
 template <int dim> void factor(Matrix<dim> *matrix)
 {
   Matrix<dim> &a = *matrix;
   for (int j = 0; j < dim; ++j) {
     for (int k = 0; k < j; ++k) a[j][j] -= a[j][k] * a[j][k];
-    a[j][j] = std::sqrt(a[j][j]);
+    a[j][j] = 1.0 / std::sqrt(a[j][j]);
     for (int i = j + 1; i < dim; ++i) {
       for (int k = 0; k < j; ++k) a[i][j] -= a[i][k] * a[j][k];
-      a[i][j] /= a[j][j];
+      a[i][j] *= a[j][j];
     }
   }
 }

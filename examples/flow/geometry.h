@@ -66,8 +66,8 @@ template <int dim, template <class> class Array> struct Arrays {
   // For each row of the Jacobian its first block; at last the number of blocks
   Array<std::int64_t> row_begin;
   Array<Symmetric<dim>> symmetric;
-  // For each local cell: its vertex, the Cholesky factors of the least squares, and a length to the
-  // third power that the limiter compares with
+  // For each local cell: its vertex, the Cholesky factors of the least squares with the inverse of
+  // their diagonal, and a length to the third power that the limiter compares with
   Array<Vector<dim>> centers;
   Array<Matrix<dim>> factors;
   Array<double> lengths3;

@@ -117,17 +117,17 @@ template <int dim, int n> struct Slopes {
   std::array<double, n> q, least, largest;
 };
 
-// Solves a system of equations with Cholesky factors. solution: the right-hand side, then x
+// Solves a system of equations with the factors of Arrays::factors. solution: the right-hand side, then x
 template <int dim> FLOW_HD void solve(const Matrix<dim> &a, Vector<dim> *solution)
 {
   Vector<dim> &x = *solution;
   for (int i = 0; i < dim; ++i) {
     for (int k = 0; k < i; ++k) x[i] -= a[i][k] * x[k];
-    x[i] /= a[i][i];
+    x[i] *= a[i][i];
   }
   for (int i = dim - 1; i >= 0; --i) {
     for (int k = i + 1; k < dim; ++k) x[i] -= a[k][i] * x[k];
-    x[i] /= a[i][i];
+    x[i] *= a[i][i];
   }
 }
 
@@ -163,13 +163,14 @@ FLOW_HD std::array<double, n> find_shares(const View<dim> &v, int c, int first,
                                           const Slopes<dim, n> &slopes,
                                           const Primitive<dim> &free_stream)
 {
-  std::array<double, n> shares, eps2;
+  // The least share is kept as a fraction, because divisions take most of the time.
+  std::array<double, n> above, below, eps2;
   for (int i = 0; i < n; ++i) {
     const int k = first + i;
     const double unit = k == 0     ? free_stream.rho
                         : k <= dim ? sound_speed<dim, double>(free_stream)
                                    : kGamma * free_stream.p;
-    shares[i] = 1.0;
+    above[i] = below[i] = 1.0;
     eps2[i] = v.lengths3[c] * unit * unit;
   }
   for (int s = v.begin[c]; s < v.begin[c + 1]; ++s) {
@@ -179,11 +180,16 @@ FLOW_HD std::array<double, n> find_shares(const View<dim> &v, int c, int first,
       const double change = dot<dim, double>(slopes.gradient[i], step);
       if (change == 0.0) continue;
       const double room = (change > 0.0 ? slopes.largest[i] : slopes.least[i]) - slopes.q[i];
-      const double share = (room * room + eps2[i] + 2.0 * change * room) /
-                           (room * room + 2.0 * change * change + room * change + eps2[i]);
-      shares[i] = std::min(shares[i], share);
+      const double share_above = room * room + eps2[i] + 2.0 * change * room,
+                   share_below = room * room + 2.0 * change * change + room * change + eps2[i];
+      if (share_above * below[i] < above[i] * share_below) {
+        above[i] = share_above;
+        below[i] = share_below;
+      }
     }
   }
+  std::array<double, n> shares;
+  for (int i = 0; i < n; ++i) shares[i] = above[i] / below[i];
   return shares;
 }
 
