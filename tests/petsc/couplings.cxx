@@ -28,6 +28,9 @@ constexpr Coupling couplings[] = {
     {"two coupled, one reads", {0.5, 0.3, 0, 0.3, 0.5, 0, 0.2, 0.3, 0.5}},
 };
 
+// Systems of 18 unknowns that this many iterations do not solve stay unsolved.
+constexpr char kMethod[] = "-ksp_type fgmres -ksp_max_it 200";
+
 // A chain of block rows. Diagonal blocks are identities. The blocks to the next row hold the
 // couplings, and those to the preceding row hold a tenth of them.
 BlockMatrix chain(const Coupling &coupling, PetscInt n)
@@ -50,36 +53,53 @@ BlockMatrix chain(const Coupling &coupling, PetscInt n)
   return matrix;
 }
 
+// Solves with mcpi by all storages. must: the system is one that SOR solves
+PetscErrorCode check_storages(const Coupling &coupling, Mat mat, const Vector &b, bool must)
+{
+  PetscFunctionBeginUser;
+  for (const char *storage : {"fp64", "fp32", "fp16", "bf16", "int8", "int4"})
+    for (const char *form : {"prescaled", "factored"}) {
+      OwnedSolver mcpi;
+      KSPConvergedReason reason;
+      Vector x;
+      PetscInt its;
+      describe(std::string(coupling.name) + ", " + storage + ", " + form);
+      PetscCall(create_ksp(mat, mat,
+                           std::string(kMethod) + " -pc_mcpi_offdiag_precision " + storage +
+                               " -pc_mcpi_form " + form,
+                           &mcpi));
+      PetscCall(solve(mcpi, b, &x, &reason, &its));
+      if (must) {
+        EXPECT_LT(0, static_cast<int>(reason));
+      }
+      if (reason > 0) {
+        for (const double value : x) EXPECT_TRUE(std::isfinite(value));
+      }
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 } // namespace
 
 PETSC_TEST(Couplings, couplings_without_a_way_back_converge_in_every_storage)
 {
+  int solved = 0;
+
   PetscFunctionBeginUser;
-  for (const Coupling &coupling : couplings)
-    for (const char *storage : {"fp64", "fp32", "fp16", "bf16", "int8", "int4"})
-      for (const char *form : {"prescaled", "factored"}) {
-        const BlockMatrix matrix = chain(coupling, 6);
-        const Vector b(static_cast<std::size_t>(matrix.size()), 1.0);
-        OwnedMat mat;
-        OwnedSolver mcpi, sor;
-        KSPConvergedReason reason, theirs;
-        Vector x, y;
-        PetscInt its;
-        describe(std::string(coupling.name) + ", " + storage + ", " + form);
-        PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
-        PetscCall(create_ksp(mat, mat, "-ksp_type fgmres -pc_type sor", &sor));
-        PetscCall(solve(sor, b, &y, &theirs, &its));
-        PetscCall(create_ksp(mat, mat,
-                             std::string("-ksp_type fgmres -pc_mcpi_offdiag_precision ") + storage +
-                                 " -pc_mcpi_form " + form,
-                             &mcpi));
-        PetscCall(solve(mcpi, b, &x, &reason, &its));
-        if (theirs > 0) {
-          EXPECT_LT(0, static_cast<int>(reason));
-        }
-        if (reason > 0) {
-          for (const double value : x) EXPECT_TRUE(std::isfinite(value));
-        }
-      }
+  for (const Coupling &coupling : couplings) {
+    const BlockMatrix matrix = chain(coupling, 6);
+    const Vector b(static_cast<std::size_t>(matrix.size()), 1.0);
+    OwnedMat mat;
+    OwnedSolver sor;
+    KSPConvergedReason reason;
+    Vector x;
+    PetscInt its;
+    PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+    PetscCall(create_ksp(mat, mat, std::string(kMethod) + " -pc_type sor", &sor));
+    PetscCall(solve(sor, b, &x, &reason, &its));
+    solved += reason > 0;
+    PetscCall(check_storages(coupling, mat, b, reason > 0));
+  }
+  EXPECT_LE(4, solved);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
