@@ -170,9 +170,12 @@ __global__ void __launch_bounds__(kThreads) multiply_blocks(Product p)
                   next, sum);
     mine.add_up(sum);
     const std::size_t at = (first + static_cast<unsigned>(row)) * bs + part * at_once;
+    // A choice by the thread's number at the store would put the sums to local memory.
+    double own = sum[0]; // of scalar row number lane
 #pragma unroll
-    for (int r = 0; r < at_once; ++r)
-      if (mine.lane == r && at < rows * bs) p.y[at + r] = p.z ? p.z[at + r] + sum[r] : sum[r];
+    for (int r = 1; r < at_once; ++r) own = mine.lane == r ? sum[r] : own;
+    if (mine.lane < at_once && at < rows * bs)
+      p.y[at + mine.lane] = p.z ? p.z[at + mine.lane] + own : own;
     begin = end;
     end = next;
   }
