@@ -113,18 +113,16 @@ void order_along_curve(const BlockGraph &graph, const Coordinates &coordinates,
 
 PetscErrorCode create_local_graph(const BlockGraph &graph, PatternMatrix *pattern, Mat *mat)
 {
-  std::vector<Offset> ptr;
-  std::vector<Row> col;
+  const SymmetrizedPattern neighbors(graph);
 
   PetscFunctionBegin;
-  BlockGraphSymmetrized(graph, &ptr, &col);
-  pattern->i.reserve(ptr.size());
-  pattern->j.reserve(col.size() + static_cast<std::size_t>(graph.rows));
+  pattern->i.reserve(neighbors.ptr.size());
+  pattern->j.reserve(neighbors.col.size() + static_cast<std::size_t>(graph.rows));
   for (Row row = 0; row < graph.rows; ++row) {
     const std::size_t first = pattern->j.size();
     pattern->j.push_back(row);
-    for (Offset k = ptr[row]; k < ptr[row + 1]; ++k)
-      if (col[k] < graph.rows) pattern->j.push_back(col[k]);
+    for (Offset k = neighbors.ptr[row]; k < neighbors.ptr[row + 1]; ++k)
+      if (neighbors.col[k] < graph.rows) pattern->j.push_back(neighbors.col[k]);
     std::sort(pattern->j.begin() + static_cast<std::ptrdiff_t>(first), pattern->j.end());
     pattern->end_row();
   }
