@@ -48,7 +48,7 @@ PetscErrorCode create_graph_matrix(const BlockGraph &graph, PatternMatrix *patte
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode apply_matcoloring(Mat mat, const std::string &type, PetscObject options,
+PetscErrorCode apply_matcoloring(Mat mat, const std::string &type, PetscObject options, int threads,
                                  ISColoring *iscoloring)
 {
   MatColoring mc;
@@ -84,6 +84,7 @@ PetscErrorCode apply_matcoloring(Mat mat, const std::string &type, PetscObject o
     PetscTryTypeMethod(mc, setfromoptions, PetscOptionsObject);
     PetscOptionsEnd();
   }
+  PetscTryMethod(mc, jplf::kSetThreads, (MatColoring, int), (mc, threads));
   PetscCall(MatColoringApply(mc, iscoloring));
   PetscCall(MatColoringDestroy(&mc));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -124,7 +125,7 @@ PetscErrorCode exchange_ghost_colors(const BlockGraph &graph, Coloring *coloring
 // be block Jacobi for them, and the user would not know.
 PetscErrorCode check(const BlockGraph &graph, const std::string &type, const Coloring &coloring)
 {
-  PetscInt bad = 0;
+  std::atomic<PetscInt> found = 0;
   const auto color_of = [&](Row column) {
     return column < graph.rows ? coloring.color[column] : coloring.ghost_color[column - graph.rows];
   };
@@ -135,14 +136,17 @@ PetscErrorCode check(const BlockGraph &graph, const std::string &type, const Col
   };
 
   PetscFunctionBegin;
-  for (Row i = 0; i < graph.rows; ++i) {
-    bool good = coloring.color[i] >= 0 && coloring.color[i] < coloring.colors;
-    for (Offset k = graph.ptr[i]; good && k < graph.ptr[i + 1]; ++k)
-      good = color_of(graph.col[k]) != coloring.color[i] || in_cluster(i, graph.col[k]);
-    for (Offset k = graph.in_ptr[i]; good && k < graph.in_ptr[i + 1]; ++k)
-      good = color_of(graph.in_col[k]) != coloring.color[i];
-    if (!good) ++bad;
-  }
+  share_range(graph.rows, graph.threads, [&](Row begin, Row end) {
+    for (Row i = begin; i < end; ++i) {
+      bool good = coloring.color[i] >= 0 && coloring.color[i] < coloring.colors;
+      for (Offset k = graph.ptr[i]; good && k < graph.ptr[i + 1]; ++k)
+        good = color_of(graph.col[k]) != coloring.color[i] || in_cluster(i, graph.col[k]);
+      for (Offset k = graph.in_ptr[i]; good && k < graph.in_ptr[i + 1]; ++k)
+        good = color_of(graph.in_col[k]) != coloring.color[i];
+      if (!good) ++found;
+    }
+  });
+  PetscInt bad = found;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &bad, 1, MPIU_INT, MPI_SUM, graph.comm));
   PetscCheck(bad == 0, graph.comm, PETSC_ERR_PLIB,
              "MatColoring type %s left %" PetscInt_FMT
@@ -166,7 +170,8 @@ PetscErrorCode ColoringCreate(const BlockGraph &graph, const std::string &type, 
   PetscFunctionBegin;
   *coloring = Coloring();
   PetscCall(create_graph_matrix(graph, &pattern, &mat));
-  const PetscErrorCode applied = apply_matcoloring(mat, type, options, &coloring->iscoloring);
+  const PetscErrorCode applied =
+      apply_matcoloring(mat, type, options, graph.threads, &coloring->iscoloring);
   PetscCall(MatDestroy(&mat));
   PetscCall(applied);
   PetscCall(get_colors(graph, coloring->iscoloring, type, graph.rows, &colors, &values));
@@ -253,7 +258,7 @@ PetscErrorCode ColoringCreateOfClusters(const BlockGraph &graph, const std::stri
   PetscCallMPI(MPI_Scan(&count, &end, 1, MPIU_INT, MPI_SUM, graph.comm));
   PetscCallMPI(MPI_Allreduce(&count, &total, 1, MPIU_INT, MPI_SUM, graph.comm));
   PetscCall(create_cluster_matrix(graph, cluster, end - count, count, total, &pattern, &mat));
-  const PetscErrorCode applied = apply_matcoloring(mat, type, options, &of_clusters);
+  const PetscErrorCode applied = apply_matcoloring(mat, type, options, graph.threads, &of_clusters);
   PetscCall(MatDestroy(&mat));
   PetscCall(applied);
   coloring->clustered = true;
