@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/threads.h"
+#include "setup/fetch_ahead.h"
 
 namespace mcpi {
 namespace {
@@ -58,16 +59,14 @@ public:
       const Row level_begin = level_end;
       level_end = count;
       begin_.push_back(level_end);
-      for (Row k = level_begin; k < level_end; ++k)
+      for (Row k = level_begin; k < level_end; ++k) {
+        fetch_ahead(ptr, col, rows, static_cast<std::size_t>(k), static_cast<std::size_t>(count));
         for (const Row *n = col + ptr[rows[k]], *end = col + ptr[rows[k] + 1]; n != end; ++n) {
-          // Without branches, which are hard to predict
-          const Row neighbor = *n;
-          const bool found = mark[neighbor] == from;
-          if (!found) continue;
-          rows[count] = neighbor;
-          count += found;
-          if (found) mark[neighbor] = to;
+          if (mark[*n] != from) continue;
+          mark[*n] = to;
+          rows[count++] = *n;
         }
+      }
     }
   }
 
@@ -313,6 +312,8 @@ void order_by_rcm(const RowGraph &graph, const std::vector<Row> &ends, std::vect
     rows[count++] = end;
     for (Row k = first; k < count; ++k) {
       const Row begin = count;
+      fetch_ahead(graph.ptr.data(), graph.col.data(), rows, static_cast<std::size_t>(k),
+                  static_cast<std::size_t>(count));
       for (const Row neighbor : graph.neighbors(rows[k])) {
         if (numbered[neighbor]) continue;
         numbered[neighbor] = 1;

@@ -3,6 +3,7 @@
 
 #include "core/threads.h"
 #include "petsc/compat.h"
+#include "setup/fetch_ahead.h"
 #include "setup/jplf_steps.h"
 
 // A local search in partial colorings, like PartialCol (Blöchliger and Zufferey, 2008), but with
@@ -31,19 +32,6 @@ constexpr PetscInt64 kLeastPass = 1 << 18;
 constexpr int noise(int stalled_rounds)
 {
   return std::min(4 + stalled_rounds / 8, 16);
-}
-
-// Asks the caches for the neighbors of rows that a loop over rows[k] reads soon. The uncolored rows
-// lie far apart, so each would wait for memory.
-void fetch_ahead(const Graph &graph, const std::vector<int> &rows, std::size_t k, std::size_t end)
-{
-  constexpr std::size_t soon = 8, later = 16, line = 64 / sizeof(int);
-  if (k + later >= end) return;
-  const int *neighbors = graph.adj.data() + graph.ptr[rows[k + soon]];
-  __builtin_prefetch(graph.ptr.data() + rows[k + later]);
-  __builtin_prefetch(graph.hash.data() + rows[k + soon]);
-  __builtin_prefetch(neighbors);
-  __builtin_prefetch(neighbors + line);
 }
 
 // Threads share the rows of a round. The order of the uncolored rows depends on them, but nothing
@@ -142,7 +130,7 @@ void PartialColoring::decide(std::size_t begin, std::size_t end, int round, int 
   part.work = 0;
   for (std::size_t k = begin; k < end; ++k) {
     const int v = open_[k];
-    fetch_ahead(graph_, open_, k, end);
+    fetch_ahead(graph_.ptr.data(), graph_.adj.data(), open_.data(), k, end);
     if (wins(v, round)) {
       part.winners.push_back(v);
       part.chosen.push_back(choose(v, round, noisy, part.losers));
@@ -203,6 +191,8 @@ PetscErrorCode PartialColoring::run_round(int round, int noisy)
   team_.share(slices.parts, [&](std::size_t p) {
     Part &part = parts_[p];
     for (std::size_t k = 0; k < part.winners.size(); ++k) {
+      fetch_ahead(graph_.ptr.data(), graph_.adj.data(), part.winners.data(), k,
+                  part.winners.size());
       color_[part.winners[k]] = part.chosen[k];
       evict_neighbors(part.winners[k], round, part);
     }

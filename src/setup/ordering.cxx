@@ -11,6 +11,7 @@
 
 #include "core/threads.h"
 #include "petsc/compat.h"
+#include "setup/fetch_ahead.h"
 #include "setup/graph_orders.h"
 #include "setup/pattern_matrix.h"
 
@@ -213,13 +214,16 @@ Offset touched_lines(const BlockGraph &graph, const Coloring &coloring,
     Offset sum = 0;
     const Row first = static_cast<Row>(slices.begin(part)) * kTileRows,
               last = std::min(static_cast<Row>(slices.begin(part + 1)) * kTileRows, graph.rows);
-    for (Row p = first; p < last; ++p)
+    for (Row p = first; p < last; ++p) {
+      fetch_ahead(graph.ptr.data(), graph.col.data(), sorted.data(), static_cast<std::size_t>(p),
+                  static_cast<std::size_t>(last));
       for (Offset k = graph.ptr[sorted[p]]; k < graph.ptr[sorted[p] + 1]; ++k) {
         if (graph.col[k] >= graph.rows) continue;
         Row &tile = last_tile[place[graph.col[k]] / kLineRows];
         sum += tile != p / kTileRows;
         tile = p / kTileRows;
       }
+    }
     touched += sum;
   });
   return touched;

@@ -7,6 +7,7 @@
 
 #include "petsc/compat.h"
 #include "setup/chunks.h"
+#include "setup/fetch_ahead.h"
 
 namespace mcpi {
 namespace {
@@ -320,6 +321,8 @@ PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring,
   for (Row p = 0; p < plan.rows; ++p) {
     const Row i = plan.row_of[p];
     const Offset begin = graph.ptr[i];
+    fetch_ahead(graph.ptr.data(), graph.col.data(), plan.row_of.data(), static_cast<std::size_t>(p),
+                plan.row_of.size());
     row.clear();
     for (Offset k = begin; k < graph.ptr[i + 1]; ++k) {
       const Row column = graph.col[k] < graph.rows
