@@ -233,7 +233,7 @@ PetscErrorCode PCMCPIGetOverlap(PC pc, PetscBool *overlap)
    Level: advanced
 
    Notes:
-   Threads color, order and plan the rows of large matrices, look for changes in their pattern, and
+   Threads color and order the rows of large matrices, look for changes in their pattern, and
    copy values from the host to a device. The result does not depend on their number. Sweeps on the
    host start no threads.
 
