@@ -2,11 +2,7 @@
 
 #include <sched.h>
 
-#include <algorithm>
-#include <atomic>
-#include <exception>
-#include <thread>
-#include <vector>
+#include <utility>
 
 namespace mcpi {
 
@@ -18,22 +14,70 @@ int usable_cores()
   return std::max(1, CPU_COUNT(&set));
 }
 
+Team::~Team()
+{
+  end_ = true;
+  ++task_;
+  task_.notify_all();
+  for (std::thread &thread : others_) thread.join();
+}
+
+void Team::share(std::size_t parts, const std::function<void(std::size_t)> &work)
+{
+  if (parts <= 1 || most_ == 1) {
+    for (std::size_t part = 0; part < parts; ++part) work(part);
+    return;
+  }
+  start(std::min(parts, most_));
+  work_ = &work;
+  parts_ = parts;
+  next_ = 0;
+  busy_ = others_.size();
+  ++task_;
+  task_.notify_all();
+  take();
+  for (std::size_t left = busy_; left > 0; left = busy_) busy_.wait(left);
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+// Starts threads until there are so many, the caller's included.
+void Team::start(std::size_t threads)
+{
+  try {
+    while (others_.size() + 1 < threads)
+      others_.emplace_back([this, task = task_.load()] { serve(task); });
+  } catch (const std::exception &) { // no more threads or no memory: go on with fewer threads
+  }
+}
+
+// Works on all tasks after this one.
+void Team::serve(unsigned task)
+{
+  for (;;) {
+    task_.wait(task);
+    ++task;
+    if (end_) return;
+    take();
+    if (--busy_ == 0) busy_.notify_one();
+  }
+}
+
+void Team::take()
+{
+  for (std::size_t part = next_++; part < parts_; part = next_++) {
+    try {
+      (*work_)(part);
+    } catch (...) {
+      const std::scoped_lock lock(failing_);
+      failure_ = std::current_exception();
+    }
+  }
+}
+
 void share_among_threads(std::size_t parts, int threads,
                          const std::function<void(std::size_t)> &work)
 {
-  std::atomic<std::size_t> next = 0;
-  const auto take = [&] {
-    for (std::size_t part = next++; part < parts; part = next++) work(part);
-  };
-  const std::size_t count = std::min(parts, static_cast<std::size_t>(std::max(1, threads)));
-  std::vector<std::thread> others;
-  others.reserve(count);
-  try {
-    for (std::size_t t = 1; t < count; ++t) others.emplace_back(take);
-  } catch (const std::exception &) { // no more threads or no memory: go on with fewer threads
-  }
-  take();
-  for (std::thread &thread : others) thread.join();
+  Team(threads).share(parts, work);
 }
 
 } // namespace mcpi

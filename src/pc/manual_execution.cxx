@@ -233,8 +233,9 @@ PetscErrorCode PCMCPIGetOverlap(PC pc, PetscBool *overlap)
    Level: advanced
 
    Notes:
-   Threads look for changes in the pattern of large matrices and copy values from the host to a
-   device. Sweeps on the host start no threads.
+   Threads color and order the rows of large matrices, look for changes in their pattern, and
+   copy values from the host to a device. The result does not depend on their number. Sweeps on the
+   host start no threads.
 
    With `PETSC_DECIDE`, the default, the number is that of the cores that the MPI process may use,
    divided by the processes of the matrix's communicator on the node. It is 1 where that

@@ -156,7 +156,7 @@ PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixParts &parts, const Sett
   PetscMPIInt ranks;
 
   PetscFunctionBegin;
-  PetscCall(BlockGraphCreate(pmat, parts, &graph_));
+  PetscCall(BlockGraphCreate(pmat, parts, threads_, &graph_));
   PetscCallMPI(MPI_Comm_size(graph_.comm, &ranks));
   schedule_ = ScheduleChoose(settings, place(), graph_.global_rows / ranks);
   if (schedule_.type == PC_MCPI_SCHEDULE_CLUSTER) {

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <limits>
 
+#include "core/threads.h"
 #include "petsc/compat.h"
 
 namespace mcpi {
@@ -82,6 +83,67 @@ std::size_t blocks_in(const RowStructure &s, const MatrixParts &parts)
 // entries refer to columns that do not exist.
 constexpr PetscInt kLostColumns = -1;
 
+// Some consecutive rows of the graph
+struct Stretch {
+  std::vector<Row> col;
+  PetscInt missing = std::numeric_limits<PetscInt>::max();
+};
+
+// Lists the off-diagonal columns of the rows [begin, end). graph->ptr gets their numbers.
+Stretch list_columns(const MatrixParts &parts, const RowStructure &diag,
+                     const RowStructure &offdiag, Row begin, Row end, BlockGraph *graph)
+{
+  Stretch stretch;
+  std::vector<Row> &col = stretch.col;
+  const std::size_t all = blocks_in(diag, parts) + (parts.offdiag ? blocks_in(offdiag, parts) : 0);
+  col.reserve(all * static_cast<std::size_t>(end - begin) /
+                  static_cast<std::size_t>(std::max<Row>(graph->rows, 1)) +
+              all / 64);
+  for (Row i = begin; i < end; ++i) {
+    const std::size_t first = col.size();
+    block_columns(diag, parts.blocked, parts.bs, i, nullptr, col);
+    const auto found = std::find(col.begin() + static_cast<std::ptrdiff_t>(first), col.end(), i);
+    if (found == col.end())
+      stretch.missing = std::min(stretch.missing, graph->row_start + i);
+    else
+      col.erase(found);
+    const std::size_t own = col.size();
+    if (parts.offdiag)
+      block_columns(offdiag, parts.blocked, parts.bs, i, &graph->ghost_of_column, col);
+    for (std::size_t k = own; k < col.size(); ++k) col[k] += graph->rows;
+    graph->ptr[i + 1] = static_cast<Offset>(col.size() - first);
+  }
+  return stretch;
+}
+
+// Makes the rows of the graph, and returns the first row without a diagonal block.
+PetscInt make_rows(const MatrixParts &parts, const RowStructure &diag, const RowStructure &offdiag,
+                   BlockGraph *graph)
+{
+  constexpr std::size_t least = 4096;
+  const Slices slices(static_cast<std::size_t>(graph->rows), graph->threads, least);
+  std::vector<Stretch> stretches(slices.parts);
+  const auto begin = [&](std::size_t part) { return static_cast<Row>(slices.begin(part)); };
+  PetscInt missing = std::numeric_limits<PetscInt>::max();
+  Team team(graph->threads);
+  graph->ptr.assign(static_cast<std::size_t>(graph->rows) + 1, 0);
+  team.share(slices.parts, [&](std::size_t part) {
+    stretches[part] = list_columns(parts, diag, offdiag, begin(part), begin(part + 1), graph);
+  });
+  for (Row i = 0; i < graph->rows; ++i) graph->ptr[i + 1] += graph->ptr[i];
+  for (const Stretch &stretch : stretches) missing = std::min(missing, stretch.missing);
+  if (slices.parts == 1) {
+    graph->col = std::move(stretches.front().col);
+    return missing;
+  }
+  graph->col.resize(static_cast<std::size_t>(graph->ptr.back()));
+  team.share(slices.parts, [&](std::size_t part) {
+    const std::vector<Row> &col = stretches[part].col;
+    std::copy(col.begin(), col.end(), graph->col.begin() + graph->ptr[slices.begin(part)]);
+  });
+  return missing;
+}
+
 PetscErrorCode build_rows(const MatrixParts &parts, BlockGraph *graph, PetscInt *missing)
 {
   RowStructure diag, offdiag;
@@ -99,28 +161,29 @@ PetscErrorCode build_rows(const MatrixParts &parts, BlockGraph *graph, PetscInt 
     }
   }
   PetscCall(diag.open(parts.diag, parts.blocked));
-  *missing = std::numeric_limits<PetscInt>::max();
-  graph->col.reserve(blocks_in(diag, parts) + (parts.offdiag ? blocks_in(offdiag, parts) : 0));
-  graph->ptr.reserve(static_cast<std::size_t>(graph->rows) + 1);
-  graph->ptr.assign(1, 0);
-  for (Row i = 0; i < graph->rows; ++i) {
-    const std::size_t first = graph->col.size();
-    block_columns(diag, parts.blocked, parts.bs, i, nullptr, graph->col);
-    const auto found =
-        std::find(graph->col.begin() + static_cast<std::ptrdiff_t>(first), graph->col.end(), i);
-    if (found == graph->col.end())
-      *missing = std::min(*missing, graph->row_start + i);
-    else
-      graph->col.erase(found);
-    const std::size_t own = graph->col.size();
-    if (parts.offdiag)
-      block_columns(offdiag, parts.blocked, parts.bs, i, &graph->ghost_of_column, graph->col);
-    for (std::size_t k = own; k < graph->col.size(); ++k) graph->col[k] += graph->rows;
-    graph->ptr.push_back(static_cast<Offset>(graph->col.size()));
-  }
+  *missing = make_rows(parts, diag, offdiag, graph);
   PetscCall(diag.close());
   PetscCall(offdiag.close());
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Whether columns ascend, and couplings of local rows exist in both directions. Rows are taken in
+// their order, so each must be the next one in the list of every later row to which it is coupled.
+bool is_locally_symmetric(const BlockGraph &graph)
+{
+  std::vector<Offset> next(graph.ptr.begin(), graph.ptr.end() - 1);
+  for (Row i = 0; i < graph.rows; ++i) {
+    Row before = -1;
+    for (Offset k = graph.ptr[i]; k < graph.ptr[i + 1]; ++k) {
+      const Row j = graph.col[k];
+      if (j >= graph.rows) break; // Ghosts come last.
+      if (j <= before) return false;
+      before = j;
+      if (j < i && k >= next[i]) return false; // j has not listed i
+      if (j > i && (next[j] == graph.ptr[j + 1] || graph.col[next[j]++] != i)) return false;
+    }
+  }
+  return true;
 }
 
 PetscErrorCode create_sf(const BlockGraph &graph, const std::vector<PetscInt> &remote, PetscSF *sf)
@@ -191,7 +254,7 @@ void merge_ghosts(const std::vector<PetscInt> &incoming, BlockGraph *graph)
 
 } // namespace
 
-PetscErrorCode BlockGraphCreate(Mat mat, const MatrixParts &parts, BlockGraph *graph)
+PetscErrorCode BlockGraphCreate(Mat mat, const MatrixParts &parts, int threads, BlockGraph *graph)
 {
   PetscInt start, size, local, missing;
   std::vector<PetscInt> incoming;
@@ -200,6 +263,7 @@ PetscErrorCode BlockGraphCreate(Mat mat, const MatrixParts &parts, BlockGraph *g
   *graph = BlockGraph();
   graph->comm = PetscObjectComm((PetscObject)mat);
   graph->bs = parts.bs;
+  graph->threads = threads;
   PetscCall(MatGetOwnershipRange(mat, &start, nullptr));
   PetscCall(MatGetLocalSize(mat, &local, nullptr));
   PetscCall(MatGetSize(mat, &size, nullptr));
@@ -224,6 +288,7 @@ PetscErrorCode BlockGraphCreate(Mat mat, const MatrixParts &parts, BlockGraph *g
              missing);
   PetscCall(exchange_edges(graph, &incoming));
   merge_ghosts(incoming, graph);
+  graph->locally_symmetric = is_locally_symmetric(*graph);
   PetscCall(create_sf(*graph, graph->ghosts, &graph->ghost_sf));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -250,21 +315,41 @@ bool BlockGraphIsSymmetric(const BlockGraph &graph)
   return true;
 }
 
-void BlockGraphSymmetrized(const BlockGraph &graph, std::vector<Offset> *ptr, std::vector<Row> *col)
+namespace {
+
+// The local rows that have each local row as a column, ascending; none if these are known to be the
+// row's own columns
+struct Transposed {
+  std::vector<Offset> begin;
+  std::vector<Row> row;
+
+  explicit Transposed(const BlockGraph &graph) : begin(static_cast<std::size_t>(graph.rows) + 1, 0)
+  {
+    if (graph.locally_symmetric) return;
+    for (const Row column : graph.col)
+      if (column < graph.rows) ++begin[column + 1];
+    for (Row i = 0; i < graph.rows; ++i) begin[i + 1] += begin[i];
+    row.resize(static_cast<std::size_t>(begin[graph.rows]));
+    std::vector<Offset> next(begin.begin(), begin.end() - 1);
+    for (Row i = 0; i < graph.rows; ++i)
+      for (Offset k = graph.ptr[i]; k < graph.ptr[i + 1]; ++k)
+        if (graph.col[k] < graph.rows) row[next[graph.col[k]]++] = i;
+  }
+};
+
+} // namespace
+
+SymmetrizedPattern::SymmetrizedPattern(const BlockGraph &graph)
 {
-  std::vector<Offset> count(static_cast<std::size_t>(graph.rows) + 1, 0);
-  for (const Row column : graph.col)
-    if (column < graph.rows) ++count[column + 1];
-  for (Row i = 0; i < graph.rows; ++i) count[i + 1] += count[i];
-  std::vector<Row> transposed(static_cast<std::size_t>(count[graph.rows]));
-  std::vector<Offset> next(count.begin(), count.end() - 1);
-  for (Row i = 0; i < graph.rows; ++i)
-    for (Offset k = graph.ptr[i]; k < graph.ptr[i + 1]; ++k)
-      if (graph.col[k] < graph.rows) transposed[next[graph.col[k]]++] = i;
-  ptr->reserve(static_cast<std::size_t>(graph.rows) + 1);
-  ptr->assign(1, 0);
-  col->clear();
-  col->reserve(graph.col.size());
+  if (graph.locally_symmetric && graph.ghosts.empty()) {
+    ptr = graph.ptr;
+    col = graph.col;
+    return;
+  }
+  const Transposed transposed(graph);
+  own_ptr_.reserve(static_cast<std::size_t>(graph.rows) + 1);
+  own_ptr_.assign(1, 0);
+  own_col_.reserve(graph.col.size());
   // The lists of rows and of columns are both ascending, separately in local rows and in ghosts.
   // Ghosts that lower ranks own come first in the result, because their global rows are smaller.
   const Row above =
@@ -285,12 +370,14 @@ void BlockGraphSymmetrized(const BlockGraph &graph, std::vector<Offset> *ptr, st
     std::set_union(local_end, end, graph.in_col.begin() + graph.in_ptr[i],
                    graph.in_col.begin() + graph.in_ptr[i + 1], std::back_inserter(ghosts));
     const auto middle = std::lower_bound(ghosts.begin(), ghosts.end(), above);
-    col->insert(col->end(), ghosts.begin(), middle);
-    std::set_union(begin, local_end, transposed.begin() + count[i],
-                   transposed.begin() + count[i + 1], std::back_inserter(*col));
-    col->insert(col->end(), middle, ghosts.end());
-    ptr->push_back(static_cast<Offset>(col->size()));
+    own_col_.insert(own_col_.end(), ghosts.begin(), middle);
+    std::set_union(begin, local_end, transposed.row.begin() + transposed.begin[i],
+                   transposed.row.begin() + transposed.begin[i + 1], std::back_inserter(own_col_));
+    own_col_.insert(own_col_.end(), middle, ghosts.end());
+    own_ptr_.push_back(static_cast<Offset>(own_col_.size()));
   }
+  ptr = own_ptr_;
+  col = own_col_;
 }
 
 } // namespace mcpi

@@ -5,6 +5,7 @@
 #include <petscmat.h>
 #include <petscsf.h>
 
+#include <span>
 #include <vector>
 
 #include "core/plan.h"
@@ -46,10 +47,13 @@ struct BlockGraph {
   MPI_Comm comm = MPI_COMM_NULL;
   PetscInt bs = 0, row_start = 0, global_rows = 0;
   Row rows = 0;
+  int threads = 1;         // with which this rank makes things of the graph
   std::vector<Offset> ptr; // rows + 1
   // Per row: first the local columns, then the ghosts as rows + ghost. Both are ascending, except
   // in BAIJ matrices that a user made of arrays in another order.
   std::vector<Row> col;
+  // Whether this is known: couplings of local rows exist in both directions, and columns ascend.
+  bool locally_symmetric = false;
   // global block rows of the off-process neighbors in the symmetrized pattern, ascending
   std::vector<PetscInt> ghosts;
   // offdiag's (block or scalar) column -> ghost; -1 for a column without entries
@@ -69,14 +73,27 @@ struct BlockGraph {
 };
 
 // Collective. A block row without a diagonal block is an error on all ranks.
-PetscErrorCode BlockGraphCreate(Mat mat, const MatrixParts &parts, BlockGraph *graph);
+PetscErrorCode BlockGraphCreate(Mat mat, const MatrixParts &parts, int threads, BlockGraph *graph);
 PetscErrorCode BlockGraphDestroy(BlockGraph *graph);
 // True if the pattern between this rank and the others is symmetric: each coupling of a local row
 // to a row of another rank exists in both directions. Couplings inside the rank are not examined.
 bool BlockGraphIsSymmetric(const BlockGraph &graph);
+
 // The pattern of A + A^T without the diagonal. Neighbors of the local rows are given as rows or as
-// rows + ghost, in ascending order of their global rows.
-void BlockGraphSymmetrized(const BlockGraph &graph, std::vector<Offset> *ptr,
-                           std::vector<Row> *col);
+// rows + ghost, in ascending order of their global rows. The graph must outlive the pattern, which
+// uses its arrays where they are symmetric.
+class SymmetrizedPattern {
+public:
+  explicit SymmetrizedPattern(const BlockGraph &graph);
+  SymmetrizedPattern(const SymmetrizedPattern &) = delete;
+  SymmetrizedPattern &operator=(const SymmetrizedPattern &) = delete;
+
+  std::span<const Offset> ptr; // rows + 1
+  std::span<const Row> col;
+
+private:
+  std::vector<Offset> own_ptr_;
+  std::vector<Row> own_col_;
+};
 
 } // namespace mcpi

@@ -1,8 +1,10 @@
 #include "setup/block_values.h"
 
 #include <algorithm>
+#include <atomic>
 #include <stdexcept>
 
+#include "core/threads.h"
 #include "petsc/compat.h"
 
 namespace mcpi {
@@ -170,11 +172,14 @@ private:
 };
 
 // Whether entries of all scalar rows stand in the order of their columns
-bool ascend(const RowStructure &rows)
+bool ascend(const RowStructure &rows, int threads)
 {
-  for (PetscInt row = 0; row < rows.rows; ++row)
-    if (!std::is_sorted(rows.j + rows.i[row], rows.j + rows.i[row + 1])) return false;
-  return true;
+  std::atomic<bool> good = true;
+  share_range(rows.rows, threads, [&](PetscInt begin, PetscInt end) {
+    for (PetscInt row = begin; row < end && good; ++row)
+      if (!std::is_sorted(rows.j + rows.i[row], rows.j + rows.i[row + 1])) good = false;
+  });
+  return good;
 }
 
 // Both pieces of an AIJ matrix. Their values lie where the function get leaves them: on the host or
@@ -343,7 +348,7 @@ public:
           (p == 0 ? ghosts - columns + 1 : graph_.col.data() + graph_.ptr[row + 1] - ghosts));
     }
     const RowStructure &other = (p == 0 ? pieces_.offdiag : pieces_.diag).structure;
-    if (stored == blocks * square && ascend(rows) && ascend(other))
+    if (stored == blocks * square && ascend(rows, graph_.threads) && ascend(other, graph_.threads))
       return piece; // all blocks of both pieces are full
     piece.entry_ptr.assign(rows.i, rows.i + rows.rows + 1);
     piece.slot.resize(static_cast<std::size_t>(piece.entry_ptr.back()));

@@ -10,10 +10,9 @@ namespace {
 class Maker {
 public:
   Maker(const BlockGraph &graph, const Coloring &coloring)
-      : rows_(graph.rows), color_(coloring.color), unit_(coloring.cluster),
+      : rows_(graph.rows), color_(coloring.color), unit_(coloring.cluster), pattern_(graph),
         by_color_(static_cast<std::size_t>(rows_))
   {
-    BlockGraphSymmetrized(graph, &ptr_, &col_);
     if (!coloring.clustered) {
       unit_.resize(by_color_.size());
       std::iota(unit_.begin(), unit_.end(), 0);
@@ -82,15 +81,15 @@ private:
   int &of(Row row) { return chunk_[unit_[row]]; }
   template <class Visit> void for_neighbors(Row row, const Visit &visit) const
   {
-    for (Offset k = ptr_[row]; k < ptr_[row + 1]; ++k)
-      if (col_[k] < rows_) visit(col_[k]);
+    for (Offset k = pattern_.ptr[row]; k < pattern_.ptr[row + 1]; ++k)
+      if (pattern_.col[k] < rows_) visit(pattern_.col[k]);
   }
 
   const Row rows_;
   const std::vector<int> &color_;
   std::vector<Row> unit_; // by row
-  std::vector<Offset> ptr_;
-  std::vector<Row> col_, by_color_;
+  const SymmetrizedPattern pattern_;
+  std::vector<Row> by_color_;
   std::vector<int> chunk_; // by unit
 };
 

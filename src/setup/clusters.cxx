@@ -90,14 +90,12 @@ double norm_of(int bs, const std::vector<double> &block, const Scales &scales)
 
 StrengthGraph make_strengths(const BlockGraph &graph, BlockRows &values)
 {
-  std::vector<Offset> ptr;
-  std::vector<Row> col;
+  const SymmetrizedPattern pattern(graph);
   StrengthGraph result;
-  BlockGraphSymmetrized(graph, &ptr, &col);
   result.ptr.push_back(0);
   for (Row i = 0; i < graph.rows; ++i) {
-    std::copy_if(col.begin() + ptr[i], col.begin() + ptr[i + 1], std::back_inserter(result.col),
-                 [&](Row column) { return column < graph.rows; });
+    std::copy_if(pattern.col.begin() + pattern.ptr[i], pattern.col.begin() + pattern.ptr[i + 1],
+                 std::back_inserter(result.col), [&](Row column) { return column < graph.rows; });
     result.ptr.push_back(static_cast<Offset>(result.col.size()));
   }
   result.strength.assign(result.col.size(), 0.0);

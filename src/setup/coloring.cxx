@@ -3,9 +3,14 @@
 #include <petsc/private/matimpl.h>
 
 #include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <utility>
 
+#include "core/threads.h"
 #include "petsc/compat.h"
 #include "petscmcpi.h"
+#include "setup/coloring_type.h"
 #include "setup/pattern_matrix.h"
 
 namespace mcpi {
@@ -14,33 +19,36 @@ namespace {
 // Makes an AIJ matrix of the graph, because the types of MatColoring need exactly SEQAIJ or MPIAIJ.
 PetscErrorCode create_graph_matrix(const BlockGraph &graph, PatternMatrix *pattern, Mat *mat)
 {
-  std::vector<Offset> ptr;
-  std::vector<Row> col;
+  const SymmetrizedPattern neighbors(graph);
 
   PetscFunctionBegin;
-  BlockGraphSymmetrized(graph, &ptr, &col);
-  pattern->i.reserve(ptr.size());
-  pattern->j.reserve(col.size() + static_cast<std::size_t>(graph.rows));
-  for (Row row = 0; row < graph.rows; ++row) {
-    bool diagonal = false;
-    for (Offset k = ptr[row]; k < ptr[row + 1]; ++k) {
-      if (!diagonal && graph.global_row(col[k]) > graph.row_start + row) {
-        // PETSc's own coloring types need an entry on each diagonal.
-        pattern->j.push_back(graph.row_start + row);
-        diagonal = true;
+  // One entry a row more: PETSc's own coloring types need one on each diagonal.
+  pattern->i.resize(neighbors.ptr.size());
+  pattern->j.resize(neighbors.col.size() + static_cast<std::size_t>(graph.rows));
+  share_range(graph.rows, graph.threads, [&](Row begin, Row end) {
+    PetscInt *out = pattern->j.data() + neighbors.ptr[begin] + begin;
+    for (Row row = begin; row < end; ++row) {
+      const PetscInt own = graph.row_start + row;
+      bool diagonal = false;
+      for (Offset k = neighbors.ptr[row]; k < neighbors.ptr[row + 1]; ++k) {
+        const PetscInt column = graph.global_row(neighbors.col[k]);
+        if (!diagonal && column > own) {
+          *out++ = own;
+          diagonal = true;
+        }
+        *out++ = column;
       }
-      pattern->j.push_back(graph.global_row(col[k]));
+      if (!diagonal) *out++ = own;
+      pattern->i[row + 1] = static_cast<PetscInt>(out - pattern->j.data());
     }
-    if (!diagonal) pattern->j.push_back(graph.row_start + row);
-    pattern->end_row();
-  }
+  });
   PetscCall(pattern->create(graph.comm, graph.rows, graph.global_rows, mat));
   PetscCall(MatSetOption(*mat, MAT_SYMMETRIC, PETSC_TRUE));
   PetscCall(MatSetOption(*mat, MAT_STRUCTURALLY_SYMMETRIC, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode apply_matcoloring(Mat mat, const std::string &type, PetscObject options,
+PetscErrorCode apply_matcoloring(Mat mat, const std::string &type, PetscObject options, int threads,
                                  ISColoring *iscoloring)
 {
   MatColoring mc;
@@ -76,6 +84,7 @@ PetscErrorCode apply_matcoloring(Mat mat, const std::string &type, PetscObject o
     PetscTryTypeMethod(mc, setfromoptions, PetscOptionsObject);
     PetscOptionsEnd();
   }
+  PetscTryMethod(mc, jplf::kSetThreads, (MatColoring, int), (mc, threads));
   PetscCall(MatColoringApply(mc, iscoloring));
   PetscCall(MatColoringDestroy(&mc));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -116,7 +125,7 @@ PetscErrorCode exchange_ghost_colors(const BlockGraph &graph, Coloring *coloring
 // be block Jacobi for them, and the user would not know.
 PetscErrorCode check(const BlockGraph &graph, const std::string &type, const Coloring &coloring)
 {
-  PetscInt bad = 0;
+  std::atomic<PetscInt> found = 0;
   const auto color_of = [&](Row column) {
     return column < graph.rows ? coloring.color[column] : coloring.ghost_color[column - graph.rows];
   };
@@ -127,14 +136,17 @@ PetscErrorCode check(const BlockGraph &graph, const std::string &type, const Col
   };
 
   PetscFunctionBegin;
-  for (Row i = 0; i < graph.rows; ++i) {
-    bool good = coloring.color[i] >= 0 && coloring.color[i] < coloring.colors;
-    for (Offset k = graph.ptr[i]; good && k < graph.ptr[i + 1]; ++k)
-      good = color_of(graph.col[k]) != coloring.color[i] || in_cluster(i, graph.col[k]);
-    for (Offset k = graph.in_ptr[i]; good && k < graph.in_ptr[i + 1]; ++k)
-      good = color_of(graph.in_col[k]) != coloring.color[i];
-    if (!good) ++bad;
-  }
+  share_range(graph.rows, graph.threads, [&](Row begin, Row end) {
+    for (Row i = begin; i < end; ++i) {
+      bool good = coloring.color[i] >= 0 && coloring.color[i] < coloring.colors;
+      for (Offset k = graph.ptr[i]; good && k < graph.ptr[i + 1]; ++k)
+        good = color_of(graph.col[k]) != coloring.color[i] || in_cluster(i, graph.col[k]);
+      for (Offset k = graph.in_ptr[i]; good && k < graph.in_ptr[i + 1]; ++k)
+        good = color_of(graph.in_col[k]) != coloring.color[i];
+      if (!good) ++found;
+    }
+  });
+  PetscInt bad = found;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &bad, 1, MPIU_INT, MPI_SUM, graph.comm));
   PetscCheck(bad == 0, graph.comm, PETSC_ERR_PLIB,
              "MatColoring type %s left %" PetscInt_FMT
@@ -158,7 +170,8 @@ PetscErrorCode ColoringCreate(const BlockGraph &graph, const std::string &type, 
   PetscFunctionBegin;
   *coloring = Coloring();
   PetscCall(create_graph_matrix(graph, &pattern, &mat));
-  const PetscErrorCode applied = apply_matcoloring(mat, type, options, &coloring->iscoloring);
+  const PetscErrorCode applied =
+      apply_matcoloring(mat, type, options, graph.threads, &coloring->iscoloring);
   PetscCall(MatDestroy(&mat));
   PetscCall(applied);
   PetscCall(get_colors(graph, coloring->iscoloring, type, graph.rows, &colors, &values));
@@ -175,29 +188,35 @@ PetscErrorCode create_cluster_matrix(const BlockGraph &graph, const std::vector<
                                      PetscInt first, PetscInt count, PetscInt total,
                                      PatternMatrix *pattern, Mat *mat)
 {
-  std::vector<Offset> ptr;
-  std::vector<Row> col;
   std::vector<PetscInt> number(cluster.begin(), cluster.end()), of_ghost(graph.ghosts.size());
-  std::vector<std::vector<PetscInt>> neighbors(static_cast<std::size_t>(count));
+  std::vector<Row> begin(static_cast<std::size_t>(count) + 1, 0), rows(cluster.size()),
+      seen_by(static_cast<std::size_t>(count), -1);
 
   PetscFunctionBegin;
   for (PetscInt &n : number) n += first;
   PetscCall(
       PetscSFBcastBegin(graph.ghost_sf, MPIU_INT, number.data(), of_ghost.data(), MPI_REPLACE));
   PetscCall(PetscSFBcastEnd(graph.ghost_sf, MPIU_INT, number.data(), of_ghost.data(), MPI_REPLACE));
-  BlockGraphSymmetrized(graph, &ptr, &col);
-  for (Row row = 0; row < graph.rows; ++row)
-    for (Offset k = ptr[row]; k < ptr[row + 1]; ++k)
-      neighbors[cluster[row]].push_back(col[k] < graph.rows ? number[col[k]]
-                                                            : of_ghost[col[k] - graph.rows]);
-  for (PetscInt c = 0; c < count; ++c) {
-    std::vector<PetscInt> &row = neighbors[c];
-    row.push_back(first + c);
-    std::sort(row.begin(), row.end());
-    row.erase(std::unique(row.begin(), row.end()), row.end());
-    pattern->j.insert(pattern->j.end(), row.begin(), row.end());
+  for (const Row c : cluster) ++begin[c + 1];
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  std::vector<Row> next(begin.begin(), begin.end() - 1);
+  for (Row row = 0; row < graph.rows; ++row) rows[next[cluster[row]]++] = row;
+  const SymmetrizedPattern neighbors(graph);
+  for (Row c = 0; c < static_cast<Row>(count); ++c) {
+    const auto start = static_cast<std::ptrdiff_t>(pattern->j.size());
+    seen_by[c] = c;
+    pattern->j.push_back(first + c);
+    for (Row r = begin[c]; r < begin[c + 1]; ++r)
+      for (Offset k = neighbors.ptr[rows[r]]; k < neighbors.ptr[rows[r] + 1]; ++k) {
+        const Row column = neighbors.col[k];
+        if (column >= graph.rows)
+          pattern->j.push_back(of_ghost[column - graph.rows]);
+        else if (std::exchange(seen_by[cluster[column]], c) != c)
+          pattern->j.push_back(number[column]);
+      }
+    std::sort(pattern->j.begin() + start, pattern->j.end());
+    pattern->j.erase(std::unique(pattern->j.begin() + start, pattern->j.end()), pattern->j.end());
     pattern->end_row();
-    row = {};
   }
   PetscCall(pattern->create(graph.comm, count, total, mat));
   PetscCall(MatSetOption(*mat, MAT_SYMMETRIC, PETSC_TRUE));
@@ -239,7 +258,7 @@ PetscErrorCode ColoringCreateOfClusters(const BlockGraph &graph, const std::stri
   PetscCallMPI(MPI_Scan(&count, &end, 1, MPIU_INT, MPI_SUM, graph.comm));
   PetscCallMPI(MPI_Allreduce(&count, &total, 1, MPIU_INT, MPI_SUM, graph.comm));
   PetscCall(create_cluster_matrix(graph, cluster, end - count, count, total, &pattern, &mat));
-  const PetscErrorCode applied = apply_matcoloring(mat, type, options, &of_clusters);
+  const PetscErrorCode applied = apply_matcoloring(mat, type, options, graph.threads, &of_clusters);
   PetscCall(MatDestroy(&mat));
   PetscCall(applied);
   coloring->clustered = true;

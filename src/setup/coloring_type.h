@@ -21,6 +21,14 @@ PetscErrorCode create_iscoloring(MatColoring mc, const Colors &color, PetscInt64
 // Most rows and entries of a graph that one rank colors, by default
 inline constexpr PetscInt kGather = 1 << 18;
 
+// The settings that all types have
+struct CommonSettings {
+  PetscInt gather = kGather;
+  int threads = 1;
+};
+// The name of the method (MatColoring, int) that sets the threads of a rank
+inline constexpr char kSetThreads[] = "MatColoringSetThreads_MCPI";
+
 // True if one rank colors the whole graph faster than all ranks together. gather: the most rows and
 // entries
 bool one_rank_is_faster(const Graph &graph, PetscInt gather);
@@ -39,15 +47,24 @@ template <auto color_matrix> PetscErrorCode apply(MatColoring mc, ISColoring *is
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+template <class Settings> PetscErrorCode set_threads(MatColoring mc, int threads)
+{
+  PetscFunctionBegin;
+  static_cast<Settings *>(mc->data)->threads = threads;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 template <class Settings> PetscErrorCode destroy(MatColoring mc)
 {
   PetscFunctionBegin;
+  PetscCall(PetscObjectComposeFunction((PetscObject)mc, kSetThreads, nullptr));
   delete static_cast<Settings *>(mc->data);
   mc->data = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Makes mc a MatColoring of a type whose data are Settings. name: of the type
+// Makes mc a MatColoring of a type whose data are Settings, derived from CommonSettings. name: of the
+// type
 template <class Settings, auto color_matrix, auto set_from_options>
 PetscErrorCode create_type(MatColoring mc, const char *name)
 {
@@ -57,6 +74,7 @@ PetscErrorCode create_type(MatColoring mc, const char *name)
   mc->ops->apply = apply<color_matrix>;
   mc->ops->destroy = destroy<Settings>;
   mc->ops->setfromoptions = set_from_options;
+  PetscCall(PetscObjectComposeFunction((PetscObject)mc, kSetThreads, set_threads<Settings>));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

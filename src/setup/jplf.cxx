@@ -13,12 +13,11 @@ namespace {
 // other, because each rank owns consecutive rows. A DSATUR coloring spreads from rank to rank.
 constexpr PetscInt64 kMaxSequentialRows = PetscInt64{1} << 24;
 
-struct Settings {
+struct Settings : CommonSettings {
   PetscInt passes = 0;
   PetscReal effort = 3;
   PetscBool grown = PETSC_TRUE;
   PetscBool balanced = PETSC_TRUE;
-  PetscInt gather = kGather;
 };
 
 struct Outcome {
@@ -111,14 +110,14 @@ PetscErrorCode color_where_it_is_quicker(const Graph &graph, const Settings &set
 
 PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
 {
+  const Settings &settings = *static_cast<const Settings *>(mc->data);
   Graph graph;
   Colors color;
   Outcome outcome;
 
   PetscFunctionBegin;
-  PetscCall(graph_create(mc->mat, ((PetscObject)mc)->type_name, graph));
-  PetscCall(
-      color_where_it_is_quicker(graph, *static_cast<const Settings *>(mc->data), color, outcome));
+  PetscCall(graph_create(mc->mat, ((PetscObject)mc)->type_name, settings.threads, graph));
+  PetscCall(color_where_it_is_quicker(graph, settings, color, outcome));
   PetscCall(graph_destroy(graph));
   const auto colors = static_cast<PetscInt>(outcome.sizes.size());
   PetscCall(PetscInfo(
@@ -197,6 +196,8 @@ PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsOb
 
    The steps take many rounds, each of which waits for all MPI processes. A graph with few rows and
    entries is therefore colored by the first process alone, which gives the same colors.
+
+   A `MATAIJ` matrix with `MAT_STRUCTURALLY_SYMMETRIC` is taken as such.
 
    The type works with `MATAIJ` and its GPU types. It works more slowly with every type that has
    `MatGetRow()`, whose scalar rows are colored. -info shows how many colors each step left.

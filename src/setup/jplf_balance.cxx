@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 
+#include "core/threads.h"
 #include "petsc/compat.h"
 #include "setup/jplf_steps.h"
 
@@ -27,7 +29,9 @@ class Balancing {
 public:
   Balancing(const Graph &graph, int colors, Colors &color)
       : graph_(graph), color_(color), entries_(static_cast<std::size_t>(colors)),
-        spare_(entries_.size()), before_(entries_.size() + 1, 0), want_(color.size())
+        spare_(entries_.size()), before_(entries_.size() + 1, 0), want_(color.size()),
+        slices_(static_cast<std::size_t>(graph.nlocal), graph.threads, kLeast),
+        parts_(slices_.parts), team_(graph.threads)
   {
   }
 
@@ -57,7 +61,35 @@ private:
   }
   // The entries of a local row, its diagonal included
   PetscInt64 weight(int v) const { return graph_.degree(v) + 1; }
-  int choose(int v, int round);
+
+  // What a thread finds in a part of the rows
+  struct Part {
+    std::vector<PetscInt64> sums;
+    std::vector<int> taken; // colors with positive spare_ that neighbors of a row have
+  };
+  // Lets threads call work(v, part) for all local rows.
+  template <class Work> void for_rows(const Work &work)
+  {
+    team_.share(slices_.parts, [&](std::size_t p) {
+      const int end = static_cast<int>(slices_.begin(p + 1));
+      for (int v = static_cast<int>(slices_.begin(p)); v < end; ++v) work(v, parts_[p]);
+    });
+  }
+  // Lets threads call add(v, part) for all local rows, and sums what that adds to part.sums, of
+  // size count.
+  template <class Add> std::vector<PetscInt64> sum(std::size_t count, const Add &add)
+  {
+    std::vector<PetscInt64> result(count, 0);
+    for (Part &part : parts_) part.sums.assign(count, 0);
+    for_rows(add);
+    for (const Part &part : parts_)
+      std::transform(part.sums.begin(), part.sums.end(), result.begin(), result.begin(),
+                     std::plus<>());
+    return result;
+  }
+
+  void look(int v, int round, Part &part);
+  int choose(int v, int round, std::vector<int> &taken) const;
   bool yields(int v, int round) const;
 
   const Graph &graph_;
@@ -66,14 +98,16 @@ private:
   std::vector<PetscInt64> spare_;   // per color: level minus entries
   std::vector<PetscInt64> before_;  // per color: sum of the positive spare_ of the colors before it
   std::vector<int> want_;           // per vertex: the color to which it would move
-  std::vector<int> taken_;          // colors with positive spare_ that neighbors of a row have
+  static constexpr std::size_t kLeast = 4096; // rows that take longer than to wake a thread
+  const Slices slices_;
+  std::vector<Part> parts_;
+  Team team_;
 };
 
 PetscErrorCode Balancing::count()
 {
   PetscFunctionBegin;
-  std::fill(entries_.begin(), entries_.end(), 0);
-  for (int v = 0; v < graph_.nlocal; ++v) entries_[color_[v]] += weight(v);
+  entries_ = sum(entries_.size(), [&](int v, Part &part) { part.sums[color_[v]] += weight(v); });
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, entries_.data(),
                              static_cast<PetscMPIInt>(entries_.size()), MPIU_INT64, MPI_SUM,
                              graph_.comm));
@@ -81,18 +115,18 @@ PetscErrorCode Balancing::count()
 }
 
 // Draws one of the colors that v may take. A color's probability is proportional to its spare_.
-int Balancing::choose(int v, int round)
+int Balancing::choose(int v, int round, std::vector<int> &taken) const
 {
-  taken_.clear();
+  taken.clear();
   for (const int u : graph_.neighbors(v))
-    if (spare_[color_[u]] > 0) taken_.push_back(color_[u]);
-  std::sort(taken_.begin(), taken_.end());
-  taken_.erase(std::unique(taken_.begin(), taken_.end()), taken_.end());
+    if (spare_[color_[u]] > 0) taken.push_back(color_[u]);
+  std::sort(taken.begin(), taken.end());
+  taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
   PetscInt64 room = before_.back();
-  for (const int c : taken_) room -= spare_[c];
+  for (const int c : taken) room -= spare_[c];
   if (room == 0) return kUncolored;
   auto place = static_cast<PetscInt64>(draw(v, round, choosing) % static_cast<std::uint64_t>(room));
-  for (const int c : taken_)
+  for (const int c : taken)
     if (before_[c] <= place) place += spare_[c];
   return static_cast<int>(std::upper_bound(before_.begin(), before_.end(), place) -
                           before_.begin()) -
@@ -108,41 +142,45 @@ bool Balancing::yields(int v, int round) const
   });
 }
 
+// Sets the color that v wants. part.sums gets the entries of the rows that found another color,
+// first by their color, then by the other color.
+void Balancing::look(int v, int round, Part &part)
+{
+  const int c = color_[v];
+  want_[v] = kUncolored;
+  if (spare_[c] >= 0 || draw_fraction(v, round, looking) * static_cast<double>(entries_[c]) >
+                            -kTries * static_cast<double>(spare_[c]))
+    return;
+  want_[v] = choose(v, round, part.taken);
+  if (want_[v] == kUncolored) return;
+  part.sums[c] += weight(v);
+  part.sums[entries_.size() + static_cast<std::size_t>(want_[v])] += weight(v);
+}
+
 PetscErrorCode Balancing::run_round(int round, PetscInt64 level)
 {
-  // The entries of the rows that found another color, summed by their color (leaving) and by the
-  // other color (coming)
-  std::vector<PetscInt64> movable(2 * entries_.size(), 0);
-  PetscInt64 *leaving = movable.data(), *coming = leaving + entries_.size();
-
   PetscFunctionBegin;
   for (std::size_t c = 0; c < entries_.size(); ++c) {
     spare_[c] = level - entries_[c];
     before_[c + 1] = before_[c] + std::max<PetscInt64>(spare_[c], 0);
   }
-  std::fill(want_.begin(), want_.end(), kUncolored);
-  for (int v = 0; v < graph_.nlocal; ++v) {
-    const int c = color_[v];
-    if (spare_[c] >= 0 || draw_fraction(v, round, looking) * static_cast<double>(entries_[c]) >
-                              -kTries * static_cast<double>(spare_[c]))
-      continue;
-    want_[v] = choose(v, round);
-    if (want_[v] == kUncolored) continue;
-    leaving[c] += weight(v);
-    coming[want_[v]] += weight(v);
-  }
+  std::fill(want_.begin() + graph_.nlocal, want_.end(), kUncolored);
+  std::vector<PetscInt64> movable =
+      sum(2 * entries_.size(), [&](int v, Part &part) { look(v, round, part); });
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, movable.data(), static_cast<PetscMPIInt>(movable.size()),
                              MPIU_INT64, MPI_SUM, graph_.comm));
-  for (int v = 0; v < graph_.nlocal; ++v) {
-    if (want_[v] == kUncolored) continue;
+  const PetscInt64 *leaving = movable.data(), *coming = leaving + entries_.size();
+  for_rows([&](int v, Part &) {
+    if (want_[v] == kUncolored) return;
     const double out =
         static_cast<double>(-spare_[color_[v]]) / static_cast<double>(leaving[color_[v]]);
     const double in = static_cast<double>(spare_[want_[v]]) / static_cast<double>(coming[want_[v]]);
     if (draw_fraction(v, round, moving) >= std::min(out, in)) want_[v] = kUncolored;
-  }
+  });
   PetscCall(update_ghosts(graph_, MPI_INT, want_.data()));
-  for (int v = 0; v < graph_.nlocal; ++v)
+  for_rows([&](int v, Part &) {
     if (want_[v] != kUncolored && !yields(v, round)) color_[v] = want_[v];
+  });
   PetscCall(update_ghosts(graph_, MPI_INT, color_.data()));
   PetscCall(count());
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "core/threads.h"
 #include "petsc/compat.h"
 
 namespace mcpi::jplf {
@@ -14,6 +15,7 @@ namespace {
 struct Pattern {
   std::vector<std::size_t> ptr;
   std::vector<PetscInt> col;
+  bool symmetric = false; // known to be
 };
 
 struct RowIJ {
@@ -104,7 +106,7 @@ PetscErrorCode read_rows(Mat mat, bool upper_only, Pattern &pattern)
 PetscErrorCode read_pattern(Mat mat, const char *coloring, Pattern &pattern)
 {
   PetscInt n;
-  PetscBool rows;
+  PetscBool rows, known, symmetric;
   MatType name;
 
   PetscFunctionBegin;
@@ -114,6 +116,8 @@ PetscErrorCode read_pattern(Mat mat, const char *coloring, Pattern &pattern)
   PetscCall(MatGetType(mat, &name));
   const std::string_view type(name);
   if (type.starts_with(MATSEQAIJ) || type.starts_with(MATMPIAIJ)) {
+    PetscCall(MatIsStructurallySymmetricKnown(mat, &known, &symmetric));
+    pattern.symmetric = known && symmetric;
     PetscCall(read_aij(mat, type.starts_with(MATMPIAIJ), pattern));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -186,7 +190,7 @@ void transpose_local(PetscInt rstart, const Pattern &pattern, std::vector<std::s
 void unite_local(PetscInt rstart, const Pattern &pattern, const OffProcess &off, Graph &graph)
 {
   std::vector<std::size_t> tptr;
-  std::vector<int> trow, seen(static_cast<std::size_t>(graph.size()), -1);
+  std::vector<int> trow, seen;
   const auto vertex = [&](PetscInt global) {
     if (global >= rstart && global < rstart + graph.nlocal)
       return static_cast<int>(global - rstart);
@@ -195,6 +199,17 @@ void unite_local(PetscInt rstart, const Pattern &pattern, const OffProcess &off,
         graph.row.begin());
   };
 
+  if (pattern.symmetric) {
+    graph.ptr = pattern.ptr;
+    graph.adj.resize(pattern.col.size());
+    share_range(pattern.col.size(), graph.threads, [&](std::size_t begin, std::size_t end) {
+      std::transform(pattern.col.begin() + static_cast<std::ptrdiff_t>(begin),
+                     pattern.col.begin() + static_cast<std::ptrdiff_t>(end),
+                     graph.adj.begin() + static_cast<std::ptrdiff_t>(begin), vertex);
+    });
+    return;
+  }
+  seen.assign(static_cast<std::size_t>(graph.size()), -1);
   transpose_local(rstart, pattern, tptr, trow);
   graph.adj.reserve(pattern.col.size());
   for (int i = 0; i < graph.nlocal; ++i) {
@@ -248,7 +263,7 @@ PetscErrorCode update_ghosts(const Graph &graph, MPI_Datatype unit, PetscInt64 *
   return broadcast(graph, unit, values);
 }
 
-PetscErrorCode graph_create(Mat mat, const char *coloring, Graph &graph)
+PetscErrorCode graph_create(Mat mat, const char *coloring, int threads, Graph &graph)
 {
   Pattern pattern;
   OffProcess off;
@@ -258,6 +273,7 @@ PetscErrorCode graph_create(Mat mat, const char *coloring, Graph &graph)
 
   PetscFunctionBegin;
   graph.coloring = coloring;
+  graph.threads = threads;
   graph.comm = PetscObjectComm((PetscObject)mat);
   PetscCallMPI(MPI_Comm_size(graph.comm, &graph.ranks));
   PetscCall(MatGetSize(mat, &rows, &cols));

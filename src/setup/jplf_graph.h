@@ -28,6 +28,7 @@ struct Graph {
   std::string coloring; // the MatColoring type, for messages
   MPI_Comm comm = MPI_COMM_NULL;
   PetscMPIInt ranks = 1;
+  int threads = 1; // with which a rank colors
   int nlocal = 0, nghost = 0;
   std::vector<std::size_t> ptr;    // nlocal + nghost + 1
   std::vector<int> adj;            // without the diagonal, in no particular order
@@ -42,7 +43,8 @@ struct Graph {
   std::span<const int> neighbors(int v) const { return {adj.data() + ptr[v], ptr[v + 1] - ptr[v]}; }
 };
 
-PetscErrorCode graph_create(Mat mat, const char *coloring, Graph &graph);
+// An AIJ matrix that PETSc knows to be structurally symmetric is taken as such.
+PetscErrorCode graph_create(Mat mat, const char *coloring, int threads, Graph &graph);
 PetscErrorCode graph_destroy(Graph &graph);
 
 // Collective. Copies the values of local rows, values[0, nlocal), to the ghosts of other ranks that

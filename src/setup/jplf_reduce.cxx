@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <atomic>
 
+#include "core/threads.h"
 #include "petsc/compat.h"
+#include "setup/fetch_ahead.h"
 #include "setup/jplf_steps.h"
 
 // A local search in partial colorings, like PartialCol (Blöchliger and Zufferey, 2008), but with
@@ -31,35 +34,53 @@ constexpr int noise(int stalled_rounds)
   return std::min(4 + stalled_rounds / 8, 16);
 }
 
+// Threads share the rows of a round. The order of the uncolored rows depends on them, but nothing
+// else does.
 class PartialColoring {
 public:
   PartialColoring(const Graph &graph, int colors, Colors &color)
       : graph_(graph), colors_(colors), color_(color), lost_color_(color.size(), kUncolored),
-        lost_round_(color.size(), -kTabuRounds), losers_(static_cast<std::size_t>(colors), 0)
+        lost_round_(color.size(), -kTabuRounds), team_(graph.threads)
   {
     for (int v = 0; v < graph.nlocal; ++v)
-      if (color_[v] == kUncolored) open_.push_back(v);
+      if (color_[v] == kUncolored) {
+        open_.push_back(v);
+        work_ += graph.degree(v) + 1;
+      }
   }
 
-  const std::vector<int> &open() const { return open_; }
+  // The number of uncolored local rows, and the work of a round
+  PetscInt64 open() const { return static_cast<PetscInt64>(open_.size()); }
+  PetscInt64 work() const { return work_; }
 
   PetscErrorCode run_round(int round, int noisy);
 
 private:
+  // What a thread finds in a part of the rows
+  struct Part {
+    std::vector<int> winners, chosen, rest, evicted;
+    std::vector<int> losers; // per color: the number of neighbors that would lose it
+    PetscInt64 work = 0;     // of the next round, for rest and evicted
+  };
+
   std::uint64_t draw(int v, int round) const
   {
     return mix(graph_.hash[v] + static_cast<std::uint64_t>(round) * 0xd1342543de82ef95U);
   }
   bool wins(int v, int round) const;
-  int choose(int v, int round, int noisy);
-  void evict_neighbors(int v, int round);
+  int choose(int v, int round, int noisy, std::vector<int> &losers) const;
+  void decide(std::size_t begin, std::size_t end, int round, int noisy, Part &part) const;
+  void evict_neighbors(int v, int round, Part &part);
+  void collect(std::size_t parts);
 
   const Graph &graph_;
   int colors_;
   Colors &color_;
   std::vector<int> lost_color_, lost_round_;
-  std::vector<int> losers_; // per color: the number of neighbors that would lose it
-  std::vector<int> open_;   // uncolored local rows
+  std::vector<int> open_; // uncolored local rows
+  PetscInt64 work_ = 0;
+  std::vector<Part> parts_;
+  Team team_;
 };
 
 bool PartialColoring::wins(int v, int round) const
@@ -69,7 +90,7 @@ bool PartialColoring::wins(int v, int round) const
                       [&](int u) { return color_[u] == kUncolored && draw(u, round) > mine; });
 }
 
-int PartialColoring::choose(int v, int round, int noisy)
+int PartialColoring::choose(int v, int round, int noisy, std::vector<int> &losers) const
 {
   const auto neighbors = graph_.neighbors(v);
   // The first degree + 1 colors contain a free color, if any color is free.
@@ -80,10 +101,10 @@ int PartialColoring::choose(int v, int round, int noisy)
   std::uint64_t best_draw = 0;
 
   for (const int u : neighbors)
-    if (color_[u] != kUncolored) ++losers_[color_[u]];
+    if (color_[u] != kUncolored) ++losers[color_[u]];
   for (int c = 0; c < limit; ++c) {
-    int cost = losers_[c] <= forgiven ? 0 : losers_[c];
-    if (losers_[c] > 0 && c == lost_color_[v] && round - lost_round_[v] < kTabuRounds)
+    int cost = losers[c] <= forgiven ? 0 : losers[c];
+    if (losers[c] > 0 && c == lost_color_[v] && round - lost_round_[v] < kTabuRounds)
       cost += graph_.degree(v);
     if (best_cost >= 0 && cost > best_cost) continue;
     const std::uint64_t tie = mix(mine + static_cast<std::uint64_t>(c));
@@ -93,44 +114,93 @@ int PartialColoring::choose(int v, int round, int noisy)
     best_draw = tie;
   }
   for (const int u : neighbors)
-    if (color_[u] != kUncolored) losers_[color_[u]] = 0;
+    if (color_[u] != kUncolored) losers[color_[u]] = 0;
   return best;
 }
 
-// Takes the color of v, which has just been colored, from the local neighbors that have it. None of
-// them took it in this round, because no two neighbors are colored in one round.
-void PartialColoring::evict_neighbors(int v, int round)
+// Decides for the open rows [begin, end) which of them get a color.
+void PartialColoring::decide(std::size_t begin, std::size_t end, int round, int noisy,
+                             Part &part) const
 {
+  part.winners.clear();
+  part.chosen.clear();
+  part.rest.clear();
+  part.evicted.clear();
+  part.losers.resize(static_cast<std::size_t>(colors_), 0);
+  part.work = 0;
+  for (std::size_t k = begin; k < end; ++k) {
+    const int v = open_[k];
+    fetch_ahead(graph_.ptr.data(), graph_.adj.data(), open_.data(), k, end);
+    if (wins(v, round)) {
+      part.winners.push_back(v);
+      part.chosen.push_back(choose(v, round, noisy, part.losers));
+    } else {
+      part.rest.push_back(v);
+      part.work += graph_.degree(v) + 1;
+    }
+  }
+}
+
+// Takes the color of v, which has just been colored, from the local neighbors that have it. None of
+// them took it in this round, because no two neighbors are colored in one round. Other threads may
+// take a neighbor's color at the same time: one of them lists it.
+void PartialColoring::evict_neighbors(int v, int round, Part &part)
+{
+  const int color = color_[v];
   for (const int u : graph_.neighbors(v)) {
-    if (u >= graph_.nlocal || color_[u] != color_[v]) continue;
-    lost_color_[u] = color_[u];
+    const std::atomic_ref<int> theirs(color_[u]);
+    if (u >= graph_.nlocal || theirs.load(std::memory_order_relaxed) != color) continue;
+    int expected = color;
+    if (!theirs.compare_exchange_strong(expected, kUncolored, std::memory_order_relaxed)) continue;
+    lost_color_[u] = color;
     lost_round_[u] = round;
-    color_[u] = kUncolored;
-    open_.push_back(u);
+    part.evicted.push_back(u);
+    part.work += graph_.degree(u) + 1;
+  }
+}
+
+// Gathers the open rows of the next round.
+void PartialColoring::collect(std::size_t parts)
+{
+  open_.clear();
+  work_ = 0;
+  for (std::size_t p = 0; p < parts; ++p) {
+    open_.insert(open_.end(), parts_[p].rest.begin(), parts_[p].rest.end());
+    open_.insert(open_.end(), parts_[p].evicted.begin(), parts_[p].evicted.end());
+    work_ += parts_[p].work;
   }
 }
 
 PetscErrorCode PartialColoring::run_round(int round, int noisy)
 {
-  std::vector<int> winners, chosen, rest;
+  constexpr std::size_t least = 256; // rows that take longer than to wake a thread
+  const Slices slices(open_.size(), graph_.threads, least);
+  if (parts_.size() < slices.parts) parts_.resize(slices.parts);
 
   PetscFunctionBegin;
-  for (const int v : open_) {
-    if (wins(v, round)) {
-      winners.push_back(v);
-      chosen.push_back(choose(v, round, noisy));
-    } else {
-      rest.push_back(v);
-    }
-  }
-  open_.swap(rest);
+  team_.share(slices.parts, [&](std::size_t p) {
+    decide(slices.begin(p), slices.begin(p + 1), round, noisy, parts_[p]);
+  });
   const Colors ghosts(color_.begin() + graph_.nlocal, color_.end());
-  for (std::size_t k = 0; k < winners.size(); ++k) color_[winners[k]] = chosen[k];
-  PetscCall(update_ghosts(graph_, MPI_INT, color_.data()));
-  for (const int v : winners) evict_neighbors(v, round);
+  if (graph_.ranks > 1) {
+    for (std::size_t p = 0; p < slices.parts; ++p)
+      for (std::size_t k = 0; k < parts_[p].winners.size(); ++k)
+        color_[parts_[p].winners[k]] = parts_[p].chosen[k];
+    PetscCall(update_ghosts(graph_, MPI_INT, color_.data()));
+  }
+  team_.share(slices.parts, [&](std::size_t p) {
+    Part &part = parts_[p];
+    for (std::size_t k = 0; k < part.winners.size(); ++k) {
+      fetch_ahead(graph_.ptr.data(), graph_.adj.data(), part.winners.data(), k,
+                  part.winners.size());
+      color_[part.winners[k]] = part.chosen[k];
+      evict_neighbors(part.winners[k], round, part);
+    }
+  });
   for (int g = 0; g < graph_.nghost; ++g)
     if (ghosts[g] == kUncolored && color_[graph_.nlocal + g] != kUncolored)
-      evict_neighbors(graph_.nlocal + g, round);
+      evict_neighbors(graph_.nlocal + g, round, parts_.front());
+  collect(slices.parts);
   PetscCall(update_ghosts(graph_, MPI_INT, color_.data()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -150,8 +220,7 @@ PetscErrorCode reduce_colors(const Graph &graph, PetscReal effort, Colors &color
   std::replace(color.begin(), color.end(), last, kUncolored);
   PartialColoring partial(graph, last, color);
   for (int round = 0;; ++round) {
-    PetscInt64 totals[] = {static_cast<PetscInt64>(partial.open().size()), 0};
-    for (const int v : partial.open()) totals[1] += graph.degree(v) + 1;
+    PetscInt64 totals[] = {partial.open(), partial.work()};
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, totals, 2, MPIU_INT64, MPI_SUM, graph.comm));
     if (totals[0] == 0) {
       *colors = last;

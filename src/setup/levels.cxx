@@ -9,9 +9,8 @@
 namespace mcpi::jplf {
 namespace {
 
-struct LevelsSettings {
+struct LevelsSettings : CommonSettings {
   RowOrder order = RowOrder::natural;
-  PetscInt gather = kGather;
 };
 
 // A row's level is one more than the largest level of the neighbors that come before it.
@@ -39,7 +38,7 @@ PetscErrorCode color_by_levels(MatColoring mc, ISColoring *iscoloring)
   int colors = 1;
 
   PetscFunctionBegin;
-  PetscCall(graph_create(mc->mat, ((PetscObject)mc)->type_name, graph));
+  PetscCall(graph_create(mc->mat, ((PetscObject)mc)->type_name, settings.threads, graph));
   if (one_rank_is_faster(graph, settings.gather))
     PetscCall(run_on_one_rank(
         graph,

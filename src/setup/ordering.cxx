@@ -1,13 +1,18 @@
 #include "setup/ordering.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <utility>
 
+#include "core/threads.h"
 #include "petsc/compat.h"
+#include "setup/fetch_ahead.h"
+#include "setup/graph_orders.h"
 #include "setup/pattern_matrix.h"
 
 namespace mcpi {
@@ -111,39 +116,79 @@ void order_along_curve(const BlockGraph &graph, const Coordinates &coordinates,
   std::stable_sort(order->begin(), order->end(), [&](Row a, Row b) { return key[a] < key[b]; });
 }
 
-PetscErrorCode create_local_graph(const BlockGraph &graph, PatternMatrix *pattern, Mat *mat)
-{
-  std::vector<Offset> ptr;
-  std::vector<Row> col;
-
-  PetscFunctionBegin;
-  BlockGraphSymmetrized(graph, &ptr, &col);
-  pattern->i.reserve(ptr.size());
-  pattern->j.reserve(col.size() + static_cast<std::size_t>(graph.rows));
-  for (Row row = 0; row < graph.rows; ++row) {
-    const std::size_t first = pattern->j.size();
-    pattern->j.push_back(row);
-    for (Offset k = ptr[row]; k < ptr[row + 1]; ++k)
-      if (col[k] < graph.rows) pattern->j.push_back(col[k]);
-    std::sort(pattern->j.begin() + static_cast<std::ptrdiff_t>(first), pattern->j.end());
-    pattern->end_row();
+// The couplings between local rows, in both directions
+class LocalPattern {
+public:
+  explicit LocalPattern(const BlockGraph &graph)
+      : pattern_(graph), graph_{pattern_.ptr, pattern_.col}
+  {
+    if (graph.ghosts.empty()) return;
+    ptr_.assign(1, 0);
+    for (Row row = 0; row < graph.rows; ++row) {
+      const auto neighbors = graph_.neighbors(row);
+      std::copy_if(neighbors.begin(), neighbors.end(), std::back_inserter(col_),
+                   [&](Row column) { return column < graph.rows; });
+      ptr_.push_back(static_cast<Offset>(col_.size()));
+    }
+    graph_ = {ptr_, col_};
   }
-  PetscCall(pattern->create(PETSC_COMM_SELF, graph.rows, graph.rows, mat));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+  const RowGraph &graph() const { return graph_; }
 
-PetscErrorCode petsc_order(Mat mat, MatOrderingType type, std::vector<Row> *order)
+private:
+  const SymmetrizedPattern pattern_;
+  std::vector<Offset> ptr_;
+  std::vector<Row> col_;
+  RowGraph graph_;
+};
+
+// Makes an order by PETSc.
+PetscErrorCode petsc_order(const RowGraph &graph, MatOrderingType type, std::vector<Row> *order)
 {
+  PatternMatrix pattern;
+  Mat mat;
   IS rows, columns;
   const PetscInt *index;
 
   PetscFunctionBegin;
+  pattern.i.reserve(graph.ptr.size());
+  pattern.j.reserve(graph.col.size() + order->size());
+  for (Row row = 0; row < graph.rows(); ++row) {
+    const auto neighbors = graph.neighbors(row);
+    const auto later = std::lower_bound(neighbors.begin(), neighbors.end(), row);
+    pattern.j.insert(pattern.j.end(), neighbors.begin(), later);
+    pattern.j.push_back(row);
+    pattern.j.insert(pattern.j.end(), later, neighbors.end());
+    pattern.end_row();
+  }
+  PetscCall(pattern.create(PETSC_COMM_SELF, graph.rows(), graph.rows(), &mat));
   PetscCall(MatGetOrdering(mat, type, &rows, &columns));
   PetscCall(ISGetIndices(rows, &index));
   std::copy_n(index, order->size(), order->begin());
   PetscCall(ISRestoreIndices(rows, &index));
   PetscCall(ISDestroy(&rows));
   PetscCall(ISDestroy(&columns));
+  PetscCall(MatDestroy(&mat));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Makes the orders that are not null.
+PetscErrorCode order_graph(const RowGraph &graph, int threads, std::vector<Row> *rcm,
+                           std::vector<Row> *dissection)
+{
+  PetscFunctionBegin;
+  for (std::vector<Row> *order : {rcm, dissection})
+    if (order) order->resize(static_cast<std::size_t>(graph.rows()));
+  if (graph.rows() == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (has_equal_rows(graph)) {
+    if (rcm) PetscCall(petsc_order(graph, MATORDERINGRCM, rcm));
+    if (dissection) PetscCall(petsc_order(graph, MATORDERINGND, dissection));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  const std::vector<Row> ends = end_rows(graph);
+  share_among_threads(2, threads, [&](std::size_t which) {
+    if (which == 0 && dissection) order_by_dissection(graph, ends, threads, dissection);
+    if (which == 1 && rcm) order_by_rcm(graph, ends, rcm);
+  });
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -160,28 +205,45 @@ Offset touched_lines(const BlockGraph &graph, const Coloring &coloring,
     place[row] = start[coloring.color[row]]++;
     sorted[place[row]] = row;
   }
-  Offset touched = 0;
-  std::vector<Row> last_tile(static_cast<std::size_t>(graph.rows) / kLineRows + 1, -1);
-  for (Row p = 0; p < graph.rows; ++p)
-    for (Offset k = graph.ptr[sorted[p]]; k < graph.ptr[sorted[p] + 1]; ++k) {
-      if (graph.col[k] >= graph.rows) continue;
-      Row &tile = last_tile[place[graph.col[k]] / kLineRows];
-      touched += tile != p / kTileRows;
-      tile = p / kTileRows;
+  std::atomic<Offset> touched = 0;
+  const Row tiles = (graph.rows + kTileRows - 1) / kTileRows;
+  constexpr std::size_t least = 1024; // tiles that repay their own array of lines
+  const Slices slices(static_cast<std::size_t>(tiles), graph.threads, least);
+  share_among_threads(slices.parts, graph.threads, [&](std::size_t part) {
+    std::vector<Row> last_tile(static_cast<std::size_t>(graph.rows) / kLineRows + 1, -1);
+    Offset sum = 0;
+    const Row first = static_cast<Row>(slices.begin(part)) * kTileRows,
+              last = std::min(static_cast<Row>(slices.begin(part + 1)) * kTileRows, graph.rows);
+    for (Row p = first; p < last; ++p) {
+      fetch_ahead(graph.ptr.data(), graph.col.data(), sorted.data(), static_cast<std::size_t>(p),
+                  static_cast<std::size_t>(last));
+      for (Offset k = graph.ptr[sorted[p]]; k < graph.ptr[sorted[p] + 1]; ++k) {
+        if (graph.col[k] >= graph.rows) continue;
+        Row &tile = last_tile[place[graph.col[k]] / kLineRows];
+        sum += tile != p / kTileRows;
+        tile = p / kTileRows;
+      }
     }
+    touched += sum;
+  });
   return touched;
 }
 
-// The sum over all local couplings of how far apart the two rows are in an order
+// The sum over all local couplings of how far apart the two rows are in an order. All numbers are
+// integers, so it does not depend on the threads.
 double sum_of_distances(const BlockGraph &graph, const std::vector<Row> &order)
 {
   std::vector<Row> place(order.size());
   for (std::size_t k = 0; k < order.size(); ++k) place[order[k]] = static_cast<Row>(k);
-  double sum = 0.0;
-  for (Row row = 0; row < graph.rows; ++row)
-    for (Offset k = graph.ptr[row]; k < graph.ptr[row + 1]; ++k)
-      if (graph.col[k] < graph.rows) sum += std::abs(place[row] - place[graph.col[k]]);
-  return sum;
+  std::atomic<Offset> sum = 0;
+  share_range(graph.rows, graph.threads, [&](Row begin, Row end) {
+    Offset part = 0;
+    for (Row row = begin; row < end; ++row)
+      for (Offset k = graph.ptr[row]; k < graph.ptr[row + 1]; ++k)
+        if (graph.col[k] < graph.rows) part += std::abs(place[row] - place[graph.col[k]]);
+    sum += part;
+  });
+  return static_cast<double>(sum);
 }
 
 } // namespace
@@ -209,15 +271,10 @@ PetscErrorCode OrderingCreateForClusters(const BlockGraph &graph, PCMCPIOrdering
 
 PetscErrorCode OrderingCreateRCM(const BlockGraph &graph, std::vector<Row> *order)
 {
-  PatternMatrix pattern;
-  Mat mat = nullptr;
+  const LocalPattern pattern(graph);
 
   PetscFunctionBegin;
-  order->resize(static_cast<std::size_t>(graph.rows));
-  if (graph.rows == 0) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(create_local_graph(graph, &pattern, &mat));
-  PetscCall(petsc_order(mat, MATORDERINGRCM, order));
-  PetscCall(MatDestroy(&mat));
+  PetscCall(order_graph(pattern.graph(), graph.threads, order, nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -225,9 +282,6 @@ PetscErrorCode OrderingCreate(const BlockGraph &graph, const Coloring &coloring,
                               PCMCPIOrderingType type, const Coordinates &coordinates,
                               std::vector<Row> *order, OrderingUsed *used)
 {
-  PatternMatrix pattern;
-  Mat mat = nullptr;
-
   // The minimum over all ranks tells whether all ranks have fitting points, and whether no rank has
   // any points.
   PetscMPIInt all[2] = {coordinates.dim > 0 &&
@@ -249,28 +303,30 @@ PetscErrorCode OrderingCreate(const BlockGraph &graph, const Coloring &coloring,
   if (type == PC_MCPI_ORDERING_COORDINATES) order_along_curve(graph, coordinates, order);
   if (type == PC_MCPI_ORDERING_COORDINATES || type == PC_MCPI_ORDERING_NATURAL)
     PetscFunctionReturn(PETSC_SUCCESS);
-  if (type == PC_MCPI_ORDERING_AUTO) used->type = PC_MCPI_ORDERING_NATURAL;
-  if (graph.rows == 0) PetscFunctionReturn(PETSC_SUCCESS);
-
-  struct Candidate {
-    PCMCPIOrderingType type;
-    MatOrderingType name;
-  };
-  Offset least = type == PC_MCPI_ORDERING_AUTO ? touched_lines(graph, coloring, *order)
-                                               : std::numeric_limits<Offset>::max();
-  std::vector<Row> candidate(order->size());
-  PetscCall(create_local_graph(graph, &pattern, &mat));
-  for (const Candidate &c : {Candidate{PC_MCPI_ORDERING_RCM, MATORDERINGRCM},
-                             Candidate{PC_MCPI_ORDERING_ND, MATORDERINGND}}) {
-    if (type != PC_MCPI_ORDERING_AUTO && type != c.type) continue;
-    PetscCall(petsc_order(mat, c.name, &candidate));
-    const Offset lines = touched_lines(graph, coloring, candidate);
+  if (graph.rows == 0) {
+    if (type == PC_MCPI_ORDERING_AUTO) used->type = PC_MCPI_ORDERING_NATURAL;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  const bool choose = type == PC_MCPI_ORDERING_AUTO;
+  const LocalPattern pattern(graph);
+  std::vector<Row> rcm, dissection;
+  PetscCall(order_graph(pattern.graph(), graph.threads,
+                        choose || type == PC_MCPI_ORDERING_RCM ? &rcm : nullptr,
+                        choose || type == PC_MCPI_ORDERING_ND ? &dissection : nullptr));
+  if (!choose) {
+    order->swap(type == PC_MCPI_ORDERING_RCM ? rcm : dissection);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  used->type = PC_MCPI_ORDERING_NATURAL;
+  Offset least = touched_lines(graph, coloring, *order);
+  for (auto [candidate, its_type] :
+       {std::pair{&rcm, PC_MCPI_ORDERING_RCM}, std::pair{&dissection, PC_MCPI_ORDERING_ND}}) {
+    const Offset lines = touched_lines(graph, coloring, *candidate);
     if (lines >= least) continue;
     least = lines;
-    used->type = c.type;
-    *order = candidate;
+    used->type = its_type;
+    order->swap(*candidate);
   }
-  PetscCall(MatDestroy(&mat));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -7,6 +7,7 @@
 
 #include "petsc/compat.h"
 #include "setup/chunks.h"
+#include "setup/fetch_ahead.h"
 
 namespace mcpi {
 namespace {
@@ -93,15 +94,15 @@ void group_equal_rows(const BlockGraph &graph, const Coloring &coloring, Row beg
 std::vector<int> steps_in_clusters(const BlockGraph &graph, const Coloring &coloring,
                                    const std::vector<Row> &order)
 {
-  std::vector<Offset> ptr;
-  std::vector<Row> col;
+  const SymmetrizedPattern pattern(graph);
   std::vector<int> step(static_cast<std::size_t>(graph.rows), -1); // -1: a later row
-  BlockGraphSymmetrized(graph, &ptr, &col);
   for (const Row row : order) {
     int last = -1;
-    for (Offset k = ptr[row]; k < ptr[row + 1]; ++k)
-      if (col[k] < graph.rows && coloring.cluster[col[k]] == coloring.cluster[row])
-        last = std::max(last, step[col[k]]);
+    for (Offset k = pattern.ptr[row]; k < pattern.ptr[row + 1]; ++k) {
+      const Row column = pattern.col[k];
+      if (column < graph.rows && coloring.cluster[column] == coloring.cluster[row])
+        last = std::max(last, step[column]);
+    }
     step[row] = last + 1;
   }
   return step;
@@ -320,6 +321,8 @@ PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring,
   for (Row p = 0; p < plan.rows; ++p) {
     const Row i = plan.row_of[p];
     const Offset begin = graph.ptr[i];
+    fetch_ahead(graph.ptr.data(), graph.col.data(), plan.row_of.data(), static_cast<std::size_t>(p),
+                plan.row_of.size());
     row.clear();
     for (Offset k = begin; k < graph.ptr[i + 1]; ++k) {
       const Row column = graph.col[k] < graph.rows

@@ -30,6 +30,15 @@ template <class Number> MPI_Datatype unit_of()
     return MPIU_INT64;
 }
 
+// Whether one rank has all rows, and they are in this order
+template <class Before> bool rows_ascend(const Graph &graph, const Before &before)
+{
+  if (graph.ranks > 1) return false;
+  for (int v = 1; v < graph.nlocal; ++v)
+    if (before(v, v - 1)) return false;
+  return true;
+}
+
 // Collective. Sets value[v] = visit(v), at least 0, for all local vertices, and the values of
 // ghosts to those of their owners. before(u, v): whether vertex u comes before v; a total order.
 // All neighbors that come before v have their values when v is visited; all others have kUnvisited.
@@ -40,16 +49,21 @@ PetscErrorCode visit_in_order(const Graph &graph, const Before &before, std::vec
                               Visit &&visit)
 {
   // waiting: per vertex, the number of its unvisited neighbors that come before it
-  std::vector<int> waiting(static_cast<std::size_t>(graph.nlocal), 0), ready;
+  std::vector<int> waiting, ready;
   PetscInt64 left = graph.nlocal, global_left = graph.global_rows;
 
   PetscFunctionBegin;
+  value.assign(static_cast<std::size_t>(graph.size()), kUnvisited);
+  if (rows_ascend(graph, before)) {
+    for (int v = 0; v < graph.nlocal; ++v) value[v] = visit(v);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   // Tells the local neighbors of u that u has been visited.
   const auto release = [&](int u) {
     for (const int v : graph.neighbors(u))
       if (v < graph.nlocal && before(u, v) && --waiting[v] == 0) ready.push_back(v);
   };
-  value.assign(static_cast<std::size_t>(graph.size()), kUnvisited);
+  waiting.assign(static_cast<std::size_t>(graph.nlocal), 0);
   for (int v = 0; v < graph.nlocal; ++v) {
     for (const int u : graph.neighbors(v)) waiting[v] += before(u, v);
     if (waiting[v] == 0) ready.push_back(v);

@@ -14,10 +14,9 @@ namespace {
 constexpr PetscInt64 kRowsOfColor = 1 << 15;
 constexpr PetscInt64 kFewest = 16, kMost = 32;
 
-struct WaveSettings {
+struct WaveSettings : CommonSettings {
   PetscInt colors = 0; // 0: by the number of rows
   RowOrder order = RowOrder::natural;
-  PetscInt gather = kGather;
 };
 
 PetscInt64 default_colors(PetscInt64 rows)
@@ -117,7 +116,7 @@ PetscErrorCode color_by_wave(MatColoring mc, ISColoring *iscoloring)
   int colors = 1;
 
   PetscFunctionBegin;
-  PetscCall(graph_create(mc->mat, ((PetscObject)mc)->type_name, graph));
+  PetscCall(graph_create(mc->mat, ((PetscObject)mc)->type_name, settings.threads, graph));
   const PetscInt64 wanted = settings.colors ? settings.colors : default_colors(graph.global_rows);
   if (one_rank_is_faster(graph, settings.gather))
     PetscCall(run_on_one_rank(

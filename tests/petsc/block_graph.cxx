@@ -134,7 +134,7 @@ PETSC_TEST(BlockGraph, columns_that_cleared_rows_have_left_are_no_ghosts)
                            Layout::uneven, type, &mat));
       PetscCall(clear_rows(mat, bs));
       PetscCall(MatrixPartsGet(mat, &parts));
-      PetscCall(BlockGraphCreate(mat, parts, &graph));
+      PetscCall(BlockGraphCreate(mat, parts, 1, &graph));
       std::set<Row> edges;
       for (const std::vector<Row> *of : {&graph.col, &graph.in_col})
         std::copy_if(of->begin(), of->end(), std::inserter(edges, edges.end()),

@@ -14,7 +14,7 @@ template <class Use> PetscErrorCode with_graph(Mat mat, const Use &use)
 
   PetscFunctionBeginUser;
   PetscCall(MatrixPartsGet(mat, &parts));
-  PetscCall(BlockGraphCreate(mat, parts, &graph));
+  PetscCall(BlockGraphCreate(mat, parts, 1, &graph));
   PetscCall(use(parts, graph));
   PetscCall(BlockGraphDestroy(&graph));
   PetscCall(MatrixPartsDestroy(&parts));

@@ -1,6 +1,7 @@
 # Numbers of ranks for the programs of this folder. Included by tests/CMakeLists.txt before it makes them.
 set(coloring_RANKS 1 2 3 4)
 set(waves_RANKS 1 2 3 4)
+set(setup_threads_RANKS 1 2 3)
 set(chunks_RANKS 1 2 3 4)
 set(rank_equality_RANKS 1 2 3 4 7)
 set(matrix_types_RANKS 1 2 4 7)

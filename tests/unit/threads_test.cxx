@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <stdexcept>
 #include <vector>
 
 #include "setup/matrix_identity.h"
@@ -18,6 +20,46 @@ TEST(Threads, do_every_part_once)
       std::vector<int> done(parts, 0);
       share_among_threads(parts, threads, [&](std::size_t part) { ++done[part]; });
       EXPECT_EQ(done, std::vector<int>(parts, 1)) << threads << " threads";
+    }
+}
+
+TEST(Threads, of_a_team_work_on_one_task_after_the_other)
+{
+  Team team(3);
+  std::vector<int> done(100, 0);
+  for (const std::size_t parts : {1U, 100U, 0U, 2U, 7U})
+    for (int repeat = 0; repeat < 50; ++repeat)
+      team.share(parts, [&](std::size_t part) { ++done[part]; });
+  EXPECT_EQ(std::count(done.begin(), done.end(), 50), 93);
+  EXPECT_EQ(done[0], 200);
+  EXPECT_EQ(done[1], 150);
+}
+
+TEST(Threads, hand_on_an_exception_when_all_parts_have_ended)
+{
+  for (const int threads : {1, 4}) {
+    Team team(threads);
+    std::atomic<int> done = 0;
+    const auto fail = [&](std::size_t part) {
+      if (part == 9) throw std::length_error("part 9");
+      ++done;
+    };
+    EXPECT_THROW(team.share(10, fail), std::length_error) << threads;
+    EXPECT_EQ(done, 9) << threads;
+    team.share(5, fail);
+    EXPECT_EQ(done, 14) << threads;
+  }
+}
+
+TEST(Threads, take_ranges_that_cover_all)
+{
+  for (const int threads : {1, 3})
+    for (const int count : {0, 1, 5000, 100000}) {
+      std::vector<char> done(static_cast<std::size_t>(count), 0);
+      share_range(count, threads, [&](int begin, int end) {
+        for (int k = begin; k < end; ++k) ++done[static_cast<std::size_t>(k)];
+      });
+      EXPECT_EQ(std::count(done.begin(), done.end(), 1), count) << threads << " threads";
     }
 }
 

@@ -1,0 +1,107 @@
+// Tests that a set-up by several threads makes what one thread makes, and that the pattern of
+// A + A^T is right however symmetric A is.
+#include <set>
+
+#include "graph_of.h"
+#include "pc/mcpi.h"
+
+using namespace mcpi::test;
+using mcpi::BlockGraph;
+using mcpi::ColorPlan;
+using mcpi::Data;
+using mcpi::MatrixParts;
+using mcpi::Triangle;
+
+namespace {
+
+void expect_same(const Triangle &a, const Triangle &b)
+{
+  EXPECT_TRUE(a.ptr == b.ptr);
+  EXPECT_TRUE(a.col == b.col);
+  EXPECT_TRUE(a.source == b.source);
+}
+
+void expect_same(const ColorPlan &a, const ColorPlan &b)
+{
+  EXPECT_EQ(a.color_begin, b.color_begin);
+  EXPECT_EQ(a.boundary_end, b.boundary_end);
+  EXPECT_EQ(a.ghost_begin, b.ghost_begin);
+  EXPECT_EQ(a.step_begin, b.step_begin);
+  EXPECT_EQ(a.chunk_begin, b.chunk_begin);
+  EXPECT_TRUE(a.row_of == b.row_of);
+  expect_same(a.lower, b.lower);
+  expect_same(a.upper, b.upper);
+}
+
+PetscErrorCode set_up(Mat mat, const std::string &options, Preconditioner *pc)
+{
+  PetscFunctionBeginUser;
+  PetscCall(create_pc(mat, options, pc));
+  PetscCall(PCSetUp(*pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Compares the pattern of A + A^T of the local rows with the pattern itself.
+PetscErrorCode check_symmetrized(const BlockGraph &graph, const Pattern &pattern)
+{
+  const mcpi::SymmetrizedPattern found(graph);
+  const Pattern expected = symmetrised(pattern);
+
+  PetscFunctionBeginUser;
+  for (Row row = 0; row < graph.rows; ++row) {
+    std::vector<Row> columns;
+    for (mcpi::Offset k = found.ptr[row]; k < found.ptr[row + 1]; ++k)
+      columns.push_back(static_cast<Row>(graph.global_row(found.col[k])));
+    EXPECT_EQ(columns, expected[static_cast<std::size_t>(graph.row_start + row)]);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PETSC_TEST(SetUp, by_threads_makes_the_plan_of_one_thread)
+{
+  const BlockMatrix tets = make_matrix(1, tetrahedral_pattern(40, 31, 30)),
+                    ring = make_matrix(1, ring_pattern(30000, 4, 1));
+
+  PetscFunctionBeginUser;
+  for (const char *type : {MATBAIJ, MATAIJ})
+    for (const BlockMatrix *matrix : {&tets, &ring})
+      for (const char *options :
+           {"-pc_mcpi_schedule color", "-pc_mcpi_schedule color -pc_mcpi_ordering nd",
+            "-pc_mcpi_schedule wave -pc_mcpi_ordering rcm", "-pc_mcpi_schedule cluster"}) {
+        OwnedMat mat;
+        Preconditioner one, three;
+        describe(std::string(type) + " " + options + (matrix == &tets ? ", tets" : ", ring"));
+        PetscCall(create_mat(PETSC_COMM_WORLD, *matrix, Layout::even, type, &mat));
+        PetscCall(set_up(mat, std::string(options) + " -pc_mcpi_setup_threads 1", &one));
+        PetscCall(set_up(mat, std::string(options) + " -pc_mcpi_setup_threads 3", &three));
+        expect_same(Data(one).smoother.plan(), Data(three).smoother.plan());
+      }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(SetUp, sees_whether_the_local_pattern_is_symmetric)
+{
+  const Pattern whole = random_pattern(40, 3, true);
+  Pattern first = whole, last = whole;
+  const Pattern circle = {{1}, {2}, {0}, {1}}; // as many couplings to earlier rows as to later ones
+
+  PetscFunctionBeginUser;
+  first[0].erase(first[0].begin());
+  last.back().erase(last.back().begin());
+  for (const Pattern &pattern : {whole, first, last, circle})
+    for (const char *type : {MATBAIJ, MATAIJ})
+      for (const Layout layout : {Layout::even, Layout::empty_ranks, Layout::all_on_last}) {
+        OwnedMat mat;
+        describe(std::string(type) + " " + name_of(layout));
+        PetscCall(create_mat(PETSC_COMM_WORLD, make_matrix(2, pattern), layout, type, &mat));
+        PetscCall(with_graph(mat, [&](const MatrixParts &, const BlockGraph &graph) {
+          if (pattern == whole || world_size() == 1) {
+            EXPECT_EQ(graph.locally_symmetric, pattern == symmetrised(pattern));
+          }
+          return check_symmetrized(graph, pattern);
+        }));
+      }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
