@@ -129,14 +129,13 @@ PetscErrorCode OwnCells(DM dm, std::vector<bool> *own)
 PetscErrorCode SetFields(DM dm, const std::vector<Field> &fields)
 {
   PetscSection section;
-  PetscInt begin, end, v_begin, v_end;
+  PetscInt v_begin, v_end;
 
   PetscFunctionBeginUser;
-  PetscCall(DMPlexGetChart(dm, &begin, &end));
   PetscCall(DMPlexGetDepthStratum(dm, 0, &v_begin, &v_end));
   PetscCall(PetscSectionCreate(PetscObjectComm((PetscObject)dm), &section));
   PetscCall(PetscSectionSetNumFields(section, static_cast<PetscInt>(fields.size())));
-  PetscCall(PetscSectionSetChart(section, begin, end));
+  PetscCall(PetscSectionSetChart(section, v_begin, v_end));
   for (PetscInt k = 0; k < static_cast<PetscInt>(fields.size()); ++k) {
     const Field &field = fields[static_cast<std::size_t>(k)];
     PetscCall(PetscSectionSetFieldName(section, k, field.name));
