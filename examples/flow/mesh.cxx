@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace flow {
@@ -26,7 +27,7 @@ PetscErrorCode copy_types(DM from, DM to)
 
 // Brings neighbors near each other in memory. If PETSc has no library for partitions, the order
 // also keeps the parts of ranks in one piece.
-PetscErrorCode order(DM *dm)
+PetscErrorCode permute(DM *dm)
 {
   IS permutation;
   DM ordered;
@@ -43,6 +44,21 @@ PetscErrorCode order(DM *dm)
   PetscCall(ISDestroy(&permutation));
   PetscCall(DMDestroy(dm));
   *dm = ordered;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Lists the points in the order that permute() would give them. This takes a third of the time.
+PetscErrorCode find_order(DM dm, std::vector<PetscInt> *order)
+{
+  IS permutation;
+  const PetscInt *places;
+
+  PetscFunctionBeginUser;
+  PetscCall(DMPlexGetOrdering(dm, MATORDERINGRCM, nullptr, &permutation));
+  PetscCall(ISGetIndices(permutation, &places));
+  for (std::size_t p = 0; p < order->size(); ++p) (*order)[places[p]] = static_cast<PetscInt>(p);
+  PetscCall(ISRestoreIndices(permutation, &places));
+  PetscCall(ISDestroy(&permutation));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -104,7 +120,6 @@ PetscErrorCode ReadMesh(MPI_Comm comm, DM *dm)
   PetscCall(DMSetType(*dm, DMPLEX));
   PetscCall(DMPlexDistributeSetDefault(*dm, PETSC_FALSE));
   PetscCall(DMSetFromOptions(*dm));
-  PetscCall(order(dm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -126,10 +141,12 @@ PetscErrorCode OwnCells(DM dm, std::vector<bool> *own)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode SetFields(DM dm, const std::vector<Field> &fields)
+PetscErrorCode SetFields(const Mesh &mesh, DM dm, const std::vector<Field> &fields)
 {
   PetscSection section;
   PetscInt v_begin, v_end;
+  std::vector<PetscInt> order;
+  IS permutation;
 
   PetscFunctionBeginUser;
   PetscCall(DMPlexGetDepthStratum(dm, 0, &v_begin, &v_end));
@@ -145,6 +162,12 @@ PetscErrorCode SetFields(DM dm, const std::vector<Field> &fields)
       PetscCall(PetscSectionAddDof(section, v, field.components));
     }
   }
+  for (PetscInt place = v_begin; place < v_end; ++place)
+    order.push_back(mesh.order[place] - v_begin);
+  PetscCall(ISCreateGeneral(PETSC_COMM_SELF, v_end - v_begin, order.data(), PETSC_COPY_VALUES,
+                            &permutation));
+  PetscCall(PetscSectionSetPermutation(section, permutation));
+  PetscCall(ISDestroy(&permutation)); // the section keeps a reference
   PetscCall(PetscSectionSetUp(section));
   PetscCall(DMSetLocalSection(dm, section));
   PetscCall(PetscSectionDestroy(&section));
@@ -153,7 +176,8 @@ PetscErrorCode SetFields(DM dm, const std::vector<Field> &fields)
 
 PetscErrorCode MeshCreate(DM *dm, Mesh *mesh)
 {
-  PetscInt dim, threads = 1;
+  PetscInt dim, threads = 1, begin, end, v_begin, v_end;
+  PetscMPIInt ranks;
   std::vector<PetscInt> numbers;
 
   PetscFunctionBeginUser;
@@ -164,13 +188,24 @@ PetscErrorCode MeshCreate(DM *dm, Mesh *mesh)
   PetscCall(DMGetDimension(*dm, &dim));
   PetscCheck(dim == 2 || dim == 3, PetscObjectComm((PetscObject)*dm), PETSC_ERR_USER_INPUT,
              "the mesh has dimension %" PetscInt_FMT ": 2 or 3 are solved on", dim);
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)*dm), &ranks));
+  if (ranks > 1) PetscCall(permute(dm));
   PetscCall(distribute(dm, &numbers));
   mesh->dm = *dm;
   mesh->dim = static_cast<int>(dim);
   *dm = nullptr;
-  PetscCall(SetFields(mesh->dm, {{"flow", mesh->bs()}}));
+  PetscCall(DMPlexGetChart(mesh->dm, &begin, &end));
+  mesh->order.resize(static_cast<std::size_t>(end - begin));
+  std::iota(mesh->order.begin(), mesh->order.end(), begin);
+  if (ranks == 1) {
+    PetscCall(find_order(mesh->dm, &mesh->order));
+    PetscCall(DMPlexGetDepthStratum(mesh->dm, 0, &v_begin, &v_end));
+    for (PetscInt place = v_begin; place < v_end; ++place)
+      numbers[mesh->order[place] - v_begin] = place - v_begin;
+  }
+  PetscCall(SetFields(*mesh, mesh->dm, {{"flow", mesh->bs()}}));
   PetscCall(DMClone(mesh->dm, &mesh->gradients));
-  PetscCall(SetFields(mesh->gradients, {{"gradients", mesh->bs() * mesh->dim}}));
+  PetscCall(SetFields(*mesh, mesh->gradients, {{"gradients", mesh->bs() * mesh->dim}}));
   PetscCall(BuildMedianDual(numbers, mesh));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -37,7 +37,9 @@ struct Mesh {
   DM dm = nullptr;        // bs() unknowns at each vertex; one layer of other ranks' vertices
   DM gradients = nullptr; // the same mesh with bs() * dim unknowns at each vertex
   int dim = 0;
-  std::vector<Cell> cells;
+  // All points of dm in the order that cells and faces have here. Those of a stratum lie together.
+  std::vector<PetscInt> order;
+  std::vector<Cell> cells;    // of the vertices, in their order
   std::vector<PetscInt> mine; // local numbers of a rank's own cells, in the order of global vectors
   std::vector<Face> faces;    // of all cells that this rank owns
   int threads = 1;            // -flow_threads, for loops on cores
@@ -54,11 +56,12 @@ struct Field {
   const char *name;
   int components;
 };
-// Gives the vertices of dm these fields.
-PetscErrorCode SetFields(DM dm, const std::vector<Field> &fields);
-// Collective. Distributes a mesh that is on one rank, with one layer of neighbors, and takes *dm
-// over. Cells without volume are an error. Boundary faces must be in the physical groups 1 (wall),
-// 2 (far field) or 3 (symmetry); others are an error.
+// Gives the vertices of dm these fields. dm: mesh.dm or a clone. Vectors have the order of the
+// mesh.
+PetscErrorCode SetFields(const Mesh &mesh, DM dm, const std::vector<Field> &fields);
+// Collective. Orders and distributes a mesh that is on one rank, with one layer of neighbors, and
+// takes *dm over. Cells without volume are an error. Boundary faces must be in the physical groups
+// 1 (wall), 2 (far field) or 3 (symmetry); others are an error.
 PetscErrorCode MeshCreate(DM *dm, Mesh *mesh);
 PetscErrorCode MeshDestroy(Mesh *mesh);
 // Part of MeshCreate(). Builds the cells and faces of a distributed mesh. numbers: of its local

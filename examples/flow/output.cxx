@@ -18,7 +18,8 @@ PetscErrorCode shown_mesh(const Mesh &mesh, DM *dm)
 
   PetscFunctionBeginUser;
   PetscCall(DMClone(mesh.dm, dm));
-  PetscCall(SetFields(*dm, {{"density", 1}, {"velocity", mesh.dim}, {"pressure", 1}, {"mach", 1}}));
+  PetscCall(
+      SetFields(mesh, *dm, {{"density", 1}, {"velocity", mesh.dim}, {"pressure", 1}, {"mach", 1}}));
   PetscCall(DMCreateLabel(*dm, "vtk"));
   PetscCall(DMGetLabel(*dm, "vtk", &label));
   PetscCall(DMPlexGetHeightStratum(*dm, 0, &begin, &end));

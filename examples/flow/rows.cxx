@@ -85,8 +85,7 @@ template <int bs> PetscErrorCode Rows<bs>::set_pattern(Mat J) const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Gives a BAIJ matrix the lengths of its rows. DMPlex would find them, too, but takes a minute for
-// half a million vertices.
+// Tells a matrix the lengths of its rows.
 template <int bs> PetscErrorCode Rows<bs>::set_lengths(Mat J) const
 {
   const std::size_t count = mesh_.mine.size();
@@ -99,8 +98,8 @@ template <int bs> PetscErrorCode Rows<bs>::set_lengths(Mat J) const
       const PetscInt column = columns_[block] - first;
       ++(column >= 0 && column < static_cast<PetscInt>(count) ? diagonal : other)[k];
     }
-  PetscCall(MatSeqBAIJSetPreallocation(J, bs, 0, diagonal.data()));
-  PetscCall(MatMPIBAIJSetPreallocation(J, bs, 0, diagonal.data(), 0, other.data()));
+  PetscCall(MatXAIJSetPreallocation(J, bs, diagonal.data(), other.data(), nullptr, nullptr));
+  PetscCall(MatSetUp(J));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -126,26 +125,24 @@ template <int bs> PetscErrorCode Rows<bs>::set_coordinates(Mat J) const
 
 template <int bs> PetscErrorCode Rows<bs>::create(Mat *J) const
 {
+  const PetscInt size = static_cast<PetscInt>(mesh_.mine.size()) * bs;
+  MatType type;
   Way taken;
-  PetscBool blocks;
 
   PetscFunctionBeginUser;
-  PetscCall(DMSetMatrixPreallocateSkip(mesh_.dm, PETSC_TRUE));
-  PetscCall(DMCreateMatrix(mesh_.dm, J));
-  PetscCall(DMSetMatrixPreallocateSkip(mesh_.dm, PETSC_FALSE));
-  PetscCall(way(*J, &taken));
-  PetscCall(PetscObjectBaseTypeCompareAny((PetscObject)*J, &blocks, MATSEQBAIJ, MATMPIBAIJ, ""));
-  if (blocks) {
-    PetscCall(set_lengths(*J));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  if (taken == Way::by_row) {
-    PetscCall(MatDestroy(J));
-    PetscCall(DMCreateMatrix(mesh_.dm, J));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
+  // DMPlex would search for the pattern, a minute for half a million vertices.
+  PetscCall(MatCreate(PetscObjectComm((PetscObject)mesh_.dm), J));
+  PetscCall(MatSetSizes(*J, size, size, PETSC_DETERMINE, PETSC_DETERMINE));
   PetscCall(MatSetBlockSize(*J, bs));
-  PetscCall(taken == Way::in_place || taken == Way::copied ? set_pattern(*J) : set_coordinates(*J));
+  PetscCall(DMGetMatType(mesh_.dm, &type));
+  PetscCall(MatSetType(*J, type));
+  PetscCall(MatSetFromOptions(*J));
+  PetscCall(way(*J, &taken));
+  if (taken == Way::by_row)
+    PetscCall(set_lengths(*J));
+  else
+    PetscCall(taken == Way::in_place || taken == Way::copied ? set_pattern(*J)
+                                                             : set_coordinates(*J));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
