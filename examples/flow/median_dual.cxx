@@ -42,8 +42,7 @@ class MedianDual {
 public:
   explicit MedianDual(Mesh *mesh) : mesh_(*mesh), dm_(mesh->dm) {}
 
-  // numbers: of the local vertices, before the mesh was distributed
-  PetscErrorCode build(const std::vector<PetscInt> &numbers)
+  PetscErrorCode build(const Numbers &numbers)
   {
     PetscFunctionBeginUser;
     PetscCall(add_cells(numbers));
@@ -51,11 +50,12 @@ public:
     PetscCall(add_edges());
     PetscCall(add_boundaries());
     PetscCall(check());
+    mesh_.cells.resize(static_cast<std::size_t>(mesh_.used));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
 private:
-  PetscErrorCode add_cells(const std::vector<PetscInt> &numbers)
+  PetscErrorCode add_cells(const Numbers &numbers)
   {
     PetscSection global;
 
@@ -70,8 +70,8 @@ private:
       PetscInt offset;
       cell_of_[v - v_begin_] = c;
       PetscCall(PetscSectionGetOffset(global, v, &offset));
-      cell.mine = offset >= 0;
-      cell.number = numbers[static_cast<std::size_t>(v - v_begin_)];
+      cell.mine = c < mesh_.used && offset >= 0;
+      cell.number = numbers.of[v];
       cell.global = (offset >= 0 ? offset : -(offset + 1)) / mesh_.bs();
       if (cell.mine) mesh_.mine.push_back(c);
       mesh_.cells.push_back(cell);
@@ -299,7 +299,7 @@ private:
 
 } // namespace
 
-PetscErrorCode BuildMedianDual(const std::vector<PetscInt> &numbers, Mesh *mesh)
+PetscErrorCode BuildMedianDual(const Numbers &numbers, Mesh *mesh)
 {
   PetscFunctionBeginUser;
   PetscCall(MedianDual(mesh).build(numbers));
