@@ -14,6 +14,8 @@ static char help[] =
     "-flow_rtol <1e-8>\n"
     "  -flow_threads <1>: of each rank, for residuals and Jacobians: where one rank has a GPU, and "
     "cores are idle beside it\n"
+    "  -flow_refine <0>: so many times is the mesh refined, by all ranks at once; with -dm_refine "
+    "the first rank does it\n"
     "  -flow_restart <file>: written every -flow_restart_steps <50> steps, at the end and after "
     "Ctrl-C; gone on from if it is there\n"
     "  -flow_vtu <file.vtu>: the flow, for ParaView    -flow_walls <file.csv>: coefficients "

@@ -42,8 +42,7 @@ class MedianDual {
 public:
   explicit MedianDual(Mesh *mesh) : mesh_(*mesh), dm_(mesh->dm) {}
 
-  // numbers: of the local vertices, before the mesh was distributed
-  PetscErrorCode build(const std::vector<PetscInt> &numbers)
+  PetscErrorCode build(const Numbers &numbers)
   {
     PetscFunctionBeginUser;
     PetscCall(add_cells(numbers));
@@ -51,25 +50,30 @@ public:
     PetscCall(add_edges());
     PetscCall(add_boundaries());
     PetscCall(check());
+    mesh_.cells.resize(static_cast<std::size_t>(mesh_.used));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
 private:
-  PetscErrorCode add_cells(const std::vector<PetscInt> &numbers)
+  PetscErrorCode add_cells(const Numbers &numbers)
   {
     PetscSection global;
 
     PetscFunctionBeginUser;
     PetscCall(DMGetGlobalSection(dm_, &global));
     PetscCall(DMPlexGetDepthStratum(dm_, 0, &v_begin_, &v_end_));
-    for (PetscInt v = v_begin_; v < v_end_; ++v) {
+    cell_of_.resize(static_cast<std::size_t>(v_end_ - v_begin_));
+    mesh_.cells.reserve(cell_of_.size());
+    for (PetscInt c = 0; c < v_end_ - v_begin_; ++c) {
+      const PetscInt v = mesh_.order[v_begin_ + c];
       Cell cell{};
       PetscInt offset;
+      cell_of_[v - v_begin_] = c;
       PetscCall(PetscSectionGetOffset(global, v, &offset));
-      cell.mine = offset >= 0;
-      cell.number = numbers[static_cast<std::size_t>(v - v_begin_)];
+      cell.mine = c < mesh_.used && offset >= 0;
+      cell.number = numbers.of[v];
       cell.global = (offset >= 0 ? offset : -(offset + 1)) / mesh_.bs();
-      if (cell.mine) mesh_.mine.push_back(v - v_begin_);
+      if (cell.mine) mesh_.mine.push_back(c);
       mesh_.cells.push_back(cell);
     }
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -93,22 +97,42 @@ private:
       PetscInt offset;
       PetscCall(PetscSectionGetOffset(section, v, &offset));
       for (int d = 0; d < mesh_.dim; ++d) middles_[v][d] = PetscRealPart(x[offset + d]);
-      mesh_.cells[v - v_begin_].center = middles_[v];
+      mesh_.cells[cell_of(v)].center = middles_[v];
     }
     PetscCall(VecRestoreArrayRead(coordinates, &x));
     for (PetscInt p = begin; p < end; ++p) {
-      PetscInt *closure = nullptr, size, count = 0;
+      Corners corners;
       Point sum{};
       if (p >= v_begin_ && p < v_end_) continue;
-      PetscCall(DMPlexGetTransitiveClosure(dm_, p, PETSC_TRUE, &size, &closure));
-      for (PetscInt k = 0; k < size; ++k) {
-        const PetscInt v = closure[2 * k];
-        if (v < v_begin_ || v >= v_end_) continue;
-        sum += middles_[v];
-        ++count;
+      PetscCall(add_corners(p, &corners));
+      for (int k = 0; k < corners.count; ++k) sum += middles_[corners.vertices[k]];
+      for (int d = 0; d < 3; ++d) middles_[p][d] = sum[d] / corners.count;
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  // The corners of a point of the mesh, each once. A hexahedron has the most.
+  struct Corners {
+    std::array<PetscInt, 8> vertices;
+    int count = 0;
+  };
+  // PETSc's closure has the corners, too, but takes several times as long to find.
+  PetscErrorCode add_corners(PetscInt p, Corners *corners) const
+  {
+    const PetscInt *cone;
+    PetscInt size;
+
+    PetscFunctionBeginUser;
+    PetscCall(DMPlexGetConeSize(dm_, p, &size));
+    PetscCall(DMPlexGetCone(dm_, p, &cone));
+    for (PetscInt k = 0; k < size; ++k) {
+      if (cone[k] < v_begin_ || cone[k] >= v_end_) {
+        PetscCall(add_corners(cone[k], corners));
+        continue;
       }
-      PetscCall(DMPlexRestoreTransitiveClosure(dm_, p, PETSC_TRUE, &size, &closure));
-      for (int d = 0; d < 3; ++d) middles_[p][d] = sum[d] / static_cast<double>(count);
+      const auto end = corners->vertices.begin() + corners->count;
+      if (std::find(corners->vertices.begin(), end, cone[k]) == end)
+        corners->vertices[corners->count++] = cone[k];
     }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -123,7 +147,7 @@ private:
     PetscCall(DMPlexGetCone(dm_, edge, &ends));
     const Point step = middles_[ends[1]] - middles_[ends[0]], out = along(area, step);
     const double share = 0.5 * dot(step, out) / mesh_.dim;
-    for (int k = 0; k < 2; ++k) mesh_.cells[ends[k] - v_begin_].volume += share;
+    for (int k = 0; k < 2; ++k) mesh_.cells[cell_of(ends[k])].volume += share;
     areas_[edge - e_begin_] += out;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -136,8 +160,8 @@ private:
     PetscCall(DMPlexGetHeightStratum(dm_, 0, &c_begin, &c_end));
     PetscCall(DMPlexGetDepthStratum(dm_, 1, &e_begin_, &e_end));
     areas_.resize(static_cast<std::size_t>(e_end - e_begin_));
-    for (PetscInt c = c_begin; c < c_end; ++c) {
-      const PetscInt *sides, *edges;
+    for (PetscInt place = c_begin; place < c_end; ++place) {
+      const PetscInt c = mesh_.order[place], *sides, *edges;
       PetscInt n_sides, n_edges;
       PetscCall(DMPlexGetConeSize(dm_, c, &n_sides));
       PetscCall(DMPlexGetCone(dm_, c, &sides));
@@ -153,8 +177,9 @@ private:
           PetscCall(add_piece(edges[e], half_cross(middles_[edges[e]] - middles_[sides[s]], side)));
       }
     }
-    for (PetscInt e = e_begin_; e < e_end; ++e) {
-      const PetscInt *ends;
+    mesh_.faces.reserve(areas_.size());
+    for (PetscInt place = e_begin_; place < e_end; ++place) {
+      const PetscInt e = mesh_.order[place], *ends;
       PetscCall(DMPlexGetCone(dm_, e, &ends));
       push(ends[0], ends[1], kInside, areas_[e - e_begin_], middles_[e]);
     }
@@ -174,9 +199,9 @@ private:
     PetscCall(DMPlexGetHeightStratum(dm_, 1, &begin, &end));
     PetscCall(DMGetLabel(dm_, "Face Sets", &sets));
     PetscCall(OwnCells(dm_, &own));
-    for (PetscInt f = begin; f < end; ++f) {
+    for (PetscInt place = begin; place < end; ++place) {
+      const PetscInt f = mesh_.order[place], *cells;
       PetscInt count, set = -1;
-      const PetscInt *cells;
       PetscCall(DMPlexGetSupportSize(dm_, f, &count));
       if (count != 1) continue;
       PetscCall(DMPlexGetSupport(dm_, f, &cells));
@@ -233,16 +258,16 @@ private:
   // Adds a face, unless both of its cells belong to other ranks. left, right: vertices of the mesh
   void push(PetscInt left, PetscInt right, int boundary, const Point &area, const Point &center)
   {
-    Face face{left - v_begin_,
-              right < 0 ? -1 : right - v_begin_,
-              boundary,
-              std::sqrt(dot(area, area)),
-              area,
-              center};
+    Face face{cell_of(left), right < 0 ? -1 : cell_of(right),
+              boundary,      std::sqrt(dot(area, area)),
+              area,          center};
     if (!mesh_.cells[face.left].mine && (right < 0 || !mesh_.cells[face.right].mine)) return;
     for (double &n : face.normal) n /= face.area;
     mesh_.faces.push_back(face);
   }
+
+  // The cell of a vertex
+  PetscInt cell_of(PetscInt v) const { return cell_of_[v - v_begin_]; }
 
   PetscErrorCode check() const
   {
@@ -267,13 +292,14 @@ private:
   // Points of the mesh where vertices begin and end, and edges begin. unknown_: boundary faces in
   // no physical group
   PetscInt v_begin_ = 0, v_end_ = 0, e_begin_ = 0, unknown_ = 0;
-  std::vector<Point> middles_; // of all points of the mesh
-  std::vector<Point> areas_;   // area vectors of the faces between the vertices of all edges
+  std::vector<PetscInt> cell_of_; // see cell_of()
+  std::vector<Point> middles_;    // of all points of the mesh
+  std::vector<Point> areas_;      // area vectors of the faces between the vertices of all edges
 };
 
 } // namespace
 
-PetscErrorCode BuildMedianDual(const std::vector<PetscInt> &numbers, Mesh *mesh)
+PetscErrorCode BuildMedianDual(const Numbers &numbers, Mesh *mesh)
 {
   PetscFunctionBeginUser;
   PetscCall(MedianDual(mesh).build(numbers));

@@ -29,7 +29,7 @@ struct Cell {
   double volume;
   std::array<double, 3> center; // the vertex
   PetscInt global;              // number over all ranks
-  PetscInt number;              // of the vertex, in the mesh before it was distributed
+  PetscInt number;              // of the vertex, the same for any number of ranks
   bool mine;                    // this rank owns the cell
 };
 
@@ -37,12 +37,22 @@ struct Mesh {
   DM dm = nullptr;        // bs() unknowns at each vertex; one layer of other ranks' vertices
   DM gradients = nullptr; // the same mesh with bs() * dim unknowns at each vertex
   int dim = 0;
-  std::vector<Cell> cells;
+  // All points of dm in the order that cells and faces have here. Those of a stratum lie together.
+  std::vector<PetscInt> order;
+  PetscInt used = 0;          // vertices, the first in their order, that have unknowns on this rank
+  std::vector<Cell> cells;    // of the vertices, in their order
   std::vector<PetscInt> mine; // local numbers of a rank's own cells, in the order of global vectors
   std::vector<Face> faces;    // of all cells that this rank owns
   int threads = 1;            // -flow_threads, for loops on cores
 
   int bs() const { return dim + 2; }
+};
+
+// Numbers of a mesh's points that do not depend on the number of ranks. Those of points of one type
+// begin with 0.
+struct Numbers {
+  std::vector<PetscInt> of;                        // each local point
+  std::array<PetscInt, DM_NUM_POLYTOPES> counts{}; // points of each type on all ranks
 };
 
 // Collective. Reads the mesh of -dm_plex_filename.
@@ -54,15 +64,16 @@ struct Field {
   const char *name;
   int components;
 };
-// Gives the vertices of dm these fields.
-PetscErrorCode SetFields(DM dm, const std::vector<Field> &fields);
-// Collective. Distributes a mesh that is on one rank, with one layer of neighbors, and takes *dm
-// over. Cells without volume are an error. Boundary faces must be in the physical groups 1 (wall),
-// 2 (far field) or 3 (symmetry); others are an error.
+// Gives the first vertices of the order of a mesh these fields. dm: mesh.dm or a clone
+PetscErrorCode SetFields(const Mesh &mesh, DM dm, PetscInt vertices,
+                         const std::vector<Field> &fields);
+// Collective. Orders and distributes a mesh that is on one rank, with one layer of neighbors,
+// refines it -flow_refine times, and takes *dm over. Cells without volume are an error. Boundary
+// faces must be in the physical groups 1 (wall), 2 (far field) or 3 (symmetry); others are an
+// error.
 PetscErrorCode MeshCreate(DM *dm, Mesh *mesh);
 PetscErrorCode MeshDestroy(Mesh *mesh);
-// Part of MeshCreate(). Builds the cells and faces of a distributed mesh. numbers: of its local
-// vertices, before the distribution
-PetscErrorCode BuildMedianDual(const std::vector<PetscInt> &numbers, Mesh *mesh);
+// Part of MeshCreate(). Builds the cells and faces of a distributed mesh. numbers: of its points
+PetscErrorCode BuildMedianDual(const Numbers &numbers, Mesh *mesh);
 
 } // namespace flow

@@ -12,13 +12,16 @@ namespace {
 // cell is written once.
 PetscErrorCode shown_mesh(const Mesh &mesh, DM *dm)
 {
-  PetscInt begin, end;
+  PetscInt begin, end, v_begin, v_end;
   DMLabel label;
   std::vector<bool> own;
 
   PetscFunctionBeginUser;
   PetscCall(DMClone(mesh.dm, dm));
-  PetscCall(SetFields(*dm, {{"density", 1}, {"velocity", mesh.dim}, {"pressure", 1}, {"mach", 1}}));
+  // PETSc writes all vertices, those without cells, too.
+  PetscCall(DMPlexGetDepthStratum(*dm, 0, &v_begin, &v_end));
+  PetscCall(SetFields(mesh, *dm, v_end - v_begin,
+                      {{"density", 1}, {"velocity", mesh.dim}, {"pressure", 1}, {"mach", 1}}));
   PetscCall(DMCreateLabel(*dm, "vtk"));
   PetscCall(DMGetLabel(*dm, "vtk", &label));
   PetscCall(DMPlexGetHeightStratum(*dm, 0, &begin, &end));
@@ -54,7 +57,7 @@ PetscErrorCode WriteVTU(const Mesh &mesh, Vec U, const char *file)
   PetscViewer viewer;
   const PetscScalar *u;
   PetscScalar *s;
-  PetscInt n;
+  PetscInt n, size;
 
   PetscFunctionBeginUser;
   PetscCall(shown_mesh(mesh, &dm));
@@ -62,10 +65,14 @@ PetscErrorCode WriteVTU(const Mesh &mesh, Vec U, const char *file)
   PetscCall(
       PetscObjectSetName((PetscObject)shown, "")); // the name would stand before every field's name
   PetscCall(VecGetLocalSize(U, &n));
+  PetscCall(VecGetLocalSize(shown, &size));
   PetscCall(VecGetArrayRead(U, &u));
   PetscCall(VecGetArray(shown, &s));
-  for (PetscInt c = 0; c < n / bs; ++c)
-    mesh.dim == 2 ? show<2>(u + c * bs, s + c * count) : show<3>(u + c * bs, s + c * count);
+  for (PetscInt c = 0; n > 0 && c < size / count; ++c) {
+    // Vertices without unknowns come last. They show what another one has.
+    const PetscScalar *of_cell = u + (c < n / bs ? c * bs : 0);
+    mesh.dim == 2 ? show<2>(of_cell, s + c * count) : show<3>(of_cell, s + c * count);
+  }
   PetscCall(VecRestoreArray(shown, &s));
   PetscCall(VecRestoreArrayRead(U, &u));
   PetscCall(PetscViewerVTKOpen(PetscObjectComm((PetscObject)dm), file, FILE_MODE_WRITE, &viewer));

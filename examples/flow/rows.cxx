@@ -47,16 +47,18 @@ Rows<bs>::Rows(const Mesh &mesh)
 template <int bs> PetscErrorCode Rows<bs>::way(Mat J, Way *way) const
 {
   MatType type;
-  PetscBool in_place, list, cusparse, kokkos;
+  PetscBool in_place, copied, list, cusparse, kokkos;
 
   PetscFunctionBeginUser;
   PetscCall(MatGetType(J, &type));
   PetscCall(PetscObjectTypeCompare((PetscObject)J, MATSEQAIJCUSPARSE, &in_place));
+  PetscCall(PetscObjectTypeCompare((PetscObject)J, MATSEQAIJ, &copied));
   PetscCall(PetscObjectBaseTypeCompareAny((PetscObject)J, &list, MATSEQAIJ, MATMPIAIJ, ""));
   PetscCall(PetscStrendswith(type, "cusparse", &cusparse));
   PetscCall(PetscStrendswith(type, "kokkos", &kokkos));
   *way = in_place && PetscDefined(HAVE_CUDA) ? Way::in_place
          : cusparse || kokkos                ? Way::at_once
+         : copied                            ? Way::copied
          : list                              ? Way::from_host
                                              : Way::by_row;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -83,6 +85,24 @@ template <int bs> PetscErrorCode Rows<bs>::set_pattern(Mat J) const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Tells a matrix the lengths of its rows.
+template <int bs> PetscErrorCode Rows<bs>::set_lengths(Mat J) const
+{
+  const std::size_t count = mesh_.mine.size();
+  const PetscInt first = count ? mesh_.cells[mesh_.mine[0]].global : 0;
+  std::vector<PetscInt> diagonal(count, 0), other(count, 0);
+
+  PetscFunctionBeginUser;
+  for (std::size_t k = 0; k < count; ++k)
+    for (std::size_t block = begin_[k]; block < begin_[k + 1]; ++block) {
+      const PetscInt column = columns_[block] - first;
+      ++(column >= 0 && column < static_cast<PetscInt>(count) ? diagonal : other)[k];
+    }
+  PetscCall(MatXAIJSetPreallocation(J, bs, diagonal.data(), other.data(), nullptr, nullptr));
+  PetscCall(MatSetUp(J));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Tells a matrix the coordinates of all values.
 template <int bs> PetscErrorCode Rows<bs>::set_coordinates(Mat J) const
 {
@@ -105,20 +125,24 @@ template <int bs> PetscErrorCode Rows<bs>::set_coordinates(Mat J) const
 
 template <int bs> PetscErrorCode Rows<bs>::create(Mat *J) const
 {
+  const PetscInt size = static_cast<PetscInt>(mesh_.mine.size()) * bs;
+  MatType type;
   Way taken;
 
   PetscFunctionBeginUser;
-  PetscCall(DMSetMatrixPreallocateSkip(mesh_.dm, PETSC_TRUE));
-  PetscCall(DMCreateMatrix(mesh_.dm, J));
-  PetscCall(DMSetMatrixPreallocateSkip(mesh_.dm, PETSC_FALSE));
-  PetscCall(way(*J, &taken));
-  if (taken == Way::by_row) {
-    PetscCall(MatDestroy(J));
-    PetscCall(DMCreateMatrix(mesh_.dm, J));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
+  // DMPlex would search for the pattern, a minute for half a million vertices.
+  PetscCall(MatCreate(PetscObjectComm((PetscObject)mesh_.dm), J));
+  PetscCall(MatSetSizes(*J, size, size, PETSC_DETERMINE, PETSC_DETERMINE));
   PetscCall(MatSetBlockSize(*J, bs));
-  PetscCall(taken == Way::in_place ? set_pattern(*J) : set_coordinates(*J));
+  PetscCall(DMGetMatType(mesh_.dm, &type));
+  PetscCall(MatSetType(*J, type));
+  PetscCall(MatSetFromOptions(*J));
+  PetscCall(way(*J, &taken));
+  if (taken == Way::by_row)
+    PetscCall(set_lengths(*J));
+  else
+    PetscCall(taken == Way::in_place || taken == Way::copied ? set_pattern(*J)
+                                                             : set_coordinates(*J));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -130,6 +154,13 @@ template <int bs> PetscErrorCode Rows<bs>::assemble(const PetscScalar *values, M
   PetscCall(way(J, &taken));
   if (taken == Way::at_once || taken == Way::from_host) {
     PetscCall(MatSetValuesCOO(J, values, INSERT_VALUES));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (taken == Way::copied) {
+    PetscScalar *array;
+    PetscCall(MatSeqAIJGetArray(J, &array));
+    std::copy_n(values, columns_.size() * bs * bs, array);
+    PetscCall(MatSeqAIJRestoreArray(J, &array));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   for (std::size_t k = 0; k < mesh_.mine.size(); ++k) {

@@ -19,10 +19,11 @@ public:
   PetscErrorCode create(Mat *J) const;
   // How a matrix takes values.
   // - by_row: the rows of a vertex at a time, from the host.
+  // - copied: all values, from the host. They lie in the same order.
   // - from_host: all values, by coordinates.
   // - at_once: the same. The values may be on a device.
   // - in_place: its values are in memory of the device, in the same order.
-  enum class Way { by_row, from_host, at_once, in_place };
+  enum class Way { by_row, copied, from_host, at_once, in_place };
   PetscErrorCode way(Mat J, Way *way) const;
   // Collective. Puts values into a matrix of create().
   PetscErrorCode assemble(const PetscScalar *values, Mat J) const;
@@ -43,6 +44,7 @@ public:
 
 private:
   PetscErrorCode set_pattern(Mat J) const;
+  PetscErrorCode set_lengths(Mat J) const;
   PetscErrorCode set_coordinates(Mat J) const;
 
   const Mesh &mesh_;
