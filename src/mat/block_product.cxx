@@ -1,14 +1,17 @@
 #include "mat/block_product.h"
 
 #include "petsc/compat.h"
-#include "petsc/guarded.h"
-#include "petsc/stream.h"
 
 #if defined(MCPI_HAVE_CUDA) && defined(PETSC_HAVE_CUDA)
 #include <algorithm>
+#include <exception>
+#include <limits>
 #include <memory>
+#include <string>
 
 #include "mat/cuda/block_product.h"
+#include "petsc/guarded.h"
+#include "petsc/stream.h"
 
 namespace mcpi {
 namespace {
@@ -18,12 +21,23 @@ using MultAdd = PetscErrorCode (*)(Mat, Vec, Vec, Vec);
 
 constexpr char kComposed[] = "mcpi block product";
 
+// PETSc's own functions, which are the same for all SEQAIJCUSPARSE matrices.
+Mult petsc_mult = nullptr;
+MultAdd petsc_mult_add = nullptr;
+
+// What tells one nonzero pattern of a piece from another. MatHeaderMerge() keeps the nonzero state
+// of some matrices with new patterns, but not their object id.
+struct Pattern {
+  PetscObjectId id = 0;
+  PetscObjectState state = -1;
+  PetscInt bs = 0;
+
+  bool operator==(const Pattern &) const = default;
+};
+
 // What a piece of a matrix has composed.
 struct Composed {
-  Mult mult; // PETSc's own functions
-  MultAdd mult_add;
-  PetscInt bs;
-  PetscObjectState state = -1; // the nonzero state for which product was made
+  Pattern pattern; // of which product was made
   std::unique_ptr<cuda::BlockProduct> product;
 };
 
@@ -82,28 +96,72 @@ PetscErrorCode get_composed(Mat piece, Composed **composed)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Reads the structure of a piece anew if the pattern has changed.
-PetscErrorCode update(Mat piece, Composed &composed)
+PetscErrorCode get_pattern(Mat piece, PetscInt bs, Pattern *pattern)
 {
-  PetscObjectState state;
+  PetscFunctionBegin;
+  pattern->bs = bs;
+  PetscCall(PetscObjectGetId((PetscObject)piece, &pattern->id));
+  PetscCall(MatGetNonzeroState(piece, &pattern->state));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Calls use(rows, i, j, stream) with the structure of a piece in device memory. Index: int before
+// 3.26, then PetscInt
+template <class Index, class Use>
+PetscErrorCode with_structure(PetscErrorCode (*get)(Mat, PetscBool, const Index **, const Index **),
+                              PetscErrorCode (*restore)(Mat, PetscBool, const Index **,
+                                                        const Index **),
+                              Mat piece, const Use &use)
+{
+  const Index *i, *j;
   PetscInt rows;
-  const PetscInt *i, *j;
   void *stream;
 
   PetscFunctionBegin;
-  PetscCall(MatGetNonzeroState(piece, &state));
-  if (composed.product && state == composed.state) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetLocalSize(piece, &rows, nullptr));
   PetscCall(UserStream(&stream));
-  PetscCall(MatSeqAIJCUSPARSEGetIJ(piece, PETSC_FALSE, &i, &j));
-  PetscCall(Guarded([&]() -> PetscErrorCode {
-    composed.product = std::make_unique<cuda::BlockProduct>(static_cast<int>(rows / composed.bs),
-                                                            static_cast<int>(composed.bs), i, j,
-                                                            static_cast<cudaStream_t>(stream));
-    return PETSC_SUCCESS;
-  }));
-  PetscCall(MatSeqAIJCUSPARSERestoreIJ(piece, PETSC_FALSE, &i, &j));
-  composed.state = state;
+  PetscCall(get(piece, PETSC_FALSE, &i, &j));
+  PetscCall(use(rows, i, j, static_cast<cudaStream_t>(stream)));
+  PetscCall(restore(piece, PETSC_FALSE, &i, &j));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Reads the structure of a piece. problem: why product is null now; empty if nothing went wrong
+PetscErrorCode read_structure(Mat piece, const Pattern &pattern, Composed *composed,
+                              std::string *problem)
+{
+  PetscFunctionBegin;
+  composed->product.reset();
+  PetscCall(with_structure(
+      MatSeqAIJCUSPARSEGetIJ, MatSeqAIJCUSPARSERestoreIJ, piece,
+      [&](PetscInt rows, auto *i, auto *j, cudaStream_t stream) -> PetscErrorCode {
+        try {
+          composed->product = std::make_unique<cuda::BlockProduct>(
+              static_cast<int>(rows / pattern.bs), static_cast<int>(pattern.bs), i, j, stream);
+        } catch (const std::exception &e) {
+          *problem = e.what();
+        }
+        return PETSC_SUCCESS;
+      }));
+  composed->pattern = pattern;
+  if (!problem->empty()) PetscCall(PetscInfo(piece, "no block products: %s\n", problem->c_str()));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Sets composed to what a product with the piece may use; null: PETSc's functions. The structure is
+// read anew if the pattern has changed since the set-up.
+PetscErrorCode prepare(Mat piece, Composed **composed)
+{
+  Pattern pattern;
+  std::string problem;
+
+  PetscFunctionBegin;
+  PetscCall(get_composed(piece, composed));
+  if (!*composed) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(get_pattern(piece, (*composed)->pattern.bs, &pattern));
+  if (pattern != (*composed)->pattern)
+    PetscCall(read_structure(piece, pattern, *composed, &problem));
+  if (!(*composed)->product || !(*composed)->product->full()) *composed = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -133,7 +191,7 @@ PetscErrorCode multiply_blocks(Mat piece, const Composed &composed, Vec x, Vec z
   PetscCall(VecCUDARestoreArrayRead(x, &from));
   PetscCall(MatSeqAIJCUSPARSERestoreArrayRead(piece, &values));
   PetscCall(MatGetInfo(piece, MAT_LOCAL, &info));
-  PetscCall(PetscLogGpuFlops(2.0 * info.nz_used));
+  PetscCall(PetscLogGpuFlops(2.0 * info.nz_used - (z ? 0.0 : composed.product->nonempty_rows())));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -142,12 +200,8 @@ PetscErrorCode mult(Mat piece, Vec x, Vec y)
   Composed *composed = nullptr;
 
   PetscFunctionBegin;
-  PetscCall(get_composed(piece, &composed));
-  PetscCall(update(piece, *composed));
-  if (composed->product->full())
-    PetscCall(multiply_blocks(piece, *composed, x, nullptr, y));
-  else
-    PetscCall(composed->mult(piece, x, y));
+  PetscCall(prepare(piece, &composed));
+  PetscCall(composed ? multiply_blocks(piece, *composed, x, nullptr, y) : petsc_mult(piece, x, y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -156,56 +210,104 @@ PetscErrorCode mult_add(Mat piece, Vec x, Vec z, Vec y)
   Composed *composed = nullptr;
 
   PetscFunctionBegin;
-  PetscCall(get_composed(piece, &composed));
-  PetscCall(update(piece, *composed));
-  if (composed->product->full())
-    PetscCall(multiply_blocks(piece, *composed, x, z, y));
-  else
-    PetscCall(composed->mult_add(piece, x, z, y));
+  PetscCall(prepare(piece, &composed));
+  PetscCall(composed ? multiply_blocks(piece, *composed, x, z, y) : petsc_mult_add(piece, x, z, y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode compose(Mat piece, PetscInt bs, Composed **composed)
+// Gives a piece PETSc's functions back.
+PetscErrorCode restore(Mat piece)
+{
+  Mult now = nullptr;
+
+  PetscFunctionBegin;
+  PetscCall(get_operation(MatGetOperation, piece, MATOP_MULT, &now));
+  if (now == mult) {
+    PetscCall(set_operation(MatSetOperation, piece, MATOP_MULT, petsc_mult));
+    PetscCall(set_operation(MatSetOperation, piece, MATOP_MULT_ADD, petsc_mult_add));
+  }
+  PetscCall(PetscObjectCompose((PetscObject)piece, kComposed, nullptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Puts the functions above in the place of PETSc's. The piece then owns composed.
+PetscErrorCode install(Mat piece, std::unique_ptr<Composed> *composed)
 {
   PetscContainer container;
+  Mult now = nullptr;
 
   PetscFunctionBegin;
   PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &container));
-  PetscCall(Guarded([&]() -> PetscErrorCode {
-    *composed = new Composed();
-    (*composed)->bs = bs;
-    return PETSC_SUCCESS;
-  }));
-  PetscCall(PetscContainerSetPointer(container, *composed));
+  PetscCall(PetscContainerSetPointer(container, composed->release()));
   PetscCall(set_destroy(container, destroy));
   PetscCall(PetscObjectCompose((PetscObject)piece, kComposed, (PetscObject)container));
   PetscCall(PetscContainerDestroy(&container));
+  PetscCall(get_operation(MatGetOperation, piece, MATOP_MULT, &now));
+  if (now == mult) PetscFunctionReturn(PETSC_SUCCESS);
+  petsc_mult = now; // new, or PETSc has set its own again
+  PetscCall(get_operation(MatGetOperation, piece, MATOP_MULT_ADD, &petsc_mult_add));
+  PetscCall(set_operation(MatSetOperation, piece, MATOP_MULT, mult));
+  PetscCall(set_operation(MatSetOperation, piece, MATOP_MULT_ADD, mult_add));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Puts the functions above in the place of PETSc's.
-PetscErrorCode install(Mat piece, PetscInt bs, BlockProductUse *use)
+// Whether a piece has products of its present pattern.
+PetscErrorCode has_products(Mat piece, const Pattern &pattern, bool *has)
 {
-  PetscBool cusparse, host;
   Composed *composed = nullptr;
   Mult now = nullptr;
+
+  PetscFunctionBegin;
+  PetscCall(get_composed(piece, &composed));
+  PetscCall(get_operation(MatGetOperation, piece, MATOP_MULT, &now));
+  *has = now == mult && composed && composed->pattern == pattern && composed->product &&
+         composed->product->full();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Makes the product of a piece if it suits. made: null if it does not, or has one already.
+PetscErrorCode make_product(Mat piece, PetscInt bs, std::unique_ptr<Composed> *made,
+                            BlockProductUse *use)
+{
+  PetscBool cusparse, host;
+  PetscInt rows;
+  Pattern pattern;
+  std::string problem;
+  bool has = false;
 
   PetscFunctionBegin;
   *use = BlockProductUse::wrong_type;
   PetscCall(PetscObjectTypeCompare((PetscObject)piece, MATSEQAIJCUSPARSE, &cusparse));
   PetscCall(MatBoundToCPU(piece, &host));
   if (!cusparse || host) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(get_composed(piece, &composed));
-  if (!composed) PetscCall(compose(piece, bs, &composed));
-  PetscCall(get_operation(MatGetOperation, piece, MATOP_MULT, &now));
-  if (now != mult) { // new, or PETSc has set its own again
-    composed->mult = now;
-    PetscCall(get_operation(MatGetOperation, piece, MATOP_MULT_ADD, &composed->mult_add));
-    PetscCall(set_operation(MatSetOperation, piece, MATOP_MULT, mult));
-    PetscCall(set_operation(MatSetOperation, piece, MATOP_MULT_ADD, mult_add));
-  }
-  PetscCall(update(piece, *composed));
-  *use = composed->product->full() ? BlockProductUse::yes : BlockProductUse::partial_blocks;
+  *use = bs == 1 ? BlockProductUse::block_size_one : BlockProductUse::partial_blocks;
+  PetscCall(MatGetLocalSize(piece, &rows, nullptr));
+  if (bs == 1 || rows / bs > std::numeric_limits<int>::max()) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(get_pattern(piece, bs, &pattern));
+  PetscCall(has_products(piece, pattern, &has));
+  *use = BlockProductUse::yes;
+  if (has) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(Guarded([&]() -> PetscErrorCode {
+    *made = std::make_unique<Composed>();
+    return PETSC_SUCCESS;
+  }));
+  PetscCall(read_structure(piece, pattern, made->get(), &problem));
+  if (!problem.empty())
+    *use = BlockProductUse::no_memory;
+  else if (!(*made)->product->full())
+    *use = BlockProductUse::partial_blocks;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode get_pieces(Mat mat, Mat pieces[2])
+{
+  PetscBool parallel;
+
+  PetscFunctionBegin;
+  pieces[0] = mat;
+  pieces[1] = nullptr;
+  PetscCall(PetscObjectTypeCompare((PetscObject)mat, MATMPIAIJCUSPARSE, &parallel));
+  if (parallel) PetscCall(MatMPIAIJGetSeqAIJ(mat, &pieces[0], &pieces[1], nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -213,23 +315,40 @@ PetscErrorCode install(Mat piece, PetscInt bs, BlockProductUse *use)
 
 PetscErrorCode UseBlockProduct(Mat mat, BlockProductUse *use)
 {
-  PetscBool parallel;
-  Mat pieces[2] = {mat, nullptr};
+  Mat pieces[2];
+  std::unique_ptr<Composed> made[2];
   PetscInt bs;
   int worst = 0;
 
   PetscFunctionBegin;
-  PetscCall(PetscObjectTypeCompare((PetscObject)mat, MATMPIAIJCUSPARSE, &parallel));
-  if (parallel) PetscCall(MatMPIAIJGetSeqAIJ(mat, &pieces[0], &pieces[1], nullptr));
   PetscCall(MatGetBlockSize(mat, &bs));
-  for (Mat piece : pieces) {
+  PetscCall(get_pieces(mat, pieces));
+  // The products of all pieces on all ranks are made before any piece is changed.
+  for (int k = 0; k < 2; ++k) {
     BlockProductUse one = BlockProductUse::yes;
-    if (piece) PetscCall(install(piece, bs, &one));
+    if (pieces[k]) PetscCall(make_product(pieces[k], bs, &made[k], &one));
     worst = std::max(worst, static_cast<int>(one));
   }
   PetscCallMPI(
       MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)mat)));
   *use = static_cast<BlockProductUse>(worst);
+  if (*use != BlockProductUse::yes) {
+    PetscCall(DropBlockProduct(mat));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (int k = 0; k < 2; ++k)
+    if (made[k]) PetscCall(install(pieces[k], &made[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode DropBlockProduct(Mat mat)
+{
+  Mat pieces[2];
+
+  PetscFunctionBegin;
+  PetscCall(get_pieces(mat, pieces));
+  for (Mat piece : pieces)
+    if (piece) PetscCall(restore(piece));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -242,7 +361,13 @@ namespace mcpi {
 PetscErrorCode UseBlockProduct(Mat, BlockProductUse *use)
 {
   PetscFunctionBegin;
-  *use = BlockProductUse::wrong_type;
+  *use = BlockProductUse::no_cuda;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode DropBlockProduct(Mat)
+{
+  PetscFunctionBegin;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -95,6 +95,19 @@ PCFailedReason reason_of(Defect defect)
   }
 }
 
+// Makes or takes back what -pc_mcpi_block_product asks for.
+PetscErrorCode set_block_product(Mat mat, bool wanted, BlockProductUse *use)
+{
+  PetscFunctionBegin;
+  if (wanted) {
+    PetscCall(UseBlockProduct(mat, use));
+  } else if (*use != BlockProductUse::off) {
+    PetscCall(DropBlockProduct(mat));
+    *use = BlockProductUse::off;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode PCSetUp_MCPI(PC pc)
 {
   PC_MCPI &mcpi = Data(pc);
@@ -108,11 +121,10 @@ PetscErrorCode PCSetUp_MCPI(PC pc)
     return mcpi.smoother.setup(pc->pmat, mcpi.settings, mcpi.double_vectors(), mcpi.coordinates,
                                (PetscObject)pc);
   }));
-  if (mcpi.settings.block_product) {
-    BlockProductUse other;
-    if (pc->pmat != pc->mat) PetscCall(UseBlockProduct(pc->pmat, &other));
-    PetscCall(UseBlockProduct(pc->mat, &mcpi.block_product));
-  }
+  PetscCall(set_block_product(pc->mat, mcpi.settings.block_product, &mcpi.amat_product));
+  mcpi.pmat_product = mcpi.amat_product;
+  if (pc->pmat != pc->mat)
+    PetscCall(set_block_product(pc->pmat, mcpi.settings.block_product, &mcpi.pmat_product));
   const Failure &failure = mcpi.smoother.failure();
   if (failure.defect != Defect::none) {
     PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc),
@@ -142,6 +154,7 @@ PetscErrorCode PCReset_MCPI(PC pc)
   pc->failedreason = pc->failedreasonrank = PC_NOERROR;
   PetscCall(Data(pc).smoother.destroy());
   Data(pc).coordinates = Coordinates();
+  Data(pc).amat_product = Data(pc).pmat_product = BlockProductUse::off;
   Data(pc).solving.clear();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -187,8 +200,8 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
       true, false; takes effect at the next numeric set-up
 .  -pc_mcpi_setup_threads <-1> - largest number of threads of a rank in a set-up: at least 1, or -1
       (decide); takes effect at the next set-up
-.  -pc_mcpi_block_product <false> - products with an AIJCUSPARSE matrix read one column per block:
-      true, false; takes effect at the next set-up
+.  -pc_mcpi_block_product <false> - products with an AIJCUSPARSE matrix read one column index per
+      block: true, false; takes effect at the next set-up
 .  -pc_mcpi_backend <auto> - hardware and code that run the sweeps: auto, host, cuda, kokkos,
       reference; takes effect at the next numeric set-up
 .  -pc_mcpi_halo <auto> - exchange of ghost values between ranks: auto, sf, nccl, peer; takes effect

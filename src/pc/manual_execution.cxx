@@ -273,33 +273,34 @@ PetscErrorCode PCMCPIGetSetUpThreads(PC pc, PetscInt *threads)
 }
 
 /*@
-   PCMCPISetBlockProduct - Determines whether products with the matrix read one column for each
-   block on a CUDA device
+   PCMCPISetBlockProduct - Determines whether products with the matrix read one column index for
+   each block on a CUDA device
 
    Logically Collective
 
    Input Parameters:
 +  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
--  flag - `PETSC_TRUE` to read one column for each block, `PETSC_FALSE` for PETSc's products
+-  flag - `PETSC_TRUE` to read one column index for each block, `PETSC_FALSE` for PETSc's products
       (default)
 
    Options Database Key:
-.  -pc_mcpi_block_product <false> - products with an AIJCUSPARSE matrix read one column per block:
-      true, false; takes effect at the next set-up
+.  -pc_mcpi_block_product <false> - products with an AIJCUSPARSE matrix read one column index per
+      block: true, false; takes effect at the next set-up
 
    Level: intermediate
 
    Notes:
-   A `MATAIJCUSPARSE` matrix stores a column for each number. Where its blocks are full, one column
-   for each block suffices, and a product reads about a third less memory. From the next set-up on
-   `MatMult()` and `MatMultAdd()` of both matrices of `PCSetOperators()` do so. The numbers stay
-   in double precision and where they are. Results differ from those of cuSPARSE by the rounding of
-   their sums, and are the same in every run.
+   A `MATAIJCUSPARSE` matrix stores a column index for each number. Where its blocks are full, one
+   index for each block suffices, and a product reads up to a third less memory. From the next
+   set-up on `MatMult()` and `MatMultAdd()` of both matrices of `PCSetOperators()` do so. The numbers
+   stay in double precision and where they are. Results differ from those of cuSPARSE by the rounding
+   of their sums, and are the same in every run.
 
-   The change stays with the matrices, also after the preconditioner is destroyed. It is made anew
-   by the next set-up if PETSc takes it back, as `MatSetPreallocationCOO()` and `MatBindToCPU()` do.
+   The change stays with the matrices, also after the preconditioner is destroyed. With
+   `PETSC_FALSE` the next set-up takes it back. If PETSc takes it back, as `MatBindToCPU()` does, the
+   next set-up makes it again.
 
-   Nothing changes for other types of matrices, nor for a block size with blocks that are not full.
+   Matrices of other types, of block size 1, and with blocks that are not full keep PETSc's products.
    `PCView()` then says why.
 
 .seealso: `PCMCPI`, `PCMCPIGetBlockProduct()`, `MATAIJCUSPARSE`, `MatSetBlockSize()`
@@ -312,8 +313,8 @@ PetscErrorCode PCMCPISetBlockProduct(PC pc, PetscBool flag)
 }
 
 /*@
-   PCMCPIGetBlockProduct - Gets whether products with the matrix are to read one column for each
-   block on a CUDA device
+   PCMCPIGetBlockProduct - Gets whether products with the matrix are to read one column index for
+   each block on a CUDA device
 
    Not Collective
 
@@ -321,7 +322,7 @@ PetscErrorCode PCMCPISetBlockProduct(PC pc, PetscBool flag)
 .  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
-.  flag - `PETSC_TRUE` if products are to read one column for each block
+.  flag - `PETSC_TRUE` if products are to read one column index for each block
 
    Level: intermediate
 

@@ -21,7 +21,8 @@ struct PC_MCPI {
   Smoother smoother;
   Caller caller;               // method of the last PCPreSolve(); a set-up prepares for it
   std::vector<Caller> solving; // methods of the solves under way, the innermost last
-  BlockProductUse block_product = BlockProductUse::wrong_type; // what the last set-up achieved
+  // What the last set-up achieved for Amat and Pmat
+  BlockProductUse amat_product = BlockProductUse::off, pmat_product = BlockProductUse::off;
   std::string told_unsymmetric; // method and sweep that -info has last called unsymmetric
 
   bool double_vectors() const

@@ -208,7 +208,7 @@ const Option kOptions[] = {
         Numbers("at least 1, or -1 (decide)", [](double v) { return v >= 1 || v == PETSC_DECIDE; }),
         "Largest number of threads of a rank in a set-up"),
     OPTION("block_product", BlockProduct, block_product, PetscBool, next_setup, Anything(),
-           "Products with an AIJCUSPARSE matrix read one column per block"),
+           "Products with an AIJCUSPARSE matrix read one column index per block"),
     OPTION("backend", Backend, backend, PCMCPIBackendType, values, Names(BackendNames),
            "Hardware and code that run the sweeps"),
     OPTION("halo", Halo, halo, PCMCPIHaloType, plan, Names(HaloNames),

@@ -100,24 +100,38 @@ PetscErrorCode view_vectors(const PC_MCPI &mcpi, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Shows what -pc_mcpi_block_product has achieved.
-PetscErrorCode view_products(const PC_MCPI &mcpi, PetscViewer viewer)
+const char *text_of(BlockProductUse use)
 {
-  const char *text = "";
+  switch (use) {
+  case BlockProductUse::yes:
+    return "read one column index for each block";
+  case BlockProductUse::no_cuda:
+    return "are PETSc's, because petsc-mcpi or PETSc was built without CUDA";
+  case BlockProductUse::wrong_type:
+    return "are PETSc's, because the matrix is not AIJCUSPARSE on a device";
+  case BlockProductUse::block_size_one:
+    return "are PETSc's, because the block size is 1";
+  case BlockProductUse::partial_blocks:
+    return "are PETSc's, because some blocks are not full";
+  case BlockProductUse::no_memory:
+    return "are PETSc's, because the device has no memory for column indices of blocks";
+  default:
+    return "follow at the set-up";
+  }
+}
+
+// Shows what -pc_mcpi_block_product has achieved.
+PetscErrorCode view_products(PC pc, PetscViewer viewer)
+{
+  const PC_MCPI &mcpi = Data(pc);
 
   PetscFunctionBegin;
-  switch (mcpi.block_product) {
-  case BlockProductUse::yes:
-    text = "read one column for each block";
-    break;
-  case BlockProductUse::wrong_type:
-    text = "are PETSc's, because the matrix is not AIJCUSPARSE on a device";
-    break;
-  case BlockProductUse::partial_blocks:
-    text = "are PETSc's, because some blocks are not full";
-    break;
-  }
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  products with the matrix %s\n", text));
+  if (!mcpi.settings.block_product) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  products with the matrix %s\n",
+                                   text_of(mcpi.amat_product)));
+  if (pc->pmat != pc->mat)
+    PetscCall(
+        PetscViewerASCIIPrintf(viewer, "  products with Pmat %s\n", text_of(mcpi.pmat_product)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -148,7 +162,7 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
                                    PrecisionNames[s.offdiag], FormNames[s.form],
                                    ScalingNames[s.scaling]));
   PetscCall(view_vectors(mcpi, viewer));
-  if (s.block_product) PetscCall(view_products(mcpi, viewer));
+  PetscCall(view_products(pc, viewer));
   if (s.gather == PC_MCPI_GATHER_PRECISION_BFP16)
     PetscCall(PetscViewerASCIIPrintf(
         viewer,

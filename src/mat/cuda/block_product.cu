@@ -1,4 +1,4 @@
-#include <utility>
+#include <limits>
 
 #include "core/dispatch.h"
 #include "cuda/launch.cuh"
@@ -22,31 +22,40 @@ constexpr int loads_ahead(int at_once)
 }
 
 // Writes the blocks before each block row. i: row pointers of scalar rows
-__global__ void count_blocks(int rows, int bs, const PetscInt *i, std::uint32_t *ptr)
+template <class Index>
+__global__ void count_blocks(int rows, int bs, const Index *i, std::uint32_t *ptr)
 {
   const int row = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
   if (row <= rows)
     ptr[row] = static_cast<std::uint32_t>(i[static_cast<std::size_t>(row) * bs] / (bs * bs));
 }
 
-// Writes the columns of the blocks of a block row, by one warp. Sets bad if a block is not full.
-__global__ void find_columns(int rows, int bs, const PetscInt *i, const PetscInt *j,
-                             const std::uint32_t *ptr, std::uint32_t *columns, int *bad)
+// What find_columns counts
+struct Found {
+  int bad;      // whether a block is not full
+  int nonempty; // block rows that have blocks
+};
+
+// Writes the columns of the blocks of a block row, by one warp.
+template <class Index>
+__global__ void find_columns(int rows, int bs, const Index *i, const Index *j,
+                             const std::uint32_t *ptr, std::uint32_t *columns, Found *found)
 {
   const std::size_t row = blockIdx.x * (kThreads / kWarp) + threadIdx.x / kWarp;
-  const PetscInt lane = threadIdx.x % kWarp;
+  const Index lane = threadIdx.x % kWarp;
   if (row >= static_cast<std::size_t>(rows)) return;
-  const PetscInt *ends = i + row * static_cast<std::size_t>(bs);
-  const PetscInt begin = ends[0], length = ends[1] - begin;
+  const Index *ends = i + row * static_cast<std::size_t>(bs);
+  const Index begin = ends[0], length = ends[1] - begin;
   bool good = length % bs == 0 && begin % (bs * bs) == 0;
   for (int r = 1; r < bs; ++r) good = good && ends[r + 1] - ends[r] == length;
-  for (PetscInt k = lane; good && k < length; k += kWarp) {
-    const PetscInt block = k / bs, within = k % bs, column = j[begin + block * bs];
+  for (Index k = lane; good && k < length; k += kWarp) {
+    const Index block = k / bs, within = k % bs, column = j[begin + block * bs];
     good = column % bs == 0;
     for (int r = 0; r < bs; ++r) good = good && j[ends[r] + k] == column + within;
     if (within == 0) columns[ptr[row] + block] = static_cast<std::uint32_t>(column / bs);
   }
-  if (!good) *bad = 1;
+  if (!good) found->bad = 1;
+  if (lane == 0 && length > 0) atomicAdd(&found->nonempty, 1);
 }
 
 struct Product {
@@ -112,7 +121,7 @@ template <int at_once, int team> struct Team {
     }
   }
 
-  // Sums over the team, in an order that depends on the length of the row only.
+  // Sums over the team.
   static __device__ __forceinline__ void add_up(double (&sum)[at_once])
   {
 #pragma unroll
@@ -146,7 +155,8 @@ private:
 };
 
 // Multiplies by one part of the scalar rows of some block rows, which each team takes one after the
-// other.
+// other. The order in which a row is summed depends on its length and on the size of a team, which
+// is that of the piece.
 template <int at_once, int team>
 __global__ void __launch_bounds__(kThreads) multiply_blocks(Product p)
 {
@@ -174,7 +184,8 @@ __global__ void __launch_bounds__(kThreads) multiply_blocks(Product p)
     double own = sum[0]; // of scalar row number lane
 #pragma unroll
     for (int r = 1; r < at_once; ++r) own = mine.lane == r ? sum[r] : own;
-    if (mine.lane < at_once && at < rows * bs)
+    const bool stays = begin == end && p.z == p.y; // y += 0
+    if (mine.lane < at_once && at < rows * bs && !stays)
       p.y[at + mine.lane] = p.z ? p.z[at + mine.lane] + own : own;
     begin = end;
     end = next;
@@ -214,34 +225,47 @@ void launch_product(const Product &product, double mean_row, cudaStream_t stream
     launch_teams<at_once, 32>(product, stream);
 }
 
+template <class T> T copy_back(const T *from, cudaStream_t stream)
+{
+  T value;
+  MCPI_CUDA(cudaMemcpyAsync(&value, from, sizeof value, cudaMemcpyDeviceToHost, stream));
+  MCPI_CUDA(cudaStreamSynchronize(stream));
+  return value;
+}
+
 } // namespace
 
-BlockProduct::BlockProduct(int rows, int bs, const PetscInt *i, const PetscInt *j,
-                           cudaStream_t stream)
+template <class Index>
+BlockProduct::BlockProduct(int rows, int bs, const Index *i, const Index *j, cudaStream_t stream)
     : rows_(rows), bs_(bs), ptr_(static_cast<std::size_t>(rows) + 1)
 {
-  DeviceArray<int> bad(1);
-  std::uint32_t blocks = 0;
-  int is_bad = 0;
+  const std::size_t block_rows = static_cast<std::size_t>(rows);
   if (!i) { // PETSc has no arrays for a matrix without numbers
     MCPI_CUDA(cudaMemsetAsync(ptr_.data(), 0, ptr_.bytes(), stream));
     full_ = true;
     return;
   }
-  launch(count_blocks, grid_of(static_cast<std::size_t>(rows) + 1, kThreads), kThreads, stream,
-         rows, bs, i, ptr_.data());
-  MCPI_CUDA(
-      cudaMemcpyAsync(&blocks, ptr_.data() + rows, sizeof blocks, cudaMemcpyDeviceToHost, stream));
-  MCPI_CUDA(cudaStreamSynchronize(stream));
+  const auto blocks =
+      static_cast<std::size_t>(copy_back(i + block_rows * static_cast<std::size_t>(bs), stream)) /
+      static_cast<std::size_t>(bs * bs);
+  if (blocks > std::numeric_limits<std::uint32_t>::max()) return;
   columns_.resize(blocks);
-  MCPI_CUDA(cudaMemsetAsync(bad.data(), 0, sizeof(int), stream));
-  launch(find_columns, grid_of(static_cast<std::size_t>(rows), kThreads / kWarp), kThreads, stream,
-         rows, bs, i, j, ptr_.data(), columns_.data(), bad.data());
-  MCPI_CUDA(cudaMemcpyAsync(&is_bad, bad.data(), sizeof is_bad, cudaMemcpyDeviceToHost, stream));
-  MCPI_CUDA(cudaStreamSynchronize(stream));
-  full_ = is_bad == 0;
-  mean_row_ = rows > 0 ? static_cast<double>(blocks) / rows * bs : 0.0;
+  DeviceArray<Found> found(1);
+  MCPI_CUDA(cudaMemsetAsync(found.data(), 0, sizeof(Found), stream));
+  launch(count_blocks<Index>, grid_of(block_rows + 1, kThreads), kThreads, stream, rows, bs, i,
+         ptr_.data());
+  launch(find_columns<Index>, grid_of(block_rows, kThreads / kWarp), kThreads, stream, rows, bs, i,
+         j, ptr_.data(), columns_.data(), found.data());
+  const Found result = copy_back(found.data(), stream);
+  full_ = result.bad == 0;
+  nonempty_ = result.nonempty;
+  mean_row_ = nonempty_ > 0 ? static_cast<double>(blocks) / nonempty_ * bs : 0.0;
 }
+
+template BlockProduct::BlockProduct(int, int, const std::int32_t *, const std::int32_t *,
+                                    cudaStream_t);
+template BlockProduct::BlockProduct(int, int, const std::int64_t *, const std::int64_t *,
+                                    cudaStream_t);
 
 void BlockProduct::multiply(const double *values, const double *x, const double *z, double *y,
                             cudaStream_t stream) const
