@@ -1,6 +1,8 @@
 // This file computes residuals, Jacobians and forces.
 #include "solver.h"
 
+#include <petscsf.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -70,6 +72,7 @@ template <int dim> PetscErrorCode Solver<dim>::set_up()
   if (loops_) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(DMCreateLocalVector(mesh_.gradients, &gradients_));
   if (scheme_.viscosity.on()) PetscCall(VecDuplicate(gradients_, &unlimited_));
+  PetscCall(create_halo());
   PetscCall(VecGetType(gradients_, &type));
   PetscCall(PetscStrendswith(type, "cuda", &cuda));
   const auto arrays = make_arrays<dim>(mesh_, rows_, conditions_.limiter,
@@ -87,6 +90,7 @@ template <int dim> PetscErrorCode Solver<dim>::destroy()
   PetscFunctionBeginUser;
   PetscCall(VecDestroy(&gradients_));
   PetscCall(VecDestroy(&unlimited_));
+  PetscCall(PetscSFDestroy(&halo_));
   loops_.reset();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -201,15 +205,36 @@ template <int dim> double Solver<dim>::dynamic_pressure() const
   return 0.5 * stream.rho * speed2;
 }
 
-template <int dim> PetscErrorCode Solver<dim>::exchange(Vec gradients) const
+// DMLocalToGlobal() with INSERT_VALUES would copy whole vectors to the host.
+template <int dim> PetscErrorCode Solver<dim>::create_halo()
 {
-  Vec global;
+  PetscSF points;
+  PetscSection section;
+  PetscInt *offsets;
+  PetscMPIInt ranks;
 
   PetscFunctionBeginUser;
-  PetscCall(DMGetGlobalVector(mesh_.gradients, &global));
-  PetscCall(DMLocalToGlobal(mesh_.gradients, gradients, INSERT_VALUES, global));
-  PetscCall(DMGlobalToLocal(mesh_.gradients, global, INSERT_VALUES, gradients));
-  PetscCall(DMRestoreGlobalVector(mesh_.gradients, &global));
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)mesh_.gradients), &ranks));
+  if (ranks == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(DMGetPointSF(mesh_.gradients, &points));
+  PetscCall(DMGetLocalSection(mesh_.gradients, &section));
+  PetscCall(PetscSFCreateRemoteOffsets(points, section, section, &offsets));
+  PetscCall(PetscSFCreateSectionSF(points, section, offsets, section, &halo_));
+  PetscCall(PetscFree(offsets));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int dim> PetscErrorCode Solver<dim>::exchange(Vec gradients) const
+{
+  PetscScalar *values;
+  PetscMemType where;
+
+  PetscFunctionBeginUser;
+  PetscCall(VecGetArrayAndMemType(gradients, &values, &where));
+  PetscCall(
+      PetscSFBcastWithMemTypeBegin(halo_, MPIU_SCALAR, where, values, where, values, MPI_REPLACE));
+  PetscCall(PetscSFBcastEnd(halo_, MPIU_SCALAR, values, values, MPI_REPLACE));
+  PetscCall(VecRestoreArrayAndMemType(gradients, &values));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -217,7 +242,6 @@ template <int dim> PetscErrorCode Solver<dim>::exchange(Vec gradients) const
 template <int dim> PetscErrorCode Solver<dim>::find_gradients()
 {
   PetscScalar *g, *u = nullptr;
-  PetscMPIInt ranks;
 
   PetscFunctionBeginUser;
   PetscCall(write(gradients_, &g));
@@ -225,8 +249,7 @@ template <int dim> PetscErrorCode Solver<dim>::find_gradients()
   PetscCall(loops_->gradients(scheme_, g, u));
   if (u) PetscCall(restore_write(unlimited_, &u));
   PetscCall(restore_write(gradients_, &g));
-  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)mesh_.dm), &ranks));
-  if (ranks == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!halo_) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(exchange(gradients_));
   if (keeps_unlimited()) PetscCall(exchange(unlimited_));
   PetscFunctionReturn(PETSC_SUCCESS);

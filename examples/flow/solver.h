@@ -78,6 +78,7 @@ private:
   PetscErrorCode set_up(); // makes loops_ and gradients_, once
   PetscErrorCode load(Vec U);
   PetscErrorCode find_gradients();
+  PetscErrorCode create_halo();
   // Takes the values of other ranks' cells in a local vector of gradients from their owners.
   PetscErrorCode exchange(Vec gradients) const;
   double dynamic_pressure() const; // of the free stream
@@ -99,6 +100,7 @@ private:
   bool on_device_ = false;
   // Local vectors. unlimited_: gradients without the limiter, for viscous terms
   Vec gradients_ = nullptr, unlimited_ = nullptr;
+  PetscSF halo_ = nullptr; // from owners to local vectors of gradients. Null: one rank
 };
 
 } // namespace flow
