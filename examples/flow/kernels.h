@@ -117,7 +117,8 @@ template <int dim, int n> struct Slopes {
   std::array<double, n> q, least, largest;
 };
 
-// Solves a system of equations with the factors of Arrays::factors. solution: the right-hand side, then x
+// Solves a system of equations with the factors of Arrays::factors. solution: the right-hand side,
+// then x
 template <int dim> FLOW_HD void solve(const Matrix<dim> &a, Vector<dim> *solution)
 {
   Vector<dim> &x = *solution;
