@@ -12,6 +12,7 @@ import threading
 import time
 from itertools import product
 from math import inf
+from shlex import quote
 
 import results as records
 from flow_program import DEVICE, ENVIRONMENT, PARTS, THEIRS, WING
@@ -228,10 +229,14 @@ def run_solvers(arguments, folder):
 
 
 def command_of(arguments):
+    """What anyone can run, with --build, --json and, of a mesh that was given, its file"""
     command = f"flow_runs.py solvers --rtol {arguments.rtol} --limit {arguments.limit:g}"
     command += f" --together {arguments.together} --turns {arguments.turns}"
+    mesh = arguments.mesh
+    command += f" --mesh {quote(mesh.name)}" if mesh else f" --size {arguments.size}"
     command += " --device" * arguments.device
-    return command + (f" --more '{arguments.more}'" if arguments.more else "")
+    command += f" --only {quote(arguments.only)}" if arguments.only else ""
+    return command + (f" --more {quote(arguments.more)}" if arguments.more else "")
 
 
 def gpu_name():
