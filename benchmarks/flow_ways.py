@@ -24,6 +24,7 @@ STORAGES = ("fp64", "fp32", "fp16", "int8", "int4")
 MESH_READ = re.compile(r"\d+ dimensions, \d+ vertices")
 FIRST_LINE = re.compile(r"\s*step\s+CFL")
 LONGEST_SETUP = 600  # seconds between the mesh and the first line of a run
+LAST_LINES = 10  # seconds for the last lines of a program, whose child may keep the pipe open
 TOLERANCE = 0.3  # seconds between our clock and the program's, which has one digit
 
 
@@ -103,6 +104,10 @@ class Run:
                 self.read.set()
         self.read.set()
 
+    def wait_for_mesh(self):
+        while not self.read.wait(1) and self.process.poll() is None:
+            pass
+
     def go_on(self, limit):
         """Runs to the end, or for limit seconds from its first line. True: it ended in time"""
         in_time = True
@@ -120,7 +125,7 @@ class Run:
                 in_time = False
                 self.process.kill()
             time.sleep(0.02)
-        self.reader.join()
+        self.reader.join(LAST_LINES)
         return in_time
 
     def begin(self):
@@ -147,7 +152,7 @@ class Run:
     def end(self):
         if self.process.poll() is None:
             self.process.kill()
-        self.reader.join()
+        self.reader.join(LAST_LINES)
         self.process.wait()
 
 
@@ -182,7 +187,7 @@ def run_together(commands, limit):
     runs = [Run(command, pause=len(commands) > 1) for command in commands]
     try:
         for run in runs:
-            run.read.wait()
+            run.wait_for_mesh()
         for run in runs:
             in_time = run.go_on(limit)
             if run.was_paused_inside():
