@@ -121,10 +121,11 @@ def viscous_airfoil():
             continue
         records.use(row)
         forces = [row[key] for key in ("lift", "drag", "drag_pressure", "drag_friction")]
+        sign_at = row["friction_changes_sign_at"]
         body.append(
             [numbers_of(row), f"{row['vertices']:,}", str(row["steps"]), f"{row['seconds']:.0f} s"]
             + [f"{round(force, 4) + 0.0:.4f}" for force in forces]
-            + [f"{row['friction_changes_sign_at']:.2f}"]
+            + ["nowhere" if sign_at is None else f"{sign_at:.2f}"]
         )
     header = ["Mesh", "Vertices", "Steps", "Run", "Lift", "Drag", "By pressure", "By friction"]
     header += ["Friction changes its sign at x"]
