@@ -69,7 +69,7 @@ def flow_seconds(file):
     body = []
     for row in records.select():
         if "seconds" not in row:
-            body.append([row["method"], row["end"]] + [""] * 8)
+            body.append([row["method"], row["end"]] + [""] * 9)
             continue
         times = [row.get(f"seconds_{part}") for part in parts]
         body.append(
@@ -80,9 +80,9 @@ def flow_seconds(file):
         )
     header = ["Way to solve", "End", "Residual", "Steps", "Linear iterations", "Set-up"]
     header += ["Linear solves", "Residuals", "Jacobians", "The rest", "Run"]
-    first = next(row for row in records.table if "vertices" in row)
-    place = "the device" if first["device"] else "one core"
-    note = f"Seconds on {place}. ONERA M6, {first['vertices']:,} vertices."
+    place = "the device" if records.table[0]["device"] else "one core"
+    sizes = [f", {row['vertices']:,} vertices" for row in records.table if "vertices" in row]
+    note = f"Seconds on {place}. ONERA M6{''.join(sizes[:1])}."
     return table(header, body, records, note=note)
 
 
