@@ -12,6 +12,7 @@ import threading
 import time
 from itertools import product
 from math import inf
+from shlex import quote
 
 import results as records
 from flow_program import DEVICE, ENVIRONMENT, PARTS, THEIRS, WING
@@ -23,6 +24,7 @@ STORAGES = ("fp64", "fp32", "fp16", "int8", "int4")
 MESH_READ = re.compile(r"\d+ dimensions, \d+ vertices")
 FIRST_LINE = re.compile(r"\s*step\s+CFL")
 LONGEST_SETUP = 600  # seconds between the mesh and the first line of a run
+LAST_LINES = 10  # seconds for the last lines of a program, whose child may keep the pipe open
 TOLERANCE = 0.3  # seconds between our clock and the program's, which has one digit
 
 
@@ -102,6 +104,10 @@ class Run:
                 self.read.set()
         self.read.set()
 
+    def wait_for_mesh(self):
+        while not self.read.wait(1) and self.process.poll() is None:
+            pass
+
     def go_on(self, limit):
         """Runs to the end, or for limit seconds from its first line. True: it ended in time"""
         in_time = True
@@ -119,7 +125,7 @@ class Run:
                 in_time = False
                 self.process.kill()
             time.sleep(0.02)
-        self.reader.join()
+        self.reader.join(LAST_LINES)
         return in_time
 
     def begin(self):
@@ -146,7 +152,7 @@ class Run:
     def end(self):
         if self.process.poll() is None:
             self.process.kill()
-        self.reader.join()
+        self.reader.join(LAST_LINES)
         self.process.wait()
 
 
@@ -181,7 +187,7 @@ def run_together(commands, limit):
     runs = [Run(command, pause=len(commands) > 1) for command in commands]
     try:
         for run in runs:
-            run.read.wait()
+            run.wait_for_mesh()
         for run in runs:
             in_time = run.go_on(limit)
             if run.was_paused_inside():
@@ -194,9 +200,14 @@ def run_together(commands, limit):
             run.end()
 
 
+def merit(row):
+    """Less is better: runs that converged first, then seconds"""
+    return row["end"] != "converged", row.get("seconds", inf)
+
+
 def run_solvers(arguments, folder):
     """Runs of the wing by every way to solve. The file is written after each. Of several turns it
-    has the fastest run of each way"""
+    has the fastest run of each way, one that converged if there is one"""
     ways = ways_to_solve(arguments.device)
     names = [name for name in ways if re.search(arguments.only, name)]
     size = f"-3 -setnumber size {arguments.size}"
@@ -216,17 +227,21 @@ def run_solvers(arguments, folder):
         for (run, in_time), name, each in zip(runs, batch, options):
             row = case | {"method": name} | row_of(run, each, in_time)
             show(row)
-            if turn == 0 or row.get("seconds", inf) < rows[name].get("seconds", inf):
+            if turn == 0 or merit(row) < merit(rows[name]):
                 rows[name] = row
             document = records.new("flow solvers", list(rows.values()), *about)
             records.write(arguments.json, document)
 
 
 def command_of(arguments):
+    """What anyone can run, with --build, --json and, of a mesh that was given, its file"""
     command = f"flow_runs.py solvers --rtol {arguments.rtol} --limit {arguments.limit:g}"
     command += f" --together {arguments.together} --turns {arguments.turns}"
+    mesh = arguments.mesh
+    command += f" --mesh {quote(mesh.name)}" if mesh else f" --size {arguments.size}"
     command += " --device" * arguments.device
-    return command + (f" --more '{arguments.more}'" if arguments.more else "")
+    command += f" --only {quote(arguments.only)}" if arguments.only else ""
+    return command + (f" --more {quote(arguments.more)}" if arguments.more else "")
 
 
 def gpu_name():

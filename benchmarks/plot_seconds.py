@@ -73,6 +73,8 @@ def curve_of(row):
 
 def mark_second_order(axis, rows):
     """Steps are of first order until the residual has fallen; then it jumps"""
+    if not rows:
+        return
     seconds, residuals = curve_of(min(rows, key=lambda row: row["seconds"]))
     jumps = [k for k in range(1, len(residuals)) if residuals[k] > 3 * residuals[k - 1]]
     for jump in jumps[:1]:
@@ -101,12 +103,17 @@ def draw_curves(axis, rows, lines, title):
     ticks.set_minor_formatter(NullFormatter())
     ticks.set_major_formatter("{x:,g}")
     axis.grid(alpha=0.3, which="both")
-    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), fontsize=8, title="Ended after")
+    if shown:
+        options = {"bbox_to_anchor": (0.5, -0.13), "fontsize": 8, "title": "Ended after"}
+        axis.legend(loc="upper center", **options)
 
 
 def draw_parts(axis, rows):
     """What took how long: a stacked bar for each run. Bars that are far too long are cut"""
+    axis.set(title="What took how long", xlabel="seconds")
     runs = [row for row in rows if "seconds_rest" in row]
+    if not runs:
+        return
     end = min(max(row["seconds"] for row in runs), 2.5 * median(row["seconds"] for row in runs))
     for place, row in enumerate(runs):
         left = 0.0
@@ -117,7 +124,7 @@ def draw_parts(axis, rows):
         at, text = min(left, end), f" {fate_of(row)}"
         axis.text(at, place, text + (" (cut)" if left > 1.1 * end else ""), va="center", fontsize=8)
     axis.set_yticks(range(len(runs)), [label_of(row["method"]) for row in runs], fontsize=8)
-    axis.set(title="What took how long", xlabel="seconds", xlim=(0, 1.3 * end))
+    axis.set(xlim=(0, 1.3 * end))
     axis.invert_yaxis()
     axis.grid(alpha=0.3, axis="x")
     axis.set_axisbelow(True)
@@ -127,6 +134,13 @@ PANELS = [
     (STORAGE_LINES, "FGMRES with mcpi, by storage of the blocks"),
     (OTHER_LINES, "By schedule, without Krylov method, PETSc's own"),
 ]
+
+
+def first_second(rows):
+    """Where curves begin: soon before the first run converged, or ended if none did; or None"""
+    ends = [row["seconds"] for row in rows if row["end"] == "converged"]
+    ends += [] if ends else [row["seconds"] for row in rows if "seconds" in row]
+    return min((end / 12 for end in ends if end > 0), default=None)
 
 
 def draw_seconds(image, rows, title, panels=PANELS):
@@ -140,10 +154,11 @@ def draw_seconds(image, rows, title, panels=PANELS):
     )
     for axis, (lines, name) in zip(axes, panels):
         draw_curves(axis, rows, lines, name)
-    last = max(axis.get_xlim()[1] for axis in axes[:-1])
-    first = min(row["seconds"] for row in rows if row["end"] == "converged") / 12
+    first, last = first_second(rows), max(axis.get_xlim()[1] for axis in axes[:-1])
     for axis in axes[:-1]:
-        axis.set(xlim=(first, last), ylabel="residual of the flow / first residual")
+        axis.set(ylabel="residual of the flow / first residual")
+        if first:
+            axis.set(xlim=(first, last))
     draw_parts(axes[-1], rows)
     patches = [Patch(color=color, label=label) for label, color in PARTS.values()]
     options = {"loc": "upper center", "bbox_to_anchor": (0.3, -0.13), "ncol": 2, "fontsize": 8}
@@ -153,9 +168,14 @@ def draw_seconds(image, rows, title, panels=PANELS):
     pyplot.close(figure)
 
 
+def size_of(rows):
+    """Words for a title, if a run read the mesh"""
+    return next((f", {row['vertices']:,} vertices" for row in rows if "vertices" in row), "")
+
+
 def title_of(document, rows):
     place = document["gpu"] or f"{document['machine']}, one core"
     return (
-        f"Flow around the ONERA M6 wing, {rows[0]['vertices']:,} vertices, {place}: whole runs "
+        f"Flow around the ONERA M6 wing{size_of(rows)}, {place}: whole runs "
         "from the free stream by the way in which linear systems are solved"
     )

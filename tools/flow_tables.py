@@ -69,7 +69,7 @@ def flow_seconds(file):
     body = []
     for row in records.select():
         if "seconds" not in row:
-            body.append([row["method"], row["end"]] + [""] * 8)
+            body.append([row["method"], row["end"]] + [""] * 9)
             continue
         times = [row.get(f"seconds_{part}") for part in parts]
         body.append(
@@ -80,9 +80,9 @@ def flow_seconds(file):
         )
     header = ["Way to solve", "End", "Residual", "Steps", "Linear iterations", "Set-up"]
     header += ["Linear solves", "Residuals", "Jacobians", "The rest", "Run"]
-    first = next(row for row in records.table if "vertices" in row)
-    place = "the device" if first["device"] else "one core"
-    note = f"Seconds on {place}. ONERA M6, {first['vertices']:,} vertices."
+    place = "the device" if records.table[0]["device"] else "one core"
+    sizes = [f", {row['vertices']:,} vertices" for row in records.table if "vertices" in row]
+    note = f"Seconds on {place}. ONERA M6{''.join(sizes[:1])}."
     return table(header, body, records, note=note)
 
 
@@ -121,10 +121,11 @@ def viscous_airfoil():
             continue
         records.use(row)
         forces = [row[key] for key in ("lift", "drag", "drag_pressure", "drag_friction")]
+        sign_at = row["friction_changes_sign_at"]
         body.append(
             [numbers_of(row), f"{row['vertices']:,}", str(row["steps"]), f"{row['seconds']:.0f} s"]
             + [f"{round(force, 4) + 0.0:.4f}" for force in forces]
-            + [f"{row['friction_changes_sign_at']:.2f}"]
+            + ["nowhere" if sign_at is None else f"{sign_at:.2f}"]
         )
     header = ["Mesh", "Vertices", "Steps", "Run", "Lift", "Drag", "By pressure", "By friction"]
     header += ["Friction changes its sign at x"]

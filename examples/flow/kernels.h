@@ -117,7 +117,8 @@ template <int dim, int n> struct Slopes {
   std::array<double, n> q, least, largest;
 };
 
-// Solves a system of equations with the factors of Arrays::factors. solution: the right-hand side, then x
+// Solves a system of equations with the factors of Arrays::factors. solution: the right-hand side,
+// then x
 template <int dim> FLOW_HD void solve(const Matrix<dim> &a, Vector<dim> *solution)
 {
   Vector<dim> &x = *solution;
@@ -163,7 +164,9 @@ FLOW_HD std::array<double, n> find_shares(const View<dim> &v, int c, int first,
                                           const Slopes<dim, n> &slopes,
                                           const Primitive<dim> &free_stream)
 {
-  // The least share is kept as a fraction, because divisions take most of the time.
+  // The least share is kept as a fraction, because divisions take most of the time. Fractions are
+  // compared by products of fourth powers of differences. These must stay in range, which states in
+  // any usual units do.
   std::array<double, n> above, below, eps2;
   for (int i = 0; i < n; ++i) {
     const int k = first + i;
