@@ -37,6 +37,8 @@ def storage_ways(device):
         if device and storage != "fp64":
             options += " -pc_mcpi_gather_precision bfp16"
         ways[f"mcpi, {storage}"] = options
+    if device:
+        ways["mcpi, int8, block product"] = ways["mcpi, int8"] + " -pc_mcpi_block_product"
     return ways
 
 
