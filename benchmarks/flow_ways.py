@@ -16,7 +16,8 @@ from shlex import quote
 
 import results as records
 from flow_program import DEVICE, ENVIRONMENT, PARTS, THEIRS, WING
-from flow_program import flow_command, history_of, make_mesh, petsc_version, record_of, steps_of
+from flow_program import error_of, flow_command, history_of, make_mesh, petsc_version
+from flow_program import record_of, steps_of
 
 MCPI = "-ksp_type fgmres -pc_type mcpi"
 STATIONARY = "-ksp_type preonly -pc_type mcpi -pc_mcpi_sweep forward -pc_mcpi_vector_precision fp32"
@@ -162,15 +163,12 @@ def row_of(run, options, in_time):
     """A row for benchmarks/results; of a run that failed its last words"""
     output = run.output()
     steps = steps_of(output)
-    words = [line.strip() for _, line in run.lines if line.strip()]
-    errors = [word for word in words if "ERROR: " in word and "-----" not in word]
-    error = (errors or words[-1:] or ["no output"])[0]
     failed = in_time and not PARTS.search(output)
     row = record_of(output, steps, options) if steps else {"options": options}
     if not in_time:
         row["end"] = "time limit"
     if failed:
-        row |= {"end": "failed", "error": error[:200]}
+        row |= {"end": "failed", "error": error_of(output)}
     if steps:
         row |= history_of(steps) | {"history_seconds": run.seconds()}
     return row

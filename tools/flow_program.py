@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -53,20 +54,48 @@ def petsc_version(build):
     return f"PETSc {found[1]}" if found else None
 
 
-def run_command(command, on_line=None):
-    """All that a command prints; on_line() gets every line. Ends the program if it fails"""
+class Failure(SystemExit):
+    """What a command printed before it failed, or ran for too long. Ends this program unless it is
+    caught"""
+
+    def __init__(self, command, output, end="failed"):
+        super().__init__(f"{output}\n{' '.join(command)}\n{end}")
+        self.output, self.end = output, end
+
+
+def run_command(command, on_line=None, limit=None):
+    """All that a command prints; on_line() gets every line. Raises a Failure if it fails, or has not
+    ended after limit seconds"""
     options = {"stderr": subprocess.STDOUT, "stdin": subprocess.DEVNULL, "text": True}
     options |= {"errors": "replace", "env": {**os.environ, **ENVIRONMENT}}
-    lines = []
+    lines, late = [], threading.Event()
     with subprocess.Popen(command, stdout=subprocess.PIPE, **options) as process:
+
+        def stop():
+            late.set()
+            process.terminate()
+
+        timer = threading.Timer(limit or 0, stop)
+        timer.daemon = True
+        if limit:
+            timer.start()
         for line in process.stdout:
             lines.append(line)
             if on_line:
                 on_line(line)
+        process.wait()
+        timer.cancel()
     output = "".join(lines)
     if process.returncode:
-        raise SystemExit(f"{output}\n{' '.join(command)}\nfailed")
+        raise Failure(command, output, "time limit" if late.is_set() else "failed")
     return output
+
+
+def error_of(output):
+    """The first message of PETSc, or the last words of a program that failed"""
+    words = [line.strip() for line in output.splitlines() if line.strip(" -")]
+    errors = [word for word in words if "ERROR: " in word and "-----" not in word]
+    return (errors or words[-1:] or ["no output"])[0][:200]
 
 
 def steps_of(output):
@@ -111,15 +140,15 @@ def flow_command(build, mesh, options, types="-dm_mat_type baij"):
     return [*command, "-dll_append", str(build / "libpetscmcpi.so"), *options.split()]
 
 
-def run_flow(build, ranks, mesh, options, types="-dm_mat_type baij", on_line=None):
+def run_flow(build, ranks, mesh, options, types="-dm_mat_type baij", on_line=None, limit=None):
     """The output, a row for benchmarks/results, and its columns of the values of each step"""
     places = ["--bind-to", "none"] if "-flow_threads" in options else []
     command = ["mpiexec", *places, "-n", str(ranks), *flow_command(build, mesh, options, types)]
     begin = time.monotonic()
-    output = run_command(command, on_line)
+    output = run_command(command, on_line, limit)
     steps = steps_of(output)
     if not PARTS.search(output) or not steps:
-        raise SystemExit(f"{output}\n{' '.join(command)}\nfailed")
+        raise Failure(command, output)
     record = record_of(output, steps, options)
     record["seconds_with_mesh"] = round(time.monotonic() - begin, 1)
     return output, record, history_of(steps)
