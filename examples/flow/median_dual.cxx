@@ -160,8 +160,8 @@ private:
     PetscCall(DMPlexGetHeightStratum(dm_, 0, &c_begin, &c_end));
     PetscCall(DMPlexGetDepthStratum(dm_, 1, &e_begin_, &e_end));
     areas_.resize(static_cast<std::size_t>(e_end - e_begin_));
-    for (PetscInt place = c_begin; place < c_end; ++place) {
-      const PetscInt c = mesh_.order[place], *sides, *edges;
+    for (PetscInt c = c_begin; c < c_end; ++c) { // as they lie in memory
+      const PetscInt *sides, *edges;
       PetscInt n_sides, n_edges;
       PetscCall(DMPlexGetConeSize(dm_, c, &n_sides));
       PetscCall(DMPlexGetCone(dm_, c, &sides));
