@@ -180,13 +180,10 @@ __global__ void __launch_bounds__(kThreads) multiply_blocks(Product p)
                   next, sum);
     mine.add_up(sum);
     const std::size_t at = (first + static_cast<unsigned>(row)) * bs + part * at_once;
-    // A choice by the thread's number at the store would put the sums to local memory.
-    double own = sum[0]; // of scalar row number lane
+    // One thread stores all sums: a choice by its number would put the sums to local memory.
+    if (mine.lane == 0 && at < rows * bs && !(begin == end && p.z == p.y))
 #pragma unroll
-    for (int r = 1; r < at_once; ++r) own = mine.lane == r ? sum[r] : own;
-    const bool stays = begin == end && p.z == p.y; // y += 0
-    if (mine.lane < at_once && at < rows * bs && !stays)
-      p.y[at + mine.lane] = p.z ? p.z[at + mine.lane] + own : own;
+      for (int r = 0; r < at_once; ++r) p.y[at + r] = p.z ? p.z[at + r] + sum[r] : sum[r];
     begin = end;
     end = next;
   }
