@@ -90,6 +90,27 @@ def flow_seconds_cpu():
     return flow_seconds("amd-epyc-flow-solver-seconds.json")
 
 
+def flow_seconds_gpu():
+    return flow_seconds("nvidia-h200-flow-solver-seconds.json")
+
+
+def flow_gpus():
+    """Whole runs on one and several GPUs"""
+    records = Records("nvidia-h200-flow-gpus.json")
+    body = []
+    for row in records.select():
+        parts = ("setup", "solves", "residuals", "jacobians")
+        body.append(
+            [f"{row['vertices']:,}", str(row["gpus"]), str(row["steps"])]
+            + [f"{row['linear_iterations']:,}"]
+            + [f"{row[f'seconds_{part}']:.2f}" for part in parts]
+            + [f"{row['seconds']:.1f}", str(row["seconds_with_mesh"])]
+        )
+    header = ["Vertices", "GPUs", "Steps", "Linear iterations", "Set-up", "Linear solves"]
+    header += ["Residuals", "Jacobians", "Run", "With the mesh"]
+    return table(header, body, records, note="Seconds.")
+
+
 def numbers_of(row):
     """The numbers that were given to Gmsh"""
     return row["mesh"].split(" -2 ")[1].replace("-setnumber ", "")

@@ -346,6 +346,8 @@ MAKERS = {
     "incomplete-lu": incomplete_lu,
     "flow-parts": flow_tables.flow_parts,
     "flow-seconds": flow_tables.flow_seconds_cpu,
+    "flow-seconds-h200": flow_tables.flow_seconds_gpu,
+    "flow-gpus": flow_tables.flow_gpus,
     "viscous-plate": flow_tables.viscous_plate,
     "viscous-airfoil": flow_tables.viscous_airfoil,
     "example-schedules": flow_tables.example_schedules,
