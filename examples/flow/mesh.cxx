@@ -335,6 +335,8 @@ PetscErrorCode MeshCreate(DM *dm, Mesh *mesh)
              "-flow_threads must be 1 or more");
   mesh->threads = static_cast<int>(threads);
   PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-flow_refine", &levels, nullptr));
+  PetscCheck(levels >= 0, PETSC_COMM_WORLD, PETSC_ERR_ARG_OUTOFRANGE,
+             "-flow_refine must be 0 or more");
   PetscCall(DMGetDimension(*dm, &dim));
   PetscCheck(dim == 2 || dim == 3, PetscObjectComm((PetscObject)*dm), PETSC_ERR_USER_INPUT,
              "the mesh has dimension %" PetscInt_FMT ": 2 or 3 are solved on", dim);

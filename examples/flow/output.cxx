@@ -69,7 +69,7 @@ PetscErrorCode WriteVTU(const Mesh &mesh, Vec U, const char *file)
   PetscCall(VecGetArrayRead(U, &u));
   PetscCall(VecGetArray(shown, &s));
   for (PetscInt c = 0; n > 0 && c < size / count; ++c) {
-    // Vertices without unknowns come last. They show what another one has.
+    // Vertices without unknowns come last. They show a copy of the rank's first vertex.
     const PetscScalar *of_cell = u + (c < n / bs ? c * bs : 0);
     mesh.dim == 2 ? show<2>(of_cell, s + c * count) : show<3>(of_cell, s + c * count);
   }

@@ -26,7 +26,8 @@ public:
   ~Team();
 
   // Calls work(part) for every part from 0 to parts - 1. The calls run on the team's threads and on
-  // the caller's. If calls throw, one of their exceptions is thrown when all calls have ended.
+  // the caller's. If calls throw, one of their exceptions is thrown when all calls have ended. work
+  // must not call share() of the same team.
   void share(std::size_t parts, const std::function<void(std::size_t)> &work);
 
 private:
@@ -45,7 +46,7 @@ private:
   std::exception_ptr failure_;
 };
 
-// The same on up to `threads` threads, which end with the call
+// Calls work(part) as Team::share() does, on up to `threads` threads that end with the call
 void share_among_threads(std::size_t parts, int threads,
                          const std::function<void(std::size_t)> &work);
 

@@ -292,13 +292,13 @@ PetscErrorCode PCMCPIGetSetUpThreads(PC pc, PetscInt *threads)
    Notes:
    A `MATAIJCUSPARSE` matrix stores a column index for each number. Where its blocks are full, one
    index for each block suffices, and a product reads up to a third less memory. From the next
-   set-up on `MatMult()` and `MatMultAdd()` of both matrices of `PCSetOperators()` do so. The numbers
-   stay in double precision and where they are. Results differ from those of cuSPARSE by the rounding
-   of their sums, and are the same in every run.
+   set-up on `MatMult()` and `MatMultAdd()` of both matrices of `PCSetOperators()` do so. The
+   numbers stay in double precision and where they are. Results differ from those of cuSPARSE by
+   the rounding of their sums, and are the same in every run.
 
    The change stays with the matrices, also after the preconditioner is destroyed. With
-   `PETSC_FALSE` the next set-up takes it back. If PETSc takes it back, as `MatBindToCPU()` does, the
-   next set-up makes it again.
+   `PETSC_FALSE` the next set-up takes it back. If PETSc takes it back, as `MatBindToCPU()` does,
+   the next set-up makes it again.
 
    Matrices of other types, of block size 1, and with blocks that are not full keep PETSc's products.
    `PCView()` then says why.

@@ -96,9 +96,9 @@ Stretch list_columns(const MatrixParts &parts, const RowStructure &diag,
   Stretch stretch;
   std::vector<Row> &col = stretch.col;
   const std::size_t all = blocks_in(diag, parts) + (parts.offdiag ? blocks_in(offdiag, parts) : 0);
-  col.reserve(all * static_cast<std::size_t>(end - begin) /
-                  static_cast<std::size_t>(std::max<Row>(graph->rows, 1)) +
-              all / 64);
+  const std::size_t mean = all * static_cast<std::size_t>(end - begin) /
+                           static_cast<std::size_t>(std::max<Row>(graph->rows, 1));
+  col.reserve(mean + mean / 64);
   for (Row i = begin; i < end; ++i) {
     const std::size_t first = col.size();
     block_columns(diag, parts.blocked, parts.bs, i, nullptr, col);
@@ -138,7 +138,7 @@ PetscInt make_rows(const MatrixParts &parts, const RowStructure &diag, const Row
   }
   graph->col.resize(static_cast<std::size_t>(graph->ptr.back()));
   team.share(slices.parts, [&](std::size_t part) {
-    const std::vector<Row> &col = stretches[part].col;
+    const std::vector<Row> col = std::move(stretches[part].col); // ends with this call
     std::copy(col.begin(), col.end(), graph->col.begin() + graph->ptr[slices.begin(part)]);
   });
   return missing;

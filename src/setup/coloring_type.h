@@ -25,8 +25,12 @@ inline constexpr PetscInt kGather = 1 << 18;
 struct CommonSettings {
   PetscInt gather = kGather;
   int threads = 1;
+  // Whether the flags of the matrix hold. PETSc keeps those of users' matrices when MatZeroRows()
+  // takes entries away.
+  bool own_matrix = false;
 };
-// The name of the method (MatColoring, int) that sets the threads of a rank
+// The name of the method (MatColoring, int) that sets the threads of a rank, for a matrix that this
+// library has made
 inline constexpr char kSetThreads[] = "MatColoringSetThreads_MCPI";
 
 // True if one rank colors the whole graph faster than all ranks together. gather: the most rows and
@@ -51,6 +55,7 @@ template <class Settings> PetscErrorCode set_threads(MatColoring mc, int threads
 {
   PetscFunctionBegin;
   static_cast<Settings *>(mc->data)->threads = threads;
+  static_cast<Settings *>(mc->data)->own_matrix = true;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

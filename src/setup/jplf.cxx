@@ -116,7 +116,8 @@ PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
   Outcome outcome;
 
   PetscFunctionBegin;
-  PetscCall(graph_create(mc->mat, ((PetscObject)mc)->type_name, settings.threads, graph));
+  PetscCall(graph_create(mc->mat, ((PetscObject)mc)->type_name, settings.threads,
+                         settings.own_matrix, graph));
   PetscCall(color_where_it_is_quicker(graph, settings, color, outcome));
   PetscCall(graph_destroy(graph));
   const auto colors = static_cast<PetscInt>(outcome.sizes.size());
@@ -196,8 +197,6 @@ PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsOb
 
    The steps take many rounds, each of which waits for all MPI processes. A graph with few rows and
    entries is therefore colored by the first process alone, which gives the same colors.
-
-   A `MATAIJ` matrix with `MAT_STRUCTURALLY_SYMMETRIC` is taken as such.
 
    The type works with `MATAIJ` and its GPU types. It works more slowly with every type that has
    `MatGetRow()`, whose scalar rows are colored. -info shows how many colors each step left.

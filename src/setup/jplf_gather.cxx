@@ -61,6 +61,7 @@ PetscErrorCode gather(const Graph &graph, Graph *whole, Parts *rows)
   *whole = Graph();
   whole->coloring = graph.coloring;
   whole->comm = PETSC_COMM_SELF;
+  whole->threads = graph.threads;
   whole->nlocal = static_cast<int>(degrees.size());
   whole->global_rows = graph.global_rows;
   whole->global_entries = graph.global_entries;

@@ -103,7 +103,8 @@ PetscErrorCode read_rows(Mat mat, bool upper_only, Pattern &pattern)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode read_pattern(Mat mat, const char *coloring, Pattern &pattern)
+// own: see graph_create()
+PetscErrorCode read_pattern(Mat mat, const char *coloring, bool own, Pattern &pattern)
 {
   PetscInt n;
   PetscBool rows, known, symmetric;
@@ -117,7 +118,7 @@ PetscErrorCode read_pattern(Mat mat, const char *coloring, Pattern &pattern)
   const std::string_view type(name);
   if (type.starts_with(MATSEQAIJ) || type.starts_with(MATMPIAIJ)) {
     PetscCall(MatIsStructurallySymmetricKnown(mat, &known, &symmetric));
-    pattern.symmetric = known && symmetric;
+    pattern.symmetric = own && known && symmetric;
     PetscCall(read_aij(mat, type.starts_with(MATMPIAIJ), pattern));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -263,7 +264,7 @@ PetscErrorCode update_ghosts(const Graph &graph, MPI_Datatype unit, PetscInt64 *
   return broadcast(graph, unit, values);
 }
 
-PetscErrorCode graph_create(Mat mat, const char *coloring, int threads, Graph &graph)
+PetscErrorCode graph_create(Mat mat, const char *coloring, int threads, bool own, Graph &graph)
 {
   Pattern pattern;
   OffProcess off;
@@ -285,7 +286,7 @@ PetscErrorCode graph_create(Mat mat, const char *coloring, int threads, Graph &g
              "-mat_coloring_type %s needs an assembled matrix", coloring);
   PetscCall(MatGetOwnershipRange(mat, &rstart, nullptr));
   PetscCall(MatGetLocalSize(mat, &n, nullptr));
-  PetscCall(read_pattern(mat, coloring, pattern));
+  PetscCall(read_pattern(mat, coloring, own, pattern));
   if (graph.ranks > 1) PetscCall(exchange_off_process(mat, rstart, pattern, off));
 
   std::vector<PetscInt> ghosts(off.col);

@@ -43,8 +43,8 @@ struct Graph {
   std::span<const int> neighbors(int v) const { return {adj.data() + ptr[v], ptr[v + 1] - ptr[v]}; }
 };
 
-// An AIJ matrix that PETSc knows to be structurally symmetric is taken as such.
-PetscErrorCode graph_create(Mat mat, const char *coloring, int threads, Graph &graph);
+// own: whether an AIJ matrix that PETSc calls structurally symmetric is taken as such
+PetscErrorCode graph_create(Mat mat, const char *coloring, int threads, bool own, Graph &graph);
 PetscErrorCode graph_destroy(Graph &graph);
 
 // Collective. Copies the values of local rows, values[0, nlocal), to the ghosts of other ranks that

@@ -186,7 +186,8 @@ PetscErrorCode order_graph(const RowGraph &graph, int threads, std::vector<Row> 
   }
   const std::vector<Row> ends = end_rows(graph);
   share_among_threads(2, threads, [&](std::size_t which) {
-    if (which == 0 && dissection) order_by_dissection(graph, ends, threads, dissection);
+    const int left = rcm ? std::max(threads - 1, 1) : threads; // one thread makes the other order
+    if (which == 0 && dissection) order_by_dissection(graph, ends, left, dissection);
     if (which == 1 && rcm) order_by_rcm(graph, ends, rcm);
   });
   PetscFunctionReturn(PETSC_SUCCESS);

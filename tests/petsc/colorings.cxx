@@ -93,3 +93,51 @@ PETSC_TEST(Colorings, options_of_the_coloring_reach_it)
   EXPECT_LT(colors[0], colors[1]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+// A band matrix whose flag MAT_SYMMETRIC is no longer true, since MatZeroRows() has taken entries
+// away. PETSc keeps the flag.
+static PetscErrorCode create_stale(OwnedMat *mat)
+{
+  constexpr PetscInt n = 20;
+  const PetscInt gone[] = {0, 5, 11};
+  PetscInt begin, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, n, n, 5, nullptr, 4, nullptr,
+                         mat->out()));
+  PetscCall(MatGetOwnershipRange(*mat, &begin, &end));
+  for (PetscInt i = begin; i < end; ++i)
+    for (PetscInt j = std::max<PetscInt>(i - 2, 0); j <= std::min(i + 2, n - 1); ++j)
+      PetscCall(MatSetValue(*mat, i, j, 1.0, INSERT_VALUES));
+  PetscCall(MatAssemblyBegin(*mat, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*mat, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatSetOption(*mat, MAT_SYMMETRIC, PETSC_TRUE));
+  PetscCall(MatZeroRows(*mat, world_rank() == 0 ? 3 : 0, gone, 1.0, nullptr, nullptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(Colorings, flags_of_users_matrices_are_not_trusted)
+{
+  PetscFunctionBeginUser;
+  PetscCall(PCMCPIRegister());
+  for (const char *type : {"jplf", "wave", "levels"})
+    for (const char *gather : {"0", "1000000"}) {
+      const std::string key = std::string("-mat_coloring_") + type + "_gather";
+      OwnedMat mat;
+      MatColoring coloring;
+      ISColoring colors;
+      describe(std::string(type) + ", gather " + gather);
+      PetscCall(create_stale(&mat));
+      PetscCall(PetscOptionsSetValue(nullptr, key.c_str(), gather));
+      PetscCall(MatColoringCreate(mat, &coloring));
+      PetscCall(MatColoringSetType(coloring, type));
+      PetscCall(MatColoringSetDistance(coloring, 1));
+      PetscCall(MatColoringSetFromOptions(coloring));
+      PetscCall(MatColoringApply(coloring, &colors));
+      PetscCall(MatColoringTest(coloring, colors)); // an error unless the coloring is valid
+      PetscCall(ISColoringDestroy(&colors));
+      PetscCall(MatColoringDestroy(&coloring));
+      PetscCall(PetscOptionsClearValue(nullptr, key.c_str()));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
