@@ -394,6 +394,7 @@ template <int dim> PetscErrorCode run(const Mesh &mesh, const Options &options)
   Vec U;
 
   PetscFunctionBeginUser;
+  if (*options.vtu) PetscCall(CheckVTU(mesh));
   PetscCall(DMCreateGlobalVector(mesh.dm, &U));
   PetscCall(solver.create_jacobian(&J));
   PetscCall(SNESCreate(PETSC_COMM_WORLD, &snes));

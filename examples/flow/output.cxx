@@ -49,6 +49,21 @@ template <int dim> void show(const PetscScalar *u, PetscScalar *shown)
 
 } // namespace
 
+PetscErrorCode CheckVTU(const Mesh &mesh)
+{
+  const MPI_Comm comm = PetscObjectComm((PetscObject)mesh.dm);
+  PetscInt begin, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(DMPlexGetHeightStratum(mesh.dm, 0, &begin, &end));
+  int cells = end > begin; // of the first rank
+  PetscCallMPI(MPI_Bcast(&cells, 1, MPI_INT, 0, comm));
+  PetscCheck(cells, comm, PETSC_ERR_USER_INPUT,
+             "PETSc writes no VTU file if the first rank has no cells: use fewer ranks, or leave "
+             "out -flow_vtu");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode WriteVTU(const Mesh &mesh, Vec U, const char *file)
 {
   const int bs = mesh.bs(), count = bs + 1;

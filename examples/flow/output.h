@@ -7,6 +7,8 @@
 
 namespace flow {
 
+// Collective. An error if WriteVTU() cannot write this mesh.
+PetscErrorCode CheckVTU(const Mesh &mesh);
 // Collective. Writes density, velocity, pressure and Mach number of every vertex, for ParaView.
 PetscErrorCode WriteVTU(const Mesh &mesh, Vec U, const char *file);
 

@@ -127,6 +127,7 @@ template <int bs> PetscErrorCode Rows<bs>::create(Mat *J) const
 {
   const PetscInt size = static_cast<PetscInt>(mesh_.mine.size()) * bs;
   MatType type;
+  PetscBool symmetric;
   Way taken;
 
   PetscFunctionBeginUser;
@@ -137,6 +138,9 @@ template <int bs> PetscErrorCode Rows<bs>::create(Mat *J) const
   PetscCall(DMGetMatType(mesh_.dm, &type));
   PetscCall(MatSetType(*J, type));
   PetscCall(MatSetFromOptions(*J));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)*J, &symmetric, MATSEQSBAIJ, MATMPISBAIJ, ""));
+  PetscCheck(!symmetric, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT,
+             "the Jacobian is not symmetric: use -dm_mat_type baij, aij or aijcusparse");
   PetscCall(way(*J, &taken));
   if (taken == Way::by_row)
     PetscCall(set_lengths(*J));
