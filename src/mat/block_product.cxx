@@ -50,7 +50,7 @@ PetscErrorCode destroy(void *composed)
   delete static_cast<Composed *>(composed);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-constexpr auto set_destroy = PetscContainerSetUserDestroy;
+constexpr auto kSetDestroy = PetscContainerSetUserDestroy;
 #else
 template <class Address> PetscErrorCode destroy(Address address)
 {
@@ -58,7 +58,7 @@ template <class Address> PetscErrorCode destroy(Address address)
   delete *reinterpret_cast<Composed **>(address);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-constexpr auto set_destroy = PetscContainerSetCtxDestroy;
+constexpr auto kSetDestroy = PetscContainerSetCtxDestroy;
 #endif
 
 // The type of a function of unknown kind differs between versions of PETSc.
@@ -239,7 +239,7 @@ PetscErrorCode install(Mat piece, std::unique_ptr<Composed> *composed)
   PetscFunctionBegin;
   PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &container));
   PetscCall(PetscContainerSetPointer(container, composed->release()));
-  PetscCall(set_destroy(container, destroy));
+  PetscCall(kSetDestroy(container, destroy));
   PetscCall(PetscObjectCompose((PetscObject)piece, kComposed, (PetscObject)container));
   PetscCall(PetscContainerDestroy(&container));
   PetscCall(get_operation(MatGetOperation, piece, MATOP_MULT, &now));

@@ -27,7 +27,7 @@ flow::Primitive<3> vortex(const std::array<double, 3> &x, double mach)
 }
 
 // Solves from a flow near the solution, by steps with the Jacobian of first order.
-template <int dim> PetscErrorCode solve(const flow::Mesh &mesh, flow::Solver<dim> &solver, Vec U)
+template <int dim> PetscErrorCode solve(flow::Solver<dim> &solver, Vec U)
 {
   constexpr int kSteps = 100;
   constexpr PetscReal kFall = 1e-6;
@@ -37,7 +37,7 @@ template <int dim> PetscErrorCode solve(const flow::Mesh &mesh, flow::Solver<dim
   PetscReal first, residual;
 
   PetscFunctionBeginUser;
-  PetscCall(DMCreateMatrix(mesh.dm, J.out()));
+  PetscCall(solver.create_jacobian(J.out()));
   PetscCall(VecDuplicate(U, R.out()));
   PetscCall(VecDuplicate(U, step.out()));
   PetscCall(KSPCreate(PetscObjectComm((PetscObject)U), ksp.out()));
@@ -76,7 +76,7 @@ PetscErrorCode find_errors(const Box &box, const flow::Conditions &conditions, E
   PetscCall(DMCreateGlobalVector(mesh.dm, U.out()));
   flow::Solver<dim> solver(mesh, conditions);
   PetscCall(solver.fill_free_stream(U));
-  PetscCall(solve<dim>(mesh, solver, U));
+  PetscCall(solve<dim>(solver, U));
   PetscCall(VecGetArrayRead(U, &u));
   const PetscScalar *rho = u;
   for (const flow::Cell &cell : mesh.cells) {
