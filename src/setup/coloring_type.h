@@ -29,9 +29,18 @@ struct CommonSettings {
   // takes entries away.
   bool own_matrix = false;
 };
-// The name of the method (MatColoring, int) that sets the threads of a rank, for a matrix that this
-// library has made
-inline constexpr char kSetThreads[] = "MatColoringSetThreads_MCPI";
+// The name of the method (MatColoring, int) that says that this library has made the matrix, and
+// sets the threads of a rank
+inline constexpr char kSetOwnMatrix[] = "MatColoringSetOwnMatrix_MCPI";
+
+// Collective. Makes the graph of the matrix of mc.
+inline PetscErrorCode graph_create(MatColoring mc, const CommonSettings &settings, Graph &graph)
+{
+  PetscFunctionBegin;
+  PetscCall(graph_create(mc->mat, ((PetscObject)mc)->type_name, settings.threads,
+                         settings.own_matrix, graph));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 // True if one rank colors the whole graph faster than all ranks together. gather: the most rows and
 // entries
@@ -51,7 +60,7 @@ template <auto color_matrix> PetscErrorCode apply(MatColoring mc, ISColoring *is
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-template <class Settings> PetscErrorCode set_threads(MatColoring mc, int threads)
+template <class Settings> PetscErrorCode set_own_matrix(MatColoring mc, int threads)
 {
   PetscFunctionBegin;
   static_cast<Settings *>(mc->data)->threads = threads;
@@ -62,14 +71,14 @@ template <class Settings> PetscErrorCode set_threads(MatColoring mc, int threads
 template <class Settings> PetscErrorCode destroy(MatColoring mc)
 {
   PetscFunctionBegin;
-  PetscCall(PetscObjectComposeFunction((PetscObject)mc, kSetThreads, nullptr));
+  PetscCall(PetscObjectComposeFunction((PetscObject)mc, kSetOwnMatrix, nullptr));
   delete static_cast<Settings *>(mc->data);
   mc->data = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Makes mc a MatColoring of a type whose data are Settings, derived from CommonSettings. name: of the
-// type
+// Makes mc a MatColoring of a type whose data are Settings, derived from CommonSettings. name: of
+// the type
 template <class Settings, auto color_matrix, auto set_from_options>
 PetscErrorCode create_type(MatColoring mc, const char *name)
 {
@@ -79,7 +88,7 @@ PetscErrorCode create_type(MatColoring mc, const char *name)
   mc->ops->apply = apply<color_matrix>;
   mc->ops->destroy = destroy<Settings>;
   mc->ops->setfromoptions = set_from_options;
-  PetscCall(PetscObjectComposeFunction((PetscObject)mc, kSetThreads, set_threads<Settings>));
+  PetscCall(PetscObjectComposeFunction((PetscObject)mc, kSetOwnMatrix, set_own_matrix<Settings>));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

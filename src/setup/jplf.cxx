@@ -116,8 +116,7 @@ PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
   Outcome outcome;
 
   PetscFunctionBegin;
-  PetscCall(graph_create(mc->mat, ((PetscObject)mc)->type_name, settings.threads,
-                         settings.own_matrix, graph));
+  PetscCall(graph_create(mc, settings, graph));
   PetscCall(color_where_it_is_quicker(graph, settings, color, outcome));
   PetscCall(graph_destroy(graph));
   const auto colors = static_cast<PetscInt>(outcome.sizes.size());

@@ -38,8 +38,7 @@ PetscErrorCode color_by_levels(MatColoring mc, ISColoring *iscoloring)
   int colors = 1;
 
   PetscFunctionBegin;
-  PetscCall(graph_create(mc->mat, ((PetscObject)mc)->type_name, settings.threads,
-                         settings.own_matrix, graph));
+  PetscCall(graph_create(mc, settings, graph));
   if (one_rank_is_faster(graph, settings.gather))
     PetscCall(run_on_one_rank(
         graph,

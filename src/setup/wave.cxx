@@ -116,8 +116,7 @@ PetscErrorCode color_by_wave(MatColoring mc, ISColoring *iscoloring)
   int colors = 1;
 
   PetscFunctionBegin;
-  PetscCall(graph_create(mc->mat, ((PetscObject)mc)->type_name, settings.threads,
-                         settings.own_matrix, graph));
+  PetscCall(graph_create(mc, settings, graph));
   const PetscInt64 wanted = settings.colors ? settings.colors : default_colors(graph.global_rows);
   if (one_rank_is_faster(graph, settings.gather))
     PetscCall(run_on_one_rank(
