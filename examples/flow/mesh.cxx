@@ -165,18 +165,30 @@ PetscErrorCode refine(DM *dm, Numbers *numbers)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Finds the points that a rank uses: those of its own cells, and the neighbors of its own vertices.
-PetscErrorCode find_used(const Mesh &mesh, std::vector<bool> *used)
+// Sets own, for each local point of a mesh, to whether this rank owns the point.
+PetscErrorCode own_points(DM dm, std::vector<bool> *own)
 {
   PetscInt begin, end, leaves;
   const PetscInt *leaf;
   PetscSF points;
 
   PetscFunctionBeginUser;
-  PetscCall(DMGetPointSF(mesh.dm, &points));
+  PetscCall(DMPlexGetChart(dm, &begin, &end)); // begin is 0
+  PetscCall(DMGetPointSF(dm, &points));
   PetscCall(PetscSFGetGraph(points, nullptr, &leaves, &leaf, nullptr));
-  std::vector<bool> own(mesh.order.size(), true);
-  for (PetscInt k = 0; k < leaves; ++k) own[leaf ? leaf[k] : k] = false;
+  own->assign(static_cast<std::size_t>(end), true);
+  for (PetscInt k = 0; k < leaves; ++k) (*own)[leaf ? leaf[k] : k] = false;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Finds the points that a rank uses: those of its own cells, and the neighbors of its own vertices.
+PetscErrorCode find_used(const Mesh &mesh, std::vector<bool> *used)
+{
+  PetscInt begin, end;
+  std::vector<bool> own;
+
+  PetscFunctionBeginUser;
+  PetscCall(own_points(mesh.dm, &own));
   *used = own;
   for (PetscInt depth = mesh.dim; depth > 0; --depth) {
     PetscCall(DMPlexGetDepthStratum(mesh.dm, depth, &begin, &end));
@@ -273,19 +285,13 @@ PetscErrorCode ReadMesh(MPI_Comm comm, DM *dm)
 
 PetscErrorCode OwnCells(DM dm, std::vector<bool> *own)
 {
-  PetscInt begin, end, leaves;
-  const PetscInt *leaf;
-  PetscSF points;
+  PetscInt begin, end;
+  std::vector<bool> points;
 
   PetscFunctionBeginUser;
+  PetscCall(own_points(dm, &points));
   PetscCall(DMPlexGetHeightStratum(dm, 0, &begin, &end));
-  PetscCall(DMGetPointSF(dm, &points));
-  PetscCall(PetscSFGetGraph(points, nullptr, &leaves, &leaf, nullptr));
-  own->assign(static_cast<std::size_t>(end - begin), true);
-  for (PetscInt k = 0; k < leaves; ++k) {
-    const PetscInt point = leaf ? leaf[k] : k;
-    if (point >= begin && point < end) (*own)[static_cast<std::size_t>(point - begin)] = false;
-  }
+  own->assign(points.begin() + begin, points.begin() + end);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
