@@ -4,33 +4,23 @@
 
 #include "graph_of.h"
 #include "pc/mcpi.h"
+#include "support/plans.h"
 
 using namespace mcpi::test;
 using mcpi::BlockGraph;
 using mcpi::ColorPlan;
 using mcpi::Data;
 using mcpi::MatrixParts;
-using mcpi::Triangle;
 
 namespace {
 
-void expect_same(const Triangle &a, const Triangle &b)
-{
-  EXPECT_TRUE(a.ptr == b.ptr);
-  EXPECT_TRUE(a.col == b.col);
-  EXPECT_TRUE(a.source == b.source);
-}
-
 void expect_same(const ColorPlan &a, const ColorPlan &b)
 {
-  EXPECT_EQ(a.color_begin, b.color_begin);
-  EXPECT_EQ(a.boundary_end, b.boundary_end);
-  EXPECT_EQ(a.ghost_begin, b.ghost_begin);
+  expect_same_structure(a, b);
   EXPECT_EQ(a.step_begin, b.step_begin);
   EXPECT_EQ(a.chunk_begin, b.chunk_begin);
-  EXPECT_TRUE(a.row_of == b.row_of);
-  expect_same(a.lower, b.lower);
-  expect_same(a.upper, b.upper);
+  EXPECT_EQ(a.lower.source, b.lower.source);
+  EXPECT_EQ(a.upper.source, b.upper.source);
 }
 
 PetscErrorCode set_up(Mat mat, const std::string &options, Preconditioner *pc)

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "petsc_environment.h"
+#include "support/plans.h"
 #include "support/ranks.h"
 
 namespace mcpi::test {
@@ -98,22 +99,6 @@ std::vector<Block> stored_blocks(const RankGraph &rank, const ColorPlan &plan)
             rank.graph.global_row(rank.graph.col[rank.graph.ptr[i] + triangle->source[k]]));
       }
   return blocks;
-}
-
-void expect_same_structure(const ColorPlan &plan, const ColorPlan &expected)
-{
-  EXPECT_EQ(plan.bs, expected.bs);
-  EXPECT_EQ(plan.rows, expected.rows);
-  EXPECT_EQ(plan.ghosts, expected.ghosts);
-  EXPECT_EQ(plan.colors, expected.colors);
-  EXPECT_EQ(plan.color_begin, expected.color_begin);
-  EXPECT_EQ(plan.boundary_end, expected.boundary_end);
-  EXPECT_EQ(plan.ghost_begin, expected.ghost_begin);
-  EXPECT_EQ(plan.row_of, expected.row_of);
-  EXPECT_EQ(plan.lower.ptr, expected.lower.ptr);
-  EXPECT_EQ(plan.lower.col, expected.lower.col);
-  EXPECT_EQ(plan.upper.ptr, expected.upper.ptr);
-  EXPECT_EQ(plan.upper.col, expected.upper.col);
 }
 
 class Plans : public testing::TestWithParam<std::vector<Row>> {
