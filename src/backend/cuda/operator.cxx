@@ -97,8 +97,9 @@ void Operator::init_small()
       ordered_ && (plan_.clustered ? rows_of_part() <= small_.ordered_step
                                    : plan_.ghosts == 0 && rows_of_part() <= small_.ordered_color);
   if (ordered_) {
-    limits.rows = small_.ordered_rows;
-    limits.slices = small_.ordered_threads;
+    ordered_kernel_ = rows_of_part() < small_.many_rows ? small_.few_ordered : small_.many_ordered;
+    limits.rows = ordered_kernel_.rows;
+    limits.slices = ordered_kernel_.slices;
     limits.many_parts = true;
   }
   layout_ = make_tiles(plan_, slice_shape(storage_, plan_.bs, packed_), limits);
@@ -340,8 +341,8 @@ void Operator::relax_parts(Row begin, Row end, const Relaxation &relaxation,
   // this costs more than an early begin saves.
   Relaxation launched = relaxation;
   launched.early = launched.early && parts <= Tuning::kMostEarlyParts;
-  launch({small_.ordered, static_cast<unsigned>(last - first),
-          static_cast<unsigned>(small_.ordered_threads), 0},
+  launch({ordered_kernel_.function, static_cast<unsigned>(last - first),
+          static_cast<unsigned>(ordered_kernel_.threads), 0},
          &args, begin, end, launched, stream);
 }
 

@@ -194,6 +194,7 @@ private:
   const std::size_t number_; // bytes of a number of the vectors
   const bool rounded_;       // rounds()
   bool ordered_;             // whether tiles suit relax_ordered()
+  OrderedKernel ordered_kernel_;
   SmallKernels small_;
   LargeKernels large_;
   // most bytes of an access policy window; 0 if the device has none

@@ -142,6 +142,12 @@ struct LargeArgs : RelaxTerms {
   StreamShape stream{}; // of relax_streamed
 };
 
+// A kernel that takes several parts by one launch, and its largest tile
+struct OrderedKernel {
+  const void *function = nullptr;
+  int threads = 0, rows = 0, slices = 0; // threads of a thread block; most of a tile
+};
+
 // The kernels for small blocks of one kind and block size, and their limits. A pointer is null if
 // there is no such kernel.
 struct SmallKernels {
@@ -150,13 +156,14 @@ struct SmallKernels {
   const void *one_triangle = nullptr; // like simple, for one triangle, and maybe kept sums
   const void *exchanging = nullptr;   // like simple, with the exchange of ghosts inside
   const void *few = nullptr;          // like simple, for colors of few rows
-  const void *ordered = nullptr;      // for several parts in one launch
   const void *rows = nullptr;         // for rows that have no slices in the triangles to be read
   TileLimits limits{};                // without what depends on the device or the plan
   int exchanging_blocks = 0;          // TileLimits::blocks for `exchanging`
-  int ordered_threads = 0;            // threads of a thread block of `ordered`
-  int ordered_rows = 0;               // most rows of a tile of `ordered`
-  // mean rows of a color, and of a step of clusters, up to which `ordered` is faster
+  // for several parts of few rows each, and of at least many_rows rows in the mean
+  OrderedKernel few_ordered, many_ordered;
+  Row many_rows = 0;
+  // mean rows of a color, and of a step of clusters, up to which these are faster than a launch for
+  // each part
   Row ordered_color = 0, ordered_step = 0;
 };
 

@@ -81,6 +81,44 @@ __device__ __forceinline__ void load_ordered(const OrderedArgs &args, const MySl
   }
 }
 
+// The same for threads with several slices: look() does not wait, await() does. So packets of all
+// slices are on their way together.
+template <class Kind, class MySlice> class OrderedX {
+public:
+  // Loads the packets of slice k, which may not have come, or the entries of x
+  __device__ __forceinline__ void look(const OrderedArgs &args, const MySlice &slice,
+                                       std::uint32_t k, std::uint32_t epoch)
+  {
+    const auto column = static_cast<std::uint32_t>(slice.column(args.head));
+    part_ = slices > 1 ? static_cast<int>(k % slices) : 0;
+    from_ = nullptr;
+    if (column - args.first_row < args.row_count) {
+      from_ = args.packets + std::size_t{column} * packets_of(numbers);
+      here_ = packets_.look(from_, epoch);
+    } else {
+      x_.template load<slices * columns == bs, bs>(args, column, part_ * columns);
+    }
+  }
+  // Returns the entries when they have come
+  __device__ __forceinline__ const typename Kind::X &await(std::uint32_t epoch)
+  {
+    if (from_) {
+      while (!here_) here_ = packets_.look(from_, epoch);
+      x_.template take<bs, slices>(packets_, part_);
+    }
+    return x_;
+  }
+
+private:
+  static constexpr int bs = Kind::bs, slices = MySlice::shape.slices,
+                       columns = MySlice::shape.columns, numbers = sent_numbers<Kind>();
+  const uint4 *from_ = nullptr;
+  bool here_ = false;
+  int part_ = 0; // the slice's place in its block
+  RowPackets<numbers> packets_;
+  typename Kind::X x_;
+};
+
 // Sends a row to the rows that read it, by bs neighboring threads of a warp, each with its
 // component i. All threads of the warp must call it. Threads without a component pass mine = false.
 template <class Kind>
@@ -165,14 +203,14 @@ template <class Kind> struct OrderedComponent {
 };
 
 // Relaxes the tiles of args in their order, or in the opposite one, one for each thread block.
-// Products read one triangle, that of the parts before. A tile has at most one slice of it for each
-// thread.
-template <class Kind, int threads, int blocks>
+// Products read one triangle, that of the parts before. A tile has at most per_thread slices of it
+// for each thread.
+template <class Kind, int threads, int per_thread, int blocks>
 __global__ void __launch_bounds__(threads, blocks) relax_ordered(OrderedArgs args)
 {
   using T = typename Kind::T;
   using MySlice = BlockSlice<Kind::storage, Kind::bs, Kind::packed>;
-  using Partials = SmallPartials<Kind, threads>;
+  using Partials = SmallPartials<Kind, threads * per_thread>;
   __shared__ alignas(kPiece) T memory[Partials::size];
   const Partials partials{memory};
 
@@ -187,8 +225,10 @@ __global__ void __launch_bounds__(threads, blocks) relax_ordered(OrderedArgs arg
                       end = low ? lower : lower + upper;
   const std::byte *tile =
       static_cast<const std::byte *>(args.blocks) + static_cast<std::size_t>(head.x) * kPiece;
-  MySlice slice;
-  if (k < end) slice.load(tile, count, k);
+  MySlice slice[per_thread];
+#pragma unroll
+  for (int u = 0; u < per_thread; ++u)
+    if (k + u * threads < end) slice[u].load(tile, count, k + u * threads);
   OrderedComponent<Kind> mine(args, head, low ? lower : upper);
   cudaGridDependencySynchronize();
   const std::size_t at = mine.row * Kind::bs + mine.i;
@@ -208,15 +248,28 @@ __global__ void __launch_bounds__(threads, blocks) relax_ordered(OrderedArgs arg
   hold(mine.before);
   wait_for_turn(args, head.y, head.y + (head.z >> kLowerBits) - 1, packets_of(sent_numbers<Kind>()),
                 epoch);
-  if (k < end) {
-    typename Kind::X x;
-    load_ordered<Kind>(args, slice, k, epoch, x);
+  const auto multiply = [&](int u, const typename Kind::X &x) {
     T product[Kind::bs];
     if constexpr (Kind::integers)
-      IntegerProduct<Kind::storage, Kind::bs, Kind::packed>{slice}(x, args.head, product);
+      IntegerProduct<Kind::storage, Kind::bs, Kind::packed>{slice[u]}(x, args.head, product);
     else
-      slice.multiply(x, args.head, product);
-    partials.store(t, product);
+      slice[u].multiply(x, args.head, product);
+    partials.store(t + u * threads, product);
+  };
+  if constexpr (per_thread == 1) {
+    if (k < end) {
+      typename Kind::X x;
+      load_ordered<Kind>(args, slice[0], k, epoch, x);
+      multiply(0, x);
+    }
+  } else {
+    OrderedX<Kind, MySlice> x[per_thread];
+#pragma unroll
+    for (int u = 0; u < per_thread; ++u)
+      if (k + u * threads < end) x[u].look(args, slice[u], k + u * threads, epoch);
+#pragma unroll
+    for (int u = 0; u < per_thread; ++u)
+      if (k + u * threads < end) multiply(u, x[u].await(epoch));
   }
   __syncthreads();
   const T update = mine.relax(terms, mine.mine ? partials.sum(mine.slices, mine.i) : T(0));

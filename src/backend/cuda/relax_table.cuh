@@ -45,13 +45,18 @@ SmallKernels small_kernel_of()
   result.general = kernel(General());
   result.simple = kernel(Simple());
   result.one_triangle = kernel(OneTriangle());
+  using Ordered = SmallKind<storage, T, bs, packed, rounded, Role::ordered>;
   constexpr OrderedTuning ordered =
-      Tuning::ordered(General::shape.bytes, sizeof(T) == sizeof(double));
-  result.ordered =
-      address_of(relax_ordered<SmallKind<storage, T, bs, packed, rounded, Role::ordered>,
-                               ordered.threads, ordered.resident>);
-  result.ordered_threads = ordered.threads;
-  result.ordered_rows = std::min(tile_rows(ordered.threads, bs), Launch::threads);
+      Tuning::ordered(General::shape.bytes, sizeof(T) == sizeof(double), rounded);
+  constexpr int ordered_rows = std::min(tile_rows(ordered.threads, bs), Launch::threads),
+                many = ordered.per_thread_many;
+  result.few_ordered = {address_of(relax_ordered<Ordered, ordered.threads, 1, ordered.resident>),
+                        ordered.threads, ordered_rows, ordered.threads};
+  // Launches of single parts take the same tiles.
+  result.many_ordered = {
+      address_of(relax_ordered<Ordered, ordered.threads, many, ordered.resident_many>),
+      ordered.threads, ordered_rows, std::min(ordered.threads * many, result.limits.slices)};
+  result.many_rows = ordered.many_rows;
   result.ordered_color = ordered.largest_color;
   result.ordered_step = ordered.largest_step;
   if constexpr (sizeof(T) == sizeof(float) && (rounded || storage != PC_MCPI_PRECISION_FP32)) {

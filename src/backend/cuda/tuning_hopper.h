@@ -20,10 +20,12 @@ struct SmallTuning {
   int resident;   // thread blocks that a multiprocessor holds
 };
 
-// The launch of relax_ordered
+// The launches of relax_ordered
 struct OrderedTuning {
   int threads;  // of a thread block
-  int resident; // thread blocks that a multiprocessor holds
+  int resident; // thread blocks that a multiprocessor holds, with one slice for each thread
+  // The same where parts have at least many_rows rows in the mean; slices that a thread then takes
+  int resident_many, per_thread_many, many_rows;
   // Mean rows of a color, and of a step of clusters, up to which it is faster than a launch for each
   int largest_color, largest_step;
 };
@@ -78,11 +80,29 @@ struct HopperTuning {
 
   // Relaxation of several parts by one launch (nvidia-h200-sweep-ordered.json)
 
-  static constexpr OrderedTuning ordered(int bytes, bool double_vectors)
+  // Parts of few rows take as long as a row does. Parts of many rows take as long as their
+  // instructions, of which a thread with two slices has fewer (docs/notes/gpu-schedules.md).
+  static constexpr OrderedTuning ordered(int bytes, bool double_vectors, bool rounded)
   {
-    const int resident = double_vectors ? 4 : bytes > 104 ? 6 : bytes >= kWideSlice ? 8 : 10;
-    const bool wide = bytes >= kWideSlice;
-    return {128, resident, wide ? 16000 : 8192, wide ? 65536 : 16384};
+    OrderedTuning tuning{.threads = 128,
+                         .resident = 10,
+                         .resident_many = 8,
+                         .per_thread_many = 2,
+                         .many_rows = 10000,
+                         .largest_color = 8192,
+                         .largest_step = 65536};
+    if (rounded && bytes <= 32) tuning.resident_many = bytes < 20 ? 12 : 10;
+    if (!rounded && bytes < 20) tuning.resident_many = 10;
+    if (!rounded && bytes > 32) tuning.resident_many = 7;
+    if (bytes >= kWideSlice) {
+      tuning.resident = bytes > 104 ? 6 : 8;
+      tuning.resident_many = bytes <= 104 && rounded ? 10 : tuning.resident;
+      tuning.many_rows = 4096;
+      tuning.largest_color = 40000;
+    }
+    if (double_vectors) tuning.resident = tuning.resident_many = 4;
+    if (double_vectors || bytes >= kWideSlice) tuning.per_thread_many = 1;
+    return tuning;
   }
   // A launch of more parts does not begin before the one before it has ended.
   static constexpr std::size_t kMostEarlyParts = 64;
