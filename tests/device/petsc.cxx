@@ -114,6 +114,26 @@ PETSC_TEST(DevicePetsc, every_matrix_gives_the_iterates_of_the_host)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Each step of clusters has rows enough for the kernel that takes several slices for each thread.
+PETSC_TEST(DevicePetsc, steps_of_many_rows_give_the_iterates_of_the_host)
+{
+  PetscFunctionBeginUser;
+  const BlockMatrix matrix = make_matrix(2, tetrahedral_pattern(52, 52, 52));
+  OwnedMat mat;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+  for (const Precision &precision : precisions) {
+    Preconditioner device, host;
+    describe(precision.options);
+    PetscCall(create_pair(mat,
+                          std::string(precision.options) +
+                              " -pc_mcpi_schedule cluster -pc_mcpi_cluster_rows 1"
+                              " -pc_mcpi_sweep symmetric -pc_mcpi_its 3",
+                          &device, &host));
+    PetscCall(compare(device, host, static_cast<PetscInt>(matrix.size()), precision.tolerance));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Blocks lack an entry either near the diagonal or far from it, so it may be missing on one side of
 // the partition only. With one layout, all rows are on the last rank.
 PETSC_TEST(DevicePetsc, holes_may_be_anywhere)
