@@ -1,6 +1,9 @@
 """Tables of flows and of PETSc's programs; see table_makers.py."""
 
-from record_tables import Records, table
+import re
+from statistics import median
+
+from record_tables import Records, results, table
 
 
 def schedules():
@@ -109,6 +112,50 @@ def flow_gpus():
     header = ["Vertices", "GPUs", "Steps", "Linear iterations", "Set-up", "Linear solves"]
     header += ["Residuals", "Jacobians", "Run", "With the mesh"]
     return table(header, body, records, note="Seconds.")
+
+
+def sweeps_of(options):
+    """The sweeps of an application in words"""
+    its = re.search(r"pc_mcpi_its (\d+)", options)[1]
+    text = f"{its} {'by waves' if 'schedule wave' in options else 'forward'}"
+    for name, words in (("omega", "omega {}"), ("coloring_wave_colors", "{} colors")):
+        if found := re.search(rf"{name} (\S+)", options):
+            text += ", " + words.format(found[1])
+    return text + (", dilu" if "method dilu" in options else "")
+
+
+def flow_turns():
+    """One linear system: set-up and solution, medians of the turns of the last commit"""
+    records = Records("nvidia-h200-flow-schedules.json")
+    records.table = results.select(records.table, commit=records.table[-1]["commit"])
+    body = {}
+    for row in records.select():
+        times = [a + b for a, b in zip(row["turns_ms_setup"], row["turns_ms_solve"])]
+        place = (row["cfl"], "block_product" in row["options"])
+        cells = body.setdefault(sweeps_of(row["options"]), {})
+        cells[place] = f"{median(times):.1f} ({row['iterations']})"
+    places = [(cfl, product) for cfl in (1000, 10000) for product in (False, True)]
+    header = ["Sweeps of an application"]
+    header += [f"CFL {cfl:,}{', block product' * product}" for cfl, product in places]
+    lines = [[name, *(cells[place] for place in places)] for name, cells in body.items()]
+    note = "Milliseconds of set-up and solution to 1e-2 (FGMRES iterations), int8 blocks, rounded "
+    note += f"gathers, {records.table[0]['vertices']:,} vertices."
+    return table(header, lines, records, note=note)
+
+
+def block_product():
+    """An iteration of FGMRES by both products"""
+    records = Records("nvidia-h200-block-product.json")
+    body = [
+        [row["mesh"], "block product" if row["block_product"] else "cuSPARSE"]
+        + [f"{row[f'ms_{part}']:.2f}" for part in ("matmult", "pcapply", "rest", "iteration")]
+        for row in records.select()
+    ]
+    header = ["Mesh", "Product by", "Product", "PCApply()", "The rest", "Iteration"]
+    row = records.table[0]
+    note = f"Milliseconds of an FGMRES iteration, {row['rows']:,} rows, block size {row['bs']}, "
+    note += f"{row['precision']} blocks, {row['its']} sweeps."
+    return table(header, body, records, note=note)
 
 
 def numbers_of(row):

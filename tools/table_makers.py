@@ -348,6 +348,8 @@ MAKERS = {
     "flow-seconds": flow_tables.flow_seconds_cpu,
     "flow-seconds-h200": flow_tables.flow_seconds_gpu,
     "flow-gpus": flow_tables.flow_gpus,
+    "flow-turns": flow_tables.flow_turns,
+    "block-product": flow_tables.block_product,
     "viscous-plate": flow_tables.viscous_plate,
     "viscous-airfoil": flow_tables.viscous_airfoil,
     "example-schedules": flow_tables.example_schedules,
