@@ -109,7 +109,7 @@ to wait for others go to a later chunk. A pass takes all colors of a chunk befor
    The sweeps have the same bits with any number of rows. With clusters and `PCMCPISetMethod()`
 other than point, the factorization may round in another order.
 
-   `PETSC_DECIDE` makes chunks if the vector of the process has 2^20 numbers or more. They then have
+   `PETSC_DECIDE` makes chunks if the vector of the process has 2^21 numbers or more. They then have
    4096 numbers, or 16 rows of each color if that is more. Chunks act with the backends
    `PC_MCPI_BACKEND_HOST` and `PC_MCPI_BACKEND_REFERENCE`. `PCView()` says how many there are.
 

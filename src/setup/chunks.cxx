@@ -99,7 +99,7 @@ Row decided_chunk_rows(const BlockGraph &graph, int colors)
 {
   // Numbers of x that a CPU core's share of the last cache holds, numbers of x in a chunk, and rows
   // of a color in a chunk. Measured: amd-epyc-host-chunks.json.
-  constexpr Offset kCached = 1 << 20, kOfChunk = 1 << 12, kOfColor = 16;
+  constexpr Offset kCached = 1 << 21, kOfChunk = 1 << 12, kOfColor = 16;
   if (graph.rows * graph.bs < kCached) return 0;
   return static_cast<Row>(std::max<Offset>(kOfChunk / graph.bs, kOfColor * colors));
 }
