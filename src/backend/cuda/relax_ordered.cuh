@@ -202,6 +202,38 @@ template <class Kind> struct OrderedComponent {
   }
 };
 
+// Multiplies a thread's slices k, k + threads, ..., if they are before end, when the rows that they
+// read have come.
+template <class Kind, int threads, class MySlice, int per_thread, class Partials>
+__device__ __forceinline__ void
+multiply_ordered(const OrderedArgs &args, const MySlice (&slice)[per_thread], std::uint32_t k,
+                 std::uint32_t end, std::uint32_t epoch, const Partials &partials)
+{
+  const auto multiply = [&](int u, const typename Kind::X &x) {
+    typename Kind::T product[Kind::bs];
+    if constexpr (Kind::integers)
+      IntegerProduct<Kind::storage, Kind::bs, Kind::packed>{slice[u]}(x, args.head, product);
+    else
+      slice[u].multiply(x, args.head, product);
+    partials.store(threadIdx.x + u * threads, product);
+  };
+  if constexpr (per_thread == 1) {
+    if (k < end) {
+      typename Kind::X x;
+      load_ordered<Kind>(args, slice[0], k, epoch, x);
+      multiply(0, x);
+    }
+  } else {
+    OrderedX<Kind, MySlice> x[per_thread];
+#pragma unroll
+    for (int u = 0; u < per_thread; ++u)
+      if (k + u * threads < end) x[u].look(args, slice[u], k + u * threads, epoch);
+#pragma unroll
+    for (int u = 0; u < per_thread; ++u)
+      if (k + u * threads < end) multiply(u, x[u].await(epoch));
+  }
+}
+
 // Relaxes the tiles of args in their order, or in the opposite one, one for each thread block.
 // Products read one triangle, that of the parts before. A tile has at most per_thread slices of it
 // for each thread.
@@ -248,29 +280,7 @@ __global__ void __launch_bounds__(threads, blocks) relax_ordered(OrderedArgs arg
   hold(mine.before);
   wait_for_turn(args, head.y, head.y + (head.z >> kLowerBits) - 1, packets_of(sent_numbers<Kind>()),
                 epoch);
-  const auto multiply = [&](int u, const typename Kind::X &x) {
-    T product[Kind::bs];
-    if constexpr (Kind::integers)
-      IntegerProduct<Kind::storage, Kind::bs, Kind::packed>{slice[u]}(x, args.head, product);
-    else
-      slice[u].multiply(x, args.head, product);
-    partials.store(t + u * threads, product);
-  };
-  if constexpr (per_thread == 1) {
-    if (k < end) {
-      typename Kind::X x;
-      load_ordered<Kind>(args, slice[0], k, epoch, x);
-      multiply(0, x);
-    }
-  } else {
-    OrderedX<Kind, MySlice> x[per_thread];
-#pragma unroll
-    for (int u = 0; u < per_thread; ++u)
-      if (k + u * threads < end) x[u].look(args, slice[u], k + u * threads, epoch);
-#pragma unroll
-    for (int u = 0; u < per_thread; ++u)
-      if (k + u * threads < end) multiply(u, x[u].await(epoch));
-  }
+  multiply_ordered<Kind, threads>(args, slice, k, end, epoch, partials);
   __syncthreads();
   const T update = mine.relax(terms, mine.mine ? partials.sum(mine.slices, mine.i) : T(0));
   send_ordered<Kind>(args, mine.row, mine.i, update, mine.mine, epoch);
