@@ -118,26 +118,16 @@ public:
   static constexpr int last =
       numbers - kPacketPayload * (packets - 1); // numbers in the last packet
 
-  // Loads them from memory of the same device.
-  __device__ __forceinline__ void load(const uint4 *from)
-  {
-#pragma unroll
-    for (int w = 0; w < packets; ++w) packet_[w] = load_packet<Reach::device>(from + w);
-  }
-  // Whether they had come when they were loaded
-  __device__ __forceinline__ bool have_come(std::uint32_t epoch) const
+  // Loads them from memory of the same device, and returns whether they have come.
+  __device__ __forceinline__ bool look(const uint4 *from, std::uint32_t epoch)
   {
     bool here = true;
+#pragma unroll
+    for (int w = 0; w < packets; ++w) packet_[w] = load_packet<Reach::device>(from + w);
 #pragma unroll
     for (int w = 0; w < packets - 1; ++w)
       here = has_come<kPacketPayload>(packet_[w], epoch) && here;
     return has_come<last>(packet_[packets - 1], epoch) && here;
-  }
-  // Loads them, and returns whether they have come.
-  __device__ __forceinline__ bool look(const uint4 *from, std::uint32_t epoch)
-  {
-    load(from);
-    return have_come(epoch);
   }
   __device__ __forceinline__ std::uint32_t operator[](int i) const
   {

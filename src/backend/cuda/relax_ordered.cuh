@@ -85,18 +85,17 @@ __device__ __forceinline__ void load_ordered(const OrderedArgs &args, const MySl
 // slices are on their way together.
 template <class Kind, class MySlice> class OrderedX {
 public:
-  // Loads the packets of slice k, which may not have come, or the entries of x
+  // Loads the packets of a slice, which may not have come, or the entries of x
   __device__ __forceinline__ void look(const OrderedArgs &args, const MySlice &slice,
-                                       std::uint32_t k, std::uint32_t epoch)
+                                       std::uint32_t epoch)
   {
     const auto column = static_cast<std::uint32_t>(slice.column(args.head));
-    part_ = slices > 1 ? static_cast<int>(k % slices) : 0;
     from_ = nullptr;
     if (column - args.first_row < args.row_count) {
       from_ = args.packets + std::size_t{column} * packets_of(numbers);
       here_ = packets_.look(from_, epoch);
     } else {
-      x_.template load<slices * columns == bs, bs>(args, column, part_ * columns);
+      x_.template load<true, bs>(args, column, 0);
     }
   }
   // Returns the entries when they have come
@@ -104,17 +103,16 @@ public:
   {
     if (from_) {
       while (!here_) here_ = packets_.look(from_, epoch);
-      x_.template take<bs, slices>(packets_, part_);
+      x_.template take<bs, 1>(packets_, 0);
     }
     return x_;
   }
 
 private:
-  static constexpr int bs = Kind::bs, slices = MySlice::shape.slices,
-                       columns = MySlice::shape.columns, numbers = sent_numbers<Kind>();
+  static_assert(MySlice::shape.slices == 1);
+  static constexpr int bs = Kind::bs, numbers = sent_numbers<Kind>();
   const uint4 *from_ = nullptr;
   bool here_ = false;
-  int part_ = 0; // the slice's place in its block
   RowPackets<numbers> packets_;
   typename Kind::X x_;
 };
@@ -227,7 +225,7 @@ multiply_ordered(const OrderedArgs &args, const MySlice (&slice)[per_thread], st
     OrderedX<Kind, MySlice> x[per_thread];
 #pragma unroll
     for (int u = 0; u < per_thread; ++u)
-      if (k + u * threads < end) x[u].look(args, slice[u], k + u * threads, epoch);
+      if (k + u * threads < end) x[u].look(args, slice[u], epoch);
 #pragma unroll
     for (int u = 0; u < per_thread; ++u)
       if (k + u * threads < end) multiply(u, x[u].await(epoch));

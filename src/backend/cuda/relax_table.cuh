@@ -47,12 +47,13 @@ SmallKernels small_kernel_of()
   result.one_triangle = kernel(OneTriangle());
   using Ordered = SmallKind<storage, T, bs, packed, rounded, Role::ordered>;
   constexpr OrderedTuning ordered =
-      Tuning::ordered(General::shape.bytes, sizeof(T) == sizeof(double), rounded);
+      Tuning::ordered(General::shape.bytes, bs, sizeof(T) == sizeof(double), rounded);
   constexpr int ordered_rows = std::min(tile_rows(ordered.threads, bs), Launch::threads),
                 many = ordered.per_thread_many;
-  result.few_ordered = {address_of(relax_ordered<Ordered, ordered.threads, 1, ordered.resident>),
-                        ordered.threads, ordered_rows, ordered.threads};
   // Launches of single parts take the same tiles.
+  result.few_ordered = {address_of(relax_ordered<Ordered, ordered.threads, 1, ordered.resident>),
+                        ordered.threads, ordered_rows,
+                        std::min(ordered.threads, result.limits.slices)};
   result.many_ordered = {
       address_of(relax_ordered<Ordered, ordered.threads, many, ordered.resident_many>),
       ordered.threads, ordered_rows, std::min(ordered.threads * many, result.limits.slices)};

@@ -78,30 +78,37 @@ struct HopperTuning {
   static constexpr std::size_t kLightSlice = 40, kLightColor = 20 << 10;
   static constexpr unsigned kRowsThreads = 128; // rows without slices: application_int4_tet
 
-  // Relaxation of several parts by one launch (nvidia-h200-sweep-ordered.json)
+  // Relaxation of several parts by one launch. Few rows: nvidia-h200-sweep-ordered.json. Many rows,
+  // and the limits of rows: no record, see docs/notes/gpu-schedules.md.
 
   // Parts of few rows take as long as a row does. Parts of many rows take as long as their
-  // instructions, of which a thread with two slices has fewer (docs/notes/gpu-schedules.md).
-  static constexpr OrderedTuning ordered(int bytes, bool double_vectors, bool rounded)
+  // instructions, of which a thread with two slices has fewer. Measured for block size 5. A tile of
+  // larger blocks has too few rows for two slices.
+  static constexpr OrderedTuning ordered(int bytes, int bs, bool double_vectors, bool rounded)
   {
+    const bool wide = bytes >= kWideSlice;
     OrderedTuning tuning{.threads = 128,
-                         .resident = 10,
-                         .resident_many = 8,
-                         .per_thread_many = 2,
-                         .many_rows = 10000,
-                         .largest_color = 8192,
-                         .largest_step = 65536};
-    if (rounded && bytes <= 32) tuning.resident_many = bytes < 20 ? 12 : 10;
-    if (!rounded && bytes < 20) tuning.resident_many = 10;
-    if (!rounded && bytes > 32) tuning.resident_many = 7;
-    if (bytes >= kWideSlice) {
-      tuning.resident = bytes > 104 ? 6 : 8;
-      tuning.resident_many = bytes <= 104 && rounded ? 10 : tuning.resident;
-      tuning.many_rows = 4096;
+                         .resident = !wide         ? 10
+                                     : bytes > 104 ? 6
+                                                   : 8,
+                         .resident_many = 0,
+                         .per_thread_many = 1,
+                         .many_rows = 0,
+                         .largest_color = wide ? 16000 : 8192,
+                         .largest_step = wide ? 65536 : 16384};
+    if (double_vectors) tuning.resident = 4;
+    tuning.resident_many = tuning.resident;
+    if (double_vectors || bs > 5) return tuning;
+    if (!wide) {
+      tuning.per_thread_many = 2;
+      tuning.resident_many = bytes > 32 ? (rounded ? 8 : 7) : bytes < 20 || rounded ? 10 : 8;
+      tuning.many_rows = 10000;
+      tuning.largest_step = 65536;
+    } else if (rounded) {
+      tuning.resident_many = 10;
+      tuning.many_rows = 8000;
       tuning.largest_color = 40000;
     }
-    if (double_vectors) tuning.resident = tuning.resident_many = 4;
-    if (double_vectors || bytes >= kWideSlice) tuning.per_thread_many = 1;
     return tuning;
   }
   // A launch of more parts does not begin before the one before it has ended.
