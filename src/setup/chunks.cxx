@@ -99,8 +99,8 @@ Row decided_chunk_rows(const BlockGraph &graph, int colors)
 {
   // Numbers of x from which chunks help, numbers of x in a chunk, and rows of a color in a chunk.
   // Measured: docs/notes/host.md, amd-epyc-host-chunks.json.
-  constexpr Offset kCached = 1 << 21, kOfChunk = 1 << 12, kOfColor = 16;
-  if (graph.rows * graph.bs < kCached) return 0;
+  constexpr Offset kLeast = 1 << 21, kOfChunk = 1 << 12, kOfColor = 16;
+  if (graph.rows * graph.bs < kLeast) return 0;
   return static_cast<Row>(std::max<Offset>(kOfChunk / graph.bs, kOfColor * colors));
 }
 

@@ -82,7 +82,7 @@ __device__ __forceinline__ void load_ordered(const OrderedArgs &args, const MySl
 }
 
 // The same for threads with several slices: look() does not wait, await() does. So packets of all
-// slices are on their way together.
+// slices are on their way together. Parts of few rows keep load_ordered(), whose code was measured.
 template <class Kind, class MySlice> class OrderedX {
 public:
   // Loads the packets of a slice, which may not have come, or the entries of x
