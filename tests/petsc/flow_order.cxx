@@ -69,10 +69,12 @@ PetscErrorCode find_errors(const Box &box, const flow::Conditions &conditions, E
   OwnedVec U;
   const PetscScalar *u;
   double sums[3] = {0.0, 0.0, 0.0};
+  const char *matrices = nullptr;
 
   PetscFunctionBeginUser;
   PetscCall(create_box(PETSC_COMM_WORLD, dim, box, &mesh));
-  PetscCall(DMSetMatType(mesh.dm, MATBAIJ));
+  PetscCall(on_test_device(MATAIJCUSPARSE, MATBAIJ, &matrices));
+  PetscCall(DMSetMatType(mesh.dm, matrices));
   PetscCall(DMCreateGlobalVector(mesh.dm, U.out()));
   flow::Solver<dim> solver(mesh, conditions);
   PetscCall(solver.fill_free_stream(U));
