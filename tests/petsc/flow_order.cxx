@@ -34,6 +34,7 @@ template <int dim> PetscErrorCode solve(flow::Solver<dim> &solver, Vec U)
   OwnedMat J;
   OwnedVec R, step;
   OwnedKSP ksp;
+  PC pc;
   PetscReal first, residual;
 
   PetscFunctionBeginUser;
@@ -42,6 +43,9 @@ template <int dim> PetscErrorCode solve(flow::Solver<dim> &solver, Vec U)
   PetscCall(VecDuplicate(U, step.out()));
   PetscCall(KSPCreate(PetscObjectComm((PetscObject)U), ksp.out()));
   PetscCall(KSPSetOperators(ksp, J, J));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCSetType(pc, PCMCPI));
+  PetscCall(PCMCPISetMethod(pc, PC_MCPI_METHOD_ILU0));
   PetscCall(KSPSetTolerances(ksp, 1e-2, PETSC_DEFAULT, PETSC_DEFAULT, PETSC_DEFAULT));
   PetscCall(solver.residual(U, R));
   PetscCall(VecNorm(R, NORM_2, &first));
