@@ -69,13 +69,20 @@ __device__ __forceinline__ void report(const SetupArgs &args, Row row, Defect de
   atomicMin(args.bad, bad_key(row, defect));
 }
 
-// InverseRange::include() for a block, with upper 32 bits. range: the two numbers of the range.
-// largest, least: the largest and the least of the columns' largest magnitudes.
-__device__ __forceinline__ void raise_inverse_range(std::uint32_t *range, double largest,
-                                                    double least)
+// The upper 32 bits of a magnitude. They compare as the numbers do.
+__device__ __forceinline__ std::uint32_t upper_magnitude(double value)
 {
-  atomicMax(range, static_cast<std::uint32_t>(__double2hiint(largest)));
-  atomicMax(range + 1, static_cast<std::uint32_t>(__double2hiint(1.0 / least)));
+  return static_cast<std::uint32_t>(__double2hiint(value)) & 0x7fffffffU;
+}
+
+// InverseRange::include() for a block. largest, least: the largest and the least of the columns'
+// largest magnitudes, upper 32 bits. range: the largest one, and the complement of the least one.
+__device__ __forceinline__ void raise_inverse_range(std::uint32_t *range, std::uint32_t largest,
+                                                    std::uint32_t least)
+{
+  // Few blocks have new maxima.
+  if (largest > range[0]) atomicMax(range, largest);
+  if (~least > range[1]) atomicMax(range + 1, ~least);
 }
 
 // Returns the k-th matrix row to be taken.
