@@ -121,9 +121,17 @@ public:
   // Loads them from memory of the same device, and returns whether they have come.
   __device__ __forceinline__ bool look(const uint4 *from, std::uint32_t epoch)
   {
-    bool here = true;
+    load(from);
+    return have_come(epoch);
+  }
+  __device__ __forceinline__ void load(const uint4 *from)
+  {
 #pragma unroll
     for (int w = 0; w < packets; ++w) packet_[w] = load_packet<Reach::device>(from + w);
+  }
+  __device__ __forceinline__ bool have_come(std::uint32_t epoch) const
+  {
+    bool here = true;
 #pragma unroll
     for (int w = 0; w < packets - 1; ++w)
       here = has_come<kPacketPayload>(packet_[w], epoch) && here;

@@ -81,42 +81,6 @@ __device__ __forceinline__ void load_ordered(const OrderedArgs &args, const MySl
   }
 }
 
-// The same for threads with several slices: look() does not wait, await() does. So packets of all
-// slices are on their way together. Parts of few rows keep load_ordered(), whose code was measured.
-template <class Kind, class MySlice> class OrderedX {
-public:
-  // Loads the packets of a slice, which may not have come, or the entries of x
-  __device__ __forceinline__ void look(const OrderedArgs &args, const MySlice &slice,
-                                       std::uint32_t epoch)
-  {
-    const auto column = static_cast<std::uint32_t>(slice.column(args.head));
-    from_ = nullptr;
-    if (column - args.first_row < args.row_count) {
-      from_ = args.packets + std::size_t{column} * packets_of(numbers);
-      here_ = packets_.look(from_, epoch);
-    } else {
-      x_.template load<true, bs>(args, column, 0);
-    }
-  }
-  // Returns the entries when they have come
-  __device__ __forceinline__ const typename Kind::X &await(std::uint32_t epoch)
-  {
-    if (from_) {
-      while (!here_) here_ = packets_.look(from_, epoch);
-      x_.template take<bs, 1>(packets_, 0);
-    }
-    return x_;
-  }
-
-private:
-  static_assert(MySlice::shape.slices == 1);
-  static constexpr int bs = Kind::bs, numbers = sent_numbers<Kind>();
-  const uint4 *from_ = nullptr;
-  bool here_ = false;
-  RowPackets<numbers> packets_;
-  typename Kind::X x_;
-};
-
 // Sends a row to the rows that read it, by bs neighboring threads of a warp, each with its
 // component i. All threads of the warp must call it. Threads without a component pass mine = false.
 template <class Kind>
@@ -200,47 +164,15 @@ template <class Kind> struct OrderedComponent {
   }
 };
 
-// Multiplies a thread's slices k, k + threads, ..., if they are before end, when the rows that they
-// read have come.
-template <class Kind, int threads, class MySlice, int per_thread, class Partials>
-__device__ __forceinline__ void
-multiply_ordered(const OrderedArgs &args, const MySlice (&slice)[per_thread], std::uint32_t k,
-                 std::uint32_t end, std::uint32_t epoch, const Partials &partials)
-{
-  const auto multiply = [&](int u, const typename Kind::X &x) {
-    typename Kind::T product[Kind::bs];
-    if constexpr (Kind::integers)
-      IntegerProduct<Kind::storage, Kind::bs, Kind::packed>{slice[u]}(x, args.head, product);
-    else
-      slice[u].multiply(x, args.head, product);
-    partials.store(threadIdx.x + u * threads, product);
-  };
-  if constexpr (per_thread == 1) {
-    if (k < end) {
-      typename Kind::X x;
-      load_ordered<Kind>(args, slice[0], k, epoch, x);
-      multiply(0, x);
-    }
-  } else {
-    OrderedX<Kind, MySlice> x[per_thread];
-#pragma unroll
-    for (int u = 0; u < per_thread; ++u)
-      if (k + u * threads < end) x[u].look(args, slice[u], epoch);
-#pragma unroll
-    for (int u = 0; u < per_thread; ++u)
-      if (k + u * threads < end) multiply(u, x[u].await(epoch));
-  }
-}
-
 // Relaxes the tiles of args in their order, or in the opposite one, one for each thread block.
-// Products read one triangle, that of the parts before. A tile has at most per_thread slices of it
-// for each thread.
-template <class Kind, int threads, int per_thread, int blocks>
+// Products read one triangle, that of the parts before. A tile has at most one slice of it for each
+// thread.
+template <class Kind, int threads, int blocks>
 __global__ void __launch_bounds__(threads, blocks) relax_ordered(OrderedArgs args)
 {
   using T = typename Kind::T;
   using MySlice = BlockSlice<Kind::storage, Kind::bs, Kind::packed>;
-  using Partials = SmallPartials<Kind, threads * per_thread>;
+  using Partials = SmallPartials<Kind, threads>;
   __shared__ alignas(kPiece) T memory[Partials::size];
   const Partials partials{memory};
 
@@ -255,10 +187,8 @@ __global__ void __launch_bounds__(threads, blocks) relax_ordered(OrderedArgs arg
                       end = low ? lower : lower + upper;
   const std::byte *tile =
       static_cast<const std::byte *>(args.blocks) + static_cast<std::size_t>(head.x) * kPiece;
-  MySlice slice[per_thread];
-#pragma unroll
-  for (int u = 0; u < per_thread; ++u)
-    if (k + u * threads < end) slice[u].load(tile, count, k + u * threads);
+  MySlice slice;
+  if (k < end) slice.load(tile, count, k);
   OrderedComponent<Kind> mine(args, head, low ? lower : upper);
   cudaGridDependencySynchronize();
   const std::size_t at = mine.row * Kind::bs + mine.i;
@@ -278,7 +208,16 @@ __global__ void __launch_bounds__(threads, blocks) relax_ordered(OrderedArgs arg
   hold(mine.before);
   wait_for_turn(args, head.y, head.y + (head.z >> kLowerBits) - 1, packets_of(sent_numbers<Kind>()),
                 epoch);
-  multiply_ordered<Kind, threads>(args, slice, k, end, epoch, partials);
+  if (k < end) {
+    typename Kind::X x;
+    load_ordered<Kind>(args, slice, k, epoch, x);
+    T product[Kind::bs];
+    if constexpr (Kind::integers)
+      IntegerProduct<Kind::storage, Kind::bs, Kind::packed>{slice}(x, args.head, product);
+    else
+      slice.multiply(x, args.head, product);
+    partials.store(t, product);
+  }
   __syncthreads();
   const T update = mine.relax(terms, mine.mine ? partials.sum(mine.slices, mine.i) : T(0));
   send_ordered<Kind>(args, mine.row, mine.i, update, mine.mine, epoch);

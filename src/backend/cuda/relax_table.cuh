@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "backend/cuda/relax_ordered.cuh"
+#include "backend/cuda/relax_ordered_rows.cuh"
 #include "backend/cuda/relax_resident.cuh"
 #include "backend/cuda/relax_small.cuh"
 #include "backend/cuda/relax_streamed.cuh"
@@ -48,15 +48,19 @@ SmallKernels small_kernel_of()
   using Ordered = SmallKind<storage, T, bs, packed, rounded, Role::ordered>;
   constexpr OrderedTuning ordered =
       Tuning::ordered(General::shape.bytes, bs, sizeof(T) == sizeof(double), rounded);
-  constexpr int ordered_rows = std::min(tile_rows(ordered.threads, bs), Launch::threads),
-                many = ordered.per_thread_many;
+  constexpr int ordered_rows = std::min(tile_rows(ordered.threads, bs), Launch::threads);
   // Launches of single parts take the same tiles.
-  result.few_ordered = {address_of(relax_ordered<Ordered, ordered.threads, 1, ordered.resident>),
+  result.few_ordered = {address_of(relax_ordered<Ordered, ordered.threads, ordered.resident>),
                         ordered.threads, ordered_rows,
                         std::min(ordered.threads, result.limits.slices)};
-  result.many_ordered = {
-      address_of(relax_ordered<Ordered, ordered.threads, many, ordered.resident_many>),
-      ordered.threads, ordered_rows, std::min(ordered.threads * many, result.limits.slices)};
+  if constexpr (ordered.many_rows > 0)
+    result.many_ordered = {
+        address_of(relax_ordered_rows<Ordered, ordered.threads_many, ordered.per_thread_many,
+                                      ordered.resident_many>),
+        ordered.threads_many, std::min(kOrderedRows, result.limits.rows),
+        std::min(ordered.threads_many * ordered.per_thread_many, result.limits.slices)};
+  else
+    result.many_ordered = result.few_ordered;
   result.many_rows = ordered.many_rows;
   result.ordered_color = ordered.largest_color;
   result.ordered_step = ordered.largest_step;

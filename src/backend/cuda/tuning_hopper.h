@@ -20,13 +20,15 @@ struct SmallTuning {
   int resident;   // thread blocks that a multiprocessor holds
 };
 
-// The launches of relax_ordered
+// The launches of relax_ordered, and of relax_ordered_rows for parts of many rows
 struct OrderedTuning {
-  int threads;  // of a thread block
-  int resident; // thread blocks that a multiprocessor holds, with one slice for each thread
-  // The same where parts have at least many_rows rows in the mean; slices that a thread then takes
-  int resident_many, per_thread_many, many_rows;
-  // Mean rows of a color, and of a step of clusters, up to which it is faster than a launch for each
+  int threads;  // of a thread block of relax_ordered
+  int resident; // of its thread blocks, those that a multiprocessor holds
+  // The same of relax_ordered_rows, and slices that a thread takes
+  int threads_many = 0, resident_many = 0, per_thread_many = 0;
+  int many_rows = 0; // mean rows of a part from which it is used; 0: it is not
+  // Mean rows of a color, and of a step of clusters, up to which one launch is faster than a launch
+  // for each
   int largest_color, largest_step;
 };
 
@@ -68,7 +70,7 @@ struct HopperTuning {
   }
   // Whether a kernel that never gets kept sums has the code for them. With it the compiler orders
   // other loads differently, and forward sweeps take 2% less time (docs/notes/gpu-schedules.md).
-  static constexpr bool loads_kept_in_vain(bool fp16, bool rounded) { return fp16 && !rounded; }
+  static constexpr bool loads_kept_in_vain(bool half, bool rounded) { return half && !rounded; }
   static constexpr int kPartialsAtOnce = 4; // partial products loaded together: not recorded
   // A color is cut into at least this many tiles for each multiprocessor (tiles_19683_rows).
   static constexpr int kTilesEach = 3;
@@ -81,34 +83,31 @@ struct HopperTuning {
   // Relaxation of several parts by one launch. Few rows: nvidia-h200-sweep-ordered.json. Many rows,
   // and the limits of rows: no record, see docs/notes/gpu-schedules.md.
 
-  // Parts of few rows take as long as a row does. Parts of many rows take as long as their
-  // instructions, of which a thread with two slices has fewer. Measured for block size 5. A tile of
-  // larger blocks has too few rows for two slices.
+  // Parts of few rows take as long as a row does. Parts of many rows take longer the more
+  // instructions a row has. relax_ordered_rows has two thirds of them. Measured for block size 5. A
+  // tile of larger blocks has too few rows for it.
   static constexpr OrderedTuning ordered(int bytes, int bs, bool double_vectors, bool rounded)
   {
     const bool wide = bytes >= kWideSlice;
     OrderedTuning tuning{.threads = 128,
-                         .resident = !wide         ? 10
-                                     : bytes > 104 ? 6
-                                                   : 8,
-                         .resident_many = 0,
-                         .per_thread_many = 1,
-                         .many_rows = 0,
+                         .resident = double_vectors ? 4
+                                     : !wide        ? 10
+                                     : bytes > 104  ? 6
+                                                    : 8,
                          .largest_color = wide ? 16000 : 8192,
                          .largest_step = wide ? 65536 : 16384};
-    if (double_vectors) tuning.resident = 4;
-    tuning.resident_many = tuning.resident;
-    if (double_vectors || bs > 5) return tuning;
-    if (!wide) {
-      tuning.per_thread_many = 2;
-      tuning.resident_many = bytes > 32 ? (rounded ? 8 : 7) : bytes < 20 || rounded ? 10 : 8;
-      tuning.many_rows = 10000;
-      tuning.largest_step = 65536;
-    } else if (rounded) {
-      tuning.resident_many = 10;
-      tuning.many_rows = 8000;
-      tuning.largest_color = 40000;
-    }
+    if (double_vectors || bs > 5 || (wide && !rounded)) return tuning;
+    // By the bytes of a slice: as many as registers hold
+    tuning.threads_many = wide || bytes <= 32 ? 128 : 96;
+    tuning.per_thread_many = wide ? 1 : 2;
+    tuning.resident_many = wide         ? 10
+                           : bytes > 32 ? (rounded ? 11 : 10)
+                           : rounded    ? 12
+                           : bytes < 20 ? 10
+                                        : 8;
+    tuning.many_rows = wide ? 8000 : 10000;
+    tuning.largest_step = 65536;
+    if (wide) tuning.largest_color = 40000;
     return tuning;
   }
   // A launch of more parts does not begin before the one before it has ended.
