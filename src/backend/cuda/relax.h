@@ -121,7 +121,8 @@ struct SmallArgs : RelaxTerms {
   InlineExchange inside{}; // used if the relaxation exchanges ghosts itself
 };
 
-// The arguments of relax_ordered(). The plan rows of this launch are in first_row and row_count.
+// The arguments of relax_ordered() and relax_ordered_rows(). The plan rows of this launch are in
+// first_row and row_count.
 struct OrderedArgs : SmallArgs {
   uint4 *packets = nullptr; // of all plan rows, packets_of() each
   // the epoch of the launch in the upper half, the next ticket in the lower half

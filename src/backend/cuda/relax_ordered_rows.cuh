@@ -1,5 +1,5 @@
 // Relaxation of several parts of many rows each by one launch. relax_ordered() is made for the
-// shortest chain of dependent instructions, this kernel for few instructions: each thread takes
+// shortest chain of dependent instructions, this kernel for few instructions: a thread takes one or
 // several slices, and each thread of the last warp takes a whole row.
 #pragma once
 
@@ -114,7 +114,8 @@ public:
     if (args.flags & kUseKept) copy(memory_.kept, args.kept);
     __pipeline_commit();
   }
-  // Waits for the copies of this thread.
+  // Waits for the copies of this thread, which reads no others. __syncthreads() must follow, so
+  // that the compiler does not read them earlier.
   __device__ __forceinline__ void await() const { __pipeline_wait_prior(0); }
   // Relaxes the row, and sends it.
   template <class Kind, class Partials>

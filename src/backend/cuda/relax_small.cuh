@@ -21,7 +21,7 @@ namespace mcpi::cuda {
 // - exchanging: like simple, with kept sums, and the exchange of ghosts inside the kernel.
 // - few: like simple, with kept sums, for colors of few rows. Their time is that of the longest
 //   chain of dependent instructions.
-// - ordered: several parts by one launch (relax_ordered.cuh).
+// - ordered: several parts by one launch (relax_ordered.cuh, relax_ordered_rows.cuh).
 enum class Role { general, simple, one_triangle, exchanging, few, ordered };
 
 // How a kernel gets kept sums.

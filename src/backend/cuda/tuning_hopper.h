@@ -84,8 +84,8 @@ struct HopperTuning {
   // and the limits of rows: no record, see docs/notes/gpu-schedules.md.
 
   // Parts of few rows take as long as a row does. Parts of many rows take longer the more
-  // instructions a row has. relax_ordered_rows has two thirds of them. Measured for block size 5. A
-  // tile of larger blocks has too few rows for it.
+  // instructions a row has. relax_ordered_rows has two thirds of them. Measured for block size 5.
+  // For smaller blocks than 4, a tile of it has too few slices; for larger blocks, too few rows.
   static constexpr OrderedTuning ordered(int bytes, int bs, bool double_vectors, bool rounded)
   {
     const bool wide = bytes >= kWideSlice;
@@ -96,7 +96,7 @@ struct HopperTuning {
                                                     : 8,
                          .largest_color = wide ? 16000 : 8192,
                          .largest_step = wide ? 65536 : 16384};
-    if (double_vectors || bs > 5 || (wide && !rounded)) return tuning;
+    if (double_vectors || bs < 4 || bs > 5 || (wide && !rounded)) return tuning;
     // By the bytes of a slice: as many as registers hold
     tuning.threads_many = wide || bytes <= 32 ? 128 : 96;
     tuning.per_thread_many = wide ? 1 : 2;
