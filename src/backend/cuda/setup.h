@@ -33,8 +33,9 @@ struct SetupArgs {
   void *diagonal_map;           // output: inverse diagonal blocks, see diagonal_product()
   const double *scales;         // scales of rows (left), then of columns (right)
   // Output: upper 32 bits of the largest magnitude of each component of the stored blocks, bs*bs
-  // words. Two more words follow, for the inverse diagonal blocks: raise_inverse_range(). Upper
-  // words compare like the numbers.
+  // words. Two more words follow, for the inverse diagonal blocks (InverseRange): the largest of
+  // the columns' largest magnitudes, and the largest inverse of these. Upper words compare like the
+  // numbers.
   std::uint32_t *maxima;
   unsigned long long *bad; // output: the least bad_key()
   double *scratch;         // large blocks: used if shared memory is too small
@@ -68,21 +69,13 @@ __device__ __forceinline__ void report(const SetupArgs &args, Row row, Defect de
   atomicMin(args.bad, bad_key(row, defect));
 }
 
-// The upper 32 bits of a magnitude. They compare as the numbers do.
-__device__ __forceinline__ std::uint32_t upper_magnitude(double value)
+// InverseRange::include() for a block, with upper 32 bits. range: the two numbers of the range.
+// largest, least: the largest and the least of the columns' largest magnitudes.
+__device__ __forceinline__ void raise_inverse_range(std::uint32_t *range, double largest,
+                                                    double least)
 {
-  return static_cast<std::uint32_t>(__double2hiint(value)) & 0x7fffffffU;
-}
-
-// InverseRange::include() for a block, up to 2^-20. largest, least: the largest and the least of
-// the columns' largest magnitudes, upper 32 bits. range: the largest one, and the complement of the
-// least one, which is rounded down.
-__device__ __forceinline__ void raise_inverse_range(std::uint32_t *range, std::uint32_t largest,
-                                                    std::uint32_t least)
-{
-  // Few blocks have new maxima.
-  if (largest > range[0]) atomicMax(range, largest);
-  if (~least > range[1]) atomicMax(range + 1, ~least);
+  atomicMax(range, static_cast<std::uint32_t>(__double2hiint(largest)));
+  atomicMax(range + 1, static_cast<std::uint32_t>(__double2hiint(1.0 / least)));
 }
 
 // Returns the k-th matrix row to be taken.

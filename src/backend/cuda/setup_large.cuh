@@ -68,8 +68,8 @@ __device__ __forceinline__ bool prepare_large_row(const SetupArgs &args, const T
   });
   team.sync();
   for (int j = team.rank; j < bs; j += team.size) {
-    std::uint32_t largest = 0; // upper 32 bits
-    for (int i = 0; i < bs; ++i) largest = max(largest, upper_magnitude(map[j * bs + i]));
+    double largest = 0.0;
+    for (int i = 0; i < bs; ++i) largest = fmax(largest, fabs(map[j * bs + i]));
     raise_inverse_range(most, largest, largest);
   }
   return verdict == Inversion::done;

@@ -16,15 +16,15 @@ template <int bs>
 __device__ __forceinline__ void store_diagonal(const SetupArgs &args, std::size_t row,
                                                const double (&a)[bs][bs], std::uint32_t *most)
 {
-  constexpr int kMax = 1000;              // 2^kMax and 2^-kMax are normal numbers
-  std::uint32_t largest = 0, least = ~0U; // upper 32 bits
+  constexpr int kMax = 1000; // 2^kMax and 2^-kMax are normal numbers
+  double largest = 0.0, least = __longlong_as_double(0x7ff0000000000000LL);
 #pragma unroll
   for (int j = 0; j < bs; ++j) {
-    std::uint32_t column = 0;
+    double column = 0.0;
 #pragma unroll
-    for (int i = 0; i < bs; ++i) column = max(column, upper_magnitude(a[j][i]));
-    largest = max(largest, column);
-    least = min(least, column);
+    for (int i = 0; i < bs; ++i) column = fmax(column, fabs(a[j][i]));
+    largest = fmax(largest, column);
+    least = fmin(least, column);
   }
   raise_inverse_range(most, largest, least);
   if (!args.narrow_diagonal) {
@@ -33,7 +33,7 @@ __device__ __forceinline__ void store_diagonal(const SetupArgs &args, std::size_
     for (int n = 0; n < bs * bs; ++n) map[n] = a[n / bs][n % bs];
     return;
   }
-  const int e = min(max(ilogb(__hiloint2double(static_cast<int>(largest), 0)), -kMax), kMax);
+  const int e = min(max(ilogb(largest), -kMax), kMax);
   const double scale = power_of_two<double>(-e);
   float *map = static_cast<float *>(args.diagonal_map) + row * (bs * bs + 1);
   const auto entry = [&](int n) {
@@ -286,7 +286,7 @@ template <PCMCPIPrecision storage_, int bs, bool packed> struct SliceSetup {
 private:
   __device__ __forceinline__ std::uint32_t upper_word(int n) const
   {
-    return upper_magnitude(number[n / bs][n % bs]);
+    return static_cast<std::uint32_t>(__double2hiint(number[n / bs][n % bs])) & 0x7fffffffU;
   }
 };
 

@@ -143,8 +143,7 @@ void StoredBlocks::convert(BlockRows &source, bool store, NumericStatus &status,
   const auto number = [](std::uint32_t upper) {
     return std::bit_cast<double>(static_cast<std::uint64_t>(upper) << 32U);
   };
-  const std::uint32_t least = ~maxima[square_ + 1]; // raise_inverse_range()
-  inverse_range_ = {number(maxima[square_]), least == ~0U ? 0.0 : 1.0 / number(least)};
+  inverse_range_ = {number(maxima[square_]), number(maxima[square_ + 1])};
   maxima.resize(square_);
   std::transform(maxima.begin(), maxima.end(), updater_.maxima().begin(), number);
 }
