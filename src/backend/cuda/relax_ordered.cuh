@@ -212,10 +212,7 @@ __global__ void __launch_bounds__(threads, blocks) relax_ordered(OrderedArgs arg
     typename Kind::X x;
     load_ordered<Kind>(args, slice, k, epoch, x);
     T product[Kind::bs];
-    if constexpr (Kind::integers)
-      IntegerProduct<Kind::storage, Kind::bs, Kind::packed>{slice}(x, args.head, product);
-    else
-      slice.multiply(x, args.head, product);
+    multiply_slice<Kind>(slice, x, args.head, product);
     partials.store(t, product);
   }
   __syncthreads();

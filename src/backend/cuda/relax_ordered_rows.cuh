@@ -30,10 +30,7 @@ public:
     } else {
       x.template load<true, Kind::bs>(args, column_, 0);
     }
-    if constexpr (Kind::integers)
-      IntegerProduct<Kind::storage, Kind::bs, Kind::packed>{slice}(x, args.head, product);
-    else
-      slice.multiply(x, args.head, product);
+    multiply_slice<Kind>(slice, x, args.head, product);
   }
 
 private:

@@ -98,6 +98,18 @@ template <class Kind> constexpr int sent_numbers()
                        : Kind::bs * static_cast<int>(sizeof(typename Kind::T) / 4);
 }
 
+// Multiplies a slice by the entries of x that it needs.
+template <class Kind, class MySlice>
+__device__ __forceinline__ void multiply_slice(const MySlice &slice, const typename Kind::X &x,
+                                               const HeadBits &head,
+                                               typename Kind::T (&product)[Kind::bs])
+{
+  if constexpr (Kind::integers)
+    IntegerProduct<Kind::storage, Kind::bs, Kind::packed>{slice}(x, head, product);
+  else
+    slice.multiply(x, head, product);
+}
+
 // Loads x for a tile's slices. Entries of local rows come from x (or its rounded copy), those of
 // ghosts from the packets where they arrive. A thread looks at the packets of all its slices before
 // it waits for any of them.
@@ -276,10 +288,7 @@ relax_tile(const SmallArgs &args, const SmallPartials<Kind, threads * per_thread
       for (int u = 0; u < per_thread; ++u)
         if (chunk + t + u * threads < end) {
           T product[bs];
-          if constexpr (Kind::integers)
-            IntegerProduct<Kind::storage, bs, Kind::packed>{slice[u]}(x[u], args.head, product);
-          else
-            slice[u].multiply(x[u], args.head, product);
+          multiply_slice<Kind>(slice[u], x[u], args.head, product);
           partials.store(t + u * threads, product);
         }
       if constexpr (Kind::kept == KeptSums::shared) __pipeline_wait_prior(0);
