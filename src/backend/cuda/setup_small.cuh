@@ -293,7 +293,7 @@ private:
 // Sets up the matrix rows [args.begin, args.end), args.rows of them at a time. At the end each
 // thread block raises args.maxima to its own maxima.
 template <PCMCPIPrecision storage, int bs, bool packed>
-__global__ void __launch_bounds__(kSetupThreads, Tuning::setup_blocks(bs, packed))
+__global__ void __launch_bounds__(kSetupThreads, Tuning::setup_blocks(bs))
     setup_small(SetupArgs args)
 {
   using Setup = SliceSetup<storage, bs, packed>;

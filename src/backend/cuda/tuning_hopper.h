@@ -171,13 +171,9 @@ struct HopperTuning {
   // Matrix rows that a thread block takes at a time: not more than threads, because a thread
   // prepares a row, and not more than shared memory holds.
   static constexpr int setup_rows(int bs) { return bs <= 6 ? kSetupThreads : kSetupThreads / 2; }
-  // Thread blocks that a multiprocessor holds (setup). For bs 5 and four thread blocks, most
-  // storage precisions would spill registers; those with the fewest registers would not. fp32 is 8%
-  // slower with four, int4 is 2% faster.
-  static constexpr int setup_blocks(int bs, bool packed)
-  {
-    return bs < 5 || (bs == 5 && packed) ? 4 : bs == 5 ? 3 : 2;
-  }
+  // Thread blocks that a multiprocessor holds (setup, docs/notes/set-up.md). For bs 5 and four
+  // thread blocks, registers would be spilled: fp32 8% slower, int8 and int4 2 to 5%.
+  static constexpr int setup_blocks(int bs) { return bs < 5 ? 4 : bs == 5 ? 3 : 2; }
   static constexpr int kSetupNumbers = 1024; // numbers that give all threads work: not recorded
   static constexpr std::size_t kMostScratch = 512UL << 20U; // bytes: not recorded
   // Chunks of values from host memory: large enough to amortize a launch, small enough to leave
