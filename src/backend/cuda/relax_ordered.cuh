@@ -44,6 +44,35 @@ __device__ __forceinline__ uint2 take_ticket(unsigned long long *tickets)
   return {static_cast<std::uint32_t>(ticket), static_cast<std::uint32_t>(ticket >> 32U)};
 }
 
+// The tile of a thread block, and its slices that are read: those of one triangle. All threads must
+// make it.
+struct OrderedTile {
+  std::uint32_t epoch;  // of the launch
+  uint4 head;           // the tile as it is stored
+  std::uint32_t count;  // slices that the tile stores
+  std::uint32_t k, end; // the thread's first slice, and the end of those that are read
+  std::uint32_t read;   // number of slices that are read
+  const std::byte *blocks;
+
+  __device__ __forceinline__ explicit OrderedTile(const OrderedArgs &args)
+  {
+    const uint2 ticket = take_ticket(args.tickets);
+    cudaTriggerProgrammaticLaunchCompletion();
+    epoch = ticket.y;
+    const std::uint32_t number = args.forward ? ticket.x : gridDim.x - 1 - ticket.x;
+    head = __ldg(reinterpret_cast<const uint4 *>(args.tiles) + number);
+    const std::uint32_t lower = head.z & kLowerMask, upper = head.w;
+    const bool low = args.flags & kLower;
+    count = (lower + upper + 3U) & ~3U;
+    k = low ? threadIdx.x : lower + threadIdx.x;
+    end = low ? lower : lower + upper;
+    read = low ? lower : upper;
+    blocks =
+        static_cast<const std::byte *>(args.blocks) + static_cast<std::size_t>(head.x) * kPiece;
+  }
+  __device__ __forceinline__ std::uint32_t rows() const { return head.z >> kLowerBits; }
+};
+
 // Waits until a row that is relaxed some rows before the tile [first, last_row] is done. Most of
 // what the tile reads has then come, or comes soon, so that few threads look for packets at a time.
 __device__ __forceinline__ void wait_for_turn(const OrderedArgs &args, std::uint32_t first,
@@ -176,20 +205,11 @@ __global__ void __launch_bounds__(threads, blocks) relax_ordered(OrderedArgs arg
   __shared__ alignas(kPiece) T memory[Partials::size];
   const Partials partials{memory};
 
-  const uint2 ticket = take_ticket(args.tickets);
-  cudaTriggerProgrammaticLaunchCompletion();
-  const std::uint32_t t = threadIdx.x, epoch = ticket.y,
-                      number = args.forward ? ticket.x : gridDim.x - 1 - ticket.x;
-  const uint4 head = __ldg(reinterpret_cast<const uint4 *>(args.tiles) + number);
-  const std::uint32_t lower = head.z & kLowerMask, upper = head.w;
-  const bool low = args.flags & kLower;
-  const std::uint32_t count = (lower + upper + 3U) & ~3U, k = low ? t : lower + t,
-                      end = low ? lower : lower + upper;
-  const std::byte *tile =
-      static_cast<const std::byte *>(args.blocks) + static_cast<std::size_t>(head.x) * kPiece;
+  const OrderedTile tile(args);
+  const std::uint32_t t = threadIdx.x, k = tile.k, end = tile.end, epoch = tile.epoch;
   MySlice slice;
-  if (k < end) slice.load(tile, count, k);
-  OrderedComponent<Kind> mine(args, head, low ? lower : upper);
+  if (k < end) slice.load(tile.blocks, tile.count, k);
+  OrderedComponent<Kind> mine(args, tile.head, tile.read);
   cudaGridDependencySynchronize();
   const std::size_t at = mine.row * Kind::bs + mine.i;
   if (mine.mine) mine.before = kept_sum<T>(args, at);
@@ -206,7 +226,7 @@ __global__ void __launch_bounds__(threads, blocks) relax_ordered(OrderedArgs arg
   hold(mine.slices.size);
   hold(mine.rhs);
   hold(mine.before);
-  wait_for_turn(args, head.y, head.y + (head.z >> kLowerBits) - 1, packets_of(sent_numbers<Kind>()),
+  wait_for_turn(args, tile.head.y, tile.head.y + tile.rows() - 1, packets_of(sent_numbers<Kind>()),
                 epoch);
   if (k < end) {
     typename Kind::X x;

@@ -180,28 +180,19 @@ __global__ void __launch_bounds__(threads, blocks) relax_ordered_rows(OrderedArg
   __shared__ typename OrderedRow<T, Kind::bs>::Memory numbers;
   const Partials partials{memory};
 
-  const uint2 ticket = take_ticket(args.tickets);
-  cudaTriggerProgrammaticLaunchCompletion();
-  const std::uint32_t t = threadIdx.x, epoch = ticket.y,
-                      number = args.forward ? ticket.x : gridDim.x - 1 - ticket.x;
-  const uint4 head = __ldg(reinterpret_cast<const uint4 *>(args.tiles) + number);
-  const std::uint32_t lower = head.z & kLowerMask, upper = head.w;
-  const bool low = args.flags & kLower;
-  const std::uint32_t count = (lower + upper + 3U) & ~3U, k = low ? t : lower + t,
-                      end = low ? lower : lower + upper;
-  const std::byte *tile =
-      static_cast<const std::byte *>(args.blocks) + static_cast<std::size_t>(head.x) * kPiece;
+  const OrderedTile tile(args);
+  const std::uint32_t t = threadIdx.x, k = tile.k, end = tile.end, epoch = tile.epoch;
   MySlice slice[per_thread];
   const auto for_slices = [&](const auto &visit) {
 #pragma unroll
     for (int u = 0; u < per_thread; ++u)
       if (k + u * threads < end) visit(u);
   };
-  for_slices([&](int u) { slice[u].load(tile, count, k + u * threads); });
-  OrderedRow<T, Kind::bs> row(args, head, low ? lower : upper, numbers);
+  for_slices([&](int u) { slice[u].load(tile.blocks, tile.count, k + u * threads); });
+  OrderedRow<T, Kind::bs> row(args, tile.head, tile.read, numbers);
   cudaGridDependencySynchronize();
   row.copy_kept(args);
-  wait_for_turn(args, head.y, head.y + (head.z >> kLowerBits) - 1, packets_of(sent_numbers<Kind>()),
+  wait_for_turn(args, tile.head.y, tile.head.y + tile.rows() - 1, packets_of(sent_numbers<Kind>()),
                 epoch);
   OrderedProduct<Kind, MySlice> product[per_thread];
   for_slices([&](int u) { product[u].look(args, slice[u]); });
