@@ -15,9 +15,30 @@ struct StoredTriangle {
   const Row *col = nullptr;
   // Record k holds block k (core/codec.h). kReadPadding bytes past the end are readable.
   const std::byte *records = nullptr;
+  Offset blocks = 0; // number of blocks
 };
 
+constexpr std::size_t kLineBytes = 64;    // of a line of the caches: what a prefetch brings
 constexpr std::size_t kReadPadding = 128; // bytes that kernels may read past the end of an array
+
+// What a relaxation keeps for the next pass. A symmetric sweep keeps the sum over one triangle of
+// each row (Conrad & Wallach).
+enum class Keep { no, sum, zero };
+
+// What a product makes of the sum of a row, for all numbers of the row:
+//   with add_kept  sum += kept
+//   x = omega * (rhs - alpha * sum) + (1 - omega) * x
+// x, rhs and kept are laid out as x of ProductArgs, from plan row 0. kReadPadding bytes past the
+// end of each are readable. x may be the array that products read, since no row of a call reads
+// another one.
+struct RowUpdate {
+  const void *rhs = nullptr;
+  void *x = nullptr, *kept = nullptr;
+  double alpha = 1.0, omega = 1.0;
+  bool from_zero = false; // x counts as zero, whatever is in memory
+  bool add_kept = false;  // not if the sum over one of two triangles is kept
+  Keep keep = Keep::no;   // kept becomes the sum over triangles[0], or zero
+};
 
 // Arguments of a product of off-diagonal blocks with x, for the plan rows [begin, end). The sum is
 // over the blocks of the row in triangles[0..count), and over their columns j:
@@ -29,11 +50,12 @@ struct ProductArgs {
   int bs = 0;
   int nrhs = 1;
   Row begin = 0, end = 0;
-  // Whether x is larger than the caches near a core, so that prefetching pays. The sums do not
-  // depend on it.
-  bool far = false;
+  // What is worth a prefetch. The sums do not depend on it. far: x is not in the caches near a
+  // core. descending: the caller goes on with about as many rows before these, not after them.
+  bool far = false, descending = false;
   const void *x = nullptr; // kReadPadding bytes past the end are readable
   void *sums = nullptr;
+  const RowUpdate *update = nullptr; // if set, sums are not written (CpuKernels::updates)
 };
 using ProductFn = void (*)(const ProductArgs &);
 
@@ -42,6 +64,8 @@ struct CpuKernels {
   // Selects the product for this storage precision, vector precision and block size. Returns null
   // for fp64 storage with float vectors.
   ProductFn (*product)(PCMCPIPrecision storage, bool x_is_double, int bs);
+  // Whether products of this block size take ProductArgs::update
+  bool (*updates)(int bs);
   // Computes out_k = left * in_k * diag(right) for count column-major blocks. The results are
   // contiguous in out, which does not overlap the blocks of in. left is a column-major block.
   // Raises max_abs[p + q*bs] to at least |out_k(p,q)|. Returns false if a product is not finite.

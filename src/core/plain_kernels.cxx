@@ -73,7 +73,8 @@ int encode(PCMCPIPrecision storage, int bs, const double *blocks, int count, std
 
 const CpuKernels &plain_kernels()
 {
-  static constexpr CpuKernels kernels = {"plain", product_for, premultiply, encode};
+  static constexpr CpuKernels kernels = {"plain", product_for, [](int) { return false; },
+                                         premultiply, encode};
   return kernels;
 }
 

@@ -138,14 +138,16 @@ StoredTriangle StoredMatrix::lower(bool transposed) const
 {
   const Triangle &triangle = transposed ? transposed_plan_->lower : plan_.lower;
   return {triangle.ptr.data(), triangle.col.data(),
-          (transposed ? transposed_lower_ : lower_).data()};
+          (transposed ? transposed_lower_ : lower_).data(),
+          static_cast<Offset>(triangle.col.size())};
 }
 
 StoredTriangle StoredMatrix::upper(bool transposed) const
 {
   const Triangle &triangle = transposed ? transposed_plan_->upper : plan_.upper;
   return {triangle.ptr.data(), triangle.col.data(),
-          (transposed ? transposed_upper_ : upper_).data()};
+          (transposed ? transposed_upper_ : upper_).data(),
+          static_cast<Offset>(triangle.col.size())};
 }
 
 std::size_t StoredMatrix::memory_bytes() const

@@ -42,10 +42,6 @@ struct RunKey {
   bool operator==(const RunKey &) const = default;
 };
 
-// What a relaxation keeps for the next pass. A symmetric sweep keeps the sum over one triangle of
-// each row (Conrad & Wallach).
-enum class Keep { no, sum, zero };
-
 // Relaxation of the plan rows [begin, end) of one part of the plan (core/plan_parts.h). With
 // SweepConfig::several_parts they may be successive parts, which are relaxed one after the other.
 struct RelaxStep {

@@ -1,5 +1,5 @@
-// The host backend: sweeps of one rank on one CPU core. Rows of one color are relaxed in tiles. The
-// sums of a tile stay in cache until its rows are updated.
+// The host backend: sweeps of one rank on one CPU core. Products of small blocks update x row by
+// row. Other rows of one color are relaxed in tiles, whose sums stay in cache until x is updated.
 #include "backend/host/host_backend.h"
 
 #include <algorithm>
@@ -13,10 +13,13 @@ namespace {
 
 // Bytes of x up to which x is not prefetched. Measured: up to this size, caches bring x sooner than
 // prefetching gains.
-constexpr std::size_t kNearBytes = std::size_t(6) << 20;
+constexpr std::size_t kNearBytes = std::size_t(4) << 20;
 // Numbers of a vector in a tile. A tile's sums fit the first-level cache, beside the blocks that
 // pass through it.
 constexpr int kTileValues = 2048;
+// Most bytes of the blocks of a step that are prefetched while the step after it is relaxed. They
+// fit the second-level cache.
+constexpr std::size_t kStepBytes = std::size_t(256) << 10;
 
 // y = factor * m * x or y = factor * m' * x, computed in double. x and y are in the vectors'
 // precision. Loops are unrolled, so that sums stay in registers.
@@ -70,8 +73,9 @@ public:
       : plan_(plan), bs_(plan.bs), rounds_(config.bfp16_gather),
         matrix_(plan, config.numeric, kernels),
         product_(kernels.product(config.numeric.storage, config.double_vectors, plan.bs)),
-        to_rhs_(select_apply<double, X>(plan.bs)), to_solution_(select_apply<X, double>(plan.bs)),
-        in_sweep_(select_apply<X, X>(plan.bs)), scratch_(plan.bs)
+        fused_(prescaled() && kernels.updates(plan.bs)), to_rhs_(select_apply<double, X>(plan.bs)),
+        to_solution_(select_apply<X, double>(plan.bs)), in_sweep_(select_apply<X, X>(plan.bs)),
+        scratch_(plan.bs)
   {
   }
 
@@ -91,12 +95,14 @@ public:
   void reserve(int nrhs) override
   {
     const std::size_t entry = static_cast<std::size_t>(bs_) * nrhs, local = plan_.rows * entry;
-    const std::size_t all = local + plan_.ghosts * entry + kReadPadding / sizeof(X);
+    constexpr std::size_t padding = kReadPadding / sizeof(X);
+    const std::size_t all = local + plan_.ghosts * entry + padding;
     const std::size_t tile = std::max<std::size_t>(kTileValues, entry);
     if (x_.size() < all) x_.resize(all);
     if (rounds_ && gathered_.size() < all) gathered_.resize(all);
-    if (rhs_.size() < local) rhs_.resize(local);
-    if (kept_.size() < local) kept_.resize(local);
+    if (rhs_.size() < local + padding) rhs_.resize(local + padding);
+    if (kept_.size() < local + padding) kept_.resize(local + padding);
+    if (fused_) return;
     if (sums_.size() < tile) sums_.resize(tile);
     if (other_sums_.size() < tile) other_sums_.resize(tile);
   }
@@ -137,10 +143,12 @@ public:
 
   void relax(const ApplyArgs &apply, const RelaxStep &step) override
   {
-    const Row tile = std::max(1, kTileValues / (bs_ * apply.nrhs));
-    // A color of one chunk has fewer rows than a chunk in the mean, and finds x in the caches.
-    const bool whole = std::int64_t(step.end - step.begin) * plan_.chunks > plan_.rows;
-    far_ = (plan_.chunks == 1 || whole) && x_.size() * sizeof(X) > kNearBytes;
+    const bool in_tiles = !fused_ || rounds_;
+    const Row tile =
+        in_tiles ? std::max(1, kTileValues / (bs_ * apply.nrhs)) : step.end - step.begin;
+    descending_ = !step.forward && plan_.clustered && step.end - step.begin <= tile &&
+                  block_bytes(apply, step) <= kStepBytes;
+    if (descending_) fetch_step_before(apply, step);
     for (Row begin = step.begin; begin < step.end; begin += tile)
       relax_tile(apply, step, begin, std::min(begin + tile, step.end));
   }
@@ -204,10 +212,46 @@ private:
       round_gathered(bs_, x_.data() + at, gathered_.data() + at);
   }
 
-  // Computes the products of rows [begin, end) over one or two triangles. Writes their sums to
-  // `sums`.
-  void multiply_rows(const ApplyArgs &apply, Row begin, Row end, const StoredTriangle *first,
-                     const StoredTriangle *second, X *sums)
+  // Calls visit(triangle) for each triangle that the step reads.
+  template <class Visit>
+  void for_triangles(const ApplyArgs &apply, const RelaxStep &step, const Visit &visit) const
+  {
+    if (step.lower) visit(matrix_.lower(apply.transposed));
+    if (step.upper) visit(matrix_.upper(apply.transposed));
+  }
+
+  std::size_t block_bytes(const ApplyArgs &apply, const RelaxStep &step) const
+  {
+    Offset blocks = 0;
+    for_triangles(apply, step, [&](const StoredTriangle &triangle) {
+      blocks += triangle.ptr[step.end] - triangle.ptr[step.begin];
+    });
+    return static_cast<std::size_t>(blocks) * matrix_.record_size();
+  }
+
+  // Prefetches vectors and columns of the step before this one, which a backward pass relaxes next.
+  // It has about as many rows. Each step ascends, and the next one jumps back, which no CPU
+  // foresees. Products prefetch the blocks.
+  void fetch_step_before(const ApplyArgs &apply, const RelaxStep &step) const
+  {
+    const Row begin = std::max(0, step.begin - (step.end - step.begin));
+    const auto fetch = [](const auto *from, const auto *to) {
+      const auto *end = reinterpret_cast<const std::byte *>(to);
+      for (const auto *at = reinterpret_cast<const std::byte *>(from); at < end; at += kLineBytes)
+        __builtin_prefetch(at);
+    };
+    const std::size_t entry = static_cast<std::size_t>(bs_) * apply.nrhs;
+    for (const std::vector<X> *vector : {&rhs_, &x_, &kept_})
+      fetch(vector->data() + begin * entry, vector->data() + step.begin * entry);
+    for_triangles(apply, step, [&](const StoredTriangle &triangle) {
+      fetch(triangle.ptr + begin, triangle.ptr + step.begin);
+      fetch(triangle.col + triangle.ptr[begin], triangle.col + triangle.ptr[step.begin]);
+    });
+  }
+
+  // The arguments of products of the rows [begin, end) over one or two triangles
+  ProductArgs product_args(const ApplyArgs &apply, Row begin, Row end, const StoredTriangle *first,
+                           const StoredTriangle *second) const
   {
     ProductArgs args;
     if (first) args.triangles[args.count++] = *first;
@@ -216,38 +260,67 @@ private:
     args.nrhs = apply.nrhs;
     args.begin = begin;
     args.end = end;
-    args.far = far_;
+    args.far = x_.size() * sizeof(X) > kNearBytes;
+    args.descending = descending_;
     args.x = (rounds_ ? gathered_ : x_).data();
-    args.sums = sums;
-    product_(args);
+    return args;
   }
 
-  // Relaxes the rows [begin, end). If a sum is kept and both triangles are read, the two triangles
-  // are summed one after the other.
+  // Relaxes the rows [begin, end). The triangle whose sum is kept comes first.
   void relax_tile(const ApplyArgs &apply, const RelaxStep &step, Row begin, Row end)
   {
     const StoredTriangle lower = matrix_.lower(apply.transposed),
                          upper = matrix_.upper(apply.transposed);
-    const std::size_t entry = static_cast<std::size_t>(bs_) * apply.nrhs, first = begin * entry,
-                      count = (end - begin) * entry;
+    const StoredTriangle *first = step.lower ? &lower : nullptr,
+                         *second = step.upper ? &upper : nullptr;
+    if (step.keep == Keep::sum && !step.keep_lower) std::swap(first, second);
+    const ProductArgs args = product_args(apply, begin, end, first, second);
+    if (fused_)
+      update_by_product(apply, step, args);
+    else
+      update_by_sums(apply, step, args);
+    round_rows(apply, begin, end);
+  }
+
+  void update_by_product(const ApplyArgs &apply, const RelaxStep &step, ProductArgs args)
+  {
+    RowUpdate update;
+    update.rhs = rhs_.data();
+    update.x = x_.data();
+    update.kept = kept_.data();
+    update.alpha = matrix_.scales().alpha;
+    update.omega = apply.omega;
+    update.from_zero = step.from_zero;
+    update.add_kept = step.use_kept;
+    update.keep = step.keep;
+    args.update = &update;
+    product_(args);
+  }
+
+  // If a sum is kept and both triangles are read, the two triangles are summed one after the other.
+  void update_by_sums(const ApplyArgs &apply, const RelaxStep &step, ProductArgs args)
+  {
+    const std::size_t entry = static_cast<std::size_t>(bs_) * apply.nrhs,
+                      first = args.begin * entry, count = (args.end - args.begin) * entry;
     X *sums = sums_.data(), *kept = kept_.data() + first;
-    if (step.keep == Keep::sum && step.lower && step.upper) {
-      multiply_rows(apply, begin, end, step.keep_lower ? &lower : &upper, nullptr, sums);
-      multiply_rows(apply, begin, end, step.keep_lower ? &upper : &lower, nullptr,
-                    other_sums_.data());
+    args.sums = sums;
+    if (step.keep == Keep::sum && args.count == 2) {
+      args.count = 1;
+      product_(args);
+      std::swap(args.triangles[0], args.triangles[1]);
+      args.sums = other_sums_.data();
+      product_(args);
       for (std::size_t i = 0; i < count; ++i) kept[i] = sums[i];
       for (std::size_t i = 0; i < count; ++i) sums[i] += other_sums_[i];
     } else {
-      multiply_rows(apply, begin, end, step.lower ? &lower : nullptr, step.upper ? &upper : nullptr,
-                    sums);
+      product_(args);
       for (std::size_t i = 0; i < count && (step.use_kept || step.keep != Keep::no); ++i) {
         const X near = sums[i];
         if (step.use_kept) sums[i] += kept[i];
         if (step.keep != Keep::no) kept[i] = step.keep == Keep::sum ? near : X(0);
       }
     }
-    update_rows(apply, step, begin, end, first, count);
-    round_rows(apply, begin, end);
+    update_rows(apply, step, args.begin, args.end, first, count);
   }
 
   // Turns the tile's sums in sums_ into residuals, multiplies these by inverse diagonal blocks if
@@ -280,10 +353,11 @@ private:
 
   const ColorPlan &plan_;
   const int bs_;
-  const bool rounds_; // whether products read gathered_ instead of x_
-  bool far_ = false;  // whether the rows that are relaxed prefetch x
+  const bool rounds_;       // whether products read gathered_ instead of x_
+  bool descending_ = false; // ProductArgs::descending
   StoredMatrix matrix_;
   ProductFn product_;
+  const bool fused_; // whether products update x
   ApplyFn<double, X> to_rhs_;
   ApplyFn<X, double> to_solution_;
   ApplyFn<X, X> in_sweep_;

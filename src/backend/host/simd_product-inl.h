@@ -13,6 +13,7 @@
 
 #include "backend/host/simd_column-inl.h"
 #include "backend/host/simd_stored-inl.h"
+#include "backend/host/simd_update-inl.h"
 #include "core/dispatch.h"
 
 #if !MCPI_PLAIN_ONLY
@@ -20,8 +21,11 @@ HWY_BEFORE_NAMESPACE();
 namespace mcpi {
 namespace HWY_NAMESPACE {
 
+template <int n> using Number = std::integral_constant<int, n>;
+
 // Two classes sum a row of small blocks, for a group of right-hand sides at a time. Both have
-// zero(), add_block(), and store(), which stores whole vectors.
+// zero(), add_block(), and visit(), which passes the sum of a right-hand side vector by vector: its
+// tag, the vector, and the numbers of components before it and in it.
 
 // For blocks of which a column fits a SIMD vector. A vector holds as many whole columns as fit,
 // side by side; the numbers of x are spread over the lanes of their columns.
@@ -112,7 +116,7 @@ public:
     });
   }
 
-  template <int g> HWY_INLINE void store(T *out) const
+  template <int g, class F> HWY_INLINE void visit(F &&f) const
   {
     V sum[kVectors];
     unroll<kVectors>([&](auto v) HWY_ATTR {
@@ -123,7 +127,7 @@ public:
     if constexpr (kLast < kColumns)
       sum[kVectors - 1] = hn::IfThenElseZero(hn::FirstN(D(), kLast * bs), sum[kVectors - 1]);
     unroll<kVectors - 1>([&](auto v) HWY_ATTR { sum[0] = hn::Add(sum[0], sum[v() + 1]); });
-    hn::StoreU(low_lanes(Entry(), fold<kColumns>(sum[0])), Entry(), out);
+    f(Entry(), low_lanes(Entry(), fold<kColumns>(sum[0])), Number<0>(), Number<bs>());
   }
 };
 
@@ -165,68 +169,183 @@ public:
     });
   }
 
-  template <int g> HWY_INLINE void store(T *out) const
+  template <int g, class F> HWY_INLINE void visit(F &&f) const
   {
     unroll<kVectors>([&](auto v) HWY_ATTR {
-      hn::StoreU(hn::Add(chain_[g][0][v()], chain_[g][1][v()]), D(), out + v() * kLanes);
+      constexpr int first = v() * kLanes;
+      f(D(), hn::Add(chain_[g][0][v()], chain_[g][1][v()]), Number<first>(),
+        Number<std::min(bs - first, kLanes)>());
     });
   }
 };
 
-// Computes the sums of one row for `group` right-hand sides from r on. last: out ends with these
-// sums. If args.far is set, x of a later row is prefetched.
-template <template <PCMCPIPrecision, typename, int, int> class RowSums, PCMCPIPrecision storage,
-          typename T, int bs, int group>
-HWY_INLINE void small_row(const ProductArgs &args, Row row, int r, T *out, bool last)
-{
-  constexpr std::size_t record = record_bytes(storage, bs);
-  const std::size_t stride = static_cast<std::size_t>(args.nrhs) * bs;
-  const T *x = static_cast<const T *>(args.x) + static_cast<std::size_t>(r) * bs;
-  RowSums<storage, T, bs, group> sums;
-  sums.zero();
-  for (int t = 0; t < args.count; ++t) {
-    const StoredTriangle &triangle = args.triangles[t];
-    const Offset end = triangle.ptr[row + 1];
-    const std::byte *block = triangle.records + triangle.ptr[row] * record;
-    if (const Row ahead = row + kRowsAhead; args.far && ahead < args.end)
-      for (Offset k = triangle.ptr[ahead]; k < triangle.ptr[ahead + 1]; ++k)
-        __builtin_prefetch(x + triangle.col[k] * stride);
-    for (Offset k = triangle.ptr[row]; k < end; ++k, block += record) {
-      HWY_UNROLL(8)
-      for (std::size_t line = 0; line < record; line += 64)
-        __builtin_prefetch(block + kPrefetchAhead + line);
-      sums.add_block(block, x + triangle.col[k] * stride);
-    }
+// Where prefetches go while the rows of a triangle are multiplied: bytes from the block that is
+// multiplied, and blocks from the one whose x is read (0: no x)
+struct Fetch {
+  std::uintptr_t bytes = kPrefetchAhead;
+  Offset blocks = 0;
+
+  Fetch() = default;
+  Fetch(const ProductArgs &args, const StoredTriangle &triangle, std::size_t record)
+      : blocks(args.far ? kBlocksAhead : 0)
+  {
+    if (!args.descending) return;
+    const Offset count = triangle.ptr[args.end] - triangle.ptr[args.begin];
+    bytes = -(static_cast<std::uintptr_t>(count) * record); // modulo 2^64, as addresses are
+    if (args.far) blocks = -count;
   }
-  // Whole vectors are stored. They run into the next entry, which is written later. The last entry
-  // must not run past the end of the array.
-  unroll<group>([&](auto g) HWY_ATTR {
-    if (g() + 1 < group || !last) {
-      sums.template store<g()>(out + g() * bs);
-    } else {
-      T entry[2 * kMaxFlatBlock];
-      sums.template store<g()>(entry);
-      std::copy_n(entry, bs, out + g() * bs);
-    }
+};
+
+// Prefetches all lines of these bytes, whose number the compiler knows.
+template <std::size_t bytes> HWY_INLINE void fetch_lines(std::uintptr_t address)
+{
+  constexpr std::size_t inner = (bytes - 1) / kLineBytes;
+  unroll<static_cast<int>(inner) + 1>([&](auto line) HWY_ATTR {
+    __builtin_prefetch(reinterpret_cast<const void *>(address + line() * kLineBytes));
   });
+  if constexpr ((bytes - 1) % kLineBytes != 0)
+    __builtin_prefetch(reinterpret_cast<const void *>(address + bytes - 1));
 }
 
+// Products of rows with small blocks
 template <template <PCMCPIPrecision, typename, int, int> class RowSums, PCMCPIPrecision storage,
           typename T, int bs>
-void small_product(const ProductArgs &args)
-{
-  // as many right-hand sides at a time as fit the registers
-  constexpr int group = HWY_TARGET == HWY_AVX3 ? 4 : 2;
-  T *out = static_cast<T *>(args.sums);
-  for (Row row = args.begin; row < args.end; ++row) {
-    const bool last = row + 1 == args.end;
-    int r = 0;
-    for (; r + group <= args.nrhs; r += group, out += group * bs)
-      small_row<RowSums, storage, T, bs, group>(args, row, r, out, last && r + group == args.nrhs);
-    for (; r < args.nrhs; ++r, out += bs)
-      small_row<RowSums, storage, T, bs, 1>(args, row, r, out, last && r + 1 == args.nrhs);
+class SmallProduct {
+  static constexpr std::size_t kRecord = record_bytes(storage, bs);
+
+  const ProductArgs args_; // a copy, which no store to an array can change
+  const std::size_t stride_;
+  Fetch fetch_[2];
+
+  explicit SmallProduct(const ProductArgs &args)
+      : args_(args), stride_(static_cast<std::size_t>(args.nrhs) * bs)
+  {
+    for (int t = 0; t < args.count; ++t) fetch_[t] = Fetch(args, args.triangles[t], kRecord);
   }
-}
+
+  template <int group>
+  HWY_INLINE void add_blocks(int t, Row row, const T *x, RowSums<storage, T, bs, group> &sums) const
+  {
+    const StoredTriangle &triangle = args_.triangles[t];
+    const Offset begin = triangle.ptr[row], end = triangle.ptr[row + 1], far = fetch_[t].blocks;
+    const std::byte *block = triangle.records + begin * kRecord;
+    const auto add = [&](auto fetches_x) HWY_ATTR {
+      for (Offset k = begin; k < end; ++k, block += kRecord) {
+        HWY_UNROLL(8)
+        for (std::size_t line = 0; line < kRecord; line += kLineBytes)
+          __builtin_prefetch(reinterpret_cast<const void *>(
+              reinterpret_cast<std::uintptr_t>(block) + fetch_[t].bytes + line));
+        if constexpr (fetches_x)
+          fetch_lines<group * bs * sizeof(T)>(
+              reinterpret_cast<std::uintptr_t>(x + triangle.col[k + far] * stride_));
+        sums.add_block(block, x + triangle.col[k] * stride_);
+      }
+    };
+    if (far != 0 && begin + far >= 0 && end + far <= triangle.blocks)
+      add(std::true_type());
+    else
+      add(std::false_type());
+  }
+
+  // Computes the sums of one row for `group` right-hand sides from r on.
+  template <int group, class Take> HWY_INLINE void add_row(Row row, int r, const Take &take) const
+  {
+    const T *x = static_cast<const T *>(args_.x) + static_cast<std::size_t>(r) * bs;
+    RowSums<storage, T, bs, group> sums;
+    sums.zero();
+    for (int t = 0; t < args_.count; ++t) {
+      add_blocks<group>(t, row, x, sums);
+      if (t == 0 && take.between(sums, row, r)) sums.zero();
+    }
+    take.last(sums, row, r);
+  }
+
+  template <class Take> static HWY_INLINE void run_rows(const ProductArgs &args, const Take &take)
+  {
+    // as many right-hand sides at a time as fit the registers
+    constexpr int group = HWY_TARGET == HWY_AVX3 ? 4 : 2;
+    const SmallProduct product(args);
+    for (Row row = args.begin; row < args.end; ++row) {
+      int r = 0;
+      for (; r + group <= args.nrhs; r += group) product.template add_row<group>(row, r, take);
+      for (; r < args.nrhs; ++r) product.template add_row<1>(row, r, take);
+    }
+  }
+
+  // Stores sums.
+  class ToSums {
+    const ProductArgs &args_;
+
+  public:
+    explicit ToSums(const ProductArgs &args) : args_(args) {}
+    template <class Sums> HWY_INLINE bool between(const Sums &, Row, int) const { return false; }
+
+    // Whole vectors are stored. They run into the next entry, which is written later. The last
+    // entry must not run past the end of the array.
+    template <int group>
+    HWY_INLINE void last(const RowSums<storage, T, bs, group> &sums, Row row, int r) const
+    {
+      T *out = static_cast<T *>(args_.sums) +
+               (static_cast<std::size_t>(row - args_.begin) * args_.nrhs + r) * bs;
+      const bool ends = row + 1 == args_.end && r + group == args_.nrhs;
+      unroll<group>([&](auto g) HWY_ATTR {
+        T entry[2 * kMaxFlatBlock];
+        T *to = g() + 1 < group || !ends ? out + g() * bs : entry;
+        sums.template visit<g()>([&](auto d, auto v, auto first, auto)
+                                     HWY_ATTR { hn::StoreU(v, d, to + first()); });
+        if (to == entry) std::copy_n(entry, bs, out + g() * bs);
+      });
+    }
+  };
+
+  // Updates x.
+  class ToUpdate {
+    const RowUpdater<T> updater_;
+    const int nrhs_;
+    const bool keeps_first_;
+
+  public:
+    explicit ToUpdate(const ProductArgs &args)
+        : updater_(*args.update), nrhs_(args.nrhs),
+          keeps_first_(args.count == 2 && updater_.keeps_first())
+    {
+    }
+
+    template <int group, class F>
+    HWY_INLINE void visit(const RowSums<storage, T, bs, group> &sums, Row row, int r,
+                          const F &f) const
+    {
+      const std::size_t at = (static_cast<std::size_t>(row) * nrhs_ + r) * bs;
+      unroll<group>([&](auto g) HWY_ATTR {
+        sums.template visit<g()>([&](auto d, auto v, auto first, auto count)
+                                     HWY_ATTR { f(d, v, at + g() * bs + first(), count); });
+      });
+    }
+    template <class Sums> HWY_INLINE bool between(const Sums &sums, Row row, int r) const
+    {
+      if (keeps_first_)
+        visit(sums, row, r, [&](auto d, auto v, std::size_t at, auto count) HWY_ATTR {
+          updater_.template keep<count()>(d, v, at);
+        });
+      return keeps_first_;
+    }
+    template <class Sums> HWY_INLINE void last(const Sums &sums, Row row, int r) const
+    {
+      visit(sums, row, r, [&](auto d, auto v, std::size_t at, auto count) HWY_ATTR {
+        updater_.template update<count()>(d, v, at, keeps_first_);
+      });
+    }
+  };
+
+public:
+  static void run(const ProductArgs &args)
+  {
+    if (args.update)
+      run_rows(args, ToUpdate(args));
+    else
+      run_rows(args, ToSums(args));
+  }
+};
 
 template <PCMCPIPrecision storage, typename T> ProductFn select_block_size(int bs)
 {
@@ -237,9 +356,9 @@ template <PCMCPIPrecision storage, typename T> ProductFn select_block_size(int b
     else if constexpr (size == 1)
       return ProductFn(ScalarProduct<storage, T>::run);
     else if constexpr (size <= static_cast<int>(HWY_LANES(T)))
-      return ProductFn(small_product<SpreadSums, storage, T, size>);
+      return ProductFn(SmallProduct<SpreadSums, storage, T, size>::run);
     else
-      return ProductFn(small_product<BroadcastSums, storage, T, size>);
+      return ProductFn(SmallProduct<BroadcastSums, storage, T, size>::run);
   });
 }
 

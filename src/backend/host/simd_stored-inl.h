@@ -57,7 +57,7 @@ template <class D, class V> HWY_INLINE hn::VFromD<D> low_lanes(D d, V v)
 // Bytes by which blocks are prefetched. The hardware prefetcher stops at the end of each page.
 // Measured.
 constexpr std::size_t kPrefetchAhead = 3072;
-constexpr Row kRowsAhead = 5; // Rows by which x is prefetched, if x is far (ProductArgs::far)
+constexpr Offset kBlocksAhead = 80; // by which x is prefetched, if x is far (ProductArgs::far)
 
 // Returns the byte of number k, counted from the first number.
 template <PCMCPIPrecision storage> constexpr std::size_t byte_offset(std::size_t k)
