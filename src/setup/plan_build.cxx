@@ -109,8 +109,8 @@ std::vector<int> steps_in_clusters(const BlockGraph &graph, const Coloring &colo
 }
 
 // Most rows of the clusters whose steps a CPU takes together, unless one cluster has more. Their x
-// stays in the caches.
-constexpr Row kRowsTogether = 2048;
+// fits the second-level cache.
+constexpr Row kRowsTogether = 8192;
 
 // Sorts the rows of each part of a color by groups of clusters, and in a group by steps. For a
 // device, all clusters of the part are one group.
