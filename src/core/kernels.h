@@ -55,17 +55,20 @@ struct ProductArgs {
   bool far = false, descending = false;
   const void *x = nullptr; // kReadPadding bytes past the end are readable
   void *sums = nullptr;
-  const RowUpdate *update = nullptr; // if set, sums are not written (CpuKernels::updates)
+  const RowUpdate *update = nullptr; // if set, sums are not written (ProductKernel::updates)
 };
-using ProductFn = void (*)(const ProductArgs &);
+struct ProductKernel {
+  void (*run)(const ProductArgs &) = nullptr;
+  bool updates = false; // whether it takes ProductArgs::update
+
+  void operator()(const ProductArgs &args) const { run(args); }
+};
 
 struct CpuKernels {
   const char *name;
-  // Selects the product for this storage precision, vector precision and block size. Returns null
-  // for fp64 storage with float vectors.
-  ProductFn (*product)(PCMCPIPrecision storage, bool x_is_double, int bs);
-  // Whether products of this block size take ProductArgs::update
-  bool (*updates)(int bs);
+  // Selects the product for this storage precision, vector precision and block size. There is none
+  // for fp64 storage with float vectors: `run` is then null.
+  ProductKernel (*product)(PCMCPIPrecision storage, bool x_is_double, int bs);
   // Computes out_k = left * in_k * diag(right) for count column-major blocks. The results are
   // contiguous in out, which does not overlap the blocks of in. left is a column-major block.
   // Raises max_abs[p + q*bs] to at least |out_k(p,q)|. Returns false if a product is not finite.

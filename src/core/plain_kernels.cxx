@@ -34,11 +34,11 @@ template <PCMCPIPrecision storage, typename T> void product(const ProductArgs &a
   }
 }
 
-ProductFn product_for(PCMCPIPrecision storage, bool x_is_double, int)
+ProductKernel product_for(PCMCPIPrecision storage, bool x_is_double, int)
 {
   return with_precision(storage, [&]<PCMCPIPrecision of> {
-    if (of == PC_MCPI_PRECISION_FP64 && !x_is_double) return ProductFn(nullptr);
-    return with_vectors<of>(x_is_double, []<class T> { return ProductFn(product<of, T>); });
+    if (of == PC_MCPI_PRECISION_FP64 && !x_is_double) return ProductKernel();
+    return with_vectors<of>(x_is_double, []<class T> { return ProductKernel{product<of, T>}; });
   });
 }
 
@@ -73,8 +73,7 @@ int encode(PCMCPIPrecision storage, int bs, const double *blocks, int count, std
 
 const CpuKernels &plain_kernels()
 {
-  static constexpr CpuKernels kernels = {"plain", product_for, [](int) { return false; },
-                                         premultiply, encode};
+  static constexpr CpuKernels kernels = {"plain", product_for, premultiply, encode};
   return kernels;
 }
 

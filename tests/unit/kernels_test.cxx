@@ -53,10 +53,10 @@ std::vector<T> run(const CpuKernels &kernels, const Problem &problem, int nrhs, 
   args.descending = range.descending;
   args.x = x.data();
   args.sums = sums.get() + range.shift;
-  const ProductFn product =
+  const ProductKernel product =
       kernels.product(problem.storage, sizeof(T) == sizeof(double), problem.bs);
-  EXPECT_NE(product, nullptr);
-  if (product) product(args);
+  EXPECT_NE(product.run, nullptr);
+  if (product.run) product(args);
   return std::vector<T>(sums.get() + range.shift, sums.get() + range.shift + n);
 }
 
@@ -173,8 +173,8 @@ TEST_P(EveryTarget, long_rows_of_single_numbers_are_summed_whole)
 TEST_P(EveryTarget, double_storage_needs_double_vectors)
 {
   for (const int bs : kSizes) {
-    EXPECT_EQ(simd_kernels().product(PC_MCPI_PRECISION_FP64, false, bs), nullptr);
-    EXPECT_EQ(plain_kernels().product(PC_MCPI_PRECISION_FP64, false, bs), nullptr);
+    EXPECT_EQ(simd_kernels().product(PC_MCPI_PRECISION_FP64, false, bs).run, nullptr);
+    EXPECT_EQ(plain_kernels().product(PC_MCPI_PRECISION_FP64, false, bs).run, nullptr);
   }
 }
 

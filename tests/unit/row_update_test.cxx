@@ -48,19 +48,40 @@ std::vector<Case> all_cases()
   return cases;
 }
 
-// The vectors of an update. Where x counts as zero, it is NaN in memory.
+// The vectors of an update. Those that it must not read are NaN.
 template <typename T> struct Vectors {
   Padded<T> rhs, x, kept;
 
-  Vectors(std::size_t n, const RowUpdate &update) : rhs(n), x(n), kept(n)
+  Vectors(const Problem &problem, int nrhs, const RowUpdate &update)
+      : rhs(size(problem, nrhs)), x(rhs.size()), kept(rhs.size())
   {
-    for (std::size_t i = 0; i < n; ++i) {
-      rhs[i] = static_cast<T>(0.25 * static_cast<double>(i % 7) - 1);
-      if (!update.from_zero) x[i] = static_cast<T>(0.5 * static_cast<double>(i % 5) - 1);
-      if (update.add_kept) kept[i] = static_cast<T>(0.125 * static_cast<double>(i % 9) - 0.5);
+    const auto bs = static_cast<std::size_t>(problem.bs), columns = static_cast<std::size_t>(nrhs);
+    for (std::size_t i = 0; i < rhs.size(); ++i) {
+      // The r-th right-hand side is the same for every nrhs.
+      const std::size_t at = i / (bs * columns) * bs + i / bs % columns + i % bs;
+      rhs[i] = static_cast<T>(0.25 * static_cast<double>(at % 7) - 1);
+      if (!update.from_zero) x[i] = static_cast<T>(0.5 * static_cast<double>(at % 5) - 1);
+      if (update.add_kept) kept[i] = static_cast<T>(0.125 * static_cast<double>(at % 9) - 0.5);
     }
   }
+  static std::size_t size(const Problem &problem, int nrhs)
+  {
+    return static_cast<std::size_t>(problem.rows) * nrhs * problem.bs;
+  }
+  RowUpdate with(RowUpdate update)
+  {
+    update.rhs = rhs.data();
+    update.x = x.data();
+    update.kept = kept.data();
+    return update;
+  }
 };
+
+// Whether products of these blocks exist and update x
+template <typename T> bool updates(PCMCPIPrecision storage, int bs)
+{
+  return simd_kernels().product(storage, sizeof(T) == sizeof(double), bs).updates;
+}
 
 template <typename T>
 ProductArgs make_args(const Problem &problem, int nrhs, int first, int count, const Padded<T> &x)
@@ -102,12 +123,9 @@ void expect_formula(const Problem &problem, int nrhs, const Case &chosen, Row be
   const auto near = plain_sums(problem, nrhs, 0, std::min(chosen.count, 1), x),
              far = plain_sums(problem, nrhs, 1, std::max(chosen.count - 1, 0), x);
   const std::size_t entry = static_cast<std::size_t>(nrhs) * problem.bs, n = near.size();
-  const Vectors<T> before(n, chosen.update);
-  Vectors<T> after(n, chosen.update);
-  RowUpdate update = chosen.update;
-  update.rhs = after.rhs.data();
-  update.x = after.x.data();
-  update.kept = after.kept.data();
+  const Vectors<T> before(problem, nrhs, chosen.update);
+  Vectors<T> after(problem, nrhs, chosen.update);
+  const RowUpdate update = after.with(chosen.update);
   ProductArgs args = make_args(problem, nrhs, 0, chosen.count, x);
   args.begin = begin;
   args.end = end;
@@ -141,7 +159,7 @@ template <typename T> void updates_follow_the_formula()
 {
   for (const auto storage : kAll)
     for (const int bs : kSizes) {
-      if (!exists(storage, sizeof(T) == sizeof(double)) || !simd_kernels().updates(bs)) continue;
+      if (!updates<T>(storage, bs)) continue;
       const Problem problem = make_problem(storage, bs, 9);
       for (const int nrhs : {1, 2, 5})
         for (const Case &chosen : all_cases())
@@ -167,20 +185,8 @@ template <typename T>
 Updated<T> update_all(const Problem &problem, int nrhs, const Case &chosen, Calls calls)
 {
   const Padded<T> x = make_x<T>(problem, nrhs, 0);
-  const auto size = static_cast<std::size_t>(problem.bs), columns = static_cast<std::size_t>(nrhs);
-  const std::size_t n = static_cast<std::size_t>(problem.rows) * columns * size;
-  Vectors<T> vectors(n, {});
-  for (std::size_t i = 0; i < n; ++i) {
-    // The r-th right-hand side is the same for every nrhs.
-    const std::size_t at = i / (size * columns) * size + i / size % columns + i % size;
-    vectors.rhs[i] = static_cast<T>(0.25 * static_cast<double>(at % 7) - 1);
-    vectors.x[i] = static_cast<T>(0.5 * static_cast<double>(at % 5) - 1);
-    vectors.kept[i] = static_cast<T>(0.125 * static_cast<double>(at % 9) - 0.5);
-  }
-  RowUpdate update = chosen.update;
-  update.rhs = vectors.rhs.data();
-  update.x = vectors.x.data();
-  update.kept = vectors.kept.data();
+  Vectors<T> vectors(problem, nrhs, chosen.update);
+  const RowUpdate update = vectors.with(chosen.update);
   ProductArgs args = make_args(problem, nrhs, 0, chosen.count, x);
   args.far = calls.far;
   args.descending = calls.descending;
@@ -189,6 +195,7 @@ Updated<T> update_all(const Problem &problem, int nrhs, const Case &chosen, Call
     args.end = std::min(args.begin + calls.at_once, problem.rows);
     simd_kernels().product(problem.storage, sizeof(T) == sizeof(double), problem.bs)(args);
   }
+  const std::size_t n = vectors.x.size();
   return {{vectors.x.data(), vectors.x.data() + n}, {vectors.kept.data(), vectors.kept.data() + n}};
 }
 
@@ -206,7 +213,7 @@ template <typename T> void updates_have_the_same_bits_everywhere()
 {
   for (const auto storage : kAll)
     for (const int bs : kSizes) {
-      if (!exists(storage, sizeof(T) == sizeof(double)) || !simd_kernels().updates(bs)) continue;
+      if (!updates<T>(storage, bs)) continue;
       const Problem problem = make_problem(storage, bs, 60); // so many blocks that x is prefetched
       for (const Case &chosen : all_cases()) {
         SCOPED_TRACE(testing::Message()
@@ -254,13 +261,13 @@ TEST_P(RowUpdates, depend_on_the_row_alone)
 // A sweep reads and writes one vector. Here rows read columns that are not updated.
 TEST_P(RowUpdates, may_write_the_vector_that_products_read)
 {
-  if (!simd_kernels().updates(5)) return; // the plain fallback
+  if (!updates<float>(PC_MCPI_PRECISION_FP32, 5)) return; // the plain fallback
   Problem problem = make_problem(PC_MCPI_PRECISION_FP32, 5, 9);
   for (auto &columns : problem.col)
     for (std::size_t k = 0; k < columns.size(); ++k) columns[k] = k % 2 ? 0 : 10;
   const Padded<float> old = make_x<float>(problem, 1, 0);
   Padded<float> apart = make_x<float>(problem, 1, 0), together = make_x<float>(problem, 1, 0);
-  const Vectors<float> vectors(9 * 5, {});
+  const Vectors<float> vectors(problem, 1, {});
   RowUpdate update;
   update.rhs = vectors.rhs.data();
   update.alpha = 0.5;
@@ -278,7 +285,9 @@ TEST_P(RowUpdates, may_write_the_vector_that_products_read)
 
 TEST_P(RowUpdates, are_offered_for_small_blocks_only)
 {
-  EXPECT_FALSE(simd_kernels().updates(1));
-  EXPECT_FALSE(simd_kernels().updates(9));
-  for (const int bs : kSizes) EXPECT_FALSE(plain_kernels().updates(bs));
+  for (const auto storage : kAll) {
+    EXPECT_FALSE(updates<double>(storage, 1));
+    EXPECT_FALSE(updates<double>(storage, 9));
+    for (const int bs : kSizes) EXPECT_FALSE(plain_kernels().product(storage, true, bs).updates);
+  }
 }

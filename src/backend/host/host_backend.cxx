@@ -73,7 +73,7 @@ public:
       : plan_(plan), bs_(plan.bs), rounds_(config.bfp16_gather),
         matrix_(plan, config.numeric, kernels),
         product_(kernels.product(config.numeric.storage, config.double_vectors, plan.bs)),
-        fused_(prescaled() && kernels.updates(plan.bs)), to_rhs_(select_apply<double, X>(plan.bs)),
+        fused_(prescaled() && product_.updates), to_rhs_(select_apply<double, X>(plan.bs)),
         to_solution_(select_apply<X, double>(plan.bs)), in_sweep_(select_apply<X, X>(plan.bs)),
         scratch_(plan.bs)
   {
@@ -356,7 +356,7 @@ private:
   const bool rounds_;       // whether products read gathered_ instead of x_
   bool descending_ = false; // ProductArgs::descending
   StoredMatrix matrix_;
-  ProductFn product_;
+  ProductKernel product_;
   const bool fused_; // whether products update x
   ApplyFn<double, X> to_rhs_;
   ApplyFn<X, double> to_solution_;

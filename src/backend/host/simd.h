@@ -14,13 +14,13 @@ namespace mcpi {
 
 // Selects a product for the best instruction set of this CPU. Each storage precision is in a
 // translation unit of its own.
-template <PCMCPIPrecision storage> ProductFn simd_product(bool x_is_double, int bs);
-template <> ProductFn simd_product<PC_MCPI_PRECISION_FP64>(bool x_is_double, int bs);
-template <> ProductFn simd_product<PC_MCPI_PRECISION_FP32>(bool x_is_double, int bs);
-template <> ProductFn simd_product<PC_MCPI_PRECISION_FP16>(bool x_is_double, int bs);
-template <> ProductFn simd_product<PC_MCPI_PRECISION_BF16>(bool x_is_double, int bs);
-template <> ProductFn simd_product<PC_MCPI_PRECISION_INT8>(bool x_is_double, int bs);
-template <> ProductFn simd_product<PC_MCPI_PRECISION_INT4>(bool x_is_double, int bs);
+template <PCMCPIPrecision storage> ProductKernel simd_product(bool x_is_double, int bs);
+template <> ProductKernel simd_product<PC_MCPI_PRECISION_FP64>(bool x_is_double, int bs);
+template <> ProductKernel simd_product<PC_MCPI_PRECISION_FP32>(bool x_is_double, int bs);
+template <> ProductKernel simd_product<PC_MCPI_PRECISION_FP16>(bool x_is_double, int bs);
+template <> ProductKernel simd_product<PC_MCPI_PRECISION_BF16>(bool x_is_double, int bs);
+template <> ProductKernel simd_product<PC_MCPI_PRECISION_INT8>(bool x_is_double, int bs);
+template <> ProductKernel simd_product<PC_MCPI_PRECISION_INT4>(bool x_is_double, int bs);
 
 // 2^e, indexed by the exponent byte of a record
 template <typename T> constexpr std::array<T, 256> make_powers_of_two()

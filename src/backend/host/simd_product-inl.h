@@ -347,24 +347,24 @@ public:
   }
 };
 
-template <PCMCPIPrecision storage, typename T> ProductFn select_block_size(int bs)
+template <PCMCPIPrecision storage, typename T> ProductKernel select_block_size(int bs)
 {
   return with_block_size<1, kMaxFlatBlock>(bs, [&]<int size> {
     if constexpr (size == 0)
-      return bs <= kMaxOwnBlock ? ProductFn(ColumnProduct<storage, T>::run)
-                                : ProductFn(LibraryProduct<storage, T>::run);
+      return bs <= kMaxOwnBlock ? ProductKernel{ColumnProduct<storage, T>::run}
+                                : ProductKernel{LibraryProduct<storage, T>::run};
     else if constexpr (size == 1)
-      return ProductFn(ScalarProduct<storage, T>::run);
+      return ProductKernel{ScalarProduct<storage, T>::run};
     else if constexpr (size <= static_cast<int>(HWY_LANES(T)))
-      return ProductFn(SmallProduct<SpreadSums, storage, T, size>::run);
+      return ProductKernel{SmallProduct<SpreadSums, storage, T, size>::run, true};
     else
-      return ProductFn(SmallProduct<BroadcastSums, storage, T, size>::run);
+      return ProductKernel{SmallProduct<BroadcastSums, storage, T, size>::run, true};
   });
 }
 
-template <PCMCPIPrecision storage> ProductFn select_product(bool x_is_double, int bs)
+template <PCMCPIPrecision storage> ProductKernel select_product(bool x_is_double, int bs)
 {
-  if (storage == PC_MCPI_PRECISION_FP64 && !x_is_double) return nullptr;
+  if (storage == PC_MCPI_PRECISION_FP64 && !x_is_double) return ProductKernel();
   return with_vectors<storage>(x_is_double,
                                [&]<class T> { return select_block_size<storage, T>(bs); });
 }

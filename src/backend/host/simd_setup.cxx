@@ -21,11 +21,6 @@ HWY_BEFORE_NAMESPACE();
 namespace mcpi {
 namespace HWY_NAMESPACE {
 #if MCPI_PLAIN_ONLY
-bool updates(int)
-{
-  return false;
-}
-
 bool premultiply(int bs, const double *left, const double *right, const double *const *in,
                  int count, double *out, double *max_abs)
 {
@@ -37,13 +32,6 @@ int encode(PCMCPIPrecision storage, int bs, const double *blocks, int count, std
   return plain_kernels().encode(storage, bs, blocks, count, records);
 }
 #else
-// CpuKernels::updates
-
-bool updates(int bs)
-{
-  return bs > 1 && bs <= kMaxFlatBlock;
-}
-
 // CpuKernels::premultiply
 
 // Lanes that hold finite numbers
@@ -416,7 +404,6 @@ namespace {
 
 HWY_EXPORT(premultiply);
 HWY_EXPORT(encode);
-HWY_EXPORT(updates);
 
 // The kernels of the table choose the instruction set at each call.
 bool best_premultiply(int bs, const double *left, const double *right, const double *const *in,
@@ -431,23 +418,17 @@ int best_encode(PCMCPIPrecision storage, int bs, const double *blocks, int count
   return HWY_DYNAMIC_DISPATCH(encode)(storage, bs, blocks, count, records);
 }
 
-ProductFn best_product(PCMCPIPrecision storage, bool x_is_double, int bs)
+ProductKernel best_product(PCMCPIPrecision storage, bool x_is_double, int bs)
 {
   return with_precision(storage,
                         [&]<PCMCPIPrecision of> { return simd_product<of>(x_is_double, bs); });
-}
-
-bool best_updates(int bs)
-{
-  return HWY_DYNAMIC_DISPATCH(updates)(bs);
 }
 
 } // namespace
 
 const CpuKernels &simd_kernels()
 {
-  static constexpr CpuKernels kernels = {"simd", best_product, best_updates, best_premultiply,
-                                         best_encode};
+  static constexpr CpuKernels kernels = {"simd", best_product, best_premultiply, best_encode};
   return kernels;
 }
 
