@@ -324,6 +324,15 @@ std::size_t Operator::packets_of_row() const
   return packets_of(rounded_ ? words : words * number_ / sizeof(std::uint32_t));
 }
 
+// Whether rows that relax_parts() relaxes are read from their packets only. If sums are kept, the
+// next pass reads one triangle, too. It relaxes the same rows, unless colors are skipped where the
+// sweep turns.
+bool Operator::sends_all(Row begin, Row end, unsigned flags) const
+{
+  const bool relaxes_all = begin == 0 && end == plan_.rows && plan_.ghosts == 0;
+  return relaxes_all && plan_.clustered && flags & kKeepSum && !(flags & kReadLater);
+}
+
 void Operator::relax_parts(Row begin, Row end, const Relaxation &relaxation,
                            cudaStream_t stream) const
 {
@@ -333,6 +342,7 @@ void Operator::relax_parts(Row begin, Row end, const Relaxation &relaxation,
                     last = layout_.part_begin[last_part + 1];
   OrderedArgs args{{relaxation.terms}};
   set(args, begin, end, relaxation);
+  if (sends_all(begin, end, args.flags)) args.gathered = nullptr;
   args.packets = relaxation.packets;
   args.tickets = relaxation.tickets;
   args.ahead = static_cast<std::uint32_t>(Tuning::kOrderedAhead * std::max<Row>(rows_of_part(), 1));

@@ -180,6 +180,7 @@ private:
   bool resident(Row begin, LargeArgs &args) const;
   Row rows_of_part() const;
   bool has_slices(Row begin, Row end, unsigned flags) const;
+  bool sends_all(Row begin, Row end, unsigned flags) const;
   void set(SmallArgs &args, Row begin, Row end, const Relaxation &relaxation) const;
   Launch small_launch(Row begin, Row end, SmallArgs &args) const;
   Launch large_launch(Row begin, LargeArgs &args) const;

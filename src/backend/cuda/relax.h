@@ -113,7 +113,7 @@ struct SmallArgs : RelaxTerms {
   const RowEnds *ends = nullptr; // of all plan rows
   const void *blocks = nullptr;  // slices of all tiles (device/shapes.h)
   // the bfp16 copy of x, with gather_words() words for each row and right-hand side; not used if
-  // products read x itself
+  // products read x itself. relax_ordered() and relax_ordered_rows() take null if nothing reads it.
   std::uint32_t *gathered = nullptr;
   HeadBits head{};
   // the plan rows of this launch, for rows without slices

@@ -73,8 +73,9 @@ __device__ __forceinline__ void send_ordered_row(const OrderedArgs &args, std::s
   for (int w = 0; w < packets; ++w)
     store_packet<Reach::device>(to + w, number[3 * w], number[3 * w + 1], number[3 * w + 2], epoch);
   if constexpr (Kind::rounded)
+    if (args.gathered)
 #pragma unroll
-    for (int w = 0; w < numbers; ++w) args.gathered[row * numbers + w] = number[w];
+      for (int w = 0; w < numbers; ++w) args.gathered[row * numbers + w] = number[w];
 }
 
 // A row of a tile, for a thread of the last warp
