@@ -152,7 +152,7 @@ PetscErrorCode PCMCPIGetChunkRows(PC pc, PetscInt *rows)
    Input Parameters:
 +  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
 -  rows - the number, from 1 to 1024; 1 makes each row a cluster; `PETSC_DECIDE` for 512 on a CPU
-          and 8 on a device (default)
+          and 4 on a device (default)
 
    Options Database Key:
 .  -pc_mcpi_cluster_rows <-1> - most block rows of a cluster: from 1 to 1024, or -1 (decide); takes

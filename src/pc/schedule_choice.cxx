@@ -57,11 +57,12 @@ const char *coloring_of(PCMCPISchedule schedule)
 }
 
 // Large clusters take fewer iterations (amd-epyc-flow-schedules.json, one rank). Rows of a cluster
-// are relaxed one after the other, for which a device has too many threads: on an H100 clusters of
-// 32 rows take 1.5 to 1.8 times as long as clusters of 8 (docs/notes/gpu-schedules.md).
+// are relaxed one after the other, for which a device has too many threads. On an H200 the wing's
+// linear systems take the least time with 3 or 4 rows, thin layers with 6 to 8
+// (nvidia-h200-flow-clusters.json).
 PetscInt cluster_rows(const Settings &settings, Place place)
 {
-  constexpr PetscInt kOnCPU = 512, kOnDevice = 8;
+  constexpr PetscInt kOnCPU = 512, kOnDevice = 4;
   if (settings.cluster_rows != PETSC_DECIDE) return settings.cluster_rows;
   return place == Place::cpu ? kOnCPU : kOnDevice;
 }

@@ -39,8 +39,8 @@ TEST(ScheduleChoice, makes_large_clusters_on_a_cpu_and_small_ones_on_a_device_un
 {
   Settings settings = settings_of(PC_MCPI_SCHEDULE_CLUSTER);
   EXPECT_EQ(ScheduleChoose(settings, Place::cpu, 1000).cluster_rows, 512);
-  EXPECT_EQ(ScheduleChoose(settings, Place::cuda, 1000).cluster_rows, 8);
-  EXPECT_EQ(ScheduleChoose(settings, Place::other_device, 1000).cluster_rows, 8);
+  EXPECT_EQ(ScheduleChoose(settings, Place::cuda, 1000).cluster_rows, 4);
+  EXPECT_EQ(ScheduleChoose(settings, Place::other_device, 1000).cluster_rows, 4);
   settings.cluster_rows = 7;
   for (const Place place : {Place::cpu, Place::cuda, Place::other_device})
     EXPECT_EQ(ScheduleChoose(settings, place, 1000).cluster_rows, 7);
