@@ -143,6 +143,51 @@ def flow_turns():
     return table(header, lines, records, note=note)
 
 
+def milliseconds(row):
+    """Set-up and solution, the median of turns"""
+    return median(a + b for a, b in zip(row["turns_ms_setup"], row["turns_ms_solve"]))
+
+
+def small_clusters():
+    """One linear system by small clusters, before and after a change"""
+    records = Records("nvidia-h200-flow-schedules.json")
+    body = {}
+    for commit in ("8a45ce9", "8a45ce9-dirty"):
+        for row in records.select(commit=commit):
+            rows = re.search(r"cluster_rows (\d+)", row["options"])[1]
+            its = re.search(r"pc_mcpi_its (\d+)", row["options"])[1]
+            cells = body.setdefault((f"{its} by clusters of {rows} rows"), {})
+            cells[row["cfl"], commit] = f"{milliseconds(row):.2f} ({row['iterations']})"
+    header = ["Sweeps of an application", "CFL 1,000", "after", "CFL 10,000", "after"]
+    lines = [[name, *(cells[key] for key in sorted(cells))] for name, cells in body.items()]
+    note = "Milliseconds of set-up and solution to 1e-2 (FGMRES iterations), int8 blocks, rounded "
+    note += f"gathers, block product, {records.table[0]['vertices']:,} vertices."
+    return table(header, lines, records, note=note)
+
+
+def flow_clusters():
+    """Linear systems by the size of clusters"""
+    records = Records("nvidia-h200-flow-clusters.json")
+    columns = [("wing", 1000, its) for its in (4, 8, 16)]
+    columns += [("wing", 10000, its) for its in (4, 8, 16)]
+    columns += [("layers", 1000, its) for its in (4, 8)]
+    body, vertices = {}, {}
+    for row in records.select():
+        found = re.search(r"cluster_rows (\d+)", row["options"])
+        name = f"clusters of {found[1]} rows" if found else "waves"
+        name += ", fp32" * row["options"].endswith("fp32")
+        its = int(re.search(r"pc_mcpi_its (\d+)", row["options"])[1])
+        cell = f"{milliseconds(row):.1f} ({row['iterations']})"
+        body.setdefault(name, {})[row["mesh"], int(row["cfl"]), its] = cell
+        vertices[row["mesh"]] = f"{row['vertices']:,}"
+    header = ["Sweeps by"] + [f"{mesh}, CFL {cfl:,}, {its}" for mesh, cfl, its in columns]
+    lines = [[name, *(cells.get(key, "") for key in columns)] for name, cells in body.items()]
+    note = "Milliseconds of set-up and solution to 1e-2 (FGMRES iterations), rounded gathers, int8 "
+    note += "blocks if not said otherwise. 4, 8, 16: symmetric sweeps of an application. Vertices: "
+    note += ", ".join(f"{mesh} {number}" for mesh, number in vertices.items()) + "."
+    return table(header, lines, records, note=note)
+
+
 def block_product():
     """An iteration of FGMRES by both products"""
     records = Records("nvidia-h200-block-product.json")

@@ -292,9 +292,29 @@ def schedules_h200():
                 for p in storages
             ]
             times = [ms_per_sweep(row) for row in rows]
-            body.append([mesh, f"{schedule}, {sweep}", str(rows[0]["colors"]), *times])
+            label = schedule.replace("cluster", "cluster, 8 rows")
+            body.append([mesh, f"{label}, {sweep}", str(rows[0]["colors"]), *times])
     note = "Milliseconds of one sweep. 1,124,864 rows, block size 5, rounded gathers."
     return table(["Mesh", "Schedule", "Colors", *storages], body, records, note=note)
+
+
+def clusters_h200():
+    records = Records("nvidia-h200-sweep-clusters.json")
+    storages = ["fp32", "fp16", "int8", "int4"]
+    body, colors = [], []
+    for label, wanted in (
+        ("color", {"schedule": "color"}),
+        ("cluster, 4 rows", {"cluster_rows": 4}),
+        ("cluster, 8 rows", {"cluster_rows": 8}),
+    ):
+        rows = [records.only(sweep="symmetric", precision=p, **wanted) for p in storages]
+        times = [float(row["ms_per_sweep"]) for row in rows]
+        colors = colors or times
+        cells = [f"{ms:.3f} ({ms / least:.2f})" for ms, least in zip(times, colors)]
+        body.append([label, str(rows[0]["colors"]), *cells])
+    note = "Milliseconds of a symmetric sweep (ratio to colors). mix, 1,124,864 rows, block size 5, "
+    note += "rounded gathers."
+    return table(["Schedule", "Colors", *storages], body, records, note=note)
 
 
 def levels_h200():
@@ -342,6 +362,7 @@ MAKERS = {
     "schedules": flow_tables.schedules,
     "gpu-schedules": gpu_schedules,
     "schedules-h200": schedules_h200,
+    "clusters-h200": clusters_h200,
     "levels-h200": levels_h200,
     "incomplete-lu": incomplete_lu,
     "flow-parts": flow_tables.flow_parts,
@@ -349,6 +370,8 @@ MAKERS = {
     "flow-seconds-h200": flow_tables.flow_seconds_gpu,
     "flow-gpus": flow_tables.flow_gpus,
     "flow-turns": flow_tables.flow_turns,
+    "flow-small-clusters": flow_tables.small_clusters,
+    "flow-clusters": flow_tables.flow_clusters,
     "block-product": flow_tables.block_product,
     "viscous-plate": flow_tables.viscous_plate,
     "viscous-airfoil": flow_tables.viscous_airfoil,

@@ -22,10 +22,11 @@ struct Rule {
 // everywhere: in amd-epyc-example-schedules.json clusters take 0.8 to 1.3 times the iterations of
 // colors.
 //
-// Devices. nvidia-h100-sweep-ordered.json, 1,124,864 rows: a symmetric sweep by 32 waves takes 1.0
-// to 1.3 times as long as one by colors, by clusters of 8 rows on CUDA 1.3 to 2.0 times. Waves take
-// 0.4 to 0.8 of the iterations (amd-epyc-flow-schedules.json). A step of a cluster takes about 1 us
-// on CUDA; with Kokkos each step is a launch.
+// Devices. nvidia-h200-sweep-schedules.json, 1,124,864 rows: a symmetric sweep by 32 waves
+// takes 1.0 to 1.6 times as long as one by colors. By clusters of 4 rows it takes 1.2 to 1.4 times
+// as long (nvidia-h200-sweep-clusters.json). Waves take 0.4 to 0.8 of the iterations
+// (amd-epyc-flow-schedules.json), and the result does not depend on the partition. A step of a
+// cluster takes about 1 us on CUDA; with Kokkos each step is a launch.
 // nvidia-h200-sweep-small.json: with few rows a color takes the same time, whatever its size, and
 // 16 colors take twice the time of 8.
 constexpr Rule kRules[] = {
