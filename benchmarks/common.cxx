@@ -2,6 +2,7 @@
 #include "compat.h"
 
 #include <algorithm>
+#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <sstream>
@@ -49,13 +50,17 @@ std::string text(const nlohmann::json &document)
 
 PetscErrorCode ReadText(const char *option, std::string *text)
 {
-  char given_text[PETSC_MAX_PATH_LEN];
+  constexpr std::size_t kRoom = 1 << 16;
+  std::string room(kRoom, '\0');
   PetscBool given;
 
   PetscFunctionBegin;
-  PetscCall(
-      PetscOptionsGetString(nullptr, nullptr, option, given_text, sizeof(given_text), &given));
-  if (given) *text = given_text;
+  PetscCall(PetscOptionsGetString(nullptr, nullptr, option, room.data(), kRoom, &given));
+  if (!given) PetscFunctionReturn(PETSC_SUCCESS);
+  room.resize(std::strlen(room.c_str()));
+  PetscCheck(room.size() + 1 < kRoom, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT,
+             "%s takes at most %zu characters", option, kRoom - 2);
+  *text = room;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
