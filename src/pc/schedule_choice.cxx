@@ -22,10 +22,10 @@ struct Rule {
 // everywhere: in amd-epyc-example-schedules.json clusters take 0.8 to 1.3 times the iterations of
 // colors.
 //
-// Devices. nvidia-h200-sweep-schedules.json, 1,124,864 rows: a symmetric sweep by 32 waves
-// takes 1.0 to 1.6 times as long as one by colors. By clusters of 4 rows it takes 1.2 to 1.4 times
-// as long (nvidia-h200-sweep-clusters.json). Waves take 0.4 to 0.8 of the iterations
-// (amd-epyc-flow-schedules.json), and the result does not depend on the partition. A step of a
+// Devices. nvidia-h200-sweep-schedules.json, 1,124,864 rows: a symmetric sweep by 32 waves takes
+// 1.0 to 1.6 times as long as one by colors. By clusters of 4 rows it takes 1.2 to 1.3 times as
+// long (nvidia-h200-sweep-clusters.json). Waves take 0.4 to 0.8 of the iterations of colors
+// (amd-epyc-flow-schedules.json). Their result does not depend on the partition. A step of a
 // cluster takes about 1 us on CUDA; with Kokkos each step is a launch.
 // nvidia-h200-sweep-small.json: with few rows a color takes the same time, whatever its size, and
 // 16 colors take twice the time of 8.
@@ -59,7 +59,7 @@ const char *coloring_of(PCMCPISchedule schedule)
 
 // Large clusters take fewer iterations (amd-epyc-flow-schedules.json, one rank). Rows of a cluster
 // are relaxed one after the other, for which a device has too many threads. On an H200 the wing's
-// linear systems take the least time with 3 or 4 rows, thin layers with 6 to 8
+// linear systems take the least time with 2 to 4 rows, thin layers with 6 to 8
 // (nvidia-h200-flow-clusters.json).
 PetscInt cluster_rows(const Settings &settings, Place place)
 {

@@ -46,8 +46,11 @@ RelaxStep Schedule::relax_rows(int pass, int k, int color, bool boundary) const
   // this pass has visited.
   const bool both = !starts_from_zero(pass) && (pass == 0 || !keeps);
   const bool skipped_next = k == plan_.colors - 1 && turns_at_once();
-  // The number of passes, from the last one, in which some rows are updated for the last time
-  const int finals = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC && turns_at_once() ? 2 : 1;
+  // The number of passes, from the last one, in which some rows are updated for the last time.
+  // Where colors are skipped, the last pass does not update all rows. With one color only the first
+  // pass updates any.
+  const bool turns = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC && turns_at_once();
+  const int finals = !turns ? 1 : plan_.colors == 1 ? passes_ : 2;
   RelaxStep rows;
   rows.begin = boundary ? plan_.color_begin[color] : plan_.boundary_end[color];
   rows.end = boundary ? plan_.boundary_end[color] : plan_.color_begin[color + 1];

@@ -151,6 +151,26 @@ PETSC_TEST(DevicePetsc, steps_of_many_rows_give_the_iterates_of_the_host)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// With one color a symmetric sweep relaxes rows in its first pass only.
+PETSC_TEST(DevicePetsc, sweeps_of_a_block_diagonal_matrix_are_those_of_the_host)
+{
+  PetscFunctionBeginUser;
+  const BlockMatrix matrix = make_matrix(5, Pattern(200));
+  OwnedMat mat;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+  for (const char *gathers : {"fp32", "bfp16"}) {
+    Preconditioner device, host;
+    describe(gathers);
+    PetscCall(create_pair(mat,
+                          std::string("-pc_mcpi_offdiag_precision int8 -pc_mcpi_vector_precision "
+                                      "fp32 -pc_mcpi_its 3 -pc_mcpi_gather_precision ") +
+                              gathers,
+                          &device, &host));
+    PetscCall(compare(device, host, static_cast<PetscInt>(matrix.size()), 1e-5));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Blocks lack an entry either near the diagonal or far from it, so it may be missing on one side of
 // the partition only. With one layout, all rows are on the last rank.
 PETSC_TEST(DevicePetsc, holes_may_be_anywhere)

@@ -57,6 +57,29 @@ TEST(Sweeps, of_a_block_diagonal_matrix_are_those_of_the_dense_iteration)
   });
 }
 
+// Backends that round x for products need not store x itself before (RelaxStep::read_later).
+TEST(Sweeps, store_x_of_each_row_when_they_relax_it_for_the_last_time)
+{
+  for (const std::size_t colors : {1, 2, 3})
+    for (const bool clustered : {false, true})
+      for_runs(3, [&](const Smoothing &run) {
+        ColorPlan plan;
+        plan.colors = static_cast<int>(colors);
+        plan.color_begin.assign(colors + 1, 0);
+        plan.boundary_end.assign(colors, 0);
+        plan.clustered = clustered;
+        const Schedule schedule(plan, run.sweep, run.apply, run.its, run.from_zero);
+        std::vector<char> stored(colors, 0); // by color
+        for (int pass = 0; pass < schedule.passes(); ++pass)
+          for (int k = 0; k < plan.colors; ++k) {
+            const Step step = schedule.step(pass, k);
+            if (!step.skips_interior) stored[step.color] = step.interior.read_later;
+          }
+        EXPECT_EQ(std::count(stored.begin(), stored.end(), 1), plan.colors)
+            << name(run) << ", " << colors << " colors, clustered: " << clustered;
+      });
+}
+
 // The matrix of the transposed application is the transpose of the operator's matrix. The test
 // above compares the operator with the formula.
 TEST(TransposedSweeps, of_the_reference_are_the_transposed_matrix)

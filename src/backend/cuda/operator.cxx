@@ -324,9 +324,10 @@ std::size_t Operator::packets_of_row() const
   return packets_of(rounded_ ? words : words * number_ / sizeof(std::uint32_t));
 }
 
-// Whether rows that relax_parts() relaxes are read from their packets only. If sums are kept, the
-// next pass reads one triangle, too. It relaxes the same rows, unless colors are skipped where the
-// sweep turns.
+// Whether nothing reads the rounded copy of the rows that relax_parts() relaxes, because it relaxes
+// all rows and sends them as packets. If it keeps sums, the next pass reads one triangle, too, and
+// relaxes all rows, unless it skips a color. Exchanges and what follows the last pass read the copy
+// of rows with kReadLater.
 bool Operator::sends_all(Row begin, Row end, unsigned flags) const
 {
   const bool relaxes_all = begin == 0 && end == plan_.rows && plan_.ghosts == 0;

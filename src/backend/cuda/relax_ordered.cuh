@@ -139,7 +139,7 @@ __device__ __forceinline__ void send_ordered(const OrderedArgs &args, std::size_
       store_packet<Reach::device>(to + w, number[3 * w], number[3 * w + 1], number[3 * w + 2],
                                   epoch);
   if constexpr (Kind::rounded)
-    store_gathered_word<bs>(args.gathered, row, i, word, mine && args.gathered);
+    if (args.gathered) store_gathered_word<bs>(args.gathered, row, i, word, mine);
 }
 
 // A thread's component of a row of a tile
