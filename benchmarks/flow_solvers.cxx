@@ -47,19 +47,10 @@ PetscErrorCode time_setups(const FlowOptions &options, const FlowSystem &system,
   std::vector<double> setups;
 
   PetscFunctionBegin;
-  const auto renew = [&]() -> PetscErrorCode {
-    PetscFunctionBegin;
-    PetscCall(KSPSetUp(ksp));
-    PetscCall(KSPSetUpOnBlocks(ksp));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  };
   for (PetscInt r = 0; r < options.repeat; ++r) {
     double time;
-    PetscCall(MatAssemblyBegin(system.J,
-                               MAT_FINAL_ASSEMBLY)); // The preconditioner takes the values as new.
-    PetscCall(MatAssemblyEnd(system.J, MAT_FINAL_ASSEMBLY));
-    PetscCall(KSPSetOperators(ksp, system.J, system.J));
-    PetscCall(TimeOnce(renew, &time));
+    PetscCall(RenewValues(system, ksp));
+    PetscCall(TimeOnce([&] { return SetUpSolver(ksp); }, &time));
     setups.push_back(time);
   }
   *median = Median(setups);

@@ -33,4 +33,21 @@ PetscErrorCode CreateSystemSolver(const FlowOptions &options, const FlowSystem &
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode RenewValues(const FlowSystem &system, KSP ksp)
+{
+  PetscFunctionBegin;
+  PetscCall(MatAssemblyBegin(system.J, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(system.J, MAT_FINAL_ASSEMBLY));
+  PetscCall(KSPSetOperators(ksp, system.J, system.J));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode SetUpSolver(KSP ksp)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPSetUp(ksp));
+  PetscCall(KSPSetUpOnBlocks(ksp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 } // namespace bench

@@ -34,6 +34,10 @@ PetscErrorCode TrueResidual(const FlowSystem &system, Vec x, PetscReal *relative
 // mine must outlive it.
 PetscErrorCode CreateSystemSolver(const FlowOptions &options, const FlowSystem &system,
                                   const std::string &chosen, PetscOptions *mine, KSP *ksp);
+// Collective. Makes a solver take the values of the matrix as new at its next set-up.
+PetscErrorCode RenewValues(const FlowSystem &system, KSP ksp);
+// Collective. Sets up a solver and those of its blocks.
+PetscErrorCode SetUpSolver(KSP ksp);
 
 // The experiments. They are collective, and append rows to results.
 // PCMCPI in all its precisions, and PETSc's preconditioners

@@ -50,18 +50,9 @@ template <class Work> PetscErrorCode time_turn(const Work &work, Times *times)
 
 PetscErrorCode take_turn(const FlowSystem &system, Vec x, TurnSolver *solver)
 {
-  const auto set_up = [&]() -> PetscErrorCode {
-    PetscFunctionBegin;
-    PetscCall(KSPSetUp(solver->ksp));
-    PetscCall(KSPSetUpOnBlocks(solver->ksp));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  };
-
   PetscFunctionBegin;
-  PetscCall(MatAssemblyBegin(system.J, MAT_FINAL_ASSEMBLY)); // new values, for the preconditioner
-  PetscCall(MatAssemblyEnd(system.J, MAT_FINAL_ASSEMBLY));
-  PetscCall(KSPSetOperators(solver->ksp, system.J, system.J));
-  PetscCall(time_turn(set_up, &solver->setup));
+  PetscCall(RenewValues(system, solver->ksp));
+  PetscCall(time_turn([&] { return SetUpSolver(solver->ksp); }, &solver->setup));
   PetscCall(time_turn([&] { return KSPSolve(solver->ksp, system.b, x); }, &solver->solve));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

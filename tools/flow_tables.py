@@ -114,14 +114,31 @@ def flow_gpus():
     return table(header, body, records, note="Seconds.")
 
 
+def sweeps_in(options):
+    """The number of sweeps of an application"""
+    return int(re.search(r"pc_mcpi_its (\d+)", options)[1])
+
+
+def schedule_of(options):
+    """The schedule of sweeps in words; empty for colors"""
+    if found := re.search(r"cluster_rows (\d+)", options):
+        return f"clusters of {found[1]} rows"
+    return "waves" if "schedule wave" in options else ""
+
+
 def sweeps_of(options):
     """The sweeps of an application in words"""
-    its = re.search(r"pc_mcpi_its (\d+)", options)[1]
-    text = f"{its} {'by waves' if 'schedule wave' in options else 'forward'}"
+    schedule = schedule_of(options)
+    text = f"{sweeps_in(options)} {'by ' + schedule if schedule else 'forward'}"
     for name, words in (("omega", "omega {}"), ("coloring_wave_colors", "{} colors")):
         if found := re.search(rf"{name} (\S+)", options):
             text += ", " + words.format(found[1])
     return text + (", dilu" if "method dilu" in options else "")
+
+
+def milliseconds(row):
+    """Set-up and solution, the median of turns"""
+    return median(a + b for a, b in zip(row["turns_ms_setup"], row["turns_ms_solve"]))
 
 
 def flow_turns():
@@ -130,10 +147,9 @@ def flow_turns():
     records.table = results.select(records.table, commit="94d39d5")
     body = {}
     for row in records.select():
-        times = [a + b for a, b in zip(row["turns_ms_setup"], row["turns_ms_solve"])]
         place = (row["cfl"], "block_product" in row["options"])
         cells = body.setdefault(sweeps_of(row["options"]), {})
-        cells[place] = f"{median(times):.1f} ({row['iterations']})"
+        cells[place] = f"{milliseconds(row):.1f} ({row['iterations']})"
     places = [(cfl, product) for cfl in (1000, 10000) for product in (False, True)]
     header = ["Sweeps of an application"]
     header += [f"CFL {cfl:,}{', block product' * product}" for cfl, product in places]
@@ -143,20 +159,13 @@ def flow_turns():
     return table(header, lines, records, note=note)
 
 
-def milliseconds(row):
-    """Set-up and solution, the median of turns"""
-    return median(a + b for a, b in zip(row["turns_ms_setup"], row["turns_ms_solve"]))
-
-
 def small_clusters():
     """One linear system by small clusters, before and after a change"""
     records = Records("nvidia-h200-flow-schedules.json")
     body = {}
     for commit in ("8a45ce9", "8a45ce9-dirty"):
         for row in records.select(commit=commit):
-            rows = re.search(r"cluster_rows (\d+)", row["options"])[1]
-            its = re.search(r"pc_mcpi_its (\d+)", row["options"])[1]
-            cells = body.setdefault((f"{its} by clusters of {rows} rows"), {})
+            cells = body.setdefault(sweeps_of(row["options"]), {})
             cells[row["cfl"], commit] = f"{milliseconds(row):.2f} ({row['iterations']})"
     header = ["Sweeps of an application", "CFL 1,000", "after", "CFL 10,000", "after"]
     lines = [[name, *(cells[key] for key in sorted(cells))] for name, cells in body.items()]
@@ -173,10 +182,8 @@ def flow_clusters():
     columns += [("layers", 1000, its) for its in (4, 8)]
     body, vertices = {}, {}
     for row in records.select():
-        found = re.search(r"cluster_rows (\d+)", row["options"])
-        name = f"clusters of {found[1]} rows" if found else "waves"
-        name += ", fp32" * row["options"].endswith("fp32")
-        its = int(re.search(r"pc_mcpi_its (\d+)", row["options"])[1])
+        name = schedule_of(row["options"]) + ", fp32" * row["options"].endswith("fp32")
+        its = sweeps_in(row["options"])
         cell = f"{milliseconds(row):.1f} ({row['iterations']})"
         body.setdefault(name, {})[row["mesh"], int(row["cfl"]), its] = cell
         vertices[row["mesh"]] = f"{row['vertices']:,}"

@@ -49,8 +49,7 @@ RelaxStep Schedule::relax_rows(int pass, int k, int color, bool boundary) const
   // The number of passes, from the last one, in which some rows are updated for the last time.
   // Where colors are skipped, the last pass does not update all rows. With one color only the first
   // pass updates any.
-  const bool turns = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC && turns_at_once();
-  const int finals = !turns ? 1 : plan_.colors == 1 ? passes_ : 2;
+  const int finals = !turns_at_once() ? 1 : plan_.colors == 1 ? passes_ : 2;
   RelaxStep rows;
   rows.begin = boundary ? plan_.color_begin[color] : plan_.boundary_end[color];
   rows.end = boundary ? plan_.boundary_end[color] : plan_.color_begin[color + 1];

@@ -50,7 +50,10 @@ private:
   bool starts_from_zero(int pass) const { return pass == 0 && from_zero_; }
   bool last(int pass) const { return pass == passes_ - 1; }
   bool keeps_sums(bool boundary) const;
-  bool turns_at_once() const { return apply_.omega == 1.0 && !plan_.clustered; }
+  bool turns_at_once() const
+  {
+    return config_.sweep == PC_MCPI_SWEEP_SYMMETRIC && apply_.omega == 1.0 && !plan_.clustered;
+  }
   bool skips(int pass, int k, bool boundary) const;
   RelaxStep relax_rows(int pass, int k, int color, bool boundary) const;
 
