@@ -115,6 +115,8 @@ struct HopperTuning {
   // A tile waits for the row that is this many parts before it.
   static constexpr int kOrderedAhead = 4;
   static constexpr unsigned kOrderedSleep = 20; // ns between two looks at that row
+  // A tile asks for the head of the tile that is this many tiles later. More than a device holds.
+  static constexpr unsigned kOrderedHeads = 2048;
 
   // Relaxation of large blocks
 
