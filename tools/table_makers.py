@@ -304,20 +304,25 @@ def schedules_h200():
 def clusters_h200():
     records = Records("nvidia-h200-sweep-clusters.json")
     storages = ["fp32", "fp16", "int8", "int4"]
-    body, colors = [], []
-    for label, wanted in (
-        ("color", {"schedule": "color"}),
-        ("cluster, 4 rows", {"cluster_rows": 4}),
-        ("cluster, 8 rows", {"cluster_rows": 8}),
-    ):
-        rows = [records.only(sweep="symmetric", precision=p, **wanted) for p in storages]
-        times = [float(row["ms_per_sweep"]) for row in rows]
-        colors = colors or times
-        cells = [f"{ms:.3f} ({ms / least:.2f})" for ms, least in zip(times, colors)]
-        body.append([label, str(rows[0]["colors"]), *cells])
-    note = "Milliseconds of a symmetric sweep (ratio to colors). mix, 1,124,864 rows, block size 5, "
+    schedules = {
+        "color": {"schedule": "color"},
+        "wave": {"schedule": "wave"},
+        "cluster, 4 rows": {"cluster_rows": 4},
+        "cluster, 8 rows": {"cluster_rows": 8},
+    }
+    body = []
+    for mesh in ("mix", "tet"):
+        colors = []
+        for label, wanted in schedules.items():
+            wanted = {"mesh": mesh, "sweep": "symmetric", **wanted}
+            rows = [records.only(precision=p, **wanted) for p in storages]
+            times = [float(row["ms_per_sweep"]) for row in rows]
+            colors = colors or times
+            cells = [f"{ms:.3f} ({ms / least:.2f})" for ms, least in zip(times, colors)]
+            body.append([mesh, label, str(rows[0]["colors"]), *cells])
+    note = "Milliseconds of a symmetric sweep (ratio to colors). 1,124,864 rows, block size 5, "
     note += "rounded gathers."
-    return table(["Schedule", "Colors", *storages], body, records, note=note)
+    return table(["Mesh", "Schedule", "Colors", *storages], body, records, note=note)
 
 
 def levels_h200():
