@@ -29,8 +29,8 @@ enum class Keep { no, sum, zero };
 //   with add_kept  sum += kept
 //   x = omega * (rhs - alpha * sum) + (1 - omega) * x
 // x, rhs and kept are laid out as x of ProductArgs, from plan row 0. kReadPadding bytes past the
-// end of each are readable. x may be the array that products read, since no row of a call reads
-// another one.
+// end of each are readable. x may be the array that products read. Rows are then updated one after
+// the other, and a row reads what the rows before it have stored.
 struct RowUpdate {
   const void *rhs = nullptr;
   void *x = nullptr, *kept = nullptr;
@@ -50,9 +50,10 @@ struct ProductArgs {
   int bs = 0;
   int nrhs = 1;
   Row begin = 0, end = 0;
-  // What is worth a prefetch. The sums do not depend on it. far: x is not in the caches near a
-  // core. descending: the caller goes on with about as many rows before these, not after them.
-  bool far = false, descending = false;
+  bool far = false; // x is not in the caches near a core, so it is worth a prefetch
+  // Rows are updated from the last to the first. The blocks of a triangle are then summed from the
+  // last to the first, too. Only with update.
+  bool descending = false;
   const void *x = nullptr; // kReadPadding bytes past the end are readable
   void *sums = nullptr;
   const RowUpdate *update = nullptr; // if set, sums are not written (ProductKernel::updates)

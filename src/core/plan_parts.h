@@ -32,17 +32,19 @@ inline std::size_t part_at(const ColorPlan &plan, Row begin)
 }
 
 // Calls visit(begin, end) for all parts of the plan rows [begin, end) that have rows, in their
-// order or in the opposite one. starts: first plan rows of the parts, ascending
+// order or in the opposite one. The range may begin and end inside a part. starts: first plan rows
+// of the parts, ascending. The first one is at most begin.
 template <class Visit>
 void for_parts(const std::vector<Row> &starts, Row begin, Row end, bool forward, const Visit &visit)
 {
-  const auto first = std::lower_bound(starts.begin(), starts.end(), begin),
+  if (begin >= end) return;
+  const auto first = std::upper_bound(starts.begin(), starts.end(), begin) - 1,
              last = std::lower_bound(first, starts.end(), end);
   const auto count = last - first;
   for (std::ptrdiff_t k = 0; k < count; ++k) {
     const auto at = first + (forward ? k : count - 1 - k);
-    const Row part_end = at + 1 == last ? end : at[1];
-    if (*at < part_end) visit(*at, part_end);
+    const Row part_begin = std::max(*at, begin), part_end = at + 1 == last ? end : at[1];
+    if (part_begin < part_end) visit(part_begin, part_end);
   }
 }
 

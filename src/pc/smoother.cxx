@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "backend/host/host_backend.h"
 #include "core/threads.h"
 #include "petsc/collective.h"
 #include "petsc/compat.h"
@@ -73,7 +74,8 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool double_v
     PetscCall(BackendDecide(pmat, settings.backend, &choice));
     choice_ = std::move(choice);
     // The plan, the values and the exchange depend on the memory in which the sweeps work.
-    changed = changed || on_device() != was_on_device || on_cuda() != was_on_cuda;
+    changed = changed || on_device() != was_on_device || on_cuda() != was_on_cuda ||
+              (plan().clustered && rows_together(settings) != rows_together_);
   }
   const DeviceGuard guard(choice_.device);
   if (changed) {
@@ -149,6 +151,18 @@ Row Smoother::chunk_rows(const Settings &settings) const
                                                  std::numeric_limits<Row>::max() / 2));
 }
 
+// Returns the most rows of the clusters whose steps are taken together, measured. Where rows are
+// relaxed one after the other, steps need not be long, and x of few rows is in near caches.
+Row Smoother::rows_together(const Settings &settings) const
+{
+  constexpr Row kRowsTogether = 8192, kRowsInSequence = 512;
+  if (on_device()) return 0;
+  const bool in_sequence =
+      choice_.type == PC_MCPI_BACKEND_HOST &&
+      relaxes_in_sequence(backend_config(settings), static_cast<int>(graph_.bs), simd_kernels());
+  return in_sequence ? kRowsInSequence : kRowsTogether;
+}
+
 PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings,
                                   const Coordinates &coordinates, PetscObject options)
 {
@@ -166,9 +180,9 @@ PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixParts &parts, const Sett
     PetscCall(
         OrderingCreate(graph_, coloring_, settings.ordering, coordinates, &order, &ordering_used_));
   }
+  rows_together_ = rows_together(settings);
   PetscCall(PlanBuild(graph_, coloring_, order,
-                      on_device() ? Arrangement::as_ordered : Arrangement::equal_rows_together,
-                      chunk_rows(settings), &built_));
+                      {!on_device(), rows_together_, chunk_rows(settings)}, &built_));
   values_ = make_matrix_values(parts, graph_,
                                {on_cuda() || choice_.kokkos_on_cuda, choice_.kokkos_on_device});
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -108,6 +108,7 @@ private:
   PetscErrorCode symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings,
                           const Coordinates &coordinates, PetscObject options);
   Row chunk_rows(const Settings &settings) const;
+  Row rows_together(const Settings &settings) const;
   PetscErrorCode color_clusters(const MatrixParts &parts, const Settings &settings,
                                 PetscObject options, std::vector<Row> *order);
   PetscErrorCode count_threads(MPI_Comm comm, PetscInt chosen);
@@ -121,6 +122,7 @@ private:
   static bool may_widen(const Settings &settings);
   int spread(PCMCPIForm form) const;
   DeviceExchange *device_exchange() { return backend_ ? backend_->device_exchange() : nullptr; }
+  BackendConfig backend_config(const Settings &settings) const;
   PetscErrorCode create_backend(const Settings &settings);
   PetscErrorCode create_halo(const Settings &settings);
   void drop_backend();
@@ -136,6 +138,7 @@ private:
   BlockGraph graph_;
   Coloring coloring_;
   BuiltPlan built_;
+  Row rows_together_ = 0; // Arrangement::rows_together of the plan
   ScheduleChoice schedule_;
   PetscObjectState clustered_state_ = -1; // of the matrix whose values made the clusters
   OrderingUsed ordering_used_;

@@ -70,7 +70,8 @@ SweepConfig Smoother::sweep_config(const Settings &settings) const
 {
   SweepConfig config{settings.sweep, exchanges_ ? settings.frequency : PC_MCPI_HALO_FREQUENCY_COLOR,
                      settings.overlap, true};
-  config.several_parts = on_cuda();
+  config.several_parts = on_cuda() || choice_.type == PC_MCPI_BACKEND_HOST;
+  if (!on_device()) config.max_relaxations = 0; // nothing is recorded
   return config;
 }
 

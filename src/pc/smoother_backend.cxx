@@ -33,14 +33,18 @@ PetscErrorCode Smoother::create_halo(const Settings &settings)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+BackendConfig Smoother::backend_config(const Settings &settings) const
+{
+  return {{settings.offdiag, settings.form, settings.scaling, settings.keep_scaling},
+          double_vectors_,
+          settings.gather == PC_MCPI_GATHER_PRECISION_BFP16,
+          settings.sweep == PC_MCPI_SWEEP_SYMMETRIC,
+          on_cuda()};
+}
+
 PetscErrorCode Smoother::create_backend(const Settings &settings)
 {
-  const BackendConfig config{
-      {settings.offdiag, settings.form, settings.scaling, settings.keep_scaling},
-      double_vectors_,
-      settings.gather == PC_MCPI_GATHER_PRECISION_BFP16,
-      settings.sweep == PC_MCPI_SWEEP_SYMMETRIC,
-      on_cuda()};
+  const BackendConfig config = backend_config(settings);
 
   PetscFunctionBegin;
   PetscCheck(settings.offdiag != PC_MCPI_PRECISION_FP64 || config.double_vectors, graph_.comm,

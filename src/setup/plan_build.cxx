@@ -108,16 +108,12 @@ std::vector<int> steps_in_clusters(const BlockGraph &graph, const Coloring &colo
   return step;
 }
 
-// Most rows of the clusters whose steps a CPU takes together, unless one cluster has more. Their x
-// fits the second-level cache.
-constexpr Row kRowsTogether = 8192;
-
-// Sorts the rows of each part of a color by groups of clusters, and in a group by steps. For a
-// device, all clusters of the part are one group.
+// Sorts the rows of each part of a color by groups of clusters (Arrangement::rows_together), and in
+// a group by steps.
 class ClusterSteps {
 public:
   ClusterSteps(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order,
-               Arrangement arrangement)
+               const Arrangement &arrangement)
       : graph_(graph), coloring_(coloring), arrangement_(arrangement),
         step_(steps_in_clusters(graph, coloring, order)), numbers_(order.size())
   {
@@ -159,15 +155,14 @@ private:
     Numbers &numbers = numbers_[coloring_.cluster[row]];
     if (numbers.cluster < 0) numbers = {clusters_++, group_for(rows_of_[coloring_.cluster[row]])};
     return {numbers.group, step_[row],
-            arrangement_ == Arrangement::equal_rows_together ? lengths(row)
-                                                             : std::pair<Offset, Offset>(),
+            arrangement_.equal_rows_together ? lengths(row) : std::pair<Offset, Offset>(),
             numbers.cluster, row};
   }
   // The group of the next cluster of the part, which has so many rows
   Row group_for(Row rows)
   {
-    if (arrangement_ == Arrangement::as_ordered) return 0;
-    if (rows_ > 0 && rows_ + rows > kRowsTogether) {
+    if (arrangement_.rows_together == 0) return 0;
+    if (rows_ > 0 && rows_ + rows > arrangement_.rows_together) {
       ++group_;
       rows_ = 0;
     }
@@ -223,12 +218,13 @@ std::vector<char> find_boundary(const BlockGraph &graph, const Coloring &colorin
 // by chunk. Otherwise the rows stay as ordered, except that group_equal_rows() and ClusterSteps may
 // change their order.
 void number_rows(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order,
-                 Arrangement arrangement, Row chunk_rows, ColorPlan &plan)
+                 const Arrangement &arrangement, ColorPlan &plan)
 {
   const std::vector<char> boundary = find_boundary(graph, coloring);
   Chunks chunks;
   chunks.of_row.assign(boundary.size(), 0);
-  if (chunk_rows > 0) chunks = make_chunks(graph, coloring, boundary, order, chunk_rows);
+  if (arrangement.chunk_rows > 0)
+    chunks = make_chunks(graph, coloring, boundary, order, arrangement.chunk_rows);
   plan.chunks = chunks.count;
   plan.near_begin = chunks.near_begin;
   const std::size_t parts = 1 + static_cast<std::size_t>(plan.chunks); // of a color
@@ -253,7 +249,7 @@ void number_rows(const BlockGraph &graph, const Coloring &coloring, const std::v
     ClusterSteps steps(graph, coloring, order, arrangement);
     for (std::size_t part = 0; part + 1 < begins.size(); ++part)
       steps.take(begins[part], begins[part + 1], plan);
-  } else if (arrangement == Arrangement::equal_rows_together) {
+  } else if (arrangement.equal_rows_together) {
     for (std::size_t part = 0; part + 1 < begins.size(); ++part)
       group_equal_rows(graph, coloring, begins[part], begins[part + 1], plan.row_of);
   }
@@ -283,7 +279,7 @@ std::vector<Row> inverse(const std::vector<Row> &permutation)
 } // namespace
 
 PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring,
-                         const std::vector<Row> &order, Arrangement arrangement, Row chunk_rows,
+                         const std::vector<Row> &order, const Arrangement &arrangement,
                          BuiltPlan *built)
 {
   ColorPlan &plan = built->plan;
@@ -298,7 +294,7 @@ PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring,
   plan.rows = graph.rows;
   plan.colors = coloring.colors;
   plan.clustered = coloring.clustered;
-  number_rows(graph, coloring, order, arrangement, chunk_rows, plan);
+  number_rows(graph, coloring, order, arrangement, plan);
   const std::vector<Row> place = inverse(plan.row_of);
   built->ghost_place = number_ghosts(graph, coloring, plan);
   const std::vector<Row> &ghost_place = built->ghost_place;

@@ -12,17 +12,22 @@ struct BuiltPlan {
   std::vector<Row> ghost_place; // ghost of the graph -> ghost of the plan
 };
 
-// The arrangement of the rows of a color. For a CPU, rows with equally many blocks come together,
-// because branch prediction then knows where the loop over a row's blocks ends. For a GPU, rows
-// stay as ordered, because rows of one tile should be near each other in the mesh.
-enum class Arrangement { equal_rows_together, as_ordered };
+// The arrangement of the rows of a color
+struct Arrangement {
+  // For a CPU, rows with equally many blocks come together, because branch prediction then knows
+  // where the loop over a row's blocks ends. For a GPU, rows stay as ordered, because rows of one
+  // tile should be near each other in the mesh.
+  bool equal_rows_together = false;
+  // Steps take rows of neighboring clusters that have at most so many rows, unless one cluster has
+  // more. 0: rows of all clusters of a color
+  Row rows_together = 0;
+  Row chunk_rows = 0; // of a chunk; 0: no chunks
+};
 
 // Collective. order: all local rows; the rows of a color come in the order in which the color takes
-// them. Rows of a cluster are relaxed in that order, too. A step takes rows of all clusters of a
-// color (as_ordered), or of some neighboring clusters, whose x then stays in a CPU's caches.
-// chunk_rows: the number of rows of a chunk, 0 for no chunks
+// them. Rows of a cluster are relaxed in that order, too.
 PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring,
-                         const std::vector<Row> &order, Arrangement arrangement, Row chunk_rows,
+                         const std::vector<Row> &order, const Arrangement &arrangement,
                          BuiltPlan *built);
 
 // Not collective. Makes the plan of the transposed matrix, which has the same rows, colors and

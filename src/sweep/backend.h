@@ -42,11 +42,12 @@ struct RunKey {
   bool operator==(const RunKey &) const = default;
 };
 
-// Relaxation of the plan rows [begin, end) of one part of the plan (core/plan_parts.h). With
-// SweepConfig::several_parts they may be successive parts, which are relaxed one after the other.
+// Relaxation of the plan rows [begin, end), which belong to one part of the plan
+// (core/plan_parts.h). With SweepConfig::several_parts they may be successive parts, which are
+// relaxed one after the other.
 struct RelaxStep {
   Row begin = 0, end = 0;
-  bool forward = true;             // the order of the parts
+  bool forward = true; // the order of the parts. A backend may sum a row in this order, too.
   bool lower = true, upper = true; // the triangles to read
   bool from_zero = false;          // x of these rows counts as zero, whatever is in memory
   bool use_kept = false;           // add the sum that the pass before kept
@@ -129,8 +130,8 @@ struct BackendConfig {
   // Whether nearly all relaxations read one triangle, as those of symmetric sweeps do. A device
   // then divides its work so that one triangle keeps it busy.
   bool one_triangle = false;
-  // Whether sweeps may give several parts in one step (SweepConfig::several_parts). Only the CUDA
-  // backend takes them.
+  // Whether sweeps may give several parts in one step (SweepConfig::several_parts). The CUDA
+  // backend then prepares for them. The host backend always takes them, and no other backend does.
   bool several_parts = false;
 };
 

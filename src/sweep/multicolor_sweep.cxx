@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "core/plan_parts.h"
@@ -35,6 +36,7 @@ bool MulticolorSweep::in_few_steps() const
 // of one step one by one, so the bound holds for these, too.
 int MulticolorSweep::sweeps_of_piece() const
 {
+  if (config_.max_relaxations == 0) return std::numeric_limits<int>::max();
   constexpr int kStepsOfCluster = 16; // typical number, since ranks with other numbers must agree
   constexpr int kFewSteps = 32, kMostTimes = 16;
   const int passes = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1,

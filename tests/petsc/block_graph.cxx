@@ -70,7 +70,7 @@ PetscErrorCode sent_for_nothing(Mat mat, const BlockGraph &graph, PetscInt *coun
   PetscFunctionBeginUser;
   std::iota(order.begin(), order.end(), 0);
   PetscCall(ColoringCreate(graph, "jplf", (PetscObject)mat, &coloring));
-  PetscCall(PlanBuild(graph, coloring, order, Arrangement::as_ordered, 0, &built));
+  PetscCall(PlanBuild(graph, coloring, order, {}, &built));
   PetscCall(HaloListsCreate(PETSC_COMM_WORLD, built.plan, built.ghost_owner, &lists));
   const auto interior = [&](Row row) {
     const auto color =

@@ -109,8 +109,8 @@ PetscErrorCode make_plan(const Problem &problem, Row chunk_rows, BuiltPlan *buil
     PetscFunctionBeginUser;
     std::iota(order.begin(), order.end(), 0);
     PetscCall(ColoringCreate(graph, "jplf", (PetscObject)(PC)pc, &coloring));
-    PetscCall(
-        PlanBuild(graph, coloring, order, Arrangement::equal_rows_together, chunk_rows, built));
+    PetscCall(PlanBuild(graph, coloring, order,
+                        {.equal_rows_together = true, .chunk_rows = chunk_rows}, built));
     PetscCall(ColoringDestroy(&coloring));
     PetscFunctionReturn(PETSC_SUCCESS);
   }));

@@ -150,7 +150,9 @@ Kind reference_kind(PCMCPIPrecision storage, PCMCPIForm form, PCMCPIScaling scal
 }
 
 System::System(const Ranks &ranks, const Kind &kind)
-    : ranks_(ranks), several_parts_(kind.engine == Engine::cuda && kind.config.several_parts)
+    : ranks_(ranks), several_parts_(kind.engine == Engine::host
+                                        ? kind.kernels != nullptr
+                                        : kind.engine == Engine::cuda && kind.config.several_parts)
 {
   for (const ColorPlan &plan : ranks.forward) backends_.push_back(make_backend(plan, kind));
 }
@@ -249,7 +251,7 @@ int System::apply_rank(const Smoothing &run, const Vector &b, const Vector &gues
                : run.replayed     ? static_cast<Halo &>(none)
                                   : silent;
   SweepConfig config = run.sweep;
-  config.several_parts = several_parts_;
+  config.several_parts = several_parts_ && !run.part_by_part;
   MulticolorSweep sweep(plan, backend, halo, config);
   if (const int error = halo.prepare(backend.row_bytes(run.apply).vector)) return error;
   if (const int error = sweep.run(run.apply, run.its, run.from_zero)) return error;

@@ -89,7 +89,8 @@ struct Smoothing {
   SweepConfig sweep;
   int its = 1;
   bool from_zero = true;
-  bool replayed = true; // on one rank: as one recorded application, if the backend can record
+  bool replayed = true;      // on one rank: as one recorded application, if the backend can record
+  bool part_by_part = false; // one part of the plan in a step, even if the backend takes several
 
   operator Sweeps() const { return {sweep.sweep, apply.omega, its}; }
 };
@@ -119,7 +120,7 @@ private:
   int apply_rank(const Smoothing &run, const Vector &b, const Vector &guess, Peer &peer, Vector &x);
 
   const Ranks &ranks_;
-  const bool several_parts_; // whether sweeps give several parts in one step
+  const bool several_parts_; // whether the backends take several parts in one step
   std::vector<std::unique_ptr<Backend>> backends_;
 };
 

@@ -92,6 +92,41 @@ class HostKernels : public testing::TestWithParam<const CpuKernels *> {};
 INSTANTIATE_TEST_SUITE_P(Kernels, HostKernels, testing::ValuesIn(all_kernels()),
                          [](const auto &instance) { return instance.param->name; });
 
+// Where rows of a step follow each other, so do the parts of the step. With a color for each row,
+// each part is one row that reads the rows before it.
+TEST_P(HostKernels, take_the_parts_of_a_step_one_after_the_other)
+{
+  constexpr Row kRows = 40;
+  std::vector<int> own(kRows);
+  std::iota(own.begin(), own.end(), 0);
+  for (const int bs : {1, 3, 5, 8, 17}) {
+    const Pattern pattern = ring_pattern(kRows, 2, 9);
+    const BlockMatrix matrix = make_matrix(bs, pattern, {.pivots = true, .seed = 10});
+    const Vector b = random_vector(5 * matrix.size(), 11),
+                 guess = random_vector(5 * matrix.size(), 12);
+    for (const std::vector<int> &color : {greedy_coloring(pattern), own}) {
+      const Ranks ranks = build_ranks(pattern, color, bs, {0, kRows});
+      std::size_t turn = 0;
+      for_configs([&](BackendConfig config) {
+        config.bfp16_gather = !config.double_vectors && turn++ % 3 == 0;
+        System host(ranks, {config, GetParam()});
+        host.refresh(matrix);
+        for_runs(2, [&](Smoothing run) {
+          run.apply.nrhs = 1 + static_cast<int>(turn++ % 5);
+          run.apply.transposed = run.from_zero && turn % 2 == 0;
+          const Vector x = host.apply(run, first_columns(b, matrix.size(), run.apply.nrhs),
+                                      first_columns(guess, matrix.size(), run.apply.nrhs));
+          run.part_by_part = true;
+          EXPECT_TRUE(same_bits(host.apply(run, first_columns(b, matrix.size(), run.apply.nrhs),
+                                           first_columns(guess, matrix.size(), run.apply.nrhs)),
+                                x))
+              << "bs " << bs << " " << name(run);
+        });
+      });
+    }
+  }
+}
+
 TEST_P(HostKernels, transposed_application_is_the_adjoint)
 {
   for (const int bs : {1, 3, 5, 8, 17}) {

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "core/plan_parts.h"
 #include "support/idle_backend.h"
 #include "support/system.h"
 
@@ -388,7 +390,26 @@ TEST(MulticolorSweep, symmetric_sweeps_over_many_colors_read_one_triangle_in_a_p
     const MulticolorSweep sweep(ranks.forward[0], backend, halo, config);
     const int its = several_parts ? 32 : 8;
     EXPECT_EQ(sweep.blocks_read({}, its, true), Offset{its} * 2 * (kRows - 1));
+    config.max_relaxations = 0; // one piece, however long
+    const MulticolorSweep whole(ranks.forward[0], backend, halo, config);
+    EXPECT_EQ(whole.blocks_read({}, 1000, true), Offset{1000} * 2 * (kRows - 1));
   }
+}
+
+TEST(PlanParts, are_visited_from_and_to_any_row_in_both_orders)
+{
+  using Parts = std::vector<std::pair<Row, Row>>;
+  const std::vector<Row> starts = {0, 4, 4, 6, 10};
+  const auto visited = [&](Row begin, Row end, bool forward) {
+    Parts parts;
+    for_parts(starts, begin, end, forward, [&](Row b, Row e) { parts.emplace_back(b, e); });
+    return parts;
+  };
+  EXPECT_EQ(visited(0, 12, true), (Parts{{0, 4}, {4, 6}, {6, 10}, {10, 12}}));
+  EXPECT_EQ(visited(2, 11, false), (Parts{{10, 11}, {6, 10}, {4, 6}, {2, 4}}));
+  EXPECT_EQ(visited(4, 5, true), (Parts{{4, 5}}));
+  EXPECT_EQ(visited(7, 9, false), (Parts{{7, 9}}));
+  EXPECT_EQ(visited(5, 5, true), Parts{});
 }
 
 } // namespace

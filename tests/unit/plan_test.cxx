@@ -112,8 +112,8 @@ protected:
       std::vector<Row> local;
       for (const Row i : order)
         if (i >= start[r] && i < start[r + 1]) local.push_back(i - start[r]);
-      ASSERT_EQ(PlanBuild(ranks_[r].graph, ranks_[r].coloring, local,
-                          Arrangement::equal_rows_together, 0, &built_[r]),
+      ASSERT_EQ(PlanBuild(ranks_[r].graph, ranks_[r].coloring, local, {.equal_rows_together = true},
+                          &built_[r]),
                 0);
     }
   }

@@ -218,19 +218,66 @@ template <typename T> void updates_have_the_same_bits_everywhere()
       for (const Case &chosen : all_cases()) {
         SCOPED_TRACE(testing::Message()
                      << "storage " << storage << " bs " << bs << " count " << chosen.count);
-        const Updated<T> whole = update_all<T>(problem, 1, chosen, {60});
-        for (const Calls calls :
-             {Calls{1}, Calls{7, true}, Calls{20, true, true}, Calls{60, true}}) {
-          const Updated<T> parts = update_all<T>(problem, 1, chosen, calls);
-          ASSERT_TRUE(same_bits(parts.x, whole.x));
-          ASSERT_TRUE(same_bits(parts.kept, whole.kept));
-        }
-        for (const int nrhs : {2, 3, 5}) {
-          const Updated<T> many = update_all<T>(problem, nrhs, chosen, {20, true});
-          ASSERT_TRUE(same_bits(first_of(many.x, nrhs, bs), whole.x)) << nrhs;
-          ASSERT_TRUE(same_bits(first_of(many.kept, nrhs, bs), whole.kept)) << nrhs;
+        for (const bool descending : {false, true}) {
+          const Updated<T> whole = update_all<T>(problem, 1, chosen, {60, false, descending});
+          for (const Calls calls : {Calls{1, false, descending}, Calls{7, true, descending},
+                                    Calls{60, true, descending}}) {
+            const Updated<T> parts = update_all<T>(problem, 1, chosen, calls);
+            ASSERT_TRUE(same_bits(parts.x, whole.x));
+            ASSERT_TRUE(same_bits(parts.kept, whole.kept));
+          }
+          for (const int nrhs : {2, 3, 5}) {
+            const Updated<T> many = update_all<T>(problem, nrhs, chosen, {20, true, descending});
+            ASSERT_TRUE(same_bits(first_of(many.x, nrhs, bs), whole.x)) << nrhs;
+            ASSERT_TRUE(same_bits(first_of(many.kept, nrhs, bs), whole.kept)) << nrhs;
+          }
         }
       }
+    }
+}
+
+// x after updates of all rows in sequence, where products read the x that is updated
+template <typename T>
+std::vector<T> update_in_place(const Problem &problem, int nrhs, const Case &chosen, Calls calls)
+{
+  Padded<T> x = make_x<T>(problem, nrhs, 0);
+  Vectors<T> vectors(problem, nrhs, chosen.update);
+  RowUpdate update = vectors.with(chosen.update);
+  update.x = x.data();
+  ProductArgs args = make_args(problem, nrhs, 0, chosen.count, x);
+  args.far = calls.far;
+  args.descending = calls.descending;
+  args.update = &update;
+  for (Row done = 0; done < problem.rows; done += calls.at_once) {
+    const Row rows = std::min(calls.at_once, problem.rows - done);
+    args.begin = calls.descending ? problem.rows - done - rows : done;
+    args.end = args.begin + rows;
+    simd_kernels().product(problem.storage, sizeof(T) == sizeof(double), problem.bs)(args);
+  }
+  return {x.data(), x.data() + x.size()};
+}
+
+template <typename T> void rows_read_what_earlier_rows_have_stored()
+{
+  for (const auto storage : kAll)
+    for (const int bs : kSizes) {
+      if (!updates<T>(storage, bs)) continue;
+      const Problem problem = make_problem(storage, bs, 60);
+      for (const Case &chosen : all_cases())
+        for (const int nrhs : {1, 3}) {
+          if (chosen.count == 0) continue;
+          SCOPED_TRACE(testing::Message() << "storage " << storage << " bs " << bs << " count "
+                                          << chosen.count << " nrhs " << nrhs);
+          std::vector<T> up, down;
+          for (const bool descending : {false, true}) {
+            std::vector<T> &whole = descending ? down : up;
+            whole = update_in_place<T>(problem, nrhs, chosen, {60, false, descending});
+            for (const Row rows : {1, 7})
+              ASSERT_TRUE(same_bits(
+                  update_in_place<T>(problem, nrhs, chosen, {rows, true, descending}), whole));
+          }
+          ASSERT_FALSE(same_bits(up, down));
+        }
     }
 }
 
@@ -290,4 +337,10 @@ TEST_P(RowUpdates, are_offered_for_small_blocks_only)
     EXPECT_FALSE(updates<double>(storage, 9));
     for (const int bs : kSizes) EXPECT_FALSE(plain_kernels().product(storage, true, bs).updates);
   }
+}
+
+TEST_P(RowUpdates, read_what_the_rows_before_them_have_stored)
+{
+  rows_read_what_earlier_rows_have_stored<float>();
+  rows_read_what_earlier_rows_have_stored<double>();
 }

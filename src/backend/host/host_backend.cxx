@@ -1,5 +1,6 @@
 // The host backend: sweeps of one rank on one CPU core. Products of small blocks update x row by
-// row. Other rows of one color are relaxed in tiles, whose sums stay in cache until x is updated.
+// row, if they read x itself over all parts of a step. Other rows are relaxed part by part in
+// tiles, whose sums stay in cache until x is updated.
 #include "backend/host/host_backend.h"
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include "core/dense.h"
 #include "core/dispatch.h"
 #include "core/gather.h"
+#include "core/plan_parts.h"
 
 namespace mcpi {
 namespace {
@@ -17,9 +19,6 @@ constexpr std::size_t kNearBytes = std::size_t(4) << 20;
 // Numbers of a vector in a tile. A tile's sums fit the first-level cache, beside the blocks that
 // pass through it.
 constexpr int kTileValues = 2048;
-// Most bytes of the blocks of a step that are prefetched while the step after it is relaxed. They
-// fit the second-level cache.
-constexpr std::size_t kStepBytes = std::size_t(256) << 10;
 
 // y = factor * m * x or y = factor * m' * x, computed in double. x and y are in the vectors'
 // precision. Loops are unrolled, so that sums stay in registers.
@@ -73,9 +72,10 @@ public:
       : plan_(plan), bs_(plan.bs), rounds_(config.bfp16_gather),
         matrix_(plan, config.numeric, kernels),
         product_(kernels.product(config.numeric.storage, config.double_vectors, plan.bs)),
-        fused_(prescaled() && product_.updates), to_rhs_(select_apply<double, X>(plan.bs)),
-        to_solution_(select_apply<X, double>(plan.bs)), in_sweep_(select_apply<X, X>(plan.bs)),
-        scratch_(plan.bs)
+        fused_(prescaled() && product_.updates),
+        in_sequence_(relaxes_in_sequence(config, plan.bs, kernels)),
+        to_rhs_(select_apply<double, X>(plan.bs)), to_solution_(select_apply<X, double>(plan.bs)),
+        in_sweep_(select_apply<X, X>(plan.bs)), scratch_(plan.bs)
   {
   }
 
@@ -143,14 +143,12 @@ public:
 
   void relax(const ApplyArgs &apply, const RelaxStep &step) override
   {
-    const bool in_tiles = !fused_ || rounds_;
-    const Row tile =
-        in_tiles ? std::max(1, kTileValues / (bs_ * apply.nrhs)) : step.end - step.begin;
-    descending_ = !step.forward && plan_.clustered && step.end - step.begin <= tile &&
-                  block_bytes(apply, step) <= kStepBytes;
-    if (descending_) fetch_step_before(apply, step);
-    for (Row begin = step.begin; begin < step.end; begin += tile)
-      relax_tile(apply, step, begin, std::min(begin + tile, step.end));
+    if (in_sequence_) {
+      relax_rows(apply, step, step.begin, step.end);
+      return;
+    }
+    for_parts(parts_, step.begin, step.end, step.forward,
+              [&](Row begin, Row end) { relax_part(apply, step, begin, end); });
   }
 
   void store(const ApplyArgs &apply, const MutableColumns &x) override
@@ -212,41 +210,39 @@ private:
       round_gathered(bs_, x_.data() + at, gathered_.data() + at);
   }
 
-  // Calls visit(triangle) for each triangle that the step reads.
-  template <class Visit>
-  void for_triangles(const ApplyArgs &apply, const RelaxStep &step, const Visit &visit) const
+  // Relaxes the rows [begin, end) of one part tile by tile.
+  void relax_part(const ApplyArgs &apply, const RelaxStep &step, Row begin, Row end)
   {
-    if (step.lower) visit(matrix_.lower(apply.transposed));
-    if (step.upper) visit(matrix_.upper(apply.transposed));
+    const Row most = std::max(1, kTileValues / (bs_ * apply.nrhs)), count = end - begin;
+    const bool up = step.forward || !fused_;
+    if (!step.forward && plan_.clustered && count <= most) fetch_before(apply, step, begin, end);
+    for (Row done = 0, rows; done < count; done += rows) {
+      rows = std::min(most, count - done);
+      const Row first = up ? begin + done : end - done - rows;
+      relax_rows(apply, step, first, first + rows);
+    }
   }
 
-  std::size_t block_bytes(const ApplyArgs &apply, const RelaxStep &step) const
+  // Prefetches vectors and columns of the part before these rows, which a backward pass relaxes
+  // next. It has about as many rows. No CPU foresees the jump back.
+  void fetch_before(const ApplyArgs &apply, const RelaxStep &step, Row begin, Row end) const
   {
-    Offset blocks = 0;
-    for_triangles(apply, step, [&](const StoredTriangle &triangle) {
-      blocks += triangle.ptr[step.end] - triangle.ptr[step.begin];
-    });
-    return static_cast<std::size_t>(blocks) * matrix_.record_size();
-  }
-
-  // Prefetches vectors and columns of the step before this one, which a backward pass relaxes next.
-  // It has about as many rows. Each step ascends, and the next one jumps back, which no CPU
-  // foresees. Products prefetch the blocks.
-  void fetch_step_before(const ApplyArgs &apply, const RelaxStep &step) const
-  {
-    const Row begin = std::max(0, step.begin - (step.end - step.begin));
+    const Row before = std::max(0, begin - (end - begin));
     const auto fetch = [](const auto *from, const auto *to) {
-      const auto *end = reinterpret_cast<const std::byte *>(to);
-      for (const auto *at = reinterpret_cast<const std::byte *>(from); at < end; at += kLineBytes)
+      const auto *last = reinterpret_cast<const std::byte *>(to);
+      for (const auto *at = reinterpret_cast<const std::byte *>(from); at < last; at += kLineBytes)
         __builtin_prefetch(at);
     };
     const std::size_t entry = static_cast<std::size_t>(bs_) * apply.nrhs;
     for (const std::vector<X> *vector : {&rhs_, &x_, &kept_})
-      fetch(vector->data() + begin * entry, vector->data() + step.begin * entry);
-    for_triangles(apply, step, [&](const StoredTriangle &triangle) {
-      fetch(triangle.ptr + begin, triangle.ptr + step.begin);
-      fetch(triangle.col + triangle.ptr[begin], triangle.col + triangle.ptr[step.begin]);
-    });
+      fetch(vector->data() + before * entry, vector->data() + begin * entry);
+    for (const bool lower : {true, false}) {
+      if (!(lower ? step.lower : step.upper)) continue;
+      const StoredTriangle triangle =
+          lower ? matrix_.lower(apply.transposed) : matrix_.upper(apply.transposed);
+      fetch(triangle.ptr + before, triangle.ptr + begin);
+      fetch(triangle.col + triangle.ptr[before], triangle.col + triangle.ptr[begin]);
+    }
   }
 
   // The arguments of products of the rows [begin, end) over one or two triangles
@@ -261,13 +257,12 @@ private:
     args.begin = begin;
     args.end = end;
     args.far = x_.size() * sizeof(X) > kNearBytes;
-    args.descending = descending_;
     args.x = (rounds_ ? gathered_ : x_).data();
     return args;
   }
 
   // Relaxes the rows [begin, end). The triangle whose sum is kept comes first.
-  void relax_tile(const ApplyArgs &apply, const RelaxStep &step, Row begin, Row end)
+  void relax_rows(const ApplyArgs &apply, const RelaxStep &step, Row begin, Row end)
   {
     const StoredTriangle lower = matrix_.lower(apply.transposed),
                          upper = matrix_.upper(apply.transposed);
@@ -294,6 +289,7 @@ private:
     update.add_kept = step.use_kept;
     update.keep = step.keep;
     args.update = &update;
+    args.descending = !step.forward;
     product_(args);
   }
 
@@ -352,12 +348,13 @@ private:
   }
 
   const ColorPlan &plan_;
+  const std::vector<Row> parts_ = part_begins(plan_);
   const int bs_;
-  const bool rounds_;       // whether products read gathered_ instead of x_
-  bool descending_ = false; // ProductArgs::descending
+  const bool rounds_; // whether products read gathered_ instead of x_
   StoredMatrix matrix_;
   ProductKernel product_;
-  const bool fused_; // whether products update x
+  const bool fused_;       // whether products update x
+  const bool in_sequence_; // see relaxes_in_sequence()
   ApplyFn<double, X> to_rhs_;
   ApplyFn<X, double> to_solution_;
   ApplyFn<X, X> in_sweep_;
@@ -365,6 +362,12 @@ private:
 };
 
 } // namespace
+
+bool relaxes_in_sequence(const BackendConfig &config, int bs, const CpuKernels &kernels)
+{
+  return config.numeric.form == PC_MCPI_FORM_PRESCALED && !config.bfp16_gather &&
+         kernels.product(config.numeric.storage, config.double_vectors, bs).updates;
+}
 
 std::unique_ptr<Backend> make_host_backend(const ColorPlan &plan, const BackendConfig &config,
                                            const CpuKernels &kernels)

@@ -1,6 +1,6 @@
 // Products of a row's blocks with x, for small block sizes, and the choice among all products.
 // Included once for each instruction set. The order in which a row is summed depends on the row
-// alone.
+// and on ProductArgs::descending alone.
 #if defined(MCPI_SIMD_PRODUCT_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef MCPI_SIMD_PRODUCT_INL_H
 #undef MCPI_SIMD_PRODUCT_INL_H
@@ -179,23 +179,6 @@ public:
   }
 };
 
-// Where prefetches go while the rows of a triangle are multiplied: bytes from the block that is
-// multiplied, and blocks from the one whose x is read (0: no x)
-struct Fetch {
-  std::uintptr_t bytes = kPrefetchAhead;
-  Offset blocks = 0;
-
-  Fetch() = default;
-  Fetch(const ProductArgs &args, const StoredTriangle &triangle, std::size_t record)
-      : blocks(args.far ? kBlocksAhead : 0)
-  {
-    if (!args.descending) return;
-    const Offset count = triangle.ptr[args.end] - triangle.ptr[args.begin];
-    bytes = -(static_cast<std::uintptr_t>(count) * record); // modulo 2^64, as addresses are
-    if (args.far) blocks = -count;
-  }
-};
-
 // Prefetches all lines of these bytes, whose number the compiler knows.
 template <std::size_t bytes> HWY_INLINE void fetch_lines(std::uintptr_t address)
 {
@@ -215,33 +198,37 @@ class SmallProduct {
 
   const ProductArgs args_; // a copy, which no store to an array can change
   const std::size_t stride_;
-  Fetch fetch_[2];
+  const Offset next_; // from a block to the next one
 
   explicit SmallProduct(const ProductArgs &args)
-      : args_(args), stride_(static_cast<std::size_t>(args.nrhs) * bs)
+      : args_(args), stride_(static_cast<std::size_t>(args.nrhs) * bs),
+        next_(args.update && args.descending ? -1 : 1)
   {
-    for (int t = 0; t < args.count; ++t) fetch_[t] = Fetch(args, args.triangles[t], kRecord);
   }
 
   template <int group>
-  HWY_INLINE void add_blocks(int t, Row row, const T *x, RowSums<storage, T, bs, group> &sums) const
+  HWY_INLINE void add_blocks(const StoredTriangle &triangle, Row row, const T *x,
+                             RowSums<storage, T, bs, group> &sums) const
   {
-    const StoredTriangle &triangle = args_.triangles[t];
-    const Offset begin = triangle.ptr[row], end = triangle.ptr[row + 1], far = fetch_[t].blocks;
-    const std::byte *block = triangle.records + begin * kRecord;
+    const Offset begin = triangle.ptr[row], end = triangle.ptr[row + 1], next = next_,
+                 first = next > 0 ? begin : std::max(begin, end - 1), far = next * kBlocksAhead;
+    const std::ptrdiff_t bytes = next * static_cast<std::ptrdiff_t>(kRecord);
+    const std::uintptr_t ahead = next * kPrefetchAhead; // modulo 2^64, as addresses are
     const auto add = [&](auto fetches_x) HWY_ATTR {
-      for (Offset k = begin; k < end; ++k, block += kRecord) {
+      const std::byte *block = triangle.records + first * static_cast<std::ptrdiff_t>(kRecord);
+      Offset k = first;
+      for (Offset n = end - begin; n > 0; --n, k += next, block += bytes) {
         HWY_UNROLL(8)
         for (std::size_t line = 0; line < kRecord; line += kLineBytes)
           __builtin_prefetch(reinterpret_cast<const void *>(
-              reinterpret_cast<std::uintptr_t>(block) + fetch_[t].bytes + line));
+              reinterpret_cast<std::uintptr_t>(block) + ahead + line));
         if constexpr (fetches_x)
           fetch_lines<group * bs * sizeof(T)>(
               reinterpret_cast<std::uintptr_t>(x + triangle.col[k + far] * stride_));
         sums.add_block(block, x + triangle.col[k] * stride_);
       }
     };
-    if (far != 0 && begin + far >= 0 && end + far <= triangle.blocks)
+    if (args_.far && begin + far >= 0 && end + far <= triangle.blocks)
       add(std::true_type());
     else
       add(std::false_type());
@@ -254,7 +241,7 @@ class SmallProduct {
     RowSums<storage, T, bs, group> sums;
     sums.zero();
     for (int t = 0; t < args_.count; ++t) {
-      add_blocks<group>(t, row, x, sums);
+      add_blocks<group>(args_.triangles[t], row, x, sums);
       if (t == 0 && take.between(sums, row, r)) sums.zero();
     }
     take.last(sums, row, r);
@@ -265,7 +252,8 @@ class SmallProduct {
     // as many right-hand sides at a time as fit the registers
     constexpr int group = HWY_TARGET == HWY_AVX3 ? 4 : 2;
     const SmallProduct product(args);
-    for (Row row = args.begin; row < args.end; ++row) {
+    for (Row n = args.begin; n < args.end; ++n) {
+      const Row row = product.next_ > 0 ? n : args.end - 1 - (n - args.begin);
       int r = 0;
       for (; r + group <= args.nrhs; r += group) product.template add_row<group>(row, r, take);
       for (; r < args.nrhs; ++r) product.template add_row<1>(row, r, take);
