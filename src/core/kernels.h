@@ -51,8 +51,8 @@ struct ProductArgs {
   int nrhs = 1;
   Row begin = 0, end = 0;
   bool far = false; // x is not in the caches near a core, so it is worth a prefetch
-  // Rows are updated from the last to the first. The blocks of a triangle are then summed from the
-  // last to the first, too. Only with update.
+  // Rows are updated from the last to the first. If x is in single precision, the blocks of a
+  // triangle are then summed from the last to the first, too. Only with update.
   bool descending = false;
   const void *x = nullptr; // kReadPadding bytes past the end are readable
   void *sums = nullptr;

@@ -198,11 +198,13 @@ class SmallProduct {
 
   const ProductArgs args_; // a copy, which no store to an array can change
   const std::size_t stride_;
+  const bool descending_;
   const Offset next_; // from a block to the next one
 
   explicit SmallProduct(const ProductArgs &args)
       : args_(args), stride_(static_cast<std::size_t>(args.nrhs) * bs),
-        next_(args.update && args.descending ? -1 : 1)
+        descending_(args.update && args.descending),
+        next_(descending_ && sizeof(T) == sizeof(float) ? -1 : 1)
   {
   }
 
@@ -253,7 +255,7 @@ class SmallProduct {
     constexpr int group = HWY_TARGET == HWY_AVX3 ? 4 : 2;
     const SmallProduct product(args);
     for (Row n = args.begin; n < args.end; ++n) {
-      const Row row = product.next_ > 0 ? n : args.end - 1 - (n - args.begin);
+      const Row row = !product.descending_ ? n : args.end - 1 - (n - args.begin);
       int r = 0;
       for (; r + group <= args.nrhs; r += group) product.template add_row<group>(row, r, take);
       for (; r < args.nrhs; ++r) product.template add_row<1>(row, r, take);
