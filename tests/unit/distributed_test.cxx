@@ -62,8 +62,9 @@ TEST_P(Distributed, sweeps_give_the_bits_of_one_rank)
 }
 
 // Long runs are launched in pieces, because backends may keep what a run launches. The products of
-// the host sum a triangle in the order of the pass. A piece of symmetric sweeps begins forward, so
-// rounding errors differ. Hosts run no pieces (SweepConfig::max_relaxations).
+// the host sum a triangle in the order of the pass, in single precision. A piece of symmetric
+// sweeps begins forward, so rounding errors differ. Hosts run no pieces
+// (SweepConfig::max_relaxations).
 TEST_P(Distributed, runs_in_pieces_give_the_bits_of_the_whole)
 {
   const int bs = 3;

@@ -1,6 +1,6 @@
 // The host backend: sweeps of one rank on one CPU core. Products of small blocks update x row by
-// row, if they read x itself over all parts of a step. Other rows are relaxed part by part in
-// tiles, whose sums stay in cache until x is updated.
+// row. If they read x itself, one call takes all parts of a step. All other rows are relaxed part
+// by part in tiles. The sums of a tile stay in cache until x is updated.
 #include "backend/host/host_backend.h"
 
 #include <algorithm>

@@ -199,7 +199,9 @@ class SmallProduct {
   const ProductArgs args_; // a copy, which no store to an array can change
   const std::size_t stride_;
   const bool descending_;
-  const Offset next_; // from a block to the next one
+  // From a block to the next one. In double precision both passes of a symmetric sweep sum a
+  // triangle in the same order.
+  const Offset next_;
 
   explicit SmallProduct(const ProductArgs &args)
       : args_(args), stride_(static_cast<std::size_t>(args.nrhs) * bs),
