@@ -215,7 +215,7 @@ def setup_h200():
 
 def true_residuals():
     cpu, gpu = (
-        Records(f"{name}-true-residuals.json", "ranks_1") for name in ("amd-epyc", "nvidia-h200")
+        Records(f"{name}-true-residuals.json", "ranks_1") for name in ("intel-xeon", "nvidia-h200")
     )
     methods = ["GMRES, left", "GMRES, right", "BCGS", "BCGSL", "TFQMR", "FGMRES", "CG", "MINRES"]
     methods += ["Chebyshev", "LSQR", "GMRES, PCMG", "GMRES, PCASM, Richardson"]
