@@ -24,6 +24,7 @@ static char help[] = "Time per sweep of PCMCPI's backends on one matrix, in turn
 #if defined(BENCHMARK_DEVICE_READ)
 #include "device_read.h"
 #endif
+#include "host_read.h"
 #include "mesh.h"
 #include "petscmcpi.h"
 #include "timing.h"
@@ -41,24 +42,17 @@ struct Options : bench::CommonOptions {
   PetscBool wait = PETSC_FALSE;
 };
 
-// Bytes per second of a plain read of 256 MB by each thread of all ranks
+// Bytes per second of a read by each thread of all ranks
 PetscErrorCode host_read_bandwidth(PetscInt threads, double *rate)
 {
-  constexpr std::size_t kWords = std::size_t(1) << 25U;
-  const std::vector<std::uint64_t> data(kWords, 3);
+  const std::vector<std::uint64_t> data(bench::kReadWords, 3);
   std::vector<std::uint64_t> sinks(static_cast<std::size_t>(threads));
   double milliseconds = 0.0;
   PetscMPIInt size;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  const auto read = [&](std::size_t thread) {
-    constexpr int kLanes = 32;
-    std::uint64_t sum[kLanes] = {};
-    for (std::size_t i = 0; i < kWords; i += kLanes)
-      for (int l = 0; l < kLanes; ++l) sum[l] ^= data[i + static_cast<std::size_t>(l)];
-    for (const std::uint64_t s : sum) sinks[thread] += s;
-  };
+  const auto read = [&](std::size_t thread) { sinks[thread] += bench::ReadWords(data.data()); };
   PetscCall(bench::TimeMedian(
       1, 5,
       [&]() -> PetscErrorCode {
@@ -70,7 +64,7 @@ PetscErrorCode host_read_bandwidth(PetscInt threads, double *rate)
         return PETSC_SUCCESS;
       },
       &milliseconds));
-  *rate = static_cast<double>(kWords) * sizeof(std::uint64_t) *
+  *rate = static_cast<double>(bench::kReadWords) * sizeof(std::uint64_t) *
           static_cast<double>(size * threads) / (1e-3 * milliseconds);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

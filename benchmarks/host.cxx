@@ -10,12 +10,12 @@ static char help[] = "Time per sweep of PCMCPI on CPUs beside PCSOR on the same 
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "common.h"
 #include "compat.h"
+#include "host_read.h"
 #include "mesh.h"
 #include "petscmcpi.h"
 
@@ -42,11 +42,10 @@ PetscErrorCode timed(const std::function<PetscErrorCode()> &run, double *seconds
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Bytes per second of a plain read by all ranks together
+// Bytes per second of a read by all ranks together
 PetscErrorCode read_bandwidth(double *rate)
 {
-  constexpr std::size_t kWords = std::size_t(1) << 25U; // 256 MB a rank
-  static const std::vector<std::uint64_t> data(kWords, 3);
+  static const std::vector<std::uint64_t> data(bench::kReadWords, 3);
   volatile std::uint64_t sink = 0;
   double seconds = 0.0;
   PetscMPIInt size;
@@ -54,16 +53,12 @@ PetscErrorCode read_bandwidth(double *rate)
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   const auto read = [&]() -> PetscErrorCode {
-    constexpr int kLanes = 32;
-    std::uint64_t sum[kLanes] = {};
-    for (std::size_t i = 0; i < kWords; i += kLanes)
-      for (int l = 0; l < kLanes; ++l) sum[l] ^= data[i + l];
-    sink = std::accumulate(sum, sum + kLanes, std::uint64_t(0));
+    sink = bench::ReadWords(data.data());
     return PETSC_SUCCESS;
   };
   PetscCall(timed(read, &seconds));
   (void)sink;
-  *rate = static_cast<double>(kWords) * sizeof(std::uint64_t) * size / seconds;
+  *rate = static_cast<double>(bench::kReadWords) * sizeof(std::uint64_t) * size / seconds;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
