@@ -250,7 +250,7 @@ def true_residuals():
     header = ["Method", "mcpi, CPU", "sor, CPU", "mcpi, H200"]
     note = (
         "Relative true residual with the tolerance 1e-12, in brackets the iterations. One rank, "
-        "default options."
+        "default options of mcpi."
     )
     return table(header, body, cpu, gpu, note=note)
 

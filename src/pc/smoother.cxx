@@ -74,8 +74,7 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool double_v
     PetscCall(BackendDecide(pmat, settings.backend, &choice));
     choice_ = std::move(choice);
     // The plan, the values and the exchange depend on the memory in which the sweeps work.
-    changed = changed || on_device() != was_on_device || on_cuda() != was_on_cuda ||
-              (plan().clustered && rows_together(settings) != rows_together_);
+    changed = changed || on_device() != was_on_device || on_cuda() != was_on_cuda;
   }
   const DeviceGuard guard(choice_.device);
   if (changed) {
@@ -152,7 +151,8 @@ Row Smoother::chunk_rows(const Settings &settings) const
 }
 
 // Returns the most rows of the clusters whose steps are taken together, measured. Where rows are
-// relaxed one after the other, steps need not be long, and x of few rows is in near caches.
+// relaxed one after the other, steps need not be long, and x of few rows is in near caches. If
+// settings of the numeric set-up change later, the plan is kept: a new one would only be faster.
 Row Smoother::rows_together(const Settings &settings) const
 {
   constexpr Row kRowsTogether = 8192, kRowsInSequence = 512;
@@ -180,9 +180,8 @@ PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixParts &parts, const Sett
     PetscCall(
         OrderingCreate(graph_, coloring_, settings.ordering, coordinates, &order, &ordering_used_));
   }
-  rows_together_ = rows_together(settings);
   PetscCall(PlanBuild(graph_, coloring_, order,
-                      {!on_device(), rows_together_, chunk_rows(settings)}, &built_));
+                      {!on_device(), rows_together(settings), chunk_rows(settings)}, &built_));
   values_ = make_matrix_values(parts, graph_,
                                {on_cuda() || choice_.kokkos_on_cuda, choice_.kokkos_on_device});
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -138,7 +138,6 @@ private:
   BlockGraph graph_;
   Coloring coloring_;
   BuiltPlan built_;
-  Row rows_together_ = 0; // Arrangement::rows_together of the plan
   ScheduleChoice schedule_;
   PetscObjectState clustered_state_ = -1; // of the matrix whose values made the clusters
   OrderingUsed ordering_used_;

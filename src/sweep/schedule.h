@@ -12,8 +12,9 @@ struct SweepConfig {
   bool overlap = true;
   bool shortcuts = true; // false: every pass reads every block; this tests the shortcuts
   // A backend may record the relaxations of a run. Long runs are recorded in pieces of about
-  // max_relaxations. A new piece reads both triangles in its first pass. So a piece has at least
-  // least_sweeps, unless these are more than 16 times as many relaxations. 0: a run is one piece.
+  // max_relaxations. With max_relaxations = 0 a run is one piece. A new piece reads both triangles
+  // in its first pass. So a piece has at least least_sweeps, unless these are more than 16 times as
+  // many relaxations.
   int max_relaxations = 4096, least_sweeps = 8;
   // Whether the backend takes several parts of the plan in one step (RelaxStep)
   bool several_parts = false;

@@ -1,4 +1,5 @@
-// Tests that, with all defaults, every method reaches the true residual that it reaches with PCSOR.
+// Tests that, with all defaults of PCMCPI, every method reaches the true residual that it reaches
+// with PCSOR.
 // -table prints the residuals as a table in Markdown. -n is the number of vertices along an edge of
 // the mesh.
 #include <cmath>
@@ -239,7 +240,7 @@ PetscErrorCode print_head(const char *title, double largest_tolerance)
 
 } // namespace
 
-PETSC_TEST(TrueResiduals, every_method_reaches_with_all_defaults_the_true_residual_of_sor)
+PETSC_TEST(TrueResiduals, every_method_reaches_with_all_defaults_of_mcpi_the_true_residual_of_sor)
 {
   PetscFunctionBeginUser;
   PetscCall(print_head("All defaults", 1.0));

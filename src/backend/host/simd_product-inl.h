@@ -203,11 +203,12 @@ class SmallProduct {
   // From a block to the next one. In double precision both passes of a symmetric sweep sum a
   // triangle in the same order.
   const Offset next_;
+  const Offset onward_; // direction in which the pass goes through the blocks of all rows
 
   explicit SmallProduct(const ProductArgs &args)
       : args_(args), stride_(static_cast<std::size_t>(args.nrhs) * bs),
         descending_(args.update && args.descending),
-        next_(descending_ && sizeof(T) == sizeof(float) ? -1 : 1)
+        next_(descending_ && sizeof(T) == sizeof(float) ? -1 : 1), onward_(descending_ ? -1 : 1)
   {
   }
 
@@ -216,9 +217,9 @@ class SmallProduct {
                              RowSums<storage, T, bs, group> &sums) const
   {
     const Offset begin = triangle.ptr[row], end = triangle.ptr[row + 1], next = next_,
-                 first = next > 0 ? begin : std::max(begin, end - 1), far = next * kBlocksAhead;
+                 first = next > 0 ? begin : std::max(begin, end - 1), far = onward_ * kBlocksAhead;
     const std::ptrdiff_t bytes = next * static_cast<std::ptrdiff_t>(kRecord);
-    const std::uintptr_t ahead = next * kPrefetchAhead; // modulo 2^64, as addresses are
+    const std::uintptr_t ahead = onward_ * kPrefetchAhead; // modulo 2^64, as addresses are
     const auto add = [&](auto fetches_x) HWY_ATTR {
       const std::byte *block = triangle.records + first * static_cast<std::ptrdiff_t>(kRecord);
       Offset k = first;
