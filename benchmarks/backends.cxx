@@ -13,11 +13,9 @@ static char help[] = "Time per sweep of PCMCPI's backends on one matrix, in turn
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <cstdio>
 #include <map>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "common.h"
@@ -42,33 +40,6 @@ struct Options : bench::CommonOptions {
   PetscBool wait = PETSC_FALSE;
 };
 
-// Bytes per second of a read by each thread of all ranks
-PetscErrorCode host_read_bandwidth(PetscInt threads, double *rate)
-{
-  const std::vector<std::uint64_t> data(bench::kReadWords, 3);
-  std::vector<std::uint64_t> sinks(static_cast<std::size_t>(threads));
-  double milliseconds = 0.0;
-  PetscMPIInt size;
-
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  const auto read = [&](std::size_t thread) { sinks[thread] += bench::ReadWords(data.data()); };
-  PetscCall(bench::TimeMedian(
-      1, 5,
-      [&]() -> PetscErrorCode {
-        std::vector<std::thread> others;
-        for (PetscInt t = 1; t < threads; ++t)
-          others.emplace_back(read, static_cast<std::size_t>(t));
-        read(0);
-        for (std::thread &other : others) other.join();
-        return PETSC_SUCCESS;
-      },
-      &milliseconds));
-  *rate = static_cast<double>(bench::kReadWords) * sizeof(std::uint64_t) *
-          static_cast<double>(size * threads) / (1e-3 * milliseconds);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode read_bandwidth(const Options &options, Vec vector, double *rate)
 {
   PetscBool host;
@@ -83,7 +54,7 @@ PetscErrorCode read_bandwidth(const Options &options, Vec vector, double *rate)
 #endif
   PetscCheck(host, PETSC_COMM_WORLD, PETSC_ERR_SUP,
              "No way to read this device's memory was built");
-  PetscCall(host_read_bandwidth(options.threads, rate));
+  PetscCall(bench::HostReadBandwidth(options.threads, 5, rate));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

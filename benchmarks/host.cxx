@@ -18,49 +18,19 @@ static char help[] = "Time per sweep of PCMCPI on CPUs beside PCSOR on the same 
 #include "host_read.h"
 #include "mesh.h"
 #include "petscmcpi.h"
+#include "timing.h"
 
 namespace {
 
 using Json = nlohmann::json;
 
+constexpr const char *kSchedules[] = {"color", "wave", "cluster", "level", "auto"}; // by number
 constexpr const char *kPrecisions[] = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"};
 
 struct Options : bench::CommonOptions {
   Options() : CommonOptions{60, 16, 7, {1, 2, 3, 4, 5, 6, 7, 8, 16}, "tet", {}, {}} {}
   std::vector<std::string> precisions{std::begin(kPrecisions), std::end(kPrecisions)};
 };
-
-// Measures the time of the slowest rank.
-PetscErrorCode timed(const std::function<PetscErrorCode()> &run, double *seconds)
-{
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-  *seconds = MPI_Wtime();
-  PetscCall(run());
-  *seconds = MPI_Wtime() - *seconds;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, seconds, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-// Bytes per second of a read by all ranks together
-PetscErrorCode read_bandwidth(double *rate)
-{
-  static const std::vector<std::uint64_t> data(bench::kReadWords, 3);
-  volatile std::uint64_t sink = 0;
-  double seconds = 0.0;
-  PetscMPIInt size;
-
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  const auto read = [&]() -> PetscErrorCode {
-    sink = bench::ReadWords(data.data());
-    return PETSC_SUCCESS;
-  };
-  PetscCall(timed(read, &seconds));
-  (void)sink;
-  *rate = static_cast<double>(bench::kReadWords) * sizeof(std::uint64_t) * size / seconds;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 struct Problem {
   Mat mat;
@@ -69,7 +39,7 @@ struct Problem {
   double blocks; // off-diagonal ones
 };
 
-// An application with one sweep from zero, and what each further sweep adds
+// Milliseconds of an application with one sweep from zero, and what each further sweep adds
 struct Times {
   double one, more;
 };
@@ -82,9 +52,9 @@ PetscErrorCode time_sweeps(PC pc, const Problem &problem, PetscInt sweeps,
 
   PetscFunctionBegin;
   PetscCall(set_its(pc, 1));
-  PetscCall(timed(apply, &times->one));
+  PetscCall(bench::TimeOnce(apply, &times->one));
   PetscCall(set_its(pc, sweeps));
-  PetscCall(timed(apply, &many));
+  PetscCall(bench::TimeOnce(apply, &many));
   times->more = (many - times->one) / static_cast<double>(sweeps - 1);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -122,37 +92,55 @@ double bytes_per_sweep(const Problem &problem, PCMCPIPrecision precision)
          static_cast<double>(problem.rows) * 3.0 * vector * static_cast<double>(problem.bs);
 }
 
+// Creates and sets up a smoother. row: what it is
+PetscErrorCode create_smoother(const Problem &problem, PCMCPIPrecision precision, const char *name,
+                               PC *pc, double *milliseconds, Json *row)
+{
+  ISColoring coloring;
+  PetscInt colors, chunk_rows;
+  PCMCPISchedule schedule;
+
+  PetscFunctionBegin;
+  PetscCall(PCCreate(PETSC_COMM_WORLD, pc));
+  PetscCall(PCSetType(*pc, PCMCPI));
+  PetscCall(PCSetOperators(*pc, problem.mat, problem.mat));
+  PetscCall(bench::UseMeasuredSweeps(*pc));
+  PetscCall(bench::SetBlocks(*pc, precision));
+  PetscCall(PCSetFromOptions(*pc));
+  PetscCall(bench::TimeOnce([&]() -> PetscErrorCode { return PCSetUp(*pc); }, milliseconds));
+  PetscCall(PCMCPIGetColoring(*pc, &coloring));
+  PetscCall(ISColoringGetColors(coloring, nullptr, &colors, nullptr));
+  PetscCall(PCMCPIGetSchedule(*pc, &schedule));
+  PetscCall(PCMCPIGetChunkRows(*pc, &chunk_rows));
+  *row = {{"bs", problem.bs},
+          {"precision", name},
+          {"schedule", kSchedules[schedule]},
+          {"chunk_rows", chunk_rows},
+          {"colors", colors}};
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // On a shared machine, the speed of memory changes with time. The plain read, PCSOR and PCMCPI
 // therefore take turns, and ratios are medians over rounds.
 PetscErrorCode run_precision(const Problem &problem, const Options &options, PC sor,
                              PCMCPIPrecision precision, const char *name, Json *row)
 {
   PC pc;
-  ISColoring coloring;
-  PetscInt colors;
   double first;
   std::vector<double> one, more, sor_one, sor_more, read, numeric, speedup, share;
   const double bytes = bytes_per_sweep(problem, precision);
 
   PetscFunctionBegin;
-  PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
-  PetscCall(PCSetType(pc, PCMCPI));
-  PetscCall(PCSetOperators(pc, problem.mat, problem.mat));
-  PetscCall(bench::UseMeasuredSweeps(pc));
-  PetscCall(bench::SetBlocks(pc, precision));
-  PetscCall(PCSetFromOptions(pc));
-  PetscCall(timed([&]() -> PetscErrorCode { return PCSetUp(pc); }, &first));
-  PetscCall(PCMCPIGetColoring(pc, &coloring));
-  PetscCall(ISColoringGetColors(coloring, nullptr, &colors, nullptr));
+  PetscCall(create_smoother(problem, precision, name, &pc, &first, row));
   for (PetscInt round = -1; round < options.repeat; ++round) { // the first one warms up
     Times mine, theirs;
     double rate = 0.0, renewed = 0.0;
-    PetscCall(read_bandwidth(&rate));
+    PetscCall(bench::HostReadBandwidth(1, 1, &rate));
     PetscCall(time_sweeps(sor, problem, options.sweeps, set_sor_its, &theirs));
     PetscCall(time_sweeps(pc, problem, options.sweeps, PCMCPISetIts, &mine));
     PetscCall(MatAssemblyBegin(problem.mat, MAT_FINAL_ASSEMBLY)); // as if new values had been set
     PetscCall(MatAssemblyEnd(problem.mat, MAT_FINAL_ASSEMBLY));
-    PetscCall(timed([&]() -> PetscErrorCode { return PCSetUp(pc); }, &renewed));
+    PetscCall(bench::TimeOnce([&]() -> PetscErrorCode { return PCSetUp(pc); }, &renewed));
     PetscCall(PCSetUp(sor));
     PetscCall(PCApply(sor, problem.b, problem.x)); // PCSOR inverts its diagonal blocks here.
     if (round < 0) continue;
@@ -163,23 +151,20 @@ PetscErrorCode run_precision(const Problem &problem, const Options &options, PC 
     read.push_back(rate);
     numeric.push_back(renewed / mine.more);
     speedup.push_back(theirs.more / mine.more);
-    share.push_back(bytes / mine.more / rate);
+    share.push_back(bytes / (1e-3 * mine.more) / rate);
   }
-  *row = {
-      {"bs", problem.bs},
-      {"precision", name},
-      {"colors", colors},
-      {"ms_per_sweep", 1e3 * bench::Median(more)},
-      {"ms_first_application", 1e3 * bench::Median(one)},
-      {"sor_ms_per_sweep", 1e3 * bench::Median(sor_more)},
-      {"sor_ms_first_application", 1e3 * bench::Median(sor_one)},
+  row->update({
+      {"ms_per_sweep", bench::Median(more)},
+      {"ms_first_application", bench::Median(one)},
+      {"sor_ms_per_sweep", bench::Median(sor_more)},
+      {"sor_ms_first_application", bench::Median(sor_one)},
       {"megabytes_per_sweep", bytes / 1e6},
       {"read_gigabytes_per_second", bench::Median(read) / 1e9},
       {"share_of_read_bandwidth", bench::Median(share)},
       {"speedup_over_sor", bench::Median(speedup)},
       {"setup_first_in_sweeps", first / bench::Median(more)},
       {"setup_numeric_in_sweeps", bench::Median(numeric)},
-  };
+  });
   PetscCall(PCDestroy(&pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

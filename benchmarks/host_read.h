@@ -1,14 +1,12 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include <petscsys.h>
 
 namespace bench {
 
-constexpr std::size_t kReadWords = std::size_t(1) << 25U; // 256 MB: no cache holds them
-
-// Reads kReadWords words by the widest vectors of this CPU, as fast as one core can. The result
-// depends on all of them.
-std::uint64_t ReadWords(const std::uint64_t *words);
+// Measures how many bytes per second all ranks read together, each with this number of threads, by
+// the widest vectors of this CPU. No cache holds what they read. The time is the median of several
+// reads of the slowest rank.
+PetscErrorCode HostReadBandwidth(PetscInt threads, PetscInt repeat, double *rate);
 
 } // namespace bench

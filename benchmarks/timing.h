@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common.h"
+#include "compat.h"
 
 namespace bench {
 
