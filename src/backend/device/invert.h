@@ -244,10 +244,10 @@ MCPI_HD bool team_gauss_jordan(const Team &team, double *a, int bs, int *pivot)
   return true;
 }
 
-// Replaces block a by its inverse. row, column: working memory of bs numbers each.
+// As invert(). But a thread may return while others still read the block.
 MCPI_HD_FOR_ALL template <class Team>
-MCPI_HD Inversion invert(const Team &team, double *a, int bs, double *row, double *column,
-                         int *pivot)
+MCPI_HD Inversion invert_unsynced(const Team &team, double *a, int bs, double *row, double *column,
+                                  int *pivot)
 {
   bool finite = true, zero = false;
   for (int i = team.lane; i < bs; i += team.lanes) {
@@ -283,6 +283,17 @@ MCPI_HD Inversion invert(const Team &team, double *a, int bs, double *row, doubl
   for (int n = team.lane; n < bs * bs; n += team.lanes)
     represented = represented && is_finite(a[n]);
   return has_digits(before, after) && team.all(represented) ? Inversion::done : Inversion::singular;
+}
+
+// Replaces block a by its inverse. row, column: working memory of bs numbers each. All threads of
+// the team get the same verdict, and are done with the block.
+MCPI_HD_FOR_ALL template <class Team>
+MCPI_HD Inversion invert(const Team &team, double *a, int bs, double *row, double *column,
+                         int *pivot)
+{
+  const Inversion verdict = invert_unsynced(team, a, bs, row, column, pivot);
+  team.sync();
+  return verdict;
 }
 
 } // namespace mcpi::device

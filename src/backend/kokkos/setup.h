@@ -146,7 +146,6 @@ template <class Space> struct InvertDiagonals {
     team.sync();
     const Inversion verdict =
         invert(team, inverse, bs, scale, scale + bs, reinterpret_cast<int *>(scale + 2 * bs));
-    team.sync();
     for (int j = team.rank; j < bs; j += team.size)
       put_inverse_column(args, row, j, inverse + j * bs, verdict);
     if (team.rank == 0) report(args, row, verdict);

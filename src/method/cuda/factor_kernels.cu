@@ -203,7 +203,6 @@ __device__ __forceinline__ void store_inverse(const Team &team, int bs, const do
         device::invert(team, work, bs, vectors, vectors + bs,
                        reinterpret_cast<int *>(vectors + 2 * bs)) == Inversion::done &&
         finite;
-    team.sync();
     for (int n = team.rank; n < square; n += team.size) inverse[n] = good ? -work[n] : 0.0;
   }
 }
