@@ -17,6 +17,11 @@ constexpr double kAllowed = 2.0;
 // Below this tolerance, GMRES without refined orthogonalization loses digits with every
 // preconditioner. Rounding then decides how many: PCSOR ended at 0.6 to 4.2 times 1e-12.
 constexpr double kRefinedBelow = 1e-11;
+#if PETSC_VERSION_LT(3, 26, 0)
+constexpr char kRefined[] = " -ksp_gmres_cgs_refinement_type refine_ifneeded";
+#else
+constexpr char kRefined[] = " -ksp_orthogonalization_cgs_refinement_type refine_ifneeded";
+#endif
 
 enum class Kind { general, definite, easy };
 
@@ -133,7 +138,7 @@ std::string options_of(const Method &method, const std::string &type, double tol
   std::ostringstream all;
   all << "-ksp_max_it 4000 -ksp_gmres_restart 100 -ksp_gcr_restart 100 -ksp_rtol " << tolerance
       << " " << options;
-  if (tolerance < kRefinedBelow) all << " -ksp_gmres_cgs_refinement_type refine_ifneeded";
+  if (tolerance < kRefinedBelow) all << kRefined;
   return all.str();
 }
 
