@@ -136,6 +136,30 @@ PetscErrorCode SetBlocks(PC pc, PCMCPIPrecision blocks)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode DescribeSweeps(PC pc, nlohmann::json *row)
+{
+  constexpr const char *kSchedules[] = {"color", "wave", "cluster", "level", "auto"};
+  constexpr const char *kSweeps[] = {"forward", "backward", "symmetric"};
+  ISColoring coloring;
+  PCMCPISchedule schedule;
+  PCMCPISweepType sweep;
+  PetscInt colors, cluster_rows, chunk_rows;
+
+  PetscFunctionBegin;
+  PetscCall(PCMCPIGetColoring(pc, &coloring));
+  PetscCall(ISColoringGetColors(coloring, nullptr, &colors, nullptr));
+  PetscCall(PCMCPIGetSchedule(pc, &schedule));
+  PetscCall(PCMCPIGetSweep(pc, &sweep));
+  PetscCall(PCMCPIGetClusterRows(pc, &cluster_rows));
+  PetscCall(PCMCPIGetChunkRows(pc, &chunk_rows));
+  row->update({{"schedule", kSchedules[schedule]},
+               {"sweep", kSweeps[sweep]},
+               {"colors", colors},
+               {"cluster_rows", cluster_rows},
+               {"chunk_rows", chunk_rows}});
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 double Median(std::vector<double> values)
 {
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),

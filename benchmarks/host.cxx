@@ -24,7 +24,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char *kSchedules[] = {"color", "wave", "cluster", "level", "auto"}; // by number
 constexpr const char *kPrecisions[] = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"};
 
 struct Options : bench::CommonOptions {
@@ -96,10 +95,6 @@ double bytes_per_sweep(const Problem &problem, PCMCPIPrecision precision)
 PetscErrorCode create_smoother(const Problem &problem, PCMCPIPrecision precision, const char *name,
                                PC *pc, double *milliseconds, Json *row)
 {
-  ISColoring coloring;
-  PetscInt colors, chunk_rows;
-  PCMCPISchedule schedule;
-
   PetscFunctionBegin;
   PetscCall(PCCreate(PETSC_COMM_WORLD, pc));
   PetscCall(PCSetType(*pc, PCMCPI));
@@ -108,15 +103,8 @@ PetscErrorCode create_smoother(const Problem &problem, PCMCPIPrecision precision
   PetscCall(bench::SetBlocks(*pc, precision));
   PetscCall(PCSetFromOptions(*pc));
   PetscCall(bench::TimeOnce([&]() -> PetscErrorCode { return PCSetUp(*pc); }, milliseconds));
-  PetscCall(PCMCPIGetColoring(*pc, &coloring));
-  PetscCall(ISColoringGetColors(coloring, nullptr, &colors, nullptr));
-  PetscCall(PCMCPIGetSchedule(*pc, &schedule));
-  PetscCall(PCMCPIGetChunkRows(*pc, &chunk_rows));
-  *row = {{"bs", problem.bs},
-          {"precision", name},
-          {"schedule", kSchedules[schedule]},
-          {"chunk_rows", chunk_rows},
-          {"colors", colors}};
+  *row = {{"bs", problem.bs}, {"precision", name}};
+  PetscCall(bench::DescribeSweeps(*pc, row));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -104,8 +104,6 @@ PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &g
                              Mat mat, Vec b, Vec x, PetscInt bs, const bench::Precision &precision,
                              const std::string &gather, double read, Json *results)
 {
-  ISColoring coloring;
-  PetscInt colors;
   std::vector<double> sweeps, applications;
 
   PetscFunctionBegin;
@@ -115,8 +113,6 @@ PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &g
     sweeps.push_back(one);
     applications.push_back(apply);
   }
-  PetscCall(PCMCPIGetColoring(pc, &coloring));
-  PetscCall(ISColoringGetColors(coloring, nullptr, &colors, nullptr));
   const double sweep = bench::Median(sweeps), once = bench::Median(applications),
                bytes = bytes_per_sweep(graph, bs, precision, gather == "bfp16");
   double far = -1.0;
@@ -127,19 +123,20 @@ PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &g
               {"bs", bs},
               {"precision", precision.name},
               {"gather", gather},
-              {"colors", colors},
               {"ms_per_sweep", sweep},
               {"ms_per_sweep_all", sweeps},
               {"ms_application", once},
               {"application_over_sweeps", once / (static_cast<double>(options.sweeps) * sweep)},
               {"megabytes_per_sweep", bytes / 1e6},
-              {"share_of_read_bandwidth", bytes / (sweep * 1e-3) / read},
-              {"us_per_color", 1e3 * sweep / static_cast<double>(colors)}};
+              {"share_of_read_bandwidth", bytes / (sweep * 1e-3) / read}};
+  PetscCall(bench::DescribeSweeps(pc, &row));
+  const auto colors = row["colors"].get<int>();
+  row["us_per_color"] = 1e3 * sweep / colors;
   PetscCall(PetscPrintf(PETSC_COMM_WORLD,
                         "%s %7d rows  bs %2d  %s %s  %2d colors  %8.4f ms a sweep (%.4f to %.4f)  "
                         "%5.1f %% of read  PCApply %5.3f of its sweeps\n",
                         options.mesh.c_str(), (int)graph.rows(), (int)bs, precision.name,
-                        gather == "bfp16" ? "gather bfp16" : "", (int)colors, sweep,
+                        gather == "bfp16" ? "gather bfp16" : "", colors, sweep,
                         *std::min_element(sweeps.begin(), sweeps.end()),
                         *std::max_element(sweeps.begin(), sweeps.end()),
                         100 * (double)row["share_of_read_bandwidth"],
