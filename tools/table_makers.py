@@ -237,7 +237,7 @@ def setup_h200():
 
 def true_residuals():
     cpu, gpu = (
-        Records(f"{name}-true-residuals.json", "ranks_1") for name in ("intel-xeon", "nvidia-h200")
+        Records(f"{name}-true-residuals.json", "ranks_1") for name in ("intel-xeon", "nvidia-h100")
     )
     methods = ["GMRES, left", "GMRES, right", "BCGS", "BCGSL", "TFQMR", "FGMRES", "CG", "MINRES"]
     methods += ["Chebyshev", "LSQR", "GMRES, PCMG", "GMRES, PCASM, Richardson"]
@@ -247,7 +247,7 @@ def true_residuals():
         rows = [cpu.only(pc="mcpi", **wanted), cpu.only(pc="sor", **wanted)]
         rows.append(gpu.only(pc="mcpi", **wanted))
         body.append([method] + [f"{r['true_residual']:.1e} ({r['iterations']})" for r in rows])
-    header = ["Method", "mcpi, CPU", "sor, CPU", "mcpi, H200"]
+    header = ["Method", "mcpi, CPU", "sor, CPU", "mcpi, H100"]
     note = (
         "Relative true residual with the tolerance 1e-12, in brackets the iterations. One rank, "
         "default options of mcpi."
@@ -323,8 +323,8 @@ def schedules_h200():
     return table(["Mesh", "Schedule", "Colors", *storages], body, records, note=note)
 
 
-def clusters_h200():
-    records = Records("nvidia-h200-sweep-clusters.json")
+def clusters(gpu):
+    records = Records(f"nvidia-{gpu}-sweep-clusters.json")
     storages = ["fp32", "fp16", "int8", "int4"]
     schedules = {
         "color": {"schedule": "color"},
@@ -393,7 +393,8 @@ MAKERS = {
     "schedules": flow_tables.schedules,
     "gpu-schedules": gpu_schedules,
     "schedules-h200": schedules_h200,
-    "clusters-h200": clusters_h200,
+    "clusters-h200": lambda: clusters("h200"),
+    "clusters-h100": lambda: clusters("h100"),
     "levels-h200": levels_h200,
     "incomplete-lu": incomplete_lu,
     "flow-parts": flow_tables.flow_parts,
