@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "pc/mcpi.h"
+#include "petsc/prefix.h"
 
 namespace mcpi {
 
@@ -278,11 +279,12 @@ PetscErrorCode CheckOption(PC pc, const char *setter, double value)
              setter);
   const Allowed &allowed = option->allowed;
   PetscCheck(!allowed.names || names_value(allowed.names, value), PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_ARG_OUTOFRANGE, "Unknown value %d, use one that -help lists for -pc_mcpi_%s",
-             (int)value, option->name);
+             PETSC_ERR_ARG_OUTOFRANGE,
+             "Unknown value %d, use one that -help lists for -%spc_mcpi_%s", (int)value,
+             prefix_of((PetscObject)pc), option->name);
   PetscCheck(!allowed.test || allowed.test(value), PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_ARG_OUTOFRANGE, "-pc_mcpi_%s must be %s, not %.10g", option->name,
-             allowed.text, value);
+             PETSC_ERR_ARG_OUTOFRANGE, "-%spc_mcpi_%s must be %s, not %.10g",
+             prefix_of((PetscObject)pc), option->name, allowed.text, value);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -292,8 +294,8 @@ PetscErrorCode CheckOption(PC pc, const char *setter, const char *value)
 
   PetscFunctionBegin;
   PetscCheck(value, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_NULL,
-             "%s() was given no name: -pc_mcpi_%s %s is the default", setter,
-             option ? option->name : "", Settings().coloring.c_str());
+             "%s() was given no name: -%spc_mcpi_%s %s is the default", setter,
+             prefix_of((PetscObject)pc), option ? option->name : "", Settings().coloring.c_str());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

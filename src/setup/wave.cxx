@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "petsc/compat.h"
+#include "petsc/prefix.h"
 #include "setup/coloring_type.h"
 #include "setup/row_order.h"
 
@@ -147,8 +148,8 @@ PetscErrorCode set_wave_options(MatColoring mc, CompatOptionItems PetscOptionsOb
                               kRowOrders, 3, kRowOrders[order], &order, nullptr));
   PetscCheck(settings.colors <= IS_COLORING_MAX, PetscObjectComm((PetscObject)mc),
              PETSC_ERR_ARG_OUTOFRANGE,
-             "-mat_coloring_wave_colors must be at most %d, not %" PetscInt_FMT,
-             static_cast<int>(IS_COLORING_MAX), settings.colors);
+             "-%smat_coloring_wave_colors must be at most %d, not %" PetscInt_FMT,
+             prefix_of((PetscObject)mc), static_cast<int>(IS_COLORING_MAX), settings.colors);
   settings.order = static_cast<RowOrder>(order);
   PetscCall(PetscOptionsBoundedInt("-mat_coloring_wave_gather",
                                    "Rows and entries of a graph that one rank colors, 0: none", "",

@@ -107,6 +107,28 @@ PETSC_TEST(Refusals, options_refuse_bad_values_and_name_the_option)
 
 #if !defined(PETSC_USE_DEBUG) // which looks in the setters
 // Ranks with different numbers of sweeps would wait for exchanges forever.
+PETSC_TEST(Refusals, options_are_named_with_their_prefix)
+{
+  OwnedMat mat;
+  OwnedPC pc;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
+  PetscCall(PCCreate(PETSC_COMM_WORLD, pc.out()));
+  PetscCall(PCSetType(pc, PCMCPI));
+  PetscCall(PCSetOptionsPrefix(pc, "a_"));
+  EXPECT_PETSC_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-a_pc_mcpi_omega must be", PCMCPISetOmega(pc, 3.0));
+  EXPECT_PETSC_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "lists for -a_pc_mcpi_schedule",
+                     PCMCPISetSchedule(pc, static_cast<PCMCPISchedule>(99)));
+  PetscCall(PCMCPISetSchedule(pc, PC_MCPI_SCHEDULE_WAVE));
+  PetscCall(PCSetOperators(pc, mat, mat));
+  PetscCall(PetscOptionsSetValue(nullptr, "-a_pc_mcpi_mat_coloring_wave_colors", "70000"));
+  EXPECT_PETSC_ERROR(PETSC_ERR_ARG_OUTOFRANGE, "-a_pc_mcpi_mat_coloring_wave_colors must be",
+                     PCSetUp(pc));
+  PetscCall(PetscOptionsClearValue(nullptr, "-a_pc_mcpi_mat_coloring_wave_colors"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PETSC_TEST(Refusals, settings_that_differ_from_rank_to_rank_are_refused)
 {
   OwnedMat mat;
