@@ -31,8 +31,8 @@ PetscErrorCode CreateSolver(Mat mat, const std::string &chosen, PetscOptions *mi
 PetscErrorCode UseMeasuredSweeps(PC pc);
 PetscErrorCode SetBlocks(PC pc, PCMCPIPrecision blocks);
 
-// Adds to a row what the sweeps of a smoother are: schedule, sweep and number of colors, and rows
-// of clusters and chunks as set (-1: the smoother decides).
+// Adds to a row what the sweeps of a smoother are: the number of colors, and as set the schedule,
+// the sweep, and the rows of clusters and of chunks (-1: the smoother decides).
 PetscErrorCode DescribeSweeps(PC pc, nlohmann::json *row);
 
 double Median(std::vector<double> values);
