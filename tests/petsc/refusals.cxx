@@ -105,8 +105,6 @@ PETSC_TEST(Refusals, options_refuse_bad_values_and_name_the_option)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if !defined(PETSC_USE_DEBUG) // which looks in the setters
-// Ranks with different numbers of sweeps would wait for exchanges forever.
 PETSC_TEST(Refusals, options_are_named_with_their_prefix)
 {
   OwnedMat mat;
@@ -129,6 +127,8 @@ PETSC_TEST(Refusals, options_are_named_with_their_prefix)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#if !defined(PETSC_USE_DEBUG) // which looks in the setters
+// Ranks with different numbers of sweeps would wait for exchanges forever.
 PETSC_TEST(Refusals, settings_that_differ_from_rank_to_rank_are_refused)
 {
   OwnedMat mat;
