@@ -131,25 +131,22 @@ PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &g
       if (round >= 0) backend.times.push_back(time);
     }
   for (Backend &backend : backends) {
-    ISColoring coloring;
-    PetscInt colors;
-    PetscCall(PCMCPIGetColoring(backend.pc, &coloring));
-    PetscCall(ISColoringGetColors(coloring, nullptr, &colors, nullptr));
     std::vector<double> ratios; // per round, because backends take turns in each round
     for (std::size_t round = 0; round < backend.times.size(); ++round)
       ratios.push_back(backends[0].times[round] / backend.times[round]);
     const double ms = bench::Median(backend.times), share = bytes / (1e-3 * ms) / read;
-    results->push_back(
-        {{"backend", backend.name},
-         {"bs", bs},
-         {"precision", precision},
-         {"colors", colors},
-         {"ms_per_sweep", ms},
-         {"ms_per_sweep_least", *std::min_element(backend.times.begin(), backend.times.end())},
-         {"speed_over_first_backend", bench::Median(ratios)},
-         {"megabytes_per_sweep", bytes / 1e6},
-         {"share_of_read_bandwidth", share},
-         {"read_gigabytes_per_second", read / 1e9}});
+    Json row = {
+        {"backend", backend.name},
+        {"bs", bs},
+        {"precision", precision},
+        {"ms_per_sweep", ms},
+        {"ms_per_sweep_least", *std::min_element(backend.times.begin(), backend.times.end())},
+        {"speed_over_first_backend", bench::Median(ratios)},
+        {"megabytes_per_sweep", bytes / 1e6},
+        {"share_of_read_bandwidth", share},
+        {"read_gigabytes_per_second", read / 1e9}};
+    PetscCall(bench::DescribeSweeps(backend.pc, &row));
+    results->push_back(row);
     PetscCall(PetscPrintf(
         PETSC_COMM_WORLD,
         "bs %2d  %s  %-9s  %9.4f ms a sweep  %5.1f %% of read  %5.1f %% of the speed of %s\n",

@@ -63,7 +63,7 @@ PetscErrorCode HostReadBandwidth(PetscInt threads, PetscInt repeat, double *rate
     sums[thread] += HWY_DYNAMIC_DISPATCH(read_words)(data);
   };
   PetscCall(TimeMedian(
-      1, repeat,
+      0, repeat,
       [&]() -> PetscErrorCode {
         std::vector<std::thread> others;
         for (PetscInt t = 1; t < threads; ++t)
