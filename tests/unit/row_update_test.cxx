@@ -29,7 +29,7 @@ struct Case {
   RowUpdate update;
 };
 
-#ifdef MCPI_SANITIZED // Sanitizers are slow: some cases for each kind of blocks
+#ifdef MCPI_SANITIZED // Sanitizers are slow: some of the cases for each storage and block size
 constexpr std::size_t kSparser = 7;
 #else
 constexpr std::size_t kSparser = 1;
