@@ -66,6 +66,8 @@ PETSC_EXTERN PetscErrorCode PCMCPISetClusterRows(PC, PetscInt);
 PETSC_EXTERN PetscErrorCode PCMCPIGetClusterRows(PC, PetscInt *);
 PETSC_EXTERN PetscErrorCode PCMCPISetBlockProduct(PC, PetscBool);
 PETSC_EXTERN PetscErrorCode PCMCPIGetBlockProduct(PC, PetscBool *);
+PETSC_EXTERN PetscErrorCode PCMCPISetGramSchmidt(PC, PetscBool);
+PETSC_EXTERN PetscErrorCode PCMCPIGetGramSchmidt(PC, PetscBool *);
 PETSC_EXTERN PetscErrorCode PCMCPISetClusterRefresh(PC, PetscBool);
 PETSC_EXTERN PetscErrorCode PCMCPIGetClusterRefresh(PC, PetscBool *);
 PETSC_EXTERN PetscErrorCode PCMCPISetMatColoringType(PC, MatColoringType);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "mat/cuda/block_product.h"
+#include "petsc/composed.h"
 #include "petsc/guarded.h"
 #include "petsc/stream.h"
 
@@ -41,26 +42,6 @@ struct Composed {
   std::unique_ptr<cuda::BlockProduct> product;
 };
 
-// Destroys what a container holds. Before 3.23 PETSc gave the pointer itself, since then its
-// address, as void ** or as void *.
-#if PETSC_VERSION_LT(3, 23, 0)
-PetscErrorCode destroy(void *composed)
-{
-  PetscFunctionBegin;
-  delete static_cast<Composed *>(composed);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-constexpr auto kSetDestroy = PetscContainerSetUserDestroy;
-#else
-template <class Address> PetscErrorCode destroy(Address address)
-{
-  PetscFunctionBegin;
-  delete *reinterpret_cast<Composed **>(address);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-constexpr auto kSetDestroy = PetscContainerSetCtxDestroy;
-#endif
-
 // The type of a function of unknown kind differs between versions of PETSc.
 template <class Any, class Function>
 PetscErrorCode get_operation(PetscErrorCode (*get)(Mat, MatOperation, Any **), Mat mat,
@@ -86,13 +67,8 @@ PetscErrorCode set_operation(PetscErrorCode (*set)(Mat, MatOperation, Any *), Ma
 // Sets composed to null if the piece has none.
 PetscErrorCode get_composed(Mat piece, Composed **composed)
 {
-  PetscContainer container;
-  void *pointer = nullptr;
-
   PetscFunctionBegin;
-  PetscCall(PetscObjectQuery((PetscObject)piece, kComposed, (PetscObject *)&container));
-  if (container) PetscCall(PetscContainerGetPointer(container, &pointer));
-  *composed = static_cast<Composed *>(pointer);
+  PetscCall(QueryOwned((PetscObject)piece, kComposed, composed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -233,15 +209,10 @@ PetscErrorCode restore(Mat piece)
 // Puts the functions above in the place of PETSc's. The piece then owns composed.
 PetscErrorCode install(Mat piece, std::unique_ptr<Composed> *composed)
 {
-  PetscContainer container;
   Mult now = nullptr;
 
   PetscFunctionBegin;
-  PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &container));
-  PetscCall(PetscContainerSetPointer(container, composed->release()));
-  PetscCall(kSetDestroy(container, destroy));
-  PetscCall(PetscObjectCompose((PetscObject)piece, kComposed, (PetscObject)container));
-  PetscCall(PetscContainerDestroy(&container));
+  PetscCall(ComposeOwned((PetscObject)piece, kComposed, composed));
   PetscCall(get_operation(MatGetOperation, piece, MATOP_MULT, &now));
   if (now == mult) PetscFunctionReturn(PETSC_SUCCESS);
   petsc_mult = now; // new, or PETSc has set its own again

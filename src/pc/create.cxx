@@ -202,6 +202,8 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
       (decide); takes effect at the next set-up
 .  -pc_mcpi_block_product <false> - products with an AIJCUSPARSE matrix read one column index per
       block: true, false; takes effect at the next set-up
+.  -pc_mcpi_gram_schmidt <false> - classical Gram-Schmidt of the KSP takes several vectors at a time
+      on a CUDA device: true, false; takes effect at the next solve
 .  -pc_mcpi_backend <auto> - hardware and code that run the sweeps: auto, host, cuda, kokkos,
       reference; takes effect at the next numeric set-up
 .  -pc_mcpi_halo <auto> - exchange of ghost values between ranks: auto, sf, nccl, peer; takes effect

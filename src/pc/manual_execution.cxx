@@ -334,3 +334,65 @@ PetscErrorCode PCMCPIGetBlockProduct(PC pc, PetscBool *flag)
   PetscCall(mcpi::GetOption(pc, __func__, flag));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/*@
+   PCMCPISetGramSchmidt - Determines whether classical Gram-Schmidt of the `KSP` takes several
+   vectors at a time on a CUDA device
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
+-  flag - `PETSC_TRUE` to take several vectors at a time, `PETSC_FALSE` for PETSc's function
+      (default)
+
+   Options Database Key:
+.  -pc_mcpi_gram_schmidt <false> - classical Gram-Schmidt of the KSP takes several vectors at a time
+      on a CUDA device: true, false; takes effect at the next solve
+
+   Level: intermediate
+
+   Notes:
+   `KSPGMRES`, `KSPFGMRES` and related methods make each new vector orthogonal to all earlier ones.
+   With `PETSC_TRUE` the `KSP` that applies this preconditioner does so by launches that take up to
+   eight vectors each, at the speed of the memory. The coefficients are those of
+   `KSPOrthogonalizationClassicalGramSchmidt()` up to rounding, and the same in every run.
+   `KSPOrthogonalizationSetCGSRefinementType()` counts.
+
+   The next `KSPSolve()` makes the change with `KSPOrthogonalizationSet()`, and the change stays
+with the `KSP`. With `PETSC_FALSE` the next `KSPSolve()` takes it back. A `KSP` with another
+   orthogonalization, such as `-ksp_orthogonalization mgs`, keeps it. Vectors that are not of type
+   `VECCUDA` are orthogonalized by PETSc. PETSc before 3.26 has no such function. `PCView()` says
+   who orthogonalizes.
+
+.seealso: `PCMCPI`, `PCMCPIGetGramSchmidt()`, `PCMCPISetBlockProduct()`, `KSPOrthogonalizationSet()`
+@*/
+PetscErrorCode PCMCPISetGramSchmidt(PC pc, PetscBool flag)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::SetOption(pc, __func__, flag));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCMCPIGetGramSchmidt - Gets whether classical Gram-Schmidt of the `KSP` is to take several
+vectors at a time on a CUDA device
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
+
+   Output Parameter:
+.  flag - `PETSC_TRUE` if several vectors are to be taken at a time
+
+   Level: intermediate
+
+.seealso: `PCMCPI`, `PCMCPISetGramSchmidt()`
+@*/
+PetscErrorCode PCMCPIGetGramSchmidt(PC pc, PetscBool *flag)
+{
+  PetscFunctionBegin;
+  PetscCall(mcpi::GetOption(pc, __func__, flag));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ksp/gram_schmidt.h"
 #include "mat/block_product.h"
 #include "pc/caller.h"
 #include "pc/option_table.h"
@@ -23,6 +24,7 @@ struct PC_MCPI {
   std::vector<Caller> solving; // methods of the solves under way, the innermost last
   // What the last set-up achieved for Amat and Pmat
   BlockProductUse amat_product = BlockProductUse::off, pmat_product = BlockProductUse::off;
+  GramSchmidtUse gram_schmidt = GramSchmidtUse::off; // in the last solve
   std::string told_unsymmetric; // method and sweep that -info has last called unsymmetric
 
   bool double_vectors() const

@@ -210,6 +210,8 @@ const Option kOptions[] = {
         "Largest number of threads of a rank in a set-up"),
     OPTION("block_product", BlockProduct, block_product, PetscBool, next_setup, Anything(),
            "Products with an AIJCUSPARSE matrix read one column index per block"),
+    OPTION("gram_schmidt", GramSchmidt, gram_schmidt, PetscBool, next_solve, Anything(),
+           "Classical Gram-Schmidt of the KSP takes several vectors at a time on a CUDA device"),
     OPTION("backend", Backend, backend, PCMCPIBackendType, values, Names(BackendNames),
            "Hardware and code that run the sweeps"),
     OPTION("halo", Halo, halo, PCMCPIHaloType, plan, Names(HaloNames),

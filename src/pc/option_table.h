@@ -13,9 +13,9 @@
 
 namespace mcpi {
 
-// When a new value acts: at the next application, at the next set-up, or after a new set-up of the
-// values or of the plan. Only the last two make a new set-up necessary.
-enum class Effect { next_apply, next_setup, values, plan };
+// When a new value acts: at the next application, at the next KSPSolve(), at the next set-up, or
+// after a new set-up of the values or of the plan. Only the last two make a new set-up necessary.
+enum class Effect { next_apply, next_solve, next_setup, values, plan };
 
 struct Allowed {
   const char *text = nullptr;         // completes "must be", for numbers

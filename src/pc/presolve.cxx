@@ -67,8 +67,19 @@ PetscErrorCode tell_symmetry(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Does what -pc_mcpi_gram_schmidt asks for, or takes it back.
+PetscErrorCode fit_gram_schmidt(PC pc, KSP ksp, Vec solution)
+{
+  PC_MCPI &mcpi = Data(pc);
+
+  PetscFunctionBegin;
+  if (mcpi.settings.gram_schmidt || mcpi.gram_schmidt != GramSchmidtUse::off)
+    PetscCall(UseGramSchmidt(ksp, solution, mcpi.settings.gram_schmidt, &mcpi.gram_schmidt));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Called at the start of a solve. ksp is about to apply the preconditioner for the first time.
-PetscErrorCode PCPreSolve_MCPI(PC pc, KSP ksp, Vec, Vec)
+PetscErrorCode PCPreSolve_MCPI(PC pc, KSP ksp, Vec, Vec solution)
 {
   PC_MCPI &mcpi = Data(pc);
 
@@ -78,6 +89,7 @@ PetscErrorCode PCPreSolve_MCPI(PC pc, KSP ksp, Vec, Vec)
     PetscCall(CallerOf(ksp, &mcpi.caller));
     PetscCall(CheckRounding(pc, mcpi.caller));
     PetscCall(tell_symmetry(pc));
+    PetscCall(fit_gram_schmidt(pc, ksp, solution));
     mcpi.solving.push_back(mcpi.caller);
     PetscCall(fit_precision(pc, mcpi.caller, true));
     PetscFunctionReturn(PETSC_SUCCESS);

@@ -31,6 +31,7 @@ struct Settings {
   bool keep_scaling = true;
   PetscInt setup_threads = PETSC_DECIDE;
   bool block_product = false;
+  bool gram_schmidt = false;
   PCMCPIOrderingType ordering = PC_MCPI_ORDERING_AUTO;
   PCMCPISchedule schedule = PC_MCPI_SCHEDULE_COLOR;
   PetscInt chunk_rows = PETSC_DECIDE; // 0: no chunks

@@ -135,6 +135,34 @@ PetscErrorCode view_products(PC pc, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+const char *text_of(GramSchmidtUse use)
+{
+  switch (use) {
+  case GramSchmidtUse::yes:
+    return "takes several vectors at a time on a CUDA device";
+  case GramSchmidtUse::no_cuda:
+    return "is PETSc's, because petsc-mcpi or PETSc was built without CUDA";
+  case GramSchmidtUse::old_petsc:
+    return "is PETSc's, because PETSc is older than 3.26";
+  case GramSchmidtUse::on_host:
+    return "is PETSc's, because the vectors are not on a CUDA device";
+  case GramSchmidtUse::other:
+    return "is PETSc's, because the KSP does not use -ksp_orthogonalization cgs";
+  default:
+    return "follows at the next solve";
+  }
+}
+
+// Shows what -pc_mcpi_gram_schmidt has achieved.
+PetscErrorCode view_gram_schmidt(const PC_MCPI &mcpi, PetscViewer viewer)
+{
+  PetscFunctionBegin;
+  if (mcpi.settings.gram_schmidt)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  Gram-Schmidt of the KSP %s\n",
+                                     text_of(mcpi.gram_schmidt)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 } // namespace
 
 PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
@@ -163,6 +191,7 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
                                    ScalingNames[s.scaling]));
   PetscCall(view_vectors(mcpi, viewer));
   PetscCall(view_products(pc, viewer));
+  PetscCall(view_gram_schmidt(mcpi, viewer));
   if (s.gather == PC_MCPI_GATHER_PRECISION_BFP16)
     PetscCall(PetscViewerASCIIPrintf(
         viewer,

@@ -74,6 +74,7 @@ const std::map<std::string, Functions> public_functions = {
     PAIR(ClusterRefresh),
     PAIR(SetUpThreads),
     PAIR(BlockProduct),
+    PAIR(GramSchmidt),
     PAIR(Backend),
     PAIR(Halo),
     PAIR(HaloTimeout),

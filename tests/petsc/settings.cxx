@@ -309,6 +309,37 @@ PETSC_TEST(Settings, view_says_why_products_are_those_of_petsc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PETSC_TEST(Settings, gram_schmidt_of_host_vectors_is_that_of_petsc)
+{
+  const BlockMatrix matrix = sample();
+  const Vector b = random_vector(matrix.size(), 3);
+  const std::string options = "-ksp_type fgmres -ksp_rtol 1e-9 ";
+  OwnedMat mat;
+  OwnedSolver mine, theirs;
+  Vector x, expected;
+  KSPConvergedReason reason;
+  PetscInt its, expected_its;
+  std::string text;
+  PC pc;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::uneven, MATBAIJ, &mat));
+  PetscCall(create_ksp(mat, mat, options + "-pc_mcpi_gram_schmidt", &mine));
+  PetscCall(create_ksp(mat, mat, options, &theirs));
+  PetscCall(KSPGetPC(mine, &pc));
+  for (int turn = 0; turn < 2; ++turn) { // the second time the option is taken back
+    PetscCall(solve(mine, b, &x, &reason, &its));
+    PetscCall(solve(theirs, b, &expected, &reason, &expected_its));
+    EXPECT_EQ(its, expected_its);
+    EXPECT_EQ(x, expected);
+    PetscCall(view(pc, &text));
+    EXPECT_EQ(text.find("Gram-Schmidt of the KSP is PETSc's, because") != std::string::npos,
+              turn == 0);
+    PetscCall(PCMCPISetGramSchmidt(pc, PETSC_FALSE));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PETSC_TEST(Settings, view_names_the_row_that_failed)
 {
   BlockMatrix matrix = sample();

@@ -1,0 +1,225 @@
+#include "ksp/gram_schmidt.h"
+
+#include "petsc/compat.h"
+
+#if defined(MCPI_HAVE_CUDA) && defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 26, 0)
+#include <petsc/private/kspimpl.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "ksp/cuda/inner_products.h"
+#include "petsc/collective.h"
+#include "petsc/composed.h"
+#include "petsc/guarded.h"
+#include "petsc/stream.h"
+
+namespace mcpi {
+namespace {
+
+constexpr char kComposed[] = "mcpi Gram-Schmidt";
+
+// What a KSP has composed: memory of its orthogonalizations.
+struct Composed {
+  cuda::InnerProducts products;
+  std::vector<const double *> v;   // arrays of the Krylov vectors
+  std::vector<PetscScalar> result; // inner products of one pass
+};
+
+// The arrays of Krylov vectors and of the vector x to be orthogonalized, in device memory.
+class DeviceVectors {
+public:
+  PetscErrorCode get(Vec vectors[], PetscInt n, Vec x, Composed *composed)
+  {
+    void *stream;
+
+    PetscFunctionBegin;
+    composed->v.resize(static_cast<std::size_t>(n));
+    for (PetscInt k = 0; k < n; ++k)
+      PetscCall(VecCUDAGetArrayRead(vectors[k], &composed->v[static_cast<std::size_t>(k)]));
+    PetscCall(VecGetLocalSize(x, &size_));
+    PetscCall(UserStream(&stream));
+    stream_ = static_cast<cudaStream_t>(stream);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode restore(Vec vectors[], PetscInt n, Composed *composed)
+  {
+    PetscFunctionBegin;
+    for (PetscInt k = 0; k < n; ++k)
+      PetscCall(VecCUDARestoreArrayRead(vectors[k], &composed->v[static_cast<std::size_t>(k)]));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  std::size_t size() const { return static_cast<std::size_t>(size_); }
+  cudaStream_t stream() const { return stream_; }
+
+private:
+  PetscInt size_ = 0;
+  cudaStream_t stream_ = nullptr;
+};
+
+// Writes the inner products of x with the Krylov vectors to composed->result.
+PetscErrorCode multiply(const DeviceVectors &vectors, PetscInt n, Vec x, Composed *composed)
+{
+  const PetscScalar *array;
+  PetscMPIInt count;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMPIIntCast(n, &count));
+  composed->result.resize(static_cast<std::size_t>(n));
+  PetscCall(VecCUDAGetArrayRead(x, &array));
+  PetscCall(PetscLogGpuTimeBegin());
+  composed->products.compute(composed->v, array, vectors.size(), composed->result.data(),
+                             vectors.stream());
+  PetscCall(PetscLogGpuTimeEnd());
+  PetscCall(VecCUDARestoreArrayRead(x, &array));
+  PetscCall(PetscLogGpuFlops(2.0 * static_cast<double>(vectors.size()) * static_cast<double>(n)));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, composed->result.data(), count, MPIU_SCALAR, MPIU_SUM,
+                             PetscObjectComm((PetscObject)x)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Subtracts the Krylov vectors, multiplied by composed->result, from x.
+PetscErrorCode subtract(const DeviceVectors &vectors, Vec x, const Composed &composed)
+{
+  PetscScalar *array;
+
+  PetscFunctionBegin;
+  PetscCall(VecCUDAGetArray(x, &array));
+  PetscCall(PetscLogGpuTimeBegin());
+  cuda::subtract_combination(composed.v, composed.result, array, vectors.size(), vectors.stream());
+  PetscCall(PetscLogGpuTimeEnd());
+  PetscCall(VecCUDARestoreArray(x, &array));
+  PetscCall(PetscLogGpuFlops(2.0 * static_cast<double>(vectors.size()) *
+                             static_cast<double>(composed.v.size())));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Whether the second pass is to be made, after the first one.
+PetscErrorCode needs_refinement(KSP ksp, Vec x, const std::vector<PetscScalar> &removed,
+                                bool *needed)
+{
+  KSPOrthogonalizationCGSRefinementType refinement;
+  PetscReal left, sum = 0.0;
+
+  PetscFunctionBegin;
+  PetscCall(KSPOrthogonalizationGetCGSRefinementType(ksp, &refinement));
+  *needed = refinement == KSP_ORTHOGONALIZATION_CGS_REFINE_ALWAYS;
+  if (refinement != KSP_ORTHOGONALIZATION_CGS_REFINE_IFNEEDED) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(VecNorm(x, NORM_2, &left));
+  for (const PetscScalar h : removed) sum += h * h;
+  *needed = left < std::sqrt(sum);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Classical Gram-Schmidt. bad: whether an inner product is not finite. Nothing was subtracted in
+// that pass.
+PetscErrorCode orthogonalize_on_device(KSP ksp, Vec V[], PetscInt n, Vec x, PetscScalar h[],
+                                       Composed *composed, bool *bad)
+{
+  DeviceVectors vectors;
+  bool again = true;
+
+  PetscFunctionBegin;
+  std::fill(h, h + n, 0.0);
+  PetscCall(vectors.get(V, n, x, composed));
+  for (int pass = 0; again && pass < 2; ++pass) {
+    PetscCall(multiply(vectors, n, x, composed));
+    *bad = !std::all_of(composed->result.begin(), composed->result.end(),
+                        [](PetscScalar r) { return std::isfinite(r); });
+    if (*bad) break;
+    PetscCall(subtract(vectors, x, *composed));
+    for (PetscInt k = 0; k < n; ++k) h[k] += composed->result[static_cast<std::size_t>(k)];
+    if (pass == 0) PetscCall(needs_refinement(ksp, x, composed->result, &again));
+  }
+  PetscCall(vectors.restore(V, n, composed));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode on_device(Vec x, bool *on)
+{
+  PetscBool cuda, host;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)x, &cuda, VECSEQCUDA, VECMPICUDA, ""));
+  PetscCall(VecBoundToCPU(x, &host));
+  *on = cuda && !host;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// A KSPOrthogonalizationFn. x may be null: V[n] is meant then.
+PetscErrorCode orthogonalize(KSP ksp, Vec V[], PetscInt n, Vec x, PetscScalar h[])
+{
+  Composed *composed = nullptr;
+  Vec last = x ? x : V[n];
+  bool device = false, bad = true;
+
+  PetscFunctionBegin;
+  PetscCall(QueryOwned((PetscObject)ksp, kComposed, &composed));
+  PetscCall(on_device(last, &device));
+  if (composed && device && n > 0) {
+    PetscCall(PetscLogEventBegin(KSP_Orthogonalization, ksp, 0, 0, 0));
+    PetscCall(Guarded([&] { return orthogonalize_on_device(ksp, V, n, last, h, composed, &bad); }));
+    PetscCall(PetscLogEventEnd(KSP_Orthogonalization, ksp, 0, 0, 0));
+  }
+  // PETSc's function tells the KSP about numbers that are not finite.
+  if (bad) PetscCall(KSPOrthogonalizationClassicalGramSchmidt(ksp, V, n, x, h));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Gives a KSP PETSc's function back.
+PetscErrorCode restore(KSP ksp, KSPOrthogonalizationFn *now)
+{
+  PetscFunctionBegin;
+  if (now == orthogonalize)
+    PetscCall(KSPOrthogonalizationSet(ksp, KSPOrthogonalizationClassicalGramSchmidt));
+  PetscCall(PetscObjectCompose((PetscObject)ksp, kComposed, nullptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PetscErrorCode UseGramSchmidt(KSP ksp, Vec solution, bool wanted, GramSchmidtUse *use)
+{
+  KSPOrthogonalizationFn *now;
+  std::unique_ptr<Composed> composed;
+  bool device = false;
+
+  PetscFunctionBegin;
+  PetscCall(KSPOrthogonalizationGet(ksp, &now));
+  PetscCall(on_device(solution, &device));
+  *use = !wanted   ? GramSchmidtUse::off
+         : !device ? GramSchmidtUse::on_host
+         : now == orthogonalize || now == KSPOrthogonalizationClassicalGramSchmidt
+             ? GramSchmidtUse::yes
+             : GramSchmidtUse::other;
+  if (*use != GramSchmidtUse::yes) PetscCall(restore(ksp, now));
+  if (*use != GramSchmidtUse::yes || now == orthogonalize) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(RunTogether(PetscObjectComm((PetscObject)ksp),
+                        [&] { composed = std::make_unique<Composed>(); }));
+  PetscCall(ComposeOwned((PetscObject)ksp, kComposed, &composed));
+  PetscCall(KSPOrthogonalizationSet(ksp, orthogonalize));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace mcpi
+
+#else
+
+namespace mcpi {
+
+PetscErrorCode UseGramSchmidt(KSP, Vec, bool wanted, GramSchmidtUse *use)
+{
+  PetscFunctionBegin;
+#if defined(MCPI_HAVE_CUDA) && defined(PETSC_HAVE_CUDA)
+  *use = wanted ? GramSchmidtUse::old_petsc : GramSchmidtUse::off;
+#else
+  *use = wanted ? GramSchmidtUse::no_cuda : GramSchmidtUse::off;
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace mcpi
+
+#endif
