@@ -403,6 +403,7 @@ MAKERS = {
     "flow-gpus": flow_tables.flow_gpus,
     "flow-turns": flow_tables.flow_turns,
     "flow-small-clusters": flow_tables.small_clusters,
+    "flow-gram-schmidt": flow_tables.gram_schmidt,
     "flow-clusters": flow_tables.flow_clusters,
     "block-product": flow_tables.block_product,
     "viscous-plate": flow_tables.viscous_plate,

@@ -37,8 +37,11 @@ public:
 
     PetscFunctionBegin;
     composed->v.resize(static_cast<std::size_t>(n));
-    for (PetscInt k = 0; k < n; ++k)
+    for (PetscInt k = 0; k < n; ++k) {
+      PetscCheck(vectors[k] != x, PetscObjectComm((PetscObject)x), PETSC_ERR_ARG_IDN,
+                 "A vector cannot be made orthogonal to itself");
       PetscCall(VecCUDAGetArrayRead(vectors[k], &composed->v[static_cast<std::size_t>(k)]));
+    }
     PetscCall(VecGetLocalSize(x, &size_));
     PetscCall(UserStream(&stream));
     stream_ = static_cast<cudaStream_t>(stream);
@@ -96,9 +99,9 @@ PetscErrorCode subtract(const DeviceVectors &vectors, Vec x, const Composed &com
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Whether the second pass is to be made, after the first one.
+// Whether a second pass is to be made. finite: whether the norm of what is left is finite
 PetscErrorCode needs_refinement(KSP ksp, Vec x, const std::vector<PetscScalar> &removed,
-                                bool *needed)
+                                bool *needed, bool *finite)
 {
   KSPOrthogonalizationCGSRefinementType refinement;
   PetscReal left, sum = 0.0;
@@ -110,61 +113,92 @@ PetscErrorCode needs_refinement(KSP ksp, Vec x, const std::vector<PetscScalar> &
   PetscCall(VecNorm(x, NORM_2, &left));
   for (const PetscScalar h : removed) sum += h * h;
   *needed = left < std::sqrt(sum);
+  *finite = std::isfinite(left);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Classical Gram-Schmidt. bad: whether an inner product is not finite. Nothing was subtracted in
-// that pass.
-PetscErrorCode orthogonalize_on_device(KSP ksp, Vec V[], PetscInt n, Vec x, PetscScalar h[],
-                                       Composed *composed, bool *bad)
+// Classical Gram-Schmidt. h: what was subtracted. finite: false if a number is not finite, after
+// which nothing more was subtracted
+PetscErrorCode orthogonalize_on_device(KSP ksp, Vec V[], PetscInt n, Vec x, Composed *composed,
+                                       std::vector<PetscScalar> *h, bool *finite)
 {
   DeviceVectors vectors;
   bool again = true;
 
   PetscFunctionBegin;
-  std::fill(h, h + n, 0.0);
+  h->assign(static_cast<std::size_t>(n), 0.0);
   PetscCall(vectors.get(V, n, x, composed));
   for (int pass = 0; again && pass < 2; ++pass) {
     PetscCall(multiply(vectors, n, x, composed));
-    *bad = !std::all_of(composed->result.begin(), composed->result.end(),
-                        [](PetscScalar r) { return std::isfinite(r); });
-    if (*bad) break;
+    *finite = std::all_of(composed->result.begin(), composed->result.end(),
+                          [](PetscScalar r) { return std::isfinite(r); });
+    if (!*finite) break;
     PetscCall(subtract(vectors, x, *composed));
-    for (PetscInt k = 0; k < n; ++k) h[k] += composed->result[static_cast<std::size_t>(k)];
-    if (pass == 0) PetscCall(needs_refinement(ksp, x, composed->result, &again));
+    for (std::size_t k = 0; k < h->size(); ++k) (*h)[k] += composed->result[k];
+    if (pass == 0) PetscCall(needs_refinement(ksp, x, composed->result, &again, finite));
+    if (!*finite) break;
   }
   PetscCall(vectors.restore(V, n, composed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode on_device(Vec x, bool *on)
+// As KSPOrthogonalizationClassicalGramSchmidt(), for vectors on a device.
+PetscErrorCode orthogonalize_several(KSP ksp, Vec V[], PetscInt n, Vec x, PetscScalar h[],
+                                     Composed *composed)
 {
-  PetscBool cuda, host;
+  std::vector<PetscScalar> removed;
+  bool finite = true;
 
   PetscFunctionBegin;
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)x, &cuda, VECSEQCUDA, VECMPICUDA, ""));
-  PetscCall(VecBoundToCPU(x, &host));
-  *on = cuda && !host;
+  PetscCall(PetscLogEventBegin(KSP_Orthogonalization, ksp, 0, 0, 0));
+  PetscCall(orthogonalize_on_device(ksp, V, n, x, composed, &removed, &finite));
+  PetscCall(PetscLogEventEnd(KSP_Orthogonalization, ksp, 0, 0, 0));
+  std::fill(h, h + n, 0.0);
+  // PETSc's function tells the KSP about numbers that are not finite.
+  if (!finite) PetscCall(KSPOrthogonalizationClassicalGramSchmidt(ksp, V, n, x, h));
+  for (std::size_t k = 0; k < removed.size(); ++k) h[k] += removed[k];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// A KSPOrthogonalizationFn. x may be null: V[n] is meant then.
+// Not collective. The same on all ranks
+PetscErrorCode is_cuda(Vec x, PetscBool *cuda)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)x, cuda, VECSEQCUDA, VECMPICUDA, ""));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// A KSPOrthogonalizationFn. x may be null: V[n] is meant then. Vectors that only some ranks have
+// bound to the CPU are taken to the device. So all ranks make the same reductions.
 PetscErrorCode orthogonalize(KSP ksp, Vec V[], PetscInt n, Vec x, PetscScalar h[])
 {
   Composed *composed = nullptr;
   Vec last = x ? x : V[n];
-  bool device = false, bad = true;
+  PetscBool cuda;
 
   PetscFunctionBegin;
   PetscCall(QueryOwned((PetscObject)ksp, kComposed, &composed));
-  PetscCall(on_device(last, &device));
-  if (composed && device && n > 0) {
-    PetscCall(PetscLogEventBegin(KSP_Orthogonalization, ksp, 0, 0, 0));
-    PetscCall(Guarded([&] { return orthogonalize_on_device(ksp, V, n, last, h, composed, &bad); }));
-    PetscCall(PetscLogEventEnd(KSP_Orthogonalization, ksp, 0, 0, 0));
-  }
-  // PETSc's function tells the KSP about numbers that are not finite.
-  if (bad) PetscCall(KSPOrthogonalizationClassicalGramSchmidt(ksp, V, n, x, h));
+  PetscCall(is_cuda(last, &cuda));
+  if (composed && cuda && n > 0)
+    PetscCall(Guarded([&] { return orthogonalize_several(ksp, V, n, last, h, composed); }));
+  else
+    PetscCall(KSPOrthogonalizationClassicalGramSchmidt(ksp, V, n, x, h));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Collective. Whether a vector is on a device on all ranks
+PetscErrorCode on_device(Vec x, bool *on)
+{
+  PetscBool cuda, host;
+  int away;
+
+  PetscFunctionBegin;
+  PetscCall(is_cuda(x, &cuda));
+  PetscCall(VecBoundToCPU(x, &host));
+  away = !cuda || host;
+  PetscCallMPI(
+      MPI_Allreduce(MPI_IN_PLACE, &away, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)x)));
+  *on = !away;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -188,7 +222,7 @@ PetscErrorCode UseGramSchmidt(KSP ksp, Vec solution, bool wanted, GramSchmidtUse
 
   PetscFunctionBegin;
   PetscCall(KSPOrthogonalizationGet(ksp, &now));
-  PetscCall(on_device(solution, &device));
+  if (wanted) PetscCall(on_device(solution, &device));
   *use = !wanted   ? GramSchmidtUse::off
          : !device ? GramSchmidtUse::on_host
          : now == orthogonalize || now == KSPOrthogonalizationClassicalGramSchmidt

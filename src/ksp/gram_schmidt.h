@@ -11,15 +11,15 @@ enum class GramSchmidtUse {
   yes,
   no_cuda,   // built without CUDA
   old_petsc, // older than 3.26
-  on_host,   // the vectors are not VECCUDA, or bound to the CPU
+  on_host,   // the vectors are not VECCUDA, or are bound to the CPU on some rank
   other,     // the KSP does not use classical Gram-Schmidt
 };
 
-// Collective. If wanted, and if solution is on a CUDA device, lets a KSP with classical
-// Gram-Schmidt read each Krylov vector twice in an orthogonalization, once for inner products and
-// once for the update, with several vectors in each launch. The refinement that the KSP has chosen
-// is made. Otherwise the KSP gets PETSc's function back. A KSP with another orthogonalization keeps
-// it. solution: a vector of the KSP
+// Collective. If wanted, lets classical Gram-Schmidt of a KSP take several vectors in each launch
+// on a CUDA device. A pass then reads each Krylov vector twice: for its inner product, and for the
+// update. The KSP's choice of a second pass (refinement) is kept. If not wanted, or if solution is
+// not on a device on each rank, the KSP gets PETSc's function back. A KSP that does not use
+// classical Gram-Schmidt is not changed. solution: a vector of the KSP
 PetscErrorCode UseGramSchmidt(KSP ksp, Vec solution, bool wanted, GramSchmidtUse *use);
 
 } // namespace mcpi

@@ -336,8 +336,8 @@ PetscErrorCode PCMCPIGetBlockProduct(PC pc, PetscBool *flag)
 }
 
 /*@
-   PCMCPISetGramSchmidt - Determines whether classical Gram-Schmidt of the `KSP` takes several
-   vectors at a time on a CUDA device
+   PCMCPISetGramSchmidt - Determines whether classical Gram-Schmidt takes several vectors at a time
+   on a CUDA device
 
    Logically Collective
 
@@ -353,17 +353,17 @@ PetscErrorCode PCMCPIGetBlockProduct(PC pc, PetscBool *flag)
    Level: intermediate
 
    Notes:
-   `KSPGMRES`, `KSPFGMRES` and related methods make each new vector orthogonal to all earlier ones.
-   With `PETSC_TRUE` the `KSP` that applies this preconditioner does so by launches that take up to
-   eight vectors each, at the speed of the memory. The coefficients are those of
-   `KSPOrthogonalizationClassicalGramSchmidt()` up to rounding, and the same in every run.
-   `KSPOrthogonalizationSetCGSRefinementType()` counts.
+   `KSPGMRES`, `KSPFGMRES` and `KSPLGMRES` make each new vector orthogonal to all earlier ones. With
+   `PETSC_TRUE` the `KSP` that applies this preconditioner itself takes up to eight vectors in each
+   launch. The coefficients are those of `KSPOrthogonalizationClassicalGramSchmidt()` up to
+rounding, and the same in every run. `KSPOrthogonalizationSetCGSRefinementType()` is respected.
 
    The next `KSPSolve()` makes the change with `KSPOrthogonalizationSet()`, and the change stays
-with the `KSP`. With `PETSC_FALSE` the next `KSPSolve()` takes it back. A `KSP` with another
-   orthogonalization, such as `-ksp_orthogonalization mgs`, keeps it. Vectors that are not of type
-   `VECCUDA` are orthogonalized by PETSc. PETSc before 3.26 has no such function. `PCView()` says
-   who orthogonalizes.
+with the `KSP`. `KSPView()` then calls the orthogonalization unknown. With `PETSC_FALSE` the next
+   `KSPSolve()` takes the change back. A `KSP` with another orthogonalization, such as
+   `-ksp_orthogonalization mgs`, keeps it. Vectors that are not of type `VECCUDA`, or are bound to
+the CPU, are left to PETSc. With PETSc before 3.26 nothing changes. `PCView()` says who
+   orthogonalizes.
 
 .seealso: `PCMCPI`, `PCMCPIGetGramSchmidt()`, `PCMCPISetBlockProduct()`, `KSPOrthogonalizationSet()`
 @*/
@@ -375,8 +375,8 @@ PetscErrorCode PCMCPISetGramSchmidt(PC pc, PetscBool flag)
 }
 
 /*@
-   PCMCPIGetGramSchmidt - Gets whether classical Gram-Schmidt of the `KSP` is to take several
-vectors at a time on a CUDA device
+   PCMCPIGetGramSchmidt - Gets whether classical Gram-Schmidt is to take several vectors at a time
+   on a CUDA device
 
    Not Collective
 

@@ -73,8 +73,8 @@ PetscErrorCode fit_gram_schmidt(PC pc, KSP ksp, Vec solution)
   PC_MCPI &mcpi = Data(pc);
 
   PetscFunctionBegin;
-  if (mcpi.settings.gram_schmidt || mcpi.gram_schmidt != GramSchmidtUse::off)
-    PetscCall(UseGramSchmidt(ksp, solution, mcpi.settings.gram_schmidt, &mcpi.gram_schmidt));
+  // Also if it is not wanted: another solve with this preconditioner may have made the change.
+  PetscCall(UseGramSchmidt(ksp, solution, mcpi.settings.gram_schmidt, &mcpi.gram_schmidt));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -139,17 +139,17 @@ const char *text_of(GramSchmidtUse use)
 {
   switch (use) {
   case GramSchmidtUse::yes:
-    return "takes several vectors at a time on a CUDA device";
+    return "takes several vectors at a time on a CUDA device, where the KSP uses it";
   case GramSchmidtUse::no_cuda:
     return "is PETSc's, because petsc-mcpi or PETSc was built without CUDA";
   case GramSchmidtUse::old_petsc:
     return "is PETSc's, because PETSc is older than 3.26";
   case GramSchmidtUse::on_host:
-    return "is PETSc's, because the vectors are not on a CUDA device";
+    return "is PETSc's, because the vectors are not of type VECCUDA, or bound to the CPU";
   case GramSchmidtUse::other:
     return "is PETSc's, because the KSP does not use -ksp_orthogonalization cgs";
   default:
-    return "follows at the next solve";
+    return "follows when a KSP that applies this PC itself solves";
   }
 }
 
@@ -158,7 +158,7 @@ PetscErrorCode view_gram_schmidt(const PC_MCPI &mcpi, PetscViewer viewer)
 {
   PetscFunctionBegin;
   if (mcpi.settings.gram_schmidt)
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  Gram-Schmidt of the KSP %s\n",
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  classical Gram-Schmidt %s\n",
                                      text_of(mcpi.gram_schmidt)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
