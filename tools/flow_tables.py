@@ -3,7 +3,7 @@
 import re
 from statistics import median
 
-from record_tables import Records, results, table
+from record_tables import Records, table
 
 
 def schedules():
@@ -141,55 +141,61 @@ def milliseconds(row):
     return median(a + b for a, b in zip(row["turns_ms_setup"], row["turns_ms_solve"]))
 
 
+def turns_table(records, rows, place_of, names, digits):
+    """Linear systems by the sweeps of an application. place_of: the column of a row. names: the
+    columns in their order, with headings. digits: after the point
+    """
+    body = {}
+    for row in rows:
+        cells = body.setdefault(sweeps_of(row["options"]), {})
+        cells[place_of(row)] = f"{milliseconds(row):.{digits}f} ({row['iterations']})"
+    lines = [[name, *(cells.get(place, "") for place in names)] for name, cells in body.items()]
+    products = all("block_product" in row["options"] for row in rows)
+    note = "Milliseconds of set-up and solution to 1e-2 (FGMRES iterations), int8 blocks, rounded "
+    note += f"gathers, {'block product, ' * products}{rows[0]['vertices']:,} vertices."
+    return table(["Sweeps of an application", *names.values()], lines, records, note=note)
+
+
 def flow_turns():
     """One linear system: set-up and solution, medians of turns, with and without block products"""
     records = Records("nvidia-h200-flow-schedules.json")
-    records.table = results.select(records.table, commit="94d39d5")
-    body = {}
-    for row in records.select():
-        place = (row["cfl"], "block_product" in row["options"])
-        cells = body.setdefault(sweeps_of(row["options"]), {})
-        cells[place] = f"{milliseconds(row):.1f} ({row['iterations']})"
-    places = [(cfl, product) for cfl in (1000, 10000) for product in (False, True)]
-    header = ["Sweeps of an application"]
-    header += [f"CFL {cfl:,}{', block product' * product}" for cfl, product in places]
-    lines = [[name, *(cells[place] for place in places)] for name, cells in body.items()]
-    note = "Milliseconds of set-up and solution to 1e-2 (FGMRES iterations), int8 blocks, rounded "
-    note += f"gathers, {records.table[0]['vertices']:,} vertices."
-    return table(header, lines, records, note=note)
+    names = {
+        (cfl, product): f"CFL {cfl:,}{', block product' * product}"
+        for cfl in (1000, 10000)
+        for product in (False, True)
+    }
+    rows = list(records.select(commit="94d39d5"))
+    return turns_table(
+        records, rows, lambda row: (row["cfl"], "block_product" in row["options"]), names, 1
+    )
 
 
 def small_clusters():
     """One linear system by small clusters, by two commits"""
     records = Records("nvidia-h200-flow-schedules.json")
-    body, commits = {}, ("203d207", "b8aee32")
-    for commit in commits:
-        for row in records.select(commit=commit):
-            cells = body.setdefault(sweeps_of(row["options"]), {})
-            cells[row["cfl"], commit] = f"{milliseconds(row):.2f} ({row['iterations']})"
-    places = [(cfl, commit) for cfl in (1000, 10000) for commit in commits]
-    header = ["Sweeps of an application"] + [f"CFL {cfl:,}, {commit}" for cfl, commit in places]
-    lines = [[name, *(cells[place] for place in places)] for name, cells in body.items()]
-    note = "Milliseconds of set-up and solution to 1e-2 (FGMRES iterations), int8 blocks, rounded "
-    note += f"gathers, block product, {records.table[0]['vertices']:,} vertices."
-    return table(header, lines, records, note=note)
+    commits = ("203d207", "b8aee32")
+    names = {
+        (cfl, commit): f"CFL {cfl:,}, {commit}" for cfl in (1000, 10000) for commit in commits
+    }
+    rows = [row for commit in commits for row in records.select(commit=commit)]
+    return turns_table(records, rows, lambda row: (row["cfl"], row["commit"]), names, 2)
 
 
 def gram_schmidt():
     """One linear system by both ways of orthogonalization"""
     records = Records("nvidia-h100-flow-schedules.json")
-    body = {}
-    for row in records.select(commit="8d95288"):
-        cells = body.setdefault(sweeps_of(row["options"]), {})
-        place = (row["cfl"], "orthogonalization mgs" in row["options"])
-        cells[place] = f"{milliseconds(row):.2f} ({row['iterations']})"
-    places = [(cfl, modified) for cfl in (1000, 10000) for modified in (True, False)]
-    header = ["Sweeps of an application"]
-    header += [f"CFL {cfl:,}, {'modified' if modified else 'several'}" for cfl, modified in places]
-    lines = [[name, *(cells.get(place, "") for place in places)] for name, cells in body.items()]
-    note = "Milliseconds of set-up and solution to 1e-2 (FGMRES iterations), int8 blocks, rounded "
-    note += f"gathers, block product, {records.table[0]['vertices']:,} vertices."
-    return table(header, lines, records, note=note)
+    names = {
+        (cfl, way): f"CFL {cfl:,}, {way}"
+        for cfl in (1000, 10000)
+        for way in ("modified", "several")
+    }
+    rows = list(records.select(commit="8d95288"))
+
+    def place_of(row):
+        modified = "orthogonalization mgs" in row["options"]
+        return row["cfl"], "modified" if modified else "several"
+
+    return turns_table(records, rows, place_of, names, 2)
 
 
 def flow_clusters():

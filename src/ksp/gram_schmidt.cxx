@@ -117,8 +117,8 @@ PetscErrorCode needs_refinement(KSP ksp, Vec x, const std::vector<PetscScalar> &
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Classical Gram-Schmidt. h: what was subtracted. finite: false if a number is not finite, after
-// which nothing more was subtracted
+// Classical Gram-Schmidt. h: what was subtracted. finite: true before the call; false after it if a
+// number is not finite, after which nothing more was subtracted
 PetscErrorCode orthogonalize_on_device(KSP ksp, Vec V[], PetscInt n, Vec x, Composed *composed,
                                        std::vector<PetscScalar> *h, bool *finite)
 {
@@ -128,7 +128,7 @@ PetscErrorCode orthogonalize_on_device(KSP ksp, Vec V[], PetscInt n, Vec x, Comp
   PetscFunctionBegin;
   h->assign(static_cast<std::size_t>(n), 0.0);
   PetscCall(vectors.get(V, n, x, composed));
-  for (int pass = 0; again && pass < 2; ++pass) {
+  for (int pass = 0; again && *finite && pass < 2; ++pass) {
     PetscCall(multiply(vectors, n, x, composed));
     *finite = std::all_of(composed->result.begin(), composed->result.end(),
                           [](PetscScalar r) { return std::isfinite(r); });
@@ -136,7 +136,6 @@ PetscErrorCode orthogonalize_on_device(KSP ksp, Vec V[], PetscInt n, Vec x, Comp
     PetscCall(subtract(vectors, x, *composed));
     for (std::size_t k = 0; k < h->size(); ++k) (*h)[k] += composed->result[k];
     if (pass == 0) PetscCall(needs_refinement(ksp, x, composed->result, &again, finite));
-    if (!*finite) break;
   }
   PetscCall(vectors.restore(V, n, composed));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -223,11 +222,14 @@ PetscErrorCode UseGramSchmidt(KSP ksp, Vec solution, bool wanted, GramSchmidtUse
   PetscFunctionBegin;
   PetscCall(KSPOrthogonalizationGet(ksp, &now));
   if (wanted) PetscCall(on_device(solution, &device));
-  *use = !wanted   ? GramSchmidtUse::off
-         : !device ? GramSchmidtUse::on_host
-         : now == orthogonalize || now == KSPOrthogonalizationClassicalGramSchmidt
-             ? GramSchmidtUse::yes
-             : GramSchmidtUse::other;
+  if (!wanted)
+    *use = GramSchmidtUse::off;
+  else if (!device)
+    *use = GramSchmidtUse::on_host;
+  else if (now == orthogonalize || now == KSPOrthogonalizationClassicalGramSchmidt)
+    *use = GramSchmidtUse::yes;
+  else
+    *use = GramSchmidtUse::other;
   if (*use != GramSchmidtUse::yes) PetscCall(restore(ksp, now));
   if (*use != GramSchmidtUse::yes || now == orthogonalize) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(RunTogether(PetscObjectComm((PetscObject)ksp),

@@ -355,14 +355,15 @@ PetscErrorCode PCMCPIGetBlockProduct(PC pc, PetscBool *flag)
    Notes:
    `KSPGMRES`, `KSPFGMRES` and `KSPLGMRES` make each new vector orthogonal to all earlier ones. With
    `PETSC_TRUE` the `KSP` that applies this preconditioner itself takes up to eight vectors in each
-   launch. The coefficients are those of `KSPOrthogonalizationClassicalGramSchmidt()` up to
-rounding, and the same in every run. `KSPOrthogonalizationSetCGSRefinementType()` is respected.
+   launch. Up to rounding, the coefficients are those of
+   `KSPOrthogonalizationClassicalGramSchmidt()`. They are the same in every run.
+   `KSPOrthogonalizationSetCGSRefinementType()` is respected.
 
-   The next `KSPSolve()` makes the change with `KSPOrthogonalizationSet()`, and the change stays
-with the `KSP`. `KSPView()` then calls the orthogonalization unknown. With `PETSC_FALSE` the next
+   The next `KSPSolve()` makes the change by `KSPOrthogonalizationSet()`. The change stays with the
+   `KSP`, and `KSPView()` then calls the orthogonalization unknown. With `PETSC_FALSE` the next
    `KSPSolve()` takes the change back. A `KSP` with another orthogonalization, such as
-   `-ksp_orthogonalization mgs`, keeps it. Vectors that are not of type `VECCUDA`, or are bound to
-the CPU, are left to PETSc. With PETSc before 3.26 nothing changes. `PCView()` says who
+   `-ksp_orthogonalization mgs`, keeps it. Vectors that are not of type `VECCUDA`, or that are bound
+   to the CPU, are left to PETSc. With PETSc before 3.26 nothing changes. `PCView()` says who
    orthogonalizes.
 
 .seealso: `PCMCPI`, `PCMCPIGetGramSchmidt()`, `PCMCPISetBlockProduct()`, `KSPOrthogonalizationSet()`

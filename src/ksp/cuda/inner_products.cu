@@ -2,6 +2,7 @@
 #include <cstring>
 #include <cub/block/block_reduce.cuh>
 
+#include "core/dispatch.h"
 #include "cuda/launch.cuh"
 #include "ksp/cuda/inner_products.h"
 
@@ -12,7 +13,7 @@ constexpr unsigned kThreads = 256;   // of a thread block
 constexpr int kTogether = 8;         // vectors of a launch: x is read once for them
 constexpr std::size_t kMost = 64;    // vectors whose sums are copied together
 constexpr std::size_t kResident = 5; // thread blocks of a multiprocessor
-constexpr std::size_t kEach = 4;     // numbers of a thread, at least, for another thread block
+constexpr unsigned kEach = 4;        // numbers of a thread, at least, for another thread block
 
 template <int count> struct Vectors {
   const double *at[count];
@@ -88,15 +89,13 @@ std::size_t most_blocks()
 // Thread blocks for vectors of n numbers
 std::size_t blocks_for(std::size_t n, std::size_t most)
 {
-  return std::clamp((n + kThreads * kEach - 1) / (kThreads * kEach), std::size_t{1}, most);
+  return std::clamp(grid_of(n, kThreads * kEach), std::size_t{1}, most);
 }
 
-// Calls use.operator()<count>() for a count that is known at run time.
-template <int most, class Use> void with_count(std::size_t count, const Use &use)
+// Vectors of the launch that begins with vector k of so many
+int count_from(std::size_t k, std::size_t vectors)
 {
-  if constexpr (most > 1)
-    if (count < most) return with_count<most - 1>(count, use);
-  use.template operator()<most>();
+  return static_cast<int>(std::min<std::size_t>(kTogether, vectors - k));
 }
 
 template <int count> Vectors<count> vectors_from(const double *const *v)
@@ -122,9 +121,10 @@ void InnerProducts::compute(const std::vector<const double *> &v, const double *
   for (std::size_t first = 0; first < v.size(); first += kMost) {
     const std::size_t together = std::min(kMost, v.size() - first);
     for (std::size_t k = 0; k < together; k += kTogether)
-      with_count<kTogether>(std::min<std::size_t>(kTogether, together - k), [&]<int count>() {
-        launch(multiply_vectors<count>, blocks, kThreads, stream,
-               vectors_from<count>(v.data() + first + k), x, n, partial_.data() + k * blocks);
+      with_block_size<1, kTogether>(count_from(k, together), [&]<int count> {
+        if constexpr (count > 0)
+          launch(multiply_vectors<count>, blocks, kThreads, stream,
+                 vectors_from<count>(v.data() + first + k), x, n, partial_.data() + k * blocks);
       });
     launch(add_up, together, kThreads, stream, partial_.data(), blocks, sum_.data());
     MCPI_CUDA(cudaMemcpyAsync(copied_.data(), sum_.data(), together * sizeof(double),
@@ -141,10 +141,12 @@ void subtract_combination(const std::vector<const double *> &v,
   if (n == 0) return;
   const std::size_t blocks = blocks_for(n, most_blocks());
   for (std::size_t k = 0; k < v.size(); k += kTogether)
-    with_count<kTogether>(std::min<std::size_t>(kTogether, v.size() - k), [&]<int count>() {
-      Combination<count> sum{vectors_from<count>(v.data() + k), {}};
-      std::copy_n(coefficient.data() + k, count, sum.coefficient);
-      launch(subtract<count>, blocks, kThreads, stream, sum, x, n);
+    with_block_size<1, kTogether>(count_from(k, v.size()), [&]<int count> {
+      if constexpr (count > 0) {
+        Combination<count> sum{vectors_from<count>(v.data() + k), {}};
+        std::copy_n(coefficient.data() + k, count, sum.coefficient);
+        launch(subtract<count>, blocks, kThreads, stream, sum, x, n);
+      }
     });
 }
 
