@@ -183,13 +183,13 @@ def small_clusters():
 
 def gram_schmidt():
     """One linear system by both ways of orthogonalization"""
-    records = Records("nvidia-h100-flow-schedules.json")
+    records = Records("nvidia-h200-flow-schedules.json")
     names = {
         (cfl, way): f"CFL {cfl:,}, {way}"
         for cfl in (1000, 10000)
         for way in ("modified", "several")
     }
-    rows = list(records.select(commit="8d95288"))
+    rows = list(records.select(commit="9adf0cb"))
 
     def place_of(row):
         modified = "orthogonalization mgs" in row["options"]
