@@ -42,6 +42,30 @@ PetscErrorCode create_iscoloring(MatColoring mc, const Colors &color, PetscInt64
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode read_count(MatColoring mc, CompatOptionItems PetscOptionsObject, const char *option,
+                          const char *text, PetscInt *value)
+{
+  PetscInt count = *value;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsInt(option, text, "", count, &count, nullptr));
+  PetscCheck(count >= 0, PetscObjectComm((PetscObject)mc), PETSC_ERR_ARG_OUTOFRANGE,
+             "-%s%s must be at least 0, not %" PetscInt_FMT, prefix_of((PetscObject)mc), option + 1,
+             count);
+  *value = count;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode read_gather(MatColoring mc, CompatOptionItems PetscOptionsObject, const char *option,
+                           CommonSettings &settings)
+{
+  PetscFunctionBegin;
+  PetscCall(read_count(mc, PetscOptionsObject, option,
+                       "Rows and entries of a graph that one rank colors, 0: none",
+                       &settings.gather));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 bool one_rank_is_faster(const Graph &graph, PetscInt gather)
 {
   return graph.ranks > 1 && one_rank_can_hold(graph) &&

@@ -42,6 +42,15 @@ inline PetscErrorCode graph_create(MatColoring mc, const CommonSettings &setting
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Reads an option that must be at least 0. Another value is an error that names the option, and
+// leaves *value as it was.
+PetscErrorCode read_count(MatColoring mc, CompatOptionItems PetscOptionsObject, const char *option,
+                          const char *text, PetscInt *value);
+
+// Reads the option that sets how large a graph one rank colors.
+PetscErrorCode read_gather(MatColoring mc, CompatOptionItems PetscOptionsObject, const char *option,
+                           CommonSettings &settings);
+
 // True if one rank colors the whole graph faster than all ranks together. gather: the most rows and
 // entries
 bool one_rank_is_faster(const Graph &graph, PetscInt gather);

@@ -136,8 +136,8 @@ PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsOb
 
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "JPLF options");
-  PetscCall(PetscOptionsBoundedInt("-mat_coloring_jplf_passes", "Passes of iterated greedy", "",
-                                   settings.passes, &settings.passes, nullptr, 0));
+  PetscCall(read_count(mc, PetscOptionsObject, "-mat_coloring_jplf_passes",
+                       "Passes of iterated greedy", &settings.passes));
   PetscCall(PetscOptionsReal(
       "-mat_coloring_jplf_effort",
       "Work of one attempt to do with one color fewer, in passes over the graph; 0: no attempts",
@@ -147,9 +147,7 @@ PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsOb
   PetscCall(PetscOptionsBool("-mat_coloring_jplf_balance",
                              "Move rows from large colors to small ones", "", settings.balanced,
                              &settings.balanced, nullptr));
-  PetscCall(PetscOptionsBoundedInt("-mat_coloring_jplf_gather",
-                                   "Rows and entries of a graph that one rank colors, 0: none", "",
-                                   settings.gather, &settings.gather, nullptr, 0));
+  PetscCall(read_gather(mc, PetscOptionsObject, "-mat_coloring_jplf_gather", settings));
   PetscCheck(settings.effort >= 0, PetscObjectComm((PetscObject)mc), PETSC_ERR_ARG_OUTOFRANGE,
              "-%smat_coloring_jplf_effort must not be negative", prefix_of((PetscObject)mc));
   PetscOptionsHeadEnd();

@@ -63,9 +63,7 @@ PetscErrorCode set_levels_options(MatColoring mc, CompatOptionItems PetscOptions
   PetscCall(PetscOptionsEList("-mat_coloring_levels_order", "Order that the colors follow", "",
                               kRowOrders, 3, kRowOrders[order], &order, nullptr));
   settings.order = static_cast<RowOrder>(order);
-  PetscCall(PetscOptionsBoundedInt("-mat_coloring_levels_gather",
-                                   "Rows and entries of a graph that one rank colors, 0: none", "",
-                                   settings.gather, &settings.gather, nullptr, 0));
+  PetscCall(read_gather(mc, PetscOptionsObject, "-mat_coloring_levels_gather", settings));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -141,9 +141,8 @@ PetscErrorCode set_wave_options(MatColoring mc, CompatOptionItems PetscOptionsOb
 
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "Wave options");
-  PetscCall(PetscOptionsBoundedInt("-mat_coloring_wave_colors",
-                                   "Number of colors, 0: by the number of rows", "",
-                                   settings.colors, &settings.colors, nullptr, 0));
+  PetscCall(read_count(mc, PetscOptionsObject, "-mat_coloring_wave_colors",
+                       "Number of colors, 0: by the number of rows", &settings.colors));
   PetscCall(PetscOptionsEList("-mat_coloring_wave_order", "Order that the colors follow", "",
                               kRowOrders, 3, kRowOrders[order], &order, nullptr));
   PetscCheck(settings.colors <= IS_COLORING_MAX, PetscObjectComm((PetscObject)mc),
@@ -151,9 +150,7 @@ PetscErrorCode set_wave_options(MatColoring mc, CompatOptionItems PetscOptionsOb
              "-%smat_coloring_wave_colors must be at most %d, not %" PetscInt_FMT,
              prefix_of((PetscObject)mc), static_cast<int>(IS_COLORING_MAX), settings.colors);
   settings.order = static_cast<RowOrder>(order);
-  PetscCall(PetscOptionsBoundedInt("-mat_coloring_wave_gather",
-                                   "Rows and entries of a graph that one rank colors, 0: none", "",
-                                   settings.gather, &settings.gather, nullptr, 0));
+  PetscCall(read_gather(mc, PetscOptionsObject, "-mat_coloring_wave_gather", settings));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -127,6 +127,24 @@ PETSC_TEST(Refusals, options_are_named_with_their_prefix)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PETSC_TEST(Refusals, options_of_colorings_are_named)
+{
+  OwnedMat mat;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
+  for (const std::string option : {"jplf_effort", "jplf_passes", "jplf_gather", "wave_colors",
+                                   "wave_gather", "levels_gather"}) {
+    const std::string type = option.substr(0, option.find('_'));
+    const std::string full = "-pc_mcpi_mat_coloring_" + option;
+    Preconditioner pc;
+    describe(option);
+    PetscCall(create_pc(mat, "-pc_mcpi_mat_coloring_type " + type + " " + full + " -4", &pc));
+    EXPECT_PETSC_ERROR(PETSC_ERR_ARG_OUTOFRANGE, full + " must", PCSetUp(pc));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 #if !defined(PETSC_USE_DEBUG) // which looks in the setters
 // Ranks with different numbers of sweeps would wait for exchanges forever.
 PETSC_TEST(Refusals, settings_that_differ_from_rank_to_rank_are_refused)
