@@ -47,6 +47,8 @@ public:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
+  std::unique_ptr<BlockRows> reader() const override { return std::make_unique<BaijValues>(*this); }
+
   void row(Row local_row, const double *&diagonal, const double *const *&offdiag) override
   {
     const std::size_t size = static_cast<std::size_t>(graph_.bs) * graph_.bs;
@@ -240,6 +242,13 @@ public:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
+  std::unique_ptr<BlockRows> reader() const override
+  {
+    auto result = std::make_unique<AijValues>(graph_);
+    result->pieces_ = pieces_;
+    return result;
+  }
+
   void row(Row local_row, const double *&diagonal, const double *const *&offdiag) override
   {
     const AijEntries entries(graph_, pieces_.parts.garray);
@@ -313,6 +322,11 @@ public:
     PetscFunctionBegin;
     PetscCall(pieces_.close(restore_));
     PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  std::unique_ptr<BlockRows> reader() const override
+  {
+    throw std::logic_error("values on a device are not read by rows");
   }
 
   ValueArrays arrays() override

@@ -15,6 +15,9 @@ public:
   // arrays. stream: the CUDA stream on which values on a device are made.
   virtual PetscErrorCode open(const MatrixParts &parts, int threads, void *stream) = 0;
   virtual PetscErrorCode close() = 0;
+  // Makes another reader of the rows, for another thread, that is valid until close(). Values on a
+  // device have none.
+  virtual std::unique_ptr<BlockRows> reader() const = 0;
 };
 
 // The types of matrices whose values a backend reads on the device

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <mutex>
 #include <queue>
 #include <utility>
 
 #include "core/dense.h"
 #include "core/scaling.h"
+#include "core/threads.h"
 
 namespace mcpi {
 namespace {
@@ -14,35 +17,33 @@ namespace {
 // Blocks D_i^{-1} A_ij of one row after the other
 class ScaledRows {
 public:
-  ScaledRows(BlockRows &values, int bs)
-      : values_(values), bs_(bs), square_(static_cast<std::size_t>(bs) * bs), inverse_(square_),
-        block_(square_), work_(3 * static_cast<std::size_t>(bs)),
+  ScaledRows(const MatrixValues &values, int bs)
+      : values_(values.reader()), bs_(bs), square_(static_cast<std::size_t>(bs) * bs),
+        inverse_(square_), block_(square_), work_(3 * static_cast<std::size_t>(bs)),
         pivot_(static_cast<std::size_t>(bs))
   {
   }
   void open(Row row)
   {
     const double *diagonal = nullptr;
-    values_.row(row, diagonal, offdiag_);
+    values_->row(row, diagonal, offdiag_);
     regular_ =
         invert(bs_, diagonal, inverse_.data(), work_.data(), pivot_.data()) == Inversion::done;
   }
   // The k-th block. If D_i has no inverse, the set-up will fail, and any number will do.
   const std::vector<double> &block(Offset k)
   {
-    for (int j = 0; j < bs_; ++j) {
-      const double *column = offdiag_[k] + static_cast<std::ptrdiff_t>(j) * bs_;
-      if (regular_)
-        multiply(bs_, inverse_.data(), column,
-                 block_.data() + static_cast<std::ptrdiff_t>(j) * bs_);
-      else
-        std::copy_n(column, bs_, block_.data() + static_cast<std::ptrdiff_t>(j) * bs_);
+    if (regular_) {
+      std::fill(block_.begin(), block_.end(), 0.0);
+      add_product(bs_, inverse_.data(), offdiag_[k], block_.data());
+    } else {
+      std::copy_n(offdiag_[k], square_, block_.data());
     }
     return block_;
   }
 
 private:
-  BlockRows &values_;
+  std::unique_ptr<BlockRows> values_;
   const int bs_;
   const std::size_t square_;
   std::vector<double> inverse_, block_, work_;
@@ -51,22 +52,34 @@ private:
   bool regular_ = false;
 };
 
+// Raises maxima to the sizes of these numbers, where they are finite.
+void raise(const std::vector<double> &numbers, std::vector<double> &maxima)
+{
+  for (std::size_t n = 0; n < numbers.size(); ++n)
+    if (std::isfinite(numbers[n])) maxima[n] = std::max(maxima[n], std::fabs(numbers[n]));
+}
+
 // Every kSample-th row is enough to find the sizes of the components.
 constexpr Row kSample = 8;
 
 // Factors of rows and columns that make the components of scaled blocks alike in size
-Scales balance(const BlockGraph &graph, ScaledRows &rows)
+Scales balance(const BlockGraph &graph, const MatrixValues &values)
 {
   const int bs = static_cast<int>(graph.bs);
   std::vector<double> maxima(static_cast<std::size_t>(bs) * bs, 0.0);
-  for (Row i = 0; i < graph.rows; i += kSample) {
-    rows.open(i);
-    for (Offset k = graph.ptr[i]; k < graph.ptr[i + 1]; ++k) {
-      const std::vector<double> &block = rows.block(k - graph.ptr[i]);
-      for (std::size_t n = 0; n < block.size(); ++n)
-        if (std::isfinite(block[n])) maxima[n] = std::max(maxima[n], std::fabs(block[n]));
+  std::mutex raising;
+  share_range((graph.rows + kSample - 1) / kSample, graph.threads, [&](Row begin, Row end) {
+    ScaledRows rows(values, bs);
+    std::vector<double> mine(maxima.size(), 0.0);
+    for (Row n = begin; n < end; ++n) {
+      const Row i = n * kSample;
+      rows.open(i);
+      for (Offset k = graph.ptr[i]; k < graph.ptr[i + 1]; ++k)
+        raise(rows.block(k - graph.ptr[i]), mine);
     }
-  }
+    const std::lock_guard<std::mutex> lock(raising);
+    raise(mine, maxima);
+  });
   ScaleMethods methods(bs);
   Scales scales = unit_scales(bs);
   compute_scales(PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED, PC_MCPI_PRECISION_FP64, bs,
@@ -86,38 +99,62 @@ double norm_of(int bs, const std::vector<double> &block, const Scales &scales)
   return std::isfinite(sum) ? std::sqrt(sum) : 0.0;
 }
 
-} // namespace
-
-StrengthGraph make_strengths(const BlockGraph &graph, BlockRows &values)
+// The pattern of the couplings between local rows in both directions
+StrengthGraph local_couplings(const BlockGraph &graph)
 {
   const SymmetrizedPattern pattern(graph);
   StrengthGraph result;
+  result.ptr.reserve(static_cast<std::size_t>(graph.rows) + 1);
+  result.col.reserve(pattern.col.size());
   result.ptr.push_back(0);
   for (Row i = 0; i < graph.rows; ++i) {
     std::copy_if(pattern.col.begin() + pattern.ptr[i], pattern.col.begin() + pattern.ptr[i + 1],
                  std::back_inserter(result.col), [&](Row column) { return column < graph.rows; });
     result.ptr.push_back(static_cast<Offset>(result.col.size()));
   }
-  result.strength.assign(result.col.size(), 0.0);
-  const auto add = [&](Row i, Row j, double strength) {
-    const auto begin = result.col.begin() + result.ptr[i],
-               end = result.col.begin() + result.ptr[i + 1];
-    result
-        .strength[static_cast<std::size_t>(std::lower_bound(begin, end, j) - result.col.begin())] +=
-        strength;
-  };
+  return result;
+}
+
+// The place of the coupling of row i to row j
+std::size_t place_of(const StrengthGraph &couplings, Row i, Row j)
+{
+  const auto begin = couplings.col.begin() + couplings.ptr[i],
+             end = couplings.col.begin() + couplings.ptr[i + 1];
+  return static_cast<std::size_t>(std::lower_bound(begin, end, j) - couplings.col.begin());
+}
+
+// The norms of the blocks D_i^{-1} A_ij at the places of their couplings
+std::vector<double> norms_of_blocks(const BlockGraph &graph, const MatrixValues &values,
+                                    const StrengthGraph &couplings)
+{
   const int bs = static_cast<int>(graph.bs);
-  ScaledRows rows(values, bs);
-  const Scales scales = balance(graph, rows);
-  for (Row i = 0; i < graph.rows; ++i) {
-    rows.open(i);
-    for (Offset k = graph.ptr[i]; k < graph.ptr[i + 1]; ++k) {
-      if (graph.col[k] >= graph.rows) continue;
-      const double strength = norm_of(bs, rows.block(k - graph.ptr[i]), scales);
-      add(i, graph.col[k], strength);
-      add(graph.col[k], i, strength);
+  const Scales scales = balance(graph, values);
+  std::vector<double> norm(couplings.col.size(), 0.0);
+  share_range(graph.rows, graph.threads, [&](Row begin, Row end) {
+    ScaledRows rows(values, bs);
+    for (Row i = begin; i < end; ++i) {
+      rows.open(i);
+      for (Offset k = graph.ptr[i]; k < graph.ptr[i + 1]; ++k)
+        if (graph.col[k] < graph.rows)
+          norm[place_of(couplings, i, graph.col[k])] =
+              norm_of(bs, rows.block(k - graph.ptr[i]), scales);
     }
-  }
+  });
+  return norm;
+}
+
+} // namespace
+
+StrengthGraph make_strengths(const BlockGraph &graph, const MatrixValues &values)
+{
+  StrengthGraph result = local_couplings(graph);
+  const std::vector<double> norm = norms_of_blocks(graph, values, result);
+  result.strength.resize(norm.size());
+  share_range(graph.rows, graph.threads, [&](Row begin, Row end) {
+    for (Row i = begin; i < end; ++i)
+      for (Offset k = result.ptr[i]; k < result.ptr[i + 1]; ++k)
+        result.strength[k] = norm[k] + norm[place_of(result, result.col[k], i)];
+  });
   return result;
 }
 

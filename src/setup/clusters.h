@@ -3,8 +3,8 @@
 // the order of the matrix does.
 #pragma once
 
-#include "core/numeric.h"
 #include "setup/block_graph.h"
+#include "setup/block_values.h"
 
 namespace mcpi {
 
@@ -16,8 +16,8 @@ struct StrengthGraph {
 };
 
 // Not collective. The strength of a coupling is |D_i^{-1} A_ij| + |D_j^{-1} A_ji| in the Frobenius
-// norm, after the components have been balanced. So it does not depend on units.
-StrengthGraph make_strengths(const BlockGraph &graph, BlockRows &values);
+// norm, after the components have been balanced. So it does not depend on units. values: open
+StrengthGraph make_strengths(const BlockGraph &graph, const MatrixValues &values);
 
 // Not collective. Divides the rows into clusters of at most most_rows rows, and returns the cluster
 // of each row. A cluster starts at the first row of `order` that is free. It takes the row that is
