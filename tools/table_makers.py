@@ -235,6 +235,24 @@ def setup_h200():
     return table(header, body, records, note=note)
 
 
+def setup_schedules():
+    records = Records("nvidia-h200-setup.json", "schedules")
+    body = []
+    for row in records.select():
+        order = row["ms_symbolic"] - row["ms_coloring"]
+        body.append(
+            [row["schedule"], str(row["threads"]), seconds(row["ms_setup_first"])]
+            + [seconds(row["ms_coloring"]), seconds(order), seconds(row["ms_numeric_first"])]
+            + [f"{row['ms_refresh']:.2f} ms"]
+        )
+    header = ["Schedule", "Threads", "First set-up", "Coloring", "Clusters, order, plan", "Numeric"]
+    header += ["New values"]
+    row = records.table[0]
+    note = f"Mesh `mix`, {row['rows']:,} block rows of size 5, AIJCUSPARSE, {row['precision']} "
+    note += "blocks, symmetric sweeps."
+    return table(header, body, records, note=note)
+
+
 def true_residuals():
     cpu, gpu = (
         Records(f"{name}-true-residuals.json", "ranks_1") for name in ("intel-xeon", "nvidia-h100")
@@ -393,6 +411,7 @@ MAKERS = {
     "schedules": flow_tables.schedules,
     "gpu-schedules": gpu_schedules,
     "schedules-h200": schedules_h200,
+    "setup-schedules": setup_schedules,
     "clusters-h200": lambda: clusters("h200"),
     "clusters-h100": lambda: clusters("h100"),
     "levels-h200": levels_h200,
