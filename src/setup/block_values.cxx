@@ -221,12 +221,7 @@ struct AijPieces {
 // For AIJ, row() copies the entries into dense blocks. Entries that are not stored are zero.
 class AijValues final : public MatrixValues {
 public:
-  explicit AijValues(const BlockGraph &graph)
-      : graph_(graph), size_(static_cast<std::size_t>(graph.bs) * graph.bs),
-        dense_((longest_row(graph) + 1) * size_), blocks_(longest_row(graph))
-  {
-    for (std::size_t k = 0; k < blocks_.size(); ++k) blocks_[k] = dense_.data() + (k + 1) * size_;
-  }
+  explicit AijValues(const BlockGraph &graph) : AijValues(graph, longest_row(graph)) {}
 
   PetscErrorCode open(const MatrixParts &parts, int, void *) override
   {
@@ -244,7 +239,7 @@ public:
 
   std::unique_ptr<BlockRows> reader() const override
   {
-    auto result = std::make_unique<AijValues>(graph_);
+    std::unique_ptr<AijValues> result(new AijValues(graph_, blocks_.size()));
     result->pieces_ = pieces_;
     return result;
   }
@@ -271,6 +266,14 @@ public:
   }
 
 private:
+  // longest: the most off-diagonal blocks of a row
+  AijValues(const BlockGraph &graph, std::size_t longest)
+      : graph_(graph), size_(static_cast<std::size_t>(graph.bs) * graph.bs),
+        dense_((longest + 1) * size_), blocks_(longest)
+  {
+    for (std::size_t k = 0; k < blocks_.size(); ++k) blocks_[k] = dense_.data() + (k + 1) * size_;
+  }
+
   const BlockGraph &graph_;
   const std::size_t size_;
   AijPieces pieces_;

@@ -136,7 +136,7 @@ std::vector<double> norms_of_blocks(const BlockGraph &graph, const MatrixValues 
       rows.open(i);
       for (Offset k = graph.ptr[i]; k < graph.ptr[i + 1]; ++k)
         if (graph.col[k] < graph.rows)
-          norm[place_of(couplings, i, graph.col[k])] =
+          norm[place_of(couplings, i, graph.col[k])] +=
               norm_of(bs, rows.block(k - graph.ptr[i]), scales);
     }
   });

@@ -6,7 +6,6 @@
 #include <set>
 #include <tuple>
 
-#include "graph_of.h"
 #include "plan_places.h"
 #include "setup/clusters.h"
 
@@ -303,50 +302,6 @@ PETSC_TEST(Clusters, that_are_refreshed_stay_where_no_value_is_new)
   PetscCall(PCMCPIGetColoring(pc, &after));
   EXPECT_TRUE(before != after);
   PetscCall(ISColoringDestroy(&before));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-// Compares the strengths of a matrix of block size 1, whose balance is one factor for all, with
-// |A_ij / A_ii| + |A_ji / A_jj|.
-static PetscErrorCode check_strengths(BlockMatrix &matrix, const mcpi::MatrixParts &parts,
-                                      const mcpi::BlockGraph &graph)
-{
-  const auto values = mcpi::make_matrix_values(parts, graph, {});
-  double factor = 0.0;
-  const auto scaled = [&](Row i, Row j) {
-    const double *entry = matrix.block(i, j);
-    return entry ? std::abs(*entry / *matrix.block(i, i)) : 0.0;
-  };
-
-  PetscFunctionBeginUser;
-  PetscCall(values->open(parts, 1, nullptr));
-  const mcpi::StrengthGraph strengths = mcpi::make_strengths(graph, *values);
-  PetscCall(values->close());
-  for (Row row = 0; row < graph.rows; ++row)
-    for (mcpi::Offset k = strengths.ptr[row]; k < strengths.ptr[row + 1]; ++k) {
-      const Row i = static_cast<Row>(graph.global_row(row)),
-                j = static_cast<Row>(graph.global_row(strengths.col[k]));
-      const double expected = scaled(i, j) + scaled(j, i);
-      EXPECT_GT(expected, 0.0);
-      if (factor == 0.0) factor = strengths.strength[k] / expected;
-      EXPECT_NEAR(strengths.strength[k], factor * expected, 1e-13 * factor * expected);
-    }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PETSC_TEST(Clusters, weigh_couplings_in_both_directions)
-{
-  BlockMatrix matrix = make_matrix(1, random_pattern(50, 3, false));
-
-  PetscFunctionBeginUser;
-  for (const char *type : {MATBAIJ, MATAIJ}) {
-    OwnedMat mat;
-    describe(type);
-    PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::uneven, type, &mat));
-    PetscCall(with_graph(mat, [&](const mcpi::MatrixParts &parts, const mcpi::BlockGraph &graph) {
-      return check_strengths(matrix, parts, graph);
-    }));
-  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
