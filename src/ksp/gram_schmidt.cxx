@@ -28,9 +28,10 @@ struct Composed {
   std::vector<PetscScalar> result; // inner products of one pass
 };
 
-// The arrays of Krylov vectors and of the vector x to be orthogonalized, in device memory.
+// The arrays of Krylov vectors in device memory
 class DeviceVectors {
 public:
+  // x: the vector to be orthogonalized
   PetscErrorCode get(Vec vectors[], PetscInt n, Vec x, Composed *composed)
   {
     void *stream;
@@ -141,16 +142,22 @@ PetscErrorCode orthogonalize_on_device(KSP ksp, Vec V[], PetscInt n, Vec x, Comp
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// As KSPOrthogonalizationClassicalGramSchmidt(), for vectors on a device.
+// As KSPOrthogonalizationClassicalGramSchmidt(), for vectors of type VECCUDA. If this rank has
+// bound x to the CPU, x is on the device during the call only. So all ranks make the same
+// reductions.
 PetscErrorCode orthogonalize_several(KSP ksp, Vec V[], PetscInt n, Vec x, PetscScalar h[],
                                      Composed *composed)
 {
   std::vector<PetscScalar> removed;
+  PetscBool bound;
   bool finite = true;
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(KSP_Orthogonalization, ksp, 0, 0, 0));
+  PetscCall(VecBoundToCPU(x, &bound));
+  if (bound) PetscCall(VecBindToCPU(x, PETSC_FALSE));
   PetscCall(orthogonalize_on_device(ksp, V, n, x, composed, &removed, &finite));
+  if (bound) PetscCall(VecBindToCPU(x, PETSC_TRUE));
   PetscCall(PetscLogEventEnd(KSP_Orthogonalization, ksp, 0, 0, 0));
   std::fill(h, h + n, 0.0);
   // PETSc's function tells the KSP about numbers that are not finite.
@@ -167,8 +174,16 @@ PetscErrorCode is_cuda(Vec x, PetscBool *cuda)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// A KSPOrthogonalizationFn. x may be null: V[n] is meant then. Vectors that only some ranks have
-// bound to the CPU are taken to the device. So all ranks make the same reductions.
+// Not collective. Whether x and all of these vectors are of type VECCUDA, the same on all ranks
+PetscErrorCode are_cuda(const Vec vectors[], PetscInt n, Vec x, PetscBool *cuda)
+{
+  PetscFunctionBegin;
+  PetscCall(is_cuda(x, cuda));
+  for (PetscInt k = 0; k < n && *cuda; ++k) PetscCall(is_cuda(vectors[k], cuda));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// A KSPOrthogonalizationFn. x may be null: V[n] is meant then.
 PetscErrorCode orthogonalize(KSP ksp, Vec V[], PetscInt n, Vec x, PetscScalar h[])
 {
   Composed *composed = nullptr;
@@ -177,7 +192,7 @@ PetscErrorCode orthogonalize(KSP ksp, Vec V[], PetscInt n, Vec x, PetscScalar h[
 
   PetscFunctionBegin;
   PetscCall(QueryOwned((PetscObject)ksp, kComposed, &composed));
-  PetscCall(is_cuda(last, &cuda));
+  PetscCall(are_cuda(V, n, last, &cuda));
   if (composed && cuda && n > 0)
     PetscCall(Guarded([&] { return orthogonalize_several(ksp, V, n, last, h, composed); }));
   else
@@ -217,6 +232,7 @@ PetscErrorCode UseGramSchmidt(KSP ksp, Vec solution, bool wanted, GramSchmidtUse
 {
   KSPOrthogonalizationFn *now;
   std::unique_ptr<Composed> composed;
+  Composed *before;
   bool device = false;
 
   PetscFunctionBegin;
@@ -231,7 +247,10 @@ PetscErrorCode UseGramSchmidt(KSP ksp, Vec solution, bool wanted, GramSchmidtUse
   else
     *use = GramSchmidtUse::other;
   if (*use != GramSchmidtUse::yes) PetscCall(restore(ksp, now));
-  if (*use != GramSchmidtUse::yes || now == orthogonalize) PetscFunctionReturn(PETSC_SUCCESS);
+  // A program may have given the function to another KSP, which has no memory for it.
+  PetscCall(QueryOwned((PetscObject)ksp, kComposed, &before));
+  if (*use != GramSchmidtUse::yes || (now == orthogonalize && before))
+    PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(RunTogether(PetscObjectComm((PetscObject)ksp),
                         [&] { composed = std::make_unique<Composed>(); }));
   PetscCall(ComposeOwned((PetscObject)ksp, kComposed, &composed));
@@ -247,12 +266,11 @@ namespace mcpi {
 
 PetscErrorCode UseGramSchmidt(KSP, Vec, bool wanted, GramSchmidtUse *use)
 {
+  constexpr bool old = PETSC_VERSION_LT(3, 26, 0);
+
   PetscFunctionBegin;
-#if defined(MCPI_HAVE_CUDA) && defined(PETSC_HAVE_CUDA)
-  *use = wanted ? GramSchmidtUse::old_petsc : GramSchmidtUse::off;
-#else
-  *use = wanted ? GramSchmidtUse::no_cuda : GramSchmidtUse::off;
-#endif
+  *use = GramSchmidtUse::off;
+  if (wanted) *use = old ? GramSchmidtUse::old_petsc : GramSchmidtUse::no_cuda;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

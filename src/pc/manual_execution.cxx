@@ -356,7 +356,8 @@ PetscErrorCode PCMCPIGetBlockProduct(PC pc, PetscBool *flag)
    `KSPGMRES`, `KSPFGMRES` and `KSPLGMRES` make each new vector orthogonal to all earlier ones. With
    `PETSC_TRUE` the `KSP` that applies this preconditioner itself takes up to eight vectors in each
    launch. Up to rounding, the coefficients are those of
-   `KSPOrthogonalizationClassicalGramSchmidt()`. They are the same in every run.
+   `KSPOrthogonalizationClassicalGramSchmidt()`. On one MPI process the same vectors give the same
+   coefficients in every run.
    `KSPOrthogonalizationSetCGSRefinementType()` is respected.
 
    The next `KSPSolve()` makes the change by `KSPOrthogonalizationSet()`. The change stays with the

@@ -141,15 +141,16 @@ const char *text_of(GramSchmidtUse use)
   case GramSchmidtUse::yes:
     return "takes several vectors at a time on a CUDA device, where the KSP uses it";
   case GramSchmidtUse::no_cuda:
-    return "is PETSc's, because petsc-mcpi or PETSc was built without CUDA";
+    return "is PETSc's, because PETSc or petsc-mcpi was configured without CUDA";
   case GramSchmidtUse::old_petsc:
     return "is PETSc's, because PETSc is older than 3.26";
   case GramSchmidtUse::on_host:
-    return "is PETSc's, because the vectors are not of type VECCUDA, or bound to the CPU";
+    return "is PETSc's, because vectors are on the CPU on some rank: use -vec_type cuda or "
+           "-dm_vec_type cuda, and bind no vectors to the CPU";
   case GramSchmidtUse::other:
     return "is PETSc's, because the KSP does not use -ksp_orthogonalization cgs";
   default:
-    return "follows when a KSP that applies this PC itself solves";
+    return "is decided by the next KSPSolve()";
   }
 }
 

@@ -46,8 +46,9 @@ PetscErrorCode ComposeOwned(PetscObject object, const char *name, std::unique_pt
 
   PetscFunctionBegin;
   PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &container));
-  PetscCall(PetscContainerSetPointer(container, owned->release()));
   PetscCall(ContainerDestroyer<T>::set(container));
+  PetscCall(PetscContainerSetPointer(container, owned->get()));
+  (void)owned->release();
   PetscCall(PetscObjectCompose(object, name, (PetscObject)container));
   PetscCall(PetscContainerDestroy(&container));
   PetscFunctionReturn(PETSC_SUCCESS);
