@@ -36,18 +36,20 @@ PetscErrorCode ForgetEvents()
 
 std::string FailureMessage(const Failure &failure, const Settings &settings)
 {
-  const std::string made = settings.method == PC_MCPI_METHOD_POINT
-                               ? ""
-                               : ", or the factorization overflows: use -pc_mcpi_method point";
+  const bool factors = settings.method != PC_MCPI_METHOD_POINT;
+  const std::string either =
+      " in the matrix or in its factors. Use -pc_mcpi_method point, which has "
+      "no factors, and fails if the matrix is the cause";
   switch (failure.defect) {
   case Defect::singular:
-    return settings.method == PC_MCPI_METHOD_POINT
-               ? "its diagonal block is singular"
-               : "the factorization makes its diagonal block singular. Use -pc_mcpi_method point";
+    return "its diagonal block is singular" +
+           (factors ? either : ". PCFIELDSPLIT can split off unknowns without a diagonal");
   case Defect::nonfinite_diagonal:
-    return "its diagonal block holds a NaN or an Inf" + made;
+    return "its diagonal block holds a NaN or an Inf" +
+           (factors ? either : ". Look at the assembly of the matrix");
   case Defect::nonfinite_offdiagonal:
-    return "an off-diagonal block holds a NaN or an Inf" + made;
+    return "an off-diagonal block holds a NaN or an Inf" +
+           (factors ? either : ". Look at the assembly of the matrix");
   case Defect::unrepresentable: {
     const std::string what = "an off-diagonal block does not fit the storage precision. ";
     const std::string first = settings.scaling == PC_MCPI_SCALING_BALANCED
@@ -231,9 +233,9 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
 
    Notes:
    Let A = D + O, where D are the diagonal blocks. A sweep computes x_c <- (1 - omega) x_c +
-   omega D_c^{-1} (b_c - O_c x) for one color c after the other. With an exchange of ghost values
-   after every color the result for a given global numbering does not depend on the number of MPI
-   processes.
+   omega D_c^{-1} (b_c - O_c x) for one color c after the other. Ghost values are exchanged after
+   every color. So the result for a given global numbering does not depend on the number of MPI
+   processes, except by clusters of `PCMCPISetSchedule()`.
 
    The matrix may be of type `MATAIJ`, `MATBAIJ` or `MATSBAIJ` (converted) with any block size, set
    by `MatSetBlockSize()`. Scalars are real, in double precision. With block size 1 the method is
@@ -241,7 +243,8 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
 
    `KSPFGMRES`, `KSPGCR` and `KSPPIPEFGMRES` work with every sweep and storage. With the default
    options the vectors are then in single precision. int8 storage needs about as many iterations as
-   fp32.
+   fp32. `KSPGCR` updates its residual by a recurrence, so that near 1e-12 it may report less than
+   the true residual.
 
    `KSPGMRES`, `KSPBCGS`, `KSPTFQMR` and other methods that take the preconditioner for a linear map
    need vectors in double precision, which auto selects.
@@ -252,8 +255,8 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
    `KSPRICHARDSON` works with every sweep and storage. If it tests convergence, -pc_mcpi_restart
    keeps it from stagnating at the rounding of the blocks.
 
-   The options of `MATCOLORINGJPLF` have the additional prefix pc_mcpi_, as in
-   -pc_mcpi_mat_coloring_jplf_effort. PETSc prints references for -citations.
+   The options of `MATCOLORINGJPLF`, `MATCOLORINGWAVE` and `MATCOLORINGLEVELS` have the additional
+   prefix pc_mcpi_, as in -pc_mcpi_mat_coloring_jplf_effort. PETSc prints references for -citations.
 
    References:
 +  * - Zubair, Nielsen, Luitjens, Hammond, An optimized multicolor point-implicit solver for
@@ -264,7 +267,8 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
        1979
 
 .seealso: `PCCreate()`, `PCSetType()`, `PCSOR`, `PCPBJACOBI`, `PCMCPIRegister()`, `PCMCPISetIts()`,
-          `PCMCPISetOffdiagPrecision()`, `PCMCPISetVectorPrecision()`, `MATCOLORINGJPLF`
+          `PCMCPISetSchedule()`, `PCMCPISetMethod()`, `PCMCPISetOffdiagPrecision()`,
+          `PCMCPISetVectorPrecision()`, `MATCOLORINGJPLF`
 M*/
 PetscErrorCode PCCreate_MCPI(PC pc)
 {

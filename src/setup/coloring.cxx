@@ -104,7 +104,8 @@ PetscErrorCode get_colors(const BlockGraph &graph, ISColoring iscoloring, const 
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, colors, 1, MPIU_INT, MPI_MAX, graph.comm));
   PetscCheck(
       !wrong, graph.comm, PETSC_ERR_PLIB,
-      "MatColoring type %s did not color the local rows. Use -pc_mcpi_mat_coloring_type jplf",
+      "MatColoring type %s did not color the rows of its matrix, which has a row for each block "
+      "row, or for each cluster. Use -pc_mcpi_mat_coloring_type jplf",
       type.c_str());
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -25,13 +25,16 @@ PetscErrorCode create_iscoloring(MatColoring mc, const Colors &color, PetscInt64
   ISColoringValue *values;
 
   PetscFunctionBegin;
+  PetscCheck(colors <= IS_COLORING_MAX, comm, PETSC_ERR_SUP,
+             "The coloring has %" PetscInt64_FMT
+             " colors, an ISColoring holds %d. Use MatColoring type jplf or wave, which are the "
+             "schedules color and wave of PCMCPI",
+             colors, static_cast<int>(IS_COLORING_MAX));
   PetscCheck(colors <= mc->maxcolors, comm, PETSC_ERR_ARG_OUTOFRANGE,
              "The coloring has %" PetscInt64_FMT
-             " colors, -%smat_coloring_maxcolors allows %" PetscInt_FMT,
-             colors, prefix_of((PetscObject)mc), mc->maxcolors);
-  PetscCheck(colors <= IS_COLORING_MAX, comm, PETSC_ERR_SUP,
-             "The coloring has %" PetscInt64_FMT " colors, an ISColoring holds %d", colors,
-             static_cast<int>(IS_COLORING_MAX));
+             " colors. Use -%smat_coloring_maxcolors %" PetscInt64_FMT
+             " or more, not %" PetscInt_FMT,
+             colors, prefix_of((PetscObject)mc), colors, mc->maxcolors);
   PetscCall(MatGetLocalSize(mc->mat, &n, nullptr));
   PetscCall(PetscMalloc1(n, &values));
   std::transform(color.begin(), color.begin() + n, values,

@@ -149,7 +149,8 @@ PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsOb
                              &settings.balanced, nullptr));
   PetscCall(read_gather(mc, PetscOptionsObject, "-mat_coloring_jplf_gather", settings));
   PetscCheck(settings.effort >= 0, PetscObjectComm((PetscObject)mc), PETSC_ERR_ARG_OUTOFRANGE,
-             "-%smat_coloring_jplf_effort must not be negative", prefix_of((PetscObject)mc));
+             "-%smat_coloring_jplf_effort must be at least 0, not %g", prefix_of((PetscObject)mc),
+             static_cast<double>(settings.effort));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
