@@ -245,7 +245,7 @@ def setup_schedules():
             + [seconds(row["ms_coloring"]), seconds(order), seconds(row["ms_numeric_first"])]
             + [f"{row['ms_refresh']:.2f} ms"]
         )
-    header = ["Schedule", "Threads", "First set-up", "Coloring", "Clusters, order, plan", "Numeric"]
+    header = ["Schedule", "Threads", "First set-up", "Coloring", "The rest of the symbolic one", "Numeric"]
     header += ["New values"]
     row = records.table[0]
     note = f"Mesh `mix`, {row['rows']:,} block rows of size 5, AIJCUSPARSE, {row['precision']} "

@@ -143,7 +143,9 @@ PetscErrorCode PCMCPIGetSweep(PC pc, PCMCPISweepType *sweep)
    which are the defaults. Other values are the error `PETSC_ERR_ARG_INCOMP`. With more than one
    sweep of `PCMCPISetIts()` each sweep is applied to the residual, which `MatMult()` computes.
 
-   A singular block E makes the set-up fail, see `PCMCPIGetFailedBlock()`.
+   A singular block E makes the set-up fail, see `PCMCPIGetFailedBlock()`. DILU is safe for
+   M-matrices. On other matrices the factors may have no relation to the matrix, and Krylov methods
+   then diverge. Take ILU(0) or point there.
 
    On a matrix whose graph has no triangles, such as that of a 7-point stencil, DILU is ILU(0). With
    the coloring `levels` in natural order and one MPI process, ILU(0) is that of `PCILU`.

@@ -27,15 +27,16 @@
 
    `PC_MCPI_SCHEDULE_WAVE` and `PC_MCPI_SCHEDULE_LEVEL` are the same with the coloring types
    `MATCOLORINGWAVE` and `MATCOLORINGLEVELS`: more colors, which follow the order of the rows, and
-   fewer iterations. The default of `PCMCPISetMatColoringType()` gives way to them; another type
-   than theirs is the error `PETSC_ERR_ARG_INCOMP`. Options such as
+   fewer iterations where that order is good. The default of `PCMCPISetMatColoringType()` gives
+   way to them; another type than theirs is the error `PETSC_ERR_ARG_INCOMP`. Options such as
    -pc_mcpi_mat_coloring_wave_colors act.
 
    With `PC_MCPI_SCHEDULE_CLUSTER` strongly coupled rows of an MPI process form clusters of at most
    `PCMCPISetClusterRows()` rows. Neighboring clusters have different colors. The rows of a cluster
    are relaxed one after the other, so that a sweep carries information along strong couplings.
-   Krylov methods then take fewer iterations for the same bytes. The result depends on the partition
-   of the matrix, as that of `PCSOR` does, but ghost values are exchanged after every color.
+   Most Krylov solves then take fewer iterations for the same bytes. The result depends on the
+   partition of the matrix, as that of `PCSOR` does, but ghost values are exchanged after every
+   color. `PCMCPISetMatColoringType()` colors the graph of the clusters.
 
    Clusters are made of the values at the first set-up, and are kept while the nonzero pattern
    stays, unless `PCMCPISetClusterRefresh()` says otherwise. The rows of a cluster follow the order
@@ -103,11 +104,11 @@ PetscErrorCode PCMCPIGetSchedule(PC pc, PCMCPISchedule *schedule)
    Notes:
    In a sweep by colors each color reads nearly all of the vector. If the vector of the process does
    not stay in the caches, each color reads it from memory again. Chunks prevent that. A chunk is
-   about so many rows that follow each other in the order of `PCMCPISetOrdering()`. Rows that have
-to wait for others go to a later chunk. A pass takes all colors of a chunk before the next chunk.
+   about so many rows that follow each other in the order of `PCMCPISetOrdering()`. Rows that must
+   wait for others go to a later chunk. A pass takes all colors of a chunk before the next chunk.
 
-   The sweeps have the same bits with any number of rows. With clusters and `PCMCPISetMethod()`
-other than point, the factorization may round in another order.
+   The sweeps have the same bits with any number of rows. With clusters and another method than
+   point, the factorization may round in another order.
 
    `PETSC_DECIDE` makes chunks if the vector of the process has 2^21 numbers or more. They then have
    4096 numbers, or 16 rows of each color if that is more. Chunks act with the backends
@@ -161,8 +162,8 @@ PetscErrorCode PCMCPIGetChunkRows(PC pc, PetscInt *rows)
    Level: advanced
 
    Note:
-   Larger clusters take fewer iterations. They have fewer rows that can be relaxed at the same time,
-   which matters on a device.
+   Acts with `PC_MCPI_SCHEDULE_CLUSTER` only. On most matrices larger clusters take fewer
+   iterations. They have fewer rows that can be relaxed at the same time, which matters on a device.
 
 .seealso: `PCMCPI`, `PCMCPIGetClusterRows()`, `PCMCPISetSchedule()`
 @*/
@@ -352,8 +353,8 @@ PetscErrorCode PCMCPIGetColoring(PC pc, ISColoring *coloring)
    Level: advanced
 
    Notes:
-   The choice changes how well caches serve the sweeps, never the result. Only with clusters it is
-   the order in which rows of a cluster are relaxed, see `PCMCPISetSchedule()`.
+   The choice changes how well caches serve the sweeps. It changes the result with
+   `PC_MCPI_SCHEDULE_CLUSTER` only: clusters start, and their rows are relaxed, in this order.
 
    `PC_MCPI_ORDERING_COORDINATES` needs one point for each local block row, given to
    `PCSetCoordinates()`. auto uses the points if they were given. Clusters do not take points.

@@ -73,8 +73,8 @@ PetscErrorCode set_levels_options(MatColoring mc, CompatOptionItems PetscOptions
 
    Options Database Keys:
 +  -mat_coloring_levels_order <natural> - order of the rows: front, natural or rcm
--  -mat_coloring_levels_gather <262144> - most rows and entries of a graph that one rank colors, 0
-for none
+-  -mat_coloring_levels_gather <262144> - most rows and entries of a graph that one rank colors,
+      0 for none
 
    Level: intermediate
 

@@ -169,9 +169,8 @@ PetscErrorCode set_wave_options(MatColoring mc, CompatOptionItems PetscOptionsOb
    Notes:
    Gauss-Seidel in a good order of the rows converges faster than in the order of few colors. Here
    the colors are the steps of a front that goes through the graph in that order, counted modulo the
-   number of colors. A sweep color by color thus goes along with the front in all parts of the
-graph.
-   More colors cover a longer part of the order, and have fewer rows each.
+   number of colors. So a sweep by colors goes along with the front in all parts of the graph. More
+   colors cover a longer part of the order, and have fewer rows each.
 
    The default is a color for each 32768 rows, but at least 16 and at most 32. A row whose neighbors
    have all these colors gets one more.
@@ -180,12 +179,10 @@ graph.
    middle between their mean and their largest level. The color is the level modulo the number of
    colors, raised until no neighbor has it.
 
-   The orders are
-
-+  natural - as in the matrix; good if neighbors have near numbers, as by RCM or on structured grids
-.  front - by the distance from one end of the graph, then by the distance from a row at its side,
-      for rows that are numbered without order
--  rcm - reverse Cuthill-McKee, made by the first process alone, which must hold the whole graph
+   The order natural is that of the matrix. It is good if neighbors have near numbers, as by RCM or
+   on structured grids. The order front is that of the distances from one end of the graph, then of
+   the distances from a row at its side. It suits rows that are numbered without order. The order
+   rcm is reverse Cuthill-McKee. The first process makes it alone, and must hold the whole graph.
 
    For a given numbering of the rows the result does not depend on their distribution. The values of
    the matrix are not used. The algorithm colors the graph of A + A^T without its diagonal.
