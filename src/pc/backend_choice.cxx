@@ -207,8 +207,9 @@ bool kokkos_device_in_use()
 
 } // namespace
 
-PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *choice)
+PetscErrorCode BackendDecide(Mat pmat, const Settings &settings, BackendChoice *choice)
 {
+  const PCMCPIBackendType wanted = settings.backend;
   MPI_Comm comm = PetscObjectComm((PetscObject)pmat);
 
   PetscFunctionBegin;
@@ -228,15 +229,16 @@ PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *
   if (in_use) {
     PetscCall(take_device(comm, &choice->device, &choice->reason));
     PetscCheck(choice->reason.empty() || wanted == PC_MCPI_BACKEND_AUTO, comm, PETSC_ERR_SUP_SYS,
-               "-pc_mcpi_backend cuda: %s. Use -pc_mcpi_backend auto or host",
+               "-%spc_mcpi_backend cuda: %s. Use auto or host", settings.prefix.c_str(),
                choice->reason.c_str());
     choice->type = choice->reason.empty() ? PC_MCPI_BACKEND_CUDA : PC_MCPI_BACKEND_HOST;
     if (!choice->reason.empty()) choice->device = kNoDevice;
   }
 #else
   PetscCheck(wanted != PC_MCPI_BACKEND_CUDA, comm, PETSC_ERR_SUP_SYS,
-             "This libpetscmcpi was built without the CUDA backend. Use -pc_mcpi_backend auto or "
-             "host, or build with -DMCPI_CUDA=ON");
+             "This libpetscmcpi was built without the CUDA backend. Use -%spc_mcpi_backend auto or "
+             "host, or build with -DMCPI_CUDA=ON",
+             settings.prefix.c_str());
 #endif
 #if defined(MCPI_HAVE_KOKKOS)
   PetscMPIInt takes_kokkos = wanted == PC_MCPI_BACKEND_KOKKOS ||
@@ -244,10 +246,10 @@ PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &takes_kokkos, 1, MPI_INT, MPI_MAX, comm));
   if (takes_kokkos) {
     PetscCall(start_kokkos(comm, &choice->reason));
-    PetscCheck(choice->reason.empty() || wanted == PC_MCPI_BACKEND_AUTO, comm, PETSC_ERR_SUP_SYS,
-               "-pc_mcpi_backend kokkos: %s. Use -pc_mcpi_backend auto or host, or initialize "
-               "Kokkos in the program",
-               choice->reason.c_str());
+    PetscCheck(
+        choice->reason.empty() || wanted == PC_MCPI_BACKEND_AUTO, comm, PETSC_ERR_SUP_SYS,
+        "-%spc_mcpi_backend kokkos: %s. Use auto or host, or initialize Kokkos in the program",
+        settings.prefix.c_str(), choice->reason.c_str());
     choice->type = choice->reason.empty() ? PC_MCPI_BACKEND_KOKKOS : PC_MCPI_BACKEND_HOST;
   }
   if (choice->type == PC_MCPI_BACKEND_KOKKOS) {
@@ -256,9 +258,11 @@ PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *
     choice->kokkos_on_cuda = kokkos::is_cuda();
   }
 #else
-  PetscCheck(wanted != PC_MCPI_BACKEND_KOKKOS, comm, PETSC_ERR_SUP_SYS,
-             "This libpetscmcpi was built without the Kokkos backend. Use -pc_mcpi_backend auto or "
-             "host, or build with -DMCPI_KOKKOS=ON");
+  PetscCheck(
+      wanted != PC_MCPI_BACKEND_KOKKOS, comm, PETSC_ERR_SUP_SYS,
+      "This libpetscmcpi was built without the Kokkos backend. Use -%spc_mcpi_backend auto or "
+      "host, or build with -DMCPI_KOKKOS=ON",
+      settings.prefix.c_str());
 #endif
   if (choice->type == PC_MCPI_BACKEND_AUTO) choice->type = PC_MCPI_BACKEND_HOST;
   PetscFunctionReturn(PETSC_SUCCESS);

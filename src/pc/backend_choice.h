@@ -9,6 +9,7 @@
 
 #include "cuda/device_guard.h"
 #include "method/method.h"
+#include "pc/settings.h"
 #include "sweep/backend.h"
 
 namespace mcpi {
@@ -22,12 +23,12 @@ struct BackendChoice {
   int device = kNoDevice;        // number of the CUDA device, for the CUDA backend only
 };
 
-// Collective. Chooses the backend. wanted may be PC_MCPI_BACKEND_AUTO, which takes:
+// Collective. Chooses the backend. settings.backend may be PC_MCPI_BACKEND_AUTO, which takes:
 // - CUDA if the matrix or its vectors live on a CUDA device or PETSc uses one, and every rank can
 //   use a CUDA device;
 // - Kokkos if PETSc has Kokkos and uses a device of HIP or SYCL;
 // - the host in all other cases.
-PetscErrorCode BackendDecide(Mat pmat, PCMCPIBackendType wanted, BackendChoice *choice);
+PetscErrorCode BackendDecide(Mat pmat, const Settings &settings, BackendChoice *choice);
 // Collective.
 PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorPlan &plan,
                              const BackendConfig &config, std::unique_ptr<Backend> *backend);

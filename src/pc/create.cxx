@@ -2,6 +2,7 @@
 // log events and citations.
 #include "pc/mcpi.h"
 
+#include "petsc/prefix.h"
 #include "petscmcpi.h"
 
 namespace mcpi {
@@ -34,7 +35,7 @@ PetscErrorCode ForgetEvents()
 
 } // namespace
 
-std::string FailureMessage(const Failure &failure, const Settings &settings)
+static std::string failure_message(const Failure &failure, const Settings &settings)
 {
   const bool factors = settings.method != PC_MCPI_METHOD_POINT;
   const std::string either =
@@ -63,6 +64,11 @@ std::string FailureMessage(const Failure &failure, const Settings &settings)
   default:
     return "";
   }
+}
+
+std::string FailureMessage(const Failure &failure, const Settings &settings)
+{
+  return with_prefix(failure_message(failure, settings), settings.prefix);
 }
 
 const LogEvents &Events()
@@ -120,6 +126,7 @@ PetscErrorCode PCSetUp_MCPI(PC pc)
   pc->setupcalled = {};
   pc->failedreason = pc->failedreasonrank = PC_NOERROR; // PETSc never clears the reason
   PetscCall(Guarded([&]() -> PetscErrorCode {
+    mcpi.settings.prefix = prefix_of((PetscObject)pc);
     return mcpi.smoother.setup(pc->pmat, mcpi.settings, mcpi.double_vectors(), mcpi.coordinates,
                                (PetscObject)pc);
   }));

@@ -4,6 +4,7 @@
 #include "halo/sf.h"
 #include "pc/mcpi.h"
 #include "petsc/compat.h"
+#include "petsc/prefix.h"
 #if defined(MCPI_HAVE_CUDA)
 #include "halo/cuda/nccl.h"
 #include "halo/cuda/peer.h"
@@ -55,7 +56,8 @@ PetscErrorCode HaloCreate(MPI_Comm comm, const ColorPlan &plan,
       continue;
     std::string reason;
     PetscCheck(request.on_device, comm, PETSC_ERR_SUP_SYS,
-               "-pc_mcpi_halo %s needs the sweeps on a device: %s", HaloNames[type], kDeviceRemedy);
+               "-%spc_mcpi_halo %s needs the sweeps on a device: %s", request.prefix.c_str(),
+               HaloNames[type], with_prefix(kDeviceRemedy, request.prefix).c_str());
     if (!request.exchanges) continue;
     PetscCall(try_device_halo(comm, plan, remote, request, type, halo, &reason));
     if (*halo) {
@@ -67,8 +69,8 @@ PetscErrorCode HaloCreate(MPI_Comm comm, const ColorPlan &plan,
       PetscFunctionReturn(PETSC_SUCCESS);
     }
     PetscCheck(request.type != type, comm, PETSC_ERR_SUP_SYS,
-               "-pc_mcpi_halo %s cannot be used: %s. Use -pc_mcpi_halo auto or sf", HaloNames[type],
-               reason.c_str());
+               "-%spc_mcpi_halo %s cannot be used: %s. Use auto or sf", request.prefix.c_str(),
+               HaloNames[type], reason.c_str());
     choice->reason +=
         (choice->reason.empty() ? "not " : "; not ") + std::string(HaloNames[type]) + ": " + reason;
   }

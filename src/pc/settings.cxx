@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "pc/option_table.h"
+#include "petsc/prefix.h"
 
 namespace mcpi {
 
@@ -19,9 +20,9 @@ PetscErrorCode SettingsCheckAgreement(MPI_Comm comm, const Settings &settings)
                              MPI_DOUBLE, MPI_MAX, comm));
   for (std::size_t k = 0; k < Options().size(); ++k)
     PetscCheck(most[2 * k] == -most[2 * k + 1], comm, PETSC_ERR_ARG_INCOMP,
-               "-pc_mcpi_%s, or what its setter was given, differs from rank to rank: setters are "
-               "logically collective, call them with the same value on all ranks",
-               Options()[k].name);
+               "-%spc_mcpi_%s, or what its setter was given, differs from rank to rank: setters "
+               "are logically collective, call them with the same value on all ranks",
+               settings.prefix.c_str(), Options()[k].name);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -31,10 +32,12 @@ PetscErrorCode SettingsCheckMethod(MPI_Comm comm, const Settings &settings)
   if (settings.method == PC_MCPI_METHOD_POINT) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(settings.sweep == PC_MCPI_SWEEP_SYMMETRIC && settings.omega == 1.0 &&
                  settings.frequency == PC_MCPI_HALO_FREQUENCY_COLOR,
-             comm, PETSC_ERR_ARG_INCOMP,
-             "-pc_mcpi_method %s needs -pc_mcpi_sweep symmetric, -pc_mcpi_omega 1 and "
-             "-pc_mcpi_halo_frequency color, which are the defaults",
-             MethodNames[settings.method]);
+             comm, PETSC_ERR_ARG_INCOMP, "%s",
+             with_prefix(std::string("-pc_mcpi_method ") + MethodNames[settings.method] +
+                             " needs -pc_mcpi_sweep symmetric, -pc_mcpi_omega 1 and "
+                             "-pc_mcpi_halo_frequency color, which are the defaults",
+                         settings.prefix)
+                 .c_str());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

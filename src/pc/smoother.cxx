@@ -71,7 +71,7 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool double_v
   if (changed || !backend_) {
     const bool was_on_device = on_device(), was_on_cuda = on_cuda();
     BackendChoice choice;
-    PetscCall(BackendDecide(pmat, settings.backend, &choice));
+    PetscCall(BackendDecide(pmat, settings, &choice));
     choice_ = std::move(choice);
     // The plan, the values and the exchange depend on the memory in which the sweeps work.
     changed = changed || on_device() != was_on_device || on_cuda() != was_on_cuda;

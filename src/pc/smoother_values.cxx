@@ -47,9 +47,9 @@ PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const Matrix
     if (failure_.defect != Defect::none || needed == double_vectors_) break;
     PetscCheck(may_widen(settings), graph_.comm, PETSC_ERR_ARG_OUTOFRANGE,
                "PCMCPI: the units of the equations differ by a factor of about 2^%d, more than "
-               "vectors in single precision hold. Use -pc_mcpi_vector_precision auto and "
-               "-pc_mcpi_gather_precision fp32, or scale the equations",
-               spread(settings.form));
+               "vectors in single precision hold. Use -%spc_mcpi_vector_precision auto and "
+               "-%spc_mcpi_gather_precision fp32, or scale the equations",
+               spread(settings.form), settings.prefix.c_str(), settings.prefix.c_str());
     drop_backend();
     double_vectors_ = needed;
   }

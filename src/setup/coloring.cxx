@@ -9,6 +9,7 @@
 
 #include "core/threads.h"
 #include "petsc/compat.h"
+#include "petsc/prefix.h"
 #include "petscmcpi.h"
 #include "setup/coloring_type.h"
 #include "setup/pattern_matrix.h"
@@ -62,8 +63,8 @@ PetscErrorCode apply_matcoloring(Mat mat, const std::string &type, PetscObject o
   PetscCall(MatColoringRegisterLevels());
   PetscCall(PetscFunctionListFind(MatColoringList, type.c_str(), &known));
   PetscCheck(known, PetscObjectComm((PetscObject)mat), PETSC_ERR_ARG_UNKNOWN_TYPE,
-             "Unknown MatColoring type %s. Give -pc_mcpi_mat_coloring_type one that -help lists",
-             type.c_str());
+             "Unknown MatColoring type %s. Give -%spc_mcpi_mat_coloring_type one that -help lists",
+             type.c_str(), prefix_of(options));
   PetscCall(MatColoringCreate(mat, &mc));
   PetscCall(PetscObjectGetOptionsPrefix(options, &prefix));
   PetscCall(PetscObjectSetOptionsPrefix((PetscObject)mc, prefix));
@@ -93,7 +94,8 @@ PetscErrorCode apply_matcoloring(Mat mat, const std::string &type, PetscObject o
 // Gets the colors of the local vertices, and the number of colors of all ranks. An error on all
 // ranks unless each vertex of this rank has a color. count: local vertices
 PetscErrorCode get_colors(const BlockGraph &graph, ISColoring iscoloring, const std::string &type,
-                          PetscInt count, PetscInt *colors, const ISColoringValue **values)
+                          PetscObject options, PetscInt count, PetscInt *colors,
+                          const ISColoringValue **values)
 {
   PetscInt n;
 
@@ -105,8 +107,8 @@ PetscErrorCode get_colors(const BlockGraph &graph, ISColoring iscoloring, const 
   PetscCheck(
       !wrong, graph.comm, PETSC_ERR_PLIB,
       "MatColoring type %s did not color the rows of its matrix, which has a row for each block "
-      "row, or for each cluster. Use -pc_mcpi_mat_coloring_type jplf",
-      type.c_str());
+      "row, or for each cluster. Use -%spc_mcpi_mat_coloring_type jplf",
+      type.c_str(), prefix_of(options));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -124,7 +126,8 @@ PetscErrorCode exchange_ghost_colors(const BlockGraph &graph, Coloring *coloring
 // Counts the block rows that have no color or the color of a neighbor, and reports them as an
 // error. Without this check, coupled rows of one color would be relaxed together: the method would
 // be block Jacobi for them, and the user would not know.
-PetscErrorCode check(const BlockGraph &graph, const std::string &type, const Coloring &coloring)
+PetscErrorCode check(const BlockGraph &graph, const std::string &type, PetscObject options,
+                     const Coloring &coloring)
 {
   std::atomic<PetscInt> found = 0;
   const auto color_of = [&](Row column) {
@@ -152,9 +155,8 @@ PetscErrorCode check(const BlockGraph &graph, const std::string &type, const Col
   PetscCheck(bad == 0, graph.comm, PETSC_ERR_PLIB,
              "MatColoring type %s left %" PetscInt_FMT
              " block rows without a color of their own among their neighbors. Use "
-             "-pc_mcpi_mat_coloring_type jplf, or "
-             "a larger -pc_mcpi_mat_coloring_maxcolors",
-             type.c_str(), bad);
+             "-%spc_mcpi_mat_coloring_type jplf, or a larger -%spc_mcpi_mat_coloring_maxcolors",
+             type.c_str(), bad, prefix_of(options), prefix_of(options));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -175,11 +177,11 @@ PetscErrorCode ColoringCreate(const BlockGraph &graph, const std::string &type, 
       apply_matcoloring(mat, type, options, graph.threads, &coloring->iscoloring);
   PetscCall(MatDestroy(&mat));
   PetscCall(applied);
-  PetscCall(get_colors(graph, coloring->iscoloring, type, graph.rows, &colors, &values));
+  PetscCall(get_colors(graph, coloring->iscoloring, type, options, graph.rows, &colors, &values));
   coloring->colors = static_cast<int>(colors);
   coloring->color.assign(values, values + graph.rows);
   PetscCall(exchange_ghost_colors(graph, coloring));
-  PetscCall(check(graph, type, *coloring));
+  PetscCall(check(graph, type, options, *coloring));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -227,13 +229,13 @@ PetscErrorCode create_cluster_matrix(const BlockGraph &graph, const std::vector<
 
 // Gives each row the color of its cluster. clusters: of this rank
 PetscErrorCode color_rows(const BlockGraph &graph, ISColoring of_clusters, const std::string &type,
-                          PetscInt clusters, Coloring *coloring)
+                          PetscObject options, PetscInt clusters, Coloring *coloring)
 {
   PetscInt colors;
   const ISColoringValue *values;
 
   PetscFunctionBegin;
-  PetscCall(get_colors(graph, of_clusters, type, clusters, &colors, &values));
+  PetscCall(get_colors(graph, of_clusters, type, options, clusters, &colors, &values));
   std::vector<ISColoringValue> of_rows;
   for (const Row cluster : coloring->cluster) of_rows.push_back(values[cluster]);
   coloring->color.assign(of_rows.begin(), of_rows.end());
@@ -264,11 +266,11 @@ PetscErrorCode ColoringCreateOfClusters(const BlockGraph &graph, const std::stri
   PetscCall(applied);
   coloring->clustered = true;
   coloring->cluster = std::move(cluster);
-  const PetscErrorCode colored = color_rows(graph, of_clusters, type, count, coloring);
+  const PetscErrorCode colored = color_rows(graph, of_clusters, type, options, count, coloring);
   PetscCall(ISColoringDestroy(&of_clusters));
   PetscCall(colored);
   PetscCall(exchange_ghost_colors(graph, coloring));
-  PetscCall(check(graph, type, *coloring));
+  PetscCall(check(graph, type, options, *coloring));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

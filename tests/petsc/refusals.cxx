@@ -127,6 +127,49 @@ PETSC_TEST(Refusals, options_are_named_with_their_prefix)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Sets up a PC with the prefix "a_" by these options.
+static PetscErrorCode set_up_with(PetscOptions database, Mat mat)
+{
+  OwnedPC pc;
+
+  PetscFunctionBeginUser;
+  PetscCall(PCCreate(PETSC_COMM_WORLD, pc.out()));
+  PetscCall(PetscObjectSetOptions((PetscObject)(PC)pc, database));
+  PetscCall(PCSetType(pc, PCMCPI));
+  PetscCall(PCSetOptionsPrefix(pc, "a_"));
+  PetscCall(PCSetFromOptions(pc));
+  PetscCall(PCSetOperators(pc, mat, mat));
+  PetscCall(PCSetUp(pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(Refusals, messages_of_a_setup_name_options_with_their_prefix)
+{
+  const std::pair<const char *, const char *> cases[] = {
+      {"method dilu -a_pc_mcpi_sweep forward", "-a_pc_mcpi_method dilu needs -a_pc_mcpi_sweep"},
+      {"schedule level -a_pc_mcpi_mat_coloring_type greedy", "but -a_pc_mcpi_mat_coloring_type"},
+      {"schedule cluster -a_pc_mcpi_ordering nd", "Use -a_pc_mcpi_ordering auto"},
+      {"mat_coloring_type nonsense", "Give -a_pc_mcpi_mat_coloring_type"},
+      {"mat_coloring_type greedy -a_pc_mcpi_mat_coloring_maxcolors 1", "-a_pc_mcpi_mat_coloring_"},
+      {"offdiag_precision fp64 -a_pc_mcpi_vector_precision fp32", "-a_pc_mcpi_vector_precision"},
+      {"halo peer -a_pc_mcpi_backend host", "-a_pc_mcpi_halo peer needs"}};
+  OwnedMat mat;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
+  for (const auto &[options, message] : cases) {
+    PetscOptions database;
+    describe(options);
+    PetscCall(PetscOptionsCreate(&database));
+    PetscCall(PetscOptionsInsertString(database, (std::string("-a_pc_mcpi_") + options).c_str()));
+    const Caught caught = catch_error([&] { return set_up_with(database, mat); });
+    PetscCall(PetscOptionsDestroy(&database));
+    EXPECT_TRUE(caught.code != PETSC_SUCCESS);
+    EXPECT_CONTAINS(caught.message, message);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PETSC_TEST(Refusals, options_of_colorings_are_named)
 {
   OwnedMat mat;
