@@ -245,8 +245,8 @@ def setup_schedules():
             + [seconds(row["ms_coloring"]), seconds(order), seconds(row["ms_numeric_first"])]
             + [f"{row['ms_refresh']:.2f} ms"]
         )
-    header = ["Schedule", "Threads", "First set-up", "Coloring", "The rest of the symbolic one", "Numeric"]
-    header += ["New values"]
+    header = ["Schedule", "Threads", "First set-up", "Coloring", "The rest of the symbolic one"]
+    header += ["Numeric", "New values"]
     row = records.table[0]
     note = f"Mesh `mix`, {row['rows']:,} block rows of size 5, AIJCUSPARSE, {row['precision']} "
     note += "blocks, symmetric sweeps."

@@ -33,9 +33,7 @@ PetscErrorCode ForgetEvents()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-} // namespace
-
-static std::string failure_message(const Failure &failure, const Settings &settings)
+std::string failure_message(const Failure &failure, const Settings &settings)
 {
   const bool factors = settings.method != PC_MCPI_METHOD_POINT;
   const std::string either =
@@ -65,6 +63,8 @@ static std::string failure_message(const Failure &failure, const Settings &setti
     return "";
   }
 }
+
+} // namespace
 
 std::string FailureMessage(const Failure &failure, const Settings &settings)
 {

@@ -327,11 +327,6 @@ public:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  std::unique_ptr<BlockRows> reader() const override
-  {
-    throw std::logic_error("values on a device are not read by rows");
-  }
-
   ValueArrays arrays() override
   {
     ValueArrays arrays;

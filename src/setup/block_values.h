@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <stdexcept>
 
 #include "core/stored_matrix.h"
 #include "setup/block_graph.h"
@@ -17,7 +18,10 @@ public:
   virtual PetscErrorCode close() = 0;
   // Makes another reader of the rows, for another thread, that is valid until close(). Values on a
   // device have none.
-  virtual std::unique_ptr<BlockRows> reader() const = 0;
+  virtual std::unique_ptr<BlockRows> reader() const
+  {
+    throw std::logic_error("values on a device are not read by rows");
+  }
 };
 
 // The types of matrices whose values a backend reads on the device
