@@ -141,13 +141,18 @@ typedef enum {
 
    Values:
 +  `PC_MCPI_FORM_PRESCALED` - store D^{-1}O; the diagonal blocks leave the traffic of every sweep
--  `PC_MCPI_FORM_FACTORED`  - store O and apply D^{-1} in every sweep, as published codes do
+.  `PC_MCPI_FORM_FACTORED`  - store O and apply D^{-1} in every sweep, as published codes do
+-  `PC_MCPI_FORM_AUTO`      - prescaled, unless the diagonal blocks are too stiff for its rounding
 
    Level: advanced
 
 .seealso: `PCMCPISetForm()`
 E*/
-typedef enum { PC_MCPI_FORM_PRESCALED, PC_MCPI_FORM_FACTORED } PCMCPIForm;
+typedef enum {
+  PC_MCPI_FORM_PRESCALED,
+  PC_MCPI_FORM_FACTORED,
+  PC_MCPI_FORM_AUTO
+} PCMCPIForm;
 
 /*E
    PCMCPIScaling - how the off-diagonal blocks are scaled before they are stored

@@ -73,7 +73,8 @@ double norm(int n, const double *a)
 
 } // namespace
 
-Inversion invert(int bs, const double *block, double *inverse, double *work, std::int64_t *pivot)
+Inversion invert(int bs, const double *block, double *inverse, double *work, std::int64_t *pivot,
+                 double *condition)
 {
   double *row = work, *column = work + bs, *rest = work + 2 * bs;
   std::fill(row, row + bs, 0.0);
@@ -109,7 +110,9 @@ Inversion invert(int bs, const double *block, double *inverse, double *work, std
   if (!good) return Inversion::singular;
   // Element growth can give a singular block a last pivot above the tolerance. So the condition
   // number is tested, too.
-  if (!(block_norm * norm(bs, inverse) * epsilon < kNoDigits)) return Inversion::singular;
+  const double number = block_norm * norm(bs, inverse);
+  if (!(number * epsilon < kNoDigits)) return Inversion::singular;
+  if (condition) *condition = number;
   for (int j = 0; j < bs; ++j)
     for (int i = 0; i < bs; ++i) {
       inverse[j * bs + i] *= column[i] * row[j];

@@ -28,8 +28,10 @@ constexpr double inverse_power_of_two(double value)
 // Computes inverse = block^{-1}, both column-major, by elimination with partial pivoting. Rows and
 // columns are first equilibrated exactly, by powers of two. So the choice of pivots does not depend
 // on the units of the unknowns. The condition number is that of the equilibrated block (kNoDigits).
-// work has room for 3*bs doubles, pivot for bs numbers.
-Inversion invert(int bs, const double *block, double *inverse, double *work, std::int64_t *pivot);
+// work has room for 3*bs doubles, pivot for bs numbers. condition, unless null, becomes the
+// condition number if there is an inverse.
+Inversion invert(int bs, const double *block, double *inverse, double *work, std::int64_t *pivot,
+                 double *condition = nullptr);
 
 // c += a b, for column-major blocks of size bs x bs
 void add_product(int bs, const double *a, const double *b, double *c);

@@ -137,6 +137,8 @@ struct InverseRange {
   double largest = 0.0; // the largest entry
   // Each column of each block has a largest entry. This is 1 over the smallest of them.
   double reciprocal = 0.0;
+  // The largest condition number of an equilibrated diagonal block
+  double condition = 0.0;
   // Adds a column of a block, given by its largest entry.
   void include(double column)
   {

@@ -55,8 +55,11 @@ Defect StoredMatrix::convert_row(Row plan_row, BlockRows &source, Pass pass)
   const double *const *offdiag = nullptr;
   source.row(plan_.row_of[plan_row], diagonal, offdiag);
   double *dmap = dmap_.data() + static_cast<std::size_t>(plan_row) * block_size_squared_;
-  const Inversion verdict = invert(bs, diagonal, inverse_.data(), work_.data(), pivot_.data());
+  double condition = 0.0;
+  const Inversion verdict =
+      invert(bs, diagonal, inverse_.data(), work_.data(), pivot_.data(), &condition);
   if (verdict != Inversion::done) return defect_of(verdict);
+  inverse_range_.condition = std::max(inverse_range_.condition, condition);
   // See diagonal_map() and Scales for the two forms.
   const bool prescaled = config_.form == PC_MCPI_FORM_PRESCALED;
   for (int j = 0; j < bs; ++j) {

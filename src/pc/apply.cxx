@@ -320,7 +320,8 @@ Request richardson_of(PC pc, PetscInt max_it, PetscBool guess_zero, PetscInt *ou
   *outits = std::min<PetscInt>(std::max<PetscInt>(max_it, 0), kMaxSweeps / settings.its);
   Request request{false, 1, *outits * settings.its, settings.restart, !guess_zero};
   if (settings.restart < 0)
-    request.restart = mcpi.applying().tests_residuals ? sweeps_of_storage(settings.offdiag) : 0;
+    request.restart =
+        mcpi.applying().tests_residuals ? sweeps_of_storage(mcpi.smoother.precisions().offdiag) : 0;
   return with_restarts(settings, request);
 }
 

@@ -22,7 +22,8 @@ const char *const VectorNames[] = {
     "fp64", "fp32", "auto", "PCMCPIVectorPrecision", "PC_MCPI_VECTOR_PRECISION_", nullptr};
 const char *const GatherNames[] = {"fp32", "bfp16", "PCMCPIGatherPrecision",
                                    "PC_MCPI_GATHER_PRECISION_", nullptr};
-const char *const FormNames[] = {"prescaled", "factored", "PCMCPIForm", "PC_MCPI_FORM_", nullptr};
+const char *const FormNames[] = {"prescaled",  "factored",      "auto",
+                                 "PCMCPIForm", "PC_MCPI_FORM_", nullptr};
 const char *const ScalingNames[] = {"none",          "global",           "balanced",
                                     "PCMCPIScaling", "PC_MCPI_SCALING_", nullptr};
 const char *const BackendNames[] = {

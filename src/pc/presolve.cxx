@@ -27,27 +27,35 @@ PetscErrorCode set_up_again(PC pc, const Caller &method)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Sets the values up again if the method needs vectors in another precision. may_narrow: whether
-// the precision may change from double to single. KSPSetReusePreconditioner() forbids another
-// set-up. The preconditioner then keeps vectors in double precision under any method. Vectors in
-// single precision are then an error if the method takes the preconditioner for a linear map.
+// Gives the vectors the precision that the method needs. may_narrow: whether the precision may
+// change from double to single. Where the stored blocks depend on the vectors, as on a device, the
+// values are set up again. KSPSetReusePreconditioner() forbids that if the matrix has changed. The
+// preconditioner then keeps vectors in double precision under any method. Vectors in single
+// precision are then an error if the method takes the preconditioner for a linear map.
 PetscErrorCode fit_precision(PC pc, const Caller &method, bool may_narrow)
 {
-  const PC_MCPI &mcpi = Data(pc);
+  PC_MCPI &mcpi = Data(pc);
   const Settings &s = mcpi.settings;
   const bool wanted = DoubleVectors(s.vector, s.offdiag, s.gather, method),
-             prepared = mcpi.smoother.prepared_for_double();
+             prepared = mcpi.smoother.needs_double();
+  bool fits, current;
 
   PetscFunctionBegin;
   if (!mcpi.smoother.ready() || wanted == prepared || (prepared && !may_narrow))
     PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCheck(prepared || !pc->reusepreconditioner, PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_ARG_INCOMP,
+  PetscCall(mcpi.smoother.fit_vectors(s, wanted, &fits));
+  if (fits) {
+    mcpi.caller = method;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(mcpi.smoother.stores(pc->pmat, &current));
+  const bool may_set_up = !pc->reusepreconditioner || current;
+  PetscCheck(prepared || may_set_up, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
              "The preconditioner has vectors in single precision, and %s. "
-             "KSPSetReusePreconditioner() forbids another set-up. Use "
-             "-%spc_mcpi_vector_precision fp64 from the beginning",
+             "KSPSetReusePreconditioner() forbids another set-up, and the matrix has changed since "
+             "the last one. Use -%spc_mcpi_vector_precision fp64 from the beginning",
              what_takes_it_for_linear(method).c_str(), prefix_of((PetscObject)pc));
-  if (!pc->reusepreconditioner) PetscCall(set_up_again(pc, method));
+  if (may_set_up) PetscCall(set_up_again(pc, method));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -26,6 +26,27 @@ PetscErrorCode SettingsCheckAgreement(MPI_Comm comm, const Settings &settings)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode SettingsCheckPrecisions(MPI_Comm comm, const Settings &settings)
+{
+  const bool wide_blocks = settings.offdiag == PC_MCPI_PRECISION_FP64;
+
+  PetscFunctionBegin;
+  PetscCheck(
+      !wide_blocks || settings.vector != PC_MCPI_VECTOR_PRECISION_FP32, comm, PETSC_ERR_ARG_INCOMP,
+      "%s",
+      with_prefix("-pc_mcpi_offdiag_precision fp64 needs -pc_mcpi_vector_precision fp64 or auto",
+                  settings.prefix)
+          .c_str());
+  PetscCheck(settings.gather != PC_MCPI_GATHER_PRECISION_BFP16 ||
+                 !(wide_blocks || settings.vector == PC_MCPI_VECTOR_PRECISION_FP64),
+             comm, PETSC_ERR_ARG_INCOMP, "%s",
+             with_prefix("-pc_mcpi_gather_precision bfp16 needs -pc_mcpi_vector_precision fp32 or "
+                         "auto, and -pc_mcpi_offdiag_precision below fp64",
+                         settings.prefix)
+                 .c_str());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode SettingsCheckMethod(MPI_Comm comm, const Settings &settings)
 {
   PetscFunctionBegin;

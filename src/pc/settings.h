@@ -21,7 +21,7 @@ struct Settings {
   PCMCPIPrecision offdiag = PC_MCPI_PRECISION_FP32;
   PCMCPIVectorPrecision vector = PC_MCPI_VECTOR_PRECISION_AUTO;
   PCMCPIGatherPrecision gather = PC_MCPI_GATHER_PRECISION_FP32;
-  PCMCPIForm form = PC_MCPI_FORM_PRESCALED;
+  PCMCPIForm form = PC_MCPI_FORM_AUTO;
   PCMCPIScaling scaling = PC_MCPI_SCALING_BALANCED;
   PCMCPIBackendType backend = PC_MCPI_BACKEND_AUTO;
   PCMCPIHaloType halo = PC_MCPI_HALO_AUTO;
@@ -44,6 +44,8 @@ struct Settings {
 // Collective. An error if ranks have different settings. Such ranks would wait for exchanges that
 // others never begin.
 PetscErrorCode SettingsCheckAgreement(MPI_Comm comm, const Settings &settings);
+// Collective. An error if the precisions that were asked for do not go together.
+PetscErrorCode SettingsCheckPrecisions(MPI_Comm comm, const Settings &settings);
 // Collective. An error if the sweeps are not those that the method defines.
 PetscErrorCode SettingsCheckMethod(MPI_Comm comm, const Settings &settings);
 

@@ -23,6 +23,8 @@ PetscErrorCode Smoother::destroy()
   PetscFunctionBegin;
   ready_ = false;
   planned_transposed_ = transposed_current_ = false;
+  found_ = Stiffness();
+  measured_at_ = 0;
   identity_ = MatrixIdentity();
   failure_ = Failure();
   halo_choice_ = HaloChoice();
@@ -36,7 +38,17 @@ PetscErrorCode Smoother::destroy()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool double_vectors,
+PetscErrorCode Smoother::stores(Mat pmat, bool *current) const
+{
+  PetscObjectState state;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectStateGet((PetscObject)pmat, &state));
+  *current = state == stored_state_;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool needs_double,
                                const Coordinates &coordinates, PetscObject options)
 {
   struct Parts : MatrixParts {
@@ -52,11 +64,9 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool double_v
     drop_method();
   }
   ready_ = false;
-  const bool wide = double_vectors || (may_widen(settings) && widened());
-  prepared_for_double_ = double_vectors;
-  if (wide != double_vectors_) drop_backend();
-  double_vectors_ = wide;
+  needs_double_ = needs_double;
   PetscCall(SettingsCheckAgreement(PetscObjectComm((PetscObject)pmat), settings));
+  PetscCall(SettingsCheckPrecisions(PetscObjectComm((PetscObject)pmat), settings));
   PetscCall(SettingsCheckMethod(PetscObjectComm((PetscObject)pmat), settings));
   PetscCall(ScheduleCheck(PetscObjectComm((PetscObject)pmat), settings));
   failure_ = Failure();
@@ -88,6 +98,7 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool double_v
   PetscCall(numeric_in_range(settings, parts));
   PetscCall(PetscLogEventEnd(Events().numeric, pmat, 0, 0, 0));
   identity_ = identity;
+  stored_state_ = state;
   ready_ = true;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -159,7 +170,9 @@ Row Smoother::rows_together(const Settings &settings) const
   if (on_device()) return 0;
   const bool in_sequence =
       choice_.type == PC_MCPI_BACKEND_HOST &&
-      relaxes_in_sequence(backend_config(settings), static_cast<int>(graph_.bs), simd_kernels());
+      relaxes_in_sequence(
+          backend_config(settings, ChoosePrecisions(settings, needs_double_, found_)),
+          static_cast<int>(graph_.bs), simd_kernels());
   return in_sequence ? kRowsInSequence : kRowsTogether;
 }
 

@@ -10,6 +10,7 @@
 #include "method/method.h"
 #include "pc/backend_choice.h"
 #include "pc/halo_choice.h"
+#include "pc/precision_choice.h"
 #include "pc/residual.h"
 #include "pc/schedule_choice.h"
 #include "pc/settings.h"
@@ -55,11 +56,16 @@ public:
   ~Smoother() { (void)destroy(); }
 
   // Collective. Makes the symbolic set-up if the nonzero pattern or the backend's memory is new,
-  // and the numeric set-up always. double_vectors: vectors must have double precision. options: the
+  // and the numeric set-up always. needs_double: vectors must have double precision. options: the
   // PC, whose prefix and options database the coloring takes over
-  PetscErrorCode setup(Mat pmat, const Settings &settings, bool double_vectors,
+  PetscErrorCode setup(Mat pmat, const Settings &settings, bool needs_double,
                        const Coordinates &coordinates, PetscObject options);
   PetscErrorCode destroy();
+  // Collective. Gives the vectors the precision that a caller needs, with the stored blocks as they
+  // are. fits: whether that is possible. If not, nothing changes, and a set-up is needed.
+  PetscErrorCode fit_vectors(const Settings &settings, bool needs_double, bool *fits);
+  // Whether the stored blocks are those of the present values of this matrix
+  PetscErrorCode stores(Mat pmat, bool *current) const;
   void invalidate_plan() { identity_ = MatrixIdentity(); }
   void invalidate_values() { drop_backend(); }
   // False if the last set-up did not finish, between a setter and the set-up that the setter makes
@@ -81,12 +87,11 @@ public:
   const std::string &backend_reason() const { return choice_.reason; }
   bool on_device() const { return on_cuda() || choice_.kokkos_on_device; }
   bool exchanges() const { return exchanges_; }
-  bool double_vectors() const { return double_vectors_; }
-  // Whether the caller of the last set-up asked for vectors in double precision.
-  bool prepared_for_double() const { return prepared_for_double_; }
-  // Whether vectors have double precision only because of the units of the equations.
-  bool widened() const { return double_vectors_ && !prepared_for_double_; }
-  int inverse_spread() const { return inverse_spread_; }
+  const Precisions &precisions() const { return made_for_; }
+  const Stiffness &stiffness() const { return found_; }
+  bool double_vectors() const { return made_for_.double_vectors; }
+  // Whether the caller needs vectors in double precision.
+  bool needs_double() const { return needs_double_; }
   const HaloChoice &halo_choice() const { return halo_choice_; }
   const Scales &scales() const { return *backend_->info().scales; }
   // Local bytes: held in host memory, held in device memory, and moved by its sweeps from zero.
@@ -95,10 +100,6 @@ public:
   double sweep_bytes(const Settings &settings, PetscInt its) const;
 
 private:
-  // The exponent of two of the largest ratio between the largest number that a right-hand side may
-  // load and the largest number that is loaded. Single precision has 126 powers of two below 1.
-  static constexpr int kMaxSpread = 120;
-
   // The CUDA backend reads values in place and may use exchanges on the device.
   bool on_cuda() const { return choice_.type == PC_MCPI_BACKEND_CUDA; }
   Place place() const
@@ -118,11 +119,14 @@ private:
   PetscErrorCode plan_factorization(PCMCPIMethod method);
   PetscErrorCode plan_transposed();
   PetscErrorCode agree(const NumericStatus &status);
+  PetscErrorCode inspect(const Settings &settings, const MatrixParts &parts, BlockRows &blocks,
+                         const NumericStatus &status);
+  PetscErrorCode measure(const MatrixParts &parts, BlockRows &blocks);
   PetscErrorCode numeric_in_range(const Settings &settings, const MatrixParts &parts);
-  static bool may_widen(const Settings &settings);
-  int spread(PCMCPIForm form) const;
+  PetscErrorCode change_vectors(const Precisions &wanted, bool *changed);
+  int spread() const;
   DeviceExchange *device_exchange() { return backend_ ? backend_->device_exchange() : nullptr; }
-  BackendConfig backend_config(const Settings &settings) const;
+  BackendConfig backend_config(const Settings &settings, const Precisions &precisions) const;
   PetscErrorCode create_backend(const Settings &settings);
   PetscErrorCode create_halo(const Settings &settings);
   void drop_backend();
@@ -131,7 +135,7 @@ private:
   PetscErrorCode prepare_transposed();
   PetscErrorCode sweep(const Settings &settings, const ApplyArgs &apply, const ConstColumns &b,
                        const MutableColumns &x, PetscInt its, bool from_zero);
-  double scale_for(double size, bool transposed, PCMCPIForm form) const;
+  double scale_for(double size, bool transposed) const;
   SweepConfig sweep_config(const Settings &settings) const;
 
   MatrixIdentity identity_; // of the matrix of the last set-up
@@ -140,6 +144,7 @@ private:
   BuiltPlan built_;
   ScheduleChoice schedule_;
   PetscObjectState clustered_state_ = -1; // of the matrix whose values made the clusters
+  PetscObjectState stored_state_ = -1;    // of the matrix whose values are stored
   OrderingUsed ordering_used_;
   BackendChoice choice_;
   std::unique_ptr<MatrixValues> values_;
@@ -155,7 +160,10 @@ private:
   int threads_ = 1, ranks_on_node_ = 0;
   bool exchanges_ = false; // some rank has a ghost
   HaloChoice halo_choice_;
-  bool double_vectors_ = true, prepared_for_double_ = true;
+  bool needs_double_ = true; // see needs_double()
+  Precisions made_for_;      // of the backend
+  Stiffness found_;          // by the last numeric set-up
+  int measured_at_ = 0;      // condition with which amplifications were measured; 0: never
   // Of the scaled inverse diagonal blocks of all ranks. inverse_exponent_: exponent of two of the
   // largest entry. inverse_spread_: how far that exponent is above the exponent of the smallest
   // among the columns' largest entries.

@@ -49,10 +49,11 @@ private:
 // scale, the largest number that may be loaded is about 2^kLargest. The largest number that is
 // loaded is at most 2^kMaxSpread times smaller, which is far from underflow in single precision.
 // size: about the largest magnitude of the right-hand side
-double Smoother::scale_for(double size, bool transposed, PCMCPIForm form) const
+double Smoother::scale_for(double size, bool transposed) const
 {
   constexpr int kMax = 1000; // 2^kMax and its inverse are normal numbers
-  if (double_vectors_ || !(size > 0.0) || !std::isfinite(size)) return 1.0;
+  const PCMCPIForm form = made_for_.form;
+  if (double_vectors() || !(size > 0.0) || !std::isfinite(size)) return 1.0;
   const auto exponent = [](const std::vector<double> &factors) {
     return std::ilogb(*std::max_element(factors.begin(), factors.end()));
   };
@@ -124,8 +125,8 @@ PetscErrorCode Smoother::apply(Mat pmat, const Settings &settings, const Request
   PetscFunctionBegin;
   PetscCall(SettingsCheckMethod(graph_.comm, settings));
   if (request.transposed) PetscCall(prepare_transposed());
-  if (request.nonzero_guess && settings.offdiag == PC_MCPI_PRECISION_FP64 && request.restart == 0 &&
-      !request.transposed) {
+  if (request.nonzero_guess && made_for_.offdiag == PC_MCPI_PRECISION_FP64 &&
+      request.restart == 0 && !request.transposed) {
     PetscCall(sweep(settings, apply, b, x, total, false));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -135,14 +136,14 @@ PetscErrorCode Smoother::apply(Mat pmat, const Settings &settings, const Request
     const PetscInt cycle = request.restart > 0 ? request.restart : total, rest = total % cycle;
     const PetscInt its = request.transposed && rest > 0 ? rest : std::min(cycle, total);
     if (zero) {
-      apply.scale = scale_for(request.size, request.transposed, settings.form);
+      apply.scale = scale_for(request.size, request.transposed);
       PetscCall(sweep(settings, apply, b, x, its, true));
     } else {
       double size = 0.0;
       PetscCall(residual_.prepare(pmat, nrhs, x.device));
       PetscCall(residual_.compute(pmat, request.transposed, nrhs, b, x));
-      if (!double_vectors_) PetscCall(residual_.largest(nrhs, &size));
-      apply.scale = scale_for(size, request.transposed, settings.form);
+      if (!double_vectors()) PetscCall(residual_.largest(nrhs, &size));
+      apply.scale = scale_for(size, request.transposed);
       PetscCall(sweep(settings, apply, residual_.residual(), residual_.correction(), its, true));
       PetscCall(residual_.add_correction(nrhs, x));
     }

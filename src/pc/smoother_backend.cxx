@@ -34,32 +34,20 @@ PetscErrorCode Smoother::create_halo(const Settings &settings)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-BackendConfig Smoother::backend_config(const Settings &settings) const
+BackendConfig Smoother::backend_config(const Settings &settings, const Precisions &precisions) const
 {
-  return {{settings.offdiag, settings.form, settings.scaling, settings.keep_scaling},
-          double_vectors_,
-          settings.gather == PC_MCPI_GATHER_PRECISION_BFP16,
+  return {{precisions.offdiag, precisions.form, settings.scaling, settings.keep_scaling},
+          precisions.double_vectors,
+          precisions.bfp16_gather,
           settings.sweep == PC_MCPI_SWEEP_SYMMETRIC,
           on_cuda()};
 }
 
 PetscErrorCode Smoother::create_backend(const Settings &settings)
 {
-  const BackendConfig config = backend_config(settings);
+  const BackendConfig config = backend_config(settings, made_for_);
 
   PetscFunctionBegin;
-  PetscCheck(
-      settings.offdiag != PC_MCPI_PRECISION_FP64 || config.double_vectors, graph_.comm,
-      PETSC_ERR_ARG_INCOMP, "%s",
-      with_prefix("-pc_mcpi_offdiag_precision fp64 needs -pc_mcpi_vector_precision fp64 or auto",
-                  settings.prefix)
-          .c_str());
-  PetscCheck(!config.bfp16_gather || !config.double_vectors, graph_.comm, PETSC_ERR_ARG_INCOMP,
-             "%s",
-             with_prefix("-pc_mcpi_gather_precision bfp16 needs -pc_mcpi_vector_precision fp32 or "
-                         "auto, and -pc_mcpi_offdiag_precision below fp64",
-                         settings.prefix)
-                 .c_str());
   if (choice_.type == PC_MCPI_BACKEND_KOKKOS) ReleaseWithKokkos(this, [this] { drop_backend(); });
   PetscCall(BackendCreate(graph_.comm, choice_.type, plan(), config, &backend_));
   DeviceExchange *device = device_exchange();
@@ -80,6 +68,41 @@ PetscErrorCode Smoother::create_backend(const Settings &settings)
         "blocks, vectors or long rows that relaxations with exchanges do not take";
   transposed_current_ = false;
   room_ = 1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Gives the vectors other precisions, if the stored blocks do not depend on them. All ranks have
+// backends of the same type, so the result is the same everywhere.
+PetscErrorCode Smoother::change_vectors(const Precisions &wanted, bool *changed)
+{
+  std::unique_ptr<Backend> made;
+
+  PetscFunctionBegin;
+  *changed = false;
+  if (!backend_ || wanted.offdiag != made_for_.offdiag || wanted.form != made_for_.form)
+    PetscFunctionReturn(PETSC_SUCCESS);
+  const PetscErrorCode failed = RunTogether(graph_.comm, [&] {
+    made = backend_->with_vectors(wanted.double_vectors, wanted.bfp16_gather);
+  });
+  if (failed) drop_backend(); // On some rank its blocks are lost.
+  PetscCall(failed);
+  if (!made) PetscFunctionReturn(PETSC_SUCCESS);
+  backend_ = std::move(made);
+  made_for_ = wanted;
+  room_ = 1;
+  PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->row_bytes({}).vector)));
+  *changed = true;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Smoother::fit_vectors(const Settings &settings, bool needs_double, bool *fits)
+{
+  const Precisions wanted = ChoosePrecisions(settings, needs_double, found_);
+
+  PetscFunctionBegin;
+  *fits = wanted == made_for_;
+  if (!*fits) PetscCall(change_vectors(wanted, fits));
+  if (*fits) needs_double_ = needs_double;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -41,7 +41,7 @@ double Smoother::sweep_bytes(const Settings &settings, PetscInt its) const
   const MulticolorSweep sweep(plan(), *backend_, *halo_, sweep_config(settings));
   const double passes =
       static_cast<double>(its) * (settings.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1);
-  const double number = double_vectors_ ? sizeof(double) : sizeof(float);
+  const double number = double_vectors() ? sizeof(double) : sizeof(float);
   const double entry = number * plan().bs * apply.nrhs;
   // Each block: its record and its column are read. Each row, in each pass: two row pointers, the
   // right-hand side and x are read, and x is written. If there is a rounded copy of x, the copy is
@@ -52,7 +52,7 @@ double Smoother::sweep_bytes(const Settings &settings, PetscInt its) const
   double bytes = static_cast<double>(sweep.blocks_read(apply, static_cast<int>(its), true)) *
                      static_cast<double>(backend_->info().record_bytes + sizeof(Row)) +
                  passes * plan().rows * (vectors + 2.0 * sizeof(Offset));
-  if (settings.form == PC_MCPI_FORM_FACTORED)
+  if (made_for_.form == PC_MCPI_FORM_FACTORED)
     bytes += passes * plan().rows * static_cast<double>(plan().bs) * plan().bs * sizeof(double);
   return bytes;
 }

@@ -3,56 +3,57 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "halo/sf.h"
 #include "petsc/collective.h"
 #include "petsc/compat.h"
 #include "petsc/stream.h"
+#include "setup/amplification.h"
 
 namespace mcpi {
 
-// Whether vectors may get double precision although the method does not need it.
-bool Smoother::may_widen(const Settings &settings)
-{
-  return settings.vector == PC_MCPI_VECTOR_PRECISION_AUTO &&
-         settings.gather != PC_MCPI_GATHER_PRECISION_BFP16;
-}
-
 // Returns how many powers of two may lie between the largest entry of D^{-1}b that scale_for()
 // expects and the largest entry that D^{-1}b has.
-int Smoother::spread(PCMCPIForm form) const
+int Smoother::spread() const
 {
   const auto of = [](const std::vector<double> &factors) {
     const auto [least, most] = std::minmax_element(factors.begin(), factors.end());
     return std::ilogb(*most) - std::ilogb(*least);
   };
-  const int forward = inverse_spread_ + (form == PC_MCPI_FORM_FACTORED ? of(scales().left) : 0);
+  const int forward =
+      inverse_spread_ + (made_for_.form == PC_MCPI_FORM_FACTORED ? of(scales().left) : 0);
   return std::max(forward, of(scales().right));
 }
 
-// Makes the numeric set-up. Vectors get double precision if the units of the equations are too
-// different for single precision. This choice depends on the present values alone.
+// Makes the numeric set-up. It is made again if the diagonal blocks turn out to need other
+// precisions than those of the set-up before. The choice depends on the present values alone,
+// except that amplifications are kept together with the scaling.
 PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const MatrixParts &parts)
 {
   PetscFunctionBegin;
-  for (;;) {
-    if (!backend_) {
+  for (bool stored = false;;) {
+    const Precisions wanted = ChoosePrecisions(settings, needs_double_, found_);
+    bool fits = backend_ && wanted == made_for_;
+    if (!fits) PetscCall(change_vectors(wanted, &fits));
+    if (fits && stored) break;
+    if (!fits) {
+      drop_backend();
+      made_for_ = wanted;
       if (!halo_) PetscCall(create_halo(settings));
       PetscCall(create_backend(settings));
     }
     PetscCall(numeric(settings, parts));
-    const bool outside = spread(settings.form) > kMaxSpread,
-               needed = prepared_for_double_ || outside;
-    if (failure_.defect != Defect::none || needed == double_vectors_) break;
-    PetscCheck(may_widen(settings), graph_.comm, PETSC_ERR_ARG_OUTOFRANGE,
-               "PCMCPI: the units of the equations differ by a factor of about 2^%d, more than "
-               "vectors in single precision hold. Use -%spc_mcpi_vector_precision auto and "
-               "-%spc_mcpi_gather_precision fp32, or scale the equations",
-               spread(settings.form), settings.prefix.c_str(), settings.prefix.c_str());
-    drop_backend();
-    double_vectors_ = needed;
+    if (failure_.defect != Defect::none) break;
+    stored = true;
   }
+  PetscCheck(double_vectors() || UnitsFit(found_) || failure_.defect != Defect::none, graph_.comm,
+             PETSC_ERR_ARG_OUTOFRANGE,
+             "PCMCPI: the units of the equations differ by a factor of about 2^%d, more than "
+             "vectors in single precision hold. Use -%spc_mcpi_vector_precision auto, or scale the "
+             "equations",
+             found_.units, settings.prefix.c_str());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -147,9 +148,60 @@ PetscErrorCode Smoother::numeric(const Settings &settings, const MatrixParts &pa
     blocks = values_.get();
   }
   const int error = backend_->refresh(*blocks, reduce, status);
+  const PetscErrorCode failed = error ? PETSC_SUCCESS : inspect(settings, parts, *blocks, status);
   if (!factors) PetscCall(values_->close());
   PetscCallMPI(error);
+  PetscCall(failed);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Finds out what ChoosePrecisions() has to know. Amplifications are measured again if the condition
+// has changed by more than a factor of 2, or if the scaling is not kept.
+PetscErrorCode Smoother::inspect(const Settings &settings, const MatrixParts &parts,
+                                 BlockRows &blocks, const NumericStatus &status)
+{
+  PetscFunctionBegin;
   PetscCall(agree(status));
+  if (failure_.defect != Defect::none) PetscFunctionReturn(PETSC_SUCCESS);
+  found_.units = spread();
+  const bool known =
+      settings.keep_scaling && measured_at_ > 0 && std::abs(found_.condition - measured_at_) <= 1;
+  if (!AmplificationMatters(settings, found_.condition)) {
+    measured_at_ = 0;
+    found_.prescaled = found_.factored = std::max(0, found_.condition);
+  } else if (!known) {
+    PetscCall(measure(parts, blocks));
+    measured_at_ = found_.condition;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Measures amplifications. Values on a device are read through PETSc's copy on the host. Factors on
+// a device cannot be read, so the bound takes the place of their amplifications.
+PetscErrorCode Smoother::measure(const MatrixParts &parts, BlockRows &blocks)
+{
+  const bool on_host = !blocks.arrays().device;
+  double most[2] = {std::ldexp(1.0, found_.condition), std::ldexp(1.0, found_.condition)};
+  Amplification mine;
+
+  PetscFunctionBegin;
+  if (on_host) {
+    PetscCall(RunTogether(graph_.comm, [&] { mine = measure_amplification(graph_, blocks); }));
+  } else if (!method_) {
+    const std::unique_ptr<MatrixValues> values = make_matrix_values(parts, graph_, {});
+    PetscCall(open_values(parts, nullptr, *values));
+    const PetscErrorCode failed =
+        RunTogether(graph_.comm, [&] { mine = measure_amplification(graph_, *values); });
+    PetscCall(values->close());
+    PetscCall(failed);
+  }
+  if (on_host || !method_) {
+    most[0] = mine.prescaled;
+    most[1] = mine.factored;
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_DOUBLE, MPI_MAX, graph_.comm));
+  found_.prescaled = std::ilogb(most[0]);
+  found_.factored = std::ilogb(most[1]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -165,7 +217,8 @@ PetscErrorCode Smoother::agree(const NumericStatus &status)
                                                : kNone;
   };
   const InverseRange inverse = backend_->info().inverse;
-  PetscInt64 least[3] = {kNone, exponent(inverse.largest), exponent(inverse.reciprocal)};
+  PetscInt64 least[4] = {kNone, exponent(inverse.largest), exponent(inverse.reciprocal),
+                         exponent(inverse.condition)};
   PetscInt64 &first = least[0];
 
   PetscFunctionBegin;
@@ -174,10 +227,11 @@ PetscErrorCode Smoother::agree(const NumericStatus &status)
   else if (status.defect != Defect::none)
     first = static_cast<PetscInt64>(graph_.row_start + status.row) * kDigit +
             static_cast<int>(status.defect);
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, least, 3, MPIU_INT64, MPI_MIN, graph_.comm));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, least, 4, MPIU_INT64, MPI_MIN, graph_.comm));
   const bool known = least[1] != kNone && least[2] != kNone;
   inverse_exponent_ = known ? -static_cast<int>(least[1]) : 0;
   inverse_spread_ = known ? -static_cast<int>(least[1]) - static_cast<int>(least[2]) : 0;
+  found_.condition = least[3] != kNone ? -static_cast<int>(least[3]) : 0;
   PetscCheck(first != kDevice, graph_.comm, PETSC_ERR_LIB, "PCMCPI: %s",
              status.problem.empty() ? "the numeric set-up failed on another rank"
                                     : status.problem.c_str());

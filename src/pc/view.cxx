@@ -80,19 +80,38 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Shows how off-diagonal blocks are stored, and why otherwise than the options say.
+PetscErrorCode view_storage(const PC_MCPI &mcpi, PetscViewer viewer)
+{
+  const Settings &s = mcpi.settings;
+  const Precisions used = mcpi.smoother.ready() ? mcpi.smoother.precisions()
+                                                : ChoosePrecisions(s, mcpi.double_vectors(), {});
+  std::string reason;
+
+  PetscFunctionBegin;
+  if (used.offdiag != s.offdiag) reason = std::string(" instead of ") + PrecisionNames[s.offdiag];
+  reason += std::string(", ") + FormNames[used.form] + " form, scaling " + ScalingNames[s.scaling];
+  if (s.form == PC_MCPI_FORM_AUTO &&
+      (used.offdiag != s.offdiag || used.form != PC_MCPI_FORM_PRESCALED))
+    reason += " (auto: " + ReasonForStorage(mcpi.smoother.stiffness()) + ")";
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  off-diagonal blocks: %s%s\n",
+                                   PrecisionNames[used.offdiag], reason.c_str()));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Shows the precision of the vectors. Before a set-up, shows what a set-up would choose.
 PetscErrorCode view_vectors(const PC_MCPI &mcpi, PetscViewer viewer)
 {
   const Settings &s = mcpi.settings;
-  const bool wide = mcpi.smoother.ready() ? mcpi.smoother.double_vectors() : mcpi.double_vectors();
+  const bool ready = mcpi.smoother.ready(),
+             wide = ready ? mcpi.smoother.double_vectors() : mcpi.double_vectors();
   std::string reason;
 
   PetscFunctionBegin;
   if (s.vector == PC_MCPI_VECTOR_PRECISION_AUTO) {
     reason = ReasonForVectors(s.offdiag, s.gather, mcpi.caller);
-    if (mcpi.smoother.widened())
-      reason = "the units of the equations differ by a factor of about 2^" +
-               std::to_string(mcpi.smoother.inverse_spread());
+    if (ready && wide && !mcpi.smoother.needs_double())
+      reason = ReasonForDouble(mcpi.smoother.stiffness());
     reason = " (auto: " + reason + ")";
   }
   PetscCall(
@@ -187,13 +206,11 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
   if (mcpi.lacks_symmetry())
     PetscCall(PetscViewerASCIIPrintf(viewer, "  NOT SYMMETRIC: %s: use -pc_mcpi_sweep symmetric\n",
                                      mcpi.why_symmetric().c_str()));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  off-diagonal blocks: %s, %s form, scaling %s\n",
-                                   PrecisionNames[s.offdiag], FormNames[s.form],
-                                   ScalingNames[s.scaling]));
+  PetscCall(view_storage(mcpi, viewer));
   PetscCall(view_vectors(mcpi, viewer));
   PetscCall(view_products(pc, viewer));
   PetscCall(view_gram_schmidt(mcpi, viewer));
-  if (s.gather == PC_MCPI_GATHER_PRECISION_BFP16)
+  if (mcpi.smoother.ready() && mcpi.smoother.precisions().bfp16_gather)
     PetscCall(PetscViewerASCIIPrintf(
         viewer,
         "  products read x as %s: safe with KSPFGMRES, and with KSPRICHARDSON and "

@@ -19,6 +19,8 @@ struct SetupPiece {
   std::uint32_t first; // first block of this chunk
 };
 
+constexpr int kRangeWords = 3; // of SetupArgs::maxima
+
 // The arguments of a set-up kernel. It takes the matrix rows [begin, end) of a chunk.
 struct SetupArgs {
   SetupPiece piece[2]; // The second piece has no values if the matrix has only one piece.
@@ -33,9 +35,9 @@ struct SetupArgs {
   void *diagonal_map;           // output: inverse diagonal blocks, see diagonal_product()
   const double *scales;         // scales of rows (left), then of columns (right)
   // Output: upper 32 bits of the largest magnitude of each component of the stored blocks, bs*bs
-  // words. Two more words follow, for the inverse diagonal blocks (InverseRange): the largest of
-  // the columns' largest magnitudes, and the largest inverse of these. Upper words compare like the
-  // numbers.
+  // words. kRangeWords more follow, for the inverse diagonal blocks (InverseRange): the largest of
+  // the columns' largest magnitudes, the largest inverse of these, and the largest condition
+  // number. Upper words compare like the numbers.
   std::uint32_t *maxima;
   unsigned long long *bad; // output: the least bad_key()
   double *scratch;         // large blocks: used if shared memory is too small
@@ -69,13 +71,18 @@ __device__ __forceinline__ void report(const SetupArgs &args, Row row, Defect de
   atomicMin(args.bad, bad_key(row, defect));
 }
 
-// InverseRange::include() for a block, with upper 32 bits. range: the two numbers of the range.
+// InverseRange::include() for a block, with upper 32 bits. range: the numbers of the range.
 // largest, least: the largest and the least of the columns' largest magnitudes.
 __device__ __forceinline__ void raise_inverse_range(std::uint32_t *range, double largest,
                                                     double least)
 {
   atomicMax(range, static_cast<std::uint32_t>(__double2hiint(largest)));
   atomicMax(range + 1, static_cast<std::uint32_t>(__double2hiint(1.0 / least)));
+}
+
+__device__ __forceinline__ void raise_condition(std::uint32_t *range, double condition)
+{
+  atomicMax(range + 2, static_cast<std::uint32_t>(__double2hiint(condition)));
 }
 
 // Returns the k-th matrix row to be taken.

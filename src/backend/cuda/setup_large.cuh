@@ -56,8 +56,10 @@ __device__ __forceinline__ bool prepare_large_row(const SetupArgs &args, const T
                                   static_cast<std::size_t>(j) * block.column];
   });
   team.sync();
-  const Inversion verdict = invert(team, left, bs, vectors, vectors + bs, pivot);
+  double condition = 0.0;
+  const Inversion verdict = invert(team, left, bs, vectors, vectors + bs, pivot, &condition);
   if (team.rank == 0 && verdict != Inversion::done) report(args, row, defect_of(verdict));
+  if (team.rank == 0 && verdict == Inversion::done) raise_condition(most, condition);
   const double *left_scale = args.scales, *right_scale = args.scales + bs;
   double *map = static_cast<double *>(args.diagonal_map) +
                 static_cast<std::size_t>(args.plan_row[row]) * bs * bs;
@@ -175,7 +177,7 @@ __global__ void __launch_bounds__(kLargeThreads) setup_large(SetupArgs args)
   std::uint32_t *most = reinterpret_cast<std::uint32_t *>(memory + shape.maxima());
   const Team team = shape.rows > 1 ? Team{t % kWarpSize, kWarpSize} : Team{t, kLargeThreads};
   const int mine = shape.rows > 1 ? t / kWarpSize : 0;
-  for (int n = t; n < square + 2; n += kLargeThreads) most[n] = 0;
+  for (int n = t; n < square + kRangeWords; n += kLargeThreads) most[n] = 0;
   for (Row row0 = args.begin + static_cast<Row>(blockIdx.x) * shape.rows; row0 < args.end;
        row0 += static_cast<Row>(gridDim.x) * shape.rows) {
     const int rows = min(shape.rows, args.end - row0);
@@ -214,7 +216,8 @@ __global__ void __launch_bounds__(kLargeThreads) setup_large(SetupArgs args)
     }
   }
   __syncthreads();
-  for (int n = t; n < square + 2; n += kLargeThreads) atomicMax(args.maxima + n, most[n]);
+  for (int n = t; n < square + kRangeWords; n += kLargeThreads)
+    atomicMax(args.maxima + n, most[n]);
 }
 
 // Returns the kernel for a block size.

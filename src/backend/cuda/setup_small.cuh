@@ -110,8 +110,10 @@ __device__ __forceinline__ bool prepare_row(const SetupArgs &args, SetupRows<bs>
     for (int j = 0; j < bs; ++j)
       a[j][i] = block.data[static_cast<std::size_t>(i) * block.row +
                            static_cast<std::size_t>(j) * block.column];
-  const Inversion verdict = invert(a);
+  double condition = 0.0;
+  const Inversion verdict = invert(a, &condition);
   if (verdict != Inversion::done) report(args, row, defect_of(verdict));
+  raise_condition(most + bs * bs, condition);
   double *left = shared.left + t * SetupRows<bs>::stride;
 #pragma unroll
   for (int i = 0; i < bs; ++i) {
@@ -300,11 +302,11 @@ __global__ void __launch_bounds__(kSetupThreads, Tuning::setup_blocks(bs))
   // lanes: threads that take slices. Each thread always takes the same columns of blocks.
   constexpr int slices = Setup::shape.slices, lanes = kSetupThreads / slices * slices;
   __shared__ SetupRows<bs> shared;
-  __shared__ std::uint32_t most[bs * bs + 2];
+  __shared__ std::uint32_t most[bs * bs + kRangeWords];
   __shared__ double scales[2 * bs]; // left, then right
 
   const int t = static_cast<int>(threadIdx.x), slice = t % slices, first = slice * Setup::columns;
-  if (t < bs * bs + 2) most[t] = 0;
+  if (t < bs * bs + kRangeWords) most[t] = 0;
   if (t < 2 * bs) scales[t] = args.scales[t];
   for (Row row0 = args.begin + static_cast<Row>(blockIdx.x) * args.rows; row0 < args.end;
        row0 += static_cast<Row>(gridDim.x) * args.rows) {
@@ -357,7 +359,7 @@ __global__ void __launch_bounds__(kSetupThreads, Tuning::setup_blocks(bs))
     }
   }
   __syncthreads();
-  if (t < bs * bs + 2) atomicMax(args.maxima + t, most[t]);
+  if (t < bs * bs + kRangeWords) atomicMax(args.maxima + t, most[t]);
 }
 
 } // namespace mcpi::cuda

@@ -48,7 +48,7 @@ StoredBlocks::StoredBlocks(const ColorPlan &plan, const BackendConfig &config)
                            diagonal_bytes(plan_.bs, narrow_diagonal_) +
                        kPiece); // Bulk copies read whole pieces.
   scales_.resize(2 * static_cast<std::size_t>(plan_.bs));
-  maxima_.resize(square_ + 2);
+  maxima_.resize(square_ + kRangeWords);
   bad_.resize(1);
 }
 
@@ -129,12 +129,13 @@ void StoredBlocks::convert(BlockRows &source, bool store, NumericStatus &status,
 
   args.narrow_diagonal = narrow_diagonal_;
   upload_scales(stream);
-  MCPI_CUDA(cudaMemsetAsync(maxima_.data(), 0, (square_ + 2) * sizeof(std::uint32_t), stream));
+  MCPI_CUDA(
+      cudaMemsetAsync(maxima_.data(), 0, (square_ + kRangeWords) * sizeof(std::uint32_t), stream));
   MCPI_CUDA(cudaMemsetAsync(bad_.data(), 0xff, sizeof(unsigned long long), stream));
   feed_->run(source, stream, [&](const Chunk &chunk) { launch(chunk, args, stream); });
 
   unsigned long long bad = kNoBadRow;
-  std::vector<std::uint32_t> maxima(square_ + 2);
+  std::vector<std::uint32_t> maxima(square_ + kRangeWords);
   MCPI_CUDA(cudaMemcpyAsync(&bad, bad_.data(), sizeof(bad), cudaMemcpyDeviceToHost, stream));
   MCPI_CUDA(cudaMemcpyAsync(maxima.data(), maxima_.data(), maxima.size() * sizeof(std::uint32_t),
                             cudaMemcpyDeviceToHost, stream));
@@ -143,7 +144,8 @@ void StoredBlocks::convert(BlockRows &source, bool store, NumericStatus &status,
   const auto number = [](std::uint32_t upper) {
     return std::bit_cast<double>(static_cast<std::uint64_t>(upper) << 32U);
   };
-  inverse_range_ = {number(maxima[square_]), number(maxima[square_ + 1])};
+  inverse_range_ = {number(maxima[square_]), number(maxima[square_ + 1]),
+                    number(maxima[square_ + 2])};
   maxima.resize(square_);
   std::transform(maxima.begin(), maxima.end(), updater_.maxima().begin(), number);
 }

@@ -116,8 +116,9 @@ template <int bs> MCPI_HD bool gauss_jordan(double (&a)[bs][bs], double toleranc
 
 // Inverts a block in place; a[j] is column j. All indices are compile-time constants, so that the
 // block stays in registers. Several threads for a block would spend most of their instructions on
-// exchanges.
-template <int bs> MCPI_HD Inversion invert(double (&a)[bs][bs])
+// exchanges. condition: becomes the condition number of the equilibrated block, if that has an
+// inverse
+template <int bs> MCPI_HD Inversion invert(double (&a)[bs][bs], double *condition = nullptr)
 {
   double row[bs], column[bs];
   bool finite = true, zero = false;
@@ -148,7 +149,8 @@ template <int bs> MCPI_HD Inversion invert(double (&a)[bs][bs])
   }
   const double before = column_norm(a);
   const bool good = gauss_jordan(a, pivot_tolerance(bs));
-  const bool digits = has_digits(before, column_norm(a));
+  const double after = column_norm(a);
+  const bool digits = has_digits(before, after);
   bool represented = true;
   MCPI_UNROLL
   for (int j = 0; j < bs; ++j) {
@@ -159,7 +161,9 @@ template <int bs> MCPI_HD Inversion invert(double (&a)[bs][bs])
     }
   }
   if (!finite) return Inversion::nonfinite;
-  return !zero && good && digits && represented ? Inversion::done : Inversion::singular;
+  if (zero || !good || !digits || !represented) return Inversion::singular;
+  if (condition) *condition = before * after;
+  return Inversion::done;
 }
 
 // A team of threads. Team is a type with
@@ -247,7 +251,7 @@ MCPI_HD bool team_gauss_jordan(const Team &team, double *a, int bs, int *pivot)
 // As invert(). But a thread may return while others still read the block.
 MCPI_HD_FOR_ALL template <class Team>
 MCPI_HD Inversion invert_unsynced(const Team &team, double *a, int bs, double *row, double *column,
-                                  int *pivot)
+                                  int *pivot, double *condition)
 {
   bool finite = true, zero = false;
   for (int i = team.lane; i < bs; i += team.lanes) {
@@ -282,16 +286,17 @@ MCPI_HD Inversion invert_unsynced(const Team &team, double *a, int bs, double *r
   bool represented = true;
   for (int n = team.lane; n < bs * bs; n += team.lanes)
     represented = represented && is_finite(a[n]);
+  if (condition) *condition = before * after;
   return has_digits(before, after) && team.all(represented) ? Inversion::done : Inversion::singular;
 }
 
 // Replaces block a by its inverse. row, column: working memory of bs numbers each. All threads of
-// the team get the same verdict, and are done with the block.
+// the team get the same verdict and condition number, and are done with the block.
 MCPI_HD_FOR_ALL template <class Team>
 MCPI_HD Inversion invert(const Team &team, double *a, int bs, double *row, double *column,
-                         int *pivot)
+                         int *pivot, double *condition = nullptr)
 {
-  const Inversion verdict = invert_unsynced(team, a, bs, row, column, pivot);
+  const Inversion verdict = invert_unsynced(team, a, bs, row, column, pivot, condition);
   team.sync();
   return verdict;
 }

@@ -4,6 +4,7 @@
 #include "backend/host/host_backend.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/dense.h"
 #include "core/dispatch.h"
@@ -64,13 +65,17 @@ template <class In, class Out> ApplyFn<In, Out> select_apply(int bs)
   });
 }
 
+std::unique_ptr<Backend> make(const ColorPlan &plan, const BackendConfig &config,
+                              const CpuKernels &kernels, std::unique_ptr<StoredMatrix> matrix);
+
 // X: a number of the vectors in a sweep. x, rhs, kept and gathered are in plan order: component i
 // of a row and right-hand side r is entry (row*nrhs + r)*bs + i.
 template <class X> class HostBackend final : public Backend {
 public:
-  HostBackend(const ColorPlan &plan, const BackendConfig &config, const CpuKernels &kernels)
-      : plan_(plan), bs_(plan.bs), rounds_(config.bfp16_gather),
-        matrix_(plan, config.numeric, kernels),
+  HostBackend(const ColorPlan &plan, const BackendConfig &config, const CpuKernels &kernels,
+              std::unique_ptr<StoredMatrix> matrix)
+      : plan_(plan), config_(config), kernels_(kernels), bs_(plan.bs), rounds_(config.bfp16_gather),
+        stored_(std::move(matrix)), matrix_(*stored_),
         product_(kernels.product(config.numeric.storage, config.double_vectors, plan.bs)),
         fused_(prescaled() && product_.updates),
         in_sequence_(relaxes_in_sequence(config, plan.bs, kernels)),
@@ -90,6 +95,14 @@ public:
   void build_transposed(const ColorPlan &plan, const std::byte *received) override
   {
     matrix_.build_transposed(plan, received);
+  }
+
+  std::unique_ptr<Backend> with_vectors(bool double_vectors, bool bfp16_gather) override
+  {
+    BackendConfig config = config_;
+    config.double_vectors = double_vectors;
+    config.bfp16_gather = bfp16_gather;
+    return make(plan_, config, kernels_, std::move(stored_));
   }
 
   void reserve(int nrhs) override
@@ -348,10 +361,13 @@ private:
   }
 
   const ColorPlan &plan_;
+  const BackendConfig config_;
+  const CpuKernels &kernels_;
   const std::vector<Row> parts_ = part_begins(plan_);
   const int bs_;
   const bool rounds_; // whether products read gathered_ instead of x_
-  StoredMatrix matrix_;
+  std::unique_ptr<StoredMatrix> stored_;
+  StoredMatrix &matrix_; // *stored_
   ProductKernel product_;
   const bool fused_;       // whether products update x
   const bool in_sequence_; // see relaxes_in_sequence()
@@ -360,6 +376,14 @@ private:
   ApplyFn<X, X> in_sweep_;
   std::vector<X> x_, gathered_, rhs_, kept_, sums_, other_sums_, scratch_;
 };
+
+std::unique_ptr<Backend> make(const ColorPlan &plan, const BackendConfig &config,
+                              const CpuKernels &kernels, std::unique_ptr<StoredMatrix> matrix)
+{
+  if (config.double_vectors)
+    return std::make_unique<HostBackend<double>>(plan, config, kernels, std::move(matrix));
+  return std::make_unique<HostBackend<float>>(plan, config, kernels, std::move(matrix));
+}
 
 } // namespace
 
@@ -372,8 +396,7 @@ bool relaxes_in_sequence(const BackendConfig &config, int bs, const CpuKernels &
 std::unique_ptr<Backend> make_host_backend(const ColorPlan &plan, const BackendConfig &config,
                                            const CpuKernels &kernels)
 {
-  if (config.double_vectors) return std::make_unique<HostBackend<double>>(plan, config, kernels);
-  return std::make_unique<HostBackend<float>>(plan, config, kernels);
+  return make(plan, config, kernels, std::make_unique<StoredMatrix>(plan, config.numeric, kernels));
 }
 
 } // namespace mcpi

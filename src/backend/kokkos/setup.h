@@ -24,9 +24,9 @@ struct SetupArgs : BlockMemory {
   // which the right-hand side is multiplied
   double *diagonal;
   const double *left, *right; // scales of rows and of columns
-  // Output: bits of the largest magnitude of each component of the stored blocks, bs*bs words. Two
-  // more words follow, for the inverse diagonal blocks (InverseRange): the largest of the columns'
-  // largest magnitudes, and the largest inverse of these.
+  // Output: bits of the largest magnitude of each component of the stored blocks, bs*bs words.
+  // kRangeNumbers more follow, for the inverse diagonal blocks (InverseRange): the largest of the
+  // columns' largest magnitudes, the largest inverse of these, and the largest condition number.
   unsigned long long *maxima;
   // output: the least bad_key(): the first row with a defect, and which defect
   unsigned long long *bad;
@@ -83,9 +83,10 @@ MCPI_HD void put_inverse_column(const SetupArgs &args, Row row, int j, const dou
   (void)raise_to(args.maxima + bs * bs, largest);
   (void)raise_to(args.maxima + bs * bs + 1, 1.0 / largest);
 }
-MCPI_HD void report(const SetupArgs &args, Row row, Inversion verdict)
+MCPI_HD void report(const SetupArgs &args, Row row, Inversion verdict, double condition)
 {
   if (verdict != Inversion::done) args.report(row, defect_of(verdict));
+  (void)raise_to(args.maxima + args.square() + 2, condition);
 }
 
 // A thread inverts the diagonal block of a row. Reads args.values; writes args.diagonal.
@@ -98,10 +99,11 @@ template <int bs> struct InvertSmallDiagonals {
     double a[bs][bs];
     MCPI_UNROLL
     for (int n = 0; n < bs * bs; ++n) a[n / bs][n % bs] = block[n];
-    const Inversion verdict = invert(a);
+    double condition = 0.0;
+    const Inversion verdict = invert(a, &condition);
     MCPI_UNROLL
     for (int j = 0; j < bs; ++j) put_inverse_column(args, row, j, a[j], verdict);
-    report(args, row, verdict);
+    report(args, row, verdict, condition);
   }
 };
 
@@ -144,11 +146,13 @@ template <class Space> struct InvertDiagonals {
         static_cast<double *>(member.team_scratch(0).get_shmem_aligned(scratch_bytes(bs) - 16, 16));
     for (int n = team.rank; n < bs * bs; n += team.size) inverse[n] = block[n];
     team.sync();
-    const Inversion verdict =
-        invert(team, inverse, bs, scale, scale + bs, reinterpret_cast<int *>(scale + 2 * bs));
+    double condition = 0.0;
+    const Inversion verdict = invert(team, inverse, bs, scale, scale + bs,
+                                     reinterpret_cast<int *>(scale + 2 * bs), &condition);
+    if (verdict != Inversion::done) condition = 0.0;
     for (int j = team.rank; j < bs; j += team.size)
       put_inverse_column(args, row, j, inverse + j * bs, verdict);
-    if (team.rank == 0) report(args, row, verdict);
+    if (team.rank == 0) report(args, row, verdict, condition);
   }
 };
 

@@ -24,7 +24,7 @@ public:
   {
     diagonal_.resize(space, static_cast<std::size_t>(plan.rows) * square_);
     scales_.resize(space, 2 * static_cast<std::size_t>(plan.bs));
-    maxima_.resize(space, square_ + 2);
+    maxima_.resize(space, square_ + kRangeNumbers);
     bad_.resize(space, 1);
   }
 
@@ -152,12 +152,13 @@ private:
       begin = end;
     }
     unsigned long long bad = kNoBadRow;
-    std::vector<unsigned long long> maxima(square_ + 2);
+    std::vector<unsigned long long> maxima(square_ + kRangeNumbers);
     bad_.copy_out(space, &bad, 1);
     maxima_.copy_out(space, maxima.data(), maxima.size());
     status.set(bad);
     inverse_range_ = {std::bit_cast<double>(maxima[square_]),
-                      std::bit_cast<double>(maxima[square_ + 1])};
+                      std::bit_cast<double>(maxima[square_ + 1]),
+                      std::bit_cast<double>(maxima[square_ + 2])};
     maxima.resize(square_);
     std::transform(maxima.begin(), maxima.end(), updater_.maxima().begin(),
                    [](unsigned long long bits) { return std::bit_cast<double>(bits); });

@@ -3,6 +3,7 @@
 #include "backend/reference/reference_backend.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/codec.h"
 #include "core/dense.h"
@@ -31,6 +32,13 @@ public:
   void build_transposed(const ColorPlan &plan, const std::byte *received) override
   {
     matrix_.build_transposed(plan, received);
+  }
+
+  std::unique_ptr<Backend> with_vectors(bool, bool bfp16_gather) override
+  {
+    auto made = std::make_unique<ReferenceBackend>(std::move(*this));
+    made->rounds_ = bfp16_gather;
+    return made;
   }
 
   void reserve(int nrhs) override
@@ -184,7 +192,7 @@ private:
   }
 
   const ColorPlan &plan_;
-  const bool rounds_; // whether products read gathered_ instead of x_
+  bool rounds_; // whether products read gathered_ instead of x_
   StoredMatrix matrix_;
   std::vector<double> x_, gathered_, rhs_, kept_;
 };

@@ -1,0 +1,115 @@
+#include "setup/amplification.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/dense.h"
+
+namespace mcpi {
+namespace {
+
+// Condition numbers up to which no form amplifies rounding noticeably
+constexpr double kHarmless = 4.0;
+
+double largest_of(const std::vector<double> &block)
+{
+  double largest = 0.0;
+  for (const double value : block) largest = std::max(largest, std::fabs(value));
+  return largest;
+}
+
+class RowMeasure {
+public:
+  explicit RowMeasure(int bs)
+      : bs_(bs), scaled_(static_cast<std::size_t>(bs) * bs), inverse_(scaled_.size()),
+        product_(scaled_.size()), row_(static_cast<std::size_t>(bs)), column_(row_.size()),
+        work_(3 * row_.size()), pivot_(row_.size())
+  {
+  }
+
+  void include(const double *diagonal, const double *const *offdiag, Offset count,
+               Amplification &result)
+  {
+    double condition = 0.0;
+    equilibrate(diagonal);
+    const double norm = column_norm(); // of the equilibrated diagonal block
+    if (invert(bs_, scaled_.data(), inverse_.data(), work_.data(), pivot_.data(), &condition) !=
+            Inversion::done ||
+        condition < kHarmless)
+      return;
+    double before = 0.0, after = 0.0; // largest entries of O and of P
+    for (Offset k = 0; k < count; ++k) {
+      scale(offdiag[k]);
+      std::fill(product_.begin(), product_.end(), 0.0);
+      add_product(bs_, inverse_.data(), scaled_.data(), product_.data());
+      before = std::max(before, largest_of(scaled_));
+      after = std::max(after, largest_of(product_));
+    }
+    if (!(before > 0.0 && after > 0.0)) return;
+    const double prescaled = norm * (after / before);
+    result.prescaled = std::max(result.prescaled, prescaled);
+    result.factored = std::max(result.factored, condition / prescaled);
+  }
+
+private:
+  void scale(const double *block)
+  {
+    for (int j = 0; j < bs_; ++j)
+      for (int i = 0; i < bs_; ++i)
+        scaled_[at(i, j)] = row_[static_cast<std::size_t>(i)] * block[at(i, j)] *
+                            column_[static_cast<std::size_t>(j)];
+  }
+  // Finds powers of two for rows and columns, and scales the diagonal block.
+  void equilibrate(const double *diagonal)
+  {
+    std::fill(column_.begin(), column_.end(), 1.0);
+    for (int i = 0; i < bs_; ++i) {
+      double largest = 0.0;
+      for (int j = 0; j < bs_; ++j) largest = std::max(largest, std::fabs(diagonal[at(i, j)]));
+      row_[static_cast<std::size_t>(i)] = largest > 0.0 ? inverse_power_of_two(largest) : 1.0;
+    }
+    scale(diagonal);
+    for (int j = 0; j < bs_; ++j) {
+      double largest = 0.0;
+      for (int i = 0; i < bs_; ++i) largest = std::max(largest, std::fabs(scaled_[at(i, j)]));
+      column_[static_cast<std::size_t>(j)] = largest > 0.0 ? inverse_power_of_two(largest) : 1.0;
+    }
+    scale(diagonal);
+  }
+  double column_norm() const
+  {
+    double largest = 0.0;
+    for (int j = 0; j < bs_; ++j) {
+      double sum = 0.0;
+      for (int i = 0; i < bs_; ++i) sum += std::fabs(scaled_[at(i, j)]);
+      largest = std::max(largest, sum);
+    }
+    return largest;
+  }
+  std::size_t at(int i, int j) const
+  {
+    return static_cast<std::size_t>(i) +
+           static_cast<std::size_t>(j) * static_cast<std::size_t>(bs_);
+  }
+
+  const int bs_;
+  std::vector<double> scaled_, inverse_, product_, row_, column_, work_;
+  std::vector<std::int64_t> pivot_;
+};
+
+} // namespace
+
+Amplification measure_amplification(const BlockGraph &graph, BlockRows &values)
+{
+  Amplification result;
+  RowMeasure rows(static_cast<int>(graph.bs));
+  const double *diagonal = nullptr;
+  const double *const *offdiag = nullptr;
+  for (Row row = 0; row < graph.rows; ++row) {
+    values.row(row, diagonal, offdiag);
+    rows.include(diagonal, offdiag, graph.ptr[row + 1] - graph.ptr[row], result);
+  }
+  return result;
+}
+
+} // namespace mcpi
