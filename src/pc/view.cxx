@@ -11,7 +11,7 @@ namespace {
 PetscErrorCode view_schedule(const Settings &settings, const ScheduleChoice &used,
                              PetscViewer viewer)
 {
-  std::string text = ScheduleNames[used.type];
+  std::string text = PCMCPISchedules[used.type];
 
   PetscFunctionBegin;
   if (settings.schedule == PC_MCPI_SCHEDULE_COLOR) PetscFunctionReturn(PETSC_SUCCESS);
@@ -55,8 +55,8 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
       smoother.backend_space().empty() ? "" : " on " + smoother.backend_space();
   PetscCall(PetscViewerASCIIPrintf(
       viewer, "  backend: %s%s, block size %d, rows of a color in %s order%s\n",
-      BackendNames[smoother.backend_used()], space.c_str(), plan.bs,
-      OrderingNames[smoother.ordering_used().type],
+      PCMCPIBackendTypes[smoother.backend_used()], space.c_str(), plan.bs,
+      PCMCPIOrderingTypes[smoother.ordering_used().type],
       smoother.ordering_used().misfit
           ? " (the points of PCSetCoordinates() are not one for each local block row)"
           : ""));
@@ -177,9 +177,9 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
   if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscViewerASCIIPrintf(viewer, "  petsc-mcpi %s\n", PETSCMCPI_VERSION));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  sweeps: %" PetscInt_FMT " %s, omega = %g\n", s.its,
-                                   SweepNames[s.sweep], (double)s.omega));
+                                   PCMCPISweepTypes[s.sweep], (double)s.omega));
   if (s.method != PC_MCPI_METHOD_POINT)
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  method: %s%s\n", MethodNames[s.method],
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  method: %s%s\n", PCMCPIMethods[s.method],
                                      s.its > 1 ? ", applied to the residual of each sweep" : ""));
   if (s.restart > 0)
     PetscCall(PetscViewerASCIIPrintf(
@@ -188,8 +188,8 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  NOT SYMMETRIC: %s: use -pc_mcpi_sweep symmetric\n",
                                      mcpi.why_symmetric().c_str()));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  off-diagonal blocks: %s, %s form, scaling %s\n",
-                                   PrecisionNames[s.offdiag], FormNames[s.form],
-                                   ScalingNames[s.scaling]));
+                                   PCMCPIPrecisions[s.offdiag], PCMCPIForms[s.form],
+                                   PCMCPIScalings[s.scaling]));
   PetscCall(view_vectors(mcpi, viewer));
   PetscCall(view_products(pc, viewer));
   PetscCall(view_gram_schmidt(mcpi, viewer));
@@ -198,7 +198,7 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
         viewer,
         "  products read x as %s: safe with KSPFGMRES, and with KSPRICHARDSON and "
         "-pc_mcpi_restart%s\n",
-        GatherNames[s.gather],
+        PCMCPIGatherPrecisions[s.gather],
         s.scaling == PC_MCPI_SCALING_BALANCED ? "" : "; SI units need -pc_mcpi_scaling balanced"));
   const HaloChoice &halo = Data(pc).smoother.halo_choice();
   const bool inside = halo.inside && s.overlap && s.frequency == PC_MCPI_HALO_FREQUENCY_COLOR;
@@ -211,16 +211,17 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  halo: none on one rank\n"));
   else
     PetscCall(PetscViewerASCIIPrintf(
-        viewer, "  halo: %s%s%s%s%s, exchanged every %s, overlap %s\n", HaloNames[halo.type],
+        viewer, "  halo: %s%s%s%s%s, exchanged every %s, overlap %s\n", PCMCPIHaloTypes[halo.type],
         inside ? " inside the relaxations" : "", reason.empty() ? "" : " (", reason.c_str(),
-        reason.empty() ? "" : ")", FrequencyNames[s.frequency], s.overlap ? "true" : "false"));
+        reason.empty() ? "" : ")", PCMCPIHaloFrequencies[s.frequency],
+        s.overlap ? "true" : "false"));
   if (Data(pc).smoother.usable())
     PetscCall(Guarded([&]() -> PetscErrorCode { return view_plan(pc, viewer); }));
   else
     PetscCall(PetscViewerASCIIPrintf(
         viewer, "  not set up; backend %s, schedule %s, coloring %s, ordering %s\n",
-        BackendNames[s.backend], ScheduleNames[s.schedule], s.coloring.c_str(),
-        OrderingNames[s.ordering]));
+        PCMCPIBackendTypes[s.backend], PCMCPISchedules[s.schedule], s.coloring.c_str(),
+        PCMCPIOrderingTypes[s.ordering]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
