@@ -24,7 +24,7 @@ struct Rule {
 // colors.
 //
 // Devices. nvidia-h200-sweep-schedules.json, 1,124,864 rows: a symmetric sweep by 32 waves takes
-// 1.0 to 1.6 times as long as one by colors. By clusters of 4 rows it takes 1.2 to 1.3 times as
+// 1.0 to 1.6 times as long as one by colors. By clusters of 4 rows it takes 1.1 to 1.6 times as
 // long (nvidia-h200-sweep-clusters.json). Waves take 0.4 to 0.8 of the iterations of colors
 // (amd-epyc-flow-schedules.json). Their result does not depend on the partition. A step of a
 // cluster takes about 1 us on CUDA; with Kokkos each step is a launch.
