@@ -19,6 +19,20 @@
 #define MATCOLORINGWAVE "wave"
 #define MATCOLORINGLEVELS "levels"
 
+/* Names of the values of the enumerations, as KSPConvergedReasons[] */
+PETSC_EXTERN const char *const PCMCPISweepTypes[];
+PETSC_EXTERN const char *const PCMCPISchedules[];
+PETSC_EXTERN const char *const PCMCPIMethods[];
+PETSC_EXTERN const char *const PCMCPIPrecisions[];
+PETSC_EXTERN const char *const PCMCPIVectorPrecisions[];
+PETSC_EXTERN const char *const PCMCPIGatherPrecisions[];
+PETSC_EXTERN const char *const PCMCPIForms[];
+PETSC_EXTERN const char *const PCMCPIScalings[];
+PETSC_EXTERN const char *const PCMCPIBackendTypes[];
+PETSC_EXTERN const char *const PCMCPIHaloTypes[];
+PETSC_EXTERN const char *const PCMCPIHaloFrequencies[];
+PETSC_EXTERN const char *const PCMCPIOrderingTypes[];
+
 PETSC_EXTERN PetscErrorCode PCMCPIRegister(void);
 PETSC_EXTERN PetscErrorCode MatColoringRegisterJPLF(void);
 PETSC_EXTERN PetscErrorCode MatColoringRegisterWave(void);

@@ -52,7 +52,7 @@ typedef enum {
 } PCMCPISchedule;
 
 /*E
-   PCMCPIMethod - which blocks a sweep takes
+   PCMCPIMethod - block Gauss-Seidel, or an incomplete factorization
 
    Values:
 +  `PC_MCPI_METHOD_POINT` - the blocks of the matrix, so that a sweep is one of block
@@ -105,8 +105,8 @@ typedef enum {
    Level: advanced
 
    Note:
-   With single precision the preconditioner is linear to about 1e-7 only. A Krylov method that takes
-   it for a linear map then reports residuals below the true ones.
+   With single precision the preconditioner is linear to about 1e-7 only. A Krylov method that
+   assumes a linear operator then reports residuals below the true ones.
 
 .seealso: `PCMCPISetVectorPrecision()`
 E*/

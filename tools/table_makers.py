@@ -149,25 +149,6 @@ def block_sizes_h200():
     return table(header, body, small, five, large, note=note)
 
 
-def few_rows_h200():
-    records = Records("nvidia-h200-sweep-small.json")
-    cases = [("mix", rows) for rows in (2197, 5832, 19683, 64000)]
-    cases += [("tet", rows) for rows in (5832, 19683, 39304, 64000)]
-    body = []
-    for mesh, count in cases:
-        chosen = [("fp32", "fp32"), ("fp16", "fp32"), ("int4", "fp32"), ("int4", "bfp16")]
-        rows = [records.only(mesh=mesh, rows=count, precision=s, gather=g) for s, g in chosen]
-        single = rows[0]
-        body.append(
-            [f"`{mesh}`", f"{count:,}", str(single["colors"]), us_per_sweep(single)]
-            + [f"{single['us_per_color']:.2f}", us_per_sweep(rows[1]), us_per_sweep(rows[2])]
-            + [us_per_sweep(rows[3])]
-        )
-    header = ["Mesh", "Block rows", "Colors", "fp32: us per sweep", "us per color"]
-    header += ["fp16: us per sweep", "int4: us per sweep", "int4, bfp16 gathers: us per sweep"]
-    return table(header, body, records, note="Block size 5, forward sweeps, fp32 gathers.")
-
-
 def scaling_row(records, storage, gather, rows_of, label, weak):
     """A line of scaling_h200(): the time by the number of GPUs, beside one GPU"""
     wanted = {"precision": storage, "gather": gather, "overlap": True, "frequency": "color"}
@@ -402,7 +383,6 @@ MAKERS = {
     "cpu-schedules": cpu_schedules,
     "sweep-h200": sweep_h200,
     "block-sizes-h200": block_sizes_h200,
-    "few-rows-h200": few_rows_h200,
     "scaling-h200": scaling_h200,
     "setup-h200": setup_h200,
     "true-residuals": true_residuals,
@@ -430,4 +410,4 @@ MAKERS = {
     "example-schedules": flow_tables.example_schedules,
 }
 # Markers that tools/tables leaves as they are. To fill one, move it to MAKERS.
-UNTOUCHED = {"options"}
+UNTOUCHED = {"options", "folders"}  # of tools/manual and tools/check-layers

@@ -49,7 +49,7 @@ private:
   Scales scales_, candidate_; // candidate_: scales for the latest values
   bool have_scales_ = false;
   double largest_ = 0.0;
-  // maxima_: of this rank's scaled numbers; global_maxima_: see reduce_maxima()
+  // maxima_: the maxima of this rank's scaled numbers; global_maxima_: see reduce_maxima()
   std::vector<double> maxima_, global_maxima_;
 };
 

@@ -62,7 +62,7 @@ private:
 
   cudaStream_t main_;
   Stream ahead_{Stream::urgent};
-  Mark main_mark_, older_, newest_; // older_, newest_: of the stream ahead
+  Mark main_mark_, older_, newest_; // older_, newest_: marks of the stream ahead
 };
 
 } // namespace mcpi::cuda

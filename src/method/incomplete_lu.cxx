@@ -103,7 +103,7 @@ private:
     for (std::size_t n = 0; n < square_; ++n) inverse[n] = good ? -inverse[n] : 0.0;
   }
 
-  // end: of the updates of this step
+  // end: the end of the updates of this step
   void take(const Elimination::Step &step, BlockNumber end)
   {
     const double *inverse = block(step.inverse);

@@ -36,8 +36,8 @@ PetscErrorCode CallerOf(KSP ksp, Caller *caller)
   caller->needs_symmetric = symmetric;
   caller->forwards = caller->type == KSPPREONLY;
   // Richardson's method corrects the true residual. A Richardson iteration that tests no residual,
-  // or runs inside another solver, is not flexible: the outer method takes the iteration for a
-  // linear map. The tab level of a KSP that is inside no other solver is 0.
+  // or runs inside another solver, is not flexible: the outer method assumes that the iteration is
+  // a linear operator. The tab level of a KSP that is inside no other solver is 0.
   PetscCall(PetscObjectGetTabLevel((PetscObject)ksp, &level));
   if (caller->type == KSPRICHARDSON && (!caller->tests_residuals || level > 0))
     flexible = PETSC_FALSE;
@@ -62,7 +62,7 @@ std::string ReasonForVectors(PCMCPIPrecision offdiag, PCMCPIGatherPrecision gath
   case Caller::Method::flexible:
     return caller.type + " is flexible";
   case Caller::Method::needs_linear:
-    return caller.type + " takes the preconditioner for a linear map";
+    return caller.type + " assumes that the preconditioner is a linear operator";
   default:
     return "the method that applies the preconditioner is not known";
   }

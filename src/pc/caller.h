@@ -12,9 +12,9 @@ namespace mcpi {
 
 struct Caller {
   // What the method tolerates. A flexible method corrects whatever the preconditioner returns. Any
-  // other method takes the preconditioner for a linear map. With vectors in single precision the
-  // preconditioner is linear to about 1e-7 only. The residual that such a method reports then falls
-  // below the true one.
+  // other method assumes that the preconditioner is a linear operator. With vectors in single
+  // precision the preconditioner is linear to about 1e-7 only. The residual that such a method
+  // reports then falls below the true one.
   enum class Method { unknown, needs_linear, flexible };
 
   Method method = Method::unknown;

@@ -191,10 +191,10 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
 .  -pc_mcpi_sweep <symmetric> - order of the colors in a sweep: forward, backward, symmetric; takes
       effect at the next application
 .  -pc_mcpi_omega <1> - relaxation factor: above 0 and below 2; takes effect at the next application
-.  -pc_mcpi_restart <-1> - sweeps between two residuals in PetscScalar: at least 0 (0: never), or -1
-      (decide); takes effect at the next application
-.  -pc_mcpi_method <point> - blocks of a sweep: those of the matrix, or of a factorization: point,
-      dilu, ilu0; takes effect at the next numeric set-up
+.  -pc_mcpi_restart <-1> - number of sweeps after which the residual is recomputed in double
+      precision: at least 0 (0: never), or -1 (decide); takes effect at the next application
+.  -pc_mcpi_method <point> - method: block Gauss-Seidel, DILU or ILU(0): point, dilu, ilu0; takes
+      effect at the next numeric set-up
 .  -pc_mcpi_offdiag_precision <fp32> - storage of the off-diagonal blocks: fp64, fp32, fp16, bf16,
       int8, int4; takes effect at the next numeric set-up
 .  -pc_mcpi_vector_precision <auto> - precision of the vectors inside the sweeps: fp64, fp32, auto;
@@ -221,8 +221,8 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
       1e9; takes effect at the next symbolic set-up
 .  -pc_mcpi_halo_frequency <color> - how often ghost values are exchanged: color, sweep; takes
       effect at the next application
-.  -pc_mcpi_overlap <true> - exchange while interior rows are relaxed: true, false; takes effect at
-      the next application
+.  -pc_mcpi_overlap <true> - overlap the ghost exchange with the relaxation of interior rows: true,
+      false; takes effect at the next application
 .  -pc_mcpi_schedule <color> - which block rows are relaxed at the same time: color, wave, cluster,
       level, auto; takes effect at the next symbolic set-up
 .  -pc_mcpi_chunk_rows <-1> - block rows of a chunk, on a CPU: at least 0 (0: no chunks), or -1

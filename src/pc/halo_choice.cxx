@@ -5,6 +5,7 @@
 #include "pc/mcpi.h"
 #include "petsc/compat.h"
 #include "petsc/prefix.h"
+#include "petscmcpi.h"
 #if defined(MCPI_HAVE_CUDA)
 #include "halo/cuda/nccl.h"
 #include "halo/cuda/peer.h"
@@ -57,7 +58,7 @@ PetscErrorCode HaloCreate(MPI_Comm comm, const ColorPlan &plan,
     std::string reason;
     PetscCheck(request.on_device, comm, PETSC_ERR_SUP_SYS,
                "-%spc_mcpi_halo %s needs the sweeps on a device: %s", request.prefix.c_str(),
-               HaloNames[type], with_prefix(kDeviceRemedy, request.prefix).c_str());
+               PCMCPIHaloTypes[type], with_prefix(kDeviceRemedy, request.prefix).c_str());
     if (!request.exchanges) continue;
     PetscCall(try_device_halo(comm, plan, remote, request, type, halo, &reason));
     if (*halo) {
@@ -70,9 +71,9 @@ PetscErrorCode HaloCreate(MPI_Comm comm, const ColorPlan &plan,
     }
     PetscCheck(request.type != type, comm, PETSC_ERR_SUP_SYS,
                "-%spc_mcpi_halo %s cannot be used: %s. Use auto or sf", request.prefix.c_str(),
-               HaloNames[type], reason.c_str());
-    choice->reason +=
-        (choice->reason.empty() ? "not " : "; not ") + std::string(HaloNames[type]) + ": " + reason;
+               PCMCPIHaloTypes[type], reason.c_str());
+    choice->reason += (choice->reason.empty() ? "not " : "; not ") +
+                      std::string(PCMCPIHaloTypes[type]) + ": " + reason;
   }
   if (request.exchanges)
     PetscCall(CreateSFHalo(comm, {plan.color_begin.begin(), plan.color_begin.end()}, remote,

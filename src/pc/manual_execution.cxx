@@ -178,8 +178,8 @@ PetscErrorCode PCMCPIGetHaloTimeout(PC pc, PetscReal *seconds)
 -  overlap - `PETSC_TRUE` to relax interior rows during the exchange
 
    Options Database Key:
-.  -pc_mcpi_overlap <true> - exchange while interior rows are relaxed: true, false; takes effect at
-      the next application
+.  -pc_mcpi_overlap <true> - overlap the ghost exchange with the relaxation of interior rows: true,
+      false; takes effect at the next application
 
    Level: advanced
 
@@ -357,8 +357,9 @@ PetscErrorCode PCMCPIGetBlockProduct(PC pc, PetscBool *flag)
    `PETSC_TRUE` the `KSP` that applies this preconditioner itself takes up to eight vectors in each
    launch. Up to rounding, the coefficients are those of
    `KSPOrthogonalizationClassicalGramSchmidt()`. On one MPI process the same vectors give the same
-   coefficients in every run.
-   `KSPOrthogonalizationSetCGSRefinementType()` is respected.
+   coefficients in every run. `KSPOrthogonalizationSetCGSRefinementType()` is respected. Stiff
+   systems need its `KSP_ORTHOGONALIZATION_CGS_REFINE_IFNEEDED`, as with PETSc's function: classical
+   Gram-Schmidt loses orthogonality there.
 
    The next `KSPSolve()` makes the change by `KSPOrthogonalizationSet()`. The change stays with the
    `KSP`, and `KSPView()` then calls the orthogonalization unknown. With `PETSC_FALSE` the next

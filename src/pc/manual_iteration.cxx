@@ -113,7 +113,7 @@ PetscErrorCode PCMCPIGetSweep(PC pc, PCMCPISweepType *sweep)
 }
 
 /*@
-   PCMCPISetMethod - Selects the blocks of a sweep
+   PCMCPISetMethod - Selects the method: block Gauss-Seidel, DILU or ILU(0)
 
    Logically Collective
 
@@ -122,8 +122,8 @@ PetscErrorCode PCMCPIGetSweep(PC pc, PCMCPISweepType *sweep)
 -  method - `PC_MCPI_METHOD_POINT`, `PC_MCPI_METHOD_DILU` or `PC_MCPI_METHOD_ILU0`
 
    Options Database Key:
-.  -pc_mcpi_method <point> - blocks of a sweep: those of the matrix, or of a factorization: point,
-      dilu, ilu0; takes effect at the next numeric set-up
+.  -pc_mcpi_method <point> - method: block Gauss-Seidel, DILU or ILU(0): point, dilu, ilu0; takes
+      effect at the next numeric set-up
 
    Level: intermediate
 
@@ -246,8 +246,8 @@ PetscErrorCode PCMCPIGetOmega(PC pc, PetscReal *omega)
 -  restart - the number of sweeps, 0 for never, or `PETSC_DECIDE`
 
    Options Database Key:
-.  -pc_mcpi_restart <-1> - sweeps between two residuals in PetscScalar: at least 0 (0: never), or -1
-      (decide); takes effect at the next application
+.  -pc_mcpi_restart <-1> - number of sweeps after which the residual is recomputed in double
+      precision: at least 0 (0: never), or -1 (decide); takes effect at the next application
 
    Level: intermediate
 

@@ -6,36 +6,39 @@
 
 #include "pc/mcpi.h"
 #include "petsc/prefix.h"
+#include "petscmcpi.h"
 
-namespace mcpi {
-
-const char *const SweepNames[] = {"forward",         "backward",       "symmetric",
-                                  "PCMCPISweepType", "PC_MCPI_SWEEP_", nullptr};
-const char *const ScheduleNames[] = {"color", "wave",           "cluster",           "level",
-                                     "auto",  "PCMCPISchedule", "PC_MCPI_SCHEDULE_", nullptr};
-const char *const MethodNames[] = {"point",           "dilu", "ilu0", "PCMCPIMethod",
-                                   "PC_MCPI_METHOD_", nullptr};
-const char *const PrecisionNames[] = {
+// Names of the enumerations' values. The layout is PETSc's: names, name of the type, prefix,
+// nullptr.
+const char *const PCMCPISweepTypes[] = {"forward",         "backward",       "symmetric",
+                                        "PCMCPISweepType", "PC_MCPI_SWEEP_", nullptr};
+const char *const PCMCPISchedules[] = {"color", "wave",           "cluster",           "level",
+                                       "auto",  "PCMCPISchedule", "PC_MCPI_SCHEDULE_", nullptr};
+const char *const PCMCPIMethods[] = {"point",           "dilu", "ilu0", "PCMCPIMethod",
+                                     "PC_MCPI_METHOD_", nullptr};
+const char *const PCMCPIPrecisions[] = {
     "fp64", "fp32", "fp16", "bf16", "int8", "int4", "PCMCPIPrecision", "PC_MCPI_PRECISION_",
     nullptr};
-const char *const VectorNames[] = {
+const char *const PCMCPIVectorPrecisions[] = {
     "fp64", "fp32", "auto", "PCMCPIVectorPrecision", "PC_MCPI_VECTOR_PRECISION_", nullptr};
-const char *const GatherNames[] = {"fp32", "bfp16", "PCMCPIGatherPrecision",
-                                   "PC_MCPI_GATHER_PRECISION_", nullptr};
-const char *const FormNames[] = {"prescaled",  "factored",      "auto",
-                                 "PCMCPIForm", "PC_MCPI_FORM_", nullptr};
-const char *const ScalingNames[] = {"none",          "global",           "balanced",
-                                    "PCMCPIScaling", "PC_MCPI_SCALING_", nullptr};
-const char *const BackendNames[] = {
+const char *const PCMCPIGatherPrecisions[] = {"fp32", "bfp16", "PCMCPIGatherPrecision",
+                                              "PC_MCPI_GATHER_PRECISION_", nullptr};
+const char *const PCMCPIForms[] = {"prescaled",  "factored",      "auto",
+                                   "PCMCPIForm", "PC_MCPI_FORM_", nullptr};
+const char *const PCMCPIScalings[] = {"none",          "global",           "balanced",
+                                      "PCMCPIScaling", "PC_MCPI_SCALING_", nullptr};
+const char *const PCMCPIBackendTypes[] = {
     "auto", "host", "cuda", "kokkos", "reference", "PCMCPIBackendType", "PC_MCPI_BACKEND_",
     nullptr};
-const char *const HaloNames[] = {"auto",          "sf",   "nccl", "peer", "PCMCPIHaloType",
-                                 "PC_MCPI_HALO_", nullptr};
-const char *const FrequencyNames[] = {"color", "sweep", "PCMCPIHaloFrequency",
-                                      "PC_MCPI_HALO_FREQUENCY_", nullptr};
-const char *const OrderingNames[] = {
+const char *const PCMCPIHaloTypes[] = {"auto",          "sf",   "nccl", "peer", "PCMCPIHaloType",
+                                       "PC_MCPI_HALO_", nullptr};
+const char *const PCMCPIHaloFrequencies[] = {"color", "sweep", "PCMCPIHaloFrequency",
+                                             "PC_MCPI_HALO_FREQUENCY_", nullptr};
+const char *const PCMCPIOrderingTypes[] = {
     "auto", "natural", "rcm", "nd", "coordinates", "PCMCPIOrderingType", "PC_MCPI_ORDERING_",
     nullptr};
+
+namespace mcpi {
 
 namespace {
 
@@ -182,7 +185,7 @@ const Option kOptions[] = {
     OPTION("its", Its, its, PetscInt, next_apply,
            Numbers("from 1 to 2^29", [](double v) { return v >= 1 && v <= kMaxSweeps; }),
            "Sweeps of one application"),
-    OPTION("sweep", Sweep, sweep, PCMCPISweepType, next_apply, Names(SweepNames),
+    OPTION("sweep", Sweep, sweep, PCMCPISweepType, next_apply, Names(PCMCPISweepTypes),
            "Order of the colors in a sweep"),
     OPTION("omega", Omega, omega, PetscReal, next_apply,
            Numbers("above 0 and below 2", [](double v) { return v > 0 && v < 2; }),
@@ -190,18 +193,19 @@ const Option kOptions[] = {
     OPTION("restart", Restart, restart, PetscInt, next_apply,
            Numbers("at least 0 (0: never), or -1 (decide)",
                    [](double v) { return v >= 0 || v == PETSC_DECIDE; }),
-           "Sweeps between two residuals in PetscScalar"),
-    OPTION("method", Method, method, PCMCPIMethod, values, Names(MethodNames),
-           "Blocks of a sweep: those of the matrix, or of a factorization"),
+           "Number of sweeps after which the residual is recomputed in double precision"),
+    OPTION("method", Method, method, PCMCPIMethod, values, Names(PCMCPIMethods),
+           "Method: block Gauss-Seidel, DILU or ILU(0)"),
     OPTION("offdiag_precision", OffdiagPrecision, offdiag, PCMCPIPrecision, values,
-           Names(PrecisionNames), "Storage of the off-diagonal blocks"),
+           Names(PCMCPIPrecisions), "Storage of the off-diagonal blocks"),
     OPTION("vector_precision", VectorPrecision, vector, PCMCPIVectorPrecision, values,
-           Names(VectorNames), "Precision of the vectors inside the sweeps"),
+           Names(PCMCPIVectorPrecisions), "Precision of the vectors inside the sweeps"),
     OPTION("gather_precision", GatherPrecision, gather, PCMCPIGatherPrecision, values,
-           Names(GatherNames), "Precision in which off-diagonal products read the vector"),
-    OPTION("form", Form, form, PCMCPIForm, values, Names(FormNames),
+           Names(PCMCPIGatherPrecisions),
+           "Precision in which off-diagonal products read the vector"),
+    OPTION("form", Form, form, PCMCPIForm, values, Names(PCMCPIForms),
            "Store D^{-1}O, or O and apply D^{-1} in every sweep"),
-    OPTION("scaling", Scaling, scaling, PCMCPIScaling, values, Names(ScalingNames),
+    OPTION("scaling", Scaling, scaling, PCMCPIScaling, values, Names(PCMCPIScalings),
            "Powers of two by which blocks are scaled before they are rounded"),
     OPTION("scaling_keep", ScalingKeep, keep_scaling, PetscBool, values, Anything(),
            "Keep the scaling while the values of the matrix change little"),
@@ -213,18 +217,18 @@ const Option kOptions[] = {
            "Products with an AIJCUSPARSE matrix read one column index per block"),
     OPTION("gram_schmidt", GramSchmidt, gram_schmidt, PetscBool, next_solve, Anything(),
            "Classical Gram-Schmidt of the KSP takes several vectors at a time on a CUDA device"),
-    OPTION("backend", Backend, backend, PCMCPIBackendType, values, Names(BackendNames),
+    OPTION("backend", Backend, backend, PCMCPIBackendType, values, Names(PCMCPIBackendTypes),
            "Hardware and code that run the sweeps"),
-    OPTION("halo", Halo, halo, PCMCPIHaloType, plan, Names(HaloNames),
+    OPTION("halo", Halo, halo, PCMCPIHaloType, plan, Names(PCMCPIHaloTypes),
            "Exchange of ghost values between ranks"),
     OPTION("halo_timeout", HaloTimeout, halo_timeout, PetscReal, plan,
            Numbers("above 0 and at most 1e9", [](double v) { return v > 0 && v <= 1e9; }),
            "Seconds that a device waits for another rank"),
     OPTION("halo_frequency", HaloFrequency, frequency, PCMCPIHaloFrequency, next_apply,
-           Names(FrequencyNames), "How often ghost values are exchanged"),
+           Names(PCMCPIHaloFrequencies), "How often ghost values are exchanged"),
     OPTION("overlap", Overlap, overlap, PetscBool, next_apply, Anything(),
-           "Exchange while interior rows are relaxed"),
-    OPTION("schedule", Schedule, schedule, PCMCPISchedule, plan, Names(ScheduleNames),
+           "Overlap the ghost exchange with the relaxation of interior rows"),
+    OPTION("schedule", Schedule, schedule, PCMCPISchedule, plan, Names(PCMCPISchedules),
            "Which block rows are relaxed at the same time"),
     OPTION("chunk_rows", ChunkRows, chunk_rows, PetscInt, plan,
            Numbers("at least 0 (0: no chunks), or -1 (decide)",
@@ -238,7 +242,7 @@ const Option kOptions[] = {
            "Make clusters anew for new values of the matrix"),
     OPTION("mat_coloring_type", MatColoringType, coloring, MatColoringType, plan, Anything(),
            "Coloring of the block rows"),
-    OPTION("ordering", Ordering, ordering, PCMCPIOrderingType, plan, Names(OrderingNames),
+    OPTION("ordering", Ordering, ordering, PCMCPIOrderingType, plan, Names(PCMCPIOrderingTypes),
            "Order of the rows inside a color"),
 };
 

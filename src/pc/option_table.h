@@ -100,19 +100,4 @@ template <class Value> PetscErrorCode GetOption(PC pc, const char *getter, Value
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Names of the enumerations, for options and views. The layout is PETSc's: names of the values,
-// name of the type, prefix, nullptr.
-extern const char *const SweepNames[];
-extern const char *const ScheduleNames[];
-extern const char *const MethodNames[];
-extern const char *const PrecisionNames[];
-extern const char *const VectorNames[];
-extern const char *const GatherNames[];
-extern const char *const FormNames[];
-extern const char *const ScalingNames[];
-extern const char *const BackendNames[];
-extern const char *const HaloNames[];
-extern const char *const FrequencyNames[];
-extern const char *const OrderingNames[];
-
 } // namespace mcpi

@@ -67,7 +67,7 @@ PetscErrorCode tell_symmetry(PC pc)
 
   PetscFunctionBegin;
   if (!mcpi.lacks_symmetry()) PetscFunctionReturn(PETSC_SUCCESS);
-  std::string told = mcpi.caller.type + " " + SweepNames[mcpi.settings.sweep];
+  std::string told = mcpi.caller.type + " " + PCMCPISweepTypes[mcpi.settings.sweep];
   if (told == mcpi.told_unsymmetric) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscInfo(pc, "%s: use -%spc_mcpi_sweep symmetric\n", mcpi.why_symmetric().c_str(),
                       prefix_of((PetscObject)pc)));

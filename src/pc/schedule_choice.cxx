@@ -24,7 +24,7 @@ struct Rule {
 // colors.
 //
 // Devices. nvidia-h200-sweep-schedules.json, 1,124,864 rows: a symmetric sweep by 32 waves takes
-// 1.0 to 1.6 times as long as one by colors. By clusters of 4 rows it takes 1.2 to 1.3 times as
+// 1.0 to 1.6 times as long as one by colors. By clusters of 4 rows it takes 1.1 to 1.6 times as
 // long (nvidia-h200-sweep-clusters.json). Waves take 0.4 to 0.8 of the iterations of colors
 // (amd-epyc-flow-schedules.json). Their result does not depend on the partition. A step of a
 // cluster takes about 1 us on CUDA; with Kokkos each step is a launch.
@@ -87,7 +87,7 @@ ScheduleChoice choose(const Settings &settings, Place place, PetscInt64 rows_per
     if (rule.schedule == PC_MCPI_SCHEDULE_CLUSTER && !suits_clusters(settings.ordering))
       return chosen(settings, PC_MCPI_SCHEDULE_COLOR,
                     with_prefix("clusters do not take -pc_mcpi_ordering ", settings.prefix) +
-                        OrderingNames[settings.ordering]);
+                        PCMCPIOrderingTypes[settings.ordering]);
     return chosen(settings, rule.schedule, rule.reason);
   }
   return chosen(settings, PC_MCPI_SCHEDULE_COLOR, "nothing else is measured here");
@@ -112,7 +112,7 @@ PetscErrorCode ScheduleCheck(MPI_Comm comm, const Settings &settings)
              PETSC_ERR_ARG_INCOMP,
              "-%spc_mcpi_schedule %s is the coloring of type %s, but "
              "-%spc_mcpi_mat_coloring_type is %s. Give one of the two options only",
-             settings.prefix.c_str(), ScheduleNames[settings.schedule], own,
+             settings.prefix.c_str(), PCMCPISchedules[settings.schedule], own,
              settings.prefix.c_str(), settings.coloring.c_str());
   PetscCheck(settings.schedule != PC_MCPI_SCHEDULE_CLUSTER || suits_clusters(settings.ordering),
              comm, PETSC_ERR_ARG_INCOMP, "%s",

@@ -4,6 +4,7 @@
 
 #include "pc/option_table.h"
 #include "petsc/prefix.h"
+#include "petscmcpi.h"
 
 namespace mcpi {
 
@@ -54,7 +55,7 @@ PetscErrorCode SettingsCheckMethod(MPI_Comm comm, const Settings &settings)
   PetscCheck(settings.sweep == PC_MCPI_SWEEP_SYMMETRIC && settings.omega == 1.0 &&
                  settings.frequency == PC_MCPI_HALO_FREQUENCY_COLOR,
              comm, PETSC_ERR_ARG_INCOMP, "%s",
-             with_prefix(std::string("-pc_mcpi_method ") + MethodNames[settings.method] +
+             with_prefix(std::string("-pc_mcpi_method ") + PCMCPIMethods[settings.method] +
                              " needs -pc_mcpi_sweep symmetric, -pc_mcpi_omega 1 and "
                              "-pc_mcpi_halo_frequency color, which are the defaults",
                          settings.prefix)

@@ -128,8 +128,8 @@ PetscErrorCode Smoother::count_threads(MPI_Comm comm, PetscInt chosen)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Makes clusters of the local rows and colors them. order: of the rows, in which clusters start and
-// their rows are relaxed
+// Makes clusters of the local rows and colors them. order: the rows, in the order in which clusters
+// start and their rows are relaxed
 PetscErrorCode Smoother::color_clusters(const MatrixParts &parts, const Settings &settings,
                                         PetscObject options, std::vector<Row> *order)
 {

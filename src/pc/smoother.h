@@ -156,7 +156,7 @@ private:
   std::unique_ptr<Halo> method_halo_;
   std::unique_ptr<Method> method_;
   int room_ = 1; // right-hand sides that the backend is known to have room for
-  // threads_: of a set-up. ranks_on_node_: 0 if not known
+  // threads_: threads of a set-up. ranks_on_node_: 0 if not known
   int threads_ = 1, ranks_on_node_ = 0;
   bool exchanges_ = false; // some rank has a ghost
   HaloChoice halo_choice_;

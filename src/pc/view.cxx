@@ -11,7 +11,7 @@ namespace {
 PetscErrorCode view_schedule(const Settings &settings, const ScheduleChoice &used,
                              PetscViewer viewer)
 {
-  std::string text = ScheduleNames[used.type];
+  std::string text = PCMCPISchedules[used.type];
 
   PetscFunctionBegin;
   if (settings.schedule == PC_MCPI_SCHEDULE_COLOR) PetscFunctionReturn(PETSC_SUCCESS);
@@ -55,8 +55,8 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
       smoother.backend_space().empty() ? "" : " on " + smoother.backend_space();
   PetscCall(PetscViewerASCIIPrintf(
       viewer, "  backend: %s%s, block size %d, rows of a color in %s order%s\n",
-      BackendNames[smoother.backend_used()], space.c_str(), plan.bs,
-      OrderingNames[smoother.ordering_used().type],
+      PCMCPIBackendTypes[smoother.backend_used()], space.c_str(), plan.bs,
+      PCMCPIOrderingTypes[smoother.ordering_used().type],
       smoother.ordering_used().misfit
           ? " (the points of PCSetCoordinates() are not one for each local block row)"
           : ""));
@@ -89,13 +89,14 @@ PetscErrorCode view_storage(const PC_MCPI &mcpi, PetscViewer viewer)
   std::string reason;
 
   PetscFunctionBegin;
-  if (used.offdiag != s.offdiag) reason = std::string(" instead of ") + PrecisionNames[s.offdiag];
-  reason += std::string(", ") + FormNames[used.form] + " form, scaling " + ScalingNames[s.scaling];
+  if (used.offdiag != s.offdiag) reason = std::string(" instead of ") + PCMCPIPrecisions[s.offdiag];
+  reason +=
+      std::string(", ") + PCMCPIForms[used.form] + " form, scaling " + PCMCPIScalings[s.scaling];
   if (s.form == PC_MCPI_FORM_AUTO &&
       (used.offdiag != s.offdiag || used.form != PC_MCPI_FORM_PRESCALED))
     reason += " (auto: " + ReasonForStorage(mcpi.smoother.stiffness()) + ")";
   PetscCall(PetscViewerASCIIPrintf(viewer, "  off-diagonal blocks: %s%s\n",
-                                   PrecisionNames[used.offdiag], reason.c_str()));
+                                   PCMCPIPrecisions[used.offdiag], reason.c_str()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -196,9 +197,9 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
   if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscViewerASCIIPrintf(viewer, "  petsc-mcpi %s\n", PETSCMCPI_VERSION));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  sweeps: %" PetscInt_FMT " %s, omega = %g\n", s.its,
-                                   SweepNames[s.sweep], (double)s.omega));
+                                   PCMCPISweepTypes[s.sweep], (double)s.omega));
   if (s.method != PC_MCPI_METHOD_POINT)
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  method: %s%s\n", MethodNames[s.method],
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  method: %s%s\n", PCMCPIMethods[s.method],
                                      s.its > 1 ? ", applied to the residual of each sweep" : ""));
   if (s.restart > 0)
     PetscCall(PetscViewerASCIIPrintf(
@@ -215,7 +216,7 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
         viewer,
         "  products read x as %s: safe with KSPFGMRES, and with KSPRICHARDSON and "
         "-pc_mcpi_restart%s\n",
-        GatherNames[s.gather],
+        PCMCPIGatherPrecisions[s.gather],
         s.scaling == PC_MCPI_SCALING_BALANCED ? "" : "; SI units need -pc_mcpi_scaling balanced"));
   const HaloChoice &halo = Data(pc).smoother.halo_choice();
   const bool inside = halo.inside && s.overlap && s.frequency == PC_MCPI_HALO_FREQUENCY_COLOR;
@@ -228,16 +229,17 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  halo: none on one rank\n"));
   else
     PetscCall(PetscViewerASCIIPrintf(
-        viewer, "  halo: %s%s%s%s%s, exchanged every %s, overlap %s\n", HaloNames[halo.type],
+        viewer, "  halo: %s%s%s%s%s, exchanged every %s, overlap %s\n", PCMCPIHaloTypes[halo.type],
         inside ? " inside the relaxations" : "", reason.empty() ? "" : " (", reason.c_str(),
-        reason.empty() ? "" : ")", FrequencyNames[s.frequency], s.overlap ? "true" : "false"));
+        reason.empty() ? "" : ")", PCMCPIHaloFrequencies[s.frequency],
+        s.overlap ? "true" : "false"));
   if (Data(pc).smoother.usable())
     PetscCall(Guarded([&]() -> PetscErrorCode { return view_plan(pc, viewer); }));
   else
     PetscCall(PetscViewerASCIIPrintf(
         viewer, "  not set up; backend %s, schedule %s, coloring %s, ordering %s\n",
-        BackendNames[s.backend], ScheduleNames[s.schedule], s.coloring.c_str(),
-        OrderingNames[s.ordering]));
+        PCMCPIBackendTypes[s.backend], PCMCPISchedules[s.schedule], s.coloring.c_str(),
+        PCMCPIOrderingTypes[s.ordering]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -21,8 +21,9 @@ struct Chunks {
 // of x stays in the caches
 Row decided_chunk_rows(const BlockGraph &graph, int colors);
 
-// Not collective. order: of all rows. A chunk takes about `least` rows that follow each other in
-// the order. Some of them wait for a later chunk. The rows of a cluster are in one chunk.
+// Not collective. order: all rows, in their order. A chunk takes about `least` rows that follow
+// each other in the order. Some of them wait for a later chunk. The rows of a cluster are in one
+// chunk.
 Chunks make_chunks(const BlockGraph &graph, const Coloring &coloring,
                    const std::vector<char> &boundary, const std::vector<Row> &order, Row least);
 

@@ -227,7 +227,7 @@ PetscErrorCode create_cluster_matrix(const BlockGraph &graph, const std::vector<
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Gives each row the color of its cluster. clusters: of this rank
+// Gives each row the color of its cluster. clusters: how many this rank has
 PetscErrorCode color_rows(const BlockGraph &graph, ISColoring of_clusters, const std::string &type,
                           PetscObject options, PetscInt clusters, Coloring *coloring)
 {

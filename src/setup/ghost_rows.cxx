@@ -63,7 +63,7 @@ void list_offers(const ColorPlan &plan, const Columns &columns, std::vector<Offe
   color_begin.push_back(static_cast<PetscInt>(offered.size()));
 }
 
-// Gets the value of each remote node. values: of this rank
+// Gets the value of each remote node. values: how many this rank has
 PetscErrorCode fetch(MPI_Comm comm, MPI_Datatype unit, std::size_t values, const void *from,
                      const std::vector<PetscSFNode> &remote, void *to)
 {

@@ -90,7 +90,7 @@ void group_equal_rows(const BlockGraph &graph, const Coloring &coloring, Row beg
 }
 
 // The step of each row in its cluster: one after the last step of its earlier neighbors there.
-// order: of the rows
+// order: the rows, in the order in which the rows of a cluster are relaxed
 std::vector<int> steps_in_clusters(const BlockGraph &graph, const Coloring &coloring,
                                    const std::vector<Row> &order)
 {
@@ -169,7 +169,7 @@ private:
     rows_ += rows;
     return group_;
   }
-  // Numbers of blocks of a row: of the earlier triangle, of both. See group_equal_rows().
+  // How many blocks a row has in the earlier triangle, and in all. See group_equal_rows().
   std::pair<Offset, Offset> lengths(Row row) const
   {
     const auto earlier = [&](Row column) {

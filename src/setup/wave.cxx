@@ -169,8 +169,9 @@ PetscErrorCode set_wave_options(MatColoring mc, CompatOptionItems PetscOptionsOb
    Notes:
    Gauss-Seidel in a good order of the rows converges faster than in the order of few colors. Here
    the colors are the steps of a front that goes through the graph in that order, counted modulo the
-   number of colors. So a sweep by colors goes along with the front in all parts of the graph. More
-   colors cover a longer part of the order, and have fewer rows each.
+   number of colors. A sweep through the colors therefore follows the order of the rows over a
+   stretch of that many levels, everywhere in the graph at once. With more colors the stretch is
+   longer, and each color has fewer rows.
 
    The default is a color for each 32768 rows, but at least 16 and at most 32. A row whose neighbors
    have all these colors gets one more.

@@ -116,12 +116,21 @@ std::string text_of(const Option &option, double value)
   return text.str();
 }
 
+// The number of values of an enumeration. Behind their names stand those of its type and prefix.
+int count_names(const Option &option)
+{
+  int count = 0;
+
+  while (option.allowed.names[count]) ++count;
+  return count - 2;
+}
+
 // The values of an enumeration, as -help lists them
 std::string names_of(const Option &option)
 {
   std::string all;
 
-  for (int k = 0; option.allowed.names[k + 2]; ++k)
+  for (int k = 0; k < count_names(option); ++k)
     all += (k > 0 ? " " : "") + std::string(option.allowed.names[k]);
   return all;
 }
@@ -161,6 +170,37 @@ PETSC_TEST(OptionTable, every_option_has_its_public_functions)
     EXPECT_EQ(std::string(option.setter) + "_C", option.set_composed);
     EXPECT_EQ(std::string(option.getter) + "_C", option.get_composed);
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(OptionTable, names_of_the_values_are_those_of_the_interface)
+{
+  static const std::map<std::string, const char *const *> arrays = {
+      {"PCMCPISweepType", PCMCPISweepTypes},
+      {"PCMCPISchedule", PCMCPISchedules},
+      {"PCMCPIMethod", PCMCPIMethods},
+      {"PCMCPIPrecision", PCMCPIPrecisions},
+      {"PCMCPIVectorPrecision", PCMCPIVectorPrecisions},
+      {"PCMCPIGatherPrecision", PCMCPIGatherPrecisions},
+      {"PCMCPIForm", PCMCPIForms},
+      {"PCMCPIScaling", PCMCPIScalings},
+      {"PCMCPIBackendType", PCMCPIBackendTypes},
+      {"PCMCPIHaloType", PCMCPIHaloTypes},
+      {"PCMCPIHaloFrequency", PCMCPIHaloFrequencies},
+      {"PCMCPIOrderingType", PCMCPIOrderingTypes},
+  };
+
+  PetscFunctionBeginUser;
+  for (const Option &option : mcpi::Options()) {
+    if (!option.allowed.names) continue;
+    describe(option.name);
+    const std::string type = option.allowed.names[count_names(option)];
+    const auto found = arrays.find(type);
+    EXPECT_EQ(found == arrays.end() ? nullptr : found->second, option.allowed.names);
+  }
+  EXPECT_STREQ(PCMCPISweepTypes[PC_MCPI_SWEEP_SYMMETRIC], "symmetric");
+  EXPECT_STREQ(PCMCPISchedules[PC_MCPI_SCHEDULE_AUTO], "auto");
+  EXPECT_STREQ(PCMCPIPrecisions[PC_MCPI_PRECISION_INT4], "int4");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -254,13 +294,11 @@ PETSC_TEST(OptionTable, every_setter_refuses_what_its_row_does_not_allow)
   for (const Option &option : mcpi::Options()) {
     const Functions &call = public_functions.at(option.setter);
     const std::string name = "-pc_mcpi_" + std::string(option.name);
-    int count = 0;
 
     describe(option.name);
     if (option.allowed.test) EXPECT_PETSC_ERROR(PETSC_ERR_ARG_OUTOFRANGE, name, call.set(pc, -7));
     if (!option.allowed.names) continue;
-    while (option.allowed.names[count]) ++count;
-    for (const int value : {-1, count - 2})
+    for (const int value : {-1, count_names(option)})
       EXPECT_PETSC_ERROR(PETSC_ERR_ARG_OUTOFRANGE, name, call.set(pc, value));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

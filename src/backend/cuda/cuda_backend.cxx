@@ -384,7 +384,7 @@ private:
   DeviceArray<std::byte> x_, rhs_, kept_;   // in vector precision; x_ has ghosts behind the rows
   DeviceArray<std::uint32_t> gathered_;     // the rounded copy of x_, if products read it
   DeviceArray<uint4> row_packets_;          // OrderedArgs::packets
-  DeviceArray<unsigned long long> tickets_; // OrderedArgs::tickets: of stream_, of the one ahead
+  DeviceArray<unsigned long long> tickets_; // OrderedArgs::tickets of stream_, and of the one ahead
   PinnedBytes mirror_;                      // x_ in host memory, for exchanges by the host
   bool launched_ = false; // whether exchanges are launched to the device's streams
   // Whether no relaxation has followed the load of the right-hand side yet: in stream_, and in the

@@ -87,7 +87,7 @@ constexpr StreamShape stream_shape(PCMCPIPrecision storage, int bs, int number)
 struct ResidentShape {
   int team = 0, rows = 1; // threads of a team; rows of a thread block
   int record = 0, entries = 0,
-      // bytes of shared memory: of a block, of its entries of x, and of all else that a row needs
+      // bytes of shared memory for a block, for its entries of x, for all else that a row needs
       fixed = 0;
 
   // Bytes of shared memory before a row's fixed part, and in all, for so many blocks in a thread

@@ -165,7 +165,7 @@ template <class Kind> struct OrderedComponent {
   Span slices{};   // of the row, counted from the first slice that is read
   T rhs = 0, before = 0;
 
-  // head: the tile as it is stored. slices_read: of the tile
+  // head: the tile as it is stored. slices_read: those of the tile
   __device__ __forceinline__ OrderedComponent(const OrderedArgs &args, const uint4 &head,
                                               std::uint32_t slices_read)
       : mine(lane < in_warp * bs && my_row < head.z >> kLowerBits),
@@ -183,7 +183,8 @@ template <class Kind> struct OrderedComponent {
     rhs = static_cast<const T *>(args.rhs)[row * bs + i];
   }
 
-  // Returns the new x of the component, and stores nothing but kept sums. sum: of the products
+  // Returns the new x of the component, and stores nothing but kept sums. sum: the sum of the
+  // products
   __device__ __forceinline__ T relax(const RelaxTerms &terms, T sum) const
   {
     const std::size_t at = row * bs + i;

@@ -87,8 +87,8 @@ public:
     T rhs[kOrderedRows * bs], kept[kOrderedRows * bs];
   };
 
-  // Starts to copy the right-hand side. tile: as it is stored. slices_read: of the tile. All threads
-  // must call it.
+  // Starts to copy the right-hand side. tile: the tile as it is stored. slices_read: its
+  // slices. All threads must call it.
   __device__ __forceinline__ OrderedRow(const OrderedArgs &args, const uint4 &tile,
                                         std::uint32_t slices_read, Memory &memory)
       : memory_(memory), lane_(threadIdx.x % kWarpSize), row_(tile.y + lane_)

@@ -76,7 +76,7 @@ struct BlockHead {
 struct BlockMemory {
   Shape shape;
   std::byte *blocks = nullptr;
-  BlockHead *heads = nullptr; // pieces: of all blocks
+  BlockHead *heads = nullptr; // pieces: the heads of all blocks
   HeadBits head{};            // slices: how packed heads are divided
 };
 

@@ -27,8 +27,8 @@ public:
   std::size_t parts() const { return parts_.size() - 1; }
 
   // The most that each tile of a color may hold: a color is the parts [first, last), or one step of
-  // clusters. The device should take all tiles of a color at
-  // once: a few tiles more would take about as long again as all the others. There are three cases:
+  // clusters. The device should take all tiles of a color at once: a few tiles more would take
+  // about as long again as all the others. There are three cases:
   // - the color suits the kernel for few rows: one slice a thread;
   // - the color needs several slices a thread: the fewest that let all tiles run at once;
   // - otherwise (long rows, or no kernel for few rows): the same number of tiles for each

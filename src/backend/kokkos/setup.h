@@ -20,8 +20,8 @@ struct SetupArgs : BlockMemory {
   Offset lowers;        // number of blocks of the lower triangle
   const Row *row_of;    // matrix row of a plan row
   const Slot *slots;    // places of the stored blocks; not for records
-  // output: inverse diagonal blocks. Factored form: of the scaled D. Prescaled form: the matrix by
-  // which the right-hand side is multiplied
+  // output: inverse diagonal blocks; in the factored form those of the scaled D, in the prescaled
+  // form the matrices by which the right-hand side is multiplied
   double *diagonal;
   const double *left, *right; // scales of rows and of columns
   // Output: bits of the largest magnitude of each component of the stored blocks, bs*bs words.

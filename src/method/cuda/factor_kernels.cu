@@ -207,7 +207,7 @@ __device__ __forceinline__ void store_inverse(const Team &team, int bs, const do
   }
 }
 
-// Factors a row as IncompleteLU does on the host. size: of a block; 0: bs
+// Factors a row as IncompleteLU does on the host. size: the block size; 0: bs
 template <int size>
 __device__ __forceinline__ void factor_row(const FactorArgs &args, const Team &team, int bs,
                                            Row row, double *work)
@@ -237,7 +237,7 @@ __device__ __forceinline__ void factor_row(const FactorArgs &args, const Team &t
   *static_cast<volatile std::uint32_t *>(args.done + row) = args.epoch;
 }
 
-// size: of a block; 0: args.bs
+// size: the block size; 0: args.bs
 template <int size> __global__ void __launch_bounds__(kThreads) factor_kernel(FactorArgs args)
 {
   extern __shared__ double shared[];

@@ -1,4 +1,29 @@
-# Sourced by tools: what they print while something long runs.
+# shellcheck shell=bash
+# Sourced by tools: what they print.
+
+# The comment at the head of the tool
+usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]%/*}/${0##*/}"; }
+
+# Refuses the command line. $*: why
+wrong() {
+  printf 'tools/%s: %s\n\n' "${0##*/}" "$*" >&2
+  usage >&2
+  exit 2
+}
+
+# Refuses an option without a value. $1: the option, $2: the words from there on, $3: the next one
+need_value() { [ "$2" -gt 1 ] && [[ $3 != --* ]] || wrong "$1 needs a value"; }
+
+# Stops if a program is missing. $1: group of tools/install-dependencies, the rest: programs
+need_programs() {
+  local group=$1 program
+  shift
+  for program in "$@"; do
+    command -v "$program" >/dev/null && continue
+    echo "tools/${0##*/} needs $program: run tools/install-dependencies $group" >&2
+    exit 1
+  done
+}
 
 say() {
   if [ -t 1 ]; then printf '\033[1m== %s\033[0m\n' "$*"; else printf '== %s\n' "$*"; fi
