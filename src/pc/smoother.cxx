@@ -176,6 +176,30 @@ Row Smoother::rows_together(const Settings &settings) const
   return in_sequence ? kRowsInSequence : kRowsTogether;
 }
 
+// Blocks of many unknowns may be nearly empty, as those of species that diffuse without each other.
+// They are stored and multiplied whole.
+PetscErrorCode Smoother::count_entries(Mat pmat, const MatrixParts &parts)
+{
+  constexpr PetscInt kLarge = 32;
+  constexpr double kFew = 1.0 / 8;
+  double blocks = static_cast<double>(graph_.ptr[graph_.rows]) + graph_.rows;
+  MatInfo info;
+
+  PetscFunctionBegin;
+  entries_ = 1.0;
+  if (parts.blocked || graph_.bs <= kLarge) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatGetInfo(pmat, MAT_GLOBAL_SUM, &info));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &blocks, 1, MPI_DOUBLE, MPI_SUM, graph_.comm));
+  const double share = info.nz_used / (blocks * static_cast<double>(graph_.bs * graph_.bs));
+  if (!(share < kFew)) PetscFunctionReturn(PETSC_SUCCESS);
+  entries_ = share;
+  PetscCall(PetscInfo(pmat,
+                      "PCMCPI: blocks of %" PetscInt_FMT " unknowns hold %.2g %% of their numbers, "
+                      "and sweeps multiply with all of them\n",
+                      graph_.bs, 100.0 * share));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings,
                                   const Coordinates &coordinates, PetscObject options)
 {
@@ -184,6 +208,7 @@ PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixParts &parts, const Sett
 
   PetscFunctionBegin;
   PetscCall(BlockGraphCreate(pmat, parts, threads_, &graph_));
+  PetscCall(count_entries(pmat, parts));
   PetscCallMPI(MPI_Comm_size(graph_.comm, &ranks));
   schedule_ = ScheduleChoose(settings, place(), graph_.global_rows / ranks);
   if (schedule_.type == PC_MCPI_SCHEDULE_CLUSTER) {

@@ -92,6 +92,8 @@ public:
   bool double_vectors() const { return made_for_.double_vectors; }
   // Whether the caller needs vectors in double precision.
   bool needs_double() const { return needs_double_; }
+  // The share of the numbers of large blocks that the matrix has; 1 where it is not worth a word
+  double entries() const { return entries_; }
   const HaloChoice &halo_choice() const { return halo_choice_; }
   const Scales &scales() const { return *backend_->info().scales; }
   // Local bytes: held in host memory, held in device memory, and moved by its sweeps from zero.
@@ -112,6 +114,7 @@ private:
   Row rows_together(const Settings &settings) const;
   PetscErrorCode color_clusters(const MatrixParts &parts, const Settings &settings,
                                 PetscObject options, std::vector<Row> *order);
+  PetscErrorCode count_entries(Mat pmat, const MatrixParts &parts);
   PetscErrorCode count_threads(MPI_Comm comm, PetscInt chosen);
   PetscErrorCode numeric(const Settings &settings, const MatrixParts &parts);
   PetscErrorCode open_values(const MatrixParts &parts, void *stream, MatrixValues &values) const;
@@ -158,6 +161,7 @@ private:
   int room_ = 1; // right-hand sides that the backend is known to have room for
   // threads_: threads of a set-up. ranks_on_node_: 0 if not known
   int threads_ = 1, ranks_on_node_ = 0;
+  double entries_ = 1.0;   // see entries()
   bool exchanges_ = false; // some rank has a ghost
   HaloChoice halo_choice_;
   bool needs_double_ = true; // see needs_double()

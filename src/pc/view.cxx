@@ -64,6 +64,12 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(viewer,
                                      "  block size 1 is point relaxation: MatSetBlockSize() "
                                      "before the set-up makes it block relaxation\n"));
+  if (smoother.entries() < 1.0)
+    PetscCall(PetscViewerASCIIPrintf(
+        viewer,
+        "  blocks hold %.2g %% of their numbers, and sweeps multiply with all of them: a smaller "
+        "block size by MatSetBlockSize(), or PCSOR, may be faster\n",
+        100.0 * smoother.entries()));
   if (!smoother.backend_reason().empty())
     PetscCall(PetscViewerASCIIPrintf(viewer, "  no device is used: %s\n",
                                      smoother.backend_reason().c_str()));

@@ -177,6 +177,27 @@ void premultiply_library(int bs, const double *left, const double *right, const 
   }
 }
 
+// Blocks of many species have few entries. From this block size on they are looked for. Measured:
+// one entry in eight is about as fast by entries as by BLAS.
+constexpr int kEntriesFrom = 33;
+constexpr int kEntriesShare = 8;
+
+// Computes left * block * diag(right) entry by entry, if the block has few of them.
+bool premultiply_entries(int bs, const double *left, const double *right, const double *block,
+                         double *out)
+{
+  const std::ptrdiff_t size = bs, all = size * size;
+  if (kEntriesShare * (all - std::count(block, block + all, 0.0)) > all) return false;
+  std::fill_n(out, all, 0.0);
+  for (int q = 0; q < bs; ++q, block += bs, out += bs)
+    for (int l = 0; l < bs; ++l) {
+      const double value = block[l] * right[q], *column = left + l * size;
+      if (value == 0.0) continue;
+      for (int p = 0; p < bs; ++p) out[p] += column[p] * value;
+    }
+  return true;
+}
+
 bool premultiply(int bs, const double *left, const double *right, const double *const *in,
                  int count, double *out, double *max_abs)
 {
@@ -186,10 +207,15 @@ bool premultiply(int bs, const double *left, const double *right, const double *
   }
   (std::make_integer_sequence<int, kMaxFlatBlock>());
   if (bs <= kMaxFlatBlock) return kFlat[bs - 1](left, right, in, count, out, max_abs);
-  (bs <= kMaxTiled ? premultiply_tiled : premultiply_library)(bs, left, right, in, count, out);
+  const auto multiply = bs <= kMaxTiled ? premultiply_tiled : premultiply_library;
   bool good = true;
   const std::size_t n = static_cast<std::size_t>(bs) * bs;
-  for (int k = 0; k < count; ++k) good &= raise_maxima(out + k * n, n, max_abs);
+  if (bs < kEntriesFrom) multiply(bs, left, right, in, count, out);
+  for (int k = 0; k < count; ++k, out += n) {
+    if (bs >= kEntriesFrom && !premultiply_entries(bs, left, right, in[k], out))
+      multiply(bs, left, right, in + k, 1, out);
+    good &= raise_maxima(out, n, max_abs);
+  }
   return good;
 }
 
