@@ -25,6 +25,7 @@ PetscErrorCode Smoother::destroy()
   planned_transposed_ = transposed_current_ = false;
   identity_ = MatrixIdentity();
   failure_ = Failure();
+  empty_ = EmptyUnknowns();
   halo_choice_ = HaloChoice();
   drop_backend();
   halo_.reset();

@@ -31,17 +31,42 @@ int Smoother::spread(PCMCPIForm form) const
   return std::max(forward, of(scales().right));
 }
 
-// Makes the numeric set-up. Vectors get double precision if the units of the equations are too
+// Finds the empty unknowns, from the values in host memory.
+PetscErrorCode Smoother::find_empty(const MatrixParts &parts)
+{
+  const std::unique_ptr<MatrixValues> values = make_matrix_values(parts, graph_, {});
+
+  PetscFunctionBegin;
+  PetscCall(open_values(parts, nullptr, *values));
+  const PetscErrorCode failed = EmptyUnknownsFind(graph_, *values, &empty_);
+  PetscCall(values->close());
+  PetscCall(failed);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Makes the numeric set-up. Empty unknowns are looked for if the last set-up had some, or if a
+// diagonal block is singular. Vectors get double precision if the units of the equations are too
 // different for single precision. This choice depends on the present values alone.
 PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const MatrixParts &parts)
 {
+  bool found = empty_.count > 0;
+
   PetscFunctionBegin;
+  if (found) PetscCall(find_empty(parts));
   for (;;) {
     if (!backend_) {
       if (!halo_) PetscCall(create_halo(settings));
       PetscCall(create_backend(settings));
     }
     PetscCall(numeric(settings, parts));
+    if (failure_.defect == Defect::singular && !found) {
+      found = true;
+      PetscCall(find_empty(parts));
+      if (empty_.count > 0) {
+        failure_ = Failure();
+        continue;
+      }
+    }
     const bool outside = spread(settings.form) > kMaxSpread,
                needed = prepared_for_double_ || outside;
     if (failure_.defect != Defect::none || needed == double_vectors_) break;
@@ -63,6 +88,7 @@ PetscErrorCode Smoother::open_values(const MatrixParts &parts, void *stream,
 {
   PetscFunctionBegin;
   const PetscErrorCode opened = values.open(parts, threads_, stream);
+  values.set_empty(empty_.data());
   PetscMPIInt closed = opened != PETSC_SUCCESS;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &closed, 1, MPI_INT, MPI_MAX, graph_.comm));
   PetscCall(opened);

@@ -64,6 +64,11 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(viewer,
                                      "  block size 1 is point relaxation: MatSetBlockSize() "
                                      "before the set-up makes it block relaxation\n"));
+  if (smoother.empty_unknowns() > 0)
+    PetscCall(PetscViewerASCIIPrintf(viewer,
+                                     "  empty unknowns: %" PetscInt64_FMT
+                                     " (all ranks), whose rows and columns are zero\n",
+                                     smoother.empty_unknowns()));
   if (!smoother.backend_reason().empty())
     PetscCall(PetscViewerASCIIPrintf(viewer, "  no device is used: %s\n",
                                      smoother.backend_reason().c_str()));

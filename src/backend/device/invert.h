@@ -4,6 +4,7 @@
 
 #include <cfloat>
 #include <cmath>
+#include <cstdint>
 
 #include "backend/device/numbers.h"
 #include "core/dense.h"
@@ -162,6 +163,19 @@ template <int bs> MCPI_HD Inversion invert(double (&a)[bs][bs])
   return !zero && good && digits && represented ? Inversion::done : Inversion::singular;
 }
 
+// As invert(), for the unknowns that are not empty, see invert_rest() in core/dense.h.
+template <int bs> MCPI_HD Inversion invert_rest(double (&a)[bs][bs], const std::uint8_t *empty)
+{
+  MCPI_UNROLL
+  for (int i = 0; i < bs; ++i)
+    if (empty && empty[i]) a[i][i] = 1.0;
+  const Inversion verdict = invert(a);
+  MCPI_UNROLL
+  for (int i = 0; i < bs; ++i)
+    if (empty && empty[i]) a[i][i] = 0.0;
+  return verdict;
+}
+
 // A team of threads. Team is a type with
 // - rank, size: the number of this thread in the team, and the number of threads;
 // - lane, lanes: the same for a group of threads in the team. Each group scans whole blocks, so
@@ -293,6 +307,23 @@ MCPI_HD Inversion invert(const Team &team, double *a, int bs, double *row, doubl
 {
   const Inversion verdict = invert_unsynced(team, a, bs, row, column, pivot);
   team.sync();
+  return verdict;
+}
+
+// The same for the unknowns that are not empty, see invert_rest() in core/dense.h.
+MCPI_HD_FOR_ALL template <class Team>
+MCPI_HD Inversion invert_rest(const Team &team, double *a, int bs, const std::uint8_t *empty,
+                              double *row, double *column, int *pivot)
+{
+  const auto set_diagonal = [&](double value) {
+    if (!empty) return;
+    for (int i = team.rank; i < bs; i += team.size)
+      if (empty[i]) a[i * bs + i] = value;
+    team.sync();
+  };
+  set_diagonal(1.0);
+  const Inversion verdict = invert(team, a, bs, row, column, pivot);
+  set_diagonal(0.0);
   return verdict;
 }
 

@@ -15,11 +15,12 @@ namespace mcpi::kokkos {
 struct SetupArgs : BlockMemory {
   const double *values;
   Row begin, end;
-  Offset first;         // number of blocks before the first one of values
-  const Offset *ptr[2]; // lower and upper triangle
-  Offset lowers;        // number of blocks of the lower triangle
-  const Row *row_of;    // matrix row of a plan row
-  const Slot *slots;    // places of the stored blocks; not for records
+  Offset first;              // number of blocks before the first one of values
+  const Offset *ptr[2];      // lower and upper triangle
+  Offset lowers;             // number of blocks of the lower triangle
+  const Row *row_of;         // matrix row of a plan row
+  const std::uint8_t *empty; // BlockRows::empty()
+  const Slot *slots;         // places of the stored blocks; not for records
   // output: inverse diagonal blocks. Factored form: of the scaled D. Prescaled form: the matrix by
   // which the right-hand side is multiplied
   double *diagonal;
@@ -42,6 +43,12 @@ struct SetupArgs : BlockMemory {
   MCPI_HD const double *diagonal_block(Row row) const
   {
     return values + static_cast<std::size_t>(blocks_before(row)) * square();
+  }
+  MCPI_HD const std::uint8_t *empty_of(Row row) const
+  {
+    return empty
+               ? empty + static_cast<std::size_t>(row_of[row]) * static_cast<std::size_t>(shape.bs)
+               : nullptr;
   }
   MCPI_HD void report(Row row, Defect defect) const
   {
@@ -80,6 +87,7 @@ MCPI_HD void put_inverse_column(const SetupArgs &args, Row row, int j, const dou
     out[i] = verdict != Inversion::done ? 0.0 : args.prescaled ? value : value / args.left[j];
     largest = larger(largest, Kokkos::fabs(out[i]));
   }
+  if (largest == 0.0) return;
   (void)raise_to(args.maxima + bs * bs, largest);
   (void)raise_to(args.maxima + bs * bs + 1, 1.0 / largest);
 }
@@ -98,7 +106,7 @@ template <int bs> struct InvertSmallDiagonals {
     double a[bs][bs];
     MCPI_UNROLL
     for (int n = 0; n < bs * bs; ++n) a[n / bs][n % bs] = block[n];
-    const Inversion verdict = invert(a);
+    const Inversion verdict = invert_rest(a, args.empty_of(row));
     MCPI_UNROLL
     for (int j = 0; j < bs; ++j) put_inverse_column(args, row, j, a[j], verdict);
     report(args, row, verdict);
@@ -144,8 +152,8 @@ template <class Space> struct InvertDiagonals {
         static_cast<double *>(member.team_scratch(0).get_shmem_aligned(scratch_bytes(bs) - 16, 16));
     for (int n = team.rank; n < bs * bs; n += team.size) inverse[n] = block[n];
     team.sync();
-    const Inversion verdict =
-        invert(team, inverse, bs, scale, scale + bs, reinterpret_cast<int *>(scale + 2 * bs));
+    const Inversion verdict = invert_rest(team, inverse, bs, args.empty_of(row), scale, scale + bs,
+                                          reinterpret_cast<int *>(scale + 2 * bs));
     for (int j = team.rank; j < bs; j += team.size)
       put_inverse_column(args, row, j, inverse + j * bs, verdict);
     if (team.rank == 0) report(args, row, verdict);
