@@ -65,6 +65,25 @@ def example_schedules():
     return table(header, body, records, note=note)
 
 
+def multigrid():
+    records = Records("amd-epyc-multigrid.json")
+    sizes = list(dict.fromkeys(row["ne"] for row in records.table))
+    body = []
+    for smoother, method in dict.fromkeys((r["smoother"], r["method"]) for r in records.table):
+        cells = [f"{smoother}, {method.capitalize()}"]
+        for size in sizes:
+            row = records.only(ne=size, smoother=smoother, method=method)
+            good = row["converged"]
+            cells += [str(row["iterations"]), f"{row['cpu_seconds']:.2f}"] if good else ["none", ""]
+        body.append(cells)
+    header = ["Smoother"]
+    for size in sizes:
+        header += [f"`-ne {size}`: iterations", "CPU s"]
+    note = "`ksp/ex56` with `PCGAMG`, CG to 1e-8, one rank. CPU seconds of the whole program, the "
+    note += "least of the turns."
+    return table(header, body, records, note=note)
+
+
 def flow_seconds(file):
     """Whole runs by the way to solve: steps, iterations, and what took how long"""
     records = Records(file)

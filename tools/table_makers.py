@@ -408,6 +408,7 @@ MAKERS = {
     "viscous-plate": flow_tables.viscous_plate,
     "viscous-airfoil": flow_tables.viscous_airfoil,
     "example-schedules": flow_tables.example_schedules,
+    "multigrid": flow_tables.multigrid,
 }
 # Markers that tools/tables leaves as they are. To fill one, move it to MAKERS.
 UNTOUCHED = {"options", "folders"}  # of tools/manual and tools/check-layers

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "core/dispatch.h"
 #include "core/lapack.h"
@@ -119,6 +120,22 @@ Inversion invert(int bs, const double *block, double *inverse, double *work, std
       finite = finite && std::isfinite(inverse[j * bs + i]);
     }
   return finite ? Inversion::done : Inversion::singular;
+}
+
+Inversion invert_rest(int bs, const double *block, const std::uint8_t *empty, double *inverse,
+                      double *work, std::int64_t *pivot, double *condition)
+{
+  const auto set_diagonal = [&](double *of, double value) {
+    for (int i = 0; i < bs; ++i)
+      if (empty[i]) of[static_cast<std::size_t>(i) * bs + i] = value;
+  };
+  if (!empty || std::all_of(empty, empty + bs, [](std::uint8_t flag) { return flag == 0; }))
+    return invert(bs, block, inverse, work, pivot, condition);
+  std::vector<double> regular(block, block + static_cast<std::size_t>(bs) * bs);
+  set_diagonal(regular.data(), 1.0);
+  const Inversion verdict = invert(bs, regular.data(), inverse, work, pivot, condition);
+  set_diagonal(inverse, 0.0);
+  return verdict;
 }
 
 void add_product(int bs, const double *a, const double *b, double *c)

@@ -33,6 +33,11 @@ constexpr double inverse_power_of_two(double value)
 Inversion invert(int bs, const double *block, double *inverse, double *work, std::int64_t *pivot,
                  double *condition = nullptr);
 
+// As invert(), for the unknowns that are not empty (BlockRows::empty()). The inverse has zero rows
+// and columns for the others. empty: flags of this block's unknowns; null: none is empty
+Inversion invert_rest(int bs, const double *block, const std::uint8_t *empty, double *inverse,
+                      double *work, std::int64_t *pivot, double *condition = nullptr);
+
 // c += a b, for column-major blocks of size bs x bs
 void add_product(int bs, const double *a, const double *b, double *c);
 

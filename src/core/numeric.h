@@ -75,6 +75,19 @@ public:
 
   virtual ValueArrays arrays() { return {}; }
   virtual PieceStructure structure(int /*piece*/) const { return {}; } // of a piece of arrays()
+
+  // The empty unknowns: all entries of their rows and columns of the matrix are zero. Inverse
+  // diagonal blocks have zero rows and columns for them. flags: bs numbers for each matrix row,
+  // which are 0 for all other unknowns; null: there are no empty unknowns
+  void set_empty(const std::uint8_t *flags) { empty_ = flags; }
+  const std::uint8_t *empty() const { return empty_; }
+  const std::uint8_t *empty_of(Row row, int bs) const
+  {
+    return empty_ ? empty_ + static_cast<std::size_t>(row) * bs : nullptr;
+  }
+
+private:
+  const std::uint8_t *empty_ = nullptr;
 };
 
 // Why a block row cannot be used. Of two defects in the blocks of a row, the larger one is
@@ -139,9 +152,10 @@ struct InverseRange {
   double reciprocal = 0.0;
   // The largest condition number of an equilibrated diagonal block
   double condition = 0.0;
-  // Adds a column of a block, given by its largest entry.
+  // Adds a column of a block, given by its largest entry. The columns of empty unknowns are zero.
   void include(double column)
   {
+    if (column == 0.0) return;
     largest = std::max(largest, column);
     reciprocal = std::max(reciprocal, 1.0 / column);
   }

@@ -53,11 +53,12 @@ Defect StoredMatrix::convert_row(Row plan_row, BlockRows &source, Pass pass)
   const int bs = plan_.bs;
   const double *diagonal = nullptr;
   const double *const *offdiag = nullptr;
-  source.row(plan_.row_of[plan_row], diagonal, offdiag);
+  const Row row = plan_.row_of[plan_row];
+  source.row(row, diagonal, offdiag);
   double *dmap = dmap_.data() + static_cast<std::size_t>(plan_row) * block_size_squared_;
   double condition = 0.0;
-  const Inversion verdict =
-      invert(bs, diagonal, inverse_.data(), work_.data(), pivot_.data(), &condition);
+  const Inversion verdict = invert_rest(bs, diagonal, source.empty_of(row, bs), inverse_.data(),
+                                        work_.data(), pivot_.data(), &condition);
   if (verdict != Inversion::done) return defect_of(verdict);
   inverse_range_.condition = std::max(inverse_range_.condition, condition);
   // See diagonal_map() and Scales for the two forms.

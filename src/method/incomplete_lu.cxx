@@ -55,6 +55,7 @@ public:
     const double *diagonal = nullptr;
     const double *const *offdiag = nullptr;
     blocks_.resize(elimination_.blocks * square_);
+    factors_.set_empty(values.empty());
     for (Row row = 0; row < plan_.rows; ++row) {
       const BlockNumber begin = elimination_.row_begin[row], end = elimination_.row_begin[row + 1];
       values.row(row, diagonal, offdiag);
@@ -97,7 +98,8 @@ private:
     const double *own = block(elimination_.row_begin[at]);
     double *inverse = block(elimination_.first_inverse + static_cast<BlockNumber>(row));
     const bool good =
-        invert(plan_.bs, own, inverse, vectors_.data(), pivot_.data()) == Inversion::done &&
+        invert_rest(plan_.bs, own, factors_.empty_of(at, plan_.bs), inverse, vectors_.data(),
+                    pivot_.data()) == Inversion::done &&
         std::all_of(own, static_cast<const double *>(block(elimination_.row_begin[at + 1])),
                     [](double number) { return std::isfinite(number); });
     for (std::size_t n = 0; n < square_; ++n) inverse[n] = good ? -inverse[n] : 0.0;

@@ -375,6 +375,9 @@ PetscErrorCode PCMCPIGetScalingKeep(PC pc, PetscBool *keep)
    `PC_SUBPC_ERROR` for values that are not finite or do not fit the storage precision. `-info` and
    `-ksp_view` show the reason and how to fix it.
 
+   An unknown whose row and column of the matrix are zero is no failure. It is left out of its block
+   and keeps its value. `-ksp_view` counts such unknowns.
+
    After `PCSetErrorIfFailure()` a block row that cannot be used is an error at the set-up.
 
 .seealso: `PCMCPI`, `PCGetFailedReason()`, `PCSetErrorIfFailure()`

@@ -27,6 +27,7 @@ PetscErrorCode Smoother::destroy()
   measured_at_ = 0;
   identity_ = MatrixIdentity();
   failure_ = Failure();
+  empty_ = EmptyUnknowns();
   halo_choice_ = HaloChoice();
   drop_backend();
   halo_.reset();

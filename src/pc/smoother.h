@@ -15,6 +15,7 @@
 #include "pc/schedule_choice.h"
 #include "pc/settings.h"
 #include "setup/block_values.h"
+#include "setup/empty_unknowns.h"
 #include "setup/ghost_rows.h"
 #include "setup/matrix_identity.h"
 #include "setup/ordering.h"
@@ -78,6 +79,7 @@ public:
 
   bool ready() const { return ready_; }
   const Failure &failure() const { return failure_; }
+  PetscInt64 empty_unknowns() const { return empty_.count; }
   const ColorPlan &plan() const { return built_.plan; }
   ISColoring iscoloring() const { return coloring_.iscoloring; }
   const ScheduleChoice &schedule_used() const { return schedule_; }
@@ -118,6 +120,7 @@ private:
   PetscErrorCode count_threads(MPI_Comm comm, PetscInt chosen);
   PetscErrorCode numeric(const Settings &settings, const MatrixParts &parts);
   PetscErrorCode open_values(const MatrixParts &parts, void *stream, MatrixValues &values) const;
+  PetscErrorCode find_empty(const MatrixParts &parts);
   PetscErrorCode factor(PCMCPIMethod method, const MatrixParts &parts, void *stream);
   PetscErrorCode plan_factorization(PCMCPIMethod method);
   PetscErrorCode plan_transposed();
@@ -174,6 +177,7 @@ private:
   int inverse_exponent_ = 0, inverse_spread_ = 0;
   bool ready_ = false; // a set-up has finished, and the next one has not begun
   Failure failure_;
+  EmptyUnknowns empty_;
 
   // planned_transposed_: the transposed plan exists. transposed_current_: the backend has its
   // operator, with the present values.

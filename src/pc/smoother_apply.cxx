@@ -111,7 +111,8 @@ PetscErrorCode Smoother::sweep(const Settings &settings, const ApplyArgs &kind,
 }
 
 // Sweeps with rounded blocks would spoil a good x. Below fp64 storage, an application with a guess
-// or with restarts therefore computes the residual and sweeps on the correction, from zero.
+// or with restarts therefore computes the residual and sweeps on the correction, from zero. So does
+// one with a guess of empty unknowns, which the sweeps would set to zero.
 PetscErrorCode Smoother::apply(Mat pmat, const Settings &settings, const Request &request,
                                const ConstColumns &b, const MutableColumns &x)
 {
@@ -126,7 +127,7 @@ PetscErrorCode Smoother::apply(Mat pmat, const Settings &settings, const Request
   PetscCall(SettingsCheckMethod(graph_.comm, settings));
   if (request.transposed) PetscCall(prepare_transposed());
   if (request.nonzero_guess && made_for_.offdiag == PC_MCPI_PRECISION_FP64 &&
-      request.restart == 0 && !request.transposed) {
+      request.restart == 0 && !request.transposed && empty_.count == 0) {
     PetscCall(sweep(settings, apply, b, x, total, false));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

@@ -27,12 +27,29 @@ int Smoother::spread() const
   return std::max(forward, of(scales().right));
 }
 
-// Makes the numeric set-up. It is made again if the diagonal blocks turn out to need other
-// precisions than those of the set-up before. The choice depends on the present values alone,
+// Finds the empty unknowns, from the values in host memory.
+PetscErrorCode Smoother::find_empty(const MatrixParts &parts)
+{
+  const std::unique_ptr<MatrixValues> values = make_matrix_values(parts, graph_, {});
+
+  PetscFunctionBegin;
+  PetscCall(open_values(parts, nullptr, *values));
+  const PetscErrorCode failed = EmptyUnknownsFind(graph_, *values, &empty_);
+  PetscCall(values->close());
+  PetscCall(failed);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Makes the numeric set-up. Empty unknowns are looked for if the last set-up had some, or if a
+// diagonal block is singular. The set-up is made again if the diagonal blocks turn out to need
+// other precisions than those of the set-up before. The choice depends on the present values alone,
 // except that amplifications are kept together with the scaling.
 PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const MatrixParts &parts)
 {
+  bool searched = empty_.count > 0;
+
   PetscFunctionBegin;
+  if (searched) PetscCall(find_empty(parts));
   for (bool stored = false;;) {
     const Precisions wanted = ChoosePrecisions(settings, needs_double_, found_);
     bool fits = backend_ && wanted == made_for_;
@@ -45,6 +62,14 @@ PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const Matrix
       PetscCall(create_backend(settings));
     }
     PetscCall(numeric(settings, parts));
+    if (failure_.defect == Defect::singular && !searched) {
+      searched = true;
+      PetscCall(find_empty(parts));
+      if (empty_.count > 0) {
+        failure_ = Failure();
+        continue;
+      }
+    }
     if (failure_.defect != Defect::none) break;
     stored = true;
   }
@@ -64,6 +89,7 @@ PetscErrorCode Smoother::open_values(const MatrixParts &parts, void *stream,
 {
   PetscFunctionBegin;
   const PetscErrorCode opened = values.open(parts, threads_, stream);
+  values.set_empty(empty_.data());
   PetscMPIInt closed = opened != PETSC_SUCCESS;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &closed, 1, MPI_INT, MPI_MAX, graph_.comm));
   PetscCall(opened);

@@ -70,6 +70,11 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
         "  blocks hold %.2g %% of their numbers, and sweeps multiply with all of them: a smaller "
         "block size by MatSetBlockSize(), or PCSOR, may be faster\n",
         100.0 * smoother.entries()));
+  if (smoother.empty_unknowns() > 0)
+    PetscCall(PetscViewerASCIIPrintf(viewer,
+                                     "  empty unknowns: %" PetscInt64_FMT
+                                     " (all ranks), whose rows and columns are zero\n",
+                                     smoother.empty_unknowns()));
   if (!smoother.backend_reason().empty())
     PetscCall(PetscViewerASCIIPrintf(viewer, "  no device is used: %s\n",
                                      smoother.backend_reason().c_str()));

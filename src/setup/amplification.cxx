@@ -27,14 +27,14 @@ public:
   {
   }
 
-  void include(const double *diagonal, const double *const *offdiag, Offset count,
-               Amplification &result)
+  void include(const double *diagonal, const std::uint8_t *empty, const double *const *offdiag,
+               Offset count, Amplification &result)
   {
     double condition = 0.0;
     equilibrate(diagonal);
     const double norm = column_norm(); // of the equilibrated diagonal block
-    if (invert(bs_, scaled_.data(), inverse_.data(), work_.data(), pivot_.data(), &condition) !=
-            Inversion::done ||
+    if (invert_rest(bs_, scaled_.data(), empty, inverse_.data(), work_.data(), pivot_.data(),
+                    &condition) != Inversion::done ||
         condition < kHarmless)
       return;
     double before = 0.0, after = 0.0; // largest entries of O and of P
@@ -107,7 +107,8 @@ Amplification measure_amplification(const BlockGraph &graph, BlockRows &values)
   const double *const *offdiag = nullptr;
   for (Row row = 0; row < graph.rows; ++row) {
     values.row(row, diagonal, offdiag);
-    rows.include(diagonal, offdiag, graph.ptr[row + 1] - graph.ptr[row], result);
+    rows.include(diagonal, values.empty_of(row, static_cast<int>(graph.bs)), offdiag,
+                 graph.ptr[row + 1] - graph.ptr[row], result);
   }
   return result;
 }

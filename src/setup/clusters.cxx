@@ -20,17 +20,18 @@ public:
   ScaledRows(const MatrixValues &values, int bs)
       : values_(values.reader()), bs_(bs), square_(static_cast<std::size_t>(bs) * bs),
         inverse_(square_), block_(square_), work_(3 * static_cast<std::size_t>(bs)),
-        pivot_(static_cast<std::size_t>(bs))
+        pivot_(static_cast<std::size_t>(bs)), empty_(static_cast<std::size_t>(bs))
   {
   }
   void open(Row row)
   {
     const double *diagonal = nullptr;
     values_->row(row, diagonal, offdiag_);
-    regular_ =
-        invert(bs_, diagonal, inverse_.data(), work_.data(), pivot_.data()) == Inversion::done;
+    regular_ = invert_rest(bs_, diagonal, empty_in(diagonal), inverse_.data(), work_.data(),
+                           pivot_.data()) == Inversion::done;
   }
-  // The k-th block. If D_i has no inverse, the set-up will fail, and any number will do.
+  // The k-th block. Unknowns of D_i without entries count as empty. If D_i has no inverse then, or
+  // some of them are not empty, the set-up will fail, and any number will do.
   const std::vector<double> &block(Offset k)
   {
     if (regular_) {
@@ -43,11 +44,21 @@ public:
   }
 
 private:
+  // Flags the unknowns whose row and column of the block are zero.
+  const std::uint8_t *empty_in(const double *block)
+  {
+    std::fill(empty_.begin(), empty_.end(), 1);
+    for (std::size_t n = 0; n < square_; ++n)
+      if (block[n] != 0.0) empty_[n % empty_.size()] = empty_[n / empty_.size()] = 0;
+    return empty_.data();
+  }
+
   std::unique_ptr<BlockRows> values_;
   const int bs_;
   const std::size_t square_;
   std::vector<double> inverse_, block_, work_;
   std::vector<std::int64_t> pivot_;
+  std::vector<std::uint8_t> empty_;
   const double *const *offdiag_ = nullptr;
   bool regular_ = false;
 };

@@ -93,13 +93,34 @@ struct Problem {
     ranks = build_ranks(matrix.pattern(), greedy_coloring(matrix.pattern()), bs, {0, rows});
   }
   const ColorPlan &plan() const { return ranks.forward[0]; }
+  // Empties every third component of some rows, and all components of others. Rows have zero, one
+  // and two first components that stay.
+  void empty_some()
+  {
+    std::vector<Row> unknowns;
+    for (Row row = 1; row < matrix.rows(); row += 3)
+      for (Row i = row / 3 % 4 == 0 ? 0 : row % matrix.bs; i < matrix.bs;
+           i += row / 3 % 4 == 0 ? 1 : 3)
+        unknowns.push_back(row * matrix.bs + i);
+    empty_unknowns(matrix, unknowns);
+    empty = flags_of(matrix, unknowns);
+  }
+  const std::uint8_t *flags() const { return empty.empty() ? nullptr : empty.data(); }
+  NumericStatus refresh(System &system) const
+  {
+    MatrixRows rows(matrix);
+    rows.set_empty(flags());
+    return system.refresh(rows);
+  }
+
+  std::vector<std::uint8_t> empty;
 };
 
 void compare(const Problem &problem, const BackendConfig &config, System &other,
              const std::string &what)
 {
   System host(problem.ranks, {config, &simd_kernels()});
-  ASSERT_EQ(host.refresh(problem.matrix).defect, Defect::none);
+  ASSERT_EQ(problem.refresh(host).defect, Defect::none);
   const PCMCPIPrecision storage = config.numeric.storage;
   const auto blocks = stored_blocks(other.backend(), problem.plan(), storage);
   EXPECT_LT(worst_difference(stored_blocks(host.backend(), problem.plan(), storage), blocks),
@@ -111,7 +132,7 @@ void compare(const Problem &problem, const BackendConfig &config, System &other,
   // With one color, the first sweep computes D^{-1}b. It tests the diagonal maps of all rows.
   const Smoothing once = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true);
   System reference(problem.ranks, {config, nullptr});
-  ASSERT_EQ(reference.refresh(problem.matrix).defect, Defect::none);
+  ASSERT_EQ(problem.refresh(reference).defect, Defect::none);
   reference.adopt(other);
   EXPECT_LT(difference(other.apply(once, b), reference.apply(once, b)), tolerance(config)) << what;
 }
@@ -142,6 +163,73 @@ TEST_P(Setup, stores_what_the_host_stores_from_every_layout)
                   std::to_string(static_cast<int>(layout)));
     }
   });
+}
+
+// Applies the engine and the reference to three right-hand sides, and looks at the empty unknowns.
+void compare_runs(const Problem &problem, const BackendConfig &config, System &other,
+                  const std::string &what)
+{
+  System reference(problem.ranks, {config, nullptr});
+  ASSERT_EQ(problem.refresh(reference).defect, Defect::none);
+  reference.adopt(other);
+  const Vector b = random_vector(3 * problem.matrix.size(), 5);
+  for (Smoothing run : {make_run(PC_MCPI_SWEEP_SYMMETRIC, 1.0, 2, true),
+                        make_run(PC_MCPI_SWEEP_FORWARD, 0.7, 3, true),
+                        make_run(PC_MCPI_SWEEP_BACKWARD, 1.0, 1, true)})
+    for (const bool transposed : {false, true}) {
+      run.apply.transposed = transposed;
+      run.apply.nrhs = 3;
+      const Vector x = other.apply(run, b);
+      EXPECT_LT(difference(x, reference.apply(run, b)), tolerance(config)) << what;
+      for (std::size_t k = 0; k < x.size(); ++k)
+        if (problem.empty[k % problem.empty.size()]) {
+          EXPECT_EQ(x[k], 0.0) << what << " unknown " << k;
+        }
+    }
+}
+
+TEST_P(Setup, leaves_out_empty_unknowns)
+{
+  const int bs = this->bs();
+  Problem problem(bs <= 8 ? 60 : bs <= 33 ? 30 : 5, bs, 13);
+  problem.empty_some();
+  std::size_t turn = 0;
+  for_configs([&](const BackendConfig &config) {
+    for (const Layout layout : layouts()) {
+      if (turn++ % (bs > 33 ? 31 : bs > 8 ? 7 : 2) != 0) continue;
+      System other(problem.ranks, {config, nullptr, engine()});
+      LaidOutRows rows(problem.matrix, layout);
+      const std::string what = name(Kind{config, nullptr, engine()}) + " layout " +
+                               std::to_string(static_cast<int>(layout));
+      EXPECT_EQ(other.refresh(rows).defect, Defect::singular) << what;
+      rows.set_empty(problem.flags());
+      ASSERT_EQ(other.refresh(rows).defect, Defect::none) << what;
+      compare(problem, config, other, what);
+      compare_runs(problem, config, other, what);
+      const InverseRange range = other.backend().info().inverse;
+      EXPECT_TRUE(std::isfinite(range.largest) && std::isfinite(range.reciprocal)) << what;
+    }
+  });
+}
+
+// Flags end with the values for which they were set.
+TEST_P(AnyBackendSetup, empty_unknowns_come_and_go)
+{
+  const BackendConfig config{
+      {PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
+  for (const int bs : {1, 5, 12, 40}) {
+    const Problem full(20, bs, 17);
+    Problem some = full;
+    some.empty_some();
+    System other(full.ranks, kind(config));
+    for (int turn = 0; turn < 2; ++turn) {
+      ASSERT_EQ(full.refresh(other).defect, Defect::none);
+      compare(full, config, other, "bs " + std::to_string(bs));
+      ASSERT_EQ(some.refresh(other).defect, Defect::none);
+      compare(some, config, other, "bs " + std::to_string(bs));
+      EXPECT_EQ(other.refresh(some.matrix).defect, Defect::singular);
+    }
+  }
 }
 
 TEST_P(AnyBackendSetup, chunks_of_many_rows_give_one_matrix)

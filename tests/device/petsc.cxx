@@ -117,6 +117,40 @@ PETSC_TEST(DevicePetsc, every_matrix_gives_the_iterates_of_the_host)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// PETSc's values of a device are read through the host, to find the empty unknowns.
+PETSC_TEST(DevicePetsc, empty_unknowns_are_left_out_and_keep_their_guess)
+{
+  PetscFunctionBeginUser;
+  for (const Case &kind : cases)
+    for (const PetscInt bs : {1, 3, 5, 9, 40})
+      for (const Precision &precision : precisions)
+        for (const char *method :
+             {"-pc_mcpi_its 2", "-pc_mcpi_method dilu", "-pc_mcpi_method ilu0"}) {
+          if (bs == 40 && &precision > precisions + 1) continue;
+          BlockMatrix matrix = matrix_of(bs, kind.sparsity);
+          std::vector<Row> empty{bs * 7};
+          for (Row i = 20 * bs; i < 21 * bs; ++i) empty.push_back(i); // a whole block row
+          empty.push_back(60 * bs - 1);
+          empty_unknowns(matrix, empty);
+          OwnedMat mat;
+          Preconditioner device, host;
+          std::string text;
+          describe(std::string(kind.type) + " bs " + std::to_string(bs) + " " + precision.options +
+                   " " + method);
+          PetscCall(create_case(kind, matrix, &mat));
+          PetscCall(
+              create_pair(mat, std::string(precision.options) + " " + method, &device, &host));
+          PetscCall(compare(device, host, matrix.size(), precision.tolerance));
+          PetscCall(view(device, &text));
+          EXPECT_CONTAINS(text, "empty unknowns: " + std::to_string(empty.size()) + " ");
+          const Vector guess = random_vector(matrix.size(), 7);
+          Vector x = guess;
+          PetscCall(apply_richardson(device, random_vector(matrix.size(), 8), false, 1, &x));
+          for (const Row i : empty) EXPECT_EQ(x[i], guess[i]);
+        }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // On one rank each step of clusters has rows enough for relax_ordered_rows. With rounded gathers a
 // row is sent by one packet, otherwise by two.
 PETSC_TEST(DevicePetsc, steps_of_many_rows_give_the_iterates_of_the_host)

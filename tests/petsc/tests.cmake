@@ -8,6 +8,7 @@ set(matrix_types_RANKS 1 2 4 7)
 set(life_cycle_RANKS 1 3 7)
 set(new_pattern_RANKS 1 3 7)
 set(failure_RANKS 1 3)
+set(empty_unknowns_RANKS 1 2 3)
 set(nested_RANKS 1 2 4)
 set(low_precision_RANKS 1 3)
 set(true_residuals_RANKS 1 3)
@@ -53,4 +54,4 @@ endfunction()
 cmake_language(DEFER CALL mcpi_manual_tests)
 
 # Programs that also run with the Kokkos backend (one rank: with two threads), and their ranks
-set(kokkos_PROGRAMS rank_equality:1 rank_equality:3 failure:1 failure:3 low_precision:1 low_precision:3 true_residuals:1 true_residuals:3 units:1 units:3 method_dilu:1 method_dilu:3 method_ilu0:1 method_ilu0:3 schedule_cluster:1 schedule_cluster:2 couplings:1 matrix_types:1 matrix_types:2 life_cycle:1 life_cycle:3 new_pattern:3 applications:1 applications:2 nested:2 reinitialize:2)
+set(kokkos_PROGRAMS rank_equality:1 rank_equality:3 failure:1 failure:3 empty_unknowns:1 empty_unknowns:3 low_precision:1 low_precision:3 true_residuals:1 true_residuals:3 units:1 units:3 method_dilu:1 method_dilu:3 method_ilu0:1 method_ilu0:3 schedule_cluster:1 schedule_cluster:2 couplings:1 matrix_types:1 matrix_types:2 life_cycle:1 life_cycle:3 new_pattern:3 applications:1 applications:2 nested:2 reinitialize:2)

@@ -204,6 +204,24 @@ void scale_components(BlockMatrix &matrix, const Vector &equation, const Vector 
     matrix.values[k] *= equation[k % bs] * unknown[k / bs % bs];
 }
 
+void empty_unknowns(BlockMatrix &matrix, const std::vector<Row> &unknowns, double diagonal)
+{
+  const std::vector<std::uint8_t> flags = flags_of(matrix, unknowns);
+  double *value = matrix.values.data();
+  for (Row row = 0; row < matrix.rows(); ++row)
+    for (Row e = matrix.ptr[row]; e < matrix.ptr[row + 1]; ++e)
+      for (Row j = matrix.col[e] * matrix.bs; j < (matrix.col[e] + 1) * matrix.bs; ++j)
+        for (Row i = row * matrix.bs; i < (row + 1) * matrix.bs; ++i, ++value)
+          if (flags[i] || flags[j]) *value = i == j ? diagonal : 0.0;
+}
+
+std::vector<std::uint8_t> flags_of(const BlockMatrix &matrix, const std::vector<Row> &unknowns)
+{
+  std::vector<std::uint8_t> flags(matrix.size(), 0);
+  for (const Row i : unknowns) flags[i] = 1;
+  return flags;
+}
+
 Vector random_vector(std::size_t size, std::uint64_t seed)
 {
   Vector x(size);

@@ -70,6 +70,11 @@ void scale_offdiag(BlockMatrix &matrix, double factor);
 // Multiplies the component (i, j) of every block by equation[i] * unknown[j].
 void scale_components(BlockMatrix &matrix, const Vector &equation, const Vector &unknown);
 
+// Sets the rows and columns of these unknowns to zero, and their diagonal entries to this value.
+void empty_unknowns(BlockMatrix &matrix, const std::vector<Row> &unknowns, double diagonal = 0.0);
+// Flags of these unknowns, see BlockRows::set_empty()
+std::vector<std::uint8_t> flags_of(const BlockMatrix &matrix, const std::vector<Row> &unknowns);
+
 // Numbers in [-1, 1)
 Vector random_vector(std::size_t size, std::uint64_t seed);
 Vector residual(const BlockMatrix &matrix, const Vector &x, const Vector &b);

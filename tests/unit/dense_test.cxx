@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "support/dense.h"
+#include "support/models.h"
 
 namespace mcpi::test {
 namespace {
@@ -133,6 +134,51 @@ TEST_P(Inverse, of_zero_row_or_column_or_block_is_singular)
     EXPECT_EQ(inverted(bs, no_row, inverse), Inversion::singular);
     EXPECT_EQ(inverted(bs, no_column, inverse), Inversion::singular);
   }
+}
+
+// The unknowns whose rows and columns are zero have none in the inverse either.
+TEST_P(Inverse, of_the_unknowns_that_are_not_empty_is_theirs)
+{
+  const int bs = GetParam();
+  for (const int from : {0, 1, bs - 1})
+    for (const double unit : {1e-200, 1.0, 1e200}) {
+      BlockMatrix matrix = make_matrix(bs, diagonal_pattern(1));
+      std::vector<Row> unknowns;
+      for (int i = from; i < bs; i += 1 + i % 3) unknowns.push_back(i);
+      empty_unknowns(matrix, unknowns, 1.0);
+      LongVector exact = exact_inverse(bs, matrix.values);
+      const std::vector<std::uint8_t> flags = flags_of(matrix, unknowns);
+      for (const Row i : unknowns) exact[static_cast<std::size_t>(i) * bs + i] = 0.0L;
+      empty_unknowns(matrix, unknowns);
+      Vector block = matrix.values, inverse(block.size(), kNaN),
+             work(3 * static_cast<std::size_t>(bs), kNaN);
+      std::vector<std::int64_t> pivot(bs, -1);
+      for (double &value : block) value *= unit;
+      ASSERT_EQ(
+          invert_rest(bs, block.data(), flags.data(), inverse.data(), work.data(), pivot.data()),
+          Inversion::done);
+      for (std::size_t n = 0; n < block.size(); ++n) {
+        EXPECT_NEAR(inverse[n] * unit, static_cast<double>(exact[n]), 1e-13 * (10 + bs));
+        if (flags[n / bs] || flags[n % bs]) {
+          EXPECT_EQ(inverse[n], 0.0);
+        }
+      }
+    }
+}
+
+TEST_P(Inverse, of_a_zero_row_that_is_not_empty_is_singular)
+{
+  const int bs = GetParam();
+  if (bs == 1) return;
+  BlockMatrix matrix = make_matrix(bs, diagonal_pattern(1));
+  empty_unknowns(matrix, {0, bs - 1});
+  const std::vector<std::uint8_t> flags = flags_of(matrix, {0}), none = flags_of(matrix, {});
+  Vector inverse(matrix.values.size()), work(3 * static_cast<std::size_t>(bs));
+  std::vector<std::int64_t> pivot(bs);
+  for (const std::uint8_t *some : {flags.data(), none.data(), (const std::uint8_t *)nullptr})
+    EXPECT_EQ(
+        invert_rest(bs, matrix.values.data(), some, inverse.data(), work.data(), pivot.data()),
+        Inversion::singular);
 }
 
 // Entries are integers and units are powers of two, so one row or column is exactly the sum of two

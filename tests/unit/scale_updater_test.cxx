@@ -79,6 +79,23 @@ TEST(ScaleUpdater, keeps_step_with_other_ranks_when_values_cannot_be_read)
   expect_step_is_kept(OutOfMemory("unreadable"));
 }
 
+// The maxima of a matrix with a bad row lack those of this row.
+TEST(ScaleUpdater, makes_new_scales_after_bad_values)
+{
+  ScaleUpdater updater(kInt4, 2);
+  NumericStatus status;
+  const auto convert = [&](ScaleUpdater::Pass) {
+    updater.maxima() = kMaxima;
+    status = {Defect::singular, 3};
+  };
+  EXPECT_EQ(updater.refresh(
+                convert, [](double *, int) { return 0; }, status),
+            0);
+  EXPECT_EQ(status.defect, Defect::singular);
+  EXPECT_EQ(passes(updater, kMaxima), 2); // The next set-up is like a first one.
+  EXPECT_EQ(passes(updater, kMaxima), 1);
+}
+
 // A row does not fit the scales. If another rank's values make new scales necessary, the row is
 // stored again with these. Otherwise the row is reported.
 TEST(ScaleUpdater, tells_what_outgrew_its_scales_from_what_is_bad)

@@ -33,6 +33,7 @@ struct SetupArgs {
   std::byte *blocks;            // output: stored blocks
   BlockHead *heads;             // large blocks, output: exponents
   void *diagonal_map;           // output: inverse diagonal blocks, see diagonal_product()
+  const std::uint8_t *empty;    // BlockRows::empty()
   const double *scales;         // scales of rows (left), then of columns (right)
   // Output: upper 32 bits of the largest magnitude of each component of the stored blocks, bs*bs
   // words. kRangeWords more follow, for the inverse diagonal blocks (InverseRange): the largest of
@@ -72,7 +73,8 @@ __device__ __forceinline__ void report(const SetupArgs &args, Row row, Defect de
 }
 
 // InverseRange::include() for a block, with upper 32 bits. range: the numbers of the range.
-// largest, least: the largest and the least of the columns' largest magnitudes.
+// largest, least: the largest and the least of the columns' largest magnitudes. Infinity is the
+// least of no columns.
 __device__ __forceinline__ void raise_inverse_range(std::uint32_t *range, double largest,
                                                     double least)
 {
@@ -104,6 +106,12 @@ __device__ __forceinline__ BlockView block_view(const SetupArgs &args, const Set
   if (!args.scalar_rows) return {piece.values + (block - piece.first) * bs * bs, 1, bs};
   return {piece.values + (row_begin - piece.first) * bs * bs + (block - row_begin) * bs,
           (row_end - row_begin) * bs, 1};
+}
+
+// Flags of the empty unknowns of a matrix row; null: none is empty
+__device__ __forceinline__ const std::uint8_t *empty_of(const SetupArgs &args, Row row)
+{
+  return args.empty ? args.empty + static_cast<std::size_t>(row) * args.bs : nullptr;
 }
 
 // The diagonal block of a matrix row

@@ -57,7 +57,8 @@ __device__ __forceinline__ bool prepare_large_row(const SetupArgs &args, const T
   });
   team.sync();
   double condition = 0.0;
-  const Inversion verdict = invert(team, left, bs, vectors, vectors + bs, pivot, &condition);
+  const Inversion verdict =
+      invert_rest(team, left, bs, empty_of(args, row), vectors, vectors + bs, pivot, &condition);
   if (team.rank == 0 && verdict != Inversion::done) report(args, row, defect_of(verdict));
   if (team.rank == 0 && verdict == Inversion::done) raise_condition(most, condition);
   const double *left_scale = args.scales, *right_scale = args.scales + bs;
@@ -72,7 +73,7 @@ __device__ __forceinline__ bool prepare_large_row(const SetupArgs &args, const T
   for (int j = team.rank; j < bs; j += team.size) {
     double largest = 0.0;
     for (int i = 0; i < bs; ++i) largest = fmax(largest, fabs(map[j * bs + i]));
-    raise_inverse_range(most, largest, largest);
+    if (largest > 0.0) raise_inverse_range(most, largest, largest);
   }
   return verdict == Inversion::done;
 }

@@ -24,7 +24,7 @@ __device__ __forceinline__ void store_diagonal(const SetupArgs &args, std::size_
 #pragma unroll
     for (int i = 0; i < bs; ++i) column = fmax(column, fabs(a[j][i]));
     largest = fmax(largest, column);
-    least = fmin(least, column);
+    if (column > 0.0) least = fmin(least, column);
   }
   raise_inverse_range(most, largest, least);
   if (!args.narrow_diagonal) {
@@ -111,7 +111,7 @@ __device__ __forceinline__ bool prepare_row(const SetupArgs &args, SetupRows<bs>
       a[j][i] = block.data[static_cast<std::size_t>(i) * block.row +
                            static_cast<std::size_t>(j) * block.column];
   double condition = 0.0;
-  const Inversion verdict = invert(a, &condition);
+  const Inversion verdict = invert_rest(a, empty_of(args, row), &condition);
   if (verdict != Inversion::done) report(args, row, defect_of(verdict));
   raise_condition(most + bs * bs, condition);
   double *left = shared.left + t * SetupRows<bs>::stride;

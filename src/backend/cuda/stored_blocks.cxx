@@ -56,8 +56,9 @@ std::size_t StoredBlocks::bytes() const
 {
   return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + row_of_.bytes() +
          plan_row_.bytes() + (feed_ ? feed_->bytes() : 0) + tile_of_.bytes() + place_[0].bytes() +
-         place_[1].bytes() + maxima_.bytes() + diagonal_map_.bytes() + scales_.bytes() +
-         scratch_.bytes() + bad_.bytes() + sources_.bytes() + received_.bytes() + zeros_.bytes();
+         place_[1].bytes() + empty_.bytes() + maxima_.bytes() + diagonal_map_.bytes() +
+         scales_.bytes() + scratch_.bytes() + bad_.bytes() + sources_.bytes() + received_.bytes() +
+         zeros_.bytes();
 }
 
 // Computes where each block of the matrix is stored, unless that is known for this source.
@@ -118,6 +119,7 @@ void StoredBlocks::convert(BlockRows &source, bool store, NumericStatus &status,
   args.blocks = to.blocks;
   args.heads = to.heads;
   args.diagonal_map = diagonal_map_.data();
+  args.empty = upload_empty(source, plan_, empty_);
   args.scales = scales_.data();
   args.maxima = maxima_.data();
   args.bad = bad_.data();

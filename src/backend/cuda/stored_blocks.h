@@ -70,6 +70,7 @@ private:
   InverseRange inverse_range_;
   std::unique_ptr<ValueUpload> feed_;
   DeviceArray<std::uint32_t> tile_of_, place_[2], maxima_;
+  DeviceArray<std::uint8_t> empty_;
   DeviceArray<double> scales_, scratch_;
   std::vector<double> sent_scales_; // scales on their way to the device
   DeviceArray<std::byte> diagonal_map_;

@@ -22,6 +22,15 @@ struct Chunk {
   bool whole = false; // The chunk has all rows, so they may be taken in any order.
 };
 
+// Copies the flags of the empty unknowns to the device. Returns null if there are none.
+inline const std::uint8_t *upload_empty(const BlockRows &source, const ColorPlan &plan,
+                                        DeviceArray<std::uint8_t> &flags)
+{
+  if (!source.empty()) return nullptr;
+  flags.upload(source.empty(), static_cast<std::size_t>(plan.rows) * plan.bs);
+  return flags.data();
+}
+
 class Copiers;
 
 class ValueUpload {

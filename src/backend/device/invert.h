@@ -4,6 +4,7 @@
 
 #include <cfloat>
 #include <cmath>
+#include <cstdint>
 
 #include "backend/device/numbers.h"
 #include "core/dense.h"
@@ -118,7 +119,7 @@ template <int bs> MCPI_HD bool gauss_jordan(double (&a)[bs][bs], double toleranc
 // block stays in registers. Several threads for a block would spend most of their instructions on
 // exchanges. condition: becomes the condition number of the equilibrated block, if that has an
 // inverse
-template <int bs> MCPI_HD Inversion invert(double (&a)[bs][bs], double *condition = nullptr)
+template <int bs> MCPI_HD Inversion invert(double (&a)[bs][bs], double *condition)
 {
   double row[bs], column[bs];
   bool finite = true, zero = false;
@@ -164,6 +165,21 @@ template <int bs> MCPI_HD Inversion invert(double (&a)[bs][bs], double *conditio
   if (zero || !good || !digits || !represented) return Inversion::singular;
   if (condition) *condition = before * after;
   return Inversion::done;
+}
+
+// As invert(), for the unknowns that are not empty, see invert_rest() in core/dense.h.
+template <int bs>
+MCPI_HD Inversion invert_rest(double (&a)[bs][bs], const std::uint8_t *empty,
+                              double *condition = nullptr)
+{
+  MCPI_UNROLL
+  for (int i = 0; i < bs; ++i)
+    if (empty && empty[i]) a[i][i] = 1.0;
+  const Inversion verdict = invert(a, condition);
+  MCPI_UNROLL
+  for (int i = 0; i < bs; ++i)
+    if (empty && empty[i]) a[i][i] = 0.0;
+  return verdict;
 }
 
 // A team of threads. Team is a type with
@@ -294,10 +310,27 @@ MCPI_HD Inversion invert_unsynced(const Team &team, double *a, int bs, double *r
 // the team get the same verdict and condition number, and are done with the block.
 MCPI_HD_FOR_ALL template <class Team>
 MCPI_HD Inversion invert(const Team &team, double *a, int bs, double *row, double *column,
-                         int *pivot, double *condition = nullptr)
+                         int *pivot, double *condition)
 {
   const Inversion verdict = invert_unsynced(team, a, bs, row, column, pivot, condition);
   team.sync();
+  return verdict;
+}
+
+// The same for the unknowns that are not empty, see invert_rest() in core/dense.h.
+MCPI_HD_FOR_ALL template <class Team>
+MCPI_HD Inversion invert_rest(const Team &team, double *a, int bs, const std::uint8_t *empty,
+                              double *row, double *column, int *pivot, double *condition = nullptr)
+{
+  const auto set_diagonal = [&](double value) {
+    if (!empty) return;
+    for (int i = team.rank; i < bs; i += team.size)
+      if (empty[i]) a[i * bs + i] = value;
+    team.sync();
+  };
+  set_diagonal(1.0);
+  const Inversion verdict = invert(team, a, bs, row, column, pivot, condition);
+  set_diagonal(0.0);
   return verdict;
 }
 

@@ -9,17 +9,20 @@
 
 namespace mcpi::kokkos {
 
+constexpr int kRangeNumbers = 3; // of SetupArgs::maxima
+
 // The set-up of the plan rows [begin, end). Their values lie together: each row's diagonal block,
 // then the blocks of its lower triangle, then those of its upper triangle. Blocks are column-major.
 // Output: the stored blocks
 struct SetupArgs : BlockMemory {
   const double *values;
   Row begin, end;
-  Offset first;         // number of blocks before the first one of values
-  const Offset *ptr[2]; // lower and upper triangle
-  Offset lowers;        // number of blocks of the lower triangle
-  const Row *row_of;    // matrix row of a plan row
-  const Slot *slots;    // places of the stored blocks; not for records
+  Offset first;              // number of blocks before the first one of values
+  const Offset *ptr[2];      // lower and upper triangle
+  Offset lowers;             // number of blocks of the lower triangle
+  const Row *row_of;         // matrix row of a plan row
+  const std::uint8_t *empty; // BlockRows::empty()
+  const Slot *slots;         // places of the stored blocks; not for records
   // output: inverse diagonal blocks; in the factored form those of the scaled D, in the prescaled
   // form the matrices by which the right-hand side is multiplied
   double *diagonal;
@@ -42,6 +45,12 @@ struct SetupArgs : BlockMemory {
   MCPI_HD const double *diagonal_block(Row row) const
   {
     return values + static_cast<std::size_t>(blocks_before(row)) * square();
+  }
+  MCPI_HD const std::uint8_t *empty_of(Row row) const
+  {
+    return empty
+               ? empty + static_cast<std::size_t>(row_of[row]) * static_cast<std::size_t>(shape.bs)
+               : nullptr;
   }
   MCPI_HD void report(Row row, Defect defect) const
   {
@@ -80,6 +89,7 @@ MCPI_HD void put_inverse_column(const SetupArgs &args, Row row, int j, const dou
     out[i] = verdict != Inversion::done ? 0.0 : args.prescaled ? value : value / args.left[j];
     largest = larger(largest, Kokkos::fabs(out[i]));
   }
+  if (largest == 0.0) return;
   (void)raise_to(args.maxima + bs * bs, largest);
   (void)raise_to(args.maxima + bs * bs + 1, 1.0 / largest);
 }
@@ -100,7 +110,7 @@ template <int bs> struct InvertSmallDiagonals {
     MCPI_UNROLL
     for (int n = 0; n < bs * bs; ++n) a[n / bs][n % bs] = block[n];
     double condition = 0.0;
-    const Inversion verdict = invert(a, &condition);
+    const Inversion verdict = invert_rest(a, args.empty_of(row), &condition);
     MCPI_UNROLL
     for (int j = 0; j < bs; ++j) put_inverse_column(args, row, j, a[j], verdict);
     report(args, row, verdict, condition);
@@ -147,8 +157,8 @@ template <class Space> struct InvertDiagonals {
     for (int n = team.rank; n < bs * bs; n += team.size) inverse[n] = block[n];
     team.sync();
     double condition = 0.0;
-    const Inversion verdict = invert(team, inverse, bs, scale, scale + bs,
-                                     reinterpret_cast<int *>(scale + 2 * bs), &condition);
+    const Inversion verdict = invert_rest(team, inverse, bs, args.empty_of(row), scale, scale + bs,
+                                          reinterpret_cast<int *>(scale + 2 * bs), &condition);
     if (verdict != Inversion::done) condition = 0.0;
     for (int j = team.rank; j < bs; j += team.size)
       put_inverse_column(args, row, j, inverse + j * bs, verdict);

@@ -111,8 +111,9 @@ public:
   std::size_t bytes() const
   {
     return forward_.bytes() + (transposed_ ? transposed_->bytes() : 0) + row_of_.bytes() +
-           diagonal_.bytes() + scales_.bytes() + maxima_.bytes() + values_.bytes() +
-           in_place_.bytes() + sources_.bytes() + received_.bytes() + zeros_.bytes();
+           empty_.bytes() + diagonal_.bytes() + scales_.bytes() + maxima_.bytes() +
+           values_.bytes() + in_place_.bytes() + sources_.bytes() + received_.bytes() +
+           zeros_.bytes();
   }
 
 private:
@@ -128,6 +129,12 @@ private:
     SetupArgs args{};
     forward_.set(args);
     args.row_of = row_of_.data();
+    if (source.empty()) {
+      const std::size_t unknowns = static_cast<std::size_t>(plan_.rows) * plan_.bs;
+      if (empty_.size() < unknowns) empty_.resize(space, unknowns);
+      empty_.copy_in(space, source.empty(), unknowns);
+      args.empty = empty_.data();
+    }
     args.diagonal = diagonal_.data();
     args.left = left();
     args.right = right();
@@ -227,6 +234,7 @@ private:
   ScaleUpdater updater_;
   InverseRange inverse_range_;
   std::vector<double> host_;
+  Array<Space, std::uint8_t> empty_;
   Array<Space, double> diagonal_, scales_, values_;
   Array<Space, unsigned long long> maxima_, bad_;
   ValuesInPlace<Space, Style> in_place_;

@@ -181,17 +181,19 @@ __device__ __forceinline__ void take_step(const FactorArgs &args, const Team &te
   team.sync();
 }
 
-// Replaces E by -E^{-1} in the inverse, or by zero. work: work_numbers() doubles
+// Replaces E by -E^{-1} in the inverse, or by zero. empty: BlockRows::empty_of() of the row. work:
+// work_numbers() doubles
 template <int size>
 __device__ __forceinline__ void store_inverse(const Team &team, int bs, const double *own,
-                                              bool finite, double *inverse, double *work)
+                                              const std::uint8_t *empty, bool finite,
+                                              double *inverse, double *work)
 {
   const int square = bs * bs;
   if constexpr (size > 0) {
     double a[size][size]; // Each lane inverts the whole block, which takes no exchanges.
 #pragma unroll
     for (int n = 0; n < size * size; ++n) a[n / size][n % size] = own[n];
-    const bool good = device::invert(a) == Inversion::done && finite;
+    const bool good = device::invert_rest(a, empty) == Inversion::done && finite;
 #pragma unroll
     for (int n = 0; n < size * size; ++n)
       if (team.lane == n % kWarpSize) inverse[n] = good ? -a[n / size][n % size] : 0.0;
@@ -200,8 +202,8 @@ __device__ __forceinline__ void store_inverse(const Team &team, int bs, const do
     team.sync();
     double *vectors = work + 3 * square;
     const bool good =
-        device::invert(team, work, bs, vectors, vectors + bs,
-                       reinterpret_cast<int *>(vectors + 2 * bs)) == Inversion::done &&
+        device::invert_rest(team, work, bs, empty, vectors, vectors + bs,
+                            reinterpret_cast<int *>(vectors + 2 * bs)) == Inversion::done &&
         finite;
     for (int n = team.rank; n < square; n += team.size) inverse[n] = good ? -work[n] : 0.0;
   }
@@ -229,7 +231,8 @@ __device__ __forceinline__ void factor_row(const FactorArgs &args, const Team &t
   bool finite = true;
   for (const double *n = own + lane; n < own_end; n += Team::lanes)
     finite = finite && is_finite(*n);
-  store_inverse<size>(team, bs, own, team.all(finite),
+  const std::uint8_t *empty = args.empty ? args.empty + static_cast<std::size_t>(at) * bs : nullptr;
+  store_inverse<size>(team, bs, own, empty, team.all(finite),
                       block(args.first_inverse + static_cast<BlockNumber>(row)), work);
   team.sync();
   if (team.rank > 0) return;

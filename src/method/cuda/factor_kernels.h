@@ -31,6 +31,7 @@ struct FactorArgs {
   const Elimination::Step *steps;
   const Elimination::Update *updates;
   const Row *row_of;
+  const std::uint8_t *empty; // BlockRows::empty()
   double *scratch;           // work_numbers() for each thread block, if shared memory is too small
   std::uint32_t *done;       // by plan row: the epoch in which the row was factored
   unsigned *next;            // working memory: the next row to be factored

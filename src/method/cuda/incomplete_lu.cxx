@@ -67,8 +67,10 @@ public:
   {
     blocks_.emplace(elimination_.blocks * square_);
     factors_.set(blocks_->data());
+    factors_.set_empty(values.empty());
     failure_ = nullptr;
     try {
+      empty_flags_ = upload_empty(values, plan_, empty_);
       if (!feed_ || !feed_->serves(values)) feed_ = std::make_unique<ValueUpload>(values, plan_);
       feed_->run(values, stream_, [&](const Chunk &chunk) { arrange(chunk); });
       MCPI_CUDA(cudaStreamSynchronize(stream_)); // PETSc's arrays are held no longer.
@@ -114,7 +116,8 @@ public:
   {
     return static_cast<double>(row_of_.bytes() + row_begin_.bytes() + step_begin_.bytes() +
                                offered_.bytes() + steps_.bytes() + updates_.bytes() +
-                               scratch_.bytes() + done_.bytes() + (feed_ ? feed_->bytes() : 0));
+                               scratch_.bytes() + empty_.bytes() + done_.bytes() +
+                               (feed_ ? feed_->bytes() : 0));
   }
 
 private:
@@ -162,6 +165,7 @@ private:
     args.steps = steps_.data();
     args.updates = updates_.data();
     args.row_of = row_of_.data();
+    args.empty = empty_flags_;
     args.scratch = scratch_.data();
     args.done = done_.data();
     args.next = next_.data();
@@ -210,6 +214,8 @@ private:
   DeviceArray<Elimination::Step> steps_;
   DeviceArray<Elimination::Update> updates_;
   DeviceArray<double> scratch_;
+  DeviceArray<std::uint8_t> empty_;
+  const std::uint8_t *empty_flags_ = nullptr; // in empty_, if some unknown is empty
   DeviceArray<std::uint32_t> done_;
   DeviceArray<unsigned> next_;
   std::uint32_t epoch_ = 0;
