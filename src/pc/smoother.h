@@ -86,7 +86,8 @@ public:
   bool prepared_for_double() const { return prepared_for_double_; }
   // Whether vectors have double precision only because of the units of the equations.
   bool widened() const { return double_vectors_ && !prepared_for_double_; }
-  int inverse_spread() const { return inverse_spread_; }
+  // How many powers of two may lie between the numbers that vectors of a sweep hold
+  int spread() const { return spread_; }
   const HaloChoice &halo_choice() const { return halo_choice_; }
   const Scales &scales() const { return *backend_->info().scales; }
   // Local bytes: held in host memory, held in device memory, and moved by its sweeps from zero.
@@ -120,7 +121,7 @@ private:
   PetscErrorCode agree(const NumericStatus &status);
   PetscErrorCode numeric_in_range(const Settings &settings, const MatrixParts &parts);
   static bool may_widen(const Settings &settings);
-  int spread(PCMCPIForm form) const;
+  int find_spread(PCMCPIForm form) const;
   DeviceExchange *device_exchange() { return backend_ ? backend_->device_exchange() : nullptr; }
   BackendConfig backend_config(const Settings &settings) const;
   PetscErrorCode create_backend(const Settings &settings);
@@ -160,6 +161,7 @@ private:
   // largest entry. inverse_spread_: how far that exponent is above the exponent of the smallest
   // among the columns' largest entries.
   int inverse_exponent_ = 0, inverse_spread_ = 0;
+  int spread_ = 0;     // find_spread() of the present values
   bool ready_ = false; // a set-up has finished, and the next one has not begun
   Failure failure_;
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "halo/sf.h"
@@ -20,15 +21,20 @@ bool Smoother::may_widen(const Settings &settings)
 }
 
 // Returns how many powers of two may lie between the largest entry of D^{-1}b that scale_for()
-// expects and the largest entry that D^{-1}b has.
-int Smoother::spread(PCMCPIForm form) const
+// expects and the largest entry that D^{-1}b has. In the factored form also counts how far b and
+// D^{-1}b lie from 1, since scale_for() chooses their middle. alpha multiplies sums.
+int Smoother::find_spread(PCMCPIForm form) const
 {
+  constexpr int kMiddle = 36; // exponent of this middle, with room for the sums of a block
   const auto of = [](const std::vector<double> &factors) {
     const auto [least, most] = std::minmax_element(factors.begin(), factors.end());
     return std::ilogb(*most) - std::ilogb(*least);
   };
-  const int forward = inverse_spread_ + (form == PC_MCPI_FORM_FACTORED ? of(scales().left) : 0);
-  return std::max(forward, of(scales().right));
+  int spread = std::max({inverse_spread_, of(scales().right), std::ilogb(scales().alpha)});
+  if (form == PC_MCPI_FORM_FACTORED)
+    spread = std::max(
+        {spread, inverse_spread_ + of(scales().left), std::abs(inverse_exponent_) / 2 + kMiddle});
+  return spread;
 }
 
 // Makes the numeric set-up. Vectors get double precision if the units of the equations are too
@@ -42,14 +48,15 @@ PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const Matrix
       PetscCall(create_backend(settings));
     }
     PetscCall(numeric(settings, parts));
-    const bool outside = spread(settings.form) > kMaxSpread,
-               needed = prepared_for_double_ || outside;
+    spread_ = find_spread(settings.form);
+    const bool outside = spread_ > kMaxSpread, needed = prepared_for_double_ || outside;
     if (failure_.defect != Defect::none || needed == double_vectors_) break;
     PetscCheck(may_widen(settings), graph_.comm, PETSC_ERR_ARG_OUTOFRANGE,
-               "PCMCPI: the units of the equations differ by a factor of about 2^%d, more than "
-               "vectors in single precision hold. Use -%spc_mcpi_vector_precision auto and "
+               "PCMCPI: the units of the equations, or diagonal and other blocks, differ by a "
+               "factor of about 2^%d, more than vectors in single precision hold. Use "
+               "-%spc_mcpi_vector_precision auto and "
                "-%spc_mcpi_gather_precision fp32, or scale the equations",
-               spread(settings.form), settings.prefix.c_str(), settings.prefix.c_str());
+               spread_, settings.prefix.c_str(), settings.prefix.c_str());
     drop_backend();
     double_vectors_ = needed;
   }

@@ -108,8 +108,9 @@ PetscErrorCode view_vectors(const PC_MCPI &mcpi, PetscViewer viewer)
   if (s.vector == PC_MCPI_VECTOR_PRECISION_AUTO) {
     reason = ReasonForVectors(s.offdiag, s.gather, mcpi.caller);
     if (mcpi.smoother.widened())
-      reason = "the units of the equations differ by a factor of about 2^" +
-               std::to_string(mcpi.smoother.inverse_spread());
+      reason = "the units of the equations, or diagonal and other blocks, differ by a factor of "
+               "about 2^" +
+               std::to_string(mcpi.smoother.spread());
     reason = " (auto: " + reason + ")";
   }
   PetscCall(
