@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "core/magnitude.h"
 
 namespace mcpi {
 namespace {
 
-// log2 of a coupling that does not exist
-constexpr double kNone = -std::numeric_limits<double>::infinity();
+constexpr double kNone = kNoEntry; // log2 of a coupling that does not exist
 constexpr int kPasses = 50;
 constexpr double kSingleBits = 24.0; // bits of the significand in single precision
 // If the product of the couplings in both directions is this many powers of two below the level's
@@ -30,7 +30,7 @@ void Balancing::compute(const std::vector<double> &maxima, std::vector<double> &
   std::fill(s.begin(), s.end(), 1.0);
   std::fill(exponent_.begin(), exponent_.end(), 0);
   std::transform(maxima.begin(), maxima.begin() + static_cast<std::ptrdiff_t>(weight_.size()),
-                 weight_.begin(), [](double value) { return std::log2(value); });
+                 weight_.begin(), log2_or_none);
   const double unscaled = largest_scaled();
   if (bs_ == 1 || unscaled == kNone) return;
   const double target = level();

@@ -76,9 +76,17 @@ void transpose_numbers(int bs, const std::byte *record, std::byte *transposed)
 
 } // namespace
 
+float to_fp32(double value)
+{
+  constexpr double kOverflow = 0x1.ffffffp127; // rounds to infinity, as all larger numbers do
+  return std::isgreaterequal(std::fabs(value), kOverflow)
+             ? static_cast<float>(std::copysign(HUGE_VAL, value))
+             : static_cast<float>(value);
+}
+
 std::uint16_t to_fp16(double value)
 {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(to_fp32(value));
   const std::uint32_t sign = bits >> 16 & 0x8000u;
   const std::uint32_t magnitude = bits & 0x7fffffffu;
   if (magnitude > kFloatInf) return static_cast<std::uint16_t>(sign | 0x7e00u);
@@ -103,7 +111,7 @@ double from_fp16(std::uint16_t bits)
 
 std::uint16_t to_bf16(double value)
 {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(to_fp32(value));
   if ((bits & 0x7fffffffu) > kFloatInf) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);
   return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
@@ -122,7 +130,7 @@ bool encode_block(PCMCPIPrecision storage, int bs, const double *block, std::byt
     });
   case PC_MCPI_PRECISION_FP32:
     return encode_numbers<float>(bs, block, record, [](double value, float &number) {
-      return std::isfinite(number = static_cast<float>(value));
+      return std::isfinite(number = to_fp32(value));
     });
   case PC_MCPI_PRECISION_FP16:
     return encode_numbers<std::uint16_t>(bs, block, record,

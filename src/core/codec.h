@@ -80,7 +80,8 @@ void decode_block(PCMCPIPrecision storage, int bs, const std::byte *record, doub
 void transpose_record(PCMCPIPrecision storage, int bs, const std::byte *record,
                       std::byte *transposed);
 
-// Values that overflow become Inf. NaN stays NaN.
+// Values that overflow become Inf, without a floating-point exception. NaN stays NaN.
+float to_fp32(double value);
 std::uint16_t to_fp16(double value);
 double from_fp16(std::uint16_t bits);
 std::uint16_t to_bf16(double value);

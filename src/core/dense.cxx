@@ -116,8 +116,10 @@ Inversion invert(int bs, const double *block, double *inverse, double *work, std
   if (condition) *condition = number;
   for (int j = 0; j < bs; ++j)
     for (int i = 0; i < bs; ++i) {
-      inverse[j * bs + i] *= column[i] * row[j];
-      finite = finite && std::isfinite(inverse[j * bs + i]);
+      double &entry = inverse[j * bs + i];
+      // In this order only a product that is out of range overflows.
+      entry = row[j] < 1.0 ? entry * (column[i] * row[j]) : entry * row[j] * column[i];
+      finite = finite && std::isfinite(entry);
     }
   return finite ? Inversion::done : Inversion::singular;
 }

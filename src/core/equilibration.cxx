@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "core/magnitude.h"
 
 namespace mcpi {
 namespace {
 
 constexpr int kEquilibrationPasses = 50;
 constexpr int kSpread = 100; // largest distance of a side's exponents from their median
-// log2 of an entry that is zero
-constexpr double kNoEntry = -std::numeric_limits<double>::infinity();
 
 // Scales a row or column so that its largest entry (given as log2) moves half of the way to 1, on
 // the logarithmic scale. Returns whether the exponent has changed.
@@ -53,8 +52,8 @@ bool Equilibration::balance_rows(const std::vector<double> &maxima)
   for (int p = 0; p < bs_; ++p) {
     double largest = kNoEntry;
     for (int q = 0; q < bs_; ++q)
-      largest = std::max(largest,
-                         std::log2(maxima[p + q * bs_]) + rows_.exponent[p] + columns_.exponent[q]);
+      largest = std::max(largest, log2_or_none(maxima[p + q * bs_]) + rows_.exponent[p] +
+                                      columns_.exponent[q]);
     rows_.coupled[p] = std::isfinite(largest);
     changed = take_half_way(largest, rows_.exponent[p]) || changed;
   }
@@ -67,8 +66,8 @@ bool Equilibration::balance_columns(const std::vector<double> &maxima)
   for (int q = 0; q < bs_; ++q) {
     double largest = kNoEntry;
     for (int p = 0; p < bs_; ++p)
-      largest = std::max(largest,
-                         std::log2(maxima[p + q * bs_]) + rows_.exponent[p] + columns_.exponent[q]);
+      largest = std::max(largest, log2_or_none(maxima[p + q * bs_]) + rows_.exponent[p] +
+                                      columns_.exponent[q]);
     columns_.coupled[q] = std::isfinite(largest);
     changed = take_half_way(largest, columns_.exponent[q]) || changed;
   }

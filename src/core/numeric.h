@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -157,8 +158,10 @@ struct InverseRange {
   {
     if (column == 0.0) return;
     largest = std::max(largest, column);
-    reciprocal = std::max(reciprocal, 1.0 / column);
+    reciprocal = std::max(reciprocal, column > kLeast ? 1.0 / column : kNone);
   }
+  // The reciprocals of numbers up to kLeast overflow. kNone stands for them.
+  static constexpr double kLeast = 0x1p-1024, kNone = std::numeric_limits<double>::infinity();
 };
 
 } // namespace mcpi

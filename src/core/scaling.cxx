@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "core/magnitude.h"
 
 namespace mcpi {
 namespace {
@@ -75,8 +76,9 @@ double largest_scaled(int bs, const std::vector<double> &maxima, const Scales &s
   double largest = 0.0;
   for (int q = 0; q < bs; ++q)
     for (int p = 0; p < bs; ++p)
-      largest = std::max(largest, scales.left[p] * maxima[p + q * bs] * scales.right[q]);
-  return std::min(largest, std::numeric_limits<double>::max());
+      largest =
+          std::max(largest, scaled_magnitude(scales.left[p], maxima[p + q * bs], scales.right[q]));
+  return largest;
 }
 
 bool scales_moved(const Scales &before, const Scales &after)

@@ -6,6 +6,7 @@
 
 #include "core/codec.h"
 #include "core/dense.h"
+#include "core/held_exceptions.h"
 
 namespace mcpi {
 StoredMatrix::StoredMatrix(const ColorPlan &plan, const NumericConfig &config,
@@ -71,6 +72,7 @@ Defect StoredMatrix::convert_row(Row plan_row, BlockRows &source, Pass pass)
       largest = std::max(largest, std::fabs(dmap[j * bs + i]));
       left_[j * bs + i] = prescaled ? scales().left[i] * d : (i == j ? scales().left[i] : 0.0);
     }
+    if (!std::isfinite(largest)) return Defect::unrepresentable;
     inverse_range_.include(largest);
   }
   const Defect lower = convert_triangle(plan_.lower, plan_row, offdiag, pass, lower_.data());
@@ -80,6 +82,7 @@ Defect StoredMatrix::convert_row(Row plan_row, BlockRows &source, Pass pass)
 
 void StoredMatrix::convert(BlockRows &source, Pass pass, NumericStatus &status)
 {
+  const HeldExceptions held;
   status = NumericStatus();
   inverse_range_ = InverseRange();
   for (Row row = 0; row < plan_.rows; ++row) {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "mat/cuda/block_product.h"
+#include "petsc/block_size.h"
 #include "petsc/composed.h"
 #include "petsc/guarded.h"
 #include "petsc/stream.h"
@@ -292,7 +293,7 @@ PetscErrorCode UseBlockProduct(Mat mat, BlockProductUse *use)
   int worst = 0;
 
   PetscFunctionBegin;
-  PetscCall(MatGetBlockSize(mat, &bs));
+  PetscCall(SquareBlockSize(mat, &bs));
   PetscCall(get_pieces(mat, pieces));
   // The products of all pieces on all ranks are made before any piece is changed.
   for (int k = 0; k < 2; ++k) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/dense.h"
+#include "core/held_exceptions.h"
 #include "method/elimination.h"
 #include "method/method.h"
 
@@ -67,6 +68,7 @@ public:
 
   int factor(Halo &halo) override
   {
+    const HeldExceptions held;
     double *exchanged = block(elimination_.first_offered);
     if (const int error = halo.prepare(square_ * sizeof(double))) return error;
     for (int color = 0; color < plan_.colors; ++color) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/held_exceptions.h"
 #include "pc/mcpi.h"
 #include "petscmcpi.h"
 
@@ -27,6 +28,16 @@ PetscErrorCode require_ready(PC pc)
 bool failed(PC pc)
 {
   return Data(pc).smoother.failure().defect != Defect::none;
+}
+
+// The result of a failed preconditioner. PETSc makes it by a division by zero.
+PetscErrorCode flag(Vec x)
+{
+  const HeldExceptions held;
+
+  PetscFunctionBegin;
+  PetscCall(CompatVecFlag(x));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // Checks the local size of a Vec. PCApply() checks the size before it calls the preconditioner, but
@@ -134,7 +145,7 @@ PetscErrorCode apply_vec(PC pc, Vec b, Vec x, Request request)
   PetscCall(check_size(pc, b));
   PetscCall(check_size(pc, x));
   if (failed(pc)) {
-    PetscCall(CompatVecFlag(x));
+    PetscCall(flag(x));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (!mcpi.smoother.double_vectors()) PetscCall(size_of(b, &request.size));
@@ -182,7 +193,7 @@ bool of_like_size(const std::vector<double> &sizes, double *largest)
     *largest = std::max(*largest, size);
     if (size > 0.0) least = std::min(least, size);
   }
-  return *largest <= kLike * least;
+  return *largest / kLike <= least; // A product could overflow.
 }
 
 // Applies the smoother to a batch of columns: to all columns together if their sizes are alike,
@@ -230,7 +241,7 @@ PetscErrorCode apply_mat(PC pc, Mat b, Mat x, Request request)
     for (PetscInt c = 0; c < columns; ++c) {
       Vec column;
       PetscCall(MatDenseGetColumnVecWrite(x, c, &column));
-      PetscCall(CompatVecFlag(column));
+      PetscCall(flag(column));
       PetscCall(MatDenseRestoreColumnVecWrite(x, c, &column));
     }
     PetscFunctionReturn(PETSC_SUCCESS);

@@ -245,7 +245,8 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
    processes, except by clusters of `PCMCPISetSchedule()`.
 
    The matrix may be of type `MATAIJ`, `MATBAIJ` or `MATSBAIJ` (converted) with any block size, set
-   by `MatSetBlockSize()`. Scalars are real, in double precision. With block size 1 the method is
+   by `MatSetBlockSize()`. If rows and columns have different block sizes, the greatest common
+   divisor of both is taken. Scalars are real, in double precision. With block size 1 the method is
    point relaxation.
 
    `KSPFGMRES`, `KSPGCR` and `KSPPIPEFGMRES` work with every sweep and storage. With the default

@@ -103,7 +103,8 @@ std::string ReasonForStorage(const Stiffness &found)
 std::string ReasonForDouble(const Stiffness &found)
 {
   if (!UnitsFit(found))
-    return "the units of the equations differ by a factor of about 2^" +
+    return "the units of the equations, or diagonal and other blocks, differ by a factor of about "
+           "2^" +
            std::to_string(found.units);
   return "diagonal blocks have condition numbers of about 2^" + std::to_string(found.condition);
 }

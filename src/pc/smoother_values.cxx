@@ -15,16 +15,20 @@
 namespace mcpi {
 
 // Returns how many powers of two may lie between the largest entry of D^{-1}b that scale_for()
-// expects and the largest entry that D^{-1}b has.
+// expects and the largest entry that D^{-1}b has. In the factored form also counts how far b and
+// D^{-1}b lie from 1, since scale_for() chooses their middle. alpha multiplies sums.
 int Smoother::spread() const
 {
+  constexpr int kMiddle = 36; // exponent of this middle, with room for the sums of a block
   const auto of = [](const std::vector<double> &factors) {
     const auto [least, most] = std::minmax_element(factors.begin(), factors.end());
     return std::ilogb(*most) - std::ilogb(*least);
   };
-  const int forward =
-      inverse_spread_ + (made_for_.form == PC_MCPI_FORM_FACTORED ? of(scales().left) : 0);
-  return std::max(forward, of(scales().right));
+  int spread = std::max({inverse_spread_, of(scales().right), std::ilogb(scales().alpha)});
+  if (made_for_.form == PC_MCPI_FORM_FACTORED)
+    spread = std::max(
+        {spread, inverse_spread_ + of(scales().left), std::abs(inverse_exponent_) / 2 + kMiddle});
+  return spread;
 }
 
 // Finds the empty unknowns, from the values in host memory.
@@ -75,9 +79,9 @@ PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const Matrix
   }
   PetscCheck(double_vectors() || UnitsFit(found_) || failure_.defect != Defect::none, graph_.comm,
              PETSC_ERR_ARG_OUTOFRANGE,
-             "PCMCPI: the units of the equations differ by a factor of about 2^%d, more than "
-             "vectors in single precision hold. Use -%spc_mcpi_vector_precision auto, or scale the "
-             "equations",
+             "PCMCPI: the units of the equations, or diagonal and other blocks, differ by a factor "
+             "of about 2^%d, more than vectors in single precision hold. Use "
+             "-%spc_mcpi_vector_precision auto, or scale the equations",
              found_.units, settings.prefix.c_str());
   PetscFunctionReturn(PETSC_SUCCESS);
 }

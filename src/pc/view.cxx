@@ -24,6 +24,26 @@ PetscErrorCode view_schedule(const Settings &settings, const ScheduleChoice &use
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Explains a block size that is 1, or not that of the matrix.
+PetscErrorCode view_block_size(PC pc, PetscInt bs, PetscViewer viewer)
+{
+  PetscInt rows, columns;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetBlockSizes(pc->pmat, &rows, &columns));
+  if (rows != columns)
+    PetscCall(PetscViewerASCIIPrintf(viewer,
+                                     "  block size %" PetscInt_FMT
+                                     ": the greatest common divisor of Pmat's block sizes of rows "
+                                     "(%" PetscInt_FMT ") and columns (%" PetscInt_FMT ")\n",
+                                     bs, rows, columns));
+  else if (bs == 1)
+    PetscCall(PetscViewerASCIIPrintf(viewer,
+                                     "  block size 1 is point relaxation: MatSetBlockSize() "
+                                     "before the set-up makes it block relaxation\n"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode view_plan(PC pc, PetscViewer viewer)
 {
   const Smoother &smoother = Data(pc).smoother;
@@ -60,10 +80,7 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
       smoother.ordering_used().misfit
           ? " (the points of PCSetCoordinates() are not one for each local block row)"
           : ""));
-  if (plan.bs == 1)
-    PetscCall(PetscViewerASCIIPrintf(viewer,
-                                     "  block size 1 is point relaxation: MatSetBlockSize() "
-                                     "before the set-up makes it block relaxation\n"));
+  PetscCall(view_block_size(pc, plan.bs, viewer));
   if (smoother.entries() < 1.0)
     PetscCall(PetscViewerASCIIPrintf(
         viewer,

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/dense.h"
+#include "core/held_exceptions.h"
 
 namespace mcpi {
 namespace {
@@ -92,6 +93,7 @@ private:
            static_cast<std::size_t>(j) * static_cast<std::size_t>(bs_);
   }
 
+  const HeldExceptions held_; // A number out of range only means that its row does not count.
   const int bs_;
   std::vector<double> scaled_, inverse_, product_, row_, column_, work_;
   std::vector<std::int64_t> pivot_;

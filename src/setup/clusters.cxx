@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/dense.h"
+#include "core/held_exceptions.h"
 #include "core/scaling.h"
 #include "core/threads.h"
 
@@ -53,6 +54,7 @@ private:
     return empty_.data();
   }
 
+  const HeldExceptions held_; // A block without an inverse is no failure here.
   std::unique_ptr<BlockRows> values_;
   const int bs_;
   const std::size_t square_;

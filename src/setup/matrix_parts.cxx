@@ -1,5 +1,6 @@
 #include "setup/block_graph.h"
 
+#include "petsc/block_size.h"
 #include "petsc/compat.h"
 
 namespace mcpi {
@@ -43,23 +44,18 @@ PetscErrorCode find_type(Mat mat, const SupportedType **type)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Checks sizes and state. bs: the block size
-PetscErrorCode check_structure(Mat mat, PetscInt *bs)
+// Checks sizes and state.
+PetscErrorCode check_structure(Mat mat, PetscInt bs)
 {
-  PetscInt row_bs, column_bs, m, n, M, N;
+  PetscInt m, n, M, N;
   PetscBool assembled;
 
   PetscFunctionBegin;
   PetscCall(MatGetSize(mat, &M, &N));
   PetscCall(MatGetLocalSize(mat, &m, &n));
-  PetscCall(MatGetBlockSizes(mat, &row_bs, &column_bs));
   PetscCheck(M == N, PetscObjectComm((PetscObject)mat), PETSC_ERR_ARG_SIZ,
              "PCMCPI needs a square matrix, this one is %" PetscInt_FMT " x %" PetscInt_FMT, M, N);
-  PetscCheck(row_bs == column_bs, PetscObjectComm((PetscObject)mat), PETSC_ERR_ARG_SIZ,
-             "PCMCPI needs square blocks, these are %" PetscInt_FMT " x %" PetscInt_FMT
-             ". Use MatSetBlockSize() before the matrix is set up",
-             row_bs, column_bs);
-  PetscInt unlike[2] = {m != n, m % row_bs != 0};
+  PetscInt unlike[2] = {m != n, m % bs != 0};
   PetscCallMPI(
       MPI_Allreduce(MPI_IN_PLACE, unlike, 2, MPIU_INT, MPI_MAX, PetscObjectComm((PetscObject)mat)));
   PetscCheck(!unlike[0], PetscObjectComm((PetscObject)mat), PETSC_ERR_ARG_SIZ,
@@ -68,11 +64,27 @@ PetscErrorCode check_structure(Mat mat, PetscInt *bs)
   PetscCheck(!unlike[1], PetscObjectComm((PetscObject)mat), PETSC_ERR_ARG_SIZ,
              "PCMCPI needs local sizes that are multiples of the block size %" PetscInt_FMT
              ". Use MatSetSizes() or MatSetBlockSize()",
-             row_bs);
+             bs);
   PetscCall(MatAssembled(mat, &assembled));
   PetscCheck(assembled, PetscObjectComm((PetscObject)mat), PETSC_ERR_ARG_WRONGSTATE,
              "PCMCPI needs an assembled matrix. Call MatAssemblyBegin() and MatAssemblyEnd()");
-  *bs = row_bs;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Gets the block size, and says so if it is not that of the rows and of the columns.
+PetscErrorCode choose_block_size(Mat mat, PetscInt *bs)
+{
+  PetscInt rows, columns;
+
+  PetscFunctionBegin;
+  PetscCall(SquareBlockSize(mat, bs));
+  PetscCall(MatGetBlockSizes(mat, &rows, &columns));
+  if (rows != columns)
+    PetscCall(PetscInfo(mat,
+                        "Blocks of %" PetscInt_FMT " x %" PetscInt_FMT
+                        " are not square: PCMCPI takes their greatest common divisor %" PetscInt_FMT
+                        " as block size\n",
+                        rows, columns, *bs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -86,7 +98,8 @@ PetscErrorCode MatrixPartsGet(Mat mat, MatrixParts *parts)
   PetscFunctionBegin;
   *parts = MatrixParts();
   PetscCall(find_type(mat, &type));
-  PetscCall(check_structure(mat, &parts->bs));
+  PetscCall(choose_block_size(mat, &parts->bs));
+  PetscCall(check_structure(mat, parts->bs));
   PetscCall(MatGetType(mat, &name));
   Mat source = mat;
   if (type->symmetric) {

@@ -100,8 +100,9 @@ void order_along_curve(const BlockGraph &graph, const Coordinates &coordinates,
       low = std::min(low, coordinates.points[static_cast<std::size_t>(i) * dim + d]);
       high = std::max(high, coordinates.points[static_cast<std::size_t>(i) * dim + d]);
     }
-    const double cells = static_cast<double>((std::uint64_t(1) << levels) - 1),
-                 scale = high > low ? cells / (high - low) : 0.0;
+    const double cells = static_cast<double>((std::uint64_t(1) << levels) - 1);
+    const bool wide = high > low && high - low > 0x1p-900; // The quotient by less could overflow.
+    const double scale = wide ? cells / (high - low) : 0.0;
     for (Row i = 0; i < graph.rows; ++i) {
       const double cell = (coordinates.points[static_cast<std::size_t>(i) * dim + d] - low) * scale;
       // cell > 0.0 is false for a NaN, which thus goes to cell 0.

@@ -100,6 +100,54 @@ PETSC_TEST(MatrixTypes, types_of_one_symmetric_matrix_give_the_same_bits)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// PETSc makes such matrices itself, for example for PCFIELDSPLIT.
+PETSC_TEST(MatrixTypes, blocks_that_are_not_square_are_taken_as_smaller_square_blocks)
+{
+  constexpr struct {
+    PetscInt rows, columns, square;
+  } cases[] = {{2, 1, 1}, {1, 2, 1}, {4, 2, 2}, {2, 6, 2}, {3, 2, 1}, {6, 4, 2}, {3, 12, 3}};
+  const BlockMatrix matrix = make_matrix(12, random_pattern(9, 2, false), {.sparsity = 0.4});
+  const Vector b = random_vector(matrix.size(), 1);
+
+  PetscFunctionBeginUser;
+  for (const auto &of : cases)
+    for (const Layout layout : {Layout::uneven, Layout::empty_ranks})
+      for (const std::string options :
+           {"", "-pc_mcpi_method ilu0 -pc_mcpi_its 2",
+            "-pc_mcpi_schedule cluster -pc_mcpi_form factored",
+            "-pc_mcpi_mat_coloring_type greedy -pc_mcpi_ordering rcm"}) {
+        OwnedMat mat, square;
+        Preconditioner pc, of_square;
+        Vector x, y, guess = b;
+        std::string text;
+        describe(std::to_string(of.rows) + " x " + std::to_string(of.columns) + " " + options);
+        for (OwnedMat *one : {&mat, &square})
+          PetscCall(create_mat(PETSC_COMM_WORLD, matrix, layout, MATAIJ, one));
+        PetscCall(MatSetBlockSizes(mat, of.rows, of.columns));
+        PetscCall(MatSetBlockSize(square, of.square));
+        PetscCall(create_pc(mat, options, &pc));
+        PetscCall(create_pc(square, options, &of_square));
+        PetscCall(apply(pc, b, &x));
+        PetscCall(apply(of_square, b, &y));
+        EXPECT_TRUE(same_bits(x, y));
+        PetscCall(apply_transpose(pc, b, &x));
+        PetscCall(apply_transpose(of_square, b, &y));
+        EXPECT_TRUE(same_bits(x, y));
+        x = y = guess;
+        PetscCall(apply_richardson(pc, b, false, 2, &x));
+        PetscCall(apply_richardson(of_square, b, false, 2, &y));
+        EXPECT_TRUE(same_bits(x, y));
+        PetscCall(view(pc, &text));
+        EXPECT_CONTAINS(text, "block size " + std::to_string(of.square) +
+                                  ": the greatest common divisor of Pmat's block sizes of rows (" +
+                                  std::to_string(of.rows) + ") and columns (" +
+                                  std::to_string(of.columns) + ")");
+        PetscCall(view(of_square, &text));
+        EXPECT_EQ(text.find("common divisor"), std::string::npos);
+      }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PETSC_TEST(MatrixTypes, columns_of_a_users_arrays_come_in_any_order)
 {
   const BlockMatrix matrix = make_matrix(1, random_pattern(60, 3, false));

@@ -146,18 +146,6 @@ PETSC_TEST(Unsupported, types_that_hold_no_blocks_are_refused)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PETSC_TEST(Unsupported, blocks_that_are_not_square_are_refused)
-{
-  OwnedMat bad;
-
-  PetscFunctionBeginUser;
-  PetscCall(create_aij(12, 12, 2, 3, &bad));
-  PetscCall(assemble(bad));
-  PetscCall(check_fresh_refused(bad, PETSC_ERR_ARG_SIZ, "MatSetBlockSize"));
-  PetscCall(check_refused(bad, PETSC_ERR_ARG_SIZ, "MatSetBlockSize"));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PETSC_TEST(Unsupported, matrices_that_are_not_square_are_refused)
 {
   OwnedMat bad;

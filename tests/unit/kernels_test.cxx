@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cfenv>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -18,6 +19,8 @@ using namespace mcpi;
 using namespace mcpi::test;
 
 namespace {
+
+constexpr int kTrapped = FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW; // exceptions that programs trap
 
 struct Range {
   Row begin, end;
@@ -71,6 +74,7 @@ void expect_near(const std::vector<T> &sums, const std::vector<T> &expected, int
 
 template <typename T> void products_agree_with_the_plain_ones()
 {
+  std::feclearexcept(FE_ALL_EXCEPT);
   for (const auto storage : kAll) {
     if (!exists(storage, sizeof(T) == sizeof(double))) continue;
     for (const int bs : kSizes) {
@@ -86,6 +90,7 @@ template <typename T> void products_agree_with_the_plain_ones()
       }
     }
   }
+  EXPECT_EQ(std::fetestexcept(kTrapped), 0);
 }
 
 template <typename T> void sums_have_the_same_bits_everywhere()
@@ -217,6 +222,30 @@ TEST_P(EveryTarget, encode_names_the_first_block_that_does_not_fit)
           EXPECT_EQ(plain_kernels().encode(storage, bs, blocks.data(), 4, records.data()), 1);
         }
     }
+}
+
+// Infinities are what conversions of such numbers give, but not without an exception.
+TEST_P(EveryTarget, encoding_numbers_that_are_too_large_raises_no_exception)
+{
+  std::feclearexcept(FE_ALL_EXCEPT);
+  for (const auto storage : kAll)
+    for (const int bs : {1, 2, 3, 5, 8, 9, 17}) {
+      if (storage == PC_MCPI_PRECISION_FP64) continue;
+      std::vector<std::byte> records(record_bytes(storage, bs) * 2);
+      for (const double large : {0x1.ffffffp127, -0x1.ffffffp127, 1e300}) {
+        auto blocks = random_blocks(bs, 2, 5);
+        blocks.back() = large;
+        for (const CpuKernels &kernels : {simd_kernels(), plain_kernels()})
+          EXPECT_EQ(kernels.encode(storage, bs, blocks.data(), 2, records.data()), 1)
+              << storage << " bs " << bs << " value " << large;
+      }
+    }
+  EXPECT_EQ(std::fetestexcept(kTrapped), 0);
+  std::vector<std::byte> record(sizeof(float));
+  for (const CpuKernels &kernels : {simd_kernels(), plain_kernels()})
+    for (const double large : {0x1.fffffefffffffp127, 0x1.ffffffp127}) // rounds down, rounds up
+      EXPECT_EQ(kernels.encode(PC_MCPI_PRECISION_FP32, 1, &large, 1, record.data()),
+                large < 0x1.ffffffp127 ? -1 : 0);
 }
 
 TEST_P(EveryTarget, premultiply_agrees_with_the_plain_one_and_raises_the_maxima)

@@ -94,7 +94,7 @@ __global__ void load_kernel(VectorArgs args, const double *array, T *vector)
                                                   args.diagonal, row, bs, i, args.transposed,
                                                   [&](int j) { return in[j]; }));
         };
-        if (!args.diagonal) return static_cast<T>(scaled(args, i, args.factor * in[i]));
+        if (!args.diagonal) return static_cast<T>(args.factor * scaled(args, i, in[i]));
         if constexpr (narrow<size, T>) {
           const float sum = narrow_product<size>(args.diagonal, row, i, [&](int j) {
             return counted<size>(args.diagonal, row, args.factor * in[j]);
@@ -196,12 +196,12 @@ __global__ void __launch_bounds__(kThreads, Tuning::kStoreBlocks)
       args, args.plan_row,
       [&](std::size_t, std::size_t row, unsigned r, int i) {
         const T *in = vector + (row * nrhs + r) * bs;
+        const auto unscaled = [&](int j) { return args.factor * static_cast<double>(in[j]); };
         if constexpr (product)
-          return args.factor *
-                 diagonal_product<size, narrow<size, T>>(args.diagonal, row, bs, i, args.transposed,
-                                                         [&](int j) { return in[j]; });
+          return diagonal_product<size, narrow<size, T>>(args.diagonal, row, bs, i, args.transposed,
+                                                         unscaled);
         else
-          return scaled(args, i, args.factor * static_cast<double>(in[i]));
+          return scaled(args, i, unscaled(i));
       },
       [&](std::size_t row, unsigned r, int i, double value) {
         array[r * args.ld + row * bs + i] = value;

@@ -44,6 +44,13 @@ MCPI_HD double pivot_tolerance(int bs)
   return bs > 1 ? bs * DBL_EPSILON : 0.0;
 }
 
+// An entry of the inverse of a block whose equilibrated inverse has this entry. row, column: the
+// factors of the equilibration. In this order only a result that is out of range overflows.
+MCPI_HD double unequilibrated(double entry, double row, double column)
+{
+  return row < 1.0 ? entry * (column * row) : entry * row * column;
+}
+
 // One thread
 
 // Exchanges a and b if `other`, without a branch.
@@ -157,7 +164,7 @@ template <int bs> MCPI_HD Inversion invert(double (&a)[bs][bs], double *conditio
   for (int j = 0; j < bs; ++j) {
     MCPI_UNROLL
     for (int i = 0; i < bs; ++i) {
-      a[j][i] *= column[i] * row[j];
+      a[j][i] = unequilibrated(a[j][i], row[j], column[i]);
       represented = represented && is_finite(a[j][i]);
     }
   }
@@ -297,7 +304,9 @@ MCPI_HD Inversion invert_unsynced(const Team &team, double *a, int bs, double *r
   if (!team_gauss_jordan(team, a, bs, pivot)) return Inversion::singular;
   const double after = team_norm(team, a, bs);
   team.sync();
-  for_entries(team, bs, [&](int i, int j) { a[j * bs + i] *= column[i] * row[j]; });
+  for_entries(team, bs, [&](int i, int j) {
+    a[j * bs + i] = unequilibrated(a[j * bs + i], row[j], column[i]);
+  });
   team.sync();
   bool represented = true;
   for (int n = team.lane; n < bs * bs; n += team.lanes)

@@ -31,7 +31,7 @@ struct Scalar {
   double wide;
   float narrow;
 
-  Scalar(double value) : wide(value), narrow(static_cast<float>(value)) {}
+  Scalar(double value) : wide(value), narrow(to_fp32(value)) {}
   template <class T> constexpr T as() const
   {
     if constexpr (sizeof(T) == sizeof(double))

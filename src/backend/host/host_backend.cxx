@@ -79,8 +79,9 @@ public:
         product_(kernels.product(config.numeric.storage, config.double_vectors, plan.bs)),
         fused_(prescaled() && product_.updates),
         in_sequence_(relaxes_in_sequence(config, plan.bs, kernels)),
-        to_rhs_(select_apply<double, X>(plan.bs)), to_solution_(select_apply<X, double>(plan.bs)),
-        in_sweep_(select_apply<X, X>(plan.bs)), scratch_(plan.bs)
+        to_rhs_(select_apply<double, X>(plan.bs)),
+        to_solution_(select_apply<double, double>(plan.bs)), in_sweep_(select_apply<X, X>(plan.bs)),
+        scratch_(plan.bs), wide_(plan.bs)
   {
   }
 
@@ -130,7 +131,7 @@ public:
       if (map) {
         to_rhs_(bs_, false, matrix_.diagonal_map(row), in, apply.scale, rhs);
       } else {
-        for (int i = 0; i < bs_; ++i) rhs[i] = static_cast<X>(in[i] * apply.scale * scale[i]);
+        for (int i = 0; i < bs_; ++i) rhs[i] = static_cast<X>(in[i] * scale[i] * apply.scale);
       }
     });
   }
@@ -172,7 +173,9 @@ public:
     for_entries(apply, x_, [&](Row row, int r, const X *solution) {
       double *out = column(x, r) + offset(row);
       if (map) {
-        to_solution_(bs_, true, matrix_.diagonal_map(row), solution, 1.0 / apply.scale, out);
+        // Products with numbers in the scale of the vectors could overflow.
+        for (int i = 0; i < bs_; ++i) wide_[i] = static_cast<double>(solution[i]) / apply.scale;
+        to_solution_(bs_, true, matrix_.diagonal_map(row), wide_.data(), 1.0, out);
       } else {
         for (int i = 0; i < bs_; ++i)
           out[i] = static_cast<double>(solution[i]) / apply.scale * scale[i];
@@ -372,9 +375,10 @@ private:
   const bool fused_;       // whether products update x
   const bool in_sequence_; // see relaxes_in_sequence()
   ApplyFn<double, X> to_rhs_;
-  ApplyFn<X, double> to_solution_;
+  ApplyFn<double, double> to_solution_;
   ApplyFn<X, X> in_sweep_;
   std::vector<X> x_, gathered_, rhs_, kept_, sums_, other_sums_, scratch_;
+  std::vector<double> wide_; // a row of the solution
 };
 
 std::unique_ptr<Backend> make(const ColorPlan &plan, const BackendConfig &config,

@@ -258,30 +258,36 @@ HWY_INLINE hn::VFromD<hn::Rebind<std::uint16_t, D>> round_bf16(D, hn::VFromD<D> 
                       hn::BitCast(hn::RebindToSigned<D>(), rounded));
 }
 
+// Magnitudes from here on, and these alone, round to infinity in floats or in the format.
+template <PCMCPIPrecision storage> constexpr double overflow_from()
+{
+  return storage == PC_MCPI_PRECISION_FP64   ? std::numeric_limits<double>::infinity()
+         : storage == PC_MCPI_PRECISION_FP32 ? 0x1.ffffffp127
+         : storage == PC_MCPI_PRECISION_BF16 ? 0x1.feffffp127
+                                             : 0x1.ffdfffp15;
+}
+
 // Converts one vector of doubles and writes it to out. Lanes of the result are true where the
-// number fits.
-template <PCMCPIPrecision storage> HWY_INLINE auto convert(hn::VFromD<Doubles> v, std::byte *out)
+// number fits. Others are not converted, which would raise a floating-point exception.
+template <PCMCPIPrecision storage>
+HWY_INLINE hn::MFromD<Doubles> convert(hn::VFromD<Doubles> v, std::byte *out)
 {
   const Doubles d;
+  const auto fits = hn::Lt(hn::Abs(v), hn::Set(d, overflow_from<storage>()));
   if constexpr (storage == PC_MCPI_PRECISION_FP64) {
     hn::StoreU(v, d, reinterpret_cast<double *>(out));
-    return hn::Lt(hn::Abs(v), hn::Set(d, std::numeric_limits<double>::infinity()));
   } else {
     const hn::Rebind<float, Doubles> floats;
     const hn::Rebind<std::uint16_t, Doubles> halves;
-    const auto f = hn::DemoteTo(floats, v);
-    if constexpr (storage == PC_MCPI_PRECISION_FP32) {
+    const auto f = hn::DemoteTo(floats, hn::IfThenElseZero(fits, v));
+    if constexpr (storage == PC_MCPI_PRECISION_FP32)
       hn::StoreU(f, floats, reinterpret_cast<float *>(out));
-      return hn::Lt(hn::Abs(f), hn::Set(floats, std::numeric_limits<float>::infinity()));
-    } else if constexpr (storage == PC_MCPI_PRECISION_FP16) {
+    else if constexpr (storage == PC_MCPI_PRECISION_FP16)
       hn::StoreU(round_fp16(floats, f), halves, reinterpret_cast<std::uint16_t *>(out));
-      // Numbers from here on are rounded to infinity.
-      return hn::Lt(hn::Abs(f), hn::Set(floats, 65520.0f));
-    } else {
+    else
       hn::StoreU(round_bf16(floats, f), halves, reinterpret_cast<std::uint16_t *>(out));
-      return hn::Lt(hn::Abs(f), hn::Set(floats, 0x1.ffp127f));
-    }
   }
+  return fits;
 }
 
 // Formats without exponent: all blocks are one run of numbers, for any block size. Returns whether
@@ -302,8 +308,7 @@ bool encode_numbers(const double *numbers, std::size_t n, std::byte *records)
     good = hn::And(good, convert<storage>(hn::LoadU(Doubles(), rest), out));
     std::copy_n(out, byte_offset<storage>(n - k), records + byte_offset<storage>(k));
   }
-  const hn::Rebind<std::conditional_t<storage == PC_MCPI_PRECISION_FP64, double, float>, Doubles> d;
-  return hn::AllTrue(d, good);
+  return hn::AllTrue(Doubles(), good);
 }
 
 // Returns the largest magnitude, or a negative number if some number is not finite. n must be at

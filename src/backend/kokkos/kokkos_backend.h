@@ -20,11 +20,11 @@ void for_entries(const Space &space, const char *name, const VectorTerms &args, 
                        visit);
 }
 
-// Component i of a row's inverse diagonal block times v
-template <class T> MCPI_HD double product(const VectorTerms &args, Row row, int i, const T *v)
+// Component i of a row's inverse diagonal block times v, whose components are v(0), v(1), ...
+template <class V> MCPI_HD double product(const VectorTerms &args, Row row, int i, const V &v)
 {
   return diagonal_product<0, false>(args.diagonal, static_cast<std::size_t>(row), args.bs, i,
-                                    args.transposed, [&](int j) { return v[j]; });
+                                    args.transposed, v);
 }
 
 template <class Space, class T>
@@ -39,8 +39,9 @@ void load_vector(const Space &space, const VectorTerms &args, const double *arra
                            static_cast<long long>(args.row_of[row]) * args.bs;
         T *out = vector + k * bs;
         for (int i = 0; i < args.bs; ++i)
-          out[i] = static_cast<T>(args.diagonal ? args.factor * product(args, row, i, in)
-                                                : scaled(args, i, args.factor * in[i]));
+          out[i] = static_cast<T>(
+              args.factor * (args.diagonal ? product(args, row, i, [&](int j) { return in[j]; })
+                                           : scaled(args, i, in[i])));
       });
 }
 
@@ -55,9 +56,9 @@ void store_vector(const Space &space, const VectorTerms &args, const T *vector, 
         const T *in = vector + k * bs;
         double *out = array + static_cast<long long>(k % nrhs) * args.ld +
                       static_cast<long long>(args.row_of[row]) * args.bs;
+        const auto unscaled = [&](int j) { return args.factor * static_cast<double>(in[j]); };
         for (int i = 0; i < args.bs; ++i)
-          out[i] = args.diagonal ? args.factor * product(args, row, i, in)
-                                 : scaled(args, i, args.factor * static_cast<double>(in[i]));
+          out[i] = args.diagonal ? product(args, row, i, unscaled) : scaled(args, i, unscaled(i));
       });
 }
 

@@ -91,7 +91,8 @@ MCPI_HD void put_inverse_column(const SetupArgs &args, Row row, int j, const dou
   }
   if (largest == 0.0) return;
   (void)raise_to(args.maxima + bs * bs, largest);
-  (void)raise_to(args.maxima + bs * bs + 1, 1.0 / largest);
+  (void)raise_to(args.maxima + bs * bs + 1,
+                 largest > InverseRange::kLeast ? 1.0 / largest : InverseRange::kNone);
 }
 MCPI_HD void report(const SetupArgs &args, Row row, Inversion verdict, double condition)
 {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "backend/kokkos/values_in_place.h"
+#include "core/held_exceptions.h"
 #include "core/scale_updater.h"
 
 namespace mcpi::kokkos {
@@ -122,6 +123,7 @@ private:
 
   void convert(const Space &space, BlockRows &source, bool store, NumericStatus &status)
   {
+    const HeldExceptions held; // of this thread
     scales_.copy_in(space, scales().left.data(), scales().left.size());
     scales_.copy_in(space, scales().right.data(), scales().right.size(), scales().left.size());
     maxima_.fill(space, 0);

@@ -60,14 +60,13 @@ public:
         const double *in =
             b.data + r * b.ld + static_cast<std::ptrdiff_t>(plan_.row_of[row]) * plan_.bs;
         for (int i = 0; i < plan_.bs; ++i)
-          scaled[i] = in[i] * apply.scale *
-                      (apply.transposed ? right[i]
-                       : prescaled()    ? 1.0
-                                        : left[i]);
+          scaled[i] = in[i] * (apply.transposed ? right[i] : prescaled() ? 1.0 : left[i]);
+        double *rhs = entry(rhs_, apply, row, r);
         if (prescaled() && !apply.transposed)
-          multiply(plan_.bs, matrix_.diagonal_map(row), scaled.data(), entry(rhs_, apply, row, r));
+          multiply(plan_.bs, matrix_.diagonal_map(row), scaled.data(), rhs);
         else
-          std::copy(scaled.begin(), scaled.end(), entry(rhs_, apply, row, r));
+          std::copy(scaled.begin(), scaled.end(), rhs);
+        for (int i = 0; i < plan_.bs; ++i) rhs[i] *= apply.scale;
       }
   }
 
@@ -130,13 +129,13 @@ public:
       for (int r = 0; r < apply.nrhs; ++r) {
         const double *in = entry(x_, apply, row, r);
         double *out = x.data + r * x.ld + static_cast<std::ptrdiff_t>(plan_.row_of[row]) * plan_.bs;
+        for (int i = 0; i < plan_.bs; ++i) solution[i] = in[i] / apply.scale;
         if (apply.transposed && prescaled()) {
-          multiply_transposed(plan_.bs, matrix_.diagonal_map(row), in, solution.data());
+          multiply_transposed(plan_.bs, matrix_.diagonal_map(row), solution.data(), out);
         } else {
           for (int i = 0; i < plan_.bs; ++i)
-            solution[i] = in[i] * (apply.transposed ? left[i] : right[i]);
+            out[i] = solution[i] * (apply.transposed ? left[i] : right[i]);
         }
-        for (int i = 0; i < plan_.bs; ++i) out[i] = solution[i] / apply.scale;
       }
   }
 
