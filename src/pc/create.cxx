@@ -164,7 +164,7 @@ PetscErrorCode PCReset_MCPI(PC pc)
   PetscCall(Data(pc).smoother.destroy());
   Data(pc).coordinates = Coordinates();
   Data(pc).amat_product = Data(pc).pmat_product = BlockProductUse::off;
-  Data(pc).solving.clear();
+  Data(pc).solves.clear();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

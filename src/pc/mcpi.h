@@ -11,17 +11,24 @@
 #include "pc/caller.h"
 #include "pc/option_table.h"
 #include "pc/smoother.h"
+#include "pc/solve_watch.h"
 #include "petsc/compat.h"
 #include "petsc/guarded.h"
 
 namespace mcpi {
 
+// A solve that uses the preconditioner
+struct Solve {
+  Caller method;
+  std::shared_ptr<const bool> underway;
+};
+
 struct PC_MCPI {
   Settings settings;
   Coordinates coordinates;
   Smoother smoother;
-  Caller caller;               // method of the last PCPreSolve(); a set-up prepares for it
-  std::vector<Caller> solving; // methods of the solves under way, the innermost last
+  Caller caller;             // method of the last PCPreSolve(); a set-up prepares for it
+  std::vector<Solve> solves; // The innermost is the last. Solves that have ended may be among them.
   // What the last set-up achieved for Amat and Pmat
   BlockProductUse amat_product = BlockProductUse::off, pmat_product = BlockProductUse::off;
   GramSchmidtUse gram_schmidt = GramSchmidtUse::off; // in the last solve
@@ -35,7 +42,9 @@ struct PC_MCPI {
   const Caller &applying() const
   {
     static const Caller unknown;
-    return solving.empty() ? unknown : solving.back();
+    for (std::size_t k = solves.size(); k-- > 0;)
+      if (*solves[k].underway) return solves[k].method;
+    return unknown;
   }
   // Whether the sweep is not symmetric although the method may need a symmetric preconditioner.
   bool lacks_symmetry() const

@@ -78,34 +78,49 @@ PetscErrorCode fit_gram_schmidt(PC pc, KSP ksp, Vec solution)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+void forget_ended_solves(PC_MCPI &mcpi)
+{
+  std::erase_if(mcpi.solves, [](const Solve &solve) { return !*solve.underway; });
+}
+
+PetscErrorCode begin_solve(PC pc, KSP ksp, Vec solution)
+{
+  PC_MCPI &mcpi = Data(pc);
+  Solve solve;
+
+  PetscFunctionBegin;
+  PetscCall(CallerOf(ksp, &mcpi.caller));
+  PetscCall(CheckRounding(pc, mcpi.caller));
+  PetscCall(tell_symmetry(pc));
+  PetscCall(fit_gram_schmidt(pc, ksp, solution));
+  PetscCall(WatchSolve(ksp, &solve.underway));
+  forget_ended_solves(mcpi);
+  solve.method = mcpi.caller;
+  mcpi.solves.push_back(solve);
+  PetscCall(fit_precision(pc, mcpi.caller, true));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Called at the start of a solve. ksp is about to apply the preconditioner for the first time.
 PetscErrorCode PCPreSolve_MCPI(PC pc, KSP ksp, Vec, Vec solution)
 {
-  PC_MCPI &mcpi = Data(pc);
-
   PetscFunctionBegin;
-  PetscCall(Guarded([&]() -> PetscErrorCode {
-    PetscFunctionBegin;
-    PetscCall(CallerOf(ksp, &mcpi.caller));
-    PetscCall(CheckRounding(pc, mcpi.caller));
-    PetscCall(tell_symmetry(pc));
-    PetscCall(fit_gram_schmidt(pc, ksp, solution));
-    mcpi.solving.push_back(mcpi.caller);
-    PetscCall(fit_precision(pc, mcpi.caller, true));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }));
+  const PetscErrorCode error = Guarded([&] { return begin_solve(pc, ksp, solution); });
+  if (error) PetscCall(EndSolve(ksp));
+  PetscCall(error);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // Called at the end of a solve. A solve may run inside another solve with the same preconditioner:
 // KSPCHEBYSHEV, for example, estimates eigenvalues by an inner solve.
-PetscErrorCode PCPostSolve_MCPI(PC pc, KSP, Vec, Vec)
+PetscErrorCode PCPostSolve_MCPI(PC pc, KSP ksp, Vec, Vec)
 {
   PC_MCPI &mcpi = Data(pc);
 
   PetscFunctionBegin;
-  if (!mcpi.solving.empty()) mcpi.solving.pop_back();
-  if (!mcpi.solving.empty()) mcpi.caller = mcpi.solving.back();
+  PetscCall(EndSolve(ksp));
+  forget_ended_solves(mcpi);
+  if (!mcpi.solves.empty()) mcpi.caller = mcpi.solves.back().method;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
