@@ -358,12 +358,15 @@ PetscErrorCode columns_are_finite(Mat x, bool *finite)
 // KSPRICHARDSON derives its converged reason from this reason. Without these reasons, a solve with
 // a failed set-up or with values that are not finite would seem to have converged. finite is
 // determined only for callers that test residuals. Other callers check the result themselves, and
-// should not pay for a reduction.
+// should not pay for a reduction. A smoother of another preconditioner reports no failed set-up,
+// which that one would never forget.
 PetscErrorCode richardson_reason(PC pc, bool finite, PCRichardsonConvergedReason *reason)
 {
+  const Caller &method = Data(pc).applying();
+
   PetscFunctionBegin;
   *reason = PCRICHARDSON_CONVERGED_ITS;
-  if (failed(pc))
+  if (failed(pc) && (method.tests_residuals || !method.inside))
     *reason = static_cast<PCRichardsonConvergedReason>(KSP_DIVERGED_PC_FAILED);
   else if (!finite)
     *reason = static_cast<PCRichardsonConvergedReason>(KSP_DIVERGED_NANORINF);

@@ -1,5 +1,7 @@
 #include "pc/caller.h"
 
+#include <petsc/private/kspimpl.h>
+
 #include "petsc/compat.h"
 
 namespace mcpi {
@@ -21,7 +23,8 @@ PetscErrorCode CallerOf(KSP ksp, Caller *caller)
   KSPType type;
   KSPNormType norm;
   PetscBool flexible, symmetric;
-  PetscInt level;
+  PetscInt level, pc_level;
+  PC pc;
 
   PetscFunctionBegin;
   *caller = Caller();
@@ -39,6 +42,11 @@ PetscErrorCode CallerOf(KSP ksp, Caller *caller)
   // or runs inside another solver, is not flexible: the outer method takes the iteration for a
   // linear map. The tab level of a KSP that is inside no other solver is 0.
   PetscCall(PetscObjectGetTabLevel((PetscObject)ksp, &level));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PetscObjectGetTabLevel((PetscObject)pc, &pc_level));
+  // SNES and Tao give their KSP a function that is called before a solve.
+  caller->inside = level > 0 && !CompatHasPreSolve(ksp);
+  caller->estimates = level > pc_level;
   if (caller->type == KSPRICHARDSON && (!caller->tests_residuals || level > 0))
     flexible = PETSC_FALSE;
   caller->method = flexible ? Caller::Method::flexible : Caller::Method::needs_linear;

@@ -22,6 +22,8 @@ struct Caller {
   bool needs_symmetric = false; // the method needs a symmetric preconditioner
   bool tests_residuals = true;  // false: a smoother, or a fixed number of iterations
   bool forwards = false;        // KSPPREONLY: an outer method, not known here, uses the result
+  bool inside = false;          // another preconditioner uses the result
+  bool estimates = false;       // finds eigenvalues for another method with the same preconditioner
 };
 
 // Not collective. Describes ksp, which may be null.

@@ -116,9 +116,13 @@ PetscErrorCode set_block_product(Mat mat, bool wanted, BlockProductUse *use)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// A preconditioner with this one inside never forgets a reason that it has seen once. Inside such a
+// preconditioner a failure is told by results that are not finite. If the tab level is not 0,
+// PCPreSolve() decides whether the reason is told as well.
 PetscErrorCode PCSetUp_MCPI(PC pc)
 {
   PC_MCPI &mcpi = Data(pc);
+  PetscInt level;
 
   PetscFunctionBegin;
   // PETSc records the state of the matrix before it calls this function. The PC counts as not set
@@ -142,7 +146,8 @@ PetscErrorCode PCSetUp_MCPI(PC pc)
                FailureMessage(failure, mcpi.settings).c_str());
     PetscCall(PetscInfo(pc, "block row %" PetscInt_FMT ": %s\n", failure.row,
                         FailureMessage(failure, mcpi.settings).c_str()));
-    pc->failedreason = pc->failedreasonrank = reason_of(failure.defect);
+    PetscCall(PetscObjectGetTabLevel((PetscObject)pc, &level));
+    if (level == 0) ReportFailure(pc);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -180,6 +185,11 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
 }
 
 } // namespace
+
+void ReportFailure(PC pc)
+{
+  pc->failedreason = pc->failedreasonrank = reason_of(Data(pc).smoother.failure().defect);
+}
 
 /*MC
    PCMCPI - multicolor point-implicit relaxation (block Gauss-Seidel), all block rows of one color

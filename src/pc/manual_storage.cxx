@@ -373,7 +373,8 @@ PetscErrorCode PCMCPIGetScalingKeep(PC pc, PetscBool *keep)
    Notes:
    `PCGetFailedReason()` gives `PC_FACTOR_NUMERIC_ZEROPIVOT` for a singular diagonal block. It gives
    `PC_SUBPC_ERROR` for values that are not finite or do not fit the storage precision. `-info` and
-   `-ksp_view` show the reason and how to fix it.
+   `-ksp_view` show the reason and how to fix it. Inside another preconditioner, which would never
+   forget the reason, `PCGetFailedReason()` gives `PC_NOERROR`, and results are not finite.
 
    After `PCSetErrorIfFailure()` a block row that cannot be used is an error at the set-up.
 

@@ -74,6 +74,9 @@ inline PC_MCPI &Data(PC pc)
 // Says what is wrong with a block row and how to mend it.
 std::string FailureMessage(const Failure &failure, const Settings &settings);
 
+// Tells PETSc why the last set-up has failed.
+void ReportFailure(PC pc);
+
 PetscErrorCode PCCreate_MCPI(PC pc);
 PetscErrorCode ComposeAccess(PC pc); // composes setters and getters on the PC
 PetscErrorCode DecomposeAccess(PC pc);
