@@ -130,7 +130,7 @@ PetscErrorCode apply_vec(PC pc, Vec b, Vec x, Request request)
 
   PetscFunctionBegin;
   PetscCall(require_ready(pc));
-  PetscCall(Guarded([&]() -> PetscErrorCode { return FitApplication(pc); }));
+  PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode { return FitApplication(pc); }));
   PetscCall(check_size(pc, b));
   PetscCall(check_size(pc, x));
   if (failed(pc)) {
@@ -149,7 +149,7 @@ PetscErrorCode apply_vec(PC pc, Vec b, Vec x, Request request)
       PetscCall(arrays.get(b, x, request.nonzero_guess, false));
     }
   }
-  PetscCall(Guarded([&]() -> PetscErrorCode {
+  PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode {
     return mcpi.smoother.apply(pc->pmat, mcpi.settings, request, arrays.b(), arrays.x());
   }));
   PetscCall(arrays.restore(b, x));
@@ -223,7 +223,7 @@ PetscErrorCode apply_mat(PC pc, Mat b, Mat x, Request request)
 
   PetscFunctionBegin;
   PetscCall(require_ready(pc));
-  PetscCall(Guarded([&]() -> PetscErrorCode { return FitApplication(pc); }));
+  PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode { return FitApplication(pc); }));
   PetscCall(MatGetSize(b, nullptr, &columns));
   PetscCall(MatGetLocalSize(b, &rows, nullptr));
   if (failed(pc)) {
@@ -242,7 +242,7 @@ PetscErrorCode apply_mat(PC pc, Mat b, Mat x, Request request)
     PetscCall(MatDenseGetArray(x, &out));
   else
     PetscCall(MatDenseGetArrayWrite(x, &out));
-  PetscCall(Guarded([&]() -> PetscErrorCode {
+  PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode {
     for (PetscInt c = 0; c < columns; c += kMaxRightHandSides) {
       request.nrhs = static_cast<int>(std::min(kMaxRightHandSides, columns - c));
       PetscCall(apply_batch(pc, request, {in + static_cast<std::ptrdiff_t>(c) * ldb, ldb},

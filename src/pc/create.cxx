@@ -68,7 +68,7 @@ std::string failure_message(const Failure &failure, const Settings &settings)
 
 std::string FailureMessage(const Failure &failure, const Settings &settings)
 {
-  return with_prefix(failure_message(failure, settings), settings.prefix);
+  return with_prefix(failure_message(failure, settings));
 }
 
 const LogEvents &Events()
@@ -122,6 +122,7 @@ PetscErrorCode set_block_product(Mat mat, bool wanted, BlockProductUse *use)
 PetscErrorCode PCSetUp_MCPI(PC pc)
 {
   PC_MCPI &mcpi = Data(pc);
+  const PrefixScope prefix((PetscObject)pc);
   PetscInt level;
 
   PetscFunctionBegin;
@@ -129,8 +130,7 @@ PetscErrorCode PCSetUp_MCPI(PC pc)
   // up until this set-up succeeds. After a failure, PETSc therefore calls this function again.
   pc->setupcalled = {};
   pc->failedreason = pc->failedreasonrank = PC_NOERROR; // PETSc never clears the reason
-  PetscCall(Guarded([&]() -> PetscErrorCode {
-    mcpi.settings.prefix = prefix_of((PetscObject)pc);
+  PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode {
     return mcpi.smoother.setup(pc->pmat, mcpi.settings, mcpi.double_vectors(), mcpi.coordinates,
                                (PetscObject)pc);
   }));
@@ -292,7 +292,7 @@ PetscErrorCode PCCreate_MCPI(PC pc)
   PetscFunctionBegin;
   PetscCall(PetscCitationsRegister(kSoftwareCitation, &software_cited));
   PetscCall(PetscCitationsRegister(kMethodCitation, &method_cited));
-  PetscCall(Guarded([&]() -> PetscErrorCode {
+  PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode {
     pc->data = new PC_MCPI;
     return PETSC_SUCCESS;
   }));

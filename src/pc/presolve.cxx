@@ -111,7 +111,8 @@ PetscErrorCode begin_solve(PC pc, KSP ksp, Vec solution)
 PetscErrorCode PCPreSolve_MCPI(PC pc, KSP ksp, Vec, Vec solution)
 {
   PetscFunctionBegin;
-  const PetscErrorCode error = Guarded([&] { return begin_solve(pc, ksp, solution); });
+  const PetscErrorCode error =
+      Guarded((PetscObject)pc, [&] { return begin_solve(pc, ksp, solution); });
   if (error) PetscCall(EndSolve(ksp));
   PetscCall(error);
   PetscFunctionReturn(PETSC_SUCCESS);

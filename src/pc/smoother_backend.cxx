@@ -27,10 +27,10 @@ PetscErrorCode Smoother::create_halo(const Settings &settings)
   PetscFunctionBegin;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, counts, 2, MPIU_INT, MPI_MAX, graph_.comm));
   exchanges_ = counts[0] > 0;
-  PetscCall(HaloCreate(graph_.comm, plan(), built_.ghost_owner,
-                       {settings.halo, settings.halo_timeout, on_cuda(), exchanges_, counts[1] == 0,
-                        Events().halo, settings.prefix},
-                       &halo_, &halo_choice_));
+  PetscCall(HaloCreate(
+      graph_.comm, plan(), built_.ghost_owner,
+      {settings.halo, settings.halo_timeout, on_cuda(), exchanges_, counts[1] == 0, Events().halo},
+      &halo_, &halo_choice_));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -51,14 +51,12 @@ PetscErrorCode Smoother::create_backend(const Settings &settings)
   PetscCheck(
       settings.offdiag != PC_MCPI_PRECISION_FP64 || config.double_vectors, graph_.comm,
       PETSC_ERR_ARG_INCOMP, "%s",
-      with_prefix("-pc_mcpi_offdiag_precision fp64 needs -pc_mcpi_vector_precision fp64 or auto",
-                  settings.prefix)
+      with_prefix("-pc_mcpi_offdiag_precision fp64 needs -pc_mcpi_vector_precision fp64 or auto")
           .c_str());
   PetscCheck(!config.bfp16_gather || !config.double_vectors, graph_.comm, PETSC_ERR_ARG_INCOMP,
              "%s",
              with_prefix("-pc_mcpi_gather_precision bfp16 needs -pc_mcpi_vector_precision fp32 or "
-                         "auto, and -pc_mcpi_offdiag_precision below fp64",
-                         settings.prefix)
+                         "auto, and -pc_mcpi_offdiag_precision below fp64")
                  .c_str());
   if (choice_.type == PC_MCPI_BACKEND_KOKKOS) ReleaseWithKokkos(this, [this] { drop_backend(); });
   PetscCall(BackendCreate(graph_.comm, choice_.type, plan(), config, &backend_));

@@ -8,6 +8,7 @@
 #include "halo/sf.h"
 #include "petsc/collective.h"
 #include "petsc/compat.h"
+#include "petsc/prefix.h"
 #include "petsc/stream.h"
 
 namespace mcpi {
@@ -49,7 +50,7 @@ PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const Matrix
                "PCMCPI: the units of the equations differ by a factor of about 2^%d, more than "
                "vectors in single precision hold. Use -%spc_mcpi_vector_precision auto and "
                "-%spc_mcpi_gather_precision fp32, or scale the equations",
-               spread(settings.form), settings.prefix.c_str(), settings.prefix.c_str());
+               spread(settings.form), current_prefix(), current_prefix());
     drop_backend();
     double_vectors_ = needed;
   }

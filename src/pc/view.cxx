@@ -170,6 +170,7 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
 {
   const PC_MCPI &mcpi = Data(pc);
   const Settings &s = mcpi.settings;
+  const PrefixScope prefix((PetscObject)pc);
   PetscBool ascii;
 
   PetscFunctionBegin;
@@ -185,8 +186,9 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(
         viewer, "  residual recomputed every %" PetscInt_FMT " sweeps\n", s.restart));
   if (mcpi.lacks_symmetry())
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  NOT SYMMETRIC: %s: use -pc_mcpi_sweep symmetric\n",
-                                     mcpi.why_symmetric().c_str()));
+    PetscCall(PetscViewerASCIIPrintf(viewer,
+                                     "  NOT SYMMETRIC: %s: use -%spc_mcpi_sweep symmetric\n",
+                                     mcpi.why_symmetric().c_str(), current_prefix()));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  off-diagonal blocks: %s, %s form, scaling %s\n",
                                    PrecisionNames[s.offdiag], FormNames[s.form],
                                    ScalingNames[s.scaling]));
@@ -197,9 +199,11 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(
         viewer,
         "  products read x as %s: safe with KSPFGMRES, and with KSPRICHARDSON and "
-        "-pc_mcpi_restart%s\n",
-        GatherNames[s.gather],
-        s.scaling == PC_MCPI_SCALING_BALANCED ? "" : "; SI units need -pc_mcpi_scaling balanced"));
+        "-%spc_mcpi_restart%s\n",
+        GatherNames[s.gather], current_prefix(),
+        s.scaling == PC_MCPI_SCALING_BALANCED
+            ? ""
+            : with_prefix("; SI units need -pc_mcpi_scaling balanced").c_str()));
   const HaloChoice &halo = Data(pc).smoother.halo_choice();
   const bool inside = halo.inside && s.overlap && s.frequency == PC_MCPI_HALO_FREQUENCY_COLOR;
   const std::string reason = halo.reason.empty() && !inside && !halo.reason_not_inside.empty()
@@ -215,7 +219,7 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
         inside ? " inside the relaxations" : "", reason.empty() ? "" : " (", reason.c_str(),
         reason.empty() ? "" : ")", FrequencyNames[s.frequency], s.overlap ? "true" : "false"));
   if (Data(pc).smoother.usable())
-    PetscCall(Guarded([&]() -> PetscErrorCode { return view_plan(pc, viewer); }));
+    PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode { return view_plan(pc, viewer); }));
   else
     PetscCall(PetscViewerASCIIPrintf(
         viewer, "  not set up; backend %s, schedule %s, coloring %s, ordering %s\n",
