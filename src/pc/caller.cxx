@@ -2,6 +2,8 @@
 
 #include <petsc/private/kspimpl.h>
 
+#include <string_view>
+
 #include "petsc/compat.h"
 
 namespace mcpi {
@@ -37,6 +39,8 @@ PetscErrorCode CallerOf(KSP ksp, Caller *caller)
   caller->type = type;
   caller->tests_residuals = norm != KSP_NORM_NONE;
   caller->needs_symmetric = symmetric;
+  // KSPCHEBYSHEV needs real eigenvalues only, and flexible methods take each vector as it comes.
+  caller->needs_unrounded = symmetric && !flexible && std::string_view(type) != KSPCHEBYSHEV;
   caller->forwards = caller->type == KSPPREONLY;
   // Richardson's method corrects the true residual. A Richardson iteration that tests no residual,
   // or runs inside another solver, is not flexible: the outer method takes the iteration for a

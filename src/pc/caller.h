@@ -20,6 +20,7 @@ struct Caller {
   Method method = Method::unknown;
   std::string type;             // KSPType, empty if it is not known
   bool needs_symmetric = false; // the method needs a symmetric preconditioner
+  bool needs_unrounded = false; // also one whose blocks have many bits
   bool tests_residuals = true;  // false: a smoother, or a fixed number of iterations
   bool forwards = false;        // KSPPREONLY: an outer method, not known here, uses the result
   bool inside = false;          // another preconditioner uses the result

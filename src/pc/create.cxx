@@ -267,7 +267,9 @@ void ReportFailure(PC pc)
    need vectors in double precision, which auto selects.
 
    `KSPCG`, `KSPMINRES`, `KSPCHEBYSHEV`, `KSPFCG` and `KSPPIPEFCG` need the symmetric sweep, the
-   default. With `KSPCG` keep off-diagonal blocks in fp32 or fp64; `KSPFCG` tolerates fewer bits.
+   default. `KSPCG`, `KSPMINRES` and the like also need off-diagonal blocks in fp32 or fp64;
+   `KSPFCG` tolerates fewer bits. Anything else is an error where residuals are tested, unless
+   -pc_mcpi_vector_precision is given.
 
    `KSPRICHARDSON` works with every sweep and storage. If it tests convergence, -pc_mcpi_restart
    keeps it from stagnating at the rounding of the blocks.

@@ -46,16 +46,9 @@ struct PC_MCPI {
       if (*solves[k].underway) return solves[k].method;
     return unknown;
   }
-  // Whether the sweep is not symmetric although the method may need a symmetric preconditioner.
-  bool lacks_symmetry() const
-  {
-    return (caller.needs_symmetric || caller.forwards) && settings.sweep != PC_MCPI_SWEEP_SYMMETRIC;
-  }
-  std::string why_symmetric() const
-  {
-    return caller.forwards ? "An outer CG, MINRES or Chebyshev method needs a symmetric sweep"
-                           : "-ksp_type " + caller.type + " needs a symmetric sweep";
-  }
+  // What is wrong if the preconditioner is not symmetric although the method may need that, and
+  // what mends it. Empty: nothing
+  std::string lacks_symmetry() const;
   // Whether products read x as bfp16 under a method that does not tolerate the rounding. Vectors
   // that the user has set to single precision count as the user's consent.
   bool rounds_unasked(const Caller &method) const

@@ -56,19 +56,23 @@ PetscErrorCode fit_precision(PC pc, const Caller &method, bool may_narrow)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Tells in -info that the method needs a symmetric sweep. The message is not repeated while method
-// and sweep stay the same.
-PetscErrorCode tell_symmetry(PC pc)
+// Refuses a preconditioner that is not symmetric to a method that needs a symmetric one. A method
+// that tests no residuals is a smoother, which may work. There, and where the user has set the
+// precision of the vectors and so takes the responsibility, -info tells it. It does not repeat it.
+PetscErrorCode check_symmetry(PC pc)
 {
   PC_MCPI &mcpi = Data(pc);
+  const Caller &method = mcpi.caller;
 
   PetscFunctionBegin;
-  if (!mcpi.lacks_symmetry()) PetscFunctionReturn(PETSC_SUCCESS);
-  std::string told = mcpi.caller.type + " " + SweepNames[mcpi.settings.sweep];
-  if (told == mcpi.told_unsymmetric) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscInfo(pc, "%s: use -%spc_mcpi_sweep symmetric\n", mcpi.why_symmetric().c_str(),
-                      prefix_of((PetscObject)pc)));
-  mcpi.told_unsymmetric = std::move(told);
+  std::string lack = mcpi.lacks_symmetry();
+  PetscCheck(lack.empty() || method.forwards || method.estimates || !method.tests_residuals ||
+                 mcpi.settings.vector != PC_MCPI_VECTOR_PRECISION_AUTO,
+             PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+             "%s. -%spc_mcpi_vector_precision fp64 forces it", lack.c_str(), current_prefix());
+  if (lack.empty() || lack == mcpi.told_unsymmetric) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscInfo(pc, "%s\n", lack.c_str()));
+  mcpi.told_unsymmetric = std::move(lack);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -96,7 +100,7 @@ PetscErrorCode begin_solve(PC pc, KSP ksp, Vec solution)
   PetscFunctionBegin;
   PetscCall(CallerOf(ksp, &mcpi.caller));
   PetscCall(CheckRounding(pc, mcpi.caller));
-  PetscCall(tell_symmetry(pc));
+  PetscCall(check_symmetry(pc));
   PetscCall(fit_gram_schmidt(pc, ksp, solution));
   PetscCall(WatchSolve(ksp, &solve.underway));
   forget_ended_solves(mcpi);
@@ -138,6 +142,24 @@ PetscErrorCode PCPostSolve_MCPI(PC pc, KSP ksp, Vec, Vec solution)
 }
 
 } // namespace
+
+// A symmetric Gauss-Seidel sweep is symmetric up to the rounding of the blocks.
+std::string PC_MCPI::lacks_symmetry() const
+{
+  const bool few_bits =
+      settings.offdiag != PC_MCPI_PRECISION_FP64 && settings.offdiag != PC_MCPI_PRECISION_FP32;
+  const std::string ksp_type = std::string("-") + current_prefix() + "ksp_type ";
+  const std::string who =
+      caller.forwards ? "An outer CG, MINRES or Chebyshev method" : ksp_type + caller.type;
+  if ((caller.needs_symmetric || caller.forwards) && settings.sweep != PC_MCPI_SWEEP_SYMMETRIC)
+    return who + with_prefix(" needs a symmetric sweep. Use -pc_mcpi_sweep symmetric");
+  if (caller.needs_unrounded && few_bits)
+    return who + " needs a symmetric preconditioner, which blocks in " +
+           PrecisionNames[settings.offdiag] +
+           with_prefix(" are not. Use -pc_mcpi_offdiag_precision fp32") +
+           (caller.type == KSPCG ? " or " + ksp_type + "fcg" : "");
+  return "";
+}
 
 PetscErrorCode CheckRounding(PC pc, const Caller &method)
 {

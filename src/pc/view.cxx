@@ -185,10 +185,8 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
   if (s.restart > 0)
     PetscCall(PetscViewerASCIIPrintf(
         viewer, "  residual recomputed every %" PetscInt_FMT " sweeps\n", s.restart));
-  if (mcpi.lacks_symmetry())
-    PetscCall(PetscViewerASCIIPrintf(viewer,
-                                     "  NOT SYMMETRIC: %s: use -%spc_mcpi_sweep symmetric\n",
-                                     mcpi.why_symmetric().c_str(), current_prefix()));
+  if (const std::string lack = mcpi.lacks_symmetry(); !lack.empty())
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  NOT SYMMETRIC: %s\n", lack.c_str()));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  off-diagonal blocks: %s, %s form, scaling %s\n",
                                    PrecisionNames[s.offdiag], FormNames[s.form],
                                    ScalingNames[s.scaling]));

@@ -45,7 +45,9 @@ const Damage damages[] = {
      [](BlockMatrix &m) { neighbor_block(m, bad_row)[4] = not_a_number; }},
     {"Inf in an off-diagonal block", "", PC_SUBPC_ERROR, "off-diagonal block holds",
      [](BlockMatrix &m) { neighbor_block(m, bad_row)[4] = infinity; }},
-    {"too large for unscaled fp16", "-pc_mcpi_offdiag_precision fp16 -pc_mcpi_scaling none",
+    // CG takes fp16 only if the precision of the vectors is given.
+    {"too large for unscaled fp16",
+     "-pc_mcpi_offdiag_precision fp16 -pc_mcpi_scaling none -pc_mcpi_vector_precision fp64",
      PC_SUBPC_ERROR, "-pc_mcpi_scaling balanced",
      [](BlockMatrix &m) { neighbor_block(m, bad_row)[4] = 1e9; }},
 };
