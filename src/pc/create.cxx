@@ -2,6 +2,8 @@
 // log events and citations.
 #include "pc/mcpi.h"
 
+#include <string_view>
+
 #include "petsc/prefix.h"
 #include "petscmcpi.h"
 
@@ -33,6 +35,14 @@ PetscErrorCode ForgetEvents()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+std::string remedy_of_singular_block()
+{
+  const std::string_view prefix = current_prefix();
+  if (prefix.find("mg_levels_") == prefix.npos && prefix.find("mg_coarse_") == prefix.npos)
+    return ". PCFIELDSPLIT can split off unknowns without a diagonal";
+  return ". Use -" + std::string(prefix) + "pc_type jacobi on this level of multigrid";
+}
+
 std::string failure_message(const Failure &failure, const Settings &settings)
 {
   const bool factors = settings.method != PC_MCPI_METHOD_POINT;
@@ -41,8 +51,7 @@ std::string failure_message(const Failure &failure, const Settings &settings)
       "no factors, and fails if the matrix is the cause";
   switch (failure.defect) {
   case Defect::singular:
-    return "its diagonal block is singular" +
-           (factors ? either : ". PCFIELDSPLIT can split off unknowns without a diagonal");
+    return "its diagonal block is singular" + (factors ? either : remedy_of_singular_block());
   case Defect::nonfinite_diagonal:
     return "its diagonal block holds a NaN or an Inf" +
            (factors ? either : ". Look at the assembly of the matrix");

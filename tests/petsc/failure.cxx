@@ -333,6 +333,28 @@ PETSC_TEST(Failure, error_if_failure_is_an_error_on_every_rank_that_names_the_ro
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PETSC_TEST(Failure, a_singular_block_of_a_multigrid_level_is_given_to_jacobi)
+{
+  PetscFunctionBeginUser;
+  for (const std::string prefix : {"", "a_", "mg_levels_2_", "a_mg_coarse_"}) {
+    const bool level = prefix.find("mg_") != std::string::npos;
+    OwnedMat mat;
+    OwnedPC pc;
+    std::string text;
+    describe(prefix);
+    PetscCall(create_mat(PETSC_COMM_WORLD, damaged(damages[0]), Layout::even, MATBAIJ, &mat));
+    PetscCall(PCCreate(PETSC_COMM_WORLD, pc.out()));
+    PetscCall(PCSetType(pc, PCMCPI));
+    PetscCall(PCSetOptionsPrefix(pc, prefix.c_str()));
+    PetscCall(PCSetOperators(pc, mat, mat));
+    PetscCall(PCSetUp(pc));
+    PetscCall(view(pc, &text));
+    EXPECT_CONTAINS(text, level ? "singular. Use -" + prefix + "pc_type jacobi on this level"
+                                : "singular. PCFIELDSPLIT can split off");
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PETSC_TEST(Failure, no_application_of_a_failed_set_up_looks_like_a_result)
 {
   OwnedMat mat;
