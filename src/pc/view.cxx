@@ -3,6 +3,7 @@
 
 #include "pc/mcpi.h"
 #include "petscmcpi.h"
+#include "setup/row_groups.h"
 
 namespace mcpi {
 namespace {
@@ -60,7 +61,10 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
       smoother.ordering_used().misfit
           ? " (the points of PCSetCoordinates() are not one for each local block row)"
           : ""));
-  if (plan.bs == 1)
+  if (smoother.row_group() > 1)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  %s\n",
+                                     AdviceForBlockSize(plan.bs, smoother.row_group()).c_str()));
+  else if (plan.bs == 1)
     PetscCall(PetscViewerASCIIPrintf(viewer,
                                      "  block size 1 is point relaxation: MatSetBlockSize() "
                                      "before the set-up makes it block relaxation\n"));
