@@ -32,7 +32,7 @@ PetscErrorCode SetCoordinates(PC pc, PetscInt dim, PetscInt count, PetscReal *po
              "PCSetCoordinates() needs at least one dimension and no negative number of points, "
              "not %" PetscInt_FMT " and %" PetscInt_FMT,
              dim, count);
-  PetscCall(Guarded([&]() -> PetscErrorCode {
+  PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode {
     coordinates.dim = static_cast<int>(dim);
     coordinates.points.assign(points, points + static_cast<std::ptrdiff_t>(dim) * count);
     return PETSC_SUCCESS;

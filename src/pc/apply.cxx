@@ -141,7 +141,7 @@ PetscErrorCode apply_vec(PC pc, Vec b, Vec x, Request request)
 
   PetscFunctionBegin;
   PetscCall(require_ready(pc));
-  PetscCall(Guarded([&]() -> PetscErrorCode { return FitApplication(pc); }));
+  PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode { return FitApplication(pc); }));
   PetscCall(check_size(pc, b));
   PetscCall(check_size(pc, x));
   if (failed(pc)) {
@@ -160,7 +160,7 @@ PetscErrorCode apply_vec(PC pc, Vec b, Vec x, Request request)
       PetscCall(arrays.get(b, x, request.nonzero_guess, false));
     }
   }
-  PetscCall(Guarded([&]() -> PetscErrorCode {
+  PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode {
     return mcpi.smoother.apply(pc->pmat, mcpi.settings, request, arrays.b(), arrays.x());
   }));
   PetscCall(arrays.restore(b, x));
@@ -234,7 +234,7 @@ PetscErrorCode apply_mat(PC pc, Mat b, Mat x, Request request)
 
   PetscFunctionBegin;
   PetscCall(require_ready(pc));
-  PetscCall(Guarded([&]() -> PetscErrorCode { return FitApplication(pc); }));
+  PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode { return FitApplication(pc); }));
   PetscCall(MatGetSize(b, nullptr, &columns));
   PetscCall(MatGetLocalSize(b, &rows, nullptr));
   if (failed(pc)) {
@@ -253,7 +253,7 @@ PetscErrorCode apply_mat(PC pc, Mat b, Mat x, Request request)
     PetscCall(MatDenseGetArray(x, &out));
   else
     PetscCall(MatDenseGetArrayWrite(x, &out));
-  PetscCall(Guarded([&]() -> PetscErrorCode {
+  PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode {
     for (PetscInt c = 0; c < columns; c += kMaxRightHandSides) {
       request.nrhs = static_cast<int>(std::min(kMaxRightHandSides, columns - c));
       PetscCall(apply_batch(pc, request, {in + static_cast<std::ptrdiff_t>(c) * ldb, ldb},
@@ -370,12 +370,15 @@ PetscErrorCode columns_are_finite(Mat x, bool *finite)
 // KSPRICHARDSON derives its converged reason from this reason. Without these reasons, a solve with
 // a failed set-up or with values that are not finite would seem to have converged. finite is
 // determined only for callers that test residuals. Other callers check the result themselves, and
-// should not pay for a reduction.
+// should not pay for a reduction. A smoother of another preconditioner reports no failed set-up,
+// which that one would never forget.
 PetscErrorCode richardson_reason(PC pc, bool finite, PCRichardsonConvergedReason *reason)
 {
+  const Caller &method = Data(pc).applying();
+
   PetscFunctionBegin;
   *reason = PCRICHARDSON_CONVERGED_ITS;
-  if (failed(pc))
+  if (failed(pc) && (method.tests_residuals || !method.inside))
     *reason = static_cast<PCRichardsonConvergedReason>(KSP_DIVERGED_PC_FAILED);
   else if (!finite)
     *reason = static_cast<PCRichardsonConvergedReason>(KSP_DIVERGED_NANORINF);

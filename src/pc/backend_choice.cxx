@@ -7,6 +7,7 @@
 #include "backend/reference/reference_backend.h"
 #include "petsc/collective.h"
 #include "petsc/compat.h"
+#include "petsc/prefix.h"
 
 #if defined(MCPI_HAVE_CUDA)
 #include <cuda_runtime.h>
@@ -229,7 +230,7 @@ PetscErrorCode BackendDecide(Mat pmat, const Settings &settings, BackendChoice *
   if (in_use) {
     PetscCall(take_device(comm, &choice->device, &choice->reason));
     PetscCheck(choice->reason.empty() || wanted == PC_MCPI_BACKEND_AUTO, comm, PETSC_ERR_SUP_SYS,
-               "-%spc_mcpi_backend cuda: %s. Use auto or host", settings.prefix.c_str(),
+               "-%spc_mcpi_backend cuda: %s. Use auto or host", current_prefix(),
                choice->reason.c_str());
     choice->type = choice->reason.empty() ? PC_MCPI_BACKEND_CUDA : PC_MCPI_BACKEND_HOST;
     if (!choice->reason.empty()) choice->device = kNoDevice;
@@ -238,7 +239,7 @@ PetscErrorCode BackendDecide(Mat pmat, const Settings &settings, BackendChoice *
   PetscCheck(wanted != PC_MCPI_BACKEND_CUDA, comm, PETSC_ERR_SUP_SYS,
              "This libpetscmcpi was built without the CUDA backend. Use -%spc_mcpi_backend auto or "
              "host, or build with -DMCPI_CUDA=ON",
-             settings.prefix.c_str());
+             current_prefix());
 #endif
 #if defined(MCPI_HAVE_KOKKOS)
   PetscMPIInt takes_kokkos = wanted == PC_MCPI_BACKEND_KOKKOS ||
@@ -249,7 +250,7 @@ PetscErrorCode BackendDecide(Mat pmat, const Settings &settings, BackendChoice *
     PetscCheck(
         choice->reason.empty() || wanted == PC_MCPI_BACKEND_AUTO, comm, PETSC_ERR_SUP_SYS,
         "-%spc_mcpi_backend kokkos: %s. Use auto or host, or initialize Kokkos in the program",
-        settings.prefix.c_str(), choice->reason.c_str());
+        current_prefix(), choice->reason.c_str());
     choice->type = choice->reason.empty() ? PC_MCPI_BACKEND_KOKKOS : PC_MCPI_BACKEND_HOST;
   }
   if (choice->type == PC_MCPI_BACKEND_KOKKOS) {
@@ -262,7 +263,7 @@ PetscErrorCode BackendDecide(Mat pmat, const Settings &settings, BackendChoice *
       wanted != PC_MCPI_BACKEND_KOKKOS, comm, PETSC_ERR_SUP_SYS,
       "This libpetscmcpi was built without the Kokkos backend. Use -%spc_mcpi_backend auto or "
       "host, or build with -DMCPI_KOKKOS=ON",
-      settings.prefix.c_str());
+      current_prefix());
 #endif
   if (choice->type == PC_MCPI_BACKEND_AUTO) choice->type = PC_MCPI_BACKEND_HOST;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,5 +1,9 @@
 #include "pc/caller.h"
 
+#include <petsc/private/kspimpl.h>
+
+#include <string_view>
+
 #include "petsc/compat.h"
 
 namespace mcpi {
@@ -21,7 +25,8 @@ PetscErrorCode CallerOf(KSP ksp, Caller *caller)
   KSPType type;
   KSPNormType norm;
   PetscBool flexible, symmetric;
-  PetscInt level;
+  PetscInt level, pc_level;
+  PC pc;
 
   PetscFunctionBegin;
   *caller = Caller();
@@ -34,11 +39,18 @@ PetscErrorCode CallerOf(KSP ksp, Caller *caller)
   caller->type = type;
   caller->tests_residuals = norm != KSP_NORM_NONE;
   caller->needs_symmetric = symmetric;
+  // KSPCHEBYSHEV needs real eigenvalues only, and flexible methods take each vector as it comes.
+  caller->needs_unrounded = symmetric && !flexible && std::string_view(type) != KSPCHEBYSHEV;
   caller->forwards = caller->type == KSPPREONLY;
   // Richardson's method corrects the true residual. A Richardson iteration that tests no residual,
   // or runs inside another solver, is not flexible: the outer method assumes that the iteration is
   // a linear operator. The tab level of a KSP that is inside no other solver is 0.
   PetscCall(PetscObjectGetTabLevel((PetscObject)ksp, &level));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PetscObjectGetTabLevel((PetscObject)pc, &pc_level));
+  // SNES and Tao give their KSP a function that is called before a solve.
+  caller->inside = level > 0 && !CompatHasPreSolve(ksp);
+  caller->estimates = level > pc_level;
   if (caller->type == KSPRICHARDSON && (!caller->tests_residuals || level > 0))
     flexible = PETSC_FALSE;
   caller->method = flexible ? Caller::Method::flexible : Caller::Method::needs_linear;

@@ -20,8 +20,11 @@ struct Caller {
   Method method = Method::unknown;
   std::string type;             // KSPType, empty if it is not known
   bool needs_symmetric = false; // the method needs a symmetric preconditioner
+  bool needs_unrounded = false; // also one whose blocks have many bits
   bool tests_residuals = true;  // false: a smoother, or a fixed number of iterations
   bool forwards = false;        // KSPPREONLY: an outer method, not known here, uses the result
+  bool inside = false;          // another preconditioner uses the result
+  bool estimates = false;       // finds eigenvalues for another method with the same preconditioner
 };
 
 // Not collective. Describes ksp, which may be null.

@@ -2,6 +2,8 @@
 // log events and citations.
 #include "pc/mcpi.h"
 
+#include <string_view>
+
 #include "petsc/prefix.h"
 #include "petscmcpi.h"
 
@@ -33,6 +35,14 @@ PetscErrorCode ForgetEvents()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+std::string remedy_of_singular_block()
+{
+  const std::string_view prefix = current_prefix();
+  if (prefix.find("mg_levels_") == prefix.npos && prefix.find("mg_coarse_") == prefix.npos)
+    return ". PCFIELDSPLIT can split off unknowns without a diagonal";
+  return ". Use -" + std::string(prefix) + "pc_type jacobi on this level of multigrid";
+}
+
 std::string failure_message(const Failure &failure, const Settings &settings)
 {
   const bool factors = settings.method != PC_MCPI_METHOD_POINT;
@@ -41,8 +51,7 @@ std::string failure_message(const Failure &failure, const Settings &settings)
       "no factors, and fails if the matrix is the cause";
   switch (failure.defect) {
   case Defect::singular:
-    return "its diagonal block is singular" +
-           (factors ? either : ". PCFIELDSPLIT can split off unknowns without a diagonal");
+    return "its diagonal block is singular" + (factors ? either : remedy_of_singular_block());
   case Defect::nonfinite_diagonal:
     return "its diagonal block holds a NaN or an Inf" +
            (factors ? either : ". Look at the assembly of the matrix");
@@ -68,7 +77,7 @@ std::string failure_message(const Failure &failure, const Settings &settings)
 
 std::string FailureMessage(const Failure &failure, const Settings &settings)
 {
-  return with_prefix(failure_message(failure, settings), settings.prefix);
+  return with_prefix(failure_message(failure, settings));
 }
 
 const LogEvents &Events()
@@ -116,17 +125,21 @@ PetscErrorCode set_block_product(Mat mat, bool wanted, BlockProductUse *use)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// A preconditioner with this one inside never forgets a reason that it has seen once. Inside such a
+// preconditioner a failure is told by results that are not finite. If the tab level is not 0,
+// PCPreSolve() decides whether the reason is told as well.
 PetscErrorCode PCSetUp_MCPI(PC pc)
 {
   PC_MCPI &mcpi = Data(pc);
+  const PrefixScope prefix((PetscObject)pc);
+  PetscInt level;
 
   PetscFunctionBegin;
   // PETSc records the state of the matrix before it calls this function. The PC counts as not set
   // up until this set-up succeeds. After a failure, PETSc therefore calls this function again.
   pc->setupcalled = {};
   pc->failedreason = pc->failedreasonrank = PC_NOERROR; // PETSc never clears the reason
-  PetscCall(Guarded([&]() -> PetscErrorCode {
-    mcpi.settings.prefix = prefix_of((PetscObject)pc);
+  PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode {
     return mcpi.smoother.setup(pc->pmat, mcpi.settings, mcpi.double_vectors(), mcpi.coordinates,
                                (PetscObject)pc);
   }));
@@ -142,7 +155,8 @@ PetscErrorCode PCSetUp_MCPI(PC pc)
                FailureMessage(failure, mcpi.settings).c_str());
     PetscCall(PetscInfo(pc, "block row %" PetscInt_FMT ": %s\n", failure.row,
                         FailureMessage(failure, mcpi.settings).c_str()));
-    pc->failedreason = pc->failedreasonrank = reason_of(failure.defect);
+    PetscCall(PetscObjectGetTabLevel((PetscObject)pc, &level));
+    if (level == 0) ReportFailure(pc);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -164,7 +178,7 @@ PetscErrorCode PCReset_MCPI(PC pc)
   PetscCall(Data(pc).smoother.destroy());
   Data(pc).coordinates = Coordinates();
   Data(pc).amat_product = Data(pc).pmat_product = BlockProductUse::off;
-  Data(pc).solving.clear();
+  Data(pc).solves.clear();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -180,6 +194,11 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
 }
 
 } // namespace
+
+void ReportFailure(PC pc)
+{
+  pc->failedreason = pc->failedreasonrank = reason_of(Data(pc).smoother.failure().defect);
+}
 
 /*MC
    PCMCPI - multicolor point-implicit relaxation (block Gauss-Seidel), all block rows of one color
@@ -258,7 +277,9 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
    need vectors in double precision, which auto selects.
 
    `KSPCG`, `KSPMINRES`, `KSPCHEBYSHEV`, `KSPFCG` and `KSPPIPEFCG` need the symmetric sweep, the
-   default. With `KSPCG` keep off-diagonal blocks in fp32 or fp64; `KSPFCG` tolerates fewer bits.
+   default. `KSPCG`, `KSPMINRES` and the like also need off-diagonal blocks in fp32 or fp64;
+   `KSPFCG` tolerates fewer bits. Anything else is an error where residuals are tested, unless
+   -pc_mcpi_vector_precision is given.
 
    `KSPRICHARDSON` works with every sweep and storage. If it tests convergence, -pc_mcpi_restart
    keeps it from stagnating at the rounding of the blocks.
@@ -283,7 +304,7 @@ PetscErrorCode PCCreate_MCPI(PC pc)
   PetscFunctionBegin;
   PetscCall(PetscCitationsRegister(kSoftwareCitation, &software_cited));
   PetscCall(PetscCitationsRegister(kMethodCitation, &method_cited));
-  PetscCall(Guarded([&]() -> PetscErrorCode {
+  PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode {
     pc->data = new PC_MCPI;
     return PETSC_SUCCESS;
   }));

@@ -57,8 +57,8 @@ PetscErrorCode HaloCreate(MPI_Comm comm, const ColorPlan &plan,
       continue;
     std::string reason;
     PetscCheck(request.on_device, comm, PETSC_ERR_SUP_SYS,
-               "-%spc_mcpi_halo %s needs the sweeps on a device: %s", request.prefix.c_str(),
-               PCMCPIHaloTypes[type], with_prefix(kDeviceRemedy, request.prefix).c_str());
+               "-%spc_mcpi_halo %s needs the sweeps on a device: %s", current_prefix(),
+               PCMCPIHaloTypes[type], with_prefix(kDeviceRemedy).c_str());
     if (!request.exchanges) continue;
     PetscCall(try_device_halo(comm, plan, remote, request, type, halo, &reason));
     if (*halo) {
@@ -70,7 +70,7 @@ PetscErrorCode HaloCreate(MPI_Comm comm, const ColorPlan &plan,
       PetscFunctionReturn(PETSC_SUCCESS);
     }
     PetscCheck(request.type != type, comm, PETSC_ERR_SUP_SYS,
-               "-%spc_mcpi_halo %s cannot be used: %s. Use auto or sf", request.prefix.c_str(),
+               "-%spc_mcpi_halo %s cannot be used: %s. Use auto or sf", current_prefix(),
                PCMCPIHaloTypes[type], reason.c_str());
     choice->reason += (choice->reason.empty() ? "not " : "; not ") +
                       std::string(PCMCPIHaloTypes[type]) + ": " + reason;

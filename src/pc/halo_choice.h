@@ -20,7 +20,6 @@ struct HaloRequest {
   bool on_device, exchanges;
   bool symmetric;      // rows of different ranks are coupled in both directions or not at all
   PetscLogEvent event; // logs the exchange by PetscSF
-  std::string prefix;  // of the options, for messages
 };
 
 struct HaloChoice {

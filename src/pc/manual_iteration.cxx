@@ -79,7 +79,10 @@ PetscErrorCode PCMCPIGetIts(PC pc, PetscInt *its)
    one forward sweep.
 
    `KSPCG`, `KSPMINRES`, `KSPCHEBYSHEV` and related methods need the symmetric sweep. With another
-   one `-ksp_view` and `-info` report that the preconditioner is not symmetric.
+   one a `KSPSolve()` that tests residuals is the error `PETSC_ERR_ARG_INCOMP`, unless
+   `PCMCPISetVectorPrecision()` forces it: a precision other than auto is taken for consent. A
+   smoother may use every sweep. `-ksp_view` and `-info` report that the preconditioner is not
+   symmetric.
 
 .seealso: `PCMCPI`, `PCMCPIGetSweep()`, `PCMCPISweepType`, `PCMCPISetIts()`
 @*/

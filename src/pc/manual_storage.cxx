@@ -24,6 +24,11 @@
    Sums are accumulated in the precision of the vectors. Fewer bytes make faster sweeps. With
    `KSPFGMRES` blocks in int8 need about as many iterations as blocks in fp32.
 
+   Rounding makes a symmetric preconditioner unsymmetric. Blocks below fp32 under `KSPCG`,
+   `KSPMINRES` and related methods are therefore the error `PETSC_ERR_ARG_INCOMP`, unless
+   `PCMCPISetVectorPrecision()` forces it. `KSPFCG`, `KSPPIPEFCG`, `KSPCHEBYSHEV` and smoothers take
+   them.
+
    Values that do not fit the storage make the set-up fail, see `PCMCPIGetFailedBlock()`. Use a
    wider storage, or `PCMCPISetScaling()` with `PC_MCPI_SCALING_BALANCED`.
 
@@ -96,6 +101,10 @@ PetscErrorCode PCMCPIGetOffdiagPrecision(PC pc, PCMCPIPrecision *precision)
 
    Residuals of `PCMCPISetRestart()` and of a nonzero initial guess are computed in `PetscScalar` in
    any case.
+
+   A precision other than auto also forces a combination that is refused otherwise: gathers in bfp16
+   under a method that is not flexible, or an unsymmetric sweep or blocks below fp32 under `KSPCG`
+   and related methods.
 
    fp32 with off-diagonal blocks in fp64 is an error at the set-up. Use auto, or a smaller storage
    of the blocks. fp32 is also an error if the units of the equations differ by more than about
@@ -373,7 +382,8 @@ PetscErrorCode PCMCPIGetScalingKeep(PC pc, PetscBool *keep)
    Notes:
    `PCGetFailedReason()` gives `PC_FACTOR_NUMERIC_ZEROPIVOT` for a singular diagonal block. It gives
    `PC_SUBPC_ERROR` for values that are not finite or do not fit the storage precision. `-info` and
-   `-ksp_view` show the reason and how to fix it.
+   `-ksp_view` show the reason and how to fix it. Inside another preconditioner, which would never
+   forget the reason, `PCGetFailedReason()` gives `PC_NOERROR`, and results are not finite.
 
    An unknown whose row and column of the matrix are zero is no failure. It is left out of its block
    and keeps its value. `-ksp_view` counts such unknowns.

@@ -11,17 +11,24 @@
 #include "pc/caller.h"
 #include "pc/option_table.h"
 #include "pc/smoother.h"
+#include "pc/solve_watch.h"
 #include "petsc/compat.h"
 #include "petsc/guarded.h"
 
 namespace mcpi {
 
+// A solve that uses the preconditioner
+struct Solve {
+  Caller method;
+  std::shared_ptr<const bool> underway;
+};
+
 struct PC_MCPI {
   Settings settings;
   Coordinates coordinates;
   Smoother smoother;
-  Caller caller;               // method of the last PCPreSolve(); a set-up prepares for it
-  std::vector<Caller> solving; // methods of the solves under way, the innermost last
+  Caller caller;             // method of the last PCPreSolve(); a set-up prepares for it
+  std::vector<Solve> solves; // The innermost is the last. Solves that have ended may be among them.
   // What the last set-up achieved for Amat and Pmat
   BlockProductUse amat_product = BlockProductUse::off, pmat_product = BlockProductUse::off;
   GramSchmidtUse gram_schmidt = GramSchmidtUse::off; // in the last solve
@@ -35,18 +42,13 @@ struct PC_MCPI {
   const Caller &applying() const
   {
     static const Caller unknown;
-    return solving.empty() ? unknown : solving.back();
+    for (std::size_t k = solves.size(); k-- > 0;)
+      if (*solves[k].underway) return solves[k].method;
+    return unknown;
   }
-  // Whether the sweep is not symmetric although the method may need a symmetric preconditioner.
-  bool lacks_symmetry() const
-  {
-    return (caller.needs_symmetric || caller.forwards) && settings.sweep != PC_MCPI_SWEEP_SYMMETRIC;
-  }
-  std::string why_symmetric() const
-  {
-    return caller.forwards ? "An outer CG, MINRES or Chebyshev method needs a symmetric sweep"
-                           : "-ksp_type " + caller.type + " needs a symmetric sweep";
-  }
+  // What is wrong if the preconditioner is not symmetric although the method may need that, and
+  // what mends it. Empty: nothing
+  std::string lacks_symmetry() const;
   // Whether products read x as bfp16 under a method that does not tolerate the rounding. Vectors
   // that the user has set to single precision count as the user's consent.
   bool rounds_unasked(const Caller &method) const
@@ -64,6 +66,9 @@ inline PC_MCPI &Data(PC pc)
 
 // Says what is wrong with a block row and how to mend it.
 std::string FailureMessage(const Failure &failure, const Settings &settings);
+
+// Tells PETSc why the last set-up has failed.
+void ReportFailure(PC pc);
 
 PetscErrorCode PCCreate_MCPI(PC pc);
 PetscErrorCode ComposeAccess(PC pc); // composes setters and getters on the PC

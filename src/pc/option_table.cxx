@@ -50,7 +50,7 @@ template <auto Member, Effect effect, class Value> PetscErrorCode set_value(PC p
   auto &member = Data(pc).settings.*Member;
 
   PetscFunctionBegin;
-  PetscCall(Guarded([&]() -> PetscErrorCode {
+  PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode {
     const auto chosen = static_cast<std::decay_t<decltype(member)>>(value);
     if (member != chosen) {
       member = chosen;

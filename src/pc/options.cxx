@@ -1,5 +1,6 @@
 // This file implements PCSetFromOptions().
 #include "pc/mcpi.h"
+#include "pc/unknown_options.h"
 
 namespace mcpi {
 
@@ -10,6 +11,7 @@ PetscErrorCode PCSetFromOptions_MCPI(PC pc, CompatOptionItems PetscOptionsObject
                         "Multicolor point-implicit relaxation (PCMCPI) options");
   for (const Option &option : Options()) PetscCall(option.read(pc, PetscOptionsObject, option));
   PetscOptionsHeadEnd();
+  PetscCall(Guarded([&] { return WarnOfUnknownOptions(pc); }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

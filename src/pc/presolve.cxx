@@ -7,6 +7,11 @@
 namespace mcpi {
 namespace {
 
+bool failed(PC pc)
+{
+  return Data(pc).smoother.failure().defect != Defect::none;
+}
+
 std::string what_takes_it_for_linear(const Caller &method)
 {
   return method.type.empty() ? "the method that applies it is not known"
@@ -59,19 +64,23 @@ PetscErrorCode fit_precision(PC pc, const Caller &method, bool may_narrow)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Tells in -info that the method needs a symmetric sweep. The message is not repeated while method
-// and sweep stay the same.
-PetscErrorCode tell_symmetry(PC pc)
+// Refuses a preconditioner that is not symmetric to a method that needs a symmetric one. A method
+// that tests no residuals is a smoother, which may work. There, and where the user has set the
+// precision of the vectors and so takes the responsibility, -info tells it. It does not repeat it.
+PetscErrorCode check_symmetry(PC pc)
 {
   PC_MCPI &mcpi = Data(pc);
+  const Caller &method = mcpi.caller;
 
   PetscFunctionBegin;
-  if (!mcpi.lacks_symmetry()) PetscFunctionReturn(PETSC_SUCCESS);
-  std::string told = mcpi.caller.type + " " + PCMCPISweepTypes[mcpi.settings.sweep];
-  if (told == mcpi.told_unsymmetric) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscInfo(pc, "%s: use -%spc_mcpi_sweep symmetric\n", mcpi.why_symmetric().c_str(),
-                      prefix_of((PetscObject)pc)));
-  mcpi.told_unsymmetric = std::move(told);
+  std::string lack = mcpi.lacks_symmetry();
+  PetscCheck(lack.empty() || method.forwards || method.estimates || !method.tests_residuals ||
+                 mcpi.settings.vector != PC_MCPI_VECTOR_PRECISION_AUTO,
+             PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+             "%s. -%spc_mcpi_vector_precision fp64 forces it", lack.c_str(), current_prefix());
+  if (lack.empty() || lack == mcpi.told_unsymmetric) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscInfo(pc, "%s\n", lack.c_str()));
+  mcpi.told_unsymmetric = std::move(lack);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -86,38 +95,79 @@ PetscErrorCode fit_gram_schmidt(PC pc, KSP ksp, Vec solution)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+void forget_ended_solves(PC_MCPI &mcpi)
+{
+  std::erase_if(mcpi.solves, [](const Solve &solve) { return !*solve.underway; });
+}
+
+PetscErrorCode begin_solve(PC pc, KSP ksp, Vec solution)
+{
+  PC_MCPI &mcpi = Data(pc);
+  Solve solve;
+
+  PetscFunctionBegin;
+  PetscCall(CallerOf(ksp, &mcpi.caller));
+  PetscCall(CheckRounding(pc, mcpi.caller));
+  PetscCall(check_symmetry(pc));
+  PetscCall(fit_gram_schmidt(pc, ksp, solution));
+  PetscCall(WatchSolve(ksp, &solve.underway));
+  forget_ended_solves(mcpi);
+  solve.method = mcpi.caller;
+  mcpi.solves.push_back(solve);
+  PetscCall(fit_precision(pc, mcpi.caller, true));
+  if (failed(pc) && !mcpi.caller.inside) ReportFailure(pc);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Called at the start of a solve. ksp is about to apply the preconditioner for the first time.
 PetscErrorCode PCPreSolve_MCPI(PC pc, KSP ksp, Vec, Vec solution)
 {
-  PC_MCPI &mcpi = Data(pc);
-
   PetscFunctionBegin;
-  PetscCall(Guarded([&]() -> PetscErrorCode {
-    PetscFunctionBegin;
-    PetscCall(CallerOf(ksp, &mcpi.caller));
-    PetscCall(CheckRounding(pc, mcpi.caller));
-    PetscCall(tell_symmetry(pc));
-    PetscCall(fit_gram_schmidt(pc, ksp, solution));
-    mcpi.solving.push_back(mcpi.caller);
-    PetscCall(fit_precision(pc, mcpi.caller, true));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }));
+  const PetscErrorCode error =
+      Guarded((PetscObject)pc, [&] { return begin_solve(pc, ksp, solution); });
+  if (error) PetscCall(EndSolve(ksp));
+  PetscCall(error);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // Called at the end of a solve. A solve may run inside another solve with the same preconditioner:
 // KSPCHEBYSHEV, for example, estimates eigenvalues by an inner solve.
-PetscErrorCode PCPostSolve_MCPI(PC pc, KSP, Vec, Vec)
+PetscErrorCode PCPostSolve_MCPI(PC pc, KSP ksp, Vec, Vec solution)
 {
   PC_MCPI &mcpi = Data(pc);
+  Caller caller;
 
   PetscFunctionBegin;
-  if (!mcpi.solving.empty()) mcpi.solving.pop_back();
-  if (!mcpi.solving.empty()) mcpi.caller = mcpi.solving.back();
+  PetscCall(EndSolve(ksp));
+  forget_ended_solves(mcpi);
+  if (!mcpi.solves.empty()) mcpi.caller = mcpi.solves.back().method;
+  if (!failed(pc) || !solution) PetscFunctionReturn(PETSC_SUCCESS);
+  // A method that tests no residuals may lose results that are not finite: KSPCHEBYSHEV multiplies
+  // them by zero, if the estimate of its eigenvalues has failed as well.
+  PetscCall(CallerOf(ksp, &caller));
+  if (caller.inside) PetscCall(CompatVecFlag(solution));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 } // namespace
+
+// A symmetric Gauss-Seidel sweep is symmetric up to the rounding of the blocks.
+std::string PC_MCPI::lacks_symmetry() const
+{
+  const bool few_bits =
+      settings.offdiag != PC_MCPI_PRECISION_FP64 && settings.offdiag != PC_MCPI_PRECISION_FP32;
+  const std::string ksp_type = std::string("-") + current_prefix() + "ksp_type ";
+  const std::string who =
+      caller.forwards ? "An outer CG, MINRES or Chebyshev method" : ksp_type + caller.type;
+  if ((caller.needs_symmetric || caller.forwards) && settings.sweep != PC_MCPI_SWEEP_SYMMETRIC)
+    return who + with_prefix(" needs a symmetric sweep. Use -pc_mcpi_sweep symmetric");
+  if (caller.needs_unrounded && few_bits)
+    return who + " needs a symmetric preconditioner, which blocks in " +
+           PCMCPIPrecisions[settings.offdiag] +
+           with_prefix(" are not. Use -pc_mcpi_offdiag_precision fp32") +
+           (caller.type == KSPCG ? " or " + ksp_type + "fcg" : "");
+  return "";
+}
 
 PetscErrorCode CheckRounding(PC pc, const Caller &method)
 {

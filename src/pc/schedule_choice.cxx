@@ -80,13 +80,12 @@ ScheduleChoice choose(const Settings &settings, Place place, PetscInt64 rows_per
   if (settings.schedule != PC_MCPI_SCHEDULE_AUTO) return chosen(settings, settings.schedule, "");
   if (settings.coloring != Settings().coloring)
     return chosen(settings, PC_MCPI_SCHEDULE_COLOR,
-                  with_prefix("-pc_mcpi_mat_coloring_type ", settings.prefix) + settings.coloring +
-                      " is given");
+                  with_prefix("-pc_mcpi_mat_coloring_type ") + settings.coloring + " is given");
   for (const Rule &rule : kRules) {
     if (rule.place != place || rows_per_rank < rule.least_rows) continue;
     if (rule.schedule == PC_MCPI_SCHEDULE_CLUSTER && !suits_clusters(settings.ordering))
       return chosen(settings, PC_MCPI_SCHEDULE_COLOR,
-                    with_prefix("clusters do not take -pc_mcpi_ordering ", settings.prefix) +
+                    with_prefix("clusters do not take -pc_mcpi_ordering ") +
                         PCMCPIOrderingTypes[settings.ordering]);
     return chosen(settings, rule.schedule, rule.reason);
   }
@@ -112,13 +111,12 @@ PetscErrorCode ScheduleCheck(MPI_Comm comm, const Settings &settings)
              PETSC_ERR_ARG_INCOMP,
              "-%spc_mcpi_schedule %s is the coloring of type %s, but "
              "-%spc_mcpi_mat_coloring_type is %s. Give one of the two options only",
-             settings.prefix.c_str(), PCMCPISchedules[settings.schedule], own,
-             settings.prefix.c_str(), settings.coloring.c_str());
+             current_prefix(), PCMCPISchedules[settings.schedule], own, current_prefix(),
+             settings.coloring.c_str());
   PetscCheck(settings.schedule != PC_MCPI_SCHEDULE_CLUSTER || suits_clusters(settings.ordering),
              comm, PETSC_ERR_ARG_INCOMP, "%s",
              with_prefix("-pc_mcpi_schedule cluster orders rows by rcm or natural. Use "
-                         "-pc_mcpi_ordering auto, which is the default, or -pc_mcpi_schedule color",
-                         settings.prefix)
+                         "-pc_mcpi_ordering auto, which is the default, or -pc_mcpi_schedule color")
                  .c_str());
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -20,10 +20,10 @@ PetscErrorCode SettingsCheckAgreement(MPI_Comm comm, const Settings &settings)
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, most.data(), static_cast<PetscMPIInt>(most.size()),
                              MPI_DOUBLE, MPI_MAX, comm));
   for (std::size_t k = 0; k < Options().size(); ++k)
-    PetscCheck(most[2 * k] == -most[2 * k + 1], comm, PETSC_ERR_ARG_INCOMP,
-               "-%spc_mcpi_%s, or what its setter was given, differs from rank to rank: setters "
-               "are logically collective, call them with the same value on all ranks",
-               settings.prefix.c_str(), Options()[k].name);
+    PetscCheck(
+        most[2 * k] == -most[2 * k + 1], comm, PETSC_ERR_ARG_INCOMP,
+        "-%spc_mcpi_%s differs between MPI ranks. Call %s() with the same value on all ranks",
+        current_prefix(), Options()[k].name, Options()[k].setter);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -35,15 +35,13 @@ PetscErrorCode SettingsCheckPrecisions(MPI_Comm comm, const Settings &settings)
   PetscCheck(
       !wide_blocks || settings.vector != PC_MCPI_VECTOR_PRECISION_FP32, comm, PETSC_ERR_ARG_INCOMP,
       "%s",
-      with_prefix("-pc_mcpi_offdiag_precision fp64 needs -pc_mcpi_vector_precision fp64 or auto",
-                  settings.prefix)
+      with_prefix("-pc_mcpi_offdiag_precision fp64 needs -pc_mcpi_vector_precision fp64 or auto")
           .c_str());
   PetscCheck(settings.gather != PC_MCPI_GATHER_PRECISION_BFP16 ||
                  !(wide_blocks || settings.vector == PC_MCPI_VECTOR_PRECISION_FP64),
              comm, PETSC_ERR_ARG_INCOMP, "%s",
              with_prefix("-pc_mcpi_gather_precision bfp16 needs -pc_mcpi_vector_precision fp32 or "
-                         "auto, and -pc_mcpi_offdiag_precision below fp64",
-                         settings.prefix)
+                         "auto, and -pc_mcpi_offdiag_precision below fp64")
                  .c_str());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -56,9 +54,8 @@ PetscErrorCode SettingsCheckMethod(MPI_Comm comm, const Settings &settings)
                  settings.frequency == PC_MCPI_HALO_FREQUENCY_COLOR,
              comm, PETSC_ERR_ARG_INCOMP, "%s",
              with_prefix(std::string("-pc_mcpi_method ") + PCMCPIMethods[settings.method] +
-                             " needs -pc_mcpi_sweep symmetric, -pc_mcpi_omega 1 and "
-                             "-pc_mcpi_halo_frequency color, which are the defaults",
-                         settings.prefix)
+                         " needs -pc_mcpi_sweep symmetric, -pc_mcpi_omega 1 and "
+                         "-pc_mcpi_halo_frequency color, which are the defaults")
                  .c_str());
   PetscFunctionReturn(PETSC_SUCCESS);
 }

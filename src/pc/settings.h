@@ -38,7 +38,6 @@ struct Settings {
   PetscInt cluster_rows = PETSC_DECIDE;
   bool cluster_refresh = false;
   std::string coloring = "jplf";
-  std::string prefix; // of the options, for messages; set at each set-up
 };
 
 // Collective. An error if ranks have different settings. Such ranks would wait for exchanges that

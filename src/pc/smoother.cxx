@@ -13,6 +13,7 @@
 #include "petsc/compat.h"
 #include "setup/chunks.h"
 #include "setup/clusters.h"
+#include "setup/row_groups.h"
 
 namespace mcpi {
 
@@ -210,6 +211,9 @@ PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixParts &parts, const Sett
   PetscFunctionBegin;
   PetscCall(BlockGraphCreate(pmat, parts, threads_, &graph_));
   PetscCall(count_entries(pmat, parts));
+  PetscCall(FindRowGroups(graph_, &row_group_));
+  if (row_group_ > 1)
+    PetscCall(PetscInfo(options, "%s\n", AdviceForBlockSize(graph_.bs, row_group_).c_str()));
   PetscCallMPI(MPI_Comm_size(graph_.comm, &ranks));
   schedule_ = ScheduleChoose(settings, place(), graph_.global_rows / ranks);
   if (schedule_.type == PC_MCPI_SCHEDULE_CLUSTER) {

@@ -84,6 +84,7 @@ public:
   ISColoring iscoloring() const { return coloring_.iscoloring; }
   const ScheduleChoice &schedule_used() const { return schedule_; }
   const OrderingUsed &ordering_used() const { return ordering_used_; }
+  PetscInt row_group() const { return row_group_; }
   PCMCPIBackendType backend_used() const { return choice_.type; }
   const std::string &backend_space() const { return choice_.space; }
   const std::string &backend_reason() const { return choice_.reason; }
@@ -152,6 +153,7 @@ private:
   PetscObjectState clustered_state_ = -1; // of the matrix whose values made the clusters
   PetscObjectState stored_state_ = -1;    // of the matrix whose values are stored
   OrderingUsed ordering_used_;
+  PetscInt row_group_ = 1; // consecutive block rows with the same columns
   BackendChoice choice_;
   std::unique_ptr<MatrixValues> values_;
   std::unique_ptr<Backend> backend_;

@@ -27,10 +27,10 @@ PetscErrorCode Smoother::create_halo(const Settings &settings)
   PetscFunctionBegin;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, counts, 2, MPIU_INT, MPI_MAX, graph_.comm));
   exchanges_ = counts[0] > 0;
-  PetscCall(HaloCreate(graph_.comm, plan(), built_.ghost_owner,
-                       {settings.halo, settings.halo_timeout, on_cuda(), exchanges_, counts[1] == 0,
-                        Events().halo, settings.prefix},
-                       &halo_, &halo_choice_));
+  PetscCall(HaloCreate(
+      graph_.comm, plan(), built_.ghost_owner,
+      {settings.halo, settings.halo_timeout, on_cuda(), exchanges_, counts[1] == 0, Events().halo},
+      &halo_, &halo_choice_));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

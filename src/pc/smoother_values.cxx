@@ -9,6 +9,7 @@
 #include "halo/sf.h"
 #include "petsc/collective.h"
 #include "petsc/compat.h"
+#include "petsc/prefix.h"
 #include "petsc/stream.h"
 #include "setup/amplification.h"
 
@@ -82,7 +83,7 @@ PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const Matrix
              "PCMCPI: the units of the equations, or diagonal and other blocks, differ by a factor "
              "of about 2^%d, more than vectors in single precision hold. Use "
              "-%spc_mcpi_vector_precision auto, or scale the equations",
-             found_.units, settings.prefix.c_str());
+             found_.units, current_prefix());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -3,6 +3,7 @@
 
 #include "pc/mcpi.h"
 #include "petscmcpi.h"
+#include "setup/row_groups.h"
 
 namespace mcpi {
 namespace {
@@ -80,7 +81,11 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
       smoother.ordering_used().misfit
           ? " (the points of PCSetCoordinates() are not one for each local block row)"
           : ""));
-  PetscCall(view_block_size(pc, plan.bs, viewer));
+  if (smoother.row_group() > 1)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  %s\n",
+                                     AdviceForBlockSize(plan.bs, smoother.row_group()).c_str()));
+  else
+    PetscCall(view_block_size(pc, plan.bs, viewer));
   if (smoother.entries() < 1.0)
     PetscCall(PetscViewerASCIIPrintf(
         viewer,
@@ -218,6 +223,7 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
 {
   const PC_MCPI &mcpi = Data(pc);
   const Settings &s = mcpi.settings;
+  const PrefixScope prefix((PetscObject)pc);
   PetscBool ascii;
 
   PetscFunctionBegin;
@@ -232,9 +238,8 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
   if (s.restart > 0)
     PetscCall(PetscViewerASCIIPrintf(
         viewer, "  residual recomputed every %" PetscInt_FMT " sweeps\n", s.restart));
-  if (mcpi.lacks_symmetry())
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  NOT SYMMETRIC: %s: use -pc_mcpi_sweep symmetric\n",
-                                     mcpi.why_symmetric().c_str()));
+  if (const std::string lack = mcpi.lacks_symmetry(); !lack.empty())
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  NOT SYMMETRIC: %s\n", lack.c_str()));
   PetscCall(view_storage(mcpi, viewer));
   PetscCall(view_vectors(mcpi, viewer));
   PetscCall(view_products(pc, viewer));
@@ -243,9 +248,11 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(
         viewer,
         "  products read x as %s: safe with KSPFGMRES, and with KSPRICHARDSON and "
-        "-pc_mcpi_restart%s\n",
-        PCMCPIGatherPrecisions[s.gather],
-        s.scaling == PC_MCPI_SCALING_BALANCED ? "" : "; SI units need -pc_mcpi_scaling balanced"));
+        "-%spc_mcpi_restart%s\n",
+        PCMCPIGatherPrecisions[s.gather], current_prefix(),
+        s.scaling == PC_MCPI_SCALING_BALANCED
+            ? ""
+            : with_prefix("; SI units need -pc_mcpi_scaling balanced").c_str()));
   const HaloChoice &halo = Data(pc).smoother.halo_choice();
   const bool inside = halo.inside && s.overlap && s.frequency == PC_MCPI_HALO_FREQUENCY_COLOR;
   const std::string reason = halo.reason.empty() && !inside && !halo.reason_not_inside.empty()
@@ -262,7 +269,7 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
         reason.empty() ? "" : ")", PCMCPIHaloFrequencies[s.frequency],
         s.overlap ? "true" : "false"));
   if (Data(pc).smoother.usable())
-    PetscCall(Guarded([&]() -> PetscErrorCode { return view_plan(pc, viewer); }));
+    PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode { return view_plan(pc, viewer); }));
   else
     PetscCall(PetscViewerASCIIPrintf(
         viewer, "  not set up; backend %s, schedule %s, coloring %s, ordering %s\n",

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "petsc/compat.h"
+#include "petsc/prefix.h"
 
 namespace mcpi {
 namespace {
@@ -19,10 +20,10 @@ PetscErrorCode run_agreed(MPI_Comm comm, const std::function<void()> &work, std:
   try {
     work();
   } catch (const std::bad_alloc &e) {
-    *problem = e.what();
+    *problem = with_prefix(e.what());
     *outcome = out_of_memory;
   } catch (const std::exception &e) {
-    *problem = e.what();
+    *problem = with_prefix(e.what());
     *outcome = failed_otherwise;
   }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, outcome, 1, MPI_INT, MPI_MAX, comm));

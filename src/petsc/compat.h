@@ -45,3 +45,12 @@ inline PetscErrorCode CompatVecFlag(Vec x)
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+// Whether a function is called before each solve. The file that calls this one includes kspimpl.h.
+template <class Solver> bool CompatHasPreSolve(Solver ksp)
+{
+  if constexpr (requires { ksp->presolve_ew; })
+    return ksp->presolve || ksp->presolve_ew;
+  else
+    return ksp->presolve;
+}

@@ -4,6 +4,7 @@
 #include <petsc/private/petscimpl.h>
 
 #include <string>
+#include <utility>
 
 namespace mcpi {
 
@@ -13,10 +14,31 @@ inline const char *prefix_of(PetscObject object)
   return object->prefix ? object->prefix : "";
 }
 
-// The text with this prefix in the names of options such as -pc_mcpi_its
-inline std::string with_prefix(std::string text, const std::string &prefix)
+// While a function of a PC runs, messages name options with the prefix of this PC. Much of the code
+// that makes messages does not know the PC.
+class PrefixScope {
+public:
+  explicit PrefixScope(PetscObject object) : outer_(std::exchange(current_, prefix_of(object))) {}
+  ~PrefixScope() { current_ = outer_; }
+  PrefixScope(const PrefixScope &) = delete;
+  PrefixScope &operator=(const PrefixScope &) = delete;
+  static const char *current() { return current_; }
+
+private:
+  inline static const char *current_ = "";
+  const char *outer_;
+};
+
+inline const char *current_prefix()
+{
+  return PrefixScope::current();
+}
+
+// The text with the current prefix in the names of options such as -pc_mcpi_its
+inline std::string with_prefix(std::string text)
 {
   constexpr char kName[] = "-pc_mcpi_";
+  const std::string prefix = current_prefix();
   for (std::size_t at = text.find(kName); at != std::string::npos;
        at = text.find(kName, at + 1 + prefix.size()))
     text.insert(at + 1, prefix);

@@ -153,8 +153,8 @@ PetscErrorCode check(const BlockGraph &graph, const std::string &type, PetscObje
   PetscInt bad = found;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &bad, 1, MPIU_INT, MPI_SUM, graph.comm));
   PetscCheck(bad == 0, graph.comm, PETSC_ERR_PLIB,
-             "MatColoring type %s left %" PetscInt_FMT
-             " block rows without a color of their own among their neighbors. Use "
+             "MatColoring type %s gave %" PetscInt_FMT
+             " block rows no color, or the color of a neighbor. Use "
              "-%spc_mcpi_mat_coloring_type jplf, or a larger -%spc_mcpi_mat_coloring_maxcolors",
              type.c_str(), bad, prefix_of(options), prefix_of(options));
   PetscFunctionReturn(PETSC_SUCCESS);

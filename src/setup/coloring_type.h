@@ -4,8 +4,10 @@
 #include <petsc/private/matimpl.h>
 
 #include <new>
+#include <string>
 
 #include "petsc/compat.h"
+#include "petsc/prefix.h"
 #include "setup/jplf_steps.h"
 
 namespace mcpi::jplf {
@@ -37,8 +39,10 @@ inline constexpr char kSetOwnMatrix[] = "MatColoringSetOwnMatrix_MCPI";
 inline PetscErrorCode graph_create(MatColoring mc, const CommonSettings &settings, Graph &graph)
 {
   PetscFunctionBegin;
-  PetscCall(graph_create(mc->mat, ((PetscObject)mc)->type_name, settings.threads,
-                         settings.own_matrix, graph));
+  graph.coloring = ((PetscObject)mc)->type_name;
+  graph.options = std::string("-") + prefix_of((PetscObject)mc) + "mat_coloring_";
+  graph.threads = settings.threads;
+  PetscCall(graph_create(mc->mat, settings.own_matrix, graph));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -60,6 +60,7 @@ PetscErrorCode gather(const Graph &graph, Graph *whole, Parts *rows)
                            entries.count.data(), entries.start.data(), MPIU_INT, 0, graph.comm));
   *whole = Graph();
   whole->coloring = graph.coloring;
+  whole->options = graph.options;
   whole->comm = PETSC_COMM_SELF;
   whole->threads = graph.threads;
   whole->nlocal = static_cast<int>(degrees.size());
@@ -109,8 +110,8 @@ run_on_one_rank(const Graph &graph,
   PetscCallMPI(MPI_Bcast(&failed, 1, MPI_INT, 0, graph.comm));
   PetscCheck(!failed, graph.comm, PETSC_ERR_MEM,
              "No memory on the first rank to color a graph of %" PetscInt64_FMT " rows. Use "
-             "-pc_mcpi_mat_coloring_%s_gather 0",
-             graph.global_rows, graph.coloring.c_str());
+             "%s%s_gather 0",
+             graph.global_rows, graph.options.c_str(), graph.coloring.c_str());
   color.assign(static_cast<std::size_t>(graph.size()), kUncolored);
   PetscCallMPI(MPI_Scatterv(colors.data(), rows.count.data(), rows.start.data(), MPI_INT,
                             color.data(), graph.nlocal, MPI_INT, 0, graph.comm));

@@ -103,8 +103,8 @@ PetscErrorCode read_rows(Mat mat, bool upper_only, Pattern &pattern)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// own: see graph_create()
-PetscErrorCode read_pattern(Mat mat, const char *coloring, bool own, Pattern &pattern)
+// names: the graph that is made, for messages. own: see graph_create()
+PetscErrorCode read_pattern(Mat mat, const Graph &names, bool own, Pattern &pattern)
 {
   PetscInt n;
   PetscBool rows, known, symmetric;
@@ -124,9 +124,9 @@ PetscErrorCode read_pattern(Mat mat, const char *coloring, bool own, Pattern &pa
   }
   PetscCall(MatHasOperation(mat, MATOP_GET_ROW, &rows));
   PetscCheck(rows, PetscObjectComm((PetscObject)mat), PETSC_ERR_SUP,
-             "-mat_coloring_type %s needs a matrix that gives its rows, not type %s. Convert it "
-             "to AIJ with MatConvert()",
-             coloring, name);
+             "%stype %s needs a matrix that gives its rows, not type %s. Convert it to AIJ with "
+             "MatConvert()",
+             names.options.c_str(), names.coloring.c_str(), name);
   PetscCall(read_rows(mat, type.ends_with(MATSBAIJ), pattern));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -264,7 +264,7 @@ PetscErrorCode update_ghosts(const Graph &graph, MPI_Datatype unit, PetscInt64 *
   return broadcast(graph, unit, values);
 }
 
-PetscErrorCode graph_create(Mat mat, const char *coloring, int threads, bool own, Graph &graph)
+PetscErrorCode graph_create(Mat mat, bool own, Graph &graph)
 {
   Pattern pattern;
   OffProcess off;
@@ -273,20 +273,18 @@ PetscErrorCode graph_create(Mat mat, const char *coloring, int threads, bool own
   PetscBool assembled;
 
   PetscFunctionBegin;
-  graph.coloring = coloring;
-  graph.threads = threads;
   graph.comm = PetscObjectComm((PetscObject)mat);
   PetscCallMPI(MPI_Comm_size(graph.comm, &graph.ranks));
   PetscCall(MatGetSize(mat, &rows, &cols));
   PetscCheck(rows == cols, graph.comm, PETSC_ERR_ARG_SIZ,
-             "-mat_coloring_type %s needs a square matrix, not %" PetscInt_FMT " x %" PetscInt_FMT,
-             coloring, rows, cols);
+             "%stype %s needs a square matrix, not %" PetscInt_FMT " x %" PetscInt_FMT,
+             graph.options.c_str(), graph.coloring.c_str(), rows, cols);
   PetscCall(MatAssembled(mat, &assembled));
-  PetscCheck(assembled, graph.comm, PETSC_ERR_ARG_WRONGSTATE,
-             "-mat_coloring_type %s needs an assembled matrix", coloring);
+  PetscCheck(assembled, graph.comm, PETSC_ERR_ARG_WRONGSTATE, "%stype %s needs an assembled matrix",
+             graph.options.c_str(), graph.coloring.c_str());
   PetscCall(MatGetOwnershipRange(mat, &rstart, nullptr));
   PetscCall(MatGetLocalSize(mat, &n, nullptr));
-  PetscCall(read_pattern(mat, coloring, own, pattern));
+  PetscCall(read_pattern(mat, graph, own, pattern));
   if (graph.ranks > 1) PetscCall(exchange_off_process(mat, rstart, pattern, off));
 
   std::vector<PetscInt> ghosts(off.col);

@@ -25,7 +25,8 @@ constexpr std::uint64_t mix(std::uint64_t x)
 // The vertices are the local rows, followed by the ghosts in ascending order of global row. A ghost
 // lists its local neighbors only.
 struct Graph {
-  std::string coloring; // the MatColoring type, for messages
+  // For messages: the MatColoring type, and what its options begin with, such as -mat_coloring_
+  std::string coloring, options;
   MPI_Comm comm = MPI_COMM_NULL;
   PetscMPIInt ranks = 1;
   int threads = 1; // with which a rank colors
@@ -43,8 +44,9 @@ struct Graph {
   std::span<const int> neighbors(int v) const { return {adj.data() + ptr[v], ptr[v + 1] - ptr[v]}; }
 };
 
-// own: whether an AIJ matrix that PETSc calls structurally symmetric is taken as such
-PetscErrorCode graph_create(Mat mat, const char *coloring, int threads, bool own, Graph &graph);
+// The graph knows its names and its number of threads already. own: whether an AIJ matrix that
+// PETSc calls structurally symmetric is taken as such
+PetscErrorCode graph_create(Mat mat, bool own, Graph &graph);
 PetscErrorCode graph_destroy(Graph &graph);
 
 // Collective. Copies the values of local rows, values[0, nlocal), to the ghosts of other ranks that

@@ -11,6 +11,7 @@
 
 #include "core/threads.h"
 #include "petsc/compat.h"
+#include "petsc/prefix.h"
 #include "setup/fetch_ahead.h"
 #include "setup/graph_orders.h"
 #include "setup/pattern_matrix.h"
@@ -295,9 +296,11 @@ PetscErrorCode OrderingCreate(const BlockGraph &graph, const Coloring &coloring,
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, all, 2, MPI_INT, MPI_MIN, graph.comm));
   const bool usable = all[0] != 0;
   used->misfit = !usable && all[1] == 0;
-  PetscCheck(usable || type != PC_MCPI_ORDERING_COORDINATES, graph.comm, PETSC_ERR_ORDER,
-             "-pc_mcpi_ordering coordinates needs PCSetCoordinates() with one point for each local "
-             "block row before the set-up");
+  PetscCheck(
+      usable || type != PC_MCPI_ORDERING_COORDINATES, graph.comm, PETSC_ERR_ORDER,
+      "-%spc_mcpi_ordering coordinates needs PCSetCoordinates() with one point for each local "
+      "block row before the set-up",
+      current_prefix());
   order->resize(static_cast<std::size_t>(graph.rows));
   std::iota(order->begin(), order->end(), 0);
   if (type == PC_MCPI_ORDERING_AUTO && usable) type = PC_MCPI_ORDERING_COORDINATES;

@@ -192,8 +192,8 @@ PetscErrorCode order_by_rcm(const Graph &graph, Keys &key)
   PetscFunctionBegin;
   PetscCheck(one_rank_can_hold(graph), graph.comm, PETSC_ERR_SUP,
              "One rank can not hold a graph of %" PetscInt64_FMT
-             " rows. Use -mat_coloring_%s_order front or natural",
-             graph.global_rows, graph.coloring.c_str());
+             " rows. Use %s%s_order front or natural",
+             graph.global_rows, graph.options.c_str(), graph.coloring.c_str());
   if (graph.ranks == 1)
     PetscCall(number_by_rcm(graph, place));
   else

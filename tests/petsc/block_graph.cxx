@@ -153,3 +153,143 @@ PETSC_TEST(BlockGraph, columns_that_cleared_rows_have_left_are_no_ghosts)
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+namespace {
+
+// The same matrix with smaller blocks
+BlockMatrix with_block_size(const BlockMatrix &matrix, int bs)
+{
+  const int parts = matrix.bs / bs;
+  BlockMatrix small;
+  small.bs = bs;
+  for (Row row = 0; row < matrix.rows(); ++row)
+    for (int part = 0; part < parts; ++part) {
+      for (Row k = matrix.ptr[row]; k < matrix.ptr[row + 1]; ++k)
+        for (int other = 0; other < parts; ++other) {
+          small.col.push_back(matrix.col[k] * parts + other);
+          for (int j = 0; j < bs; ++j)
+            for (int i = 0; i < bs; ++i)
+              small.values.push_back(
+                  matrix.values[(static_cast<std::size_t>(k) * matrix.bs + other * bs + j) *
+                                    matrix.bs +
+                                part * bs + i]);
+        }
+      small.ptr.push_back(static_cast<Row>(small.col.size()));
+    }
+  return small;
+}
+
+// The matrix with smaller blocks. Each rank owns whole blocks of the given matrix.
+PetscErrorCode create_with_block_size(const BlockMatrix &matrix, int bs, Layout layout,
+                                      MatType type, OwnedMat *mat)
+{
+  const BlockMatrix small = with_block_size(matrix, bs);
+  const std::vector<PetscInt> counts = block_rows_of_ranks(layout, matrix.rows(), world_size());
+  const PetscInt rows = counts[world_rank()] * matrix.bs;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, mat->out()));
+  PetscCall(MatSetSizes(*mat, rows, rows, PETSC_DETERMINE, PETSC_DETERMINE));
+  PetscCall(MatSetBlockSize(*mat, bs));
+  PetscCall(MatSetType(*mat, type));
+  PetscCall(MatSetUp(*mat));
+  PetscCall(MatSetOption(*mat, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(set_values(small, *mat));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Checks the advice of PCView(). expected: the block size that it names, or 0 for no advice
+PetscErrorCode check_advice(Mat mat, int bs, int expected)
+{
+  Preconditioner pc;
+  std::string text;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_pc(mat, "", &pc));
+  PetscCall(PCSetUp(pc));
+  PetscCall(view(pc, &text));
+  if (expected == 0)
+    EXPECT_EQ(text.find("rows come in groups"), text.npos) << text;
+  else
+    EXPECT_CONTAINS(text, "the block size is " + std::to_string(bs) +
+                              ", but rows come in groups of " + std::to_string(expected) +
+                              " with the same columns: call MatSetBlockSize(A, " +
+                              std::to_string(expected) + ")");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PETSC_TEST(BlockGraph, a_block_size_that_is_too_small_is_seen)
+{
+  PetscFunctionBeginUser;
+  for (const Layout layout :
+       {Layout::even, Layout::uneven, Layout::empty_ranks, Layout::all_on_last})
+    for (const int size : {1, 2, 3, 4, 6})
+      for (const int bs : {1, 2, 3})
+        for (const MatType type : {MATAIJ, MATBAIJ}) {
+          if (size % bs != 0) continue;
+          OwnedMat mat;
+          describe(std::string(name_of(layout)) + " " + std::to_string(size) + " as " +
+                   std::to_string(bs) + " " + type);
+          PetscCall(create_with_block_size(make_matrix(size, random_pattern(40, 4, false)), bs,
+                                           layout, type, &mat));
+          PetscCall(check_advice(mat, bs, size == bs ? 0 : size));
+        }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Rows of boundary conditions keep their diagonal entry only.
+PETSC_TEST(BlockGraph, boundary_conditions_do_not_hide_the_block_size)
+{
+  OwnedMat mat;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_with_block_size(make_matrix(4, random_pattern(40, 4, true)), 1, Layout::even,
+                                   MATAIJ, &mat));
+  PetscCall(clear_rows(mat, 4));
+  PetscCall(check_advice(mat, 1, 4));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(BlockGraph, rows_without_groups_are_not_taken_for_blocks)
+{
+  Pattern full(12);
+
+  PetscFunctionBeginUser;
+  for (Row row = 0; row < 12; ++row)
+    for (Row column = 0; column < 12; ++column)
+      if (row != column) full[row].push_back(column);
+  for (const Pattern &pattern :
+       {diagonal_pattern(12), full, tetrahedral_pattern(4, 3, 3), random_pattern(40, 4, false),
+        ring_pattern(30, 1, 5), arrow_pattern(20), one_way_pattern(20, 3)})
+    for (const int bs : {1, 3}) {
+      OwnedMat mat;
+      PetscCall(create_mat(PETSC_COMM_WORLD, make_matrix(bs, pattern), Layout::even, MATAIJ, &mat));
+      PetscCall(check_advice(mat, bs, 0));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// On one rank rows come in groups of 4, on the next of 6, and on the third of 9.
+PETSC_TEST(BlockGraph, groups_of_rows_are_those_of_all_ranks)
+{
+  constexpr Row kRows = 36; // of a rank
+  constexpr Row kSizes[] = {4, 6, 9};
+  constexpr int kCommon[] = {4, 2, 0};
+  const int ranks = std::min(world_size(), 3);
+  Pattern pattern(static_cast<std::size_t>(kRows) * world_size());
+  OwnedMat mat;
+
+  PetscFunctionBeginUser;
+  for (Row row = 0; row < static_cast<Row>(pattern.size()); ++row) {
+    const Row rank = row / kRows, size = kSizes[std::min(rank, Row{2})];
+    const auto group = [&](Row r) { return rank * kRows + (r - rank * kRows) / size; };
+    for (Row column = rank * kRows; column < (rank + 1) * kRows; ++column)
+      if (column != row && std::abs(group(column) - group(row)) <= 1)
+        pattern[row].push_back(column);
+  }
+  PetscCall(create_mat(PETSC_COMM_WORLD, make_matrix(1, pattern), Layout::even, MATAIJ, &mat));
+  PetscCall(check_advice(mat, 1, kCommon[ranks - 1]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -101,3 +101,182 @@ PETSC_TEST(Callers, richardson_does_not_converge_to_a_nan_of_any_rank)
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+namespace {
+
+// Where a solve fails
+enum class Fault { none, product, monitor, convergence_test, inner_solve };
+
+struct Faulty {
+  Fault fault = Fault::none;
+  Mat mat = nullptr;
+  KSP inner = nullptr; // whose solve fails inside a product. The program catches that error.
+  int products = 0;
+  bool caught = false;
+};
+
+PetscErrorCode multiply(Mat shell, Vec x, Vec y)
+{
+  Faulty *faulty;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatShellGetContext(shell, &faulty));
+  const bool now = ++faulty->products == 3;
+  PetscCheck(!now || faulty->fault != Fault::product, PETSC_COMM_WORLD, PETSC_ERR_USER,
+             "on purpose");
+  if (now && faulty->fault == Fault::inner_solve) {
+    OwnedVec z;
+    PetscCall(VecDuplicate(y, z.out()));
+    faulty->caught = catch_error([&] { return KSPSolve(faulty->inner, x, z); }).code != 0;
+  }
+  PetscCall(MatMult(faulty->mat, x, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode monitor(KSP, PetscInt iteration, PetscReal, void *context)
+{
+  const Faulty *faulty = static_cast<Faulty *>(context);
+
+  PetscFunctionBeginUser;
+  PetscCheck(faulty->fault != Fault::monitor || iteration != 2, PETSC_COMM_WORLD, PETSC_ERR_USER,
+             "on purpose");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode test_convergence(KSP, PetscInt iteration, PetscReal norm, KSPConvergedReason *reason,
+                                void *context)
+{
+  const Faulty *faulty = static_cast<Faulty *>(context);
+
+  PetscFunctionBeginUser;
+  PetscCheck(faulty->fault != Fault::convergence_test || iteration != 2, PETSC_COMM_WORLD,
+             PETSC_ERR_USER, "on purpose");
+  *reason = KSP_CONVERGED_ITERATING;
+  if (iteration > 300) *reason = KSP_DIVERGED_ITS;
+  if (norm < 1e-9) *reason = KSP_CONVERGED_RTOL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// A solver whose solve fails where its Faulty says
+struct FaultySolver {
+  Faulty faulty;
+  OwnedMat mat, shell;
+  OwnedSolver ksp;
+};
+
+PetscErrorCode create_faulty(const BlockMatrix &matrix, Fault fault, FaultySolver *solver)
+{
+  PetscInt rows;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &solver->mat));
+  solver->faulty.fault = fault;
+  solver->faulty.mat = solver->mat;
+  PetscCall(MatGetLocalSize(solver->mat, &rows, nullptr));
+  PetscCall(MatCreateShell(PETSC_COMM_WORLD, rows, rows, PETSC_DETERMINE, PETSC_DETERMINE,
+                           &solver->faulty, solver->shell.out()));
+  PetscCall(
+      MatShellSetOperation(solver->shell, MATOP_MULT, reinterpret_cast<void (*)()>(multiply)));
+  PetscCall(create_ksp(solver->shell, solver->mat, "-ksp_type fgmres", &solver->ksp));
+  PetscCall(KSPMonitorSet(solver->ksp, monitor, &solver->faulty, nullptr));
+  PetscCall(KSPSetConvergenceTest(solver->ksp, test_convergence, &solver->faulty, nullptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode check_fails(KSP ksp, const Vector &b)
+{
+  KSPConvergedReason reason;
+  PetscInt its;
+
+  PetscFunctionBeginUser;
+  EXPECT_PETSC_ERROR(PETSC_ERR_USER, "on purpose", solve(ksp, b, nullptr, &reason, &its));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode check_linear(PC pc, PetscInt rows)
+{
+  double error;
+
+  PetscFunctionBeginUser;
+  PetscCall(nonlinearity(pc, rows, &error));
+  EXPECT_LE(error, 1e-14);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+constexpr Fault kFaults[] = {Fault::product, Fault::monitor, Fault::convergence_test};
+
+} // namespace
+
+PETSC_TEST(Callers, a_solve_ends_with_an_error_that_the_program_catches)
+{
+  const BlockMatrix matrix = system_of_blocks();
+  const Vector b = matrix.multiply(random_vector(matrix.size(), 3));
+
+  PetscFunctionBeginUser;
+  for (const Fault fault : kFaults)
+    for (const char *next : {KSPFGMRES, KSPGMRES, KSPRICHARDSON}) {
+      FaultySolver solver;
+      PC pc;
+      std::string text;
+      describe("fault " + std::to_string(static_cast<int>(fault)) + ", then " + next);
+      PetscCall(create_faulty(matrix, fault, &solver));
+      PetscCall(check_fails(solver.ksp, b));
+      PetscCall(KSPGetPC(solver.ksp, &pc));
+      PetscCall(check_linear(pc, matrix.size()));
+      solver.faulty.fault = Fault::none;
+      PetscCall(KSPSetType(solver.ksp, next));
+      PetscCall(check_solve(solver.ksp, matrix));
+      PetscCall(view(pc, &text));
+      EXPECT_CONTAINS(text,
+                      std::string("vectors: ") + (std::string(next) == KSPGMRES ? "fp64" : "fp32"));
+      PetscCall(check_linear(pc, matrix.size()));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(Callers, a_solver_that_is_destroyed_after_an_error_leaves_a_linear_preconditioner)
+{
+  const BlockMatrix matrix = system_of_blocks();
+  const Vector b = matrix.multiply(random_vector(matrix.size(), 3));
+
+  PetscFunctionBeginUser;
+  for (const Fault fault : kFaults) {
+    FaultySolver solver;
+    OwnedPC kept;
+    OwnedSolver next;
+    PC pc;
+    describe("fault " + std::to_string(static_cast<int>(fault)));
+    PetscCall(create_faulty(matrix, fault, &solver));
+    PetscCall(check_fails(solver.ksp, b));
+    PetscCall(KSPGetPC(solver.ksp, &pc));
+    PetscCall(PetscObjectReference((PetscObject)pc));
+    *kept.out() = pc;
+    solver.ksp.ksp.reset();
+    PetscCall(check_linear(pc, matrix.size()));
+    PetscCall(create_ksp(solver.mat, solver.mat, "-ksp_type gmres -ksp_rtol 1e-9", &next));
+    PetscCall(KSPSetPC(next, pc));
+    PetscCall(check_solve(next, matrix));
+    PetscCall(check_linear(pc, matrix.size()));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The method of the outer solve is known again after the error.
+PETSC_TEST(Callers, an_inner_solve_with_the_same_preconditioner_may_end_with_an_error)
+{
+  const BlockMatrix matrix = system_of_blocks();
+  FaultySolver outer, inner;
+  PC pc;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_faulty(matrix, Fault::inner_solve, &outer));
+  PetscCall(create_faulty(matrix, Fault::monitor, &inner));
+  PetscCall(KSPGetPC(outer.ksp, &pc));
+  PetscCall(KSPSetType(outer.ksp, KSPGMRES));
+  PetscCall(KSPSetPC(inner.ksp, pc));
+  outer.faulty.inner = inner.ksp;
+  PetscCall(check_solve(outer.ksp, matrix));
+  EXPECT_TRUE(outer.faulty.caught);
+  PetscCall(check_linear(pc, matrix.size()));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

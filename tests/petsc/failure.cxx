@@ -45,7 +45,9 @@ const Damage damages[] = {
      [](BlockMatrix &m) { neighbor_block(m, bad_row)[4] = not_a_number; }},
     {"Inf in an off-diagonal block", "", PC_SUBPC_ERROR, "off-diagonal block holds",
      [](BlockMatrix &m) { neighbor_block(m, bad_row)[4] = infinity; }},
-    {"too large for unscaled fp16", "-pc_mcpi_offdiag_precision fp16 -pc_mcpi_scaling none",
+    // CG takes fp16 only if the precision of the vectors is given.
+    {"too large for unscaled fp16",
+     "-pc_mcpi_offdiag_precision fp16 -pc_mcpi_scaling none -pc_mcpi_vector_precision fp64",
      PC_SUBPC_ERROR, "-pc_mcpi_scaling balanced",
      [](BlockMatrix &m) { neighbor_block(m, bad_row)[4] = 1e9; }},
 };
@@ -327,6 +329,28 @@ PETSC_TEST(Failure, error_if_failure_is_an_error_on_every_rank_that_names_the_ro
     PetscCall(set_values(good_matrix(), mat));
     PetscCall(apply(pc, random_vector(n * bs, 1), &x));
     EXPECT_TRUE(std::isfinite(norm(x)));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(Failure, a_singular_block_of_a_multigrid_level_is_given_to_jacobi)
+{
+  PetscFunctionBeginUser;
+  for (const std::string prefix : {"", "a_", "mg_levels_2_", "a_mg_coarse_"}) {
+    const bool level = prefix.find("mg_") != std::string::npos;
+    OwnedMat mat;
+    OwnedPC pc;
+    std::string text;
+    describe(prefix);
+    PetscCall(create_mat(PETSC_COMM_WORLD, damaged(damages[0]), Layout::even, MATBAIJ, &mat));
+    PetscCall(PCCreate(PETSC_COMM_WORLD, pc.out()));
+    PetscCall(PCSetType(pc, PCMCPI));
+    PetscCall(PCSetOptionsPrefix(pc, prefix.c_str()));
+    PetscCall(PCSetOperators(pc, mat, mat));
+    PetscCall(PCSetUp(pc));
+    PetscCall(view(pc, &text));
+    EXPECT_CONTAINS(text, level ? "singular. Use -" + prefix + "pc_type jacobi on this level"
+                                : "singular. PCFIELDSPLIT can split off");
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -152,7 +152,11 @@ PETSC_TEST(Refusals, messages_of_a_setup_name_options_with_their_prefix)
       {"mat_coloring_type nonsense", "Give -a_pc_mcpi_mat_coloring_type"},
       {"mat_coloring_type greedy -a_pc_mcpi_mat_coloring_maxcolors 1", "-a_pc_mcpi_mat_coloring_"},
       {"offdiag_precision fp64 -a_pc_mcpi_vector_precision fp32", "-a_pc_mcpi_vector_precision"},
-      {"halo peer -a_pc_mcpi_backend host", "-a_pc_mcpi_halo peer needs"}};
+      {"halo peer -a_pc_mcpi_backend host", "-a_pc_mcpi_halo peer needs"},
+      {"ordering coordinates", "-a_pc_mcpi_ordering coordinates needs"},
+      {"schedule wave -a_pc_mcpi_mat_coloring_wave_gather 0 "
+       "-a_pc_mcpi_mat_coloring_maxcolors 1",
+       "-a_pc_mcpi_mat_coloring_"}};
   OwnedMat mat;
 
   PetscFunctionBeginUser;
@@ -167,6 +171,32 @@ PETSC_TEST(Refusals, messages_of_a_setup_name_options_with_their_prefix)
     EXPECT_TRUE(caught.code != PETSC_SUCCESS);
     EXPECT_CONTAINS(caught.message, message);
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(Refusals, the_view_names_options_with_their_prefix)
+{
+  const BlockMatrix &matrix = sample();
+  OwnedMat mat;
+  OwnedSolver ksp;
+  PC pc;
+  KSPConvergedReason reason;
+  std::string text;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+  PetscCall(create_ksp(mat, mat,
+                       "-ksp_type cg -ksp_max_it 1 -pc_mcpi_sweep forward "
+                       "-pc_mcpi_vector_precision fp32 -pc_mcpi_gather_precision bfp16 "
+                       "-pc_mcpi_scaling global",
+                       &ksp));
+  PetscCall(KSPSetOptionsPrefix(ksp, "a_"));
+  PetscCall(solve(ksp, random_vector(matrix.size(), 1), nullptr, &reason, nullptr));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(view(pc, &text));
+  EXPECT_CONTAINS(text, "NOT SYMMETRIC: -a_ksp_type cg needs a symmetric sweep. "
+                        "Use -a_pc_mcpi_sweep symmetric");
+  EXPECT_CONTAINS(text, "-a_pc_mcpi_restart; SI units need -a_pc_mcpi_scaling balanced");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -392,5 +422,98 @@ PETSC_TEST(Refusals, single_precision_is_refused_where_it_does_not_hold_the_unit
   PetscCall(PCSetUp(pc));
   PetscCall(view(pc, &text));
   EXPECT_CONTAINS(text, "vectors: fp64");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+namespace {
+
+// A matrix for methods that need a symmetric preconditioner
+BlockMatrix symmetric_matrix()
+{
+  Recipe recipe;
+  recipe.symmetric = true;
+  return make_matrix(3, random_pattern(40, 3, true), recipe);
+}
+
+// Solves with these options. expected: what the error says, or nothing if the solve converges
+PetscErrorCode check_symmetry(const std::string &options, const std::string &expected)
+{
+  const BlockMatrix matrix = symmetric_matrix();
+  const Vector b = matrix.multiply(random_vector(matrix.size(), 1));
+  OwnedMat mat;
+  OwnedSolver ksp;
+  Vector x;
+  KSPConvergedReason reason;
+  PetscInt its;
+
+  PetscFunctionBeginUser;
+  describe(options);
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATAIJ, &mat));
+  PetscCall(MatSetOption(mat, MAT_SPD, PETSC_TRUE));
+  PetscCall(create_ksp(mat, mat, options, &ksp));
+  PetscCall(PetscOptionsPush(ksp.options)); // where the inner solver looks when it is made
+  if (expected.empty()) {
+    PetscCall(solve(ksp, b, &x, &reason, &its));
+    EXPECT_LT(0, static_cast<int>(reason));
+  } else {
+    EXPECT_PETSC_ERROR(PETSC_ERR_ARG_INCOMP, expected, solve(ksp, b, &x, &reason, &its));
+    PetscCall(KSPSetType(ksp, KSPFGMRES));
+    PetscCall(solve(ksp, b, &x, &reason, &its));
+    EXPECT_LT(0, static_cast<int>(reason));
+  }
+  PetscCall(PetscOptionsPop());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PETSC_TEST(Refusals, an_unsymmetric_sweep_is_refused_to_methods_that_need_symmetry)
+{
+  PetscFunctionBeginUser;
+  for (const std::string method : {"cg", "pipecg", "groppcg", "minres", "symmlq", "cr", "fcg",
+                                   "pipefcg", "chebyshev -ksp_chebyshev_eigenvalues 0.3,1.1"})
+    for (const char *sweep : {"forward", "backward"})
+      PetscCall(check_symmetry("-ksp_type " + method + " -pc_mcpi_sweep " + sweep,
+                               "Use -pc_mcpi_sweep symmetric"));
+  for (const char *vectors : {"fp32", "fp64"})
+    PetscCall(check_symmetry(std::string("-ksp_type cg -ksp_rtol 1e-1 -pc_mcpi_sweep forward "
+                                         "-pc_mcpi_vector_precision ") +
+                                 vectors,
+                             ""));
+  PetscCall(check_symmetry("-ksp_type bcgs -pc_mcpi_sweep forward", ""));
+  PetscCall(check_symmetry("-ksp_type cg -pc_type mg -pc_mg_levels 1 -mg_levels_ksp_type chebyshev "
+                           "-mg_levels_pc_type mcpi -mg_levels_pc_mcpi_sweep forward",
+                           ""));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(Refusals, rounded_blocks_are_refused_to_methods_that_need_symmetry)
+{
+  PetscFunctionBeginUser;
+  for (const std::string precision : {"fp16", "bf16", "int8", "int4"}) {
+    const std::string rounded = " -pc_mcpi_offdiag_precision " + precision;
+    for (const std::string method : {"cg", "pipecg", "minres", "symmlq", "cr"})
+      PetscCall(check_symmetry("-ksp_type " + method + rounded, "-pc_mcpi_offdiag_precision fp32"));
+    PetscCall(check_symmetry("-ksp_type cg" + rounded, "-ksp_type fcg"));
+    PetscCall(check_symmetry("-ksp_type cg -pc_mcpi_vector_precision fp64" + rounded, ""));
+    for (const std::string method : {"fcg", "gmres", "chebyshev -ksp_max_it 200"})
+      PetscCall(check_symmetry("-ksp_type " + method + rounded, ""));
+  }
+  for (const char *precision : {"fp64", "fp32"})
+    PetscCall(
+        check_symmetry(std::string("-ksp_type cg -pc_mcpi_offdiag_precision ") + precision, ""));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// KSPCHEBYSHEV estimates eigenvalues by CG, if the matrix is called positive definite.
+PETSC_TEST(Refusals, smoothers_may_round)
+{
+  PetscFunctionBeginUser;
+  for (const char *solver : {"cg", "gmres"})
+    PetscCall(
+        check_symmetry(std::string("-ksp_type ") + solver +
+                           " -pc_type gamg -pc_gamg_coarse_eq_limit 20 -mg_levels_pc_type mcpi "
+                           "-mg_levels_pc_mcpi_offdiag_precision int8",
+                       ""));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
