@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/add_product.h"
 #include "core/dispatch.h"
 #include "core/lapack.h"
 
@@ -142,12 +143,7 @@ Inversion invert_rest(int bs, const double *block, const std::uint8_t *empty, do
 
 void add_product(int bs, const double *a, const double *b, double *c)
 {
-  with_block_size<1, 8>(bs, [&]<int size> {
-    const int n = size > 0 ? size : bs;
-    for (int j = 0; j < n; ++j)
-      for (int k = 0; k < n; ++k)
-        for (int i = 0; i < n; ++i) c[j * n + i] += a[k * n + i] * b[j * n + k];
-  });
+  with_block_size<1, 8>(bs, [&]<int size> { add_product<size>(bs, a, b, c); });
 }
 
 void multiply(int bs, const double *m, const double *x, double *y)

@@ -87,7 +87,7 @@ int ScaleUpdater::refresh(const std::function<void(Pass)> &convert, const MaxRed
       limited_ && (largest / kGrowth > largest_ || largest < kShrinkage * largest_);
   if (first || outgrown || (slack ? scales_moved(scales_, candidate_) : other)) {
     std::swap(scales_, candidate_);
-    have_scales_ = !worse; // The maxima lack those of bad rows.
+    have_scales_ = !worse(); // The maxima lack those of bad rows.
     largest_ = largest_scaled(bs_, global_maxima_, scales_);
     pass(Pass::store);
   }

@@ -6,7 +6,7 @@
 
 #include "core/ghost_rows.h"
 #include "core/numeric.h"
-#include "sweep/halo.h"
+#include "sweep/block_exchange.h"
 
 namespace mcpi {
 
@@ -20,10 +20,10 @@ public:
 
   // Reads the values. The call is local and may throw.
   virtual void read(BlockRows &values) = 0;
-  // Computes the blocks. Collective. halo: exchanges blocks between ranks, color by color; it
-  // begins with the blocks that this rank offers, see GhostRows. Returns 0 or an error code of the
-  // halo. A singular block E is no error here. The backend inverts E again, and reports it.
-  virtual int factor(Halo &halo) = 0;
+  // Computes the blocks. Collective. exchange: between ranks, color by color; null if there is
+  // none. Returns 0 or an error code of the exchange. A singular block E is no error here. The
+  // backend inverts E again, and reports it.
+  virtual int factor(BlockExchange *exchange) = 0;
   // The blocks that a backend stores, until release(). The call is local and throws if a device has
   // failed in factor().
   virtual BlockRows &factors() = 0;

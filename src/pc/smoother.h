@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "halo/ghost_rows.h"
 #include "method/method.h"
 #include "pc/backend_choice.h"
 #include "pc/halo_choice.h"
@@ -16,7 +17,6 @@
 #include "pc/settings.h"
 #include "setup/block_values.h"
 #include "setup/empty_unknowns.h"
-#include "setup/ghost_rows.h"
 #include "setup/matrix_identity.h"
 #include "setup/ordering.h"
 #include "setup/plan_build.h"
@@ -161,7 +161,7 @@ private:
   // The blocks of a Method that ranks exchange in host memory, their exchange, and the Method.
   // method_: null unless the last set-up has factored the matrix
   BuiltGhostRows ghost_rows_;
-  std::unique_ptr<Halo> method_halo_;
+  std::unique_ptr<BlockExchange> exchange_;
   std::unique_ptr<Method> method_;
   int room_ = 1; // right-hand sides that the backend is known to have room for
   // threads_: threads of a set-up. ranks_on_node_: 0 if not known

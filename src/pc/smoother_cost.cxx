@@ -13,10 +13,12 @@ double Smoother::host_bytes() const
                     p.row_of) +
            of_triangle(p.lower) + of_triangle(p.upper);
   };
-  const double symbolic = of_plan(built_.plan) +
-                          bytes_of(built_.ghost_owner, built_.ghost_place, ghost_rows_.owner) +
-                          bytes_of(ghost_rows_.rows.ptr, ghost_rows_.rows.col,
-                                   ghost_rows_.rows.place, ghost_rows_.color_begin) +
+  const auto of_ghost_rows = [](const GhostRows &g, const HaloLists &p) {
+    return bytes_of(g.ptr, g.col, g.place, g.order, g.sent, g.sent_begin) +
+           bytes_of(p.sends, p.receives, p.send_begin, p.receive_begin);
+  };
+  const double symbolic = of_plan(built_.plan) + bytes_of(built_.ghost_owner, built_.ghost_place) +
+                          of_ghost_rows(ghost_rows_.rows, ghost_rows_.parts) +
                           bytes_of(graph_.ptr, graph_.col, graph_.ghosts, graph_.ghost_of_column,
                                    graph_.in_ptr, graph_.in_col, graph_.in_slot) +
                           bytes_of(coloring_.color, coloring_.ghost_color, coloring_.cluster) +

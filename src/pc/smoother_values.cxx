@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <limits>
 
-#include "halo/sf.h"
 #include "petsc/collective.h"
 #include "petsc/compat.h"
 #include "petsc/prefix.h"
@@ -107,7 +106,7 @@ void Smoother::drop_method()
 {
   const DeviceGuard guard(choice_.device);
   method_.reset();
-  method_halo_.reset();
+  exchange_.reset();
   ghost_rows_ = BuiltGhostRows();
 }
 
@@ -119,12 +118,11 @@ PetscErrorCode Smoother::plan_factorization(PCMCPIMethod method)
   PetscFunctionBegin;
   if (method_ && ghost_rows_.fill == fill) PetscFunctionReturn(PETSC_SUCCESS);
   drop_method();
-  PetscCall(GhostRowsBuild(graph_, built_, fill, &ghost_rows_));
+  PetscCall(GhostRowsBuild(graph_.comm, plan(), built_.ghost_owner,
+                           {graph_.row_start, graph_.ghosts, built_.ghost_place}, fill,
+                           &ghost_rows_));
   if (exchanges_)
-    PetscCall(CreateSFHalo(graph_.comm, ghost_rows_.color_begin, ghost_rows_.owner, Events().halo,
-                           &method_halo_));
-  else
-    method_halo_ = std::make_unique<NoHalo>();
+    PetscCall(CreateBlockExchange(graph_.comm, ghost_rows_.parts, Events().halo, &exchange_));
   PetscCall(RunTogether(graph_.comm, [&] {
     method_ = MethodCreate(choice_.type, method, plan(), ghost_rows_.rows);
   }));
@@ -144,7 +142,7 @@ PetscErrorCode Smoother::factor(PCMCPIMethod method, const MatrixParts &parts, v
   const PetscErrorCode failed = RunTogether(graph_.comm, [&] { method_->read(values); });
   PetscCall(values.close());
   PetscCall(failed);
-  PetscCall(static_cast<PetscErrorCode>(method_->factor(*method_halo_)));
+  PetscCall(static_cast<PetscErrorCode>(method_->factor(exchange_.get())));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -421,7 +421,9 @@ PETSC_TEST(LifeCycle, view_tells_the_memory_that_is_held)
   PetscFunctionBeginUser;
   if (world_size() > 1) PetscFunctionReturn(PETSC_SUCCESS); // of the exchange PETSc holds the most
   for (const char *options : {"-pc_mcpi_backend host -pc_mcpi_offdiag_precision int8",
-                              "-pc_mcpi_backend host -pc_mcpi_offdiag_precision fp32"}) {
+                              "-pc_mcpi_backend host -pc_mcpi_offdiag_precision fp32",
+                              "-pc_mcpi_backend host -pc_mcpi_method dilu",
+                              "-pc_mcpi_backend host -pc_mcpi_method ilu0"}) {
     OwnedMat mat;
     Preconditioner pc;
     OwnedVec b, x;

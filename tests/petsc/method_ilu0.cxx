@@ -1,5 +1,6 @@
 // Tests the method ILU(0) against its formula, and against PETSc's ILU(0) on one rank.
 #include "factors.h"
+#include "support/allocations.h"
 
 using namespace mcpi::test;
 
@@ -121,6 +122,40 @@ PETSC_TEST(MethodIlu0, ilu0_takes_couplings_of_one_direction_only)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Rows with few blocks are then sought in a row with many, see IncompleteLU.
+PETSC_TEST(MethodIlu0, ilu0_takes_rows_that_are_coupled_to_all_others)
+{
+  PetscFunctionBeginUser;
+  for (const Pattern &pattern : {hub_pattern(150), box_pattern(4, 3)})
+    for (const Layout layout : {Layout::even, Layout::uneven})
+      for (const char *schedule : kSchedules)
+        PetscCall(check_method("ilu0", make_matrix(2, pattern), MATBAIJ, layout,
+                               std::string("-pc_mcpi_offdiag_precision fp64 ") + schedule, 1e-12));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(MethodIlu0, a_factorization_takes_at_most_twice_the_memory_of_its_factors)
+{
+  PetscFunctionBeginUser;
+  if (world_size() > 1) PetscFunctionReturn(PETSC_SUCCESS); // tests/petsc/elimination.cxx
+  for (const PetscInt bs : {1, 2, 5})
+    for (const PCMCPIMethod method : {PC_MCPI_METHOD_DILU, PC_MCPI_METHOD_ILU0}) {
+      const BlockMatrix matrix = make_matrix(bs, box_pattern(8, 2));
+      OwnedMat mat;
+      Preconditioner pc;
+      describe("bs " + std::to_string(bs) + " method " + std::to_string(method));
+      PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+      PetscCall(create_pc(mat, "-pc_mcpi_offdiag_precision fp64", &pc));
+      PetscCall(PCSetUp(pc));
+      const std::size_t before = allocations().held;
+      count_peak();
+      PetscCall(PCMCPISetMethod(pc, method));
+      PetscCall(PCSetUp(pc));
+      EXPECT_LE(allocations().peak - before, 2 * matrix.values.size() * sizeof(double));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PETSC_TEST(MethodIlu0, ilu0_takes_every_type_of_matrix_and_the_reference_backend)
 {
   Recipe recipe;
@@ -189,7 +224,8 @@ PETSC_TEST(MethodIlu0, factorizations_have_the_same_bits_on_any_number_of_ranks)
 {
   PetscFunctionBeginUser;
   for (const BlockMatrix &matrix :
-       {make_matrix(5, tetrahedral_pattern(4, 3, 3)), make_matrix(3, random_pattern(40, 3, false))})
+       {make_matrix(5, tetrahedral_pattern(4, 3, 3)), make_matrix(3, random_pattern(40, 3, false)),
+        make_matrix(2, hub_pattern(90))})
     for (const char *method : {"dilu", "ilu0"})
       for (const char *coloring : {"jplf", "wave", "levels"})
         for (const Layout layout : {Layout::even, Layout::empty_ranks}) {

@@ -2,26 +2,43 @@
 // compiler does not see pairs of new and free().
 #include "support/allocations.h"
 
+#include <malloc.h>
+
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <new>
 
 namespace {
 
-std::atomic<std::size_t> calls, bytes;
+std::atomic<std::size_t> calls, bytes, held, peak;
 
 void *allocate(std::size_t size)
 {
   ++calls;
   bytes += size;
-  return std::malloc(size);
+  void *memory = std::malloc(size);
+  held += malloc_usable_size(memory);
+  peak = std::max(peak.load(), held.load());
+  return memory;
+}
+
+void release(void *memory)
+{
+  held -= malloc_usable_size(memory);
+  std::free(memory);
 }
 
 } // namespace
 
 mcpi::test::Allocations mcpi::test::allocations()
 {
-  return {calls, bytes};
+  return {calls, bytes, held, peak};
+}
+
+void mcpi::test::count_peak()
+{
+  peak = held.load();
 }
 
 void *operator new(std::size_t size)
@@ -37,10 +54,10 @@ void *operator new(std::size_t size, const std::nothrow_t &) noexcept
 
 void operator delete(void *memory) noexcept
 {
-  std::free(memory);
+  release(memory);
 }
 
 void operator delete(void *memory, std::size_t) noexcept
 {
-  std::free(memory);
+  release(memory);
 }

@@ -79,6 +79,25 @@ Pattern arrow_pattern(Row rows)
   return symmetrised(pattern);
 }
 
+Pattern hub_pattern(Row rows)
+{
+  Pattern pattern = ring_pattern(rows, 0, 1);
+  for (Row i = 1; i < rows; ++i) pattern[0].push_back(i);
+  return symmetrised(pattern);
+}
+
+Pattern box_pattern(Row n, Row radius)
+{
+  Pattern pattern = diagonal_pattern(n * n * n);
+  const auto near = [&](Row a, Row b) { return std::abs(a - b) <= radius; };
+  for (Row i = 0; i < n * n * n; ++i)
+    for (Row j = 0; j < n * n * n; ++j)
+      if (j != i && near(i % n, j % n) && near(i / n % n, j / n % n) &&
+          near(i / (n * n), j / (n * n)))
+        pattern[i].push_back(j);
+  return pattern;
+}
+
 Pattern tetrahedral_pattern(Row nx, Row ny, Row nz)
 {
   constexpr int edges[][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 0},

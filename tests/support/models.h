@@ -30,6 +30,8 @@ Pattern ring_pattern(Row rows, int extra, std::uint64_t seed);
 Pattern one_way_pattern(Row rows, int degree); // rows read earlier rows only
 Pattern arrow_pattern(Row rows);               // the first row reads and is read by all
 // The vertices of a grid of cubes cut into six
+Pattern hub_pattern(Row rows);          // an arrow whose other rows form a ring
+Pattern box_pattern(Row n, Row radius); // a cube of n^3 points, coupled up to this distance
 Pattern tetrahedral_pattern(Row nx, Row ny, Row nz);
 Pattern symmetrised(const Pattern &pattern);
 std::vector<int> greedy_coloring(const Pattern &pattern);

@@ -111,8 +111,8 @@ __device__ __forceinline__ Row take_row(const FactorArgs &args, const Team &team
 // written may be read after a fence.
 __device__ __forceinline__ void await_row(const FactorArgs &args, BlockNumber inverse)
 {
-  const BlockNumber row = inverse - args.first_inverse;
-  if (inverse >= args.first_offered || row < static_cast<BlockNumber>(args.begin)) return;
+  const BlockNumber row = inverse - args.search.first_inverse;
+  if (inverse >= args.search.first_ghost || row < static_cast<BlockNumber>(args.begin)) return;
   while (*static_cast<volatile std::uint32_t *>(args.done + row) != args.epoch)
     __nanosleep(Tuning::kFactorSleep);
 }
@@ -131,53 +131,65 @@ __device__ __forceinline__ BlockNumber of_lane(BlockNumber number, unsigned lane
   return __shfl_sync(kAllLanes, number, static_cast<int>(lane));
 }
 
-// A step, its first update, and the end of its updates
-struct LoadedStep {
-  Elimination::Step step;
-  Elimination::Update update;
-  BlockNumber end;
-};
-
-// Loads a step, and its blocks to the second-level cache, and waits for the row that it reads.
-__device__ __forceinline__ LoadedStep load_step(const FactorArgs &args, BlockNumber number,
-                                                std::size_t square)
+// Finds a step, loads its blocks to the second-level cache, and waits for the row that it reads.
+__device__ __forceinline__ Step load_step(const FactorArgs &args, BlockNumber number,
+                                          std::uint32_t matrix_row, std::size_t square)
 {
-  LoadedStep loaded{args.steps[number], {}, args.steps[number + 1].first};
-  loaded.update = args.updates[loaded.step.first];
-  prefetch(args.blocks + loaded.step.lower * square, square);
-  prefetch(args.blocks + loaded.update.upper * square, square);
-  await_row(args, loaded.step.inverse);
-  return loaded;
+  const Step step = find_step(args.search, number, matrix_row);
+  prefetch(args.blocks + step.lower * square, square);
+  if (step.opposite != kNone) prefetch(args.blocks + step.opposite * square, square);
+  await_row(args, step.inverse);
+  return step;
 }
 
-__device__ __forceinline__ LoadedStep of_lane(const LoadedStep &mine, unsigned lane)
+__device__ __forceinline__ Step of_lane(const Step &mine, unsigned lane)
 {
-  return {{of_lane(mine.step.lower, lane), of_lane(mine.step.inverse, lane),
-           of_lane(mine.step.first, lane)},
-          {of_lane(mine.update.upper, lane), of_lane(mine.update.target, lane)},
-          of_lane(mine.end, lane)};
+  return {of_lane(mine.lower, lane),
+          of_lane(mine.inverse, lane),
+          of_lane(mine.opposite, lane),
+          {of_lane(mine.blocks.begin, lane), of_lane(mine.blocks.end, lane),
+           of_lane(mine.blocks.shift, lane)}};
+}
+
+// Subtracts from the off-diagonal blocks of a row what a step gives there. Each lane looks whether
+// the row has a block in the column of one block of U_j. Only pairs that are found take time of the
+// whole team.
+__device__ __forceinline__ void update_offdiagonal(const FactorArgs &args, const Team &team, int bs,
+                                                   std::uint32_t matrix_row, const Step &step,
+                                                   const double *left, double *upper)
+{
+  const std::size_t square = static_cast<std::size_t>(bs) * bs;
+  const Blocks own = blocks_of(args.search, matrix_row);
+  for (BlockNumber first = step.blocks.begin; first < step.blocks.end; first += kWarpSize) {
+    const BlockNumber target =
+        find_target(args.search, step, own, first + static_cast<BlockNumber>(team.lane));
+    for (unsigned found = __ballot_sync(kAllLanes, target != kNone); found != 0;
+         found &= found - 1) {
+      const auto lane = static_cast<unsigned>(__ffs(static_cast<int>(found)) - 1);
+      team.sync();
+      fetch(team, bs, args.blocks + (first + lane) * square, upper);
+      team.sync();
+      multiply<true>(team, bs, left, upper, args.blocks + of_lane(target, lane) * square);
+    }
+  }
 }
 
 // Takes one step of a row. work: work_numbers() doubles
 __device__ __forceinline__ void take_step(const FactorArgs &args, const Team &team, int bs,
-                                          const LoadedStep &loaded, double *work)
+                                          std::uint32_t matrix_row, const Step &step, double *work)
 {
   const std::size_t square = static_cast<std::size_t>(bs) * bs;
   double *left = work, *inverse = work + square, *upper = inverse + square;
   const auto block = [&](BlockNumber number) { return args.blocks + number * square; };
-  if (!team.any_of_team(
-          fetch_two(team, bs, block(loaded.step.inverse), block(loaded.update.upper), inverse)))
+  const bool opposite = step.opposite != kNone;
+  if (!opposite && !args.fill) return;
+  if (!team.any_of_team(fetch_two(team, bs, block(step.inverse),
+                                  block(opposite ? step.opposite : step.inverse), inverse)))
     return;
-  multiply<false>(team, bs, block(loaded.step.lower), inverse, left);
+  multiply<false>(team, bs, block(step.lower), inverse, left);
   team.sync();
-  multiply<true>(team, bs, left, upper, block(loaded.update.target));
-  for (BlockNumber u = loaded.step.first + 1; u < loaded.end; ++u) {
-    const Elimination::Update update = args.updates[u];
-    team.sync();
-    fetch(team, bs, block(update.upper), upper);
-    team.sync();
-    multiply<true>(team, bs, left, upper, block(update.target));
-  }
+  if (opposite) multiply<true>(team, bs, left, upper, block(args.search.row_begin[matrix_row]));
+  if (args.fill) update_offdiagonal(args, team, bs, matrix_row, step, left, upper);
   team.sync();
 }
 
@@ -216,24 +228,26 @@ __device__ __forceinline__ void factor_row(const FactorArgs &args, const Team &t
 {
   const std::size_t square = static_cast<std::size_t>(bs) * bs;
   const auto block = [&](BlockNumber number) { return args.blocks + number * square; };
-  const BlockNumber end = args.step_begin[row + 1];
+  const BlockNumber end = args.search.lower_begin[row + 1];
   const auto lane = static_cast<unsigned>(team.lane);
-  for (BlockNumber first = args.step_begin[row]; first < end; first += kWarpSize) {
-    LoadedStep mine{};
-    if (first + lane < end) mine = load_step(args, first + lane, square);
+  const Row at = args.row_of[row];
+  const auto matrix_row = static_cast<std::uint32_t>(at);
+  for (BlockNumber first = args.search.lower_begin[row]; first < end; first += kWarpSize) {
+    Step mine{};
+    if (first + lane < end) mine = load_step(args, first + lane, matrix_row, square);
     __threadfence(); // The rows that were waited for are done.
     __syncwarp();
     for (unsigned k = 0; k < kWarpSize && first + k < end; ++k)
-      take_step(args, team, bs, of_lane(mine, k), work);
+      take_step(args, team, bs, matrix_row, of_lane(mine, k), work);
   }
-  const Row at = args.row_of[row];
-  const double *own = block(args.row_begin[at]), *own_end = block(args.row_begin[at + 1]);
+  const double *own = block(args.search.row_begin[at]),
+               *own_end = block(args.search.row_begin[at + 1]);
   bool finite = true;
   for (const double *n = own + lane; n < own_end; n += Team::lanes)
     finite = finite && is_finite(*n);
   const std::uint8_t *empty = args.empty ? args.empty + static_cast<std::size_t>(at) * bs : nullptr;
   store_inverse<size>(team, bs, own, empty, team.all(finite),
-                      block(args.first_inverse + static_cast<BlockNumber>(row)), work);
+                      block(args.search.first_inverse + static_cast<BlockNumber>(row)), work);
   team.sync();
   if (team.rank > 0) return;
   __threadfence(); // before other teams see that the row is done
@@ -254,11 +268,11 @@ template <int size> __global__ void __launch_bounds__(kThreads) factor_kernel(Fa
     factor_row<size>(args, team, bs, row, work);
 }
 
-__global__ void copy_kernel(double *blocks, const BlockNumber *from, std::size_t count,
-                            BlockNumber to, std::size_t square)
+__global__ void copy_kernel(const double *blocks, const BlockNumber *from, std::size_t count,
+                            std::size_t square, double *to)
 {
   const std::size_t n = static_cast<std::size_t>(blockIdx.x) * kThreads + threadIdx.x;
-  if (n < count * square) blocks[to * square + n] = blocks[from[n / square] * square + n % square];
+  if (n < count * square) to[n] = blocks[from[n / square] * square + n % square];
 }
 
 const void *factor_kernel_for(int bs)
@@ -313,12 +327,12 @@ void factor_rows(const FactorLaunch &launch, const FactorArgs &args, cudaStream_
       dim3(kThreads), list, launch.shared, stream));
 }
 
-void copy_blocks(double *blocks, const BlockNumber *from, std::size_t count, BlockNumber to, int bs,
-                 cudaStream_t stream)
+void copy_blocks(const double *blocks, const BlockNumber *from, std::size_t count, int bs,
+                 double *to, cudaStream_t stream)
 {
   const auto square = static_cast<std::size_t>(bs) * static_cast<std::size_t>(bs);
-  launch(copy_kernel, grid_of(count * square, kThreads), kThreads, stream, blocks, from, count, to,
-         square);
+  launch(copy_kernel, grid_of(count * square, kThreads), kThreads, stream, blocks, from, count,
+         square, to);
 }
 
 } // namespace mcpi::cuda

@@ -1,11 +1,11 @@
 // The kernels of incomplete factorizations as the host sees them. They work on the array of blocks
-// that an Elimination describes.
+// that an Elimination describes, and find what they multiply in its SearchLists.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include "backend/cuda/value_upload.h"
-#include "method/elimination.h"
+#include "method/cuda/search.h"
 
 namespace mcpi::cuda {
 
@@ -15,7 +15,7 @@ struct ArrangeArgs {
   const std::uint32_t *ptr[2];  // blocks of a piece before a matrix row; null: no such piece
   std::uint32_t first[2];       // first block of the chunk
   const Row *diagonal;          // place of the diagonal block in the first piece's row
-  const BlockNumber *row_begin; // Elimination::row_begin
+  const BlockNumber *row_begin; // SearchLists::row_begin
   double *blocks;               // output
   Row begin, end;               // matrix rows
   int bs;
@@ -27,19 +27,16 @@ void arrange_values(const ArrangeArgs &args, cudaStream_t stream);
 // the same launch that it reads.
 struct FactorArgs {
   double *blocks;
-  const BlockNumber *row_begin, *step_begin; // members of Elimination
-  const Elimination::Step *steps;
-  const Elimination::Update *updates;
+  device::SearchArgs search;
   const Row *row_of;
   const std::uint8_t *empty; // BlockRows::empty()
   double *scratch;           // work_numbers() for each thread block, if shared memory is too small
   std::uint32_t *done;       // by plan row: the epoch in which the row was factored
   unsigned *next;            // working memory: the next row to be factored
   std::uint32_t epoch;       // of this factorization
-  BlockNumber first_inverse; // members of Elimination
-  BlockNumber first_offered;
   Row begin, end;
   int bs;
+  bool fill; // whether off-diagonal blocks change
 };
 
 // The launch of factor_rows() on the device in use
@@ -52,8 +49,8 @@ struct FactorLaunch {
 FactorLaunch factor_launch(int bs, Row rows);
 void factor_rows(const FactorLaunch &launch, const FactorArgs &args, cudaStream_t stream);
 
-// Copies blocks[from[k]] to blocks[to + k].
-void copy_blocks(double *blocks, const BlockNumber *from, std::size_t count, BlockNumber to, int bs,
-                 cudaStream_t stream);
+// Copies blocks[from[k]] to block k of `to`.
+void copy_blocks(const double *blocks, const BlockNumber *from, std::size_t count, int bs,
+                 double *to, cudaStream_t stream);
 
 } // namespace mcpi::cuda

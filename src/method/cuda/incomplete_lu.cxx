@@ -1,9 +1,12 @@
 #include "method/cuda/incomplete_lu.h"
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <optional>
+#include <utility>
 
+#include "core/memory.h"
 #include "method/cuda/factor_kernels.h"
 
 namespace mcpi {
@@ -47,25 +50,13 @@ private:
 class CudaIncompleteLU final : public Method {
 public:
   CudaIncompleteLU(const ColorPlan &plan, const GhostRows &ghosts, bool fill)
-      : plan_(plan), ghosts_(ghosts), square_(static_cast<std::size_t>(plan.bs) * plan.bs),
-        elimination_(make_elimination(plan, ghosts, fill)), row_of_(plan.row_of),
-        row_begin_(elimination_.row_begin), step_begin_(elimination_.step_begin),
-        offered_(elimination_.offered), steps_(elimination_.steps), updates_(elimination_.updates),
-        scratch_(launch_.scratch), done_(static_cast<std::size_t>(plan.rows)), next_(1),
-        factors_(elimination_.row_begin, stream_)
+      : CudaIncompleteLU(plan, ghosts, fill, Elimination(plan, ghosts, true).search_lists())
   {
-    if (plan.rows > 0) MCPI_CUDA(cudaMemsetAsync(done_.data(), 0, done_.bytes(), stream_));
-    exchanged_.resize(exchanged_bytes());
-    // The device has copies.
-    elimination_.steps = std::vector<Elimination::Step>();
-    elimination_.updates = std::vector<Elimination::Update>();
-    elimination_.offered = std::vector<BlockNumber>();
-    elimination_.step_begin = std::vector<BlockNumber>();
   }
 
   void read(BlockRows &values) override
   {
-    blocks_.emplace(elimination_.blocks * square_);
+    blocks_.emplace((lists_.blocks + most_sent(ghosts_)) * square_);
     factors_.set(blocks_->data());
     factors_.set_empty(values.empty());
     failure_ = nullptr;
@@ -80,23 +71,22 @@ public:
     }
   }
 
-  int factor(Halo &halo) override
+  int factor(BlockExchange *exchange) override
   {
-    std::byte *exchanged = exchanged_.data();
-    if (const int error = halo.prepare(block_bytes())) return error;
     ++epoch_;
-    if (halo.idle()) {
+    if (!exchange) {
       attempt([&] { launch(0, plan_.rows); });
       return 0;
     }
+    if (const int error = exchange->prepare(block_bytes())) return error;
     for (int color = 0; color < plan_.colors; ++color) {
       attempt([&] {
         launch(plan_.color_begin[color], plan_.boundary_end[color]);
-        offer(color);
+        copy_sent(color);
       });
-      if (const int error = halo.begin(color, exchanged)) return error;
+      if (const int error = exchange->begin(color, sent_.data(), received_.data())) return error;
       attempt([&] { launch(plan_.boundary_end[color], plan_.color_begin[color + 1]); });
-      if (const int error = halo.end(color, exchanged)) return error;
+      if (const int error = exchange->end()) return error;
       attempt([&] { accept(color); });
     }
     return 0;
@@ -110,17 +100,38 @@ public:
   void release() noexcept override { blocks_.reset(); }
   double host_bytes() const override
   {
-    return memory_bytes(elimination_) + static_cast<double>(exchanged_bytes());
+    return bytes_of(lists_.row_begin) +
+           static_cast<double>((most_sent(ghosts_) + most_received()) * block_bytes());
   }
   double device_bytes() const override
   {
-    return static_cast<double>(row_of_.bytes() + row_begin_.bytes() + step_begin_.bytes() +
-                               offered_.bytes() + steps_.bytes() + updates_.bytes() +
+    return static_cast<double>(row_of_.bytes() + row_begin_.bytes() + lower_.bytes() +
+                               lower_begin_.bytes() + col_.bytes() + plan_row_.bytes() +
+                               ghost_begin_.bytes() + ghost_end_.bytes() + sent_blocks_.bytes() +
                                scratch_.bytes() + empty_.bytes() + done_.bytes() +
                                (feed_ ? feed_->bytes() : 0));
   }
 
 private:
+  CudaIncompleteLU(const ColorPlan &plan, const GhostRows &ghosts, bool fill, SearchLists lists)
+      : plan_(plan), ghosts_(ghosts), square_(static_cast<std::size_t>(plan.bs) * plan.bs),
+        fill_(fill), row_of_(plan.row_of), row_begin_(lists.row_begin), lower_(lists.lower),
+        lower_begin_(lists.lower_begin), col_(lists.col), plan_row_(lists.plan_row),
+        ghost_begin_(lists.ghost_begin), ghost_end_(lists.ghost_end), sent_blocks_(lists.sent),
+        scratch_(launch_.scratch), done_(static_cast<std::size_t>(plan.rows)), next_(1),
+        factors_(lists_.row_begin, stream_)
+  {
+    if (plan.rows > 0) MCPI_CUDA(cudaMemsetAsync(done_.data(), 0, done_.bytes(), stream_));
+    sent_.resize(most_sent(ghosts) * block_bytes());
+    received_.resize(most_received() * block_bytes());
+    // The device has copies of the rest.
+    lists_.row_begin = std::move(lists.row_begin);
+    lists_.first_inverse = lists.first_inverse;
+    lists_.first_ghost = lists.first_ghost;
+    lists_.blocks = lists.blocks;
+    lists_.ascending = lists.ascending;
+  }
+
   // Ranks must go on exchanging if the device of one has failed.
   template <class Work> void attempt(const Work &work)
   {
@@ -133,9 +144,17 @@ private:
   }
 
   std::size_t block_bytes() const { return square_ * sizeof(double); }
-  std::size_t exchanged_bytes() const
+  // The blocks of the ghosts of a color, and the most of them
+  std::size_t received(int color) const
   {
-    return (elimination_.blocks - elimination_.first_offered) * block_bytes();
+    return static_cast<std::size_t>(ghosts_.ptr[plan_.ghost_begin[color + 1]] -
+                                    ghosts_.ptr[plan_.ghost_begin[color]]);
+  }
+  std::size_t most_received() const
+  {
+    std::size_t most = 0;
+    for (int color = 0; color < plan_.colors; ++color) most = std::max(most, received(color));
+    return most;
   }
 
   void arrange(const Chunk &chunk)
@@ -160,47 +179,46 @@ private:
   {
     FactorArgs args{};
     args.blocks = blocks_->data();
-    args.row_begin = row_begin_.data();
-    args.step_begin = step_begin_.data();
-    args.steps = steps_.data();
-    args.updates = updates_.data();
+    args.search = {row_begin_.data(), lower_.data(),        lower_begin_.data(),
+                   col_.data(),       plan_row_.data(),     ghost_begin_.data(),
+                   ghost_end_.data(), lists_.first_inverse, lists_.first_ghost,
+                   lists_.ascending};
     args.row_of = row_of_.data();
     args.empty = empty_flags_;
     args.scratch = scratch_.data();
     args.done = done_.data();
     args.next = next_.data();
     args.epoch = epoch_;
-    args.first_inverse = elimination_.first_inverse;
-    args.first_offered = elimination_.first_offered;
+    args.fill = fill_;
     args.begin = begin;
     args.end = end;
     args.bs = plan_.bs;
     factor_rows(launch_, args, stream_);
   }
 
-  // Copies the blocks that this rank offers of a color to host memory.
-  void offer(int color)
+  // Copies the blocks of a color that other ranks read to host memory. The arrays there are no
+  // longer in use for the color before.
+  void copy_sent(int color)
   {
-    const BlockNumber begin = elimination_.offered_begin[color],
-                      count = elimination_.offered_begin[color + 1] - begin;
-    if (count == 0) return;
-    copy_blocks(blocks_->data(), offered_.data() + begin, count, elimination_.first_offered + begin,
-                plan_.bs, stream_);
-    MCPI_CUDA(cudaMemcpyAsync(exchanged_.data() + begin * block_bytes(),
-                              blocks_->data() + (elimination_.first_offered + begin) * square_,
-                              count * block_bytes(), cudaMemcpyDeviceToHost, stream_));
+    const Offset begin = ghosts_.sent_begin[color];
+    const auto count = static_cast<std::size_t>(ghosts_.sent_begin[color + 1] - begin);
+    double *packed = blocks_->data() + lists_.blocks * square_;
+    if (count > 0) {
+      copy_blocks(blocks_->data(), sent_blocks_.data() + begin, count, plan_.bs, packed, stream_);
+      MCPI_CUDA(cudaMemcpyAsync(sent_.data(), packed, count * block_bytes(), cudaMemcpyDeviceToHost,
+                                stream_));
+    }
     MCPI_CUDA(cudaStreamSynchronize(stream_));
   }
   // Copies the blocks that have come of a color to the device.
   void accept(int color)
   {
-    const auto begin = static_cast<std::size_t>(ghosts_.ptr[plan_.ghost_begin[color]]),
-               end = static_cast<std::size_t>(ghosts_.ptr[plan_.ghost_begin[color + 1]]);
-    if (begin == end) return;
-    const std::size_t ghosts = elimination_.first_ghost - elimination_.first_offered;
-    MCPI_CUDA(cudaMemcpyAsync(blocks_->data() + (elimination_.first_ghost + begin) * square_,
-                              exchanged_.data() + (ghosts + begin) * block_bytes(),
-                              (end - begin) * block_bytes(), cudaMemcpyHostToDevice, stream_));
+    const std::size_t count = received(color);
+    if (count == 0) return;
+    const auto first = static_cast<std::size_t>(ghosts_.ptr[plan_.ghost_begin[color]]);
+    MCPI_CUDA(cudaMemcpyAsync(blocks_->data() + (lists_.first_ghost + first) * square_,
+                              received_.data(), count * block_bytes(), cudaMemcpyHostToDevice,
+                              stream_));
   }
 
   const ColorPlan &plan_;
@@ -208,11 +226,13 @@ private:
   const std::size_t square_;
   const FactorLaunch launch_ = factor_launch(plan_.bs, plan_.rows);
   Stream stream_;
-  Elimination elimination_;
+  const bool fill_;
+  SearchLists lists_; // without what the device alone reads
   DeviceArray<Row> row_of_;
-  DeviceArray<BlockNumber> row_begin_, step_begin_, offered_;
-  DeviceArray<Elimination::Step> steps_;
-  DeviceArray<Elimination::Update> updates_;
+  DeviceArray<BlockNumber> row_begin_, lower_, lower_begin_;
+  DeviceArray<std::uint32_t> col_;
+  DeviceArray<Row> plan_row_;
+  DeviceArray<BlockNumber> ghost_begin_, ghost_end_, sent_blocks_;
   DeviceArray<double> scratch_;
   DeviceArray<std::uint8_t> empty_;
   const std::uint8_t *empty_flags_ = nullptr; // in empty_, if some unknown is empty
@@ -222,7 +242,7 @@ private:
   DeviceFactors factors_;
   std::unique_ptr<ValueUpload> feed_;
   std::optional<DeviceArray<double>> blocks_;
-  PinnedBytes exchanged_; // the offered blocks, then those of ghosts
+  PinnedBytes sent_, received_; // of the present color
   std::exception_ptr failure_;
 };
 
