@@ -220,8 +220,8 @@ void ReportFailure(PC pc)
       takes effect at the next numeric set-up
 .  -pc_mcpi_gather_precision <fp32> - precision in which off-diagonal products read the vector:
       fp32, bfp16; takes effect at the next numeric set-up
-.  -pc_mcpi_form <prescaled> - store D^{-1}O, or O and apply D^{-1} in every sweep: prescaled,
-      factored; takes effect at the next numeric set-up
+.  -pc_mcpi_form <auto> - store D^{-1}O, or O and apply D^{-1} in every sweep: prescaled, factored,
+      auto; takes effect at the next numeric set-up
 .  -pc_mcpi_scaling <balanced> - powers of two by which blocks are scaled before they are rounded:
       none, global, balanced; takes effect at the next numeric set-up
 .  -pc_mcpi_scaling_keep <true> - keep the scaling while the values of the matrix change little:
@@ -273,7 +273,7 @@ void ReportFailure(PC pc)
    fp32. `KSPGCR` updates its residual by a recurrence, so that near 1e-12 it may report less than
    the true residual.
 
-   `KSPGMRES`, `KSPBCGS`, `KSPTFQMR` and other methods that take the preconditioner for a linear map
+   `KSPGMRES`, `KSPBCGS`, `KSPTFQMR` and other methods that assume a linear preconditioner
    need vectors in double precision, which auto selects.
 
    `KSPCG`, `KSPMINRES`, `KSPCHEBYSHEV`, `KSPFCG` and `KSPPIPEFCG` need the symmetric sweep, the

@@ -84,16 +84,17 @@ PetscErrorCode PCMCPIGetOffdiagPrecision(PC pc, PCMCPIPrecision *precision)
    With auto the vectors are fp32 in a `KSPSolve()` of a flexible method: `KSPFGMRES`, `KSPGCR`,
    `KSPFCG`, `KSPPIPEFGMRES`, `KSPPIPEFCG`, or an outermost `KSPRICHARDSON` that tests convergence.
    With every other method they are fp64. They are also fp64 in a `PCApply()` outside a solve, in
-   `KSPMatSolve()`, with off-diagonal blocks in fp64, and where the units of the equations differ by
-   more than about 2^120.
+   `KSPMatSolve()`, with off-diagonal blocks in fp64, where the units of the equations differ by
+   more than about 2^120, and where equilibrated diagonal blocks have condition numbers above 2^21.
 
    Vectors in single precision make the preconditioner linear to about 1e-7 only. A method that is
    not flexible then reports a residual that goes on falling where the true one does not.
 
-   The first `KSPSolve()` of a flexible method costs a second numeric set-up, because the method is
-   not known at the first one. So does every change between methods of the two kinds. After
-   `KSPSetReusePreconditioner()` vectors in fp64 stay. A method that needs fp64 where the vectors
-   are fp32 is then an error. Set fp64 from the beginning instead.
+   On a CPU the precision of the vectors changes without another set-up. On a device the first
+   `KSPSolve()` of a flexible method costs a second numeric set-up, because the method is not known
+   at the first one. So does every change between methods of the two kinds. After
+   `KSPSetReusePreconditioner()` and a change of the matrix, a method that needs fp64 where the
+   vectors on a device are fp32 is an error. Set fp64 from the beginning instead.
 
    A common unit of all equations does not matter: with fp32 the right-hand side is scaled by a
    power of two, which follows from its norm. `KSPFGMRES` and `KSPGCR` have computed this norm
@@ -167,8 +168,9 @@ PetscErrorCode PCMCPIGetVectorPrecision(PC pc, PCMCPIVectorPrecision *precision)
    `PETSC_ERR_ARG_INCOMP` comes at the solve. The flexible methods are those that
    `PCMCPISetVectorPrecision()` lists.
 
-   bfp16 needs vectors in fp32. With `-pc_mcpi_vector_precision auto` it selects them. With vectors
-   or blocks in fp64 it is an error at the set-up.
+   bfp16 needs vectors in fp32. With `-pc_mcpi_vector_precision auto` it selects them, unless the
+   matrix needs vectors in fp64; products then read these. With vectors or blocks in fp64 that are
+   given it is an error at the set-up.
 
    Systems in SI units need `PC_MCPI_SCALING_BALANCED`, the default of `PCMCPISetScaling()`.
 
@@ -211,17 +213,21 @@ PetscErrorCode PCMCPIGetGatherPrecision(PC pc, PCMCPIGatherPrecision *precision)
 
    Input Parameters:
 +  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
--  form - `PC_MCPI_FORM_PRESCALED` or `PC_MCPI_FORM_FACTORED`
+-  form - `PC_MCPI_FORM_AUTO` (default), `PC_MCPI_FORM_PRESCALED` or `PC_MCPI_FORM_FACTORED`
 
    Options Database Key:
-.  -pc_mcpi_form <prescaled> - store D^{-1}O, or O and apply D^{-1} in every sweep: prescaled,
-      factored; takes effect at the next numeric set-up
+.  -pc_mcpi_form <auto> - store D^{-1}O, or O and apply D^{-1} in every sweep: prescaled, factored,
+      auto; takes effect at the next numeric set-up
 
    Level: advanced
 
-   Note:
-   Both forms are the same iteration in exact arithmetic. The prescaled form moves fewer bytes and
-   is safer in low precision.
+   Notes:
+   Both forms are the same iteration in exact arithmetic. The prescaled form moves fewer bytes.
+
+   auto takes the prescaled form, unless diagonal blocks are so stiff that the rounding of the
+   stored blocks would spoil residuals. It then takes the factored form, or wider storage than
+   `PCMCPISetOffdiagPrecision()` has set. `-ksp_view` says so. A form that is given is kept, and so
+   is the storage. The same holds with `PC_MCPI_VECTOR_PRECISION_FP32`.
 
 .seealso: `PCMCPI`, `PCMCPIGetForm()`, `PCMCPIForm`, `PCMCPISetScaling()`
 @*/

@@ -15,7 +15,7 @@ bool failed(PC pc)
 std::string what_takes_it_for_linear(const Caller &method)
 {
   return method.type.empty() ? "the method that applies it is not known"
-                             : "-ksp_type " + method.type + " takes it for a linear map";
+                             : "-ksp_type " + method.type + " assumes that it is a linear operator";
 }
 
 // Sets the values up again, for vectors in the precision that this method needs.
@@ -36,7 +36,7 @@ PetscErrorCode set_up_again(PC pc, const Caller &method)
 // change from double to single. Where the stored blocks depend on the vectors, as on a device, the
 // values are set up again. KSPSetReusePreconditioner() forbids that if the matrix has changed. The
 // preconditioner then keeps vectors in double precision under any method. Vectors in single
-// precision are then an error if the method takes the preconditioner for a linear map.
+// precision are then an error if the method assumes a linear operator.
 PetscErrorCode fit_precision(PC pc, const Caller &method, bool may_narrow)
 {
   PC_MCPI &mcpi = Data(pc);

@@ -25,23 +25,39 @@ PetscErrorCode view_schedule(const Settings &settings, const ScheduleChoice &use
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Explains a block size that is 1, or not that of the matrix.
-PetscErrorCode view_block_size(PC pc, PetscInt bs, PetscViewer viewer)
+// Explains the block size, and what blocks hold, where it deserves a word.
+PetscErrorCode view_blocks(PC pc, PetscViewer viewer)
 {
+  const Smoother &smoother = Data(pc).smoother;
+  const int bs = smoother.plan().bs;
   PetscInt rows, columns;
 
   PetscFunctionBegin;
   PetscCall(MatGetBlockSizes(pc->pmat, &rows, &columns));
   if (rows != columns)
     PetscCall(PetscViewerASCIIPrintf(viewer,
-                                     "  block size %" PetscInt_FMT
-                                     ": the greatest common divisor of Pmat's block sizes of rows "
-                                     "(%" PetscInt_FMT ") and columns (%" PetscInt_FMT ")\n",
+                                     "  block size %d: the greatest common divisor of Pmat's block "
+                                     "sizes of rows (%" PetscInt_FMT ") and columns (%" PetscInt_FMT
+                                     ")\n",
                                      bs, rows, columns));
+  else if (smoother.row_group() > 1)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  %s\n",
+                                     AdviceForBlockSize(bs, smoother.row_group()).c_str()));
   else if (bs == 1)
     PetscCall(PetscViewerASCIIPrintf(viewer,
                                      "  block size 1 is point relaxation: MatSetBlockSize() "
                                      "before the set-up makes it block relaxation\n"));
+  if (smoother.entries() < 1.0)
+    PetscCall(PetscViewerASCIIPrintf(
+        viewer,
+        "  blocks hold %.2g %% of their numbers, and sweeps multiply with all of them: a smaller "
+        "block size by MatSetBlockSize(), or PCSOR, may be faster\n",
+        100.0 * smoother.entries()));
+  if (smoother.empty_unknowns() > 0)
+    PetscCall(PetscViewerASCIIPrintf(viewer,
+                                     "  empty unknowns: %" PetscInt64_FMT
+                                     " (all ranks), whose rows and columns are zero\n",
+                                     smoother.empty_unknowns()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -81,22 +97,7 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
       smoother.ordering_used().misfit
           ? " (the points of PCSetCoordinates() are not one for each local block row)"
           : ""));
-  if (smoother.row_group() > 1)
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  %s\n",
-                                     AdviceForBlockSize(plan.bs, smoother.row_group()).c_str()));
-  else
-    PetscCall(view_block_size(pc, plan.bs, viewer));
-  if (smoother.entries() < 1.0)
-    PetscCall(PetscViewerASCIIPrintf(
-        viewer,
-        "  blocks hold %.2g %% of their numbers, and sweeps multiply with all of them: a smaller "
-        "block size by MatSetBlockSize(), or PCSOR, may be faster\n",
-        100.0 * smoother.entries()));
-  if (smoother.empty_unknowns() > 0)
-    PetscCall(PetscViewerASCIIPrintf(viewer,
-                                     "  empty unknowns: %" PetscInt64_FMT
-                                     " (all ranks), whose rows and columns are zero\n",
-                                     smoother.empty_unknowns()));
+  PetscCall(view_blocks(pc, viewer));
   if (!smoother.backend_reason().empty())
     PetscCall(PetscViewerASCIIPrintf(viewer, "  no device is used: %s\n",
                                      smoother.backend_reason().c_str()));

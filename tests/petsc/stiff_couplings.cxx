@@ -9,6 +9,7 @@
 #include "support/petsc.h"
 
 using namespace mcpi::test;
+using mcpi::Offset;
 
 namespace {
 
