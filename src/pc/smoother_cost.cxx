@@ -23,7 +23,8 @@ double Smoother::host_bytes() const
                                    graph_.in_ptr, graph_.in_col, graph_.in_slot) +
                           bytes_of(coloring_.color, coloring_.ghost_color, coloring_.cluster) +
                           static_cast<double>(graph_.rows) * sizeof(ISColoringValue);
-  const double transposed = of_plan(transposed_) + bytes_of(outgoing_, sent_, received_);
+  const double transposed =
+      of_plan(transposed_) + bytes_of(outgoing_, sent_, received_, empty_.flags);
   return symbolic + transposed + (method_ ? method_->host_bytes() : 0.0) +
          (on_device()
               ? 0.0

@@ -55,6 +55,7 @@ PetscErrorCode EmptyUnknownsFind(const BlockGraph &graph, MatrixValues &values,
                  [](PetscInt mark) { return static_cast<std::uint8_t>(mark == 0); });
   empty->count = std::count(empty->flags.begin(), empty->flags.end(), 1);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &empty->count, 1, MPIU_INT64, MPI_SUM, graph.comm));
+  if (empty->count == 0) *empty = EmptyUnknowns();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -9,7 +9,7 @@
 namespace mcpi {
 
 struct EmptyUnknowns {
-  std::vector<std::uint8_t> flags; // see BlockRows::empty(); not used if there are none
+  std::vector<std::uint8_t> flags; // see BlockRows::empty(); none if count is 0
   PetscInt64 count = 0;            // on all ranks
 
   const std::uint8_t *data() const { return count > 0 ? flags.data() : nullptr; }

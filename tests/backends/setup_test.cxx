@@ -216,7 +216,7 @@ TEST_P(Setup, leaves_out_empty_unknowns)
 TEST_P(AnyBackendSetup, empty_unknowns_come_and_go)
 {
   const BackendConfig config{
-      {PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
+      {PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED, false}, false};
   for (const int bs : {1, 5, 12, 40}) {
     const Problem full(20, bs, 17);
     Problem some = full;
