@@ -24,11 +24,6 @@ PetscErrorCode require_ready(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-bool failed(PC pc)
-{
-  return Data(pc).smoother.failure().defect != Defect::none;
-}
-
 // Checks the local size of a Vec. PCApply() checks the size before it calls the preconditioner, but
 // its variants, such as PCApplyTranspose(), do not.
 PetscErrorCode check_size(PC pc, Vec v)
@@ -133,7 +128,7 @@ PetscErrorCode apply_vec(PC pc, Vec b, Vec x, Request request)
   PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode { return FitApplication(pc); }));
   PetscCall(check_size(pc, b));
   PetscCall(check_size(pc, x));
-  if (failed(pc)) {
+  if (Data(pc).failed()) {
     PetscCall(CompatVecFlag(x));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -226,7 +221,7 @@ PetscErrorCode apply_mat(PC pc, Mat b, Mat x, Request request)
   PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode { return FitApplication(pc); }));
   PetscCall(MatGetSize(b, nullptr, &columns));
   PetscCall(MatGetLocalSize(b, &rows, nullptr));
-  if (failed(pc)) {
+  if (Data(pc).failed()) {
     for (PetscInt c = 0; c < columns; ++c) {
       Vec column;
       PetscCall(MatDenseGetColumnVecWrite(x, c, &column));
@@ -366,7 +361,7 @@ PetscErrorCode richardson_reason(PC pc, bool finite, PCRichardsonConvergedReason
 
   PetscFunctionBegin;
   *reason = PCRICHARDSON_CONVERGED_ITS;
-  if (failed(pc) && (method.tests_residuals || !method.inside))
+  if (Data(pc).failed() && (method.tests_residuals || !method.inside))
     *reason = static_cast<PCRichardsonConvergedReason>(KSP_DIVERGED_PC_FAILED);
   else if (!finite)
     *reason = static_cast<PCRichardsonConvergedReason>(KSP_DIVERGED_NANORINF);
