@@ -25,11 +25,6 @@ PetscErrorCode require_ready(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-bool failed(PC pc)
-{
-  return Data(pc).smoother.failure().defect != Defect::none;
-}
-
 // The result of a failed preconditioner. PETSc makes it by a division by zero.
 PetscErrorCode flag(Vec x)
 {
@@ -144,7 +139,7 @@ PetscErrorCode apply_vec(PC pc, Vec b, Vec x, Request request)
   PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode { return FitApplication(pc); }));
   PetscCall(check_size(pc, b));
   PetscCall(check_size(pc, x));
-  if (failed(pc)) {
+  if (Data(pc).failed()) {
     PetscCall(flag(x));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -237,7 +232,7 @@ PetscErrorCode apply_mat(PC pc, Mat b, Mat x, Request request)
   PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode { return FitApplication(pc); }));
   PetscCall(MatGetSize(b, nullptr, &columns));
   PetscCall(MatGetLocalSize(b, &rows, nullptr));
-  if (failed(pc)) {
+  if (Data(pc).failed()) {
     for (PetscInt c = 0; c < columns; ++c) {
       Vec column;
       PetscCall(MatDenseGetColumnVecWrite(x, c, &column));
@@ -378,7 +373,7 @@ PetscErrorCode richardson_reason(PC pc, bool finite, PCRichardsonConvergedReason
 
   PetscFunctionBegin;
   *reason = PCRICHARDSON_CONVERGED_ITS;
-  if (failed(pc) && (method.tests_residuals || !method.inside))
+  if (Data(pc).failed() && (method.tests_residuals || !method.inside))
     *reason = static_cast<PCRichardsonConvergedReason>(KSP_DIVERGED_PC_FAILED);
   else if (!finite)
     *reason = static_cast<PCRichardsonConvergedReason>(KSP_DIVERGED_NANORINF);

@@ -48,7 +48,7 @@ PetscErrorCode CallerOf(KSP ksp, Caller *caller)
   PetscCall(PetscObjectGetTabLevel((PetscObject)ksp, &level));
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(PetscObjectGetTabLevel((PetscObject)pc, &pc_level));
-  // SNES and Tao give their KSP a function that is called before a solve.
+  // SNES, which is no preconditioner, gives its KSP a function that is called before a solve.
   caller->inside = level > 0 && !CompatHasPreSolve(ksp);
   caller->estimates = level > pc_level;
   if (caller->type == KSPRICHARDSON && (!caller->tests_residuals || level > 0))

@@ -139,7 +139,7 @@ PetscErrorCode PCSetUp_MCPI(PC pc)
   // up until this set-up succeeds. After a failure, PETSc therefore calls this function again.
   pc->setupcalled = {};
   pc->failedreason = pc->failedreasonrank = PC_NOERROR; // PETSc never clears the reason
-  PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode {
+  PetscCall(Guarded([&]() -> PetscErrorCode {
     return mcpi.smoother.setup(pc->pmat, mcpi.settings, mcpi.double_vectors(), mcpi.coordinates,
                                (PetscObject)pc);
   }));
@@ -148,7 +148,7 @@ PetscErrorCode PCSetUp_MCPI(PC pc)
   if (pc->pmat != pc->mat)
     PetscCall(set_block_product(pc->pmat, mcpi.settings.block_product, &mcpi.pmat_product));
   const Failure &failure = mcpi.smoother.failure();
-  if (failure.defect != Defect::none) {
+  if (mcpi.failed()) {
     PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc),
                failure.defect == Defect::singular ? PETSC_ERR_MAT_LU_ZRPVT : PETSC_ERR_FP,
                "PCMCPI: block row %" PetscInt_FMT ": %s", failure.row,
@@ -167,7 +167,7 @@ PetscErrorCode PCSetUp_MCPI(PC pc)
 PetscErrorCode PCSetUpOnBlocks_MCPI(PC pc)
 {
   PetscFunctionBegin;
-  if (Data(pc).smoother.failure().defect != Defect::none) PetscCall(PCSetUp(pc));
+  if (Data(pc).failed()) PetscCall(PCSetUp(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -32,8 +32,9 @@ struct PC_MCPI {
   // What the last set-up achieved for Amat and Pmat
   BlockProductUse amat_product = BlockProductUse::off, pmat_product = BlockProductUse::off;
   GramSchmidtUse gram_schmidt = GramSchmidtUse::off; // in the last solve
-  std::string told_unsymmetric; // method and sweep that -info has last called unsymmetric
+  std::string told_unsymmetric;                      // what -info has last told of symmetry
 
+  bool failed() const { return smoother.failure().defect != Defect::none; } // the last set-up
   bool double_vectors() const
   {
     return DoubleVectors(settings.vector, settings.offdiag, settings.gather, caller);

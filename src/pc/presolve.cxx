@@ -7,11 +7,6 @@
 namespace mcpi {
 namespace {
 
-bool failed(PC pc)
-{
-  return Data(pc).smoother.failure().defect != Defect::none;
-}
-
 std::string what_takes_it_for_linear(const Caller &method)
 {
   return method.type.empty() ? "the method that applies it is not known"
@@ -115,7 +110,7 @@ PetscErrorCode begin_solve(PC pc, KSP ksp, Vec solution)
   solve.method = mcpi.caller;
   mcpi.solves.push_back(solve);
   PetscCall(fit_precision(pc, mcpi.caller, true));
-  if (failed(pc) && !mcpi.caller.inside) ReportFailure(pc);
+  if (mcpi.failed() && !mcpi.caller.inside) ReportFailure(pc);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -141,7 +136,7 @@ PetscErrorCode PCPostSolve_MCPI(PC pc, KSP ksp, Vec, Vec solution)
   PetscCall(EndSolve(ksp));
   forget_ended_solves(mcpi);
   if (!mcpi.solves.empty()) mcpi.caller = mcpi.solves.back().method;
-  if (!failed(pc) || !solution) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!mcpi.failed() || !solution) PetscFunctionReturn(PETSC_SUCCESS);
   // A method that tests no residuals may lose results that are not finite: KSPCHEBYSHEV multiplies
   // them by zero, if the estimate of its eigenvalues has failed as well.
   PetscCall(CallerOf(ksp, &caller));

@@ -270,7 +270,7 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
         reason.empty() ? "" : ")", PCMCPIHaloFrequencies[s.frequency],
         s.overlap ? "true" : "false"));
   if (Data(pc).smoother.usable())
-    PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode { return view_plan(pc, viewer); }));
+    PetscCall(Guarded([&]() -> PetscErrorCode { return view_plan(pc, viewer); }));
   else
     PetscCall(PetscViewerASCIIPrintf(
         viewer, "  not set up; backend %s, schedule %s, coloring %s, ordering %s\n",
