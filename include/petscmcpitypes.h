@@ -148,11 +148,7 @@ typedef enum {
 
 .seealso: `PCMCPISetForm()`
 E*/
-typedef enum {
-  PC_MCPI_FORM_PRESCALED,
-  PC_MCPI_FORM_FACTORED,
-  PC_MCPI_FORM_AUTO
-} PCMCPIForm;
+typedef enum { PC_MCPI_FORM_PRESCALED, PC_MCPI_FORM_FACTORED, PC_MCPI_FORM_AUTO } PCMCPIForm;
 
 /*E
    PCMCPIScaling - how the off-diagonal blocks are scaled before they are stored

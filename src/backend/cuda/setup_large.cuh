@@ -217,8 +217,7 @@ __global__ void __launch_bounds__(kLargeThreads) setup_large(SetupArgs args)
     }
   }
   __syncthreads();
-  for (int n = t; n < square + kRangeWords; n += kLargeThreads)
-    atomicMax(args.maxima + n, most[n]);
+  for (int n = t; n < square + kRangeWords; n += kLargeThreads) atomicMax(args.maxima + n, most[n]);
 }
 
 // Returns the kernel for a block size.
