@@ -25,8 +25,7 @@ PetscErrorCode CallerOf(KSP ksp, Caller *caller)
   KSPType type;
   KSPNormType norm;
   PetscBool flexible, symmetric;
-  PetscInt level, pc_level;
-  PC pc;
+  PetscInt level;
 
   PetscFunctionBegin;
   *caller = Caller();
@@ -46,11 +45,9 @@ PetscErrorCode CallerOf(KSP ksp, Caller *caller)
   // or runs inside another solver, is not flexible: the outer method assumes that the iteration is
   // a linear operator. The tab level of a KSP that is inside no other solver is 0.
   PetscCall(PetscObjectGetTabLevel((PetscObject)ksp, &level));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PetscObjectGetTabLevel((PetscObject)pc, &pc_level));
   // SNES, which is no preconditioner, gives its KSP a function that is called before a solve.
   caller->inside = level > 0 && !CompatHasPreSolve(ksp);
-  caller->estimates = level > pc_level;
+  caller->estimates = ksp->skippcsetfromoptions; // the preconditioner belongs to another KSP
   if (caller->type == KSPRICHARDSON && (!caller->tests_residuals || level > 0))
     flexible = PETSC_FALSE;
   caller->method = flexible ? Caller::Method::flexible : Caller::Method::needs_linear;

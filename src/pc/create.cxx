@@ -125,14 +125,20 @@ PetscErrorCode set_block_product(Mat mat, bool wanted, BlockProductUse *use)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// A preconditioner with this one inside never forgets a reason that it has seen once. Inside such a
-// preconditioner a failure is told by results that are not finite. If the tab level is not 0,
-// PCPreSolve() decides whether the reason is told as well.
+// Whether the preconditioner is known or likely to be inside another one. PCPreSolve() knows.
+// PCBJACOBI, PCASM, PCMG and PCCOMPOSITE ask for the reason of a failure before it is called; they
+// give what is inside prefixes with these parts.
+bool may_be_inside(PC pc)
+{
+  const std::string_view prefix = prefix_of((PetscObject)pc);
+  return Data(pc).inside || prefix.find("sub_") != prefix.npos ||
+         prefix.find("mg_levels_") != prefix.npos || prefix.find("mg_coarse_") != prefix.npos;
+}
+
 PetscErrorCode PCSetUp_MCPI(PC pc)
 {
   PC_MCPI &mcpi = Data(pc);
   const PrefixScope prefix((PetscObject)pc);
-  PetscInt level;
 
   PetscFunctionBegin;
   // PETSc records the state of the matrix before it calls this function. The PC counts as not set
@@ -155,8 +161,7 @@ PetscErrorCode PCSetUp_MCPI(PC pc)
                FailureMessage(failure, mcpi.settings).c_str());
     PetscCall(PetscInfo(pc, "block row %" PetscInt_FMT ": %s\n", failure.row,
                         FailureMessage(failure, mcpi.settings).c_str()));
-    PetscCall(PetscObjectGetTabLevel((PetscObject)pc, &level));
-    if (level == 0) ReportFailure(pc);
+    TellFailure(pc, !may_be_inside(pc));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -195,9 +200,10 @@ PetscErrorCode PCDestroy_MCPI(PC pc)
 
 } // namespace
 
-void ReportFailure(PC pc)
+void TellFailure(PC pc, bool told)
 {
-  pc->failedreason = pc->failedreasonrank = reason_of(Data(pc).smoother.failure().defect);
+  pc->failedreason = pc->failedreasonrank =
+      told ? reason_of(Data(pc).smoother.failure().defect) : PC_NOERROR;
 }
 
 /*MC

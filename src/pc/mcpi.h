@@ -29,6 +29,7 @@ struct PC_MCPI {
   Smoother smoother;
   Caller caller;             // method of the last PCPreSolve(); a set-up prepares for it
   std::vector<Solve> solves; // The innermost is the last. Solves that have ended may be among them.
+  bool inside = false;       // another preconditioner has used this one in the last solve
   // What the last set-up achieved for Amat and Pmat
   BlockProductUse amat_product = BlockProductUse::off, pmat_product = BlockProductUse::off;
   GramSchmidtUse gram_schmidt = GramSchmidtUse::off; // in the last solve
@@ -68,8 +69,10 @@ inline PC_MCPI &Data(PC pc)
 // Says what is wrong with a block row and how to mend it.
 std::string FailureMessage(const Failure &failure, const Settings &settings);
 
-// Tells PETSc why the last set-up has failed.
-void ReportFailure(PC pc);
+// Tells PETSc why the last set-up has failed, or takes that back. Another preconditioner with this
+// one inside never forgets a reason that it has seen once. Inside it, results that are not finite
+// tell the failure.
+void TellFailure(PC pc, bool told);
 
 PetscErrorCode PCCreate_MCPI(PC pc);
 PetscErrorCode ComposeAccess(PC pc); // composes setters and getters on the PC

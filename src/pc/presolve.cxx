@@ -110,7 +110,10 @@ PetscErrorCode begin_solve(PC pc, KSP ksp, Vec solution)
   solve.method = mcpi.caller;
   mcpi.solves.push_back(solve);
   PetscCall(fit_precision(pc, mcpi.caller, true));
-  if (mcpi.failed() && !mcpi.caller.inside) ReportFailure(pc);
+  if (!mcpi.caller.estimates) {
+    mcpi.inside = mcpi.caller.inside;
+    if (mcpi.failed()) TellFailure(pc, !mcpi.inside);
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
