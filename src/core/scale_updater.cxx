@@ -55,39 +55,30 @@ int ScaleUpdater::refresh(const std::function<void(Pass)> &convert, const MaxRed
       std::fill(maxima_.begin(), maxima_.end(), std::numeric_limits<double>::infinity());
     }
   };
-  const bool scaled = config_.scaling != PC_MCPI_SCALING_NONE;
-  bool first = scaled && !(have_scales_ && config_.keep_scales);
-  const auto unrepresentable = [&] { return global_maxima_[maxima_.size()] != 0.0; };
-  const auto worse = [&] { return global_maxima_[maxima_.size() + 1] != 0.0; };
+  const bool scaled = config_.scaling != PC_MCPI_SCALING_NONE,
+             first = scaled && !(have_scales_ && config_.keep_scales);
   pass(first ? Pass::maxima_only : Pass::store);
   if (!scaled) return 0;
   if (const int error = reduce_maxima(reduce, status)) return error;
-  if (!first && unrepresentable() && !worse() && !finite(global_maxima_)) {
-    // With the old scales even double precision does not hold the numbers.
-    have_scales_ = false;
-    first = true;
-    std::fill(scales_.left.begin(), scales_.left.end(), 1.0);
-    std::fill(scales_.right.begin(), scales_.right.end(), 1.0);
-    pass(Pass::maxima_only);
-    if (const int error = reduce_maxima(reduce, status)) return error;
-  }
+  const bool unrepresentable = global_maxima_[maxima_.size()] != 0.0,
+             worse = global_maxima_[maxima_.size() + 1] != 0.0;
   if (!finite(global_maxima_)) {
     // Some rank reports a bad row. If there is a real defect, a row that has only outgrown the old
     // scales must not be reported instead.
-    if (!first && worse() && status.defect == Defect::unrepresentable) pass(Pass::maxima_only);
+    if (!first && worse && status.defect == Defect::unrepresentable) pass(Pass::maxima_only);
     return 0;
   }
   compute_scales(config_.form, config_.scaling, config_.storage, bs_, global_maxima_, methods_,
                  candidate_);
   const bool other = scales_.left != candidate_.left || scales_.right != candidate_.right;
   // A global factor uses the range of fp16 up to its end, so there is no room for growth.
-  const bool slack = config_.scaling == PC_MCPI_SCALING_BALANCED && !unrepresentable();
+  const bool slack = config_.scaling == PC_MCPI_SCALING_BALANCED && !unrepresentable;
   const double largest = largest_scaled(bs_, global_maxima_, scales_);
   const bool outgrown =
       limited_ && (largest / kGrowth > largest_ || largest < kShrinkage * largest_);
   if (first || outgrown || (slack ? scales_moved(scales_, candidate_) : other)) {
     std::swap(scales_, candidate_);
-    have_scales_ = !worse(); // The maxima lack those of bad rows.
+    have_scales_ = !worse; // The maxima lack those of bad rows.
     largest_ = largest_scaled(bs_, global_maxima_, scales_);
     pass(Pass::store);
   }

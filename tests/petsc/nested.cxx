@@ -58,9 +58,9 @@ constexpr Nest nests[] = {
     // PETSc makes the second block with a block size of rows that is not that of columns.
     {"-ksp_type fgmres -pc_type fieldsplit -pc_fieldsplit_type schur "
      "-pc_fieldsplit_schur_precondition selfp -pc_fieldsplit_block_size 4 "
-     "-pc_fieldsplit_0_fields 0,1 -pc_fieldsplit_1_fields 2,3 -fieldsplit_pc_type mcpi",
+     "-pc_fieldsplit_0_fields 0,1 -pc_fieldsplit_1_fields 2,3 -fieldsplit_pc_type mcpi "
+     "-fieldsplit_ksp_type preonly",
      false, false},
-    {"-ksp_type fgmres -pc_type ksp -ksp_ksp_type gmres -ksp_ksp_max_it 3 -ksp_pc_type mcpi"},
     {"-ksp_type gmres -pc_type gasm -sub_pc_type mcpi", false, false},
     {"-ksp_type gmres -pc_type redundant -redundant_pc_type mcpi", false, false},
     {"-ksp_type gmres -pc_type telescope -pc_telescope_reduction_factor 1 -telescope_pc_type mcpi",

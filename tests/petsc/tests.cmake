@@ -57,4 +57,4 @@ endfunction()
 cmake_language(DEFER CALL mcpi_manual_tests)
 
 # Programs that also run with the Kokkos backend (one rank: with two threads), and their ranks
-set(kokkos_PROGRAMS rank_equality:1 rank_equality:3 failure:1 failure:3 empty_unknowns:1 empty_unknowns:3 low_precision:1 low_precision:3 true_residuals:1 true_residuals:3 units:1 units:3 method_dilu:1 method_dilu:3 method_ilu0:1 method_ilu0:3 schedule_cluster:1 schedule_cluster:2 couplings:1 matrix_types:1 matrix_types:2 life_cycle:1 life_cycle:3 new_pattern:3 applications:1 applications:2 nested:2 reinitialize:2)
+set(kokkos_PROGRAMS floating_point_traps:1 rank_equality:1 rank_equality:3 failure:1 failure:3 empty_unknowns:1 empty_unknowns:3 low_precision:1 low_precision:3 true_residuals:1 true_residuals:3 units:1 units:3 method_dilu:1 method_dilu:3 method_ilu0:1 method_ilu0:3 schedule_cluster:1 schedule_cluster:2 couplings:1 matrix_types:1 matrix_types:2 life_cycle:1 life_cycle:3 new_pattern:3 applications:1 applications:2 nested:2 reinitialize:2)

@@ -96,8 +96,8 @@ TEST(ScaleUpdater, makes_new_scales_after_bad_values)
   EXPECT_EQ(passes(updater, kMaxima), 1);
 }
 
-// A row does not fit the scales. If another rank has a real defect, that one is reported. Otherwise
-// the row is converted with other scales, and reported if it does not fit these either.
+// A row does not fit the scales. If another rank's values make new scales necessary, the row is
+// stored again with these. Otherwise the row is reported.
 TEST(ScaleUpdater, tells_what_outgrew_its_scales_from_what_is_bad)
 {
   for (const bool worse : {false, true}) {
@@ -108,14 +108,14 @@ TEST(ScaleUpdater, tells_what_outgrew_its_scales_from_what_is_bad)
     const auto convert = [&](ScaleUpdater::Pass pass) {
       ++count;
       updater.maxima()[1] = std::numeric_limits<double>::infinity();
-      if (pass == ScaleUpdater::Pass::store || !worse) status = {Defect::unrepresentable, 3};
+      if (pass == ScaleUpdater::Pass::store) status = {Defect::unrepresentable, 3};
     };
     const auto reduce = [&](double *values, int size) {
       if (worse) values[size - 1] = 1.0;
       return 0;
     };
     EXPECT_EQ(updater.refresh(convert, reduce, status), 0);
-    EXPECT_EQ(count, 2);
+    EXPECT_EQ(count, worse ? 2 : 1);
     EXPECT_EQ(status.defect, worse ? Defect::none : Defect::unrepresentable);
   }
 }
