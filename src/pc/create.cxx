@@ -38,7 +38,8 @@ PetscErrorCode ForgetEvents()
 std::string remedy_of_singular_block()
 {
   const std::string_view prefix = current_prefix();
-  if (prefix.find("mg_levels_") == prefix.npos && prefix.find("mg_coarse_") == prefix.npos)
+  if (prefix.find("mg_levels_") == std::string_view::npos &&
+      prefix.find("mg_coarse_") == std::string_view::npos)
     return ". PCFIELDSPLIT can split off unknowns without a diagonal";
   return ". Use -" + std::string(prefix) + "pc_type jacobi on this level of multigrid";
 }
@@ -131,8 +132,9 @@ PetscErrorCode set_block_product(Mat mat, bool wanted, BlockProductUse *use)
 bool may_be_inside(PC pc)
 {
   const std::string_view prefix = prefix_of((PetscObject)pc);
-  return Data(pc).inside || prefix.find("sub_") != prefix.npos ||
-         prefix.find("mg_levels_") != prefix.npos || prefix.find("mg_coarse_") != prefix.npos;
+  return Data(pc).inside || prefix.find("sub_") != std::string_view::npos ||
+         prefix.find("mg_levels_") != std::string_view::npos ||
+         prefix.find("mg_coarse_") != std::string_view::npos;
 }
 
 PetscErrorCode PCSetUp_MCPI(PC pc)

@@ -33,6 +33,8 @@ PetscErrorCode watched_method(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(QueryOwned((PetscObject)ksp, kComposed, &watch));
+  PetscCheck(watch, PetscObjectComm((PetscObject)ksp), PETSC_ERR_PLIB,
+             "The KSP has lost what PCMCPI has composed on it");
   ksp->ops->solve = watch->method;
   const std::shared_ptr<bool> underway = watch->underway;
   const PetscErrorCode error = (*ksp->ops->solve)(ksp);

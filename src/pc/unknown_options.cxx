@@ -116,6 +116,7 @@ PetscErrorCode WarnOfUnknownOptions(PC pc)
   PetscFunctionBegin;
   const std::string prefix = lower(prefix_of((PetscObject)pc));
   PetscCall(PetscOptionsLeftGet(((PetscObject)pc)->options, &count, &names, &values));
+  warnings.reserve(static_cast<std::size_t>(count));
   for (PetscInt k = 0; k < count; ++k) warnings.push_back(warning(names[k], prefix));
   PetscCall(PetscOptionsLeftRestore(((PetscObject)pc)->options, &count, &names, &values));
   for (const std::string &text : warnings) {

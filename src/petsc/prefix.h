@@ -18,14 +18,14 @@ inline const char *prefix_of(PetscObject object)
 // that makes messages does not know the PC.
 class PrefixScope {
 public:
-  explicit PrefixScope(PetscObject object) : outer_(std::exchange(current_, prefix_of(object))) {}
-  ~PrefixScope() { current_ = outer_; }
+  explicit PrefixScope(PetscObject object) : outer_(std::exchange(in_force, prefix_of(object))) {}
+  ~PrefixScope() { in_force = outer_; }
   PrefixScope(const PrefixScope &) = delete;
   PrefixScope &operator=(const PrefixScope &) = delete;
-  static const char *current() { return current_; }
+  static const char *current() { return in_force; }
 
 private:
-  inline static const char *current_ = "";
+  inline static const char *in_force = "";
   const char *outer_;
 };
 
