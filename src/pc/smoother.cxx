@@ -135,18 +135,16 @@ PetscErrorCode Smoother::count_threads(MPI_Comm comm, PetscInt chosen)
 PetscErrorCode Smoother::color_clusters(const MatrixParts &parts, const Settings &settings,
                                         PetscObject options, std::vector<Row> *order)
 {
-  const std::unique_ptr<MatrixValues> values = make_matrix_values(parts, graph_, {});
   std::vector<Row> cluster;
 
   PetscFunctionBegin;
   PetscCall(OrderingCreateForClusters(graph_, settings.ordering, order, &ordering_used_));
-  PetscCall(open_values(parts, nullptr, *values));
-  const PetscErrorCode failed = RunTogether(graph_.comm, [&] {
-    cluster = grow_clusters(make_strengths(graph_, *values), *order,
-                            static_cast<Row>(schedule_.cluster_rows));
-  });
-  PetscCall(values->close());
-  PetscCall(failed);
+  PetscCall(with_host_values(parts, [&](MatrixValues &values) {
+    return RunTogether(graph_.comm, [&] {
+      cluster = grow_clusters(make_strengths(graph_, values), *order,
+                              static_cast<Row>(schedule_.cluster_rows));
+    });
+  }));
   PetscCall(ColoringCreateOfClusters(graph_, schedule_.coloring, options, std::move(cluster),
                                      &coloring_));
   PetscFunctionReturn(PETSC_SUCCESS);

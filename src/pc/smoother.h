@@ -4,6 +4,7 @@
 
 #include <petscpc.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -117,6 +118,8 @@ private:
   Row rows_together(const Settings &settings) const;
   PetscErrorCode color_clusters(const MatrixParts &parts, const Settings &settings,
                                 PetscObject options, std::vector<Row> *order);
+  PetscErrorCode with_host_values(const MatrixParts &parts,
+                                  const std::function<PetscErrorCode(MatrixValues &)> &work) const;
   PetscErrorCode count_entries(Mat pmat, const MatrixParts &parts);
   PetscErrorCode count_threads(MPI_Comm comm, PetscInt chosen);
   PetscErrorCode numeric(const Settings &settings, const MatrixParts &parts);

@@ -31,16 +31,27 @@ int Smoother::spread() const
   return spread;
 }
 
-// Finds the empty unknowns, from the values in host memory.
-PetscErrorCode Smoother::find_empty(const MatrixParts &parts)
+// Does collective work with the values in host memory, and gives PETSc's arrays back after an error
+// of the work, too.
+PetscErrorCode
+Smoother::with_host_values(const MatrixParts &parts,
+                           const std::function<PetscErrorCode(MatrixValues &)> &work) const
 {
   const std::unique_ptr<MatrixValues> values = make_matrix_values(parts, graph_, {});
 
   PetscFunctionBegin;
   PetscCall(open_values(parts, nullptr, *values));
-  const PetscErrorCode failed = EmptyUnknownsFind(graph_, *values, &empty_);
+  const PetscErrorCode failed = work(*values);
   PetscCall(values->close());
   PetscCall(failed);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Smoother::find_empty(const MatrixParts &parts)
+{
+  PetscFunctionBegin;
+  PetscCall(with_host_values(
+      parts, [&](MatrixValues &values) { return EmptyUnknownsFind(graph_, values, &empty_); }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -214,16 +225,13 @@ PetscErrorCode Smoother::measure(const MatrixParts &parts, BlockRows &blocks)
   Amplification mine;
 
   PetscFunctionBegin;
-  if (on_host) {
-    PetscCall(RunTogether(graph_.comm, [&] { mine = measure_amplification(graph_, blocks); }));
-  } else if (!method_) {
-    const std::unique_ptr<MatrixValues> values = make_matrix_values(parts, graph_, {});
-    PetscCall(open_values(parts, nullptr, *values));
-    const PetscErrorCode failed =
-        RunTogether(graph_.comm, [&] { mine = measure_amplification(graph_, *values); });
-    PetscCall(values->close());
-    PetscCall(failed);
-  }
+  const auto measure_rows = [&](BlockRows &rows) {
+    return RunTogether(graph_.comm, [&] { mine = measure_amplification(graph_, rows); });
+  };
+  if (on_host)
+    PetscCall(measure_rows(blocks));
+  else if (!method_)
+    PetscCall(with_host_values(parts, measure_rows));
   if (on_host || !method_) {
     most[0] = mine.prescaled;
     most[1] = mine.factored;
