@@ -25,6 +25,9 @@ public:
   Team &operator=(const Team &) = delete;
   ~Team();
 
+  // The most threads that work, the caller's included
+  int threads() const { return static_cast<int>(most_); }
+
   // Calls work(part) for every part from 0 to parts - 1. The calls run on the team's threads and on
   // the caller's. If calls throw, one of their exceptions is thrown when all calls have ended. work
   // must not call share() of the same team.

@@ -26,6 +26,7 @@ TEST(Threads, do_every_part_once)
 TEST(Threads, of_a_team_work_on_one_task_after_the_other)
 {
   Team team(3);
+  EXPECT_EQ(team.threads(), 3);
   std::vector<int> done(100, 0);
   for (const std::size_t parts : {1U, 100U, 0U, 2U, 7U})
     for (int repeat = 0; repeat < 50; ++repeat)

@@ -2,10 +2,6 @@
 #include "backend/cuda/value_upload.h"
 
 #include <algorithm>
-#include <barrier>
-#include <cstring>
-#include <exception>
-#include <thread>
 
 #include "core/threads.h"
 #include "cuda/launch.cuh"
@@ -31,72 +27,16 @@ __global__ void expand_kernel(const double *values, const std::uint32_t *ptr,
     out[slot[k]] = values[k];
 }
 
-} // namespace
-
-// Threads that fill a buffer. A single thread does not copy as fast as the bus transfers. The
-// threads live as long as one set-up.
-class Copiers {
-public:
-  explicit Copiers(int threads)
-      : count_(std::clamp(threads, 1, Tuning::kMaxCopiers)), start_(count_), end_(count_)
-  {
-    try {
-      for (int t = 1; t < count_; ++t) threads_.emplace_back([this, t] { work(t); });
-    } catch (const std::exception &) {
-      // The system has no more threads or memory, so fewer threads do the work.
-      for (std::size_t t = threads_.size() + 1; t < static_cast<std::size_t>(count_); ++t) {
-        start_.arrive_and_drop();
-        end_.arrive_and_drop();
-      }
-    }
-  }
-  Copiers(const Copiers &) = delete;
-  Copiers &operator=(const Copiers &) = delete;
-  ~Copiers()
-  {
-    to_ = nullptr;
-    start_.arrive_and_wait();
-    for (std::thread &thread : threads_) thread.join();
-  }
-
-  // Copies `size` doubles. The calling thread copies a share, too.
-  void copy(const double *from, std::size_t size, double *to)
-  {
-    from_ = from;
-    size_ = size;
-    to_ = to;
-    start_.arrive_and_wait();
-    share(0);
-    end_.arrive_and_wait();
-  }
-
-private:
-  void work(int t)
-  {
-    for (;;) {
-      start_.arrive_and_wait();
-      if (!to_) return;
-      share(t);
-      end_.arrive_and_wait();
-    }
-  }
-  void share(int t) const
-  {
-    const std::size_t threads = threads_.size() + 1, part = (size_ + threads - 1) / threads;
-    const std::size_t begin = std::min(size_, part * static_cast<std::size_t>(t)),
-                      end = std::min(size_, begin + part);
-    std::memcpy(to_ + begin, from_ + begin, (end - begin) * sizeof(double));
-  }
-
-  const int count_;
-  std::barrier<> start_, end_;
-  std::vector<std::thread> threads_;
-  const double *from_ = nullptr;
-  double *to_ = nullptr;
-  std::size_t size_ = 0;
-};
-
-namespace {
+// Copies numbers by all threads of the team. A single thread does not copy as fast as the bus
+// transfers.
+void copy(mcpi::Team &team, const double *from, std::size_t count, double *to)
+{
+  constexpr std::size_t least = 4096; // numbers that take longer than to wake a thread
+  const Slices slices(count, team.threads(), least);
+  team.share(slices.parts, [&](std::size_t part) {
+    std::copy(from + slices.begin(part), from + slices.begin(part + 1), to + slices.begin(part));
+  });
+}
 
 std::vector<std::uint32_t> narrow(const std::vector<Offset> &wide)
 {
@@ -169,15 +109,15 @@ Chunk ValueUpload::describe(Row begin, Row end, const double *values) const
 
 // Copies the values of a chunk to a pinned buffer of the host.
 void ValueUpload::fill(BlockRows &source, const ValueArrays &arrays, const Chunk &chunk,
-                       Copiers *copiers, double *out) const
+                       mcpi::Team &copiers, double *out) const
 {
   if (layout_ == ValueLayout::blocks) {
     for (int p = 0; p < 2; ++p) {
       if (!has(p)) continue;
       const std::size_t count =
           static_cast<std::size_t>(blocks(p, chunk.begin, chunk.end)) * square_;
-      copiers->copy(arrays.piece[p] + static_cast<std::size_t>(chunk.first[p]) * square_, count,
-                    out);
+      copy(copiers, arrays.piece[p] + static_cast<std::size_t>(chunk.first[p]) * square_, count,
+           out);
       out += count;
     }
     return;
@@ -232,9 +172,7 @@ void ValueUpload::run(BlockRows &source, cudaStream_t stream,
       return;
     }
   }
-  std::unique_ptr<Copiers> copiers;
-  if (!device_ && layout_ == ValueLayout::blocks)
-    copiers = std::make_unique<Copiers>(arrays.threads);
+  mcpi::Team copiers(std::min(arrays.threads, Tuning::kMaxCopiers));
   int turn = 0;
   for (Row begin = 0; begin < rows_; turn = 1 - turn) {
     Buffer &buffer = buffer_[turn];
@@ -248,7 +186,7 @@ void ValueUpload::run(BlockRows &source, cudaStream_t stream,
       expand(arrays, chunk, buffer.device.data(), stream);
     } else {
       buffer.host.resize(count * sizeof(double));
-      fill(source, arrays, chunk, copiers.get(), reinterpret_cast<double *>(buffer.host.data()));
+      fill(source, arrays, chunk, copiers, reinterpret_cast<double *>(buffer.host.data()));
       MCPI_CUDA(cudaMemcpyAsync(buffer.device.data(), buffer.host.data(), count * sizeof(double),
                                 cudaMemcpyHostToDevice, stream));
     }

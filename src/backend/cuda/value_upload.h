@@ -5,10 +5,10 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 
 #include "backend/cuda/setup.h"
 #include "core/numeric.h"
+#include "core/threads.h"
 #include "cuda/memory.h"
 
 namespace mcpi::cuda {
@@ -30,8 +30,6 @@ inline const std::uint8_t *upload_empty(const BlockRows &source, const ColorPlan
   flags.upload(source.empty(), static_cast<std::size_t>(plan.rows) * plan.bs);
   return flags.data();
 }
-
-class Copiers;
 
 class ValueUpload {
 public:
@@ -67,7 +65,7 @@ private:
   Chunk describe(Row begin, Row end, const double *values) const;
   void expand(const ValueArrays &arrays, const Chunk &chunk, double *blocks,
               cudaStream_t stream) const;
-  void fill(BlockRows &source, const ValueArrays &arrays, const Chunk &chunk, Copiers *copiers,
+  void fill(BlockRows &source, const ValueArrays &arrays, const Chunk &chunk, mcpi::Team &copiers,
             double *out) const;
   Offset blocks(int p, Row begin, Row end) const
   {
