@@ -7,6 +7,8 @@
 #include <span>
 #include <tuple>
 
+#include "core/hash.h"
+
 namespace bench {
 namespace {
 
@@ -16,18 +18,10 @@ constexpr PetscErrorCode PETSC_SUCCESS = 0;
 
 constexpr double kMixedBlocksPerRow = 18998518.0 / 1123718.0;
 
-std::uint64_t scramble(std::uint64_t key)
-{
-  key += 0x9e3779b97f4a7c15ULL;
-  key = (key ^ (key >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-  key = (key ^ (key >> 27U)) * 0x94d049bb133111ebULL;
-  return key ^ (key >> 31U);
-}
-
 // A number in [-1, 1] that does not depend on the partition
 double noise(std::uint64_t key)
 {
-  return static_cast<double>(scramble(key) >> 11U) / 4503599627370496.0 - 1.0;
+  return static_cast<double>(mcpi::mix(key) >> 11U) / 4503599627370496.0 - 1.0;
 }
 
 using Edges = std::vector<std::vector<PetscInt>>;
@@ -59,7 +53,7 @@ void add_near_edges(PetscInt n, Edges &edges)
   std::size_t have = 0;
   for (const auto &row : edges) have += row.size();
   for (std::uint64_t trial = 0; have + 2 <= wanted; ++trial) {
-    const std::uint64_t where = scramble(2 * trial), how = scramble(2 * trial + 1);
+    const std::uint64_t where = mcpi::mix(2 * trial), how = mcpi::mix(2 * trial + 1);
     const auto v = static_cast<PetscInt>(where % edges.size());
     const auto step = [&](int shift) {
       return static_cast<PetscInt>((how >> shift & 0xffU) % 5) - 2;

@@ -10,6 +10,7 @@
 #include "core/add_product.h"
 #include "core/dispatch.h"
 #include "core/lapack.h"
+#include "core/powers_of_two.h"
 
 namespace mcpi {
 namespace {

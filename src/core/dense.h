@@ -1,7 +1,6 @@
 // Dense operations on single blocks: inversion of diagonal blocks, and products.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
 namespace mcpi {
@@ -11,19 +10,6 @@ enum class Inversion { done, singular, nonfinite };
 // A block is singular if its condition number times the machine epsilon reaches this value: the
 // inverse has no correct digit.
 constexpr double kNoDigits = 0.1;
-
-// The inverse of the largest power of two that is not above value, made from the exponent bits.
-// value must be positive.
-constexpr double inverse_power_of_two(double value)
-{
-  // kBits: bits of the fraction; kSum: sum of the biased exponents of a power and its inverse
-  constexpr std::int64_t kBits = 52, kSum = 2046;
-  const std::int64_t biased = std::bit_cast<std::int64_t>(value) >> kBits,
-                     exponent = biased < 1          ? 1
-                                : biased > kSum - 1 ? kSum - 1
-                                                    : biased;
-  return std::bit_cast<double>((kSum - exponent) << kBits);
-}
 
 // Computes inverse = block^{-1}, both column-major, by elimination with partial pivoting. Rows and
 // columns are first equilibrated exactly, by powers of two. So the choice of pivots does not depend

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/magnitude.h"
+#include "core/powers_of_two.h"
 
 namespace mcpi {
 namespace {
@@ -24,9 +25,9 @@ bool take_half_way(double largest, int &exponent)
 
 Equilibration::Equilibration(int bs) : bs_(bs), rows_(bs), columns_(bs), known_(bs) {}
 
-double Equilibration::power_of_two(double exponent)
+double Equilibration::factor(int exponent)
 {
-  return std::exp2(std::clamp(exponent, -kLargestExponent, kLargestExponent));
+  return power_of_two<double>(std::clamp(exponent, -kLargestExponent, kLargestExponent));
 }
 
 void Equilibration::compute(const std::vector<double> &maxima, std::vector<double> &left,
@@ -41,8 +42,8 @@ void Equilibration::compute(const std::vector<double> &maxima, std::vector<doubl
   keep_together(rows_);
   keep_together(columns_);
   for (int p = 0; p < bs_; ++p) {
-    left[p] = power_of_two(rows_.exponent[p]);
-    right[p] = power_of_two(columns_.exponent[p]);
+    left[p] = factor(rows_.exponent[p]);
+    right[p] = factor(columns_.exponent[p]);
   }
 }
 

@@ -18,8 +18,8 @@ public:
                std::vector<double> &right);
 
   // 2^exponent. The exponent is clamped so that the result and its inverse are normal numbers.
-  static double power_of_two(double exponent);
-  static constexpr double kLargestExponent = 1020.0;
+  static double factor(int exponent);
+  static constexpr int kLargestExponent = 1020;
 
 private:
   struct Side {

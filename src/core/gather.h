@@ -10,16 +10,13 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/powers_of_two.h"
+
 namespace mcpi {
 
 constexpr int kGatherLimit = 32767; // largest |q|
 // Least exponent e. From this value on both 2^(e-15) and 2^(15-e) are normal floats.
 constexpr int kMinGatherExponent = -111;
-
-constexpr float power_of_two(int e)
-{
-  return std::bit_cast<float>(static_cast<std::uint32_t>(e + 127) << 23);
-}
 
 // The bits of the largest magnitude among the bs floats of a block row. NaN counts as larger than
 // Inf.
@@ -46,7 +43,7 @@ template <class X> constexpr void round_gathered(int bs, const X *x, X *gathered
     return;
   }
   const int e = std::max(static_cast<int>(largest >> 23) - 126, kMinGatherExponent);
-  const float scale = power_of_two(15 - e), quantum = power_of_two(e - 15);
+  const float scale = power_of_two<float>(15 - e), quantum = power_of_two<float>(e - 15);
   for (int i = 0; i < bs; ++i) {
     const float q = (static_cast<float>(x[i]) * scale + kToInteger) - kToInteger;
     gathered[i] = std::clamp(q, -kLimit, kLimit) * quantum;

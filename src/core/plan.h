@@ -19,13 +19,21 @@ struct Triangle {
   std::vector<Offset> source; // the source of the block's values, see ColorPlan
 };
 
-// The number of blocks of the longest row
-inline std::size_t longest_row(const Triangle &triangle)
+// The number of blocks of the longest row. ptr: blocks before each row, and that of all blocks
+template <class Number> std::size_t longest_row(const std::vector<Number> &ptr)
 {
-  Offset longest = 0;
-  for (std::size_t i = 0; i + 1 < triangle.ptr.size(); ++i)
-    longest = std::max(longest, triangle.ptr[i + 1] - triangle.ptr[i]);
+  Number longest = 0;
+  for (std::size_t row = 0; row + 1 < ptr.size(); ++row)
+    longest = std::max(longest, ptr[row + 1] - ptr[row]);
   return static_cast<std::size_t>(longest);
+}
+
+// The place of each row in an order of all rows
+inline std::vector<Row> inverse_order(const std::vector<Row> &order)
+{
+  std::vector<Row> place(order.size());
+  for (std::size_t k = 0; k < order.size(); ++k) place[order[k]] = static_cast<Row>(k);
+  return place;
 }
 
 // The plan of one rank. Plan rows are sorted by color. Inside a color, boundary rows come first.

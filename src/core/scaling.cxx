@@ -19,7 +19,7 @@ double fp16_factor(double largest)
   const double limit = std::frexp(kFp16Limit, &limit_exponent),
                mantissa = std::frexp(largest, &exponent);
   return largest > 0.0
-             ? Equilibration::power_of_two(limit_exponent - exponent - (mantissa > limit ? 1 : 0))
+             ? Equilibration::factor(limit_exponent - exponent - (mantissa > limit ? 1 : 0))
              : 1.0;
 }
 

@@ -19,7 +19,7 @@ StoredMatrix::StoredMatrix(const ColorPlan &plan, const NumericConfig &config,
       lower_(plan.lower.col.size() * record_size_ + kReadPadding),
       upper_(plan.upper.col.size() * record_size_ + kReadPadding)
 {
-  const std::size_t longest = std::max(longest_row(plan.lower), longest_row(plan.upper));
+  const std::size_t longest = std::max(longest_row(plan.lower.ptr), longest_row(plan.upper.ptr));
   scaled_.resize(longest * block_size_squared_);
   pointers_.resize(longest);
 }

@@ -11,14 +11,12 @@ namespace {
 class Columns {
 public:
   Columns(const ColorPlan &plan, const GlobalRows &global)
-      : plan_(plan), global_(global), place_(static_cast<std::size_t>(plan.rows)),
-        ghost_(global.ghosts.size()),
+      : plan_(plan), global_(global), place_(inverse_order(plan.row_of)),
+        ghost_(inverse_order(global.place)),
         before_(static_cast<Row>(
             std::lower_bound(global.ghosts.begin(), global.ghosts.end(), global.first) -
             global.ghosts.begin()))
   {
-    for (Row p = 0; p < plan.rows; ++p) place_[plan.row_of[p]] = p;
-    for (std::size_t g = 0; g < ghost_.size(); ++g) ghost_[global.place[g]] = static_cast<Row>(g);
   }
   PetscInt global(Row column) const
   {
@@ -46,7 +44,7 @@ public:
 private:
   const ColorPlan &plan_;
   const GlobalRows &global_;
-  std::vector<Row> place_, ghost_; // plan row of a local row; number of a plan ghost
+  const std::vector<Row> place_, ghost_; // plan row of a local row; number of a plan ghost
   const Row before_;
 };
 

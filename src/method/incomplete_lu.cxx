@@ -21,12 +21,8 @@ class ArrangedBlocks final : public BlockRows {
 public:
   ArrangedBlocks(const std::vector<BlockNumber> &row_begin, const std::vector<double> &blocks,
                  std::size_t square)
-      : row_begin_(row_begin), blocks_(blocks), square_(square)
+      : row_begin_(row_begin), blocks_(blocks), square_(square), offdiag_(longest_row(row_begin))
   {
-    BlockNumber longest = 1;
-    for (std::size_t row = 0; row + 1 < row_begin.size(); ++row)
-      longest = std::max(longest, row_begin[row + 1] - row_begin[row]);
-    offdiag_.resize(longest);
   }
   void row(Row local_row, const double *&diagonal, const double *const *&offdiag) override
   {

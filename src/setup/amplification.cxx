@@ -5,6 +5,7 @@
 
 #include "core/dense.h"
 #include "core/held_exceptions.h"
+#include "core/powers_of_two.h"
 
 namespace mcpi {
 namespace {

@@ -18,17 +18,10 @@ struct Piece {
   const PetscScalar *values = nullptr;
 };
 
-std::size_t longest_row(const BlockGraph &graph)
-{
-  Offset longest = 0;
-  for (Row i = 0; i < graph.rows; ++i) longest = std::max(longest, graph.ptr[i + 1] - graph.ptr[i]);
-  return static_cast<std::size_t>(longest);
-}
-
 // BAIJ stores column-major blocks, so row() returns pointers into PETSc's array.
 class BaijValues final : public MatrixValues {
 public:
-  explicit BaijValues(const BlockGraph &graph) : graph_(graph), blocks_(longest_row(graph)) {}
+  explicit BaijValues(const BlockGraph &graph) : graph_(graph), blocks_(longest_row(graph.ptr)) {}
 
   PetscErrorCode open(const MatrixParts &parts, int threads, void *) override
   {
@@ -221,7 +214,7 @@ struct AijPieces {
 // For AIJ, row() copies the entries into dense blocks. Entries that are not stored are zero.
 class AijValues final : public MatrixValues {
 public:
-  explicit AijValues(const BlockGraph &graph) : AijValues(graph, longest_row(graph)) {}
+  explicit AijValues(const BlockGraph &graph) : AijValues(graph, longest_row(graph.ptr)) {}
 
   PetscErrorCode open(const MatrixParts &parts, int, void *) override
   {

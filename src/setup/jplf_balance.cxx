@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "core/hash.h"
 #include "core/threads.h"
 #include "petsc/compat.h"
 #include "setup/jplf_steps.h"

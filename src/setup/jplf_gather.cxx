@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/hash.h"
 #include "petsc/collective.h"
 #include "petsc/compat.h"
 #include "setup/jplf_steps.h"

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "core/hash.h"
 #include "core/threads.h"
 #include "petsc/compat.h"
 

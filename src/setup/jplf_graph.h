@@ -13,15 +13,6 @@
 
 namespace mcpi::jplf {
 
-// A hash function: splitmix64, a bijection of the 64-bit integers
-constexpr std::uint64_t mix(std::uint64_t x)
-{
-  x += 0x9e3779b97f4a7c15U;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31);
-}
-
 // The vertices are the local rows, followed by the ghosts in ascending order of global row. A ghost
 // lists its local neighbors only.
 struct Graph {

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/hash.h"
+#include "core/plan.h"
 #include "petsc/compat.h"
 #include "setup/jplf_steps.h"
 #include "setup/visit_in_order.h"
@@ -132,14 +134,14 @@ PetscErrorCode recolor(const Graph &graph, int pass, Colors &color, int *colors)
 PetscErrorCode sort_by_size(const Graph &graph, Colors &color, int colors,
                             std::vector<PetscInt64> *sizes)
 {
-  std::vector<int> order(static_cast<std::size_t>(colors)), place(order.size());
+  std::vector<int> order(static_cast<std::size_t>(colors));
 
   PetscFunctionBegin;
   PetscCall(count_sizes(graph, color, colors, sizes));
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return (*sizes)[a] > (*sizes)[b]; });
-  for (int c = 0; c < colors; ++c) place[order[c]] = c;
+  const std::vector<int> place = inverse_order(order);
   for (int &c : color) c = place[c];
   std::sort(sizes->begin(), sizes->end(), std::greater<>());
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "core/hash.h"
 #include "core/threads.h"
 #include "petsc/compat.h"
 #include "setup/fetch_ahead.h"

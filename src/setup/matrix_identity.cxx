@@ -6,20 +6,12 @@
 #include <cstring>
 #include <vector>
 
+#include "core/hash.h"
 #include "core/threads.h"
 #include "petsc/compat.h"
 
 namespace mcpi {
 namespace {
-
-// An odd factor mixes without loss: its products with two different numbers are different.
-constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15u;
-
-std::uint64_t stirred(std::uint64_t hash, std::uint64_t value)
-{
-  hash = (hash ^ value) * kFactor;
-  return hash ^ (hash >> 32);
-}
 
 // Every numeric set-up of BAIJ computes this hash, so it should be as fast as memory. It therefore
 // keeps several independent hashes, and takes 64-bit words: two indices a word if PetscInt has 32

@@ -236,8 +236,7 @@ Offset touched_lines(const BlockGraph &graph, const Coloring &coloring,
 // integers, so it does not depend on the threads.
 double sum_of_distances(const BlockGraph &graph, const std::vector<Row> &order)
 {
-  std::vector<Row> place(order.size());
-  for (std::size_t k = 0; k < order.size(); ++k) place[order[k]] = static_cast<Row>(k);
+  const std::vector<Row> place = inverse_order(order);
   std::atomic<Offset> sum = 0;
   share_range(graph.rows, graph.threads, [&](Row begin, Row end) {
     Offset part = 0;

@@ -269,13 +269,6 @@ std::vector<Row> number_ghosts(const BlockGraph &graph, const Coloring &coloring
   return place;
 }
 
-std::vector<Row> inverse(const std::vector<Row> &permutation)
-{
-  std::vector<Row> result(permutation.size());
-  for (std::size_t p = 0; p < permutation.size(); ++p) result[permutation[p]] = static_cast<Row>(p);
-  return result;
-}
-
 } // namespace
 
 PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring,
@@ -295,7 +288,7 @@ PetscErrorCode PlanBuild(const BlockGraph &graph, const Coloring &coloring,
   plan.colors = coloring.colors;
   plan.clustered = coloring.clustered;
   number_rows(graph, coloring, order, arrangement, plan);
-  const std::vector<Row> place = inverse(plan.row_of);
+  const std::vector<Row> place = inverse_order(plan.row_of);
   built->ghost_place = number_ghosts(graph, coloring, plan);
   const std::vector<Row> &ghost_place = built->ghost_place;
 
@@ -335,7 +328,7 @@ void PlanBuildTransposed(const BlockGraph &graph, const BuiltPlan &built, ColorP
                          std::vector<Offset> *outgoing)
 {
   const ColorPlan &plan = built.plan;
-  const std::vector<Row> place = inverse(plan.row_of);
+  const std::vector<Row> place = inverse_order(plan.row_of);
   const std::vector<int> color = column_colors(plan);
   const Offset lowers = static_cast<Offset>(plan.lower.col.size());
 

@@ -102,7 +102,7 @@ class EasyValues final : public BlockRows {
 public:
   explicit EasyValues(const ColorPlan &plan)
       : diagonal_(static_cast<std::size_t>(plan.bs) * plan.bs, 0.0), zero_(diagonal_.size(), 0.0),
-        offdiag_(longest_row(plan.lower) + longest_row(plan.upper), zero_.data())
+        offdiag_(longest_row(plan.lower.ptr) + longest_row(plan.upper.ptr), zero_.data())
   {
     for (int i = 0; i < plan.bs; ++i) diagonal_[static_cast<std::size_t>(i) * (plan.bs + 1)] = 1.0;
   }

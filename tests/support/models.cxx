@@ -5,16 +5,10 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/hash.h"
+
 namespace mcpi::test {
 namespace {
-
-std::uint64_t mix(std::uint64_t x)
-{
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
 
 // A number in [-1, 1) that depends on the position
 double noise_at(std::uint64_t seed, std::uint64_t i, std::uint64_t j)

@@ -10,21 +10,10 @@
 #include "core/dispatch.h"
 
 namespace mcpi::cuda {
-namespace {
-
-std::vector<Row> inverse(const std::vector<Row> &permutation)
-{
-  std::vector<Row> result(permutation.size());
-  for (std::size_t k = 0; k < result.size(); ++k)
-    result[static_cast<std::size_t>(permutation[k])] = static_cast<Row>(k);
-  return result;
-}
-
-} // namespace
 
 StoredBlocks::StoredBlocks(const ColorPlan &plan, const BackendConfig &config)
     : plan_(plan), config_(config), square_(static_cast<std::size_t>(plan.bs) * plan.bs),
-      forward_(plan, config), row_of_(plan.row_of), plan_row_(inverse(plan.row_of)),
+      forward_(plan, config), row_of_(plan.row_of), plan_row_(inverse_order(plan.row_of)),
       narrow_diagonal_(narrow_diagonal(plan.bs, config.double_vectors, prescaled())),
       kernel_(with_precision(config.numeric.storage,
                              [&]<PCMCPIPrecision storage> {

@@ -8,6 +8,7 @@
 
 #include "backend/device/numbers.h"
 #include "core/dense.h"
+#include "core/powers_of_two.h"
 
 namespace mcpi::device {
 

@@ -13,6 +13,7 @@
 #endif
 
 #include "backend/device/shapes.h"
+#include "core/powers_of_two.h"
 
 // How functions are declared that host and device code share: with nvcc, with Kokkos' compilers for
 // devices, and with a compiler for hosts.
@@ -49,19 +50,6 @@ namespace mcpi::device {
 MCPI_HD float as_float(std::uint32_t bits)
 {
   return std::bit_cast<float>(bits);
-}
-
-// Returns 2^e, which must be a normal number.
-template <class T> MCPI_HD T power_of_two(int e)
-{
-  if constexpr (sizeof(T) == sizeof(float))
-    return as_float(static_cast<std::uint32_t>(e + 127) << 23);
-  else
-#if defined(__CUDA_ARCH__)
-    return __hiloint2double((e + 1023) << 20, 0);
-#else
-    return std::bit_cast<double>(static_cast<std::uint64_t>(e + 1023) << 52);
-#endif
 }
 
 MCPI_HD bool is_finite(double value)
