@@ -1,10 +1,10 @@
-// This header holds the values of all options, and their defaults. pc/option_table.cxx describes
-// the options.
+// This header holds the values of all options. pc/options.def lists the options and their defaults.
 #pragma once
 
-#include <petscsys.h>
+#include <petscmat.h>
 
 #include <string>
+#include <type_traits>
 
 #include "petscmcpitypes.h"
 
@@ -12,32 +12,16 @@ namespace mcpi {
 
 constexpr PetscInt kMaxSweeps = 1 << 29; // of one application, since an int counts the passes
 
+// How Settings holds an option, whose type in the public interface is Value
+template <class Value>
+using Held = std::conditional_t<
+    std::is_same_v<Value, PetscBool>, bool,
+    std::conditional_t<std::is_same_v<Value, MatColoringType>, std::string, Value>>;
+
 struct Settings {
-  PetscInt its = 1;
-  PetscReal omega = 1.0;
-  PetscInt restart = PETSC_DECIDE; // sweeps between two residuals; 0: never
-  PCMCPISweepType sweep = PC_MCPI_SWEEP_SYMMETRIC;
-  PCMCPIMethod method = PC_MCPI_METHOD_POINT;
-  PCMCPIPrecision offdiag = PC_MCPI_PRECISION_FP32;
-  PCMCPIVectorPrecision vector = PC_MCPI_VECTOR_PRECISION_AUTO;
-  PCMCPIGatherPrecision gather = PC_MCPI_GATHER_PRECISION_FP32;
-  PCMCPIForm form = PC_MCPI_FORM_AUTO;
-  PCMCPIScaling scaling = PC_MCPI_SCALING_BALANCED;
-  PCMCPIBackendType backend = PC_MCPI_BACKEND_AUTO;
-  PCMCPIHaloType halo = PC_MCPI_HALO_AUTO;
-  PetscReal halo_timeout = 1800.0; // seconds
-  PCMCPIHaloFrequency frequency = PC_MCPI_HALO_FREQUENCY_COLOR;
-  bool overlap = true;
-  bool keep_scaling = true;
-  PetscInt setup_threads = PETSC_DECIDE;
-  bool block_product = false;
-  bool gram_schmidt = false;
-  PCMCPIOrderingType ordering = PC_MCPI_ORDERING_AUTO;
-  PCMCPISchedule schedule = PC_MCPI_SCHEDULE_COLOR;
-  PetscInt chunk_rows = PETSC_DECIDE; // 0: no chunks
-  PetscInt cluster_rows = PETSC_DECIDE;
-  bool cluster_refresh = false;
-  std::string coloring = "jplf";
+#define OPTION(name, Name, member, effect, Value, preset, allowed, help)                           \
+  Held<Value> member = preset;
+#include "pc/options.def"
 };
 
 // Collective. An error if ranks have different settings. Such ranks would wait for exchanges that
