@@ -11,12 +11,10 @@
 #include "core/dispatch.h"
 #include "core/lapack.h"
 #include "core/powers_of_two.h"
+#include "core/tuning.h"
 
 namespace mcpi {
 namespace {
-
-// LAPACK is used from this block size on. For smaller blocks its calls cost more than they save.
-constexpr int kLapackFrom = 33;
 
 // Gauss-Jordan elimination in place. Returns false if a pivot is not larger than tolerance. The
 // code is written for row-major blocks. It serves column-major blocks too, since the inverse of the
@@ -106,7 +104,7 @@ Inversion invert(int bs, const double *block, double *inverse, double *work, std
   constexpr double epsilon = std::numeric_limits<double>::epsilon();
   const double tolerance = bs > 1 ? bs * epsilon : 0.0, block_norm = norm(bs, inverse);
   const bool good =
-      bs < kLapackFrom
+      bs < CommonTuning::kLapackFrom
           ? with_block_size<1, 8>(
                 bs, [&]<int size> { return gauss_jordan<size>(bs, inverse, tolerance, pivot); })
           : lapack_inverse(bs, inverse, tolerance, rest, pivot);

@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/tuning.h"
+
 namespace mcpi {
 
 // The number of cores that this process may use. It is 1 if each rank is bound to a core. Other
@@ -71,8 +73,7 @@ struct Slices {
 // they are.
 template <class Index, class Work> void share_range(Index count, int threads, const Work &work)
 {
-  constexpr std::size_t least = 4096; // rows that take longer than the start of a thread
-  const Slices slices(static_cast<std::size_t>(count), threads, least);
+  const Slices slices(static_cast<std::size_t>(count), threads, CommonTuning::kLeastRows);
   share_among_threads(slices.parts, threads, [&](std::size_t part) {
     work(static_cast<Index>(slices.begin(part)), static_cast<Index>(slices.begin(part + 1)));
   });

@@ -4,7 +4,7 @@
 namespace mcpi::cuda {
 namespace {
 
-constexpr unsigned kThreads = 128;
+constexpr unsigned kThreads = Tuning::kPacketThreads;
 
 // Acknowledges an epoch to all neighbors. All packets up to it have been read, since the kernels of
 // a stream run one after the other.

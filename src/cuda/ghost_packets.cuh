@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuda/ghost_packets.h"
+#include "cuda/tuning_hopper.h"
 
 namespace mcpi::cuda {
 
@@ -70,8 +71,7 @@ __device__ __forceinline__ std::uint32_t load_acquire(const unsigned *from)
 template <class Ready>
 __device__ __forceinline__ bool wait_for(const PacketArgs &args, int neighbor, const Ready &ready)
 {
-  // Polls between two looks at the clock. The number divides 2^32, so the count may overflow.
-  constexpr unsigned kPollsPerLook = 256;
+  constexpr unsigned kPollsPerLook = Tuning::kPollsPerLook;
   unsigned long long begin = 0, now = 0;
   for (unsigned poll = 1; !ready(); ++poll) {
     if (poll % kPollsPerLook != 0) continue;

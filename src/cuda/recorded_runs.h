@@ -7,6 +7,7 @@
 #include <list>
 
 #include "cuda/memory.h"
+#include "cuda/tuning_hopper.h"
 #include "sweep/backend.h"
 
 namespace mcpi::cuda {
@@ -57,7 +58,7 @@ public:
     if (found == runs_.end()) {
       GraphExec graph = capture(recorded, on_recorded);
       if (!graph) return record(); // the next call tries again to make a graph
-      if (runs_.size() == kMax) runs_.pop_back();
+      if (runs_.size() == Tuning::kRecordedRuns) runs_.pop_back();
       runs_.push_front({key, std::move(graph)});
     } else {
       runs_.splice(runs_.begin(), runs_, found);
@@ -71,7 +72,6 @@ private:
     RunKey key;
     GraphExec graph;
   };
-  static constexpr std::size_t kMax = 8; // largest number of graphs that are kept
 
   // Records a run as a graph. The result is empty if other code has ended the capture. A
   // cudaDeviceSynchronize() in any thread does that in every capture mode. The mode is relaxed,

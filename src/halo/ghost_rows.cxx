@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/tuning.h"
 #include "petsc/compat.h"
 
 namespace mcpi {
@@ -169,7 +170,6 @@ private:
   // column.
   void find_needed()
   {
-    constexpr Offset kMany = 16; // times the blocks of the local row: these are sought
     needed_.assign(global_.size(), 0);
     std::vector<Row> local(global_.size()), reader(columns_.size(), -1);
     std::transform(global_.begin(), global_.end(), local.begin(),
@@ -184,7 +184,7 @@ private:
         const Row ghost = plan_.lower.col[k] - plan_.rows;
         if (ghost < 0) continue;
         const Offset begin = ptr_[ghost], end = ptr_[ghost + 1];
-        if (end - begin > kMany * blocks)
+        if (end - begin > CommonTuning::kManyTimes * blocks)
           for_blocks(row, [&](Row column) { seek(begin, end, columns_.global(column)); });
         else
           for (Offset n = begin; n < end; ++n)

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/memory.h"
+#include "core/tuning.h"
 
 namespace mcpi {
 namespace {
@@ -80,9 +81,8 @@ void Elimination::find_opposite()
 
 std::size_t Elimination::find(const Upper &upper, Row column) const
 {
-  constexpr std::size_t kFew = 32; // which are read faster than they are bisected
   const auto begin = upper.col.begin(), end = upper.col.end();
-  const auto found = upper.col.size() <= kFew
+  const auto found = upper.col.size() <= CommonTuning::kFewBlocks
                          ? std::find(begin, end, column)
                          : std::lower_bound(begin, end, order(column), [this](Row at, Row wanted) {
                              return order(at) < wanted;

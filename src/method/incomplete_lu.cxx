@@ -10,6 +10,7 @@
 #include "core/dispatch.h"
 #include "core/held_exceptions.h"
 #include "core/memory.h"
+#include "core/tuning.h"
 #include "method/elimination.h"
 #include "method/method.h"
 
@@ -133,8 +134,6 @@ private:
   // ILU(0)
   template <int size> void eliminate_with_fill(Row row)
   {
-    // If U_j has many times more blocks than row i, those of row i are sought in U_j.
-    constexpr std::size_t kMany = 16;
     const BlockNumber begin = elimination_.diagonal(row);
     const auto blocks =
         static_cast<BlockNumber>(1 + plan_.lower.ptr[row + 1] - plan_.lower.ptr[row] +
@@ -143,7 +142,7 @@ private:
     for (const BlockNumber k : elimination_.lower(row)) {
       if (!make_left<size>(row, k)) continue;
       const Elimination::Upper upper = elimination_.upper(plan_.lower.col[k]);
-      if (upper.col.size() > kMany * blocks)
+      if (upper.col.size() > std::size_t{CommonTuning::kManyTimes} * blocks) // row i's are sought
         for_blocks(row, [&](Row column, BlockNumber target) {
           const std::size_t n = elimination_.find(upper, column);
           if (n < upper.col.size()) update<size>(upper.block(n), target);

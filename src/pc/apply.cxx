@@ -6,15 +6,12 @@
 #include <vector>
 
 #include "core/held_exceptions.h"
+#include "core/tuning.h"
 #include "pc/mcpi.h"
 #include "petscmcpi.h"
 
 namespace mcpi {
 namespace {
-
-// The largest number of columns of a dense matrix that are relaxed together. The vectors of more
-// columns would not stay in the caches beside the blocks.
-constexpr PetscInt kMaxRightHandSides = 8;
 
 PetscErrorCode require_ready(PC pc)
 {
@@ -219,8 +216,7 @@ PetscErrorCode apply_batch(PC pc, Request request, const ConstColumns &b, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Applies the smoother to the columns of dense matrices, to at most kMaxRightHandSides columns at a
-// time.
+// Applies the smoother to the columns of dense matrices, CommonTuning::kMostColumns at a time.
 PetscErrorCode apply_mat(PC pc, Mat b, Mat x, Request request)
 {
   const PetscScalar *in;
@@ -249,8 +245,8 @@ PetscErrorCode apply_mat(PC pc, Mat b, Mat x, Request request)
   else
     PetscCall(MatDenseGetArrayWrite(x, &out));
   PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode {
-    for (PetscInt c = 0; c < columns; c += kMaxRightHandSides) {
-      request.nrhs = static_cast<int>(std::min(kMaxRightHandSides, columns - c));
+    for (PetscInt c = 0; c < columns; c += CommonTuning::kMostColumns) {
+      request.nrhs = static_cast<int>(std::min<PetscInt>(CommonTuning::kMostColumns, columns - c));
       PetscCall(apply_batch(pc, request, {in + static_cast<std::ptrdiff_t>(c) * ldb, ldb},
                             {out + static_cast<std::ptrdiff_t>(c) * ldx, ldx}, rows));
     }

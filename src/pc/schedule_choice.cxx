@@ -1,6 +1,7 @@
 // This file chooses the schedule.
 #include "pc/schedule_choice.h"
 
+#include "core/tuning.h"
 #include "pc/option_table.h"
 #include "petsc/prefix.h"
 #include "petscmcpi.h"
@@ -58,15 +59,11 @@ const char *coloring_of(PCMCPISchedule schedule)
   }
 }
 
-// Large clusters take fewer iterations (amd-epyc-flow-schedules.json, one rank). Rows of a cluster
-// are relaxed one after the other, for which a device has too many threads. On an H200 the wing's
-// linear systems take the least time with 2 to 4 rows, thin layers with 6 to 8
-// (nvidia-h200-flow-clusters.json).
+// Rows of a cluster are relaxed one after the other, for which a device has too many threads.
 PetscInt cluster_rows(const Settings &settings, Place place)
 {
-  constexpr PetscInt kOnCPU = 512, kOnDevice = 4;
   if (settings.cluster_rows != PETSC_DECIDE) return settings.cluster_rows;
-  return place == Place::cpu ? kOnCPU : kOnDevice;
+  return place == Place::cpu ? CommonTuning::kClusterRowsOnCpu : CommonTuning::kClusterRowsOnDevice;
 }
 
 ScheduleChoice chosen(const Settings &settings, PCMCPISchedule type, const std::string &reason)

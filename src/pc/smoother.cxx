@@ -9,6 +9,7 @@
 
 #include "backend/host/host_backend.h"
 #include "core/threads.h"
+#include "core/tuning.h"
 #include "petsc/collective.h"
 #include "petsc/compat.h"
 #include "setup/chunks.h"
@@ -161,19 +162,18 @@ Row Smoother::chunk_rows(const Settings &settings) const
                                                  std::numeric_limits<Row>::max() / 2));
 }
 
-// Returns the most rows of the clusters whose steps are taken together, measured. Where rows are
+// Returns the most rows of the clusters whose steps are taken together. Where rows are
 // relaxed one after the other, steps need not be long, and x of few rows is in near caches. If
 // settings of the numeric set-up change later, the plan is kept: a new one would only be faster.
 Row Smoother::rows_together(const Settings &settings) const
 {
-  constexpr Row kRowsTogether = 8192, kRowsInSequence = 512;
   if (on_device()) return 0;
   const bool in_sequence =
       choice_.type == PC_MCPI_BACKEND_HOST &&
       relaxes_in_sequence(
           backend_config(settings, ChoosePrecisions(settings, needs_double_, found_)),
           static_cast<int>(graph_.bs), simd_kernels());
-  return in_sequence ? kRowsInSequence : kRowsTogether;
+  return in_sequence ? CommonTuning::kRowsInSequence : CommonTuning::kRowsTogether;
 }
 
 // Blocks of many unknowns may be nearly empty, as those of species that diffuse without each other.

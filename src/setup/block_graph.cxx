@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/threads.h"
+#include "core/tuning.h"
 #include "petsc/compat.h"
 
 namespace mcpi {
@@ -120,8 +121,8 @@ Stretch list_columns(const MatrixParts &parts, const RowStructure &diag,
 PetscInt make_rows(const MatrixParts &parts, const RowStructure &diag, const RowStructure &offdiag,
                    BlockGraph *graph)
 {
-  constexpr std::size_t least = 4096;
-  const Slices slices(static_cast<std::size_t>(graph->rows), graph->threads, least);
+  const Slices slices(static_cast<std::size_t>(graph->rows), graph->threads,
+                      CommonTuning::kLeastRows);
   std::vector<Stretch> stretches(slices.parts);
   const auto begin = [&](std::size_t part) { return static_cast<Row>(slices.begin(part)); };
   PetscInt missing = std::numeric_limits<PetscInt>::max();

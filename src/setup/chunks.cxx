@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/tuning.h"
+
 namespace mcpi {
 namespace {
 
@@ -97,11 +99,9 @@ private:
 
 Row decided_chunk_rows(const BlockGraph &graph, int colors)
 {
-  // Numbers of x from which chunks help, numbers of x in a chunk, and rows of a color in a chunk.
-  // Measured: docs/notes/host.md, amd-epyc-host-chunks.json.
-  constexpr Offset kLeast = 1 << 21, kOfChunk = 1 << 12, kOfColor = 16;
-  if (graph.rows * graph.bs < kLeast) return 0;
-  return static_cast<Row>(std::max<Offset>(kOfChunk / graph.bs, kOfColor * colors));
+  if (graph.rows * graph.bs < CommonTuning::kChunksFrom) return 0;
+  return static_cast<Row>(std::max<Offset>(CommonTuning::kChunkNumbers / graph.bs,
+                                           CommonTuning::kChunkRowsOfColor * colors));
 }
 
 Chunks make_chunks(const BlockGraph &graph, const Coloring &coloring,

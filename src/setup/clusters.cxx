@@ -11,6 +11,7 @@
 #include "core/held_exceptions.h"
 #include "core/scaling.h"
 #include "core/threads.h"
+#include "core/tuning.h"
 
 namespace mcpi {
 namespace {
@@ -72,15 +73,13 @@ void raise(const std::vector<double> &numbers, std::vector<double> &maxima)
     if (std::isfinite(numbers[n])) maxima[n] = std::max(maxima[n], std::fabs(numbers[n]));
 }
 
-// Every kSample-th row is enough to find the sizes of the components.
-constexpr Row kSample = 8;
-
 // Factors of rows and columns that make the components of scaled blocks alike in size
 Scales balance(const BlockGraph &graph, const MatrixValues &values)
 {
   const int bs = static_cast<int>(graph.bs);
   std::vector<double> maxima(static_cast<std::size_t>(bs) * bs, 0.0);
   std::mutex raising;
+  constexpr Row kSample = CommonTuning::kSampledRow;
   share_range((graph.rows + kSample - 1) / kSample, graph.threads, [&](Row begin, Row end) {
     ScaledRows rows(values, bs);
     std::vector<double> mine(maxima.size(), 0.0);

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/tuning.h"
+
 namespace mcpi {
 
 // For a loop over rows[k] up to end that reads their neighbors col[ptr[row], ptr[row + 1]): asks
@@ -14,7 +16,8 @@ template <class Offset>
                                                const std::int32_t *rows, std::size_t k,
                                                std::size_t end)
 {
-  constexpr std::size_t soon = 8, later = 16, line = 64 / sizeof(std::int32_t);
+  constexpr std::size_t soon = CommonTuning::kNeighborsAhead, later = CommonTuning::kRowsAhead,
+                        line = 64 / sizeof(std::int32_t);
   if (k + later >= end) return;
   const std::int32_t *neighbors = col + ptr[rows[k + soon]];
   __builtin_prefetch(ptr + rows[k + later]);

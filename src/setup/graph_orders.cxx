@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/threads.h"
+#include "core/tuning.h"
 #include "setup/fetch_ahead.h"
 
 namespace mcpi {
@@ -224,8 +225,7 @@ public:
   }
 
 private:
-  // Pieces of so many rows are not divided among threads.
-  static constexpr std::size_t kSmall = 32768;
+  static constexpr std::size_t kSmall = CommonTuning::kSmallPiece;
 
   // Some components. Their rows, ascending, have marks of one pair.
   struct Piece {

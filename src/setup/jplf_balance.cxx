@@ -4,6 +4,7 @@
 
 #include "core/hash.h"
 #include "core/threads.h"
+#include "core/tuning.h"
 #include "petsc/compat.h"
 #include "setup/jplf_steps.h"
 
@@ -31,7 +32,7 @@ public:
   Balancing(const Graph &graph, int colors, Colors &color)
       : graph_(graph), color_(color), entries_(static_cast<std::size_t>(colors)),
         spare_(entries_.size()), before_(entries_.size() + 1, 0), want_(color.size()),
-        slices_(static_cast<std::size_t>(graph.nlocal), graph.threads, kLeast),
+        slices_(static_cast<std::size_t>(graph.nlocal), graph.threads, CommonTuning::kLeastRows),
         parts_(slices_.parts), team_(graph.threads)
   {
   }
@@ -99,7 +100,6 @@ private:
   std::vector<PetscInt64> spare_;   // per color: level minus entries
   std::vector<PetscInt64> before_;  // per color: sum of the positive spare_ of the colors before it
   std::vector<int> want_;           // per vertex: the color to which it would move
-  static constexpr std::size_t kLeast = 4096; // rows that take longer than to wake a thread
   const Slices slices_;
   std::vector<Part> parts_;
   Team team_;

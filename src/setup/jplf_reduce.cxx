@@ -3,6 +3,7 @@
 
 #include "core/hash.h"
 #include "core/threads.h"
+#include "core/tuning.h"
 #include "petsc/compat.h"
 #include "setup/fetch_ahead.h"
 #include "setup/jplf_steps.h"
@@ -174,8 +175,7 @@ void PartialColoring::collect(std::size_t parts)
 
 PetscErrorCode PartialColoring::run_round(int round, int noisy)
 {
-  constexpr std::size_t least = 256; // rows that take longer than to wake a thread
-  const Slices slices(open_.size(), graph_.threads, least);
+  const Slices slices(open_.size(), graph_.threads, CommonTuning::kLeastUncolored);
   if (parts_.size() < slices.parts) parts_.resize(slices.parts);
 
   PetscFunctionBegin;

@@ -8,6 +8,7 @@
 
 #include "core/hash.h"
 #include "core/threads.h"
+#include "core/tuning.h"
 #include "petsc/compat.h"
 
 namespace mcpi {
@@ -19,7 +20,8 @@ namespace {
 std::uint64_t hash_of_part(const PetscInt *values, std::size_t count)
 {
   std::uint64_t hash = 0;
-  constexpr std::size_t kLanes = 8, kIndices = sizeof(std::uint64_t) / sizeof(PetscInt),
+  constexpr std::size_t kLanes = CommonTuning::kHashLanes,
+                        kIndices = sizeof(std::uint64_t) / sizeof(PetscInt),
                         kStep = kLanes * kIndices;
   std::array<std::uint64_t, kLanes> lanes, words;
   for (std::size_t lane = 0; lane < kLanes; ++lane) lanes[lane] = lane;
@@ -62,13 +64,13 @@ PetscErrorCode add_columns(Mat piece, int threads, std::uint64_t *hash)
 std::uint64_t HashOfIndices(const PetscInt *values, std::size_t count, std::uint64_t hash,
                             int threads)
 {
-  constexpr std::size_t kPart = 1UL << 20U; // indices that one core hashes in about a millisecond
-  constexpr int kMax = 8;                   // More threads are not faster.
+  constexpr std::size_t kPart = CommonTuning::kHashedPart;
   std::vector<std::uint64_t> hashes((count + kPart - 1) / kPart);
-  share_among_threads(hashes.size(), std::min(threads, kMax), [&](std::size_t part) {
-    const std::size_t begin = part * kPart;
-    hashes[part] = hash_of_part(values + begin, std::min(kPart, count - begin));
-  });
+  share_among_threads(hashes.size(), std::min(threads, CommonTuning::kHashThreads),
+                      [&](std::size_t part) {
+                        const std::size_t begin = part * kPart;
+                        hashes[part] = hash_of_part(values + begin, std::min(kPart, count - begin));
+                      });
   for (const std::uint64_t part : hashes) hash = stirred(hash, part);
   return stirred(hash, count);
 }

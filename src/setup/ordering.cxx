@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/threads.h"
+#include "core/tuning.h"
 #include "petsc/compat.h"
 #include "petsc/prefix.h"
 #include "setup/fetch_ahead.h"
@@ -19,8 +20,7 @@
 namespace mcpi {
 namespace {
 
-constexpr int kTileRows = 32; // rows of a tile: what one of them reads is cached for the others
-constexpr int kLineRows = 4;  // rows whose entries of x lie in one or two cache lines
+constexpr Row kTileRows = CommonTuning::kTileRows, kLineRows = CommonTuning::kLineRows;
 
 // Moves bit b to bit b * dim.
 std::uint64_t spread(std::uint64_t bits, int dim)
@@ -210,8 +210,7 @@ Offset touched_lines(const BlockGraph &graph, const Coloring &coloring,
   }
   std::atomic<Offset> touched = 0;
   const Row tiles = (graph.rows + kTileRows - 1) / kTileRows;
-  constexpr std::size_t least = 1024; // tiles that repay their own array of lines
-  const Slices slices(static_cast<std::size_t>(tiles), graph.threads, least);
+  const Slices slices(static_cast<std::size_t>(tiles), graph.threads, CommonTuning::kLeastTiles);
   share_among_threads(slices.parts, graph.threads, [&](std::size_t part) {
     std::vector<Row> last_tile(static_cast<std::size_t>(graph.rows) / kLineRows + 1, -1);
     Offset sum = 0;
@@ -253,7 +252,6 @@ double sum_of_distances(const BlockGraph &graph, const std::vector<Row> &order)
 PetscErrorCode OrderingCreateForClusters(const BlockGraph &graph, PCMCPIOrderingType type,
                                          std::vector<Row> *order, OrderingUsed *used)
 {
-  constexpr double kMuch = 2.0;
   std::vector<Row> natural(static_cast<std::size_t>(graph.rows));
   double sums[2];
 
@@ -264,7 +262,8 @@ PetscErrorCode OrderingCreateForClusters(const BlockGraph &graph, PCMCPIOrdering
     sums[0] = sum_of_distances(graph, natural);
     sums[1] = sum_of_distances(graph, *order);
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, graph.comm));
-    type = sums[0] <= kMuch * sums[1] ? PC_MCPI_ORDERING_NATURAL : PC_MCPI_ORDERING_RCM;
+    type = sums[0] <= CommonTuning::kMuchFarther * sums[1] ? PC_MCPI_ORDERING_NATURAL
+                                                           : PC_MCPI_ORDERING_RCM;
   }
   if (type == PC_MCPI_ORDERING_NATURAL) *order = std::move(natural);
   *used = {type, false};

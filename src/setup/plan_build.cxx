@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/tuning.h"
 #include "petsc/compat.h"
 #include "setup/chunks.h"
 #include "setup/fetch_ahead.h"
@@ -61,10 +62,8 @@ std::vector<int> column_colors(const ColorPlan &plan)
   return color;
 }
 
-constexpr Row kWindow = 256; // rows of a window: no row leaves its window
-
-// Inside windows, puts rows with equally many blocks next to each other. The loop over a row's
-// blocks runs fastest if it ends where the loop of the preceding row did.
+// Inside windows, which no row leaves, puts rows with equally many blocks next to each other. The
+// loop over a row's blocks runs fastest if it ends where the loop of the preceding row did.
 void group_equal_rows(const BlockGraph &graph, const Coloring &coloring, Row begin, Row end,
                       std::vector<Row> &row_of)
 {
@@ -78,8 +77,8 @@ void group_equal_rows(const BlockGraph &graph, const Coloring &coloring, Row beg
     }
     return std::pair(lower, graph.ptr[row + 1] - graph.ptr[row]);
   };
-  for (Row first = begin; first < end; first += kWindow) {
-    const Row last = std::min(first + kWindow, end);
+  for (Row first = begin; first < end; first += CommonTuning::kWindow) {
+    const Row last = std::min(first + CommonTuning::kWindow, end);
     std::vector<std::pair<std::pair<Offset, Offset>, Row>> keyed;
     for (Row p = first; p < last; ++p) keyed.emplace_back(lengths(row_of[p]), row_of[p]);
     std::stable_sort(keyed.begin(), keyed.end(),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/tuning.h"
 #include "petsc/compat.h"
 #include "petsc/prefix.h"
 #include "setup/coloring_type.h"
@@ -11,10 +12,6 @@
 namespace mcpi::jplf {
 namespace {
 
-// A color of fewer rows is hardly worth its launch on a device.
-constexpr PetscInt64 kRowsOfColor = 1 << 15;
-constexpr PetscInt64 kFewest = 16, kMost = 32;
-
 struct WaveSettings : CommonSettings {
   PetscInt colors = 0; // 0: by the number of rows
   RowOrder order = RowOrder::natural;
@@ -22,7 +19,8 @@ struct WaveSettings : CommonSettings {
 
 PetscInt64 default_colors(PetscInt64 rows)
 {
-  return std::clamp(rows / kRowsOfColor, kFewest, kMost);
+  return std::clamp<PetscInt64>(rows / CommonTuning::kRowsOfWaveColor,
+                                CommonTuning::kFewestWaveColors, CommonTuning::kMostWaveColors);
 }
 
 // What the neighbors of a row read of it: level and color in one number, which ranks exchange

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/plan_parts.h"
+#include "core/tuning.h"
 #include "sweep/epochs.h"
 
 namespace mcpi {
@@ -37,17 +38,15 @@ bool MulticolorSweep::in_few_steps() const
 int MulticolorSweep::sweeps_of_piece() const
 {
   if (config_.max_relaxations == 0) return std::numeric_limits<int>::max();
-  constexpr int kStepsOfCluster = 16; // typical number, since ranks with other numbers must agree
-  constexpr int kFewSteps = 32, kMostTimes = 16;
   const int passes = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1,
             colors = std::max(1, plan_.colors),
             parts = !plan_.clustered ? colors
                     : in_few_steps() ? std::max(1, static_cast<int>(plan_.step_begin.size()))
-                                     : colors * kStepsOfCluster,
-            wanted = in_few_steps() ? std::min(parts, kFewSteps) : parts,
+                                     : colors * CommonTuning::kStepsOfCluster,
+            wanted = in_few_steps() ? std::min(parts, CommonTuning::kFewSteps) : parts,
             sweeps = std::max(config_.least_sweeps, config_.max_relaxations / (passes * wanted)),
-            most = static_cast<int>(std::int64_t{kMostTimes} * config_.max_relaxations /
-                                    (std::int64_t{passes} * parts));
+            most = static_cast<int>(std::int64_t{CommonTuning::kMostTimes} *
+                                    config_.max_relaxations / (std::int64_t{passes} * parts));
   return std::max(1, std::min(sweeps, most));
 }
 

@@ -4,11 +4,11 @@
 
 #include <cuda_runtime.h>
 
-#include "backend/cuda/tuning_hopper.h"
 #include "backend/device/places.h"
 #include "backend/device/relax_update.h"
 #include "backend/device/tiles.h"
 #include "cuda/ghost_packets.h"
+#include "cuda/tuning_hopper.h"
 
 namespace mcpi::cuda {
 using namespace device;

@@ -9,8 +9,6 @@
 namespace mcpi::cuda {
 namespace {
 
-constexpr unsigned kRoundThreads = 256;
-
 // A thread takes one row of one right-hand side. Reads rhs before it waits for the color before it,
 // kept and diagonal afterwards; writes x, kept and, if rounded, gathered.
 template <class T, int bs, bool rounded>
@@ -81,11 +79,12 @@ void round_vector(const float *x, std::size_t entries, int bs, bool packed, void
                   cudaStream_t stream)
 {
   if (packed)
-    launch(round_kernel, grid_of(entries, kRoundThreads), kRoundThreads, stream, x, entries, bs,
-           static_cast<std::uint32_t *>(copy));
+    launch(round_kernel, grid_of(entries, Tuning::kRoundThreads), Tuning::kRoundThreads, stream, x,
+           entries, bs, static_cast<std::uint32_t *>(copy));
   else
-    launch(round_values_kernel, grid_of(entries * static_cast<std::size_t>(bs), kRoundThreads),
-           kRoundThreads, stream, x, entries * static_cast<std::size_t>(bs), bs,
+    launch(round_values_kernel,
+           grid_of(entries * static_cast<std::size_t>(bs), Tuning::kRoundThreads),
+           Tuning::kRoundThreads, stream, x, entries * static_cast<std::size_t>(bs), bs,
            static_cast<float *>(copy));
 }
 

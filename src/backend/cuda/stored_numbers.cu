@@ -8,7 +8,7 @@
 namespace mcpi::cuda {
 namespace {
 
-constexpr unsigned kThreads = 128;
+constexpr unsigned kThreads = Tuning::kNumbersThreads;
 
 // The place of a block that begins with a slice of a tile
 __device__ Slot slot_in(const StoredNumbers &numbers, std::uint32_t tile, std::uint32_t slice)

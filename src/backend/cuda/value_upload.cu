@@ -9,7 +9,7 @@
 namespace mcpi::cuda {
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kThreads = Tuning::kExpandThreads;
 
 // Copies the entries of the block rows [begin, end), which are stored by scalar rows, to dense
 // blocks. The blocks must be zero before. Each warp takes a scalar row. Reads values, entry_ptr
@@ -31,8 +31,7 @@ __global__ void expand_kernel(const double *values, const std::uint32_t *ptr,
 // transfers.
 void copy(mcpi::Team &team, const double *from, std::size_t count, double *to)
 {
-  constexpr std::size_t least = 4096; // numbers that take longer than to wake a thread
-  const Slices slices(count, team.threads(), least);
+  const Slices slices(count, team.threads(), Tuning::kCopied);
   team.share(slices.parts, [&](std::size_t part) {
     std::copy(from + slices.begin(part), from + slices.begin(part + 1), to + slices.begin(part));
   });

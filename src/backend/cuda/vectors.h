@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "backend/cuda/tuning_hopper.h"
 #include "backend/device/backend_terms.h"
 #include "backend/device/shapes.h"
 #include "core/plan.h"
 #include "cuda/memory.h"
+#include "cuda/tuning_hopper.h"
 
 namespace mcpi::cuda {
 using namespace device;

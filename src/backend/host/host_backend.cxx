@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/host/tuning.h"
 #include "core/dense.h"
 #include "core/dispatch.h"
 #include "core/gather.h"
@@ -13,13 +14,6 @@
 
 namespace mcpi {
 namespace {
-
-// Bytes of x up to which x is not prefetched. Measured: up to this size, caches bring x sooner than
-// prefetching gains.
-constexpr std::size_t kNearBytes = std::size_t(4) << 20;
-// Numbers of a vector in a tile. A tile's sums fit the first-level cache, beside the blocks that
-// pass through it.
-constexpr int kTileValues = 2048;
 
 // y = factor * m * x or y = factor * m' * x, computed in double. x and y are in the vectors'
 // precision. Loops are unrolled, so that sums stay in registers.
@@ -111,7 +105,7 @@ public:
     const std::size_t entry = static_cast<std::size_t>(bs_) * nrhs, local = plan_.rows * entry;
     constexpr std::size_t padding = kReadPadding / sizeof(X);
     const std::size_t all = local + plan_.ghosts * entry + padding;
-    const std::size_t tile = std::max<std::size_t>(kTileValues, entry);
+    const std::size_t tile = std::max<std::size_t>(HostTuning::kTileValues, entry);
     if (x_.size() < all) x_.resize(all);
     if (rounds_ && gathered_.size() < all) gathered_.resize(all);
     if (rhs_.size() < local + padding) rhs_.resize(local + padding);
@@ -229,7 +223,7 @@ private:
   // Relaxes the rows [begin, end) of one part tile by tile.
   void relax_part(const ApplyArgs &apply, const RelaxStep &step, Row begin, Row end)
   {
-    const Row most = std::max(1, kTileValues / (bs_ * apply.nrhs)), count = end - begin;
+    const Row most = std::max(1, HostTuning::kTileValues / (bs_ * apply.nrhs)), count = end - begin;
     const bool up = step.forward || !fused_;
     if (!step.forward && plan_.clustered && count <= most) fetch_before(apply, step, begin, end);
     for (Row done = 0, rows; done < count; done += rows) {
@@ -272,7 +266,7 @@ private:
     args.nrhs = apply.nrhs;
     args.begin = begin;
     args.end = end;
-    args.far = x_.size() * sizeof(X) > kNearBytes;
+    args.far = x_.size() * sizeof(X) > HostTuning::kNearBytes;
     args.x = (rounds_ ? gathered_ : x_).data();
     return args;
   }

@@ -11,13 +11,12 @@
 
 #include "backend/host/blas.h"
 #include "backend/host/simd_stored-inl.h"
+#include "backend/host/tuning.h"
 
 #if !MCPI_PLAIN_ONLY
 HWY_BEFORE_NAMESPACE();
 namespace mcpi {
 namespace HWY_NAMESPACE {
-
-constexpr int kMaxOwnBlock = 64; // larger blocks are multiplied by BLAS
 
 // Blocks above kMaxFlatBlock. A SIMD vector holds part of a column, and a number of x is broadcast.
 // Where registers cannot hold the sums of a whole column, rows are taken in strips.
@@ -25,11 +24,10 @@ template <PCMCPIPrecision storage, typename T> class ColumnProduct {
   using D = hn::ScalableTag<T>;
   using V = hn::VFromD<D>;
   static constexpr int kLanes = static_cast<int>(HWY_LANES(T));
-  static constexpr int kMaxStrip = 4; // vectors in a strip
+  static constexpr int kMaxStrip = HostTuning::kMaxStrip;
 
   template <int vectors> struct Sums {
-    // Independent sums hide the latency of multiply-add.
-    static constexpr int kChains = vectors == 1 ? 4 : 2;
+    static constexpr int kChains = HostTuning::column_chains(vectors);
     V chain[kChains][vectors];
 
     HWY_INLINE void zero()
@@ -143,8 +141,7 @@ public:
 template <PCMCPIPrecision storage, typename T> class LibraryProduct {
   using D = hn::ScalableTag<T>;
   static constexpr int kLanes = static_cast<int>(HWY_LANES(T));
-  static constexpr int kRows = 256;  // rows of a tile
-  static constexpr int kTile = 4096; // numbers in a tile, which stays in the first-level cache
+  static constexpr int kRows = HostTuning::kDecodedRows, kTile = HostTuning::kDecodedTile;
   static constexpr bool kStored = (storage == PC_MCPI_PRECISION_FP64) ||
                                   (storage == PC_MCPI_PRECISION_FP32 && sizeof(T) == sizeof(float));
 
@@ -201,8 +198,8 @@ public:
 template <PCMCPIPrecision storage, typename T> class ScalarProduct {
   using D = hn::ScalableTag<T>;
   static constexpr Offset kLanes = static_cast<Offset>(HWY_LANES(T));
-  static constexpr Offset kChunk = 512; // numbers that are decoded at a time
-  static constexpr Row kRows = 64;      // rows whose sums stay in the first-level cache
+  static constexpr Offset kChunk = HostTuning::kDecodedNumbers;
+  static constexpr Row kRows = HostTuning::kScalarRows;
   static constexpr bool kStored = (storage == PC_MCPI_PRECISION_FP64) ||
                                   (storage == PC_MCPI_PRECISION_FP32 && sizeof(T) == sizeof(float));
 

@@ -14,6 +14,7 @@
 #include "backend/host/simd_column-inl.h"
 #include "backend/host/simd_stored-inl.h"
 #include "backend/host/simd_update-inl.h"
+#include "backend/host/tuning.h"
 #include "core/dispatch.h"
 
 #if !MCPI_PLAIN_ONLY
@@ -35,10 +36,7 @@ template <PCMCPIPrecision storage, typename T, int bs, int group> class SpreadSu
   static constexpr int kColumns = std::min(bs, kLanes / bs);      // columns in a vector
   static constexpr int kVectors = (bs + kColumns - 1) / kColumns; // vectors of a block
   static constexpr int kLast = bs - (kVectors - 1) * kColumns;    // columns in the last vector
-  static constexpr int kChains = kVectors >= 4 ? 1
-                                 : kVectors > 1
-                                     ? 2
-                                     : 4; // Independent sums hide the latency of multiply-add.
+  static constexpr int kChains = HostTuning::spread_chains(kVectors);
   using D = hn::FixedTag<T, kLanes>;
   using V = hn::VFromD<D>;
   using Entry = hn::FixedTag<T, static_cast<int>(std::bit_ceil(unsigned(bs)))>;
@@ -136,7 +134,7 @@ template <PCMCPIPrecision storage, typename T, int bs, int group> class Broadcas
   using D = hn::ScalableTag<T>;
   static constexpr int kLanes = static_cast<int>(HWY_LANES(T));
   static constexpr int kVectors = (bs + kLanes - 1) / kLanes; // vectors of a column
-  static constexpr int kChains = 2;
+  static constexpr int kChains = HostTuning::kBroadcastChains;
 
   hn::VFromD<D> chain_[group][kChains][kVectors];
 
@@ -217,9 +215,11 @@ class SmallProduct {
                              RowSums<storage, T, bs, group> &sums) const
   {
     const Offset begin = triangle.ptr[row], end = triangle.ptr[row + 1], next = next_,
-                 first = next > 0 ? begin : std::max(begin, end - 1), far = onward_ * kBlocksAhead;
+                 first = next > 0 ? begin : std::max(begin, end - 1),
+                 far = onward_ * HostTuning::kBlocksAhead;
     const std::ptrdiff_t bytes = next * static_cast<std::ptrdiff_t>(kRecord);
-    const std::uintptr_t ahead = onward_ * kPrefetchAhead; // modulo 2^64, as addresses are
+    const std::uintptr_t ahead =
+        onward_ * HostTuning::kPrefetchAhead; // modulo 2^64, as addresses are
     const auto add = [&](auto fetches_x) HWY_ATTR {
       const std::byte *block = triangle.records + first * static_cast<std::ptrdiff_t>(kRecord);
       Offset k = first;
@@ -256,7 +256,8 @@ class SmallProduct {
   template <class Take> static HWY_INLINE void run_rows(const ProductArgs &args, const Take &take)
   {
     // as many right-hand sides at a time as fit the registers
-    constexpr int group = HWY_TARGET == HWY_AVX3 ? 4 : 2;
+    constexpr int group =
+        HWY_TARGET == HWY_AVX3 ? HostTuning::kTogetherAVX3 : HostTuning::kTogether;
     const SmallProduct product(args);
     for (Row n = args.begin; n < args.end; ++n) {
       const Row row = !product.descending_ ? n : args.end - 1 - (n - args.begin);
@@ -345,8 +346,8 @@ template <PCMCPIPrecision storage, typename T> ProductKernel select_block_size(i
 {
   return with_block_size<1, kMaxFlatBlock>(bs, [&]<int size> {
     if constexpr (size == 0)
-      return bs <= kMaxOwnBlock ? ProductKernel{ColumnProduct<storage, T>::run}
-                                : ProductKernel{LibraryProduct<storage, T>::run};
+      return bs <= HostTuning::kMaxOwnBlock ? ProductKernel{ColumnProduct<storage, T>::run}
+                                            : ProductKernel{LibraryProduct<storage, T>::run};
     else if constexpr (size == 1)
       return ProductKernel{ScalarProduct<storage, T>::run};
     else if constexpr (size <= static_cast<int>(HWY_LANES(T)))

@@ -15,6 +15,7 @@
 #include "backend/host/blas.h"
 #include "backend/host/host_backend.h"
 #include "backend/host/simd_stored-inl.h"
+#include "backend/host/tuning.h"
 #include "core/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -114,8 +115,7 @@ bool premultiply_flat(const double *left, const double *right, const double *con
   return hn::AllTrue(d, good);
 }
 
-// Largest block size for which BLAS is not called
-constexpr int kMaxTiled = 64;
+constexpr int kMaxTiled = HostTuning::kMaxTiledBlock;
 
 // Computes a tile of left * block * diag(right): the rows of two vectors by some columns, with sums
 // in registers. left is padded to whole vectors. rows: rows of the tile that exist.
@@ -177,17 +177,12 @@ void premultiply_library(int bs, const double *left, const double *right, const 
   }
 }
 
-// Blocks of many species have few entries. From this block size on they are looked for. Measured:
-// one entry in eight is about as fast by entries as by BLAS.
-constexpr int kEntriesFrom = 33;
-constexpr int kEntriesShare = 8;
-
 // Computes left * block * diag(right) entry by entry, if the block has few of them.
 bool premultiply_entries(int bs, const double *left, const double *right, const double *block,
                          double *out)
 {
   const std::ptrdiff_t size = bs, all = size * size;
-  if (kEntriesShare * (all - std::count(block, block + all, 0.0)) > all) return false;
+  if (HostTuning::kEntriesShare * (all - std::count(block, block + all, 0.0)) > all) return false;
   std::fill_n(out, all, 0.0);
   for (int q = 0; q < bs; ++q, block += bs, out += bs)
     for (int l = 0; l < bs; ++l) {
@@ -210,9 +205,9 @@ bool premultiply(int bs, const double *left, const double *right, const double *
   const auto multiply = bs <= kMaxTiled ? premultiply_tiled : premultiply_library;
   bool good = true;
   const std::size_t n = static_cast<std::size_t>(bs) * bs;
-  if (bs < kEntriesFrom) multiply(bs, left, right, in, count, out);
+  if (bs < HostTuning::kEntriesFrom) multiply(bs, left, right, in, count, out);
   for (int k = 0; k < count; ++k, out += n) {
-    if (bs >= kEntriesFrom && !premultiply_entries(bs, left, right, in[k], out))
+    if (bs >= HostTuning::kEntriesFrom && !premultiply_entries(bs, left, right, in[k], out))
       multiply(bs, left, right, in + k, 1, out);
     good &= raise_maxima(out, n, max_abs);
   }
@@ -343,7 +338,7 @@ HWY_INLINE void quantize(D d, const double *numbers, std::size_t n, double scale
   }
 }
 
-constexpr std::size_t kNibbleChunk = 64;
+constexpr std::size_t kNibbleChunk = HostTuning::kNibblesTogether;
 
 // Packs the nibbles of at most kNibbleChunk numbers, from number begin of a run of n numbers on.
 // May write up to kNibbleChunk/2 bytes, but nothing from records_end on.

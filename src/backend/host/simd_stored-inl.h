@@ -54,11 +54,6 @@ template <class D, class V> HWY_INLINE hn::VFromD<D> low_lanes(D d, V v)
     return low_lanes(d, hn::LowerHalf(v));
 }
 
-// Bytes by which blocks are prefetched. The hardware prefetcher stops at the end of each page.
-// Measured.
-constexpr std::size_t kPrefetchAhead = 9216;
-constexpr Offset kBlocksAhead = 80; // by which x is prefetched, if x is far (ProductArgs::far)
-
 // Returns the byte of number k, counted from the first number.
 template <PCMCPIPrecision storage> constexpr std::size_t byte_offset(std::size_t k)
 {

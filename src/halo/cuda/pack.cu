@@ -1,11 +1,12 @@
 #include "halo/cuda/pack.h"
 
 #include "cuda/launch.cuh"
+#include "cuda/tuning_hopper.h"
 
 namespace mcpi::cuda {
 namespace {
 
-constexpr unsigned kThreads = 256;
+constexpr unsigned kThreads = Tuning::kPackThreads;
 
 __global__ void pack_kernel(const std::uint32_t *vector, unsigned words, const Row *rows,
                             std::size_t count, std::uint32_t *packed)

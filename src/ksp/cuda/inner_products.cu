@@ -4,16 +4,15 @@
 
 #include "core/dispatch.h"
 #include "cuda/launch.cuh"
+#include "cuda/tuning_hopper.h"
 #include "ksp/cuda/inner_products.h"
 
 namespace mcpi::cuda {
 namespace {
 
-constexpr unsigned kThreads = 256;   // of a thread block
-constexpr int kTogether = 8;         // vectors of a launch: x is read once for them
-constexpr std::size_t kMost = 64;    // vectors whose sums are copied together
-constexpr std::size_t kResident = 5; // thread blocks of a multiprocessor
-constexpr unsigned kEach = 4;        // numbers of a thread, at least, for another thread block
+constexpr unsigned kThreads = Tuning::kProductThreads, kEach = Tuning::kProductNumbers;
+constexpr int kTogether = Tuning::kVectorsTogether;
+constexpr std::size_t kMost = Tuning::kVectorsCopied, kResident = Tuning::kProductBlocks;
 
 template <int count> struct Vectors {
   const double *at[count];
@@ -23,19 +22,13 @@ template <int count> struct Combination {
   double coefficient[count];
 };
 
-// Iterations of a loop over numbers whose loads are in flight together
-constexpr int unrolled(int count)
-{
-  return count <= 2 ? 4 : 2;
-}
-
 // Writes each thread block's sum of v[k] . x to partial[k * gridDim.x + blockIdx.x].
 template <int count>
 __global__ void __launch_bounds__(kThreads)
     multiply_vectors(Vectors<count> v, const double *__restrict__ x, std::size_t n, double *partial)
 {
   using Reduce = cub::BlockReduce<double, kThreads>;
-  constexpr int unroll = unrolled(count);
+  constexpr int unroll = Tuning::product_unroll(count);
   __shared__ typename Reduce::TempStorage memory;
   double sum[count] = {};
 #pragma unroll unroll
@@ -70,7 +63,7 @@ template <int count>
 __global__ void __launch_bounds__(kThreads)
     subtract(Combination<count> sum, double *__restrict__ x, std::size_t n)
 {
-  constexpr int unroll = unrolled(count);
+  constexpr int unroll = Tuning::product_unroll(count);
 #pragma unroll unroll
   for (std::size_t i = std::size_t{blockIdx.x} * kThreads + threadIdx.x; i < n;
        i += std::size_t{gridDim.x} * kThreads) {

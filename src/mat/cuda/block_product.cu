@@ -2,24 +2,15 @@
 
 #include "core/dispatch.h"
 #include "cuda/launch.cuh"
+#include "cuda/tuning_hopper.h"
 #include "mat/cuda/block_product.h"
 
 namespace mcpi::cuda {
 namespace {
 
-constexpr unsigned kThreads = 128; // of a thread block
+constexpr unsigned kThreads = Tuning::kBlockProductThreads;
 constexpr unsigned kWarp = 32;
-// Scalar rows of a block row that a team of threads multiplies at a time, at most: x is loaded once
-// for them.
-constexpr int kMostRows = 8;
-constexpr int kRowsEach = 7; // block rows of a team, one after the other
-
-// Numbers of a scalar row that a thread loads at a time. Measured on an H200 for 5 scalar rows
-// (docs/notes/application.md). More leave room for fewer threads.
-constexpr int loads_ahead(int at_once)
-{
-  return at_once <= 2 ? 6 : at_once <= 4 ? 4 : at_once <= 7 ? 3 : 2;
-}
+constexpr int kMostRows = Tuning::kMostScalarRows, kRowsEach = Tuning::kBlockRowsEach;
 
 // Writes the blocks before each block row. i: row pointers of scalar rows
 template <class Index>
@@ -69,7 +60,7 @@ struct Product {
 // loads of a row's numbers do not wait for its columns. The columns of the next row are loaded
 // before the sums of this one.
 template <int at_once, int team> struct Team {
-  static constexpr int ahead = loads_ahead(at_once);
+  static constexpr int ahead = Tuning::block_product_ahead(at_once);
 
   const Product &p;
   const int lane = static_cast<int>(threadIdx.x % static_cast<unsigned>(team));
@@ -212,8 +203,7 @@ template <int at_once, int team> void launch_teams(const Product &product, cudaS
 template <int at_once>
 void launch_product(const Product &product, double mean_row, cudaStream_t stream)
 {
-  constexpr double kLonger = 1.15; // than the mean are few rows
-  const double threads = kLonger * mean_row / loads_ahead(at_once);
+  const double threads = Tuning::kLongRow * mean_row / Tuning::block_product_ahead(at_once);
   if (threads <= 8)
     launch_teams<at_once, 8>(product, stream);
   else if (threads <= 16)

@@ -78,7 +78,8 @@ struct HopperTuning {
   // several colors waiting behind it takes up to 60% longer; a color that loads too late takes 15%
   // longer.
   static constexpr std::size_t kLightSlice = 40, kLightColor = 20 << 10;
-  static constexpr unsigned kRowsThreads = 128; // rows without slices: application_int4_tet
+  static constexpr unsigned kRowsThreads = 128;  // rows without slices: application_int4_tet
+  static constexpr unsigned kRoundThreads = 256; // the bfp16 copy of x: not recorded
 
   // Relaxation of several parts by one launch. Few rows: nvidia-h200-sweep-ordered.json. Many rows,
   // and the limits of rows: no record, see docs/notes/gpu-schedules.md.
@@ -182,6 +183,10 @@ struct HopperTuning {
   // memory to the matrix; threads that fill a buffer (baij_refresh)
   static constexpr std::size_t kChunkBytes = 32UL << 20U;
   static constexpr int kMaxCopiers = 12;
+  static constexpr std::size_t kCopied = 4096; // numbers that such a thread copies: not recorded
+  // Threads that expand blocks with missing entries, and that convert single numbers (not recorded)
+  static constexpr int kExpandThreads = 128;
+  static constexpr unsigned kNumbersThreads = 128;
   // The kernels of factorizations: threads, and ns between two looks at a row (not recorded)
   static constexpr unsigned kFactorThreads = 128, kFactorSleep = 20;
 
@@ -194,6 +199,41 @@ struct HopperTuning {
   static constexpr unsigned kStoreBlocks = 8;
   static constexpr unsigned kGroupComponents = 1024; // of a gather group
   static constexpr unsigned kGroupUnit = 16;         // consecutive rows of a gather group
+
+  // Exchanges and recorded runs (not recorded)
+
+  static constexpr unsigned kPackThreads = 256, kPacketThreads = 128;
+  // Polls between two looks at the clock. The number divides 2^32, so the count may overflow.
+  static constexpr unsigned kPollsPerLook = 256;
+  static constexpr std::size_t kRecordedRuns = 8; // most graphs that are kept
+
+  // Inner products and sums of vectors, -pc_mcpi_gram_schmidt (docs/notes/application.md for the
+  // whole; the numbers are not recorded)
+
+  static constexpr unsigned kProductThreads = 256;
+  static constexpr int kVectorsTogether = 8;        // of a launch: x is read once for them
+  static constexpr std::size_t kVectorsCopied = 64; // whose sums are copied together
+  static constexpr std::size_t kProductBlocks = 5;  // thread blocks of a multiprocessor
+  static constexpr unsigned kProductNumbers = 4;    // of a thread, before another block is taken
+  // Rounds of a loop over numbers whose loads are in flight together
+  static constexpr int product_unroll(int vectors) { return vectors <= 2 ? 4 : 2; }
+
+  // The product with the matrix, -pc_mcpi_block_product (docs/notes/application.md: block size 5,
+  // two meshes)
+
+  static constexpr unsigned kBlockProductThreads = 128;
+  // Scalar rows of a block row that a team of threads multiplies at a time, at most: x is loaded
+  // once for them (not recorded).
+  static constexpr int kMostScalarRows = 8;
+  static constexpr int kBlockRowsEach = 7; // block rows of a team, one after the other
+  // Numbers of a scalar row that a thread loads at a time, by the scalar rows. More leave room for
+  // fewer threads.
+  static constexpr int block_product_ahead(int at_once)
+  {
+    return at_once <= 2 ? 6 : at_once <= 4 ? 4 : at_once <= 7 ? 3 : 2;
+  }
+  // Few rows are so many times as long as the mean, for which teams have threads (not recorded).
+  static constexpr double kLongRow = 1.15;
 };
 
 using Tuning = HopperTuning;

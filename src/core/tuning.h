@@ -1,0 +1,87 @@
+// What was measured for set-ups, and for what backends share, in one table. Each row names the
+// record on which it rests: a file of benchmarks/results, or a page of docs/notes. "Not recorded":
+// no record was kept. Backends have tables of their own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace mcpi {
+
+struct CommonTuning {
+  // Threads of a set-up (not recorded)
+
+  // Rows that take longer than to start or wake a thread: each thread gets at least so many. The
+  // same for the rows of a round that looks for a color fewer, and for tiles whose cache lines are
+  // counted, which must repay their own array of lines.
+  static constexpr std::size_t kLeastRows = 4096, kLeastUncolored = 256, kLeastTiles = 1024;
+  // Pieces of so many rows are not divided among threads by nested dissection.
+  static constexpr std::size_t kSmallPiece = 32768;
+  // The hash of a pattern, which every set-up of BAIJ computes: indices of a part, which one core
+  // hashes in about a millisecond; threads, more of which are not faster; independent hashes
+  static constexpr std::size_t kHashedPart = std::size_t{1} << 20U;
+  static constexpr int kHashThreads = 8;
+  static constexpr std::size_t kHashLanes = 8;
+
+  // Set-up
+
+  // Rows by which loops over rows that lie far apart ask the caches ahead: for the neighbors of a
+  // row, and for the place of its neighbors (amd-epyc-setup-parts.json for the loops, not recorded
+  // for the numbers)
+  static constexpr std::size_t kNeighborsAhead = 8, kRowsAhead = 16;
+  // From this block size on diagonal blocks are inverted by LAPACK. For smaller blocks its calls
+  // cost more than they save (not recorded).
+  static constexpr int kLapackFrom = 33;
+  // Blocks of a row up to which one is found by reading all, faster than by bisection (not
+  // recorded)
+  static constexpr std::size_t kFewBlocks = 32;
+  // If an earlier row has so many times the blocks of a row, those of the row are sought in it,
+  // instead of the other way round (docs/notes/incomplete-lu.md, not recorded).
+  static constexpr int kManyTimes = 16;
+
+  // Order of rows
+
+  // What auto counts to choose an order: rows of a tile, of which one brings to the caches what
+  // others read; rows whose entries of x lie in one or two cache lines (not recorded)
+  static constexpr std::int32_t kTileRows = 32, kLineRows = 4;
+  // Rows of clusters stay in the order of the matrix unless their neighbors are so many times as
+  // far from each other as in reverse Cuthill-McKee order (not recorded).
+  static constexpr double kMuchFarther = 2.0;
+  // On a CPU, rows with equally many blocks are brought together inside windows of so many rows
+  // (docs/notes/set-up.md, not recorded).
+  static constexpr std::int32_t kWindow = 256;
+
+  // Chunks on a CPU: numbers of x from which they help, numbers of x in a chunk, and rows of a
+  // color in a chunk (docs/notes/host.md, amd-epyc-host-chunks.json)
+  static constexpr std::int64_t kChunksFrom = std::int64_t{1} << 21, kChunkNumbers = 1 << 12,
+                                kChunkRowsOfColor = 16;
+
+  // Colors of a wave: a color of fewer rows is hardly worth its launch on a device, and bounds of
+  // their number (docs/notes/waves.md).
+  static constexpr std::int64_t kRowsOfWaveColor = 1 << 15, kFewestWaveColors = 16,
+                                kMostWaveColors = 32;
+
+  // Clusters
+
+  // Most rows of a cluster, by default. On a CPU large clusters take fewer iterations
+  // (amd-epyc-flow-schedules.json, one rank). On a device the wing's linear systems take the least
+  // time with 2 to 4 rows, thin layers with 6 to 8 (nvidia-h200-flow-clusters.json).
+  static constexpr std::int32_t kClusterRowsOnCpu = 512, kClusterRowsOnDevice = 4;
+  // Most rows of the clusters whose steps a CPU takes together: where rows are relaxed one after
+  // the other, and elsewhere (docs/notes/host.md, "Rows one after the other")
+  static constexpr std::int32_t kRowsInSequence = 512, kRowsTogether = 8192;
+  // One row of so many is enough to find the sizes of the components (not recorded).
+  static constexpr std::int32_t kSampledRow = 8;
+
+  // Applications
+
+  // Columns of a dense matrix that are relaxed together. The vectors of more columns would not stay
+  // in the caches beside the blocks (not recorded).
+  static constexpr int kMostColumns = 8;
+  // The length of a recorded run, where several parts are relaxed in one step: steps of a cluster,
+  // a typical number, since ranks with other numbers must agree; steps that count; most relaxations
+  // of a run, times SweepConfig::max_relaxations (not recorded)
+  static constexpr int kStepsOfCluster = 16, kFewSteps = 32, kMostTimes = 16;
+};
+
+} // namespace mcpi
