@@ -10,17 +10,17 @@ namespace {
 
 // Marks the unknowns of local rows and ghosts for whose row or column this rank has an entry that
 // is not zero. A NaN is not zero.
-std::vector<PetscInt> mark_used(const BlockGraph &graph, BlockRows &values)
+std::vector<bool> mark_used(const BlockGraph &graph, BlockRows &values)
 {
   const auto bs = static_cast<std::size_t>(graph.bs);
-  std::vector<PetscInt> used((static_cast<std::size_t>(graph.rows) + graph.ghosts.size()) * bs, 0);
+  std::vector<bool> used((static_cast<std::size_t>(graph.rows) + graph.ghosts.size()) * bs);
   const double *diagonal = nullptr;
   const double *const *offdiag = nullptr;
   for (Row row = 0; row < graph.rows; ++row) {
     const auto mark = [&](const double *block, Row column) {
       for (std::size_t q = 0; q < bs; ++q)
         for (std::size_t p = 0; p < bs; ++p)
-          if (block[q * bs + p] != 0.0) used[row * bs + p] = used[column * bs + q] = 1;
+          if (block[q * bs + p] != 0.0) used[row * bs + p] = used[column * bs + q] = true;
     };
     values.row(row, diagonal, offdiag);
     mark(diagonal, row);
@@ -35,24 +35,25 @@ std::vector<PetscInt> mark_used(const BlockGraph &graph, BlockRows &values)
 PetscErrorCode EmptyUnknownsFind(const BlockGraph &graph, MatrixValues &values,
                                  EmptyUnknowns *empty)
 {
-  std::vector<PetscInt> used;
-  MPI_Datatype unit;
+  const auto bs = static_cast<std::size_t>(graph.bs), rows = static_cast<std::size_t>(graph.rows);
+  std::vector<bool> used;
+  std::vector<PetscInt> marks;
 
   PetscFunctionBegin;
   PetscCall(RunTogether(graph.comm, [&] {
     used = mark_used(graph, values);
-    empty->flags.resize(static_cast<std::size_t>(graph.rows) * graph.bs);
+    empty->flags.resize(rows * bs);
+    marks.resize(rows + graph.ghosts.size());
   }));
-  // Other ranks may read what is never read here.
-  const PetscInt *of_ghosts = used.data() + empty->flags.size();
-  PetscCallMPI(MPI_Type_contiguous(static_cast<int>(graph.bs), MPIU_INT, &unit));
-  PetscCallMPI(MPI_Type_commit(&unit));
-  PetscCall(PetscSFReduceBegin(graph.ghost_sf, unit, of_ghosts, used.data(), MPI_MAX));
-  PetscCall(PetscSFReduceEnd(graph.ghost_sf, unit, of_ghosts, used.data(), MPI_MAX));
-  PetscCallMPI(MPI_Type_free(&unit));
-  std::transform(used.begin(), used.begin() + static_cast<std::ptrdiff_t>(empty->flags.size()),
-                 empty->flags.begin(),
-                 [](PetscInt mark) { return static_cast<std::uint8_t>(mark == 0); });
+  // Other ranks may read what is never read here. PETSc reduces arrays of blocks only with some MPI
+  // libraries, so components go one by one.
+  for (std::size_t q = 0; q < bs; ++q) {
+    for (std::size_t row = 0; row < marks.size(); ++row) marks[row] = used[row * bs + q];
+    const PetscInt *of_ghosts = marks.data() + rows;
+    PetscCall(PetscSFReduceBegin(graph.ghost_sf, MPIU_INT, of_ghosts, marks.data(), MPI_MAX));
+    PetscCall(PetscSFReduceEnd(graph.ghost_sf, MPIU_INT, of_ghosts, marks.data(), MPI_MAX));
+    for (std::size_t row = 0; row < rows; ++row) empty->flags[row * bs + q] = marks[row] == 0;
+  }
   empty->count = std::count(empty->flags.begin(), empty->flags.end(), 1);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &empty->count, 1, MPIU_INT64, MPI_SUM, graph.comm));
   if (empty->count == 0) *empty = EmptyUnknowns();
