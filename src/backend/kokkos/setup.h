@@ -5,6 +5,7 @@
 #include "backend/device/invert.h"
 #include "backend/kokkos/spaces.h"
 #include "core/dispatch.h"
+#include "core/held_exceptions.h"
 #include "core/numeric.h"
 
 namespace mcpi::kokkos {
@@ -100,6 +101,17 @@ MCPI_HD void report(const SetupArgs &args, Row row, Inversion verdict, double co
   (void)raise_to(args.maxima + args.square() + 2, condition);
 }
 
+// A kernel whose results are tested. On a host its threads hold their floating-point exceptions.
+template <class Kernel> struct Tested {
+  Kernel kernel;
+
+  template <class Index> KOKKOS_FUNCTION void operator()(const Index &index) const
+  {
+    KOKKOS_IF_ON_HOST((const HeldExceptions held; kernel(index);))
+    KOKKOS_IF_ON_DEVICE((kernel(index);))
+  }
+};
+
 // A thread inverts the diagonal block of a row. Reads args.values; writes args.diagonal.
 template <int bs> struct InvertSmallDiagonals {
   SetupArgs args;
@@ -174,13 +186,13 @@ template <class Space> void invert_diagonals(const Space &space, int team, const
     if constexpr (size > 0) {
       using Policy = Kokkos::RangePolicy<Space, Kokkos::IndexType<Row>>;
       Kokkos::parallel_for("mcpi invert", Policy(space, args.begin, args.end),
-                           InvertSmallDiagonals<size>{args});
+                           Tested<InvertSmallDiagonals<size>>{{args}});
     } else {
       using Kernel = InvertDiagonals<Space>;
       typename Kernel::Policy policy(space, args.end - args.begin, team);
       policy.set_scratch_size(
           0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes(args.shape.bs))));
-      Kokkos::parallel_for("mcpi invert", policy, Kernel{args});
+      Kokkos::parallel_for("mcpi invert", policy, Tested<Kernel>{{args}});
     }
   });
 }
@@ -280,7 +292,7 @@ void convert_blocks(const Space &space, const SetupArgs &args)
   if (args.begin < args.end)
     Kokkos::parallel_for("mcpi convert",
                          typename Kernel::Policy(space, args.end - args.begin, Kernel::threads),
-                         Kernel{args});
+                         Tested<Kernel>{{args}});
 }
 
 // Each thread copies one block of the list args.stored to records, or to the blocks of a transposed
