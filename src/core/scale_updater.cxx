@@ -23,6 +23,13 @@ ScaleUpdater::ScaleUpdater(const NumericConfig &config, int bs, bool limited)
 {
 }
 
+void ScaleUpdater::take(const ScaleUpdater &from)
+{
+  scales_ = from.scales_;
+  have_scales_ = from.have_scales_;
+  largest_ = from.largest_;
+}
+
 // Sets global_maxima_ to the maxima of the unscaled values over all ranks. Two more entries follow.
 // The first is 1 if a value on some rank does not fit in the storage precision, else 0. The second
 // is 1 if some rank has another defect, else 0.

@@ -30,6 +30,8 @@ public:
   int refresh(const std::function<void(Pass)> &convert, const MaxReduce &reduce,
               NumericStatus &status);
 
+  // Takes over the scales and their largest number.
+  void take(const ScaleUpdater &from);
   const Scales &scales() const { return scales_; }
   std::vector<double> &maxima() { return maxima_; }
   // The largest scaled number on all ranks when the scales were made

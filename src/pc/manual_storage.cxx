@@ -93,8 +93,8 @@ PetscErrorCode PCMCPIGetOffdiagPrecision(PC pc, PCMCPIPrecision *precision)
    On a CPU the precision of the vectors changes without another set-up. On a device the first
    `KSPSolve()` of a flexible method costs a second numeric set-up, because the method is not known
    at the first one. So does every change between methods of the two kinds. After
-   `KSPSetReusePreconditioner()` and a change of the matrix, a method that needs fp64 where the
-   vectors on a device are fp32 is an error. Set fp64 from the beginning instead.
+   `KSPSetReusePreconditioner()` and a change of the matrix, vectors on a device change from fp32 to
+   fp64 with the blocks as they are, and do not change back.
 
    A common unit of all equations does not matter: with fp32 the right-hand side is scaled by a
    power of two, which follows from its norm. `KSPFGMRES` and `KSPGCR` have computed this norm

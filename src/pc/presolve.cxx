@@ -30,8 +30,8 @@ PetscErrorCode set_up_again(PC pc, const Caller &method)
 // Gives the vectors the precision that the method needs. may_narrow: whether the precision may
 // change from double to single. Where the stored blocks depend on the vectors, as on a device, the
 // values are set up again. KSPSetReusePreconditioner() forbids that if the matrix has changed. The
-// preconditioner then keeps vectors in double precision under any method. Vectors in single
-// precision are then an error if the method assumes a linear operator.
+// preconditioner then keeps vectors in double precision under any method, or gets them, with the
+// stored blocks as they are.
 PetscErrorCode fit_precision(PC pc, const Caller &method, bool may_narrow)
 {
   PC_MCPI &mcpi = Data(pc);
@@ -49,13 +49,12 @@ PetscErrorCode fit_precision(PC pc, const Caller &method, bool may_narrow)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(mcpi.smoother.stores(pc->pmat, &current));
-  const bool may_set_up = !pc->reusepreconditioner || current;
-  PetscCheck(prepared || may_set_up, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
-             "The preconditioner has vectors in single precision, and %s. "
-             "KSPSetReusePreconditioner() forbids another set-up, and the matrix has changed since "
-             "the last one. Use -%spc_mcpi_vector_precision fp64 from the beginning",
-             what_takes_it_for_linear(method).c_str(), prefix_of((PetscObject)pc));
-  if (may_set_up) PetscCall(set_up_again(pc, method));
+  if (!pc->reusepreconditioner || current) {
+    PetscCall(set_up_again(pc, method));
+  } else if (wanted) {
+    PetscCall(mcpi.smoother.widen_vectors());
+    mcpi.caller = method;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -63,9 +63,11 @@ public:
   PetscErrorCode setup(Mat pmat, const Settings &settings, bool needs_double,
                        const Coordinates &coordinates, PetscObject options);
   PetscErrorCode destroy();
-  // Collective. Gives the vectors the precision that a caller needs, with the stored blocks as they
-  // are. fits: whether that is possible. If not, nothing changes, and a set-up is needed.
+  // Collective. Gives the vectors the precision that a caller needs. fits: whether the stored
+  // blocks are those that a set-up would make. If not, nothing changes, and a set-up is needed.
   PetscErrorCode fit_vectors(const Settings &settings, bool needs_double, bool *fits);
+  // Collective. Gives the vectors double precision, with the stored blocks as they are.
+  PetscErrorCode widen_vectors();
   // Whether the stored blocks are those of the present values of this matrix
   PetscErrorCode stores(Mat pmat, bool *current) const;
   void invalidate_plan() { identity_ = MatrixIdentity(); }
@@ -133,11 +135,12 @@ private:
                          const NumericStatus &status);
   PetscErrorCode measure(const MatrixParts &parts, BlockRows &blocks);
   PetscErrorCode numeric_in_range(const Settings &settings, const MatrixParts &parts);
-  PetscErrorCode change_vectors(const Precisions &wanted, bool *changed);
+  PetscErrorCode change_vectors(const Precisions &wanted, bool as_they_are, bool *changed);
   int spread() const;
   DeviceExchange *device_exchange() { return backend_ ? backend_->device_exchange() : nullptr; }
   BackendConfig backend_config(const Settings &settings, const Precisions &precisions) const;
   PetscErrorCode create_backend(const Settings &settings);
+  PetscErrorCode connect_halo();
   PetscErrorCode create_halo(const Settings &settings);
   void drop_backend();
   void drop_method();

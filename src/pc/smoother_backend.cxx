@@ -50,7 +50,16 @@ PetscErrorCode Smoother::create_backend(const Settings &settings)
   PetscFunctionBegin;
   if (choice_.type == PC_MCPI_BACKEND_KOKKOS) ReleaseWithKokkos(this, [this] { drop_backend(); });
   PetscCall(BackendCreate(graph_.comm, choice_.type, plan(), config, &backend_));
+  PetscCall(connect_halo());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Lets the exchange work with a new backend.
+PetscErrorCode Smoother::connect_halo()
+{
   DeviceExchange *device = device_exchange();
+
+  PetscFunctionBegin;
   if (device) {
     void *stream = device->launch_exchanges(halo_->on_device());
     halo_->use_stream(stream, device->not_a_number());
@@ -71,10 +80,11 @@ PetscErrorCode Smoother::create_backend(const Settings &settings)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Gives the vectors other precisions, if the stored blocks do not depend on them. All ranks have
-// backends of the same type, so the result is the same everywhere.
-PetscErrorCode Smoother::change_vectors(const Precisions &wanted, bool *changed)
+// Gives the vectors other precisions without another numeric set-up, if the backend can. All ranks
+// have backends of the same type, so the result is the same everywhere.
+PetscErrorCode Smoother::change_vectors(const Precisions &wanted, bool as_they_are, bool *changed)
 {
+  const DeviceGuard guard(choice_.device);
   std::unique_ptr<Backend> made;
 
   PetscFunctionBegin;
@@ -82,15 +92,15 @@ PetscErrorCode Smoother::change_vectors(const Precisions &wanted, bool *changed)
   if (!backend_ || wanted.offdiag != made_for_.offdiag || wanted.form != made_for_.form)
     PetscFunctionReturn(PETSC_SUCCESS);
   const PetscErrorCode failed = RunTogether(graph_.comm, [&] {
-    made = backend_->with_vectors(wanted.double_vectors, wanted.bfp16_gather);
+    made = backend_->with_vectors(wanted.double_vectors, wanted.bfp16_gather, as_they_are);
   });
   if (failed) drop_backend(); // On some rank its blocks are lost.
   PetscCall(failed);
   if (!made) PetscFunctionReturn(PETSC_SUCCESS);
+  if (DeviceExchange *device = device_exchange()) (void)device->launch_exchanges(false);
   backend_ = std::move(made);
   made_for_ = wanted;
-  room_ = 1;
-  PetscCall(static_cast<PetscErrorCode>(halo_->prepare(backend_->row_bytes({}).vector)));
+  PetscCall(connect_halo());
   *changed = true;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -101,8 +111,21 @@ PetscErrorCode Smoother::fit_vectors(const Settings &settings, bool needs_double
 
   PetscFunctionBegin;
   *fits = wanted == made_for_;
-  if (!*fits) PetscCall(change_vectors(wanted, fits));
+  if (!*fits) PetscCall(change_vectors(wanted, false, fits));
   if (*fits) needs_double_ = needs_double;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Smoother::widen_vectors()
+{
+  Precisions wanted = made_for_;
+  bool changed;
+
+  PetscFunctionBegin;
+  wanted.double_vectors = true;
+  wanted.bfp16_gather = false;
+  PetscCall(change_vectors(wanted, true, &changed));
+  needs_double_ = changed;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -68,7 +68,7 @@ PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const Matrix
   for (bool stored = false;;) {
     const Precisions wanted = ChoosePrecisions(settings, needs_double_, found_);
     bool fits = backend_ && wanted == made_for_;
-    if (!fits) PetscCall(change_vectors(wanted, &fits));
+    if (!fits) PetscCall(change_vectors(wanted, false, &fits));
     if (fits && stored) break;
     if (!fits) {
       drop_backend();

@@ -96,12 +96,12 @@ public:
   virtual void pack_records(const std::vector<Offset> &stored, std::byte *records) = 0;
   virtual void build_transposed(const ColorPlan &transposed, const std::byte *received) = 0;
   virtual OperatorInfo info() const = 0;
-  // Makes a backend with vectors of other precisions, which takes over the stored blocks of this
-  // one. Returns null if the blocks depend on the vectors; this backend then stays as it is.
-  virtual std::unique_ptr<Backend> with_vectors(bool /*double_vectors*/, bool /*bfp16_gather*/)
-  {
-    return nullptr;
-  }
+  // Makes a backend with vectors of other precisions and with the stored blocks of this one, which
+  // ends then. Returns null if a numeric set-up for those vectors would store other numbers; this
+  // backend then stays as it is. as_they_are: the numbers of this backend do, if they were rounded
+  // for vectors in single precision and the others are in double precision.
+  virtual std::unique_ptr<Backend> with_vectors(bool double_vectors, bool bfp16_gather,
+                                                bool as_they_are) = 0;
 
   // Allocates the vectors for nrhs right-hand sides. Otherwise load_rhs() allocates them.
   virtual void reserve(int nrhs) = 0;

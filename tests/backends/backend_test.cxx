@@ -317,6 +317,36 @@ TEST_P(AnyBackend, many_levels_agree_with_the_reference)
   }
 }
 
+// A kept preconditioner may have to serve a method that needs vectors in double precision. Devices
+// then keep inverse diagonal blocks that are rounded to single precision.
+TEST_P(AnyBackend, vectors_in_double_precision_get_the_blocks_that_are_stored)
+{
+  constexpr double kRoundedInverse = 1e-6;
+  std::size_t turn = 0;
+  for (const int bs : {1, 4, 5, 7, 12, 40}) {
+    const Problem problem(ring_pattern(200, 3, 14), bs, 1);
+    const auto &[matrix, ranks, b, guess] = problem;
+    const std::vector<Smoothing> runs = all_runs();
+    for_configs([&](BackendConfig config) {
+      if (config.double_vectors) return;
+      set_hints(config, turn);
+      config.bfp16_gather = turn % 2 == 0;
+      System other(ranks, kind(config));
+      config.double_vectors = true;
+      config.bfp16_gather = false;
+      System reference(ranks, {config, nullptr});
+      for (System *system : {&reference, &other})
+        ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
+      reference.adopt(other);
+      other.widen_vectors();
+      const Smoothing &run = runs[turn++ % runs.size()];
+      EXPECT_LT(difference(other.apply(run, b, guess), reference.apply(run, b, guess)),
+                kRoundedInverse)
+          << "bs " << bs << " " << name(kind(config)) << " " << name(run);
+    });
+  }
+}
+
 TEST_P(AnyBackend, bits_of_a_replayed_application_are_those_of_its_launches)
 {
   for (const int bs : {1, 5, 8, 12, 40}) {

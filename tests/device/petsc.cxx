@@ -291,6 +291,47 @@ PETSC_TEST(DevicePetsc, new_values_are_seen)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// The device keeps blocks for vectors in single precision when the matrix has changed.
+PETSC_TEST(DevicePetsc, kept_preconditioners_serve_every_method)
+{
+  constexpr PetscScalar factor = 1.5;
+
+  PetscFunctionBeginUser;
+  for (const PetscInt bs : {1, 5, 12})
+    for (const char *options : {"", " -pc_mcpi_schedule cluster", " -pc_mcpi_method dilu"}) {
+      const BlockMatrix matrix = make_matrix(bs, random_pattern(200, 4, true));
+      const Vector b = random_vector(static_cast<PetscInt>(matrix.size()), 3);
+      OwnedMat mat;
+      OwnedSolver ksp;
+      PC pc;
+      Vector x;
+      KSPConvergedReason reason;
+      std::string text;
+      describe("bs " + std::to_string(bs) + options);
+      PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+      PetscCall(
+          create_ksp(mat, mat, "-ksp_type fgmres -ksp_rtol 1e-10" + backend() + options, &ksp));
+      PetscCall(KSPGetPC(ksp, &pc));
+      PetscCall(solve(ksp, b, &x, &reason, nullptr));
+      PetscCall(view(pc, &text));
+      EXPECT_CONTAINS(text, "vectors: fp32");
+      PetscCall(KSPSetReusePreconditioner(ksp, PETSC_TRUE));
+      PetscCall(MatScale(mat, factor));
+      for (const char *type : {KSPGMRES, KSPFGMRES, KSPBCGS}) {
+        describe(type);
+        PetscCall(KSPSetType(ksp, type));
+        PetscCall(solve(ksp, b, &x, &reason, nullptr));
+        EXPECT_LT(0, static_cast<int>(reason));
+        for (PetscScalar &number : x) number *= factor;
+        EXPECT_LT(difference(matrix.multiply(x), b), 1e-8);
+        PetscCall(view(pc, &text));
+        if (backend().find("cuda") != std::string::npos) EXPECT_CONTAINS(text, "vectors: fp64");
+      }
+      PetscCall(apply(pc, b, &x)); // outside a solve
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // The matrix has as many nonzeros as before, but in other places.
 PETSC_TEST(DevicePetsc, a_matrix_preallocated_again_is_set_up_again)
 {

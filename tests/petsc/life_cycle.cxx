@@ -334,6 +334,45 @@ PETSC_TEST(LifeCycle, reused_preconditioner_stays_until_it_may_change)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// The vectors get another precision without another set-up, after a change of the matrix, too.
+PETSC_TEST(LifeCycle, kept_preconditioners_serve_every_method)
+{
+  constexpr PetscScalar factor = 1.5;
+  const BlockMatrix matrix = matrix_of(1);
+  const Vector b = random_vector(matrix.size(), 1);
+  OwnedMat mat;
+  OwnedSolver ksp;
+  PC pc;
+  Vector x;
+  std::string text;
+  KSPConvergedReason reason;
+
+  PetscFunctionBeginUser;
+  PetscCall(start_counting());
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
+  PetscCall(create_ksp(mat, mat, "-ksp_type fgmres -ksp_rtol 1e-10", &ksp));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(solve(ksp, b, &x, &reason, nullptr));
+  PetscCall(KSPSetReusePreconditioner(ksp, PETSC_TRUE));
+  PetscCall(MatScale(mat, factor));
+  for (const char *type : {KSPGMRES, KSPFGMRES, KSPBCGS}) {
+    describe(type);
+    PetscCall(KSPSetType(ksp, type));
+    Counts counts;
+    PetscCall(new_set_ups(&counts));
+    PetscCall(solve(ksp, b, &x, &reason, nullptr));
+    EXPECT_LT(0, static_cast<int>(reason));
+    for (PetscScalar &number : x) number *= factor;
+    EXPECT_LT(difference(matrix.multiply(x), b), 1e-8);
+    EXPECT_SET_UPS(0, 0);
+    PetscCall(view(pc, &text));
+    EXPECT_CONTAINS(text,
+                    std::string("vectors: ") + (std::string(type) == KSPFGMRES ? "fp32" : "fp64"));
+  }
+  PetscCall(apply(pc, b, &x)); // outside a solve
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PETSC_TEST(LifeCycle, ksp_reuses_the_preconditioner_when_told)
 {
   OwnedMat mat;

@@ -345,40 +345,6 @@ PETSC_TEST(Refusals, vectors_of_another_size_are_refused)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// On a CPU the vectors get another precision without another set-up, after a change of the matrix,
-// too.
-PETSC_TEST(Refusals, a_preconditioner_that_is_kept_is_refused_to_no_method_on_a_cpu)
-{
-  const BlockMatrix &matrix = sample();
-  const Vector b = matrix.multiply(random_vector(matrix.size(), 1));
-  OwnedMat mat;
-  OwnedSolver ksp;
-  PC pc;
-  Vector x;
-  std::string text;
-  KSPConvergedReason reason;
-  PetscInt its;
-
-  PetscFunctionBeginUser;
-  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
-  PetscCall(create_ksp(mat, mat, "-ksp_type fgmres", &ksp));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(solve(ksp, b, &x, &reason, &its));
-  PetscCall(KSPSetReusePreconditioner(ksp, PETSC_TRUE));
-  PetscCall(MatScale(mat, 1.5));
-  for (const char *type : {KSPGMRES, KSPFGMRES, KSPBCGS}) {
-    describe(type);
-    PetscCall(KSPSetType(ksp, type));
-    PetscCall(solve(ksp, b, &x, &reason, &its));
-    EXPECT_LT(0, static_cast<int>(reason));
-    PetscCall(view(pc, &text));
-    EXPECT_CONTAINS(text,
-                    std::string("vectors: ") + (std::string(type) == KSPFGMRES ? "fp32" : "fp64"));
-  }
-  PetscCall(apply(pc, b, &x)); // outside a solve
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PETSC_TEST(Refusals,
            rounded_gathers_below_another_preconditioner_ask_for_a_word_on_the_outer_method)
 {

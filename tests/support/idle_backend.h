@@ -10,6 +10,7 @@ public:
   int refresh(BlockRows &, const MaxReduce &, NumericStatus &) override { return 0; }
   void pack_records(const std::vector<Offset> &, std::byte *) override {}
   void build_transposed(const ColorPlan &, const std::byte *) override {}
+  std::unique_ptr<Backend> with_vectors(bool, bool, bool) override { return nullptr; }
   void reserve(int) override {}
   void load_rhs(const ApplyArgs &, const ConstColumns &) override {}
   void load_guess(const ApplyArgs &, const ConstColumns &) override {}

@@ -221,6 +221,13 @@ void System::adopt(System &other)
   exchange_transposed();
 }
 
+void System::widen_vectors()
+{
+  for (std::unique_ptr<Backend> &backend : backends_)
+    backend = backend->with_vectors(true, false, true);
+  exchange_transposed();
+}
+
 int System::apply_rank(const Smoothing &run, const Vector &b, const Vector &guess, Peer &peer,
                        Vector &x)
 {

@@ -105,6 +105,8 @@ public:
   NumericStatus refresh(BlockRows &source);
   // Makes the sweeps of this reference backend use the blocks that the other backend has stored.
   void adopt(System &other);
+  // Gives the vectors double precision, with the blocks as they are stored.
+  void widen_vectors();
   // Returns x of the whole matrix. In x, b and guess, right-hand sides follow each other. All
   // outputs are NaN before the call, so that numbers that are not written show.
   Vector apply(const Smoothing &run, const Vector &b, const Vector &guess = {});

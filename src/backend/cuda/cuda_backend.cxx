@@ -54,6 +54,22 @@ public:
     blocks_.build_transposed(plan, received, stream_);
   }
 
+  // A numeric set-up for double precision rounds neither the inverse diagonal blocks nor exponents.
+  std::unique_ptr<Backend> with_vectors(bool double_vectors, bool bfp16_gather,
+                                        bool as_they_are) override
+  {
+    if (!as_they_are || !double_vectors) return nullptr;
+    BackendConfig config = config_;
+    config.double_vectors = double_vectors;
+    config.bfp16_gather = bfp16_gather;
+    auto made = std::make_unique<CudaBackend>(plan_, config);
+    MCPI_CUDA(cudaStreamSynchronize(stream_));
+    made->blocks_.copy(blocks_, made->stream_);
+    made->alpha_ = alpha_;
+    made->largest_ = largest_;
+    return made;
+  }
+
   void reserve(int nrhs) override
   {
     if (nrhs <= room_) return;

@@ -31,11 +31,14 @@ void set_columns(const StoredNumbers &to, std::uint32_t tiles, const Row *column
 // Writes the records (core/codec.h) of the blocks at `count` locations, one after the other.
 void read_records(const StoredNumbers &from, const Location *locations, std::size_t count,
                   std::byte *records, cudaStream_t stream);
-// Fills `to` with transposed blocks. sources: for each slice of `to` (each block, if large), the
-// location in `from` of the block whose transposed numbers it takes, or the number of a received
+// Fills `to` with blocks or with transposed blocks. sources: for each slice of `to` (each block, if
+// large), the location in `from` of the block whose numbers it takes, or the number of a received
 // record.
-void fill_transposed(const StoredNumbers &to, const StoredNumbers &from, const Location *sources,
-                     std::uint32_t tiles, std::size_t blocks, const std::byte *received,
+void fill(const StoredNumbers &to, const StoredNumbers &from, const Location *sources,
+          std::uint32_t tiles, std::size_t blocks, const std::byte *received, bool transposed,
+          cudaStream_t stream);
+// Writes narrow inverse diagonal blocks (device/relax_update.h) of some rows as doubles.
+void widen_diagonals(const std::byte *narrow, Row rows, int bs, std::byte *wide,
                      cudaStream_t stream);
 
 // How a relaxation uses the L2 cache.

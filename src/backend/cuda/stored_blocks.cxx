@@ -185,14 +185,45 @@ void StoredBlocks::build_transposed(const ColorPlan &plan, const std::byte *rece
 {
   if (!transposed_) {
     auto made = std::make_unique<Operator>(plan, config_);
-    map_transposed(*made);
+    received_blocks_ = 0;
+    sources_.upload(sources_of(*made, [&](const Triangle &triangle, Offset k) {
+      const Offset block = triangle.source[static_cast<std::size_t>(k)];
+      if (block >= plan_.blocks())
+        received_blocks_ =
+            std::max(received_blocks_, static_cast<std::size_t>(block - plan_.blocks()) + 1);
+      return block;
+    }));
     transposed_ = std::move(made); // Only a complete operator is kept, if memory runs out.
   }
   transposed_->set_largest(largest());
   received_.upload(received, received_blocks_ * record_size());
-  fill_transposed(transposed_->numbers(), forward_.numbers(), sources_.data(),
-                  transposed_->tile_count(), static_cast<std::size_t>(plan.blocks()),
-                  received_.data(), stream);
+  fill(transposed_->numbers(), forward_.numbers(), sources_.data(), transposed_->tile_count(),
+       static_cast<std::size_t>(plan.blocks()), received_.data(), true, stream);
+}
+
+void StoredBlocks::copy(StoredBlocks &from, cudaStream_t stream)
+{
+  updater_.take(from.updater_);
+  inverse_range_ = from.inverse_range_;
+  upload_scales(stream);
+  forward_.set_largest(largest());
+  DeviceArray<Location> sources;
+  sources.upload(from.sources_of(
+      forward_, [&](const Triangle &triangle, Offset k) { return stored_number(triangle, k); }));
+  fill(forward_.numbers(), from.forward_.numbers(), sources.data(), forward_.tile_count(),
+       static_cast<std::size_t>(plan_.blocks()), nullptr, false, stream);
+  if (narrow_diagonal_ == from.narrow_diagonal_)
+    MCPI_CUDA(cudaMemcpyAsync(diagonal_map_.data(), from.diagonal_map_.data(),
+                              diagonal_map_.bytes(), cudaMemcpyDeviceToDevice, stream));
+  else
+    widen_diagonals(from.diagonal_map_.data(), plan_.rows, plan_.bs, diagonal_map_.data(), stream);
+  MCPI_CUDA(cudaStreamSynchronize(stream)); // The sources end now.
+}
+
+// Blocks of the plan are numbered from the lower to the upper triangle.
+Offset StoredBlocks::stored_number(const Triangle &triangle, Offset k) const
+{
+  return &triangle == &plan_.lower ? k : static_cast<Offset>(plan_.lower.col.size()) + k;
 }
 
 void StoredBlocks::multiply(const void *x, void *y, cudaStream_t stream)
@@ -214,35 +245,29 @@ void StoredBlocks::multiply(const void *x, void *y, cudaStream_t stream)
 std::vector<Location> StoredBlocks::locations() const
 {
   std::vector<Location> result(static_cast<std::size_t>(plan_.blocks()));
-  const std::size_t lowers = plan_.lower.col.size();
   forward_.for_blocks(
       [&](Row, const Triangle &triangle, Offset k, std::uint32_t tile, std::uint32_t place) {
-        result[static_cast<std::size_t>(k) + (&triangle == &plan_.lower ? 0 : lowers)] =
-            location(tile, place);
+        result[static_cast<std::size_t>(stored_number(triangle, k))] = location(tile, place);
       });
   return result;
 }
 
-// For each slice of the transposed operator, finds the block whose transposed numbers it takes: a
-// block of this rank, or a record received from another rank.
-void StoredBlocks::map_transposed(const Operator &transposed)
+// For each slice of `to`, finds the block whose numbers it takes. stored(triangle, k): the stored
+// number of that block. Numbers behind those of this rank's blocks are records that were received.
+template <class Stored>
+std::vector<Location> StoredBlocks::sources_of(const Operator &to, const Stored &stored) const
 {
   const std::vector<Location> all = locations();
-  const std::size_t slices = transposed.slices();
-  std::vector<Location> sources(transposed.slice_count());
-  received_blocks_ = 0;
-  transposed.for_blocks([&](Row, const Triangle &triangle, Offset k, std::uint32_t tile,
-                            std::uint32_t place) {
-    const Offset stored = triangle.source[static_cast<std::size_t>(k)],
-                 received = stored - plan_.blocks();
-    if (received >= 0)
-      received_blocks_ = std::max(received_blocks_, static_cast<std::size_t>(received) + 1);
-    std::fill_n(sources.begin() + static_cast<std::ptrdiff_t>(transposed.slice_number(tile, place)),
-                slices,
+  const std::size_t slices = to.slices();
+  std::vector<Location> sources(to.slice_count());
+  to.for_blocks([&](Row, const Triangle &triangle, Offset k, std::uint32_t tile,
+                    std::uint32_t place) {
+    const Offset block = stored(triangle, k), received = block - plan_.blocks();
+    std::fill_n(sources.begin() + static_cast<std::ptrdiff_t>(to.slice_number(tile, place)), slices,
                 received >= 0 ? kReceived | static_cast<Location>(received)
-                              : all[static_cast<std::size_t>(stored)]);
+                              : all[static_cast<std::size_t>(block)]);
   });
-  sources_.upload(sources);
+  return sources;
 }
 
 } // namespace mcpi::cuda

@@ -26,6 +26,8 @@ public:
   // Stores the transposed blocks in the order of the transposed plan. received: the records of
   // other ranks' blocks.
   void build_transposed(const ColorPlan &plan, const std::byte *received, cudaStream_t stream);
+  // Copies the blocks of the same plan as they are stored for vectors in single precision.
+  void copy(StoredBlocks &from, cudaStream_t stream);
   // Launches y = B x, where B holds the off-diagonal blocks as they are stored; not if products
   // read rounded x. Vectors are in device memory, in plan order and vector precision; x has ghosts
   // after the rows.
@@ -54,7 +56,9 @@ private:
   // matrix rows that a thread block takes at a time, at least
   Row least_rows() const { return std::min(kernel_.rows, kWarpSize); }
   std::vector<Location> locations() const;
-  void map_transposed(const Operator &transposed);
+  Offset stored_number(const Triangle &triangle, Offset k) const;
+  template <class Stored>
+  std::vector<Location> sources_of(const Operator &to, const Stored &stored) const;
 
   const ColorPlan &plan_;
   const BackendConfig config_;

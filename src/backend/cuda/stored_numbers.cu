@@ -56,15 +56,25 @@ __global__ void columns_kernel(StoredNumbers to, const Row *columns)
 // Each thread block takes a tile of `to`, each thread some of its blocks. Writes their numbers and
 // exponents; the column indices stay.
 template <PCMCPIPrecision storage>
-__global__ void transposed_small(StoredNumbers to, StoredNumbers from, const Location *sources,
-                                 const std::byte *received)
+__global__ void fill_kernel(StoredNumbers to, StoredNumbers from, const Location *sources,
+                            const std::byte *received, bool transposed)
 {
   const Tile tile = to.tiles[blockIdx.x];
   sources += first_slice(to, tile);
   const auto slices = static_cast<std::uint32_t>(to.shape.slice.slices);
   for (std::uint32_t k = threadIdx.x * slices; k < slices_of(tile); k += kThreads * slices)
-    copy_from<storage>(from, received, sources[k], true, to, slot_in(to, blockIdx.x, k), 0,
+    copy_from<storage>(from, received, sources[k], transposed, to, slot_in(to, blockIdx.x, k), 0,
                        to.shape.bs);
+}
+
+// Each thread takes a number of a block.
+__global__ void widen_kernel(const float *narrow, std::size_t numbers, int square, double *wide)
+{
+  const std::size_t n = std::size_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (n >= numbers) return;
+  const auto size = static_cast<std::size_t>(square), row = n / size, first = row * (size + 1);
+  wide[n] = static_cast<double>(narrow[first + n % size]) *
+            power_of_two<double>(std::bit_cast<int>(narrow[first + size]));
 }
 
 // Writes records or large blocks, one after the other. Each thread takes `columns` columns of a
@@ -110,15 +120,25 @@ void read_records(const StoredNumbers &from, const Location *locations, std::siz
   copy_blocks({shape, records}, from, locations, count, nullptr, false, stream);
 }
 
-void fill_transposed(const StoredNumbers &to, const StoredNumbers &from, const Location *sources,
-                     std::uint32_t tiles, std::size_t blocks, const std::byte *received,
-                     cudaStream_t stream)
+void fill(const StoredNumbers &to, const StoredNumbers &from, const Location *sources,
+          std::uint32_t tiles, std::size_t blocks, const std::byte *received, bool transposed,
+          cudaStream_t stream)
 {
   if (to.shape.kind == LayoutKind::pieces)
-    return copy_blocks(to, from, sources, blocks, received, true, stream);
+    return copy_blocks(to, from, sources, blocks, received, transposed, stream);
   with_precision(to.shape.storage, [&]<PCMCPIPrecision storage> {
-    launch(transposed_small<storage>, tiles, kThreads, stream, to, from, sources, received);
+    launch(fill_kernel<storage>, tiles, kThreads, stream, to, from, sources, received, transposed);
   });
+}
+
+void widen_diagonals(const std::byte *narrow, Row rows, int bs, std::byte *wide,
+                     cudaStream_t stream)
+{
+  const int square = bs * bs;
+  const std::size_t numbers = static_cast<std::size_t>(rows) * static_cast<std::size_t>(square);
+  launch(widen_kernel, grid_of(numbers, kThreads), kThreads, stream,
+         reinterpret_cast<const float *>(narrow), numbers, square,
+         reinterpret_cast<double *>(wide));
 }
 
 } // namespace mcpi::cuda

@@ -92,7 +92,7 @@ public:
     matrix_.build_transposed(plan, received);
   }
 
-  std::unique_ptr<Backend> with_vectors(bool double_vectors, bool bfp16_gather) override
+  std::unique_ptr<Backend> with_vectors(bool double_vectors, bool bfp16_gather, bool) override
   {
     BackendConfig config = config_;
     config.double_vectors = double_vectors;

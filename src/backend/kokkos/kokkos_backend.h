@@ -108,6 +108,23 @@ public:
     blocks_.build_transposed(space_, plan, received);
   }
 
+  // Blocks do not depend on the precision of vectors, only their places do.
+  std::unique_ptr<Backend> with_vectors(bool double_vectors, bool bfp16_gather, bool) override
+  {
+    BackendConfig config = config_;
+    config.double_vectors = double_vectors;
+    config.bfp16_gather = bfp16_gather;
+    space_.fence("mcpi vectors");
+    const auto take = [&](auto made) -> std::unique_ptr<Backend> {
+      made->take(blocks_);
+      return made;
+    };
+    if (double_vectors)
+      return take(std::make_unique<KokkosBackend<Space, Style, double>>(plan_, config));
+    return take(std::make_unique<KokkosBackend<Space, Style, float>>(plan_, config));
+  }
+  void take(StoredBlocks<Space, Style> &blocks) { blocks_.take(space_, blocks); }
+
   void reserve(int nrhs) override
   {
     if (nrhs <= room_) return;

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
+#include <numeric>
 
 #include "backend/kokkos/values_in_place.h"
-#include "core/held_exceptions.h"
 #include "core/scale_updater.h"
 
 namespace mcpi::kokkos {
@@ -86,6 +86,25 @@ public:
     space.fence("mcpi transpose");
   }
 
+  // Takes over the blocks of the same plan, as they are stored for vectors of another precision.
+  void take(const Space &space, StoredBlocks &from)
+  {
+    updater_.take(from.updater_);
+    inverse_range_ = from.inverse_range_;
+    scales_ = std::move(from.scales_);
+    diagonal_ = std::move(from.diagonal_);
+    std::vector<Offset> stored(static_cast<std::size_t>(plan_.blocks()));
+    std::iota(stored.begin(), stored.end(), Offset{0});
+    const Array<Space, Offset> list(space, stored);
+    CopyArgs args = from.copy_args();
+    args.to = forward_.memory();
+    args.to_slots = forward_.slots();
+    args.stored = list.data();
+    args.size = stored.size();
+    forward_.kernel_table().copy(space, args);
+    space.fence("mcpi vectors");
+  }
+
   // Launches y = B x, where B holds the off-diagonal blocks as they are stored. Vectors are in the
   // memory of the space, in plan order and vector precision; x has ghosts after the rows.
   void multiply(const Space &space, const void *x, void *y)
@@ -123,7 +142,6 @@ private:
 
   void convert(const Space &space, BlockRows &source, bool store, NumericStatus &status)
   {
-    const HeldExceptions held; // of this thread
     scales_.copy_in(space, scales().left.data(), scales().left.size());
     scales_.copy_in(space, scales().right.data(), scales().right.size(), scales().left.size());
     maxima_.fill(space, 0);

@@ -34,7 +34,7 @@ public:
     matrix_.build_transposed(plan, received);
   }
 
-  std::unique_ptr<Backend> with_vectors(bool, bool bfp16_gather) override
+  std::unique_ptr<Backend> with_vectors(bool, bool bfp16_gather, bool) override
   {
     auto made = std::make_unique<ReferenceBackend>(std::move(*this));
     made->rounds_ = bfp16_gather;
