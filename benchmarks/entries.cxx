@@ -82,8 +82,7 @@ PetscErrorCode create_matrix(const bench::VertexGraph &graph, PetscInt bs, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Fills one row of the record. New values have another ratio of diagonal to other entries, so that
-// all methods compute with them.
+// Fills one row of the record. New values have another ratio of diagonal to other entries.
 PetscErrorCode measure(const Options &options, const Method &method, Mat mat, Json *row)
 {
   KSP ksp;
@@ -91,7 +90,7 @@ PetscErrorCode measure(const Options &options, const Method &method, Mat mat, Js
   Vec b, x;
   PetscInt iterations;
   KSPConvergedReason reason;
-  double first, again, solve;
+  double first = 0.0, again = 0.0, solve = 0.0;
 
   PetscFunctionBegin;
   PetscCall(bench::CreateSolver(
@@ -101,6 +100,7 @@ PetscErrorCode measure(const Options &options, const Method &method, Mat mat, Js
   const auto set_up = [&]() -> PetscErrorCode {
     PetscFunctionBegin;
     PetscCall(MatShift(mat, 1e-3));
+    PetscCall(KSPSetOperators(ksp, mat, mat)); // KSPSetUp() does not look for new values
     PetscCall(KSPSetUp(ksp));
     PetscFunctionReturn(PETSC_SUCCESS);
   };

@@ -11,6 +11,7 @@ static char help[] =
 #include <random>
 
 #include "common.h"
+#include "compat.h"
 
 namespace {
 
@@ -98,7 +99,7 @@ PetscErrorCode solve(const Options &options, const std::string &krylov,
   Vec b, x, r;
   PetscInt iterations;
   KSPConvergedReason reason;
-  PetscReal norm, residual;
+  PetscReal norm = 0.0, residual = 0.0;
 
   PetscFunctionBegin;
   const std::string sweeps = std::to_string(options.sweeps);

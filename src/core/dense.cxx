@@ -60,19 +60,18 @@ bool lapack_inverse(int n, double *a, double tolerance, double *work, std::int64
   return info == 0;
 }
 
-// The largest column sum of absolute values
-double norm(int n, const double *a)
+} // namespace
+
+double column_norm(int bs, const double *block)
 {
   double largest = 0.0;
-  for (int j = 0; j < n; ++j) {
+  for (int j = 0; j < bs; ++j) {
     double sum = 0.0;
-    for (int i = 0; i < n; ++i) sum += std::fabs(a[j * n + i]);
+    for (int i = 0; i < bs; ++i) sum += std::fabs(block[j * bs + i]);
     largest = std::max(largest, sum);
   }
   return largest;
 }
-
-} // namespace
 
 Inversion invert(int bs, const double *block, double *inverse, double *work, std::int64_t *pivot,
                  double *condition)
@@ -102,7 +101,7 @@ Inversion invert(int bs, const double *block, double *inverse, double *work, std
     for (int i = 0; i < bs; ++i) inverse[j * bs + i] *= column[j];
   }
   constexpr double epsilon = std::numeric_limits<double>::epsilon();
-  const double tolerance = bs > 1 ? bs * epsilon : 0.0, block_norm = norm(bs, inverse);
+  const double tolerance = bs > 1 ? bs * epsilon : 0.0, block_norm = column_norm(bs, inverse);
   const bool good =
       bs < CommonTuning::kLapackFrom
           ? with_block_size<1, 8>(
@@ -111,7 +110,7 @@ Inversion invert(int bs, const double *block, double *inverse, double *work, std
   if (!good) return Inversion::singular;
   // Element growth can give a singular block a last pivot above the tolerance. So the condition
   // number is tested, too.
-  const double number = block_norm * norm(bs, inverse);
+  const double number = block_norm * column_norm(bs, inverse);
   if (!(number * epsilon < kNoDigits)) return Inversion::singular;
   if (condition) *condition = number;
   for (int j = 0; j < bs; ++j)

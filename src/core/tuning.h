@@ -32,6 +32,11 @@ struct CommonTuning {
   // From this block size on diagonal blocks are inverted by LAPACK. For smaller blocks its calls
   // cost more than they save (not recorded).
   static constexpr int kLapackFrom = 33;
+  // From this block size on, and up to this share of numbers that are not zero, users are told that
+  // sweeps multiply with all numbers. PCSOR, which multiplies with the others alone, then takes half
+  // the time of an iteration or less (intel-xeon-entries.json).
+  static constexpr int kManyUnknowns = 33;
+  static constexpr double kFewEntries = 0.25;
   // Blocks of a row up to which one is found by reading all, faster than by bisection (not
   // recorded)
   static constexpr std::size_t kFewBlocks = 32;

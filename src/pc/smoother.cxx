@@ -180,18 +180,16 @@ Row Smoother::rows_together(const Settings &settings) const
 // They are stored and multiplied whole.
 PetscErrorCode Smoother::count_entries(Mat pmat, const MatrixParts &parts)
 {
-  constexpr PetscInt kLarge = 32;
-  constexpr double kFew = 1.0 / 8;
   double blocks = static_cast<double>(graph_.ptr[graph_.rows]) + graph_.rows;
   MatInfo info;
 
   PetscFunctionBegin;
   entries_ = 1.0;
-  if (parts.blocked || graph_.bs <= kLarge) PetscFunctionReturn(PETSC_SUCCESS);
+  if (parts.blocked || graph_.bs < CommonTuning::kManyUnknowns) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetInfo(pmat, MAT_GLOBAL_SUM, &info));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &blocks, 1, MPI_DOUBLE, MPI_SUM, graph_.comm));
   const double share = info.nz_used / (blocks * static_cast<double>(graph_.bs * graph_.bs));
-  if (!(share < kFew)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!(share < CommonTuning::kFewEntries)) PetscFunctionReturn(PETSC_SUCCESS);
   entries_ = share;
   PetscCall(PetscInfo(pmat,
                       "PCMCPI: blocks of %" PetscInt_FMT " unknowns hold %.2g %% of their numbers, "

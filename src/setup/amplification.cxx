@@ -5,7 +5,6 @@
 
 #include "core/dense.h"
 #include "core/held_exceptions.h"
-#include "core/powers_of_two.h"
 
 namespace mcpi {
 namespace {
@@ -24,8 +23,8 @@ class RowMeasure {
 public:
   explicit RowMeasure(int bs)
       : bs_(bs), scaled_(static_cast<std::size_t>(bs) * bs), inverse_(scaled_.size()),
-        product_(scaled_.size()), row_(static_cast<std::size_t>(bs)), column_(row_.size()),
-        work_(3 * row_.size()), pivot_(row_.size())
+        product_(scaled_.size()), work_(3 * static_cast<std::size_t>(bs)),
+        pivot_(static_cast<std::size_t>(bs))
   {
   }
 
@@ -33,12 +32,15 @@ public:
                Offset count, Amplification &result)
   {
     double condition = 0.0;
-    equilibrate(diagonal);
-    const double norm = column_norm(); // of the equilibrated diagonal block
-    if (invert_rest(bs_, scaled_.data(), empty, inverse_.data(), work_.data(), pivot_.data(),
+    if (invert_rest(bs_, diagonal, empty, inverse_.data(), work_.data(), pivot_.data(),
                     &condition) != Inversion::done ||
         condition < kHarmless)
       return;
+    const double *row = work_.data(), *column = row + bs_; // factors that equilibrate the block
+    for (int j = 0; j < bs_; ++j)
+      for (int i = 0; i < bs_; ++i) inverse_[at(i, j)] = inverse_[at(i, j)] / column[i] / row[j];
+    scale(diagonal);
+    const double norm = column_norm(bs_, scaled_.data());
     double before = 0.0, after = 0.0; // largest entries of O and of P
     for (Offset k = 0; k < count; ++k) {
       scale(offdiag[k]);
@@ -56,37 +58,9 @@ public:
 private:
   void scale(const double *block)
   {
+    const double *row = work_.data(), *column = row + bs_;
     for (int j = 0; j < bs_; ++j)
-      for (int i = 0; i < bs_; ++i)
-        scaled_[at(i, j)] = row_[static_cast<std::size_t>(i)] * block[at(i, j)] *
-                            column_[static_cast<std::size_t>(j)];
-  }
-  // Finds powers of two for rows and columns, and scales the diagonal block.
-  void equilibrate(const double *diagonal)
-  {
-    std::fill(column_.begin(), column_.end(), 1.0);
-    for (int i = 0; i < bs_; ++i) {
-      double largest = 0.0;
-      for (int j = 0; j < bs_; ++j) largest = std::max(largest, std::fabs(diagonal[at(i, j)]));
-      row_[static_cast<std::size_t>(i)] = largest > 0.0 ? inverse_power_of_two(largest) : 1.0;
-    }
-    scale(diagonal);
-    for (int j = 0; j < bs_; ++j) {
-      double largest = 0.0;
-      for (int i = 0; i < bs_; ++i) largest = std::max(largest, std::fabs(scaled_[at(i, j)]));
-      column_[static_cast<std::size_t>(j)] = largest > 0.0 ? inverse_power_of_two(largest) : 1.0;
-    }
-    scale(diagonal);
-  }
-  double column_norm() const
-  {
-    double largest = 0.0;
-    for (int j = 0; j < bs_; ++j) {
-      double sum = 0.0;
-      for (int i = 0; i < bs_; ++i) sum += std::fabs(scaled_[at(i, j)]);
-      largest = std::max(largest, sum);
-    }
-    return largest;
+      for (int i = 0; i < bs_; ++i) scaled_[at(i, j)] = row[i] * block[at(i, j)] * column[j];
   }
   std::size_t at(int i, int j) const
   {
@@ -96,7 +70,7 @@ private:
 
   const HeldExceptions held_; // A number out of range only means that its row does not count.
   const int bs_;
-  std::vector<double> scaled_, inverse_, product_, row_, column_, work_;
+  std::vector<double> scaled_, inverse_, product_, work_;
   std::vector<std::int64_t> pivot_;
 };
 

@@ -348,3 +348,30 @@ PETSC_TEST(MatrixTypes, complete_graph_takes_a_color_for_every_row)
   for (const bool u : used) EXPECT_TRUE(u);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+// PCSOR multiplies with the entries alone. The view and -info say so where that is faster.
+PETSC_TEST(MatrixTypes, large_blocks_of_few_entries_are_named)
+{
+  PetscFunctionBeginUser;
+  for (const PetscInt bs : {32, 33})
+    for (const int apart : {2, 5}) { // one entry in so many is not zero
+      BlockMatrix matrix = make_matrix(bs, ring_pattern(6, 2, 1));
+      for (std::size_t n = 0; n < matrix.values.size(); ++n) {
+        const std::size_t in_block = n % static_cast<std::size_t>(bs * bs);
+        if (in_block % (bs + 1) != 0 && n % apart != 0) matrix.values[n] = 0.0;
+      }
+      for (const MatType type : {MATAIJ, MATBAIJ}) {
+        OwnedMat mat;
+        Preconditioner pc;
+        std::string text;
+        describe(std::to_string(bs) + " unknowns, one entry in " + std::to_string(apart));
+        PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, type, &mat));
+        PetscCall(create_pc(mat, "", &pc));
+        PetscCall(PCSetUp(pc));
+        PetscCall(view(pc, &text));
+        const bool named = text.find("% of their numbers") != std::string::npos;
+        EXPECT_EQ(named, bs == 33 && apart == 5 && std::string(type) == MATAIJ);
+      }
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
