@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Run PETSc's own tutorials and tests with their own options, and with the outer preconditioner replaced.
+"""Run PETSc's own tutorials and tests with their own options, and with the preconditioner or the smoothers replaced.
 
-Each program is run three times: with -pc_type sor, pbjacobi and mcpi. Where one of PETSc's two converges, mcpi must
-converge, too, or refuse the matrix in a sentence. Programs are those below PETSc's examples whose outer solver takes
--pc_type. Their options stand in the comment TEST at the end of each source.
+Each program is run three times: with -pc_type sor, pbjacobi and mcpi. Programs that choose multigrid are also run with
+-mg_levels_pc_type sor, jacobi and mcpi. Where one of PETSc's two converges, mcpi must converge, too, or refuse the
+matrix in a sentence. Programs are those below PETSc's examples whose outer solver takes -pc_type. Their options stand
+in the comment TEST at the end of each source.
 
 Example: tests/programs/petsc_examples.py --plugin build/host/libpetscmcpi.so
 """
@@ -20,6 +21,8 @@ from pathlib import Path
 FOLDERS = ["ksp/ksp/tutorials", "ksp/ksp/tests", "ksp/pc/tutorials", "ksp/pc/tests", "snes/tutorials", "snes/tests", "ts/tutorials"]
 MOST_OF_A_PROGRAM = 4  # tests of one program
 MOST_RANKS = 4
+# What is replaced: the option and PETSc's own preconditioners
+OUTER, LEVELS = ("-pc_type", ("sor", "pbjacobi")), ("-mg_levels_pc_type", ("sor", "jacobi"))
 TIME_LIMIT = 150
 USABLE = re.compile(r"^(double|!complex|!single|c|real|datafilespath_not|!__float128|!defined\(PETSC_USE_64BIT_INDICES\)|!hpddm|!mkl_\w+|triangle_not)$")
 SOLVED = re.compile(r"^( *)(?:Linear|Nonlinear) (?:(\S+) )?solve (converged|did not converge) due to (\S+) iterations (\d+)", re.M)
@@ -80,15 +83,20 @@ def cases(root):
                 yield source.relative_to(root).with_suffix(""), suffix, int(ranks), shlex.split(options)
 
 
-def without_outer_pc(options):
-    """The options but for those that choose the outer preconditioner, or look at what it prints."""
+def has_levels(options):
+    return any(first == "-pc_type" and second in ("gamg", "mg") for first, second in zip(options, options[1:]))
+
+
+def without(chosen, options):
+    """The options but for those that choose what is replaced, or look at what it prints."""
+    own = ("-pc_bjacobi", "-pc_asm", "-pc_factor") if chosen == "-pc_type" else ("-mg_levels_pc_",)
     kept, skip = [], False
     for k, option in enumerate(options):
         if skip:
             skip = False
             continue
         has_value = k + 1 < len(options) and not re.match(r"-[A-Za-z]", options[k + 1])
-        if option == "-pc_type" or option.startswith(("-ksp_view", "-snes_view", "-log_view", "-pc_bjacobi", "-pc_asm", "-pc_factor")):
+        if option == chosen or option.startswith(("-ksp_view", "-snes_view", "-log_view", *own)):
             skip = has_value
             continue
         kept.append(option)
@@ -143,11 +151,13 @@ def run(binary, ranks, options, folder):
     return outcome, iterations, text, command
 
 
-def compare(binary, name, suffix, ranks, options, folder, plugin):
-    rest = without_outer_pc(options)
-    theirs = {pc: run(binary, ranks, [*rest, "-pc_type", pc], folder)[:2] for pc in ("sor", "pbjacobi")}
-    outcome, iterations, text, command = run(binary, ranks, [*rest, "-pc_type", "mcpi", "-dll_append", str(plugin)], folder)
-    used = re.search(r"^PC Object:.*\n\s*type: mcpi", text, re.M) or outcome.startswith("refused")
+def compare(replaced, binary, name, suffix, ranks, options, folder, plugin):
+    chosen, peers = replaced
+    rest = without(chosen, options)
+    theirs = {pc: run(binary, ranks, [*rest, chosen, pc], folder)[:2] for pc in peers}
+    outcome, iterations, text, command = run(binary, ranks, [*rest, chosen, "mcpi", "-dll_append", str(plugin)], folder)
+    object_name = r"^PC Object:.*" if replaced is OUTER else r"PC Object:.*mg_levels_.*"
+    used = re.search(object_name + r"\n\s*type: mcpi", text, re.M) or outcome.startswith("refused")
     good = any(result == "converged" for result, _ in theirs.values())
     if not used and outcome in ("converged", "no solve"):
         verdict = "does not use it"
@@ -161,7 +171,7 @@ def compare(binary, name, suffix, ranks, options, folder, plugin):
         verdict = "FAILED"
     peers = ", ".join(f"{pc} {count if result == 'converged' else result}" for pc, (result, count) in theirs.items())
     shown = iterations if outcome == "converged" else outcome
-    return verdict, f"{name} {suffix} ({ranks}): mcpi {shown}; {peers}", shlex.join(command)
+    return verdict, f"{name} {suffix} ({ranks}) {chosen}: mcpi {shown}; {peers}", shlex.join(command)
 
 
 def main():
@@ -178,8 +188,9 @@ def main():
     todo = [case for case in cases(programs.root) if arguments.only in f"{case[0]} {case[1]}"]
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         binaries = dict(zip(names := list(dict.fromkeys(case[0] for case in todo)), pool.map(programs.get, names)))
-        jobs = [pool.submit(compare, binaries[name], name, suffix, ranks, options, programs.folder, arguments.plugin.resolve())
-                for name, suffix, ranks, options in todo if binaries[name]]
+        jobs = [pool.submit(compare, replaced, binaries[name], name, suffix, ranks, options, programs.folder, arguments.plugin.resolve())
+                for name, suffix, ranks, options in todo if binaries[name]
+                for replaced in ((OUTER, LEVELS) if has_levels(options) else (OUTER,))]
         count = {}
         for job in jobs:
             verdict, line, command = job.result()
@@ -189,7 +200,7 @@ def main():
             if verdict == "FAILED":
                 print(f"                 {command}", flush=True)
     compared = sum(number for verdict, number in count.items() if verdict != "does not use it")
-    print(f"{compared} runs in which the outer solver takes -pc_type mcpi:")
+    print(f"{compared} runs that use mcpi:")
     for verdict in ("converged", "converged alone", "refused", "neither", "FAILED"):
         print(f"  {count.get(verdict, 0):4} {verdict}")
     sys.exit(1 if count.get("FAILED") else 0)
