@@ -9,7 +9,7 @@ namespace {
 // Single precision has 126 powers of two below 1.
 constexpr int kMaxUnits = 120;
 // The largest condition number, as an exponent of two, with which vectors in single precision do
-// not cost iterations (measured: petsc-mcpi's note "stiff-blocks")
+// not cost iterations (docs/notes/stiff-blocks.md, intel-xeon-stiffness.json)
 constexpr int kMaxConditionOfSingle = 20;
 
 // How much of a number survives in a storage: rounding changes it by 2^-bits.
@@ -31,7 +31,7 @@ int bits_of(PCMCPIPrecision storage)
 }
 
 // The largest amplifications, as exponents of two, with which the true residuals that Krylov
-// methods end with are those of exact blocks, measured (note "stiff-blocks"). Flows have
+// methods end with are those of exact blocks, measured (intel-xeon-stiffness.json). Flows have
 // amplifications of the prescaled form up to 2^3, also in thin layers.
 int most_prescaled(PCMCPIPrecision storage)
 {
