@@ -285,7 +285,7 @@ def gpu_schedules():
         "symmetric": "color, symmetric",
         "wave 16": "wave, 16 colors",
         "wave 32": "wave, 32 colors",
-        "steps": "cluster, 8 rows, a launch a step",
+        "steps": "cluster, 8 rows, a launch a stage",
         "bundles": "cluster, 8 rows, bundles",
     }
     body = []

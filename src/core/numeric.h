@@ -22,38 +22,40 @@ enum class ValueLayout {
   none,        // values are available from BlockRows::row() only
   blocks,      // dense column-major blocks
   scalar_rows, // the entries of one scalar row after the other, by ascending columns unless
-               // PieceStructure::slot is given
+               // PortionStructure::slot is given
 };
 
-// The values of a matrix in memory. They are in one or two pieces. Each piece holds blocks, row
-// after row. The off-diagonal blocks of a row are those of the first piece, without the diagonal
+// The values of a matrix in memory. They are in one or two portions. Each portion holds blocks, row
+// after row. The off-diagonal blocks of a row are those of the first portion, without the diagonal
 // block, then those of the second.
 struct ValueArrays {
   ValueLayout layout = ValueLayout::none;
-  bool device = false;         // whether the values are in the memory of the backend's device
-  void *stream = nullptr;      // stream on which values on a device were made
-  int threads = 1;             // number of threads that may read the values at the same time
-  const double *piece[2] = {}; // null: there is no such piece
+  bool device = false;           // whether the values are in the memory of the backend's device
+  void *stream = nullptr;        // stream on which values on a device were made
+  int threads = 1;               // number of threads that may read the values at the same time
+  const double *portion[2] = {}; // null: there is no such portion
 };
 
-// The positions of the blocks of a piece
-struct PieceStructure {
-  std::vector<Offset> ptr;   // rows + 1 entries: number of blocks before a row
-  std::vector<Row> diagonal; // first piece only: place of the diagonal block among those of its row
-  // With scalar rows only, and empty if all blocks of both pieces are full and the entries of each
-  // scalar row are in the order of their columns.
+// The positions of the blocks of a portion
+struct PortionStructure {
+  std::vector<Offset> ptr; // rows + 1 entries: number of blocks before a row
+  // first portion only: place of the diagonal block among those of its row
+  std::vector<Row> diagonal;
+  // With scalar rows only, and empty if all blocks of both portions are full and the entries of
+  // each scalar row are in the order of their columns.
   std::vector<Offset> entry_ptr;   // number of entries before a scalar row
   std::vector<std::uint32_t> slot; // place of an entry in the dense blocks of its block row
 };
 
-// Where an off-diagonal block of a matrix row is: the piece, and the block's number in the piece
+// Where an off-diagonal block of a matrix row is: the portion, and the block's number in the
+// portion
 struct SourcePlace {
-  int piece;
+  int portion;
   std::size_t block;
 };
 // number: among the off-diagonal blocks of the row
-inline SourcePlace source_place(const PieceStructure &first, const PieceStructure &second, Row row,
-                                Offset number)
+inline SourcePlace source_place(const PortionStructure &first, const PortionStructure &second,
+                                Row row, Offset number)
 {
   const auto at = static_cast<std::size_t>(row);
   const Offset in_first = first.ptr[at + 1] - first.ptr[at] - 1;
@@ -75,7 +77,8 @@ public:
   }
 
   virtual ValueArrays arrays() { return {}; }
-  virtual PieceStructure structure(int /*piece*/) const { return {}; } // of a piece of arrays()
+  // The structure of a portion of arrays()
+  virtual PortionStructure structure(int /*portion*/) const { return {}; }
 
   // The empty unknowns: all entries of their rows and columns of the matrix are zero. Inverse
   // diagonal blocks have zero rows and columns for them. flags: bs numbers for each matrix row,

@@ -38,7 +38,7 @@ inline std::vector<Row> inverse_order(const std::vector<Row> &order)
 
 // The plan of one rank. Plan rows are sorted by color. Inside a color, boundary rows come first.
 // Rows of a color are independent, or form clusters. Rows of a cluster are coupled and are relaxed
-// one step after the other; different clusters of a color are not coupled.
+// one stage after the other; different clusters of a color are not coupled.
 // Inside a row, the blocks of a triangle are sorted by global column, so that sums do not depend on
 // the partition. The meaning of source depends on the plan:
 // - in a forward plan, it is the number of the block among the off-diagonal blocks of the matrix
@@ -54,19 +54,19 @@ struct ColorPlan {
   std::vector<Row> boundary_end; // by color: boundary rows are [color_begin[c], boundary_end[c])
   // colors + 1 entries: ghosts of color c are the columns rows + [ghost_begin[c], ghost_begin[c+1])
   std::vector<Row> ghost_begin;
-  // Whether the rows of colors form clusters; the same on all ranks. step_begin is then the first
-  // plan row of each step, ascending. Rows of a step are independent. The boundary rows of a color
-  // are whole steps, and so are its interior rows.
+  // Whether the rows of colors form clusters; the same on all ranks. stage_begin is then the first
+  // plan row of each stage, ascending. Rows of a stage are independent. The boundary rows of a
+  // color are whole stages, and so are its interior rows.
   bool clustered = false;
-  std::vector<Row> step_begin;
+  std::vector<Row> stage_begin;
   // The interior rows of a color lie chunk by chunk (setup/chunks.h). Boundary rows belong to chunk
   // 0, which is not coupled with the chunks [1, near_begin). chunk_begin: the first plan row of
   // chunk k of color c is at c * chunks + k. It is empty if there is one chunk.
   int chunks = 1, near_begin = 1;
   std::vector<Row> chunk_begin;
   std::vector<Row> row_of; // by plan row: local block row of the matrix
-  // Couplings to earlier and to later rows. Rows of earlier colors and of earlier steps of the same
-  // cluster are earlier.
+  // Couplings to earlier and to later rows. Rows of earlier colors and of earlier stages of the
+  // same cluster are earlier.
   Triangle lower, upper;
 
   Offset blocks() const { return static_cast<Offset>(lower.col.size() + upper.col.size()); }

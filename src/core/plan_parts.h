@@ -1,6 +1,6 @@
 // The parts of a plan: ranges of rows that are relaxed together. Each color has two parts, its
 // boundary rows and its interior rows, either of which may be empty. If rows form clusters, each
-// step is a part.
+// stage is a part.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace mcpi {
 // First plan rows of all parts, and the number of rows
 inline std::vector<Row> part_begins(const ColorPlan &plan)
 {
-  std::vector<Row> begins = plan.step_begin;
+  std::vector<Row> begins = plan.stage_begin;
   for (int c = 0; c < plan.colors && !plan.clustered; ++c) {
     begins.push_back(plan.color_begin[static_cast<std::size_t>(c)]);
     begins.push_back(plan.boundary_end[static_cast<std::size_t>(c)]);
@@ -25,7 +25,7 @@ inline std::vector<Row> part_begins(const ColorPlan &plan)
 // The number of the part that begins at this row, which must not be the end of the plan
 inline std::size_t part_at(const ColorPlan &plan, Row begin)
 {
-  const std::vector<Row> &starts = plan.clustered ? plan.step_begin : plan.color_begin;
+  const std::vector<Row> &starts = plan.clustered ? plan.stage_begin : plan.color_begin;
   const auto at = static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), begin) -
                                            starts.begin() - 1);
   return plan.clustered ? at : 2 * at + (begin >= plan.boundary_end[at] ? 1 : 0);

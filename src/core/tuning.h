@@ -72,7 +72,7 @@ struct CommonTuning {
   // (amd-epyc-flow-schedules.json, one rank). On a device the wing's linear systems take the least
   // time with 2 to 4 rows, thin layers with 6 to 8 (nvidia-h200-flow-clusters.json).
   static constexpr std::int32_t kClusterRowsOnCpu = 512, kClusterRowsOnDevice = 4;
-  // Most rows of the clusters whose steps a CPU takes together: where rows are relaxed one after
+  // Most rows of the clusters whose stages a CPU takes together: where rows are relaxed one after
   // the other, and elsewhere (docs/notes/host.md, "Rows one after the other")
   static constexpr std::int32_t kRowsInSequence = 512, kRowsTogether = 8192;
   // One row of so many is enough to find the sizes of the components (not recorded).
@@ -83,10 +83,10 @@ struct CommonTuning {
   // Columns of a dense matrix that are relaxed together. The vectors of more columns would not stay
   // in the caches beside the blocks (not recorded).
   static constexpr int kMostColumns = 8;
-  // The length of a recorded run, where several parts are relaxed in one step: steps of a cluster,
+  // The length of a recorded run, where several parts are relaxed in one step: stages of a cluster,
   // a typical number, since ranks with other numbers must agree; steps that count; most relaxations
   // of a run, times SweepConfig::max_relaxations (not recorded)
-  static constexpr int kStepsOfCluster = 16, kFewSteps = 32, kMostTimes = 16;
+  static constexpr int kStagesOfCluster = 16, kFewSteps = 32, kMostTimes = 16;
 };
 
 } // namespace mcpi

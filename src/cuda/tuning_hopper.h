@@ -27,9 +27,9 @@ struct OrderedTuning {
   // The same of relax_ordered_rows, and slices that a thread takes
   int threads_many = 0, resident_many = 0, per_thread_many = 0;
   int many_rows = 0; // mean rows of a part from which it is used; 0: it is not
-  // Mean rows of a color, and of a step of clusters, up to which one launch is faster than a launch
+  // Mean rows of a color, and of a part of clusters, up to which one launch is faster than a launch
   // for each
-  int largest_color, largest_step;
+  int largest_color, largest_cluster_part;
 };
 
 // The launch of relax_streamed
@@ -96,7 +96,7 @@ struct HopperTuning {
                                      : bytes > 104  ? 6
                                                     : 8,
                          .largest_color = wide ? 16000 : 8192,
-                         .largest_step = wide ? 65536 : 16384};
+                         .largest_cluster_part = wide ? 65536 : 16384};
     if (double_vectors || bs < 4 || bs > 5 || (wide && !rounded)) return tuning;
     // By the bytes of a slice: as many as registers hold
     tuning.threads_many = wide || bytes <= 32 ? 128 : 96;
@@ -107,7 +107,7 @@ struct HopperTuning {
                            : bytes < 20 ? 10
                                         : 8;
     tuning.many_rows = wide ? 8000 : 10000;
-    tuning.largest_step = 65536;
+    tuning.largest_cluster_part = 65536;
     if (wide) tuning.largest_color = 40000;
     return tuning;
   }
@@ -179,9 +179,9 @@ struct HopperTuning {
   static constexpr int setup_blocks(int bs) { return bs < 5 ? 4 : bs == 5 ? 3 : 2; }
   static constexpr int kSetupNumbers = 1024; // numbers that give all threads work: not recorded
   static constexpr std::size_t kMostScratch = 512UL << 20U; // bytes: not recorded
-  // Chunks of values from host memory: large enough to amortize a launch, small enough to leave
+  // Batches of values from host memory: large enough to amortize a launch, small enough to leave
   // memory to the matrix; threads that fill a buffer (baij_refresh)
-  static constexpr std::size_t kChunkBytes = 32UL << 20U;
+  static constexpr std::size_t kBatchBytes = 32UL << 20U;
   static constexpr int kMaxCopiers = 12;
   static constexpr std::size_t kCopied = 4096; // numbers that such a thread copies: not recorded
   // Threads that expand blocks with missing entries, and that convert single numbers (not recorded)

@@ -6,7 +6,7 @@
 namespace mcpi {
 
 // Whether products of a matrix read whole blocks, and why they do not. The last value that holds
-// for a piece of the matrix on any rank counts.
+// for a portion of the matrix on any rank counts.
 enum class BlockProductUse {
   off, // nobody has asked for them
   yes,
@@ -18,7 +18,7 @@ enum class BlockProductUse {
 };
 
 // Collective. Lets MatMult() and MatMultAdd() of this matrix read one column index for each block,
-// not for each number, where all blocks of its pieces are full. The products stay in double
+// not for each number, where all blocks of its portions are full. The products stay in double
 // precision; only the order of their sums differs from cuSPARSE's. The change stays with the
 // matrix. It does nothing if it has been made already, and it is made anew if PETSc has taken it
 // back or the pattern has changed. A matrix that does not suit keeps PETSc's products.

@@ -188,7 +188,7 @@ bool of_like_size(const std::vector<double> &sizes, double *largest)
   return *largest / kLike <= least; // A product could overflow.
 }
 
-// Applies the smoother to a batch of columns: to all columns together if their sizes are alike,
+// Applies the smoother to some columns: to all columns together if their sizes are alike,
 // otherwise to one column after the other.
 PetscErrorCode apply_batch(PC pc, Request request, const ConstColumns &b, const MutableColumns &x,
                            PetscInt rows)

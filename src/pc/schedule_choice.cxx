@@ -10,7 +10,7 @@ namespace mcpi {
 namespace {
 
 struct Rule {
-  Place place;
+  Target target;
   PCMCPISchedule schedule;
   PetscInt64 least_rows; // block rows of a rank, in the mean
   const char *reason;
@@ -27,16 +27,16 @@ struct Rule {
 // Devices. nvidia-h200-sweep-schedules.json, 1,124,864 rows: a symmetric sweep by 32 waves takes
 // 1.0 to 1.6 times as long as one by colors. By clusters of 4 rows it takes 1.1 to 1.6 times as
 // long (nvidia-h200-sweep-clusters.json). Waves take 0.4 to 0.8 of the iterations of colors
-// (amd-epyc-flow-schedules.json). Their result does not depend on the partition. A step of a
-// cluster takes about 1 us on CUDA; with Kokkos each step is a launch.
+// (amd-epyc-flow-schedules.json). Their result does not depend on the partition. A stage of a
+// cluster takes about 1 us on CUDA; with Kokkos each stage is a launch.
 // nvidia-h200-sweep-small.json: with few rows a color takes the same time, whatever its size, and
 // 16 colors take twice the time of 8.
 constexpr Rule kRules[] = {
-    {Place::cpu, PC_MCPI_SCHEDULE_CLUSTER, 0, "on a CPU clusters take the least time"},
-    {Place::cuda, PC_MCPI_SCHEDULE_WAVE, 100000, "a device has 100000 block rows or more"},
-    {Place::cuda, PC_MCPI_SCHEDULE_COLOR, 0, "a device has less than 100000 block rows"},
-    {Place::other_device, PC_MCPI_SCHEDULE_WAVE, 100000, "a device has 100000 block rows or more"},
-    {Place::other_device, PC_MCPI_SCHEDULE_COLOR, 0, "a device has less than 100000 block rows"},
+    {Target::cpu, PC_MCPI_SCHEDULE_CLUSTER, 0, "on a CPU clusters take the least time"},
+    {Target::cuda, PC_MCPI_SCHEDULE_WAVE, 100000, "a device has 100000 block rows or more"},
+    {Target::cuda, PC_MCPI_SCHEDULE_COLOR, 0, "a device has less than 100000 block rows"},
+    {Target::other_device, PC_MCPI_SCHEDULE_WAVE, 100000, "a device has 100000 block rows or more"},
+    {Target::other_device, PC_MCPI_SCHEDULE_COLOR, 0, "a device has less than 100000 block rows"},
 };
 
 // Whether clusters may be ordered as the user wants it.
@@ -60,10 +60,11 @@ const char *coloring_of(PCMCPISchedule schedule)
 }
 
 // Rows of a cluster are relaxed one after the other, for which a device has too many threads.
-PetscInt cluster_rows(const Settings &settings, Place place)
+PetscInt cluster_rows(const Settings &settings, Target target)
 {
   if (settings.cluster_rows != PETSC_DECIDE) return settings.cluster_rows;
-  return place == Place::cpu ? CommonTuning::kClusterRowsOnCpu : CommonTuning::kClusterRowsOnDevice;
+  return target == Target::cpu ? CommonTuning::kClusterRowsOnCpu
+                               : CommonTuning::kClusterRowsOnDevice;
 }
 
 ScheduleChoice chosen(const Settings &settings, PCMCPISchedule type, const std::string &reason)
@@ -72,14 +73,14 @@ ScheduleChoice chosen(const Settings &settings, PCMCPISchedule type, const std::
   return {type, own ? own : settings.coloring, reason};
 }
 
-ScheduleChoice choose(const Settings &settings, Place place, PetscInt64 rows_per_rank)
+ScheduleChoice choose(const Settings &settings, Target target, PetscInt64 rows_per_rank)
 {
   if (settings.schedule != PC_MCPI_SCHEDULE_AUTO) return chosen(settings, settings.schedule, "");
   if (settings.coloring != Settings().coloring)
     return chosen(settings, PC_MCPI_SCHEDULE_COLOR,
                   with_prefix("-pc_mcpi_mat_coloring_type ") + settings.coloring + " is given");
   for (const Rule &rule : kRules) {
-    if (rule.place != place || rows_per_rank < rule.least_rows) continue;
+    if (rule.target != target || rows_per_rank < rule.least_rows) continue;
     if (rule.schedule == PC_MCPI_SCHEDULE_CLUSTER && !suits_clusters(settings.ordering))
       return chosen(settings, PC_MCPI_SCHEDULE_COLOR,
                     with_prefix("clusters do not take -pc_mcpi_ordering ") +
@@ -91,10 +92,10 @@ ScheduleChoice choose(const Settings &settings, Place place, PetscInt64 rows_per
 
 } // namespace
 
-ScheduleChoice ScheduleChoose(const Settings &settings, Place place, PetscInt64 rows_per_rank)
+ScheduleChoice ScheduleChoose(const Settings &settings, Target target, PetscInt64 rows_per_rank)
 {
-  ScheduleChoice choice = choose(settings, place, rows_per_rank);
-  choice.cluster_rows = cluster_rows(settings, place);
+  ScheduleChoice choice = choose(settings, target, rows_per_rank);
+  choice.cluster_rows = cluster_rows(settings, target);
   return choice;
 }
 

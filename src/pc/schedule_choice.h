@@ -8,7 +8,7 @@
 namespace mcpi {
 
 // What runs the sweeps: a CPU, the CUDA backend, or Kokkos on a device
-enum class Place { cpu, cuda, other_device };
+enum class Target { cpu, cuda, other_device };
 
 struct ScheduleChoice {
   PCMCPISchedule type = PC_MCPI_SCHEDULE_COLOR; // never PC_MCPI_SCHEDULE_AUTO
@@ -19,7 +19,7 @@ struct ScheduleChoice {
 
 // Chooses the schedule. All ranks choose alike if their arguments are the same. rows_per_rank: the
 // mean number of block rows of a rank
-ScheduleChoice ScheduleChoose(const Settings &settings, Place place, PetscInt64 rows_per_rank);
+ScheduleChoice ScheduleChoose(const Settings &settings, Target target, PetscInt64 rows_per_rank);
 // Collective. An error if the schedule and the type of coloring, or the order of rows, do not go
 // together.
 PetscErrorCode ScheduleCheck(MPI_Comm comm, const Settings &settings);

@@ -54,9 +54,9 @@ PetscErrorCode Smoother::stores(Mat pmat, bool *current) const
 PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool needs_double,
                                const Coordinates &coordinates, PetscObject options)
 {
-  struct Parts : MatrixParts {
-    ~Parts() { (void)MatrixPartsDestroy(this); } // after an error, too
-  } parts;
+  struct Portions : MatrixPortions {
+    ~Portions() { (void)MatrixPortionsDestroy(this); } // after an error, too
+  } portions;
   MatrixIdentity identity;
   PetscObjectState state;
   PetscMPIInt changed;
@@ -73,9 +73,9 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool needs_do
   PetscCall(SettingsCheckMethod(PetscObjectComm((PetscObject)pmat), settings));
   PetscCall(ScheduleCheck(PetscObjectComm((PetscObject)pmat), settings));
   failure_ = Failure();
-  PetscCall(MatrixPartsGet(pmat, &parts));
+  PetscCall(MatrixPortionsGet(pmat, &portions));
   PetscCall(count_threads(PetscObjectComm((PetscObject)pmat), settings.setup_threads));
-  PetscCall(MatrixIdentityGet(pmat, parts, threads_, &identity));
+  PetscCall(MatrixIdentityGet(pmat, portions, threads_, &identity));
   PetscCall(PetscObjectStateGet((PetscObject)pmat, &state));
   changed = !(identity == identity_) ||
             (settings.cluster_refresh && plan().clustered && state != clustered_state_);
@@ -93,12 +93,12 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool needs_do
   if (changed) {
     PetscCall(PetscLogEventBegin(Events().symbolic, pmat, 0, 0, 0));
     PetscCall(destroy());
-    PetscCall(symbolic(pmat, parts, settings, coordinates, options));
+    PetscCall(symbolic(pmat, portions, settings, coordinates, options));
     clustered_state_ = state;
     PetscCall(PetscLogEventEnd(Events().symbolic, pmat, 0, 0, 0));
   }
   PetscCall(PetscLogEventBegin(Events().numeric, pmat, 0, 0, 0));
-  PetscCall(numeric_in_range(settings, parts));
+  PetscCall(numeric_in_range(settings, portions));
   PetscCall(PetscLogEventEnd(Events().numeric, pmat, 0, 0, 0));
   identity_ = identity;
   stored_state_ = state;
@@ -133,14 +133,14 @@ PetscErrorCode Smoother::count_threads(MPI_Comm comm, PetscInt chosen)
 
 // Makes clusters of the local rows and colors them. order: the rows, in the order in which clusters
 // start and their rows are relaxed
-PetscErrorCode Smoother::color_clusters(const MatrixParts &parts, const Settings &settings,
+PetscErrorCode Smoother::color_clusters(const MatrixPortions &portions, const Settings &settings,
                                         PetscObject options, std::vector<Row> *order)
 {
   std::vector<Row> cluster;
 
   PetscFunctionBegin;
   PetscCall(OrderingCreateForClusters(graph_, settings.ordering, order, &ordering_used_));
-  PetscCall(with_host_values(parts, [&](MatrixValues &values) {
+  PetscCall(with_host_values(portions, [&](MatrixValues &values) {
     return RunTogether(graph_.comm, [&] {
       cluster = grow_clusters(make_strengths(graph_, values), *order,
                               static_cast<Row>(schedule_.cluster_rows));
@@ -162,9 +162,9 @@ Row Smoother::chunk_rows(const Settings &settings) const
                                                  std::numeric_limits<Row>::max() / 2));
 }
 
-// Returns the most rows of the clusters whose steps are taken together. Where rows are
-// relaxed one after the other, steps need not be long, and x of few rows is in near caches. If
-// settings of the numeric set-up change later, the plan is kept: a new one would only be faster.
+// Returns the most rows of the clusters whose stages are taken together. Where rows are relaxed one
+// after the other, stages need not be long, and x of few rows is in near caches. If settings of the
+// numeric set-up change later, the plan is kept: a new one would only be faster.
 Row Smoother::rows_together(const Settings &settings) const
 {
   if (on_device()) return 0;
@@ -178,14 +178,15 @@ Row Smoother::rows_together(const Settings &settings) const
 
 // Blocks of many unknowns may be nearly empty, as those of species that diffuse without each other.
 // They are stored and multiplied whole.
-PetscErrorCode Smoother::count_entries(Mat pmat, const MatrixParts &parts)
+PetscErrorCode Smoother::count_entries(Mat pmat, const MatrixPortions &portions)
 {
   double blocks = static_cast<double>(graph_.ptr[graph_.rows]) + graph_.rows;
   MatInfo info;
 
   PetscFunctionBegin;
   entries_ = 1.0;
-  if (parts.blocked || graph_.bs < CommonTuning::kManyUnknowns) PetscFunctionReturn(PETSC_SUCCESS);
+  if (portions.blocked || graph_.bs < CommonTuning::kManyUnknowns)
+    PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetInfo(pmat, MAT_GLOBAL_SUM, &info));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &blocks, 1, MPI_DOUBLE, MPI_SUM, graph_.comm));
   const double share = info.nz_used / (blocks * static_cast<double>(graph_.bs * graph_.bs));
@@ -198,22 +199,23 @@ PetscErrorCode Smoother::count_entries(Mat pmat, const MatrixParts &parts)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings,
-                                  const Coordinates &coordinates, PetscObject options)
+PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixPortions &portions,
+                                  const Settings &settings, const Coordinates &coordinates,
+                                  PetscObject options)
 {
   std::vector<Row> order;
   PetscMPIInt ranks;
 
   PetscFunctionBegin;
-  PetscCall(BlockGraphCreate(pmat, parts, threads_, &graph_));
-  PetscCall(count_entries(pmat, parts));
+  PetscCall(BlockGraphCreate(pmat, portions, threads_, &graph_));
+  PetscCall(count_entries(pmat, portions));
   PetscCall(FindRowGroups(graph_, &row_group_));
   if (row_group_ > 1)
     PetscCall(PetscInfo(options, "%s\n", AdviceForBlockSize(graph_.bs, row_group_).c_str()));
   PetscCallMPI(MPI_Comm_size(graph_.comm, &ranks));
-  schedule_ = ScheduleChoose(settings, place(), graph_.global_rows / ranks);
+  schedule_ = ScheduleChoose(settings, target(), graph_.global_rows / ranks);
   if (schedule_.type == PC_MCPI_SCHEDULE_CLUSTER) {
-    PetscCall(color_clusters(parts, settings, options, &order));
+    PetscCall(color_clusters(portions, settings, options, &order));
   } else {
     PetscCall(ColoringCreate(graph_, schedule_.coloring, options, &coloring_));
     PetscCall(
@@ -221,7 +223,7 @@ PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixParts &parts, const Sett
   }
   PetscCall(PlanBuild(graph_, coloring_, order,
                       {!on_device(), rows_together(settings), chunk_rows(settings)}, &built_));
-  values_ = make_matrix_values(parts, graph_,
+  values_ = make_matrix_values(portions, graph_,
                                {on_cuda() || choice_.kokkos_on_cuda, choice_.kokkos_on_device});
   PetscFunctionReturn(PETSC_SUCCESS);
 }

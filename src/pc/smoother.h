@@ -110,31 +110,32 @@ public:
 private:
   // The CUDA backend reads values in place and may use exchanges on the device.
   bool on_cuda() const { return choice_.type == PC_MCPI_BACKEND_CUDA; }
-  Place place() const
+  Target target() const
   {
-    return on_cuda() ? Place::cuda : on_device() ? Place::other_device : Place::cpu;
+    return on_cuda() ? Target::cuda : on_device() ? Target::other_device : Target::cpu;
   }
-  PetscErrorCode symbolic(Mat pmat, const MatrixParts &parts, const Settings &settings,
+  PetscErrorCode symbolic(Mat pmat, const MatrixPortions &portions, const Settings &settings,
                           const Coordinates &coordinates, PetscObject options);
   Row chunk_rows(const Settings &settings) const;
   Row rows_together(const Settings &settings) const;
-  PetscErrorCode color_clusters(const MatrixParts &parts, const Settings &settings,
+  PetscErrorCode color_clusters(const MatrixPortions &portions, const Settings &settings,
                                 PetscObject options, std::vector<Row> *order);
-  PetscErrorCode with_host_values(const MatrixParts &parts,
+  PetscErrorCode with_host_values(const MatrixPortions &portions,
                                   const std::function<PetscErrorCode(MatrixValues &)> &work) const;
-  PetscErrorCode count_entries(Mat pmat, const MatrixParts &parts);
+  PetscErrorCode count_entries(Mat pmat, const MatrixPortions &portions);
   PetscErrorCode count_threads(MPI_Comm comm, PetscInt chosen);
-  PetscErrorCode numeric(const Settings &settings, const MatrixParts &parts);
-  PetscErrorCode open_values(const MatrixParts &parts, void *stream, MatrixValues &values) const;
-  PetscErrorCode find_empty(const MatrixParts &parts);
-  PetscErrorCode factor(PCMCPIMethod method, const MatrixParts &parts, void *stream);
+  PetscErrorCode numeric(const Settings &settings, const MatrixPortions &portions);
+  PetscErrorCode open_values(const MatrixPortions &portions, void *stream,
+                             MatrixValues &values) const;
+  PetscErrorCode find_empty(const MatrixPortions &portions);
+  PetscErrorCode factor(PCMCPIMethod method, const MatrixPortions &portions, void *stream);
   PetscErrorCode plan_factorization(PCMCPIMethod method);
   PetscErrorCode plan_transposed();
   PetscErrorCode agree(const NumericStatus &status);
-  PetscErrorCode inspect(const Settings &settings, const MatrixParts &parts, BlockRows &blocks,
-                         const NumericStatus &status);
-  PetscErrorCode measure(const MatrixParts &parts, BlockRows &blocks);
-  PetscErrorCode numeric_in_range(const Settings &settings, const MatrixParts &parts);
+  PetscErrorCode inspect(const Settings &settings, const MatrixPortions &portions,
+                         BlockRows &blocks, const NumericStatus &status);
+  PetscErrorCode measure(const MatrixPortions &portions, BlockRows &blocks);
+  PetscErrorCode numeric_in_range(const Settings &settings, const MatrixPortions &portions);
   PetscErrorCode change_vectors(const Precisions &wanted, bool as_they_are, bool *changed);
   int spread() const;
   DeviceExchange *device_exchange() { return backend_ ? backend_->device_exchange() : nullptr; }

@@ -9,7 +9,7 @@ double Smoother::host_bytes() const
 {
   const auto of_triangle = [](const Triangle &t) { return bytes_of(t.ptr, t.col, t.source); };
   const auto of_plan = [&](const ColorPlan &p) {
-    return bytes_of(p.color_begin, p.boundary_end, p.ghost_begin, p.step_begin, p.chunk_begin,
+    return bytes_of(p.color_begin, p.boundary_end, p.ghost_begin, p.stage_begin, p.chunk_begin,
                     p.row_of) +
            of_triangle(p.lower) + of_triangle(p.upper);
   };

@@ -34,24 +34,24 @@ int Smoother::spread() const
 // Does collective work with the values in host memory, and gives PETSc's arrays back after an error
 // of the work, too.
 PetscErrorCode
-Smoother::with_host_values(const MatrixParts &parts,
+Smoother::with_host_values(const MatrixPortions &portions,
                            const std::function<PetscErrorCode(MatrixValues &)> &work) const
 {
-  const std::unique_ptr<MatrixValues> values = make_matrix_values(parts, graph_, {});
+  const std::unique_ptr<MatrixValues> values = make_matrix_values(portions, graph_, {});
 
   PetscFunctionBegin;
-  PetscCall(open_values(parts, nullptr, *values));
+  PetscCall(open_values(portions, nullptr, *values));
   const PetscErrorCode failed = work(*values);
   PetscCall(values->close());
   PetscCall(failed);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Smoother::find_empty(const MatrixParts &parts)
+PetscErrorCode Smoother::find_empty(const MatrixPortions &portions)
 {
   PetscFunctionBegin;
   PetscCall(with_host_values(
-      parts, [&](MatrixValues &values) { return EmptyUnknownsFind(graph_, values, &empty_); }));
+      portions, [&](MatrixValues &values) { return EmptyUnknownsFind(graph_, values, &empty_); }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -59,12 +59,12 @@ PetscErrorCode Smoother::find_empty(const MatrixParts &parts)
 // diagonal block is singular. The set-up is made again if the diagonal blocks turn out to need
 // other precisions than those of the set-up before. The choice depends on the present values alone,
 // except that amplifications are kept together with the scaling.
-PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const MatrixParts &parts)
+PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const MatrixPortions &portions)
 {
   bool searched = empty_.count > 0;
 
   PetscFunctionBegin;
-  if (searched) PetscCall(find_empty(parts));
+  if (searched) PetscCall(find_empty(portions));
   for (bool stored = false;;) {
     const Precisions wanted = ChoosePrecisions(settings, needs_double_, found_);
     bool fits = backend_ && wanted == made_for_;
@@ -76,10 +76,10 @@ PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const Matrix
       if (!halo_) PetscCall(create_halo(settings));
       PetscCall(create_backend(settings));
     }
-    PetscCall(numeric(settings, parts));
+    PetscCall(numeric(settings, portions));
     if (failure_.defect == Defect::singular && !searched) {
       searched = true;
-      PetscCall(find_empty(parts));
+      PetscCall(find_empty(portions));
       if (empty_.count > 0) {
         failure_ = Failure();
         continue;
@@ -99,11 +99,11 @@ PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const Matrix
 
 // Opens the values on all ranks, or on none. open() may fail on one rank only: a device may have no
 // memory for PETSc's own copy of the values.
-PetscErrorCode Smoother::open_values(const MatrixParts &parts, void *stream,
+PetscErrorCode Smoother::open_values(const MatrixPortions &portions, void *stream,
                                      MatrixValues &values) const
 {
   PetscFunctionBegin;
-  const PetscErrorCode opened = values.open(parts, threads_, stream);
+  const PetscErrorCode opened = values.open(portions, threads_, stream);
   values.set_empty(empty_.data());
   PetscMPIInt closed = opened != PETSC_SUCCESS;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &closed, 1, MPI_INT, MPI_MAX, graph_.comm));
@@ -141,15 +141,15 @@ PetscErrorCode Smoother::plan_factorization(PCMCPIMethod method)
 }
 
 // Lets the method factor the matrix. The CUDA backend's method reads values on a device in place.
-PetscErrorCode Smoother::factor(PCMCPIMethod method, const MatrixParts &parts, void *stream)
+PetscErrorCode Smoother::factor(PCMCPIMethod method, const MatrixPortions &portions, void *stream)
 {
   std::unique_ptr<MatrixValues> on_host;
 
   PetscFunctionBegin;
   PetscCall(plan_factorization(method));
-  if (!on_cuda()) on_host = make_matrix_values(parts, graph_, {});
+  if (!on_cuda()) on_host = make_matrix_values(portions, graph_, {});
   MatrixValues &values = on_cuda() ? *values_ : *on_host;
-  PetscCall(open_values(parts, stream, values));
+  PetscCall(open_values(portions, stream, values));
   const PetscErrorCode failed = RunTogether(graph_.comm, [&] { method_->read(values); });
   PetscCall(values.close());
   PetscCall(failed);
@@ -157,7 +157,7 @@ PetscErrorCode Smoother::factor(PCMCPIMethod method, const MatrixParts &parts, v
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Smoother::numeric(const Settings &settings, const MatrixParts &parts)
+PetscErrorCode Smoother::numeric(const Settings &settings, const MatrixPortions &portions)
 {
   // The factors take much memory. They are freed after an error, too.
   struct Release {
@@ -180,15 +180,16 @@ PetscErrorCode Smoother::numeric(const Settings &settings, const MatrixParts &pa
   transposed_current_ = false;
   if (on_device()) PetscCall(UserStream(&stream));
   if (factors) {
-    PetscCall(factor(settings.method, parts, stream));
+    PetscCall(factor(settings.method, portions, stream));
     PetscCall(RunTogether(graph_.comm, [&] { blocks = &method_->factors(); }));
   } else {
     drop_method();
-    PetscCall(open_values(parts, stream, *values_));
+    PetscCall(open_values(portions, stream, *values_));
     blocks = values_.get();
   }
   const int error = backend_->refresh(*blocks, reduce, status);
-  const PetscErrorCode failed = error ? PETSC_SUCCESS : inspect(settings, parts, *blocks, status);
+  const PetscErrorCode failed =
+      error ? PETSC_SUCCESS : inspect(settings, portions, *blocks, status);
   if (!factors) PetscCall(values_->close());
   PetscCallMPI(error);
   PetscCall(failed);
@@ -197,7 +198,7 @@ PetscErrorCode Smoother::numeric(const Settings &settings, const MatrixParts &pa
 
 // Finds out what ChoosePrecisions() has to know. Amplifications are measured again if the condition
 // has changed by more than a factor of 2, or if the scaling is not kept.
-PetscErrorCode Smoother::inspect(const Settings &settings, const MatrixParts &parts,
+PetscErrorCode Smoother::inspect(const Settings &settings, const MatrixPortions &portions,
                                  BlockRows &blocks, const NumericStatus &status)
 {
   PetscFunctionBegin;
@@ -210,7 +211,7 @@ PetscErrorCode Smoother::inspect(const Settings &settings, const MatrixParts &pa
     measured_at_ = 0;
     found_.prescaled = found_.factored = std::max(0, found_.condition);
   } else if (!known) {
-    PetscCall(measure(parts, blocks));
+    PetscCall(measure(portions, blocks));
     measured_at_ = found_.condition;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -218,7 +219,7 @@ PetscErrorCode Smoother::inspect(const Settings &settings, const MatrixParts &pa
 
 // Measures amplifications. Values on a device are read through PETSc's copy on the host. Factors on
 // a device cannot be read, so the bound takes the place of their amplifications.
-PetscErrorCode Smoother::measure(const MatrixParts &parts, BlockRows &blocks)
+PetscErrorCode Smoother::measure(const MatrixPortions &portions, BlockRows &blocks)
 {
   const bool on_host = !blocks.arrays().device;
   double most[2] = {std::ldexp(1.0, found_.condition), std::ldexp(1.0, found_.condition)};
@@ -231,7 +232,7 @@ PetscErrorCode Smoother::measure(const MatrixParts &parts, BlockRows &blocks)
   if (on_host)
     PetscCall(measure_rows(blocks));
   else if (!method_)
-    PetscCall(with_host_values(parts, measure_rows));
+    PetscCall(with_host_values(portions, measure_rows));
   if (on_host || !method_) {
     most[0] = mine.prescaled;
     most[1] = mine.factored;

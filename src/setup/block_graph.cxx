@@ -20,8 +20,8 @@ bool scalar_rows_agree(const RowStructure &s, PetscInt bs, PetscInt i)
   return true;
 }
 
-// Appends the distinct block columns of block row i in one piece to out. They are ascending, except
-// for BAIJ made of a user's arrays.
+// Appends the distinct block columns of block row i in one portion to out. They are ascending,
+// except for BAIJ made of a user's arrays.
 void block_columns(const RowStructure &s, bool blocked, PetscInt bs, PetscInt i,
                    const std::vector<Row> *ghost_of_column, std::vector<Row> &out)
 {
@@ -52,7 +52,7 @@ void block_columns(const RowStructure &s, bool blocked, PetscInt bs, PetscInt i,
 // Collects the ghosts that the local rows read. merge_ghosts() later adds the rows of other ranks
 // that only read local rows. A column without entries, as MatZeroRows() leaves, is not a ghost.
 // Returns false if an entry refers to a column that does not exist.
-bool own_ghosts(const MatrixParts &parts, const RowStructure &offdiag, PetscInt columns,
+bool own_ghosts(const MatrixPortions &portions, const RowStructure &offdiag, PetscInt columns,
                 std::vector<PetscInt> &ghosts, std::vector<Row> &ghost_of_column)
 {
   std::vector<bool> used(static_cast<std::size_t>(columns));
@@ -64,20 +64,21 @@ bool own_ghosts(const MatrixParts &parts, const RowStructure &offdiag, PetscInt 
   ghost_of_column.assign(used.size(), -1);
   for (PetscInt c = 0; c < columns; ++c) {
     if (!used[static_cast<std::size_t>(c)]) continue;
-    const PetscInt global = parts.blocked ? parts.garray[c] : parts.garray[c] / parts.bs;
+    const PetscInt global =
+        portions.blocked ? portions.garray[c] : portions.garray[c] / portions.bs;
     if (ghosts.empty() || ghosts.back() != global) ghosts.push_back(global);
     ghost_of_column[static_cast<std::size_t>(c)] = static_cast<Row>(ghosts.size() - 1);
   }
   return true;
 }
 
-// The number of blocks of a piece if all its blocks are full. AIJ pieces with blocks that are not
-// full have more blocks, so the number serves to reserve memory only.
-std::size_t blocks_in(const RowStructure &s, const MatrixParts &parts)
+// The number of blocks of a portion if all its blocks are full. AIJ portions with blocks that are
+// not full have more blocks, so the number serves to reserve memory only.
+std::size_t blocks_in(const RowStructure &s, const MatrixPortions &portions)
 {
-  return s.rows == 0
-             ? 0
-             : static_cast<std::size_t>(s.i[s.rows] / (parts.blocked ? 1 : parts.bs * parts.bs));
+  return s.rows == 0 ? 0
+                     : static_cast<std::size_t>(s.i[s.rows] /
+                                                (portions.blocked ? 1 : portions.bs * portions.bs));
 }
 
 // build_rows() sets *missing to the first block row without a diagonal block, or to this value if
@@ -91,26 +92,27 @@ struct Stretch {
 };
 
 // Lists the off-diagonal columns of the rows [begin, end). graph->ptr gets their numbers.
-Stretch list_columns(const MatrixParts &parts, const RowStructure &diag,
+Stretch list_columns(const MatrixPortions &portions, const RowStructure &diag,
                      const RowStructure &offdiag, Row begin, Row end, BlockGraph *graph)
 {
   Stretch stretch;
   std::vector<Row> &col = stretch.col;
-  const std::size_t all = blocks_in(diag, parts) + (parts.offdiag ? blocks_in(offdiag, parts) : 0);
+  const std::size_t all =
+      blocks_in(diag, portions) + (portions.offdiag ? blocks_in(offdiag, portions) : 0);
   const std::size_t mean = all * static_cast<std::size_t>(end - begin) /
                            static_cast<std::size_t>(std::max<Row>(graph->rows, 1));
   col.reserve(mean + mean / 64);
   for (Row i = begin; i < end; ++i) {
     const std::size_t first = col.size();
-    block_columns(diag, parts.blocked, parts.bs, i, nullptr, col);
+    block_columns(diag, portions.blocked, portions.bs, i, nullptr, col);
     const auto found = std::find(col.begin() + static_cast<std::ptrdiff_t>(first), col.end(), i);
     if (found == col.end())
       stretch.missing = std::min(stretch.missing, graph->row_start + i);
     else
       col.erase(found);
     const std::size_t own = col.size();
-    if (parts.offdiag)
-      block_columns(offdiag, parts.blocked, parts.bs, i, &graph->ghost_of_column, col);
+    if (portions.offdiag)
+      block_columns(offdiag, portions.blocked, portions.bs, i, &graph->ghost_of_column, col);
     for (std::size_t k = own; k < col.size(); ++k) col[k] += graph->rows;
     graph->ptr[i + 1] = static_cast<Offset>(col.size() - first);
   }
@@ -118,8 +120,8 @@ Stretch list_columns(const MatrixParts &parts, const RowStructure &diag,
 }
 
 // Makes the rows of the graph, and returns the first row without a diagonal block.
-PetscInt make_rows(const MatrixParts &parts, const RowStructure &diag, const RowStructure &offdiag,
-                   BlockGraph *graph)
+PetscInt make_rows(const MatrixPortions &portions, const RowStructure &diag,
+                   const RowStructure &offdiag, BlockGraph *graph)
 {
   const Slices slices(static_cast<std::size_t>(graph->rows), graph->threads,
                       CommonTuning::kLeastRows);
@@ -129,7 +131,7 @@ PetscInt make_rows(const MatrixParts &parts, const RowStructure &diag, const Row
   Team team(graph->threads);
   graph->ptr.assign(static_cast<std::size_t>(graph->rows) + 1, 0);
   team.share(slices.parts, [&](std::size_t part) {
-    stretches[part] = list_columns(parts, diag, offdiag, begin(part), begin(part + 1), graph);
+    stretches[part] = list_columns(portions, diag, offdiag, begin(part), begin(part + 1), graph);
   });
   for (Row i = 0; i < graph->rows; ++i) graph->ptr[i + 1] += graph->ptr[i];
   for (const Stretch &stretch : stretches) missing = std::min(missing, stretch.missing);
@@ -145,24 +147,24 @@ PetscInt make_rows(const MatrixParts &parts, const RowStructure &diag, const Row
   return missing;
 }
 
-PetscErrorCode build_rows(const MatrixParts &parts, BlockGraph *graph, PetscInt *missing)
+PetscErrorCode build_rows(const MatrixPortions &portions, BlockGraph *graph, PetscInt *missing)
 {
   RowStructure diag, offdiag;
   PetscInt columns = 0;
 
   PetscFunctionBegin;
-  if (parts.offdiag) {
-    PetscCall(MatGetLocalSize(parts.offdiag, nullptr, &columns));
-    PetscCall(offdiag.open(parts.offdiag, parts.blocked));
-    if (!own_ghosts(parts, offdiag, parts.blocked ? columns / parts.bs : columns, graph->ghosts,
-                    graph->ghost_of_column)) {
+  if (portions.offdiag) {
+    PetscCall(MatGetLocalSize(portions.offdiag, nullptr, &columns));
+    PetscCall(offdiag.open(portions.offdiag, portions.blocked));
+    if (!own_ghosts(portions, offdiag, portions.blocked ? columns / portions.bs : columns,
+                    graph->ghosts, graph->ghost_of_column)) {
       *missing = kLostColumns;
       PetscCall(offdiag.close());
       PetscFunctionReturn(PETSC_SUCCESS);
     }
   }
-  PetscCall(diag.open(parts.diag, parts.blocked));
-  *missing = make_rows(parts, diag, offdiag, graph);
+  PetscCall(diag.open(portions.diag, portions.blocked));
+  *missing = make_rows(portions, diag, offdiag, graph);
   PetscCall(diag.close());
   PetscCall(offdiag.close());
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -255,7 +257,8 @@ void merge_ghosts(const std::vector<PetscInt> &incoming, BlockGraph *graph)
 
 } // namespace
 
-PetscErrorCode BlockGraphCreate(Mat mat, const MatrixParts &parts, int threads, BlockGraph *graph)
+PetscErrorCode BlockGraphCreate(Mat mat, const MatrixPortions &portions, int threads,
+                                BlockGraph *graph)
 {
   PetscInt start, size, local, missing;
   std::vector<PetscInt> incoming;
@@ -263,19 +266,20 @@ PetscErrorCode BlockGraphCreate(Mat mat, const MatrixParts &parts, int threads, 
   PetscFunctionBegin;
   *graph = BlockGraph();
   graph->comm = PetscObjectComm((PetscObject)mat);
-  graph->bs = parts.bs;
+  graph->bs = portions.bs;
   graph->threads = threads;
   PetscCall(MatGetOwnershipRange(mat, &start, nullptr));
   PetscCall(MatGetLocalSize(mat, &local, nullptr));
   PetscCall(MatGetSize(mat, &size, nullptr));
-  graph->row_start = start / parts.bs;
-  graph->global_rows = size / parts.bs;
-  PetscCheck(local / parts.bs < std::numeric_limits<Row>::max() / 2, PETSC_COMM_SELF, PETSC_ERR_SUP,
+  graph->row_start = start / portions.bs;
+  graph->global_rows = size / portions.bs;
+  PetscCheck(local / portions.bs < std::numeric_limits<Row>::max() / 2, PETSC_COMM_SELF,
+             PETSC_ERR_SUP,
              "PCMCPI holds fewer than 2^30 block rows a rank, this rank has %" PetscInt_FMT
              ". Use more ranks",
-             local / parts.bs);
-  graph->rows = static_cast<Row>(local / parts.bs);
-  PetscCall(build_rows(parts, graph, &missing));
+             local / portions.bs);
+  graph->rows = static_cast<Row>(local / portions.bs);
+  PetscCall(build_rows(portions, graph, &missing));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &missing, 1, MPIU_INT, MPI_MIN, graph->comm));
   PetscCheck(missing != kLostColumns, graph->comm, PETSC_ERR_ARG_WRONGSTATE,
              "PCMCPI: PETSc has lost off-process columns of Pmat, as that of version 3.18 does for "

@@ -12,9 +12,9 @@
 
 namespace mcpi {
 
-// The sequential pieces of a supported matrix. diag and offdiag are borrowed. copy is owned: it
+// The sequential portions of a supported matrix. diag and offdiag are borrowed. copy is owned: it
 // holds the BAIJ matrix to which an SBAIJ matrix is converted, and is null for other types.
-struct MatrixParts {
+struct MatrixPortions {
   Mat diag = nullptr, offdiag = nullptr; // offdiag is null for a sequential matrix
   // global columns of offdiag: block columns if blocked, otherwise scalar columns
   const PetscInt *garray = nullptr;
@@ -24,11 +24,11 @@ struct MatrixParts {
 };
 
 // Collective. For a matrix that is not supported, the error message says what to do.
-PetscErrorCode MatrixPartsGet(Mat mat, MatrixParts *parts);
-PetscErrorCode MatrixPartsDestroy(MatrixParts *parts);
+PetscErrorCode MatrixPortionsGet(Mat mat, MatrixPortions *portions);
+PetscErrorCode MatrixPortionsDestroy(MatrixPortions *portions);
 
-// The nonzero structure of one sequential piece, by block rows or by scalar rows. close() gives the
-// arrays back to PETSc.
+// The nonzero structure of one sequential portion, by block rows or by scalar rows. close() gives
+// the arrays back to PETSc.
 class RowStructure {
 public:
   PetscErrorCode open(Mat mat, bool blocked);
@@ -73,7 +73,8 @@ struct BlockGraph {
 };
 
 // Collective. A block row without a diagonal block is an error on all ranks.
-PetscErrorCode BlockGraphCreate(Mat mat, const MatrixParts &parts, int threads, BlockGraph *graph);
+PetscErrorCode BlockGraphCreate(Mat mat, const MatrixPortions &portions, int threads,
+                                BlockGraph *graph);
 PetscErrorCode BlockGraphDestroy(BlockGraph *graph);
 // True if the pattern between this rank and the others is symmetric: each coupling of a local row
 // to a row of another rank exists in both directions. Couplings inside the rank are not examined.

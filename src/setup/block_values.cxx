@@ -12,8 +12,8 @@ namespace {
 
 static_assert(sizeof(PetscScalar) == sizeof(double), "petsc-mcpi works with real double scalars");
 
-// One sequential piece with its structure and values
-struct Piece {
+// One sequential portion with its structure and values
+struct OpenPortion {
   RowStructure structure;
   const PetscScalar *values = nullptr;
 };
@@ -23,12 +23,12 @@ class BaijValues final : public MatrixValues {
 public:
   explicit BaijValues(const BlockGraph &graph) : graph_(graph), blocks_(longest_row(graph.ptr)) {}
 
-  PetscErrorCode open(const MatrixParts &parts, int threads, void *) override
+  PetscErrorCode open(const MatrixPortions &portions, int threads, void *) override
   {
     PetscFunctionBegin;
     threads_ = threads;
-    PetscCall(open_piece(parts.diag, diag_));
-    if (parts.offdiag) PetscCall(open_piece(parts.offdiag, offdiag_));
+    PetscCall(open_portion(portions.diag, diag_));
+    if (portions.offdiag) PetscCall(open_portion(portions.offdiag, offdiag_));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
@@ -65,38 +65,38 @@ public:
     ValueArrays arrays;
     arrays.layout = ValueLayout::blocks;
     arrays.threads = threads_;
-    arrays.piece[0] = diag_.values;
-    arrays.piece[1] = offdiag_.values;
+    arrays.portion[0] = diag_.values;
+    arrays.portion[1] = offdiag_.values;
     return arrays;
   }
 
-  PieceStructure structure(int p) const override
+  PortionStructure structure(int p) const override
   {
     const RowStructure &rows = (p == 0 ? diag_ : offdiag_).structure;
-    PieceStructure piece;
-    if (!rows.i) return piece;
-    piece.ptr.assign(rows.i, rows.i + graph_.rows + 1);
+    PortionStructure portion;
+    if (!rows.i) return portion;
+    portion.ptr.assign(rows.i, rows.i + graph_.rows + 1);
     for (Row row = 0; row < graph_.rows && p == 0; ++row)
-      piece.diagonal.push_back(static_cast<Row>(
+      portion.diagonal.push_back(static_cast<Row>(
           std::find(rows.j + rows.i[row], rows.j + rows.i[row + 1], row) - (rows.j + rows.i[row])));
-    return piece;
+    return portion;
   }
 
 private:
   // MatSeqBAIJRestoreArray() is not needed, because it only clears the caller's pointer.
-  static PetscErrorCode open_piece(Mat mat, Piece &piece)
+  static PetscErrorCode open_portion(Mat mat, OpenPortion &portion)
   {
     PetscScalar *array;
 
     PetscFunctionBegin;
-    PetscCall(piece.structure.open(mat, true));
+    PetscCall(portion.structure.open(mat, true));
     PetscCall(MatSeqBAIJGetArray(mat, &array));
-    piece.values = array;
+    portion.values = array;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
   const BlockGraph &graph_;
-  Piece diag_, offdiag_;
+  OpenPortion diag_, offdiag_;
   std::vector<const double *> blocks_;
   int threads_ = 1;
 };
@@ -177,23 +177,23 @@ bool ascend(const RowStructure &rows, int threads)
   return good;
 }
 
-// Both pieces of an AIJ matrix. Their values lie where the function get leaves them: on the host or
-// on a device.
-struct AijPieces {
+// Both portions of an AIJ matrix. Their values lie where the function get leaves them: on the host
+// or on a device.
+struct OpenAij {
   using Access = PetscErrorCode (*)(Mat, const PetscScalar **);
 
-  MatrixParts parts;
-  Piece diag, offdiag;
+  MatrixPortions portions;
+  OpenPortion diag, offdiag;
 
-  PetscErrorCode open(const MatrixParts &of, Access get)
+  PetscErrorCode open(const MatrixPortions &of, Access get)
   {
     PetscFunctionBegin;
-    parts = of;
-    PetscCall(diag.structure.open(parts.diag, false));
-    PetscCall(get(parts.diag, &diag.values));
-    if (parts.offdiag) {
-      PetscCall(offdiag.structure.open(parts.offdiag, false));
-      PetscCall(get(parts.offdiag, &offdiag.values));
+    portions = of;
+    PetscCall(diag.structure.open(portions.diag, false));
+    PetscCall(get(portions.diag, &diag.values));
+    if (portions.offdiag) {
+      PetscCall(offdiag.structure.open(portions.offdiag, false));
+      PetscCall(get(portions.offdiag, &offdiag.values));
     }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -201,10 +201,10 @@ struct AijPieces {
   PetscErrorCode close(Access restore)
   {
     PetscFunctionBegin;
-    PetscCall(restore(parts.diag, &diag.values));
+    PetscCall(restore(portions.diag, &diag.values));
     PetscCall(diag.structure.close());
-    if (parts.offdiag) {
-      PetscCall(restore(parts.offdiag, &offdiag.values));
+    if (portions.offdiag) {
+      PetscCall(restore(portions.offdiag, &offdiag.values));
       PetscCall(offdiag.structure.close());
     }
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -216,30 +216,30 @@ class AijValues final : public MatrixValues {
 public:
   explicit AijValues(const BlockGraph &graph) : AijValues(graph, longest_row(graph.ptr)) {}
 
-  PetscErrorCode open(const MatrixParts &parts, int, void *) override
+  PetscErrorCode open(const MatrixPortions &portions, int, void *) override
   {
     PetscFunctionBegin;
-    PetscCall(pieces_.open(parts, MatSeqAIJGetArrayRead));
+    PetscCall(opened_.open(portions, MatSeqAIJGetArrayRead));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
   PetscErrorCode close() override
   {
     PetscFunctionBegin;
-    PetscCall(pieces_.close(MatSeqAIJRestoreArrayRead));
+    PetscCall(opened_.close(MatSeqAIJRestoreArrayRead));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
   std::unique_ptr<BlockRows> reader() const override
   {
     std::unique_ptr<AijValues> result(new AijValues(graph_, blocks_.size()));
-    result->pieces_ = pieces_;
+    result->opened_ = opened_;
     return result;
   }
 
   void row(Row local_row, const double *&diagonal, const double *const *&offdiag) override
   {
-    const AijEntries entries(graph_, pieces_.parts.garray);
+    const AijEntries entries(graph_, opened_.portions.garray);
     std::fill_n(dense_.begin(),
                 static_cast<std::size_t>(graph_.ptr[local_row + 1] - graph_.ptr[local_row] + 1) *
                     size_,
@@ -250,9 +250,9 @@ public:
           dense_[static_cast<std::size_t>(block + 1) * size_ + column * graph_.bs + p] = values[k];
         };
       };
-      entries.diag(pieces_.diag.structure, local_row, p, put(pieces_.diag.values));
-      if (pieces_.offdiag.values)
-        entries.offdiag(pieces_.offdiag.structure, local_row, p, put(pieces_.offdiag.values));
+      entries.diag(opened_.diag.structure, local_row, p, put(opened_.diag.values));
+      if (opened_.offdiag.values)
+        entries.offdiag(opened_.offdiag.structure, local_row, p, put(opened_.offdiag.values));
     }
     diagonal = dense_.data();
     offdiag = blocks_.data();
@@ -269,14 +269,14 @@ private:
 
   const BlockGraph &graph_;
   const std::size_t size_;
-  AijPieces pieces_;
+  OpenAij opened_;
   std::vector<double> dense_; // the diagonal block, then the others
   std::vector<const double *> blocks_;
 };
 
 #if defined(PETSC_HAVE_CUDA)
-constexpr AijPieces::Access kGetCusparse = MatSeqAIJCUSPARSEGetArrayRead,
-                            kRestoreCusparse = MatSeqAIJCUSPARSERestoreArrayRead;
+constexpr OpenAij::Access kGetCusparse = MatSeqAIJCUSPARSEGetArrayRead,
+                          kRestoreCusparse = MatSeqAIJCUSPARSERestoreArrayRead;
 #endif
 
 PetscErrorCode get_on_device(Mat mat, const PetscScalar **values)
@@ -300,23 +300,23 @@ PetscErrorCode forget(Mat, const PetscScalar **values)
 // AIJ with its values on a device. The values stay there, and the structure is read on the host.
 class DeviceAijValues final : public MatrixValues {
 public:
-  DeviceAijValues(const BlockGraph &graph, AijPieces::Access get, AijPieces::Access restore)
+  DeviceAijValues(const BlockGraph &graph, OpenAij::Access get, OpenAij::Access restore)
       : graph_(graph), get_(get), restore_(restore)
   {
   }
 
-  PetscErrorCode open(const MatrixParts &parts, int, void *stream) override
+  PetscErrorCode open(const MatrixPortions &portions, int, void *stream) override
   {
     PetscFunctionBegin;
     stream_ = stream;
-    PetscCall(pieces_.open(parts, get_));
+    PetscCall(opened_.open(portions, get_));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
   PetscErrorCode close() override
   {
     PetscFunctionBegin;
-    PetscCall(pieces_.close(restore_));
+    PetscCall(opened_.close(restore_));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
@@ -326,45 +326,45 @@ public:
     arrays.layout = ValueLayout::scalar_rows;
     arrays.device = true;
     arrays.stream = stream_;
-    arrays.piece[0] = pieces_.diag.values;
-    arrays.piece[1] = pieces_.parts.offdiag ? pieces_.offdiag.values : nullptr;
+    arrays.portion[0] = opened_.diag.values;
+    arrays.portion[1] = opened_.portions.offdiag ? opened_.offdiag.values : nullptr;
     return arrays;
   }
 
-  PieceStructure structure(int p) const override
+  PortionStructure structure(int p) const override
   {
-    const RowStructure &rows = (p == 0 ? pieces_.diag : pieces_.offdiag).structure;
-    const AijEntries entries(graph_, pieces_.parts.garray);
+    const RowStructure &rows = (p == 0 ? opened_.diag : opened_.offdiag).structure;
+    const AijEntries entries(graph_, opened_.portions.garray);
     const Offset square = static_cast<Offset>(graph_.bs) * graph_.bs,
                  blocks = static_cast<Offset>(graph_.col.size()) + graph_.rows;
-    Offset stored = pieces_.diag.structure.i[pieces_.diag.structure.rows];
-    PieceStructure piece;
-    if (!rows.i) return piece;
-    if (pieces_.parts.offdiag)
-      stored += pieces_.offdiag.structure.i[pieces_.offdiag.structure.rows];
-    piece.ptr.push_back(0);
+    Offset stored = opened_.diag.structure.i[opened_.diag.structure.rows];
+    PortionStructure portion;
+    if (!rows.i) return portion;
+    if (opened_.portions.offdiag)
+      stored += opened_.offdiag.structure.i[opened_.offdiag.structure.rows];
+    portion.ptr.push_back(0);
     for (Row row = 0; row < graph_.rows; ++row) {
       const Row *columns = graph_.col.data() + graph_.ptr[row], *ghosts = entries.ghosts(row);
       if (p == 0)
-        piece.diagonal.push_back(
+        portion.diagonal.push_back(
             static_cast<Row>(std::lower_bound(columns, ghosts, row) - columns));
-      piece.ptr.push_back(
-          piece.ptr.back() +
+      portion.ptr.push_back(
+          portion.ptr.back() +
           (p == 0 ? ghosts - columns + 1 : graph_.col.data() + graph_.ptr[row + 1] - ghosts));
     }
-    const RowStructure &other = (p == 0 ? pieces_.offdiag : pieces_.diag).structure;
+    const RowStructure &other = (p == 0 ? opened_.offdiag : opened_.diag).structure;
     if (stored == blocks * square && ascend(rows, graph_.threads) && ascend(other, graph_.threads))
-      return piece; // all blocks of both pieces are full
-    piece.entry_ptr.assign(rows.i, rows.i + rows.rows + 1);
-    piece.slot.resize(static_cast<std::size_t>(piece.entry_ptr.back()));
+      return portion; // all blocks of both portions are full
+    portion.entry_ptr.assign(rows.i, rows.i + rows.rows + 1);
+    portion.slot.resize(static_cast<std::size_t>(portion.entry_ptr.back()));
     for (Row row = 0; row < graph_.rows; ++row)
       for (int i = 0; i < graph_.bs; ++i) {
         const auto slot = [&](std::ptrdiff_t place, std::size_t column, PetscInt k) {
-          piece.slot[static_cast<std::size_t>(k)] = static_cast<std::uint32_t>(
+          portion.slot[static_cast<std::size_t>(k)] = static_cast<std::uint32_t>(
               place * square + static_cast<Offset>(column) * graph_.bs + i);
         };
         if (p == 0) {
-          const std::ptrdiff_t diagonal = piece.diagonal[static_cast<std::size_t>(row)];
+          const std::ptrdiff_t diagonal = portion.diagonal[static_cast<std::size_t>(row)];
           entries.diag(rows, row, i, [&](std::ptrdiff_t block, std::size_t column, PetscInt k) {
             slot(block < 0 ? diagonal : block < diagonal ? block : block + 1, column, k);
           });
@@ -375,13 +375,13 @@ public:
           });
         }
       }
-    return piece;
+    return portion;
   }
 
 private:
   const BlockGraph &graph_;
-  const AijPieces::Access get_, restore_;
-  AijPieces pieces_;
+  const OpenAij::Access get_, restore_;
+  OpenAij opened_;
   void *stream_ = nullptr;
 };
 
@@ -395,15 +395,16 @@ bool is_on_device(Mat mat, MatType type)
 
 } // namespace
 
-std::unique_ptr<MatrixValues> make_matrix_values(const MatrixParts &parts, const BlockGraph &graph,
+std::unique_ptr<MatrixValues> make_matrix_values(const MatrixPortions &portions,
+                                                 const BlockGraph &graph,
                                                  const ReadsInPlace &in_place)
 {
-  if (parts.blocked) return std::make_unique<BaijValues>(graph);
+  if (portions.blocked) return std::make_unique<BaijValues>(graph);
 #if defined(PETSC_HAVE_CUDA)
-  if (in_place.cusparse && is_on_device(parts.diag, MATSEQAIJCUSPARSE))
+  if (in_place.cusparse && is_on_device(portions.diag, MATSEQAIJCUSPARSE))
     return std::make_unique<DeviceAijValues>(graph, kGetCusparse, kRestoreCusparse);
 #endif
-  if (in_place.kokkos && is_on_device(parts.diag, MATSEQAIJKOKKOS))
+  if (in_place.kokkos && is_on_device(portions.diag, MATSEQAIJKOKKOS))
     return std::make_unique<DeviceAijValues>(graph, get_on_device, forget);
   return std::make_unique<AijValues>(graph);
 }

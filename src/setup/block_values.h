@@ -14,7 +14,7 @@ class MatrixValues : public BlockRows {
 public:
   // PETSc's arrays are held from open() to close() only. threads: how many threads may read the
   // arrays. stream: the CUDA stream on which values on a device are made.
-  virtual PetscErrorCode open(const MatrixParts &parts, int threads, void *stream) = 0;
+  virtual PetscErrorCode open(const MatrixPortions &portions, int threads, void *stream) = 0;
   virtual PetscErrorCode close() = 0;
   // Makes another reader of the rows, for another thread, that is valid until close(). Values on a
   // device have none.
@@ -31,7 +31,8 @@ struct ReadsInPlace {
 
 // Makes the access to matrices with the structure of graph, which must outlive the result. Callers
 // must not call row() if the values are read in place on a device.
-std::unique_ptr<MatrixValues> make_matrix_values(const MatrixParts &parts, const BlockGraph &graph,
+std::unique_ptr<MatrixValues> make_matrix_values(const MatrixPortions &portions,
+                                                 const BlockGraph &graph,
                                                  const ReadsInPlace &in_place);
 
 } // namespace mcpi

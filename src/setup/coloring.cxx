@@ -85,7 +85,7 @@ PetscErrorCode apply_matcoloring(Mat mat, const std::string &type, PetscObject o
     PetscTryTypeMethod(mc, setfromoptions, PetscOptionsObject);
     PetscOptionsEnd();
   }
-  PetscTryMethod(mc, jplf::kSetOwnMatrix, (MatColoring, int), (mc, threads));
+  PetscTryMethod(mc, coloring::kSetOwnMatrix, (MatColoring, int), (mc, threads));
   PetscCall(MatColoringApply(mc, iscoloring));
   PetscCall(MatColoringDestroy(&mc));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -5,7 +5,7 @@
 #include "petsc/compat.h"
 #include "petsc/prefix.h"
 
-namespace mcpi::jplf {
+namespace mcpi::coloring {
 
 PetscErrorCode check_distance(MatColoring mc)
 {
@@ -75,4 +75,4 @@ bool one_rank_is_faster(const Graph &graph, PetscInt gather)
          graph.global_rows + graph.global_entries <= gather;
 }
 
-} // namespace mcpi::jplf
+} // namespace mcpi::coloring

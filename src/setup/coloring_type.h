@@ -10,7 +10,7 @@
 #include "petsc/prefix.h"
 #include "setup/jplf_steps.h"
 
-namespace mcpi::jplf {
+namespace mcpi::coloring {
 
 // Collective. An error unless the coloring has distance 1.
 PetscErrorCode check_distance(MatColoring mc);
@@ -105,4 +105,4 @@ PetscErrorCode create_type(MatColoring mc, const char *name)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-} // namespace mcpi::jplf
+} // namespace mcpi::coloring

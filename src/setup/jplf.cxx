@@ -6,7 +6,7 @@
 #include "petsc/prefix.h"
 #include "setup/coloring_type.h"
 
-namespace mcpi::jplf {
+namespace mcpi::coloring {
 namespace {
 
 // Two steps are too slow for larger graphs. First fit in natural order runs on one rank after the
@@ -223,7 +223,7 @@ PetscErrorCode create(MatColoring mc)
 }
 
 } // namespace
-} // namespace mcpi::jplf
+} // namespace mcpi::coloring
 
 /*@C
    MatColoringRegisterJPLF - Registers the coloring type `MATCOLORINGJPLF` with PETSc
@@ -241,6 +241,6 @@ PetscErrorCode create(MatColoring mc)
 PetscErrorCode MatColoringRegisterJPLF(void)
 {
   PetscFunctionBegin;
-  PetscCall(MatColoringRegister(MATCOLORINGJPLF, mcpi::jplf::create));
+  PetscCall(MatColoringRegister(MATCOLORINGJPLF, mcpi::coloring::create));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

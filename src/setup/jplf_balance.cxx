@@ -13,7 +13,7 @@
 // decide which rows move, and to which color. A draw is a hash of the round and the global row, so
 // it does not depend on the partition.
 
-namespace mcpi::jplf {
+namespace mcpi::coloring {
 namespace {
 
 // Pairs of rounds. Each round costs two exchanges and two reductions.
@@ -215,4 +215,4 @@ PetscErrorCode balance(const Graph &graph, int colors, Colors &color)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-} // namespace mcpi::jplf
+} // namespace mcpi::coloring

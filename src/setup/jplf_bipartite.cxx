@@ -5,7 +5,7 @@
 #include "petsc/compat.h"
 #include "setup/jplf_steps.h"
 
-namespace mcpi::jplf {
+namespace mcpi::coloring {
 namespace {
 
 // Decides whether the graph is bipartite, and finds its two sides. Each rank first two-colors the
@@ -199,4 +199,4 @@ PetscErrorCode color_bipartite(const Graph &graph, Colors &color, int *colors)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-} // namespace mcpi::jplf
+} // namespace mcpi::coloring

@@ -12,7 +12,7 @@
 // left come first. The coloring spreads from one place, so no regions with colorings that do not
 // fit each other meet.
 
-namespace mcpi::jplf {
+namespace mcpi::coloring {
 namespace {
 
 // Each round costs two exchanges and two reductions. Only the first rounds color few rows, because
@@ -184,4 +184,4 @@ PetscErrorCode color_by_dsatur(const Graph &graph, int half, int most, Colors &c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-} // namespace mcpi::jplf
+} // namespace mcpi::coloring

@@ -9,7 +9,7 @@
 #include "petsc/compat.h"
 #include "setup/jplf_steps.h"
 
-namespace mcpi::jplf {
+namespace mcpi::coloring {
 namespace {
 
 // The counts and offsets, by rank, of what the first rank gathers and scatters
@@ -119,4 +119,4 @@ run_on_one_rank(const Graph &graph,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-} // namespace mcpi::jplf
+} // namespace mcpi::coloring

@@ -9,7 +9,7 @@
 #include "core/threads.h"
 #include "petsc/compat.h"
 
-namespace mcpi::jplf {
+namespace mcpi::coloring {
 namespace {
 
 // The off-diagonal entries of the local rows, with global columns
@@ -331,4 +331,4 @@ PetscErrorCode graph_destroy(Graph &graph)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-} // namespace mcpi::jplf
+} // namespace mcpi::coloring

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace mcpi::jplf {
+namespace mcpi::coloring {
 
 // The vertices are the local rows, followed by the ghosts in ascending order of global row. A ghost
 // lists its local neighbors only.
@@ -45,4 +45,4 @@ PetscErrorCode graph_destroy(Graph &graph);
 PetscErrorCode update_ghosts(const Graph &graph, MPI_Datatype unit, int *values);
 PetscErrorCode update_ghosts(const Graph &graph, MPI_Datatype unit, PetscInt64 *values);
 
-} // namespace mcpi::jplf
+} // namespace mcpi::coloring

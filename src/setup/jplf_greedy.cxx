@@ -7,7 +7,7 @@
 #include "setup/jplf_steps.h"
 #include "setup/visit_in_order.h"
 
-namespace mcpi::jplf {
+namespace mcpi::coloring {
 namespace {
 
 // First fit gives a vertex the smallest color that no neighbor has.
@@ -147,4 +147,4 @@ PetscErrorCode sort_by_size(const Graph &graph, Colors &color, int colors,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-} // namespace mcpi::jplf
+} // namespace mcpi::coloring

@@ -14,7 +14,7 @@
 // color that the fewest of its neighbors have. These neighbors lose the color. A draw is a hash of
 // the round and the global row.
 
-namespace mcpi::jplf {
+namespace mcpi::coloring {
 namespace {
 
 // Rounds during which a row that lost a color avoids to take it from its neighbors again
@@ -244,4 +244,4 @@ PetscErrorCode reduce_colors(const Graph &graph, PetscReal effort, Colors &color
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-} // namespace mcpi::jplf
+} // namespace mcpi::coloring

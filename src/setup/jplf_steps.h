@@ -6,7 +6,7 @@
 
 #include "setup/jplf_graph.h"
 
-namespace mcpi::jplf {
+namespace mcpi::coloring {
 
 inline constexpr int kUncolored = -1;
 
@@ -57,4 +57,4 @@ run_on_one_rank(const Graph &graph,
                 const std::function<PetscErrorCode(const Graph &, Colors &)> &color_whole,
                 Colors &color);
 
-} // namespace mcpi::jplf
+} // namespace mcpi::coloring

@@ -6,7 +6,7 @@
 #include "setup/coloring_type.h"
 #include "setup/row_order.h"
 
-namespace mcpi::jplf {
+namespace mcpi::coloring {
 namespace {
 
 struct LevelsSettings : CommonSettings {
@@ -101,7 +101,7 @@ PetscErrorCode create_levels(MatColoring mc)
 }
 
 } // namespace
-} // namespace mcpi::jplf
+} // namespace mcpi::coloring
 
 /*@C
    MatColoringRegisterLevels - Registers the coloring type `MATCOLORINGLEVELS` with PETSc
@@ -119,6 +119,6 @@ PetscErrorCode create_levels(MatColoring mc)
 PetscErrorCode MatColoringRegisterLevels(void)
 {
   PetscFunctionBegin;
-  PetscCall(MatColoringRegister(MATCOLORINGLEVELS, mcpi::jplf::create_levels));
+  PetscCall(MatColoringRegister(MATCOLORINGLEVELS, mcpi::coloring::create_levels));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

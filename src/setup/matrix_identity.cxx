@@ -44,12 +44,12 @@ PetscErrorCode marks_of(Mat mat, MatrixIdentity::Marks *marks)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode add_columns(Mat piece, int threads, std::uint64_t *hash)
+PetscErrorCode add_columns(Mat portion, int threads, std::uint64_t *hash)
 {
   RowStructure structure;
 
   PetscFunctionBegin;
-  PetscCall(structure.open(piece, true));
+  PetscCall(structure.open(portion, true));
   const auto rows = static_cast<std::size_t>(structure.rows);
   if (rows > 0) {
     *hash = HashOfIndices(structure.i, rows + 1, *hash, threads);
@@ -75,7 +75,7 @@ std::uint64_t HashOfIndices(const PetscInt *values, std::size_t count, std::uint
   return stirred(hash, count);
 }
 
-PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixParts &parts, int threads,
+PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixPortions &portions, int threads,
                                  MatrixIdentity *identity)
 {
   MatType type;
@@ -89,22 +89,24 @@ PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixParts &parts, int threads,
   PetscCall(MatGetType(mat, &type));
   PetscCall(MatBoundToCPU(mat, &bound));
   identity->type = std::string(type) + (bound ? " on the host" : "");
-  identity->bs = parts.bs;
+  identity->bs = portions.bs;
   identity->nonzeros = 0;
-  for (Mat piece : {parts.diag, parts.offdiag})
-    if (piece) {
-      PetscCall(MatGetInfo(piece, MAT_LOCAL, &info));
+  for (Mat portion : {portions.diag, portions.offdiag})
+    if (portion) {
+      PetscCall(MatGetInfo(portion, MAT_LOCAL, &info));
       identity->nonzeros += info.nz_used;
-      if (parts.blocked)
-        PetscCall(add_columns(piece, threads, &identity->columns));
-      else if (info.nz_used > 0) // An empty piece gets a new state at every MatShift().
-        PetscCall(marks_of(piece, piece == parts.diag ? &identity->diag : &identity->offdiag));
+      if (portions.blocked)
+        PetscCall(add_columns(portion, threads, &identity->columns));
+      else if (info.nz_used > 0) // An empty portion gets a new state at every MatShift().
+        PetscCall(
+            marks_of(portion, portion == portions.diag ? &identity->diag : &identity->offdiag));
     }
-  if (parts.blocked && parts.offdiag) {
+  if (portions.blocked && portions.offdiag) {
     PetscInt columns;
-    PetscCall(MatGetLocalSize(parts.offdiag, nullptr, &columns));
-    identity->columns = HashOfIndices(parts.garray, static_cast<std::size_t>(columns / parts.bs),
-                                      identity->columns, threads);
+    PetscCall(MatGetLocalSize(portions.offdiag, nullptr, &columns));
+    identity->columns =
+        HashOfIndices(portions.garray, static_cast<std::size_t>(columns / portions.bs),
+                      identity->columns, threads);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

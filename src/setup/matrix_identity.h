@@ -13,10 +13,10 @@
 namespace mcpi {
 
 struct MatrixIdentity {
-  // The object id and the nonzero state of one sequential piece. Those of the whole matrix do not
-  // suffice. A matrix that is preallocated again gets new pieces, but keeps its id and at times its
-  // nonzero state, which is the sum of the pieces' states. This sum also rises if PETSc prepares an
-  // empty piece again, although the pattern is the same.
+  // The object id and the nonzero state of one sequential portion. Those of the whole matrix do not
+  // suffice. A matrix that is preallocated again gets new portions, but keeps its id and at times
+  // its nonzero state, which is the sum of the portions' states. This sum also rises if PETSc
+  // prepares an empty portion again, although the pattern is the same.
   struct Marks {
     PetscObjectId id = 0;
     PetscObjectState nonzero_state = -1;
@@ -39,8 +39,8 @@ struct MatrixIdentity {
 // The result does not depend on the number of threads. hash: the hash of the preceding arrays
 std::uint64_t HashOfIndices(const PetscInt *values, std::size_t count, std::uint64_t hash,
                             int threads);
-// Not collective. The identity may change on some ranks only, as pieces may.
-PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixParts &parts, int threads,
+// Not collective. The identity may change on some ranks only, as portions may.
+PetscErrorCode MatrixIdentityGet(Mat mat, const MatrixPortions &portions, int threads,
                                  MatrixIdentity *identity);
 
 } // namespace mcpi

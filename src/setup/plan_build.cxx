@@ -88,33 +88,33 @@ void group_equal_rows(const BlockGraph &graph, const Coloring &coloring, Row beg
   }
 }
 
-// The step of each row in its cluster: one after the last step of its earlier neighbors there.
+// The stage of each row in its cluster: one after the last stage of its earlier neighbors there.
 // order: the rows, in the order in which the rows of a cluster are relaxed
-std::vector<int> steps_in_clusters(const BlockGraph &graph, const Coloring &coloring,
-                                   const std::vector<Row> &order)
+std::vector<int> stages_in_clusters(const BlockGraph &graph, const Coloring &coloring,
+                                    const std::vector<Row> &order)
 {
   const SymmetrizedPattern pattern(graph);
-  std::vector<int> step(static_cast<std::size_t>(graph.rows), -1); // -1: a later row
+  std::vector<int> stage(static_cast<std::size_t>(graph.rows), -1); // -1: a later row
   for (const Row row : order) {
     int last = -1;
     for (Offset k = pattern.ptr[row]; k < pattern.ptr[row + 1]; ++k) {
       const Row column = pattern.col[k];
       if (column < graph.rows && coloring.cluster[column] == coloring.cluster[row])
-        last = std::max(last, step[column]);
+        last = std::max(last, stage[column]);
     }
-    step[row] = last + 1;
+    stage[row] = last + 1;
   }
-  return step;
+  return stage;
 }
 
 // Sorts the rows of each part of a color by groups of clusters (Arrangement::rows_together), and in
-// a group by steps.
-class ClusterSteps {
+// a group by stages.
+class ClusterStages {
 public:
-  ClusterSteps(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order,
-               const Arrangement &arrangement)
+  ClusterStages(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order,
+                const Arrangement &arrangement)
       : graph_(graph), coloring_(coloring), arrangement_(arrangement),
-        step_(steps_in_clusters(graph, coloring, order)), numbers_(order.size())
+        stage_(stages_in_clusters(graph, coloring, order)), numbers_(order.size())
   {
     for (const Row cluster : coloring.cluster) {
       if (cluster >= static_cast<Row>(rows_of_.size())) rows_of_.resize(cluster + 1, 0);
@@ -122,21 +122,21 @@ public:
     }
   }
 
-  // Sorts the plan rows [begin, end), and appends the steps to the plan.
+  // Sorts the plan rows [begin, end), and appends the stages to the plan.
   void take(Row begin, Row end, ColorPlan &plan)
   {
     places_.clear();
     clusters_ = group_ = rows_ = 0;
     for (Row p = begin; p < end; ++p) places_.push_back(place_of(plan.row_of[p]));
     const auto key = [](const Place &at) {
-      return std::tie(at.group, at.step, at.lengths, at.cluster);
+      return std::tie(at.group, at.stage, at.lengths, at.cluster);
     };
     std::stable_sort(places_.begin(), places_.end(),
                      [&](const Place &a, const Place &b) { return key(a) < key(b); });
     for (Row p = begin; p < end; ++p) {
       const Place &at = places_[static_cast<std::size_t>(p - begin)];
-      if (p == begin || at.group != (&at)[-1].group || at.step != (&at)[-1].step)
-        plan.step_begin.push_back(p);
+      if (p == begin || at.group != (&at)[-1].group || at.stage != (&at)[-1].stage)
+        plan.stage_begin.push_back(p);
       plan.row_of[p] = at.row;
     }
   }
@@ -144,7 +144,7 @@ public:
 private:
   struct Place {
     Row group;
-    int step;
+    int stage;
     std::pair<Offset, Offset> lengths;
     Row cluster, row;
   };
@@ -153,7 +153,7 @@ private:
   {
     Numbers &numbers = numbers_[coloring_.cluster[row]];
     if (numbers.cluster < 0) numbers = {clusters_++, group_for(rows_of_[coloring_.cluster[row]])};
-    return {numbers.group, step_[row],
+    return {numbers.group, stage_[row],
             arrangement_.equal_rows_together ? lengths(row) : std::pair<Offset, Offset>(),
             numbers.cluster, row};
   }
@@ -174,8 +174,8 @@ private:
     const auto earlier = [&](Row column) {
       if (column >= graph_.rows)
         return coloring_.ghost_color[column - graph_.rows] < coloring_.color[row];
-      return std::pair(coloring_.color[column], step_[column]) <
-             std::pair(coloring_.color[row], step_[row]);
+      return std::pair(coloring_.color[column], stage_[column]) <
+             std::pair(coloring_.color[row], stage_[row]);
     };
     const auto begin = graph_.col.begin() + graph_.ptr[row],
                end = graph_.col.begin() + graph_.ptr[row + 1];
@@ -185,7 +185,7 @@ private:
   const BlockGraph &graph_;
   const Coloring &coloring_;
   const Arrangement arrangement_;
-  const std::vector<int> step_;
+  const std::vector<int> stage_;
   // Numbers of a cluster and of its group in their part; -1: none yet
   struct Numbers {
     Row cluster = -1, group = -1;
@@ -214,8 +214,8 @@ std::vector<char> find_boundary(const BlockGraph &graph, const Coloring &colorin
 }
 
 // Numbers the rows by color. In each color, boundary rows come first, then the interior rows chunk
-// by chunk. Otherwise the rows stay as ordered, except that group_equal_rows() and ClusterSteps may
-// change their order.
+// by chunk. Otherwise the rows stay as ordered, except that group_equal_rows() and ClusterStages
+// may change their order.
 void number_rows(const BlockGraph &graph, const Coloring &coloring, const std::vector<Row> &order,
                  const Arrangement &arrangement, ColorPlan &plan)
 {
@@ -245,9 +245,9 @@ void number_rows(const BlockGraph &graph, const Coloring &coloring, const std::v
   plan.row_of.resize(static_cast<std::size_t>(graph.rows));
   for (const Row row : order) plan.row_of[next[part_of(row)]++] = row;
   if (coloring.clustered) {
-    ClusterSteps steps(graph, coloring, order, arrangement);
+    ClusterStages stages(graph, coloring, order, arrangement);
     for (std::size_t part = 0; part + 1 < begins.size(); ++part)
-      steps.take(begins[part], begins[part + 1], plan);
+      stages.take(begins[part], begins[part + 1], plan);
   } else if (arrangement.equal_rows_together) {
     for (std::size_t part = 0; part + 1 < begins.size(); ++part)
       group_equal_rows(graph, coloring, begins[part], begins[part + 1], plan.row_of);

@@ -18,7 +18,7 @@ struct Arrangement {
   // where the loop over a row's blocks ends. For a GPU, rows stay as ordered, because rows of one
   // tile should be near each other in the mesh.
   bool equal_rows_together = false;
-  // Steps take rows of neighboring clusters that have at most so many rows, unless one cluster has
+  // Stages take rows of neighboring clusters that have at most so many rows, unless one cluster has
   // more. 0: rows of all clusters of a color
   Row rows_together = 0;
   Row chunk_rows = 0; // of a chunk; 0: no chunks

@@ -6,7 +6,7 @@
 
 #include "setup/jplf_steps.h"
 
-namespace mcpi::jplf {
+namespace mcpi::coloring {
 namespace {
 
 using Values = std::vector<PetscInt64>;
@@ -225,4 +225,4 @@ PetscErrorCode order_rows(const Graph &graph, RowOrder order, Keys &key)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-} // namespace mcpi::jplf
+} // namespace mcpi::coloring

@@ -3,7 +3,7 @@
 
 #include "setup/visit_in_order.h"
 
-namespace mcpi::jplf {
+namespace mcpi::coloring {
 
 enum class RowOrder {
   front,   // by the distance from one end of the graph, then by the distance from one side
@@ -15,4 +15,4 @@ inline constexpr const char *kRowOrders[] = {"front", "natural", "rcm"};
 // Collective. Sets the keys of all vertices.
 PetscErrorCode order_rows(const Graph &graph, RowOrder order, Keys &key);
 
-} // namespace mcpi::jplf
+} // namespace mcpi::coloring

@@ -6,7 +6,7 @@
 #include "petsc/compat.h"
 #include "setup/jplf_graph.h"
 
-namespace mcpi::jplf {
+namespace mcpi::coloring {
 
 // One key for each vertex, ghosts included. Vertices with smaller keys come first. If two keys are
 // equal, the smaller hash comes first.
@@ -88,4 +88,4 @@ PetscErrorCode visit_in_order(const Graph &graph, const Before &before, std::vec
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-} // namespace mcpi::jplf
+} // namespace mcpi::coloring

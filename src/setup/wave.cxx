@@ -9,7 +9,7 @@
 #include "setup/coloring_type.h"
 #include "setup/row_order.h"
 
-namespace mcpi::jplf {
+namespace mcpi::coloring {
 namespace {
 
 struct WaveSettings : CommonSettings {
@@ -205,7 +205,7 @@ PetscErrorCode create_wave(MatColoring mc)
 }
 
 } // namespace
-} // namespace mcpi::jplf
+} // namespace mcpi::coloring
 
 /*@C
    MatColoringRegisterWave - Registers the coloring type `MATCOLORINGWAVE` with PETSc
@@ -223,6 +223,6 @@ PetscErrorCode create_wave(MatColoring mc)
 PetscErrorCode MatColoringRegisterWave(void)
 {
   PetscFunctionBegin;
-  PetscCall(MatColoringRegister(MATCOLORINGWAVE, mcpi::jplf::create_wave));
+  PetscCall(MatColoringRegister(MATCOLORINGWAVE, mcpi::coloring::create_wave));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -41,8 +41,8 @@ int MulticolorSweep::sweeps_of_piece() const
   const int passes = config_.sweep == PC_MCPI_SWEEP_SYMMETRIC ? 2 : 1,
             colors = std::max(1, plan_.colors),
             parts = !plan_.clustered ? colors
-                    : in_few_steps() ? std::max(1, static_cast<int>(plan_.step_begin.size()))
-                                     : colors * CommonTuning::kStepsOfCluster,
+                    : in_few_steps() ? std::max(1, static_cast<int>(plan_.stage_begin.size()))
+                                     : colors * CommonTuning::kStagesOfCluster,
             wanted = in_few_steps() ? std::min(parts, CommonTuning::kFewSteps) : parts,
             sweeps = std::max(config_.least_sweeps, config_.max_relaxations / (passes * wanted)),
             most = static_cast<int>(std::int64_t{CommonTuning::kMostTimes} *
@@ -197,8 +197,8 @@ RelaxStep MulticolorSweep::rows_of_chunk(const Step &step, int chunk) const
   return rows;
 }
 
-// Relaxes the rows of one color. Rows of clusters are relaxed step by step, in a backward pass from
-// the last step to the first, by the backend if it takes several parts at a time.
+// Relaxes the rows of one color. Rows of clusters are relaxed stage by stage, in a backward pass
+// from the last stage to the first, by the backend if it takes several parts at a time.
 void MulticolorSweep::relax_rows(const ApplyArgs &apply, const RelaxStep &rows)
 {
   // A backend with two streams counts the launches of boundary rows, so empty ranges count, too.
@@ -207,7 +207,7 @@ void MulticolorSweep::relax_rows(const ApplyArgs &apply, const RelaxStep &rows)
     return;
   }
   RelaxStep step = rows;
-  for_parts(plan_.step_begin, rows.begin, rows.end, rows.forward, [&](Row begin, Row end) {
+  for_parts(plan_.stage_begin, rows.begin, rows.end, rows.forward, [&](Row begin, Row end) {
     step.begin = begin;
     step.end = end;
     backend_.relax(apply, step);

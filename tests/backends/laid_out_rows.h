@@ -1,4 +1,4 @@
-// A matrix in the memory layouts of PETSc's matrix types, in two pieces. It tests backends that
+// A matrix in the memory layouts of PETSc's matrix types, in two portions. It tests backends that
 // read matrices in place.
 #pragma once
 
@@ -25,8 +25,8 @@ inline std::vector<Layout> layouts()
           Layout::device_partial_rows};
 }
 
-// The first piece holds the diagonal block and the first few off-diagonal blocks of each row. The
-// second piece holds the other blocks. device_partial_rows: entries that are zero are left out.
+// The first portion holds the diagonal block and the first few off-diagonal blocks of each row. The
+// second portion holds the other blocks. device_partial_rows: entries that are zero are left out.
 class LaidOutRows final : public BlockRows {
 public:
   LaidOutRows(const BlockMatrix &matrix, Layout layout)
@@ -77,17 +77,17 @@ public:
                         ? ValueLayout::blocks
                         : ValueLayout::scalar_rows;
     arrays.device = on_device();
-    for (int p = 0; p < 2; ++p) arrays.piece[p] = copied() ? device_[p] : host_[p].data();
+    for (int p = 0; p < 2; ++p) arrays.portion[p] = copied() ? device_[p] : host_[p].data();
     return arrays;
   }
-  PieceStructure structure(int p) const override
+  PortionStructure structure(int p) const override
   {
     return structure_[p];
   }
 
 private:
   using Block = std::span<const double>;
-  static constexpr Row kInFirst = 3; // off-diagonal blocks of a row in the first piece
+  static constexpr Row kInFirst = 3; // off-diagonal blocks of a row in the first portion
 
   bool on_device() const
   {
@@ -98,7 +98,7 @@ private:
     return on_device() && !tested().host_memory;
   }
 
-  // The blocks of a row in piece p, including the diagonal block
+  // The blocks of a row in portion p, including the diagonal block
   std::vector<Block> blocks(int p, Row row) const
   {
     const Row all = offdiags(row), cut = std::min(all, kInFirst);
@@ -124,21 +124,21 @@ private:
   void set_structure()
   {
     for (int p = 0; p < 2; ++p) {
-      PieceStructure &piece = structure_[p];
-      piece.ptr.push_back(0);
-      if (layout_ == Layout::device_partial_rows) piece.entry_ptr.push_back(0);
+      PortionStructure &portion = structure_[p];
+      portion.ptr.push_back(0);
+      if (layout_ == Layout::device_partial_rows) portion.entry_ptr.push_back(0);
       for (Row row = 0; row < matrix_.rows(); ++row) {
         const auto in_row = blocks(p, row);
-        piece.ptr.push_back(piece.ptr.back() + static_cast<Offset>(in_row.size()));
-        if (p == 0) piece.diagonal.push_back(diagonal_place(row));
+        portion.ptr.push_back(portion.ptr.back() + static_cast<Offset>(in_row.size()));
+        if (p == 0) portion.diagonal.push_back(diagonal_place(row));
         if (layout_ != Layout::device_partial_rows) continue;
         for (int i = 0; i < matrix_.bs; ++i) {
           for (std::size_t k = 0; k < in_row.size(); ++k)
             for (int j = 0; j < matrix_.bs; ++j)
               if (entry(in_row[k], i, j) != 0.0)
-                piece.slot.push_back(static_cast<std::uint32_t>(
+                portion.slot.push_back(static_cast<std::uint32_t>(
                     (static_cast<int>(k) * matrix_.bs + j) * matrix_.bs + i));
-          piece.entry_ptr.push_back(static_cast<Offset>(piece.slot.size()));
+          portion.entry_ptr.push_back(static_cast<Offset>(portion.slot.size()));
         }
       }
     }
@@ -162,7 +162,7 @@ private:
   const BlockMatrix &matrix_;
   const Layout layout_;
   MatrixRows rows_;
-  PieceStructure structure_[2];
+  PortionStructure structure_[2];
   Vector host_[2];
   double *device_[2] = {};
 };

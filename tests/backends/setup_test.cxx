@@ -232,7 +232,7 @@ TEST_P(AnyBackendSetup, empty_unknowns_come_and_go)
   }
 }
 
-TEST_P(AnyBackendSetup, chunks_of_many_rows_give_one_matrix)
+TEST_P(AnyBackendSetup, batches_of_many_rows_give_one_matrix)
 {
   const BackendConfig config{
       {PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};

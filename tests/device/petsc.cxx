@@ -151,9 +151,9 @@ PETSC_TEST(DevicePetsc, empty_unknowns_are_left_out_and_keep_their_guess)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// On one rank each step of clusters has rows enough for relax_ordered_rows. With rounded gathers a
+// On one rank each stage of clusters has rows enough for relax_ordered_rows. With rounded gathers a
 // row is sent by one packet, otherwise by two.
-PETSC_TEST(DevicePetsc, steps_of_many_rows_give_the_iterates_of_the_host)
+PETSC_TEST(DevicePetsc, stages_of_many_rows_give_the_iterates_of_the_host)
 {
   constexpr Precision wide{"-pc_mcpi_offdiag_precision fp32 -pc_mcpi_vector_precision fp32 "
                            "-pc_mcpi_gather_precision bfp16",

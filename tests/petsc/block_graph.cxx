@@ -25,7 +25,7 @@ PetscErrorCode one_sided_between_ranks(const Pattern &pattern, Layout layout, bo
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, layout, MATBAIJ, &mat));
-  PetscCall(with_graph(mat, [&](const MatrixParts &, const BlockGraph &graph) -> PetscErrorCode {
+  PetscCall(with_graph(mat, [&](const MatrixPortions &, const BlockGraph &graph) -> PetscErrorCode {
     one_sided = !BlockGraphIsSymmetric(graph);
     return PETSC_SUCCESS;
   }));
@@ -126,15 +126,15 @@ PETSC_TEST(BlockGraph, columns_that_cleared_rows_have_left_are_no_ghosts)
   for (const PetscInt bs : {1, 3})
     for (const char *type : {MATAIJ, MATBAIJ}) {
       OwnedMat mat;
-      MatrixParts parts;
+      MatrixPortions portions;
       BlockGraph graph;
       PetscInt columns = 0, useless = 0;
       describe(std::string(type) + " bs " + std::to_string(bs));
       PetscCall(create_mat(PETSC_COMM_WORLD, make_matrix(bs, random_pattern(60, 2, true)),
                            Layout::uneven, type, &mat));
       PetscCall(clear_rows(mat, bs));
-      PetscCall(MatrixPartsGet(mat, &parts));
-      PetscCall(BlockGraphCreate(mat, parts, 1, &graph));
+      PetscCall(MatrixPortionsGet(mat, &portions));
+      PetscCall(BlockGraphCreate(mat, portions, 1, &graph));
       std::set<Row> edges;
       for (const std::vector<Row> *of : {&graph.col, &graph.in_col})
         std::copy_if(of->begin(), of->end(), std::inserter(edges, edges.end()),
@@ -142,10 +142,10 @@ PETSC_TEST(BlockGraph, columns_that_cleared_rows_have_left_are_no_ghosts)
       EXPECT_EQ(edges.size(), graph.ghosts.size());
       PetscCall(sent_for_nothing(mat, graph, &useless));
       EXPECT_EQ(useless, 0);
-      if (parts.offdiag) PetscCall(MatGetLocalSize(parts.offdiag, nullptr, &columns));
+      if (portions.offdiag) PetscCall(MatGetLocalSize(portions.offdiag, nullptr, &columns));
       unused += columns / bs - static_cast<PetscInt>(graph.ghosts.size());
       PetscCall(BlockGraphDestroy(&graph));
-      PetscCall(MatrixPartsDestroy(&parts));
+      PetscCall(MatrixPortionsDestroy(&portions));
     }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &unused, 1, MPIU_INT, MPI_MAX, PETSC_COMM_WORLD));
   if (world_size() > 1) {

@@ -102,7 +102,7 @@ PetscErrorCode make_plan(const Problem &problem, Row chunk_rows, BuiltPlan *buil
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, problem.matrix, problem.layout, problem.type, &mat));
   PetscCall(create_pc(mat, "", &pc));
-  PetscCall(with_graph(mat, [&](const MatrixParts &, const BlockGraph &graph) -> PetscErrorCode {
+  PetscCall(with_graph(mat, [&](const MatrixPortions &, const BlockGraph &graph) -> PetscErrorCode {
     Coloring coloring;
     std::vector<Row> order(static_cast<std::size_t>(graph.rows));
 

@@ -24,7 +24,7 @@ template <class Use> PetscErrorCode with_plan(const BlockMatrix &matrix, Layout 
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, layout, MATBAIJ, &mat));
-  PetscCall(with_graph(mat, [&](const MatrixParts &, const BlockGraph &graph) -> PetscErrorCode {
+  PetscCall(with_graph(mat, [&](const MatrixPortions &, const BlockGraph &graph) -> PetscErrorCode {
     Coloring coloring;
     BuiltPlan built;
     std::vector<Row> order(static_cast<std::size_t>(graph.rows));

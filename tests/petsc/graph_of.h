@@ -6,18 +6,18 @@
 
 namespace mcpi::test {
 
-// Calls use(parts, graph), which returns a PetscErrorCode. Both live as long as the call.
+// Calls use(portions, graph), which returns a PetscErrorCode. Both live as long as the call.
 template <class Use> PetscErrorCode with_graph(Mat mat, const Use &use)
 {
-  MatrixParts parts;
+  MatrixPortions portions;
   BlockGraph graph;
 
   PetscFunctionBeginUser;
-  PetscCall(MatrixPartsGet(mat, &parts));
-  PetscCall(BlockGraphCreate(mat, parts, 1, &graph));
-  PetscCall(use(parts, graph));
+  PetscCall(MatrixPortionsGet(mat, &portions));
+  PetscCall(BlockGraphCreate(mat, portions, 1, &graph));
+  PetscCall(use(portions, graph));
   PetscCall(BlockGraphDestroy(&graph));
-  PetscCall(MatrixPartsDestroy(&parts));
+  PetscCall(MatrixPortionsDestroy(&portions));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -149,7 +149,7 @@ PETSC_TEST(LifeCycle, new_values_take_a_numeric_set_up_alone)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// For a rank without rows, MatShift() prepares the empty pieces again each time.
+// For a rank without rows, MatShift() prepares the empty portions again each time.
 PETSC_TEST(LifeCycle, shifted_matrix_takes_a_numeric_set_up_alone)
 {
   PetscFunctionBeginUser;

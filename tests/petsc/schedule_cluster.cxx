@@ -78,7 +78,7 @@ BlockMatrix grid(double along_x, double along_y)
 
 } // namespace
 
-PETSC_TEST(Clusters, are_relaxed_in_steps_of_rows_that_are_not_coupled)
+PETSC_TEST(Clusters, are_relaxed_in_stages_of_rows_that_are_not_coupled)
 {
   PetscFunctionBeginUser;
   for (const bool symmetric : {true, false}) {
@@ -89,12 +89,12 @@ PETSC_TEST(Clusters, are_relaxed_in_steps_of_rows_that_are_not_coupled)
       PetscCall(create(matrix, layout, kExact, &mat, &pc));
       const mcpi::ColorPlan &plan = plan_of(pc);
       EXPECT_TRUE(plan.clustered);
-      EXPECT_TRUE(std::is_sorted(plan.step_begin.begin(), plan.step_begin.end()));
-      const auto step_of = [&](Row row) {
-        return std::upper_bound(plan.step_begin.begin(), plan.step_begin.end(), row) -
-               plan.step_begin.begin();
+      EXPECT_TRUE(std::is_sorted(plan.stage_begin.begin(), plan.stage_begin.end()));
+      const auto stage_of = [&](Row row) {
+        return std::upper_bound(plan.stage_begin.begin(), plan.stage_begin.end(), row) -
+               plan.stage_begin.begin();
       };
-      std::set<Row> starts(plan.step_begin.begin(), plan.step_begin.end());
+      std::set<Row> starts(plan.stage_begin.begin(), plan.stage_begin.end());
       for (int c = 0; c < plan.colors; ++c)
         for (const auto &[begin, end] : {std::pair(plan.color_begin[c], plan.boundary_end[c]),
                                          std::pair(plan.boundary_end[c], plan.color_begin[c + 1])})
@@ -104,8 +104,8 @@ PETSC_TEST(Clusters, are_relaxed_in_steps_of_rows_that_are_not_coupled)
           for (mcpi::Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1]; ++k) {
             const Row column = triangle->col[static_cast<std::size_t>(k)];
             if (column >= plan.rows) continue;
-            EXPECT_EQ(step_of(column) < step_of(row), triangle == &plan.lower);
-            EXPECT_NE(step_of(column), step_of(row));
+            EXPECT_EQ(stage_of(column) < stage_of(row), triangle == &plan.lower);
+            EXPECT_NE(stage_of(column), stage_of(row));
           }
     }
   }
@@ -278,7 +278,7 @@ PETSC_TEST(Clusters, follow_strong_couplings_that_turn_only_if_they_are_refreshe
     PetscCall(PCMCPISetClusterRefresh(pc, PETSC_TRUE)); // makes clusters of the present values
     PetscCall(PCSetUp(pc));
     EXPECT_EQ(plan_of(pc).row_of, plan_of(fresh).row_of);
-    EXPECT_EQ(plan_of(pc).step_begin, plan_of(fresh).step_begin);
+    EXPECT_EQ(plan_of(pc).stage_begin, plan_of(fresh).stage_begin);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

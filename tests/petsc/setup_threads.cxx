@@ -10,14 +10,14 @@ using namespace mcpi::test;
 using mcpi::BlockGraph;
 using mcpi::ColorPlan;
 using mcpi::Data;
-using mcpi::MatrixParts;
+using mcpi::MatrixPortions;
 
 namespace {
 
 void expect_same(const ColorPlan &a, const ColorPlan &b)
 {
   expect_same_structure(a, b);
-  EXPECT_EQ(a.step_begin, b.step_begin);
+  EXPECT_EQ(a.stage_begin, b.stage_begin);
   EXPECT_EQ(a.chunk_begin, b.chunk_begin);
   EXPECT_EQ(a.lower.source, b.lower.source);
   EXPECT_EQ(a.upper.source, b.upper.source);
@@ -86,7 +86,7 @@ PETSC_TEST(SetUp, sees_whether_the_local_pattern_is_symmetric)
         OwnedMat mat;
         describe(std::string(type) + " " + name_of(layout));
         PetscCall(create_mat(PETSC_COMM_WORLD, make_matrix(2, pattern), layout, type, &mat));
-        PetscCall(with_graph(mat, [&](const MatrixParts &, const BlockGraph &graph) {
+        PetscCall(with_graph(mat, [&](const MatrixPortions &, const BlockGraph &graph) {
           if (pattern == whole || world_size() == 1) {
             EXPECT_EQ(graph.locally_symmetric, pattern == symmetrised(pattern));
           }

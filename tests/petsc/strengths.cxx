@@ -8,20 +8,20 @@
 
 using namespace mcpi::test;
 using mcpi::BlockGraph;
-using mcpi::MatrixParts;
+using mcpi::MatrixPortions;
 using mcpi::StrengthGraph;
 
 namespace {
 
-PetscErrorCode strengths_of(const MatrixParts &parts, const BlockGraph &graph, int threads,
+PetscErrorCode strengths_of(const MatrixPortions &portions, const BlockGraph &graph, int threads,
                             StrengthGraph *strengths)
 {
-  const auto values = mcpi::make_matrix_values(parts, graph, {});
+  const auto values = mcpi::make_matrix_values(portions, graph, {});
   BlockGraph by_threads = graph;
 
   PetscFunctionBeginUser;
   by_threads.threads = threads;
-  PetscCall(values->open(parts, 1, nullptr));
+  PetscCall(values->open(portions, 1, nullptr));
   *strengths = mcpi::make_strengths(by_threads, *values);
   PetscCall(values->close());
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -88,10 +88,10 @@ PetscErrorCode check(const BlockMatrix &matrix, BlockMatrix &scaled, Layout layo
   PetscFunctionBeginUser;
   describe("bs " + std::to_string(matrix.bs) + " " + type + " " + name_of(layout));
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, layout, type, &mat));
-  PetscCall(with_graph(mat, [&](const MatrixParts &parts, const BlockGraph &graph) {
+  PetscCall(with_graph(mat, [&](const MatrixPortions &portions, const BlockGraph &graph) {
     StrengthGraph found;
     PetscFunctionBeginUser;
-    PetscCall(strengths_of(parts, graph, 1, &found));
+    PetscCall(strengths_of(portions, graph, 1, &found));
     PetscCall(compare(found, graph, scaled));
     PetscFunctionReturn(PETSC_SUCCESS);
   }));
@@ -140,11 +140,11 @@ PETSC_TEST(Strengths, have_the_same_bits_by_several_threads)
     OwnedMat mat;
     describe(type);
     PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, type, &mat));
-    PetscCall(with_graph(mat, [&](const MatrixParts &parts, const BlockGraph &graph) {
+    PetscCall(with_graph(mat, [&](const MatrixPortions &portions, const BlockGraph &graph) {
       StrengthGraph one, three;
       PetscFunctionBeginUser;
-      PetscCall(strengths_of(parts, graph, 1, &one));
-      PetscCall(strengths_of(parts, graph, 3, &three));
+      PetscCall(strengths_of(portions, graph, 1, &one));
+      PetscCall(strengths_of(portions, graph, 3, &three));
       EXPECT_EQ(one.ptr, three.ptr);
       EXPECT_EQ(one.col, three.col);
       EXPECT_TRUE(same_bits(one.strength, three.strength));

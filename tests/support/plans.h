@@ -7,7 +7,7 @@
 
 namespace mcpi::test {
 
-// Compares all but the steps, the chunks and the sources of the blocks.
+// Compares all but the stages, the chunks and the sources of the blocks.
 inline void expect_same_structure(const ColorPlan &plan, const ColorPlan &expected)
 {
   EXPECT_EQ(plan.bs, expected.bs);

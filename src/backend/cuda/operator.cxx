@@ -94,7 +94,7 @@ void Operator::init_small()
   // Whether one launch for several parts is faster than a launch for each. Without clusters, ghosts
   // are exchanged after each part.
   ordered_ =
-      ordered_ && (plan_.clustered ? rows_of_part() <= small_.ordered_step
+      ordered_ && (plan_.clustered ? rows_of_part() <= small_.ordered_cluster_part
                                    : plan_.ghosts == 0 && rows_of_part() <= small_.ordered_color);
   if (ordered_) {
     ordered_kernel_ = rows_of_part() < small_.many_rows ? small_.few_ordered : small_.many_ordered;
@@ -307,7 +307,7 @@ void Operator::launch(const Launch &launch, void *args, Row begin, Row end,
 Row Operator::rows_of_part() const
 {
   const std::size_t parts =
-      plan_.clustered ? plan_.step_begin.size() : static_cast<std::size_t>(plan_.colors);
+      plan_.clustered ? plan_.stage_begin.size() : static_cast<std::size_t>(plan_.colors);
   return static_cast<Row>(static_cast<std::size_t>(plan_.rows) / std::max<std::size_t>(parts, 1));
 }
 

@@ -163,9 +163,9 @@ struct SmallKernels {
   // for several parts of few rows each, and of at least many_rows rows in the mean
   OrderedKernel few_ordered, many_ordered;
   Row many_rows = 0;
-  // mean rows of a color, and of a step of clusters, up to which these are faster than a launch for
+  // mean rows of a color, and of a part of clusters, up to which these are faster than a launch for
   // each part
-  Row ordered_color = 0, ordered_step = 0;
+  Row ordered_color = 0, ordered_cluster_part = 0;
 };
 
 // The kernels for large blocks of one kind and block size

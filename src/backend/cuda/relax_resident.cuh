@@ -30,9 +30,9 @@ template <PCMCPIPrecision storage, class T, int bs> struct Resident {
   // positions in their blocks again after `repeat` columns. If `repeat` is small, as many columns
   // are loaded together.
   static constexpr int repeat = gap == 0 ? 1 : bs / std::gcd(bs, slots);
-  static constexpr int batch = gap == 0      ? (vector * value_bits(storage) > 64 ? 4 : 8)
-                               : repeat <= 8 ? repeat
-                                             : 6;
+  static constexpr int at_once = gap == 0      ? (vector * value_bits(storage) > 64 ? 4 : 8)
+                                 : repeat <= 8 ? repeat
+                                               : 6;
 
   // bytes of shared memory: the threads' partial sums; all that a row needs besides blocks and x
   static constexpr int partial_bytes = round_up(team * vector * number, kPiece);
@@ -48,39 +48,39 @@ __device__ __forceinline__ void multiply(const std::byte *blocks, const T *xs, i
                                          int lane, int slot, T *sum)
 {
   using R = Resident<storage, T, bs>;
-  constexpr int batch = R::batch;
+  constexpr int at_once = R::at_once;
   using N = Numbers<storage, R::vector>;
   blocks += lane * (R::vector * value_bits(storage) / 8) + slot * R::column;
-  N numbers[batch];
-  T x[batch];
+  N numbers[at_once];
+  T x[at_once];
   int c = slot;
   if constexpr (R::gap == 0 || R::repeat <= 8) {
     constexpr int step =
-        batch * R::slots * R::column + (R::gap == 0 ? 0 : batch * R::slots / bs * R::gap);
+        at_once * R::slots * R::column + (R::gap == 0 ? 0 : at_once * R::slots / bs * R::gap);
     const auto load = [&](int n) {
       numbers[n].load(blocks + n * R::slots * R::column +
                       (R::gap == 0 ? 0 : (slot + n * R::slots) / bs * R::gap));
       x[n] = xs[c + n * R::slots];
     };
-    for (; c + (batch - 1) * R::slots < columns; c += batch * R::slots, blocks += step) {
+    for (; c + (at_once - 1) * R::slots < columns; c += at_once * R::slots, blocks += step) {
 #pragma unroll
-      for (int n = 0; n < batch; ++n) load(n);
+      for (int n = 0; n < at_once; ++n) load(n);
 #pragma unroll
-      for (int n = 0; n < batch; ++n) numbers[n].add_times(x[n], sum);
+      for (int n = 0; n < at_once; ++n) numbers[n].add_times(x[n], sum);
     }
 #pragma unroll
-    for (int n = 0; n < batch - 1; ++n) {
+    for (int n = 0; n < at_once - 1; ++n) {
       numbers[n] = {};
       x[n] = 0;
       if (c + n * R::slots < columns) load(n);
     }
 #pragma unroll
-    for (int n = 0; n < batch - 1; ++n) numbers[n].add_times(x[n], sum);
+    for (int n = 0; n < at_once - 1; ++n) numbers[n].add_times(x[n], sum);
   } else {
     constexpr int step = R::slots * R::column + R::slots / bs * R::gap;
     int j = slot % bs;
     blocks += slot / bs * R::gap;
-#pragma unroll batch
+#pragma unroll at_once
     for (; c < columns; c += R::slots) {
       numbers[0].load(blocks);
       numbers[0].add_times(xs[c], sum);

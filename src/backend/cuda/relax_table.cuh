@@ -63,7 +63,7 @@ SmallKernels small_kernel_of()
     result.many_ordered = result.few_ordered;
   result.many_rows = ordered.many_rows;
   result.ordered_color = ordered.largest_color;
-  result.ordered_step = ordered.largest_step;
+  result.ordered_cluster_part = ordered.largest_cluster_part;
   if constexpr (sizeof(T) == sizeof(float) && (rounded || storage != PC_MCPI_PRECISION_FP32)) {
     result.few = address_of(relax_small<Few, Launch::threads, 1, Launch::blocks>);
     result.limits.few_rows = tile_rows(Launch::threads, bs);

@@ -9,24 +9,24 @@
 
 namespace mcpi::cuda {
 
-// One of the two pieces in which a matrix holds its blocks (PieceStructure).
-struct SetupPiece {
+// One of the two portions in which a matrix holds its blocks (PortionStructure).
+struct SetupPortion {
   const double *values;     // values from block `first` on
   const std::uint32_t *ptr; // blocks before a matrix row
   // place of an off-diagonal block: its first slice in the tile of its row; for large blocks, its
   // number
   const std::uint32_t *place;
-  std::uint32_t first; // first block of this chunk
+  std::uint32_t first; // first block of this batch
 };
 
 constexpr int kRangeWords = 3; // of SetupArgs::maxima
 
-// The arguments of a set-up kernel. It takes the matrix rows [begin, end) of a chunk.
+// The arguments of a set-up kernel. It takes the matrix rows [begin, end) of a batch.
 struct SetupArgs {
-  SetupPiece piece[2]; // The second piece has no values if the matrix has only one piece.
-  const Row *order;    // the matrix rows in the order in which they are taken; null: ascending
-  const Row *plan_row; // plan row of a matrix row
-  // place of the diagonal block among the blocks of a matrix row in the first piece
+  SetupPortion portion[2]; // The second portion has no values if the matrix has only one portion.
+  const Row *order;        // the matrix rows in the order in which they are taken; null: ascending
+  const Row *plan_row;     // plan row of a matrix row
+  // place of the diagonal block among the blocks of a matrix row in the first portion
   const Row *diagonal;
   const std::uint32_t *tile_of; // small blocks: tile of a matrix row
   const Tile *tiles;            // small blocks
@@ -98,13 +98,13 @@ struct BlockView {
   const double *data;
   std::size_t row, column;
 };
-__device__ __forceinline__ BlockView block_view(const SetupArgs &args, const SetupPiece &piece,
+__device__ __forceinline__ BlockView block_view(const SetupArgs &args, const SetupPortion &portion,
                                                 std::uint32_t block, std::uint32_t row_begin,
                                                 std::uint32_t row_end)
 {
   const std::size_t bs = static_cast<std::size_t>(args.bs);
-  if (!args.scalar_rows) return {piece.values + (block - piece.first) * bs * bs, 1, bs};
-  return {piece.values + (row_begin - piece.first) * bs * bs + (block - row_begin) * bs,
+  if (!args.scalar_rows) return {portion.values + (block - portion.first) * bs * bs, 1, bs};
+  return {portion.values + (row_begin - portion.first) * bs * bs + (block - row_begin) * bs,
           (row_end - row_begin) * bs, 1};
 }
 
@@ -117,8 +117,8 @@ __device__ __forceinline__ const std::uint8_t *empty_of(const SetupArgs &args, R
 // The diagonal block of a matrix row
 __device__ __forceinline__ BlockView diagonal_view(const SetupArgs &args, Row row, int bs)
 {
-  const std::uint32_t begin = args.piece[0].ptr[row], end = args.piece[0].ptr[row + 1];
-  return block_view(args, args.piece[0], begin + static_cast<std::uint32_t>(args.diagonal[row]),
+  const std::uint32_t begin = args.portion[0].ptr[row], end = args.portion[0].ptr[row + 1];
+  return block_view(args, args.portion[0], begin + static_cast<std::uint32_t>(args.diagonal[row]),
                     begin, end);
 }
 

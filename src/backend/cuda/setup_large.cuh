@@ -84,16 +84,16 @@ struct LargeMemory {
   std::uint32_t *most;
 };
 
-// Converts the off-diagonal blocks [k0, k0 + count) of one row and piece. All threads of the thread
-// block take part. Reads piece.values; writes memory.in, memory.out, memory.most, and, if
+// Converts the off-diagonal blocks [k0, k0 + count) of one row and portion. All threads of the
+// thread block take part. Reads portion.values; writes memory.in, memory.out, memory.most, and, if
 // args.store, args.blocks and args.heads.
 template <PCMCPIPrecision storage>
-__device__ __forceinline__ void convert_group(const SetupArgs &args, const SetupPiece &piece,
+__device__ __forceinline__ void convert_group(const SetupArgs &args, const SetupPortion &portion,
                                               Row row, std::uint32_t k0, int count,
                                               const LargeMemory &memory)
 {
   const int bs = args.bs, square = bs * bs, t = static_cast<int>(threadIdx.x);
-  const std::uint32_t begin = piece.ptr[row], end = piece.ptr[row + 1];
+  const std::uint32_t begin = portion.ptr[row], end = portion.ptr[row + 1];
   const double *right = args.scales + bs;
   bool good_in = true;
   std::uint32_t largest = 0; // upper 32 bits
@@ -102,7 +102,7 @@ __device__ __forceinline__ void convert_group(const SetupArgs &args, const Setup
     // The values are read in the order of memory.
     const int block = n / square, at = n - block * square, slow = at / bs, fast = at - slow * bs;
     const BlockView view =
-        block_view(args, piece, k0 + static_cast<std::uint32_t>(block), begin, end);
+        block_view(args, portion, k0 + static_cast<std::uint32_t>(block), begin, end);
     const int i = args.scalar_rows ? slow : fast, j = args.scalar_rows ? fast : slow;
     const double value = view.data[static_cast<std::size_t>(i) * view.row +
                                    static_cast<std::size_t>(j) * view.column];
@@ -143,7 +143,7 @@ __device__ __forceinline__ void convert_group(const SetupArgs &args, const Setup
       for (int n = lane; n < square; n += kWarpSize) most = fmax(most, fabs(out[n]));
       e = shared_exponent(Team{lane, kWarpSize}.max(most), integer_limit(storage));
     }
-    const std::uint32_t place = piece.place[k0 + static_cast<std::uint32_t>(block)];
+    const std::uint32_t place = portion.place[k0 + static_cast<std::uint32_t>(block)];
     uint4 *record =
         reinterpret_cast<uint4 *>(args.blocks) + static_cast<std::size_t>(place) * pieces;
     for (int q = lane; q < pieces; q += kWarpSize) {
@@ -194,9 +194,9 @@ __global__ void __launch_bounds__(kLargeThreads) setup_large(SetupArgs args)
       if (!inverted[r]) continue;
       const Row row = matrix_row(args, row0 + r);
       for (int p = 0; p < 2; ++p) {
-        const SetupPiece &piece = args.piece[p];
-        if (!piece.values) continue;
-        const std::uint32_t begin = piece.ptr[row], end = piece.ptr[row + 1],
+        const SetupPortion &portion = args.portion[p];
+        if (!portion.values) continue;
+        const std::uint32_t begin = portion.ptr[row], end = portion.ptr[row + 1],
                             diagonal = p == 0
                                            ? begin + static_cast<std::uint32_t>(args.diagonal[row])
                                            : end;
@@ -209,7 +209,7 @@ __global__ void __launch_bounds__(kLargeThreads) setup_large(SetupArgs args)
           const int count =
               static_cast<int>(min(stop - k, static_cast<std::uint32_t>(shape.blocks)));
           convert_group<storage>(
-              args, piece, row, k, count,
+              args, portion, row, k, count,
               {memory + r * shape.square, memory + shape.in(), memory + shape.out(), most});
           k += static_cast<std::uint32_t>(count);
         }

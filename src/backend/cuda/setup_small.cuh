@@ -55,9 +55,9 @@ template <int bs> struct SetupRows {
   // The stride is odd, so that threads that each write a row use different banks.
   static constexpr int stride = bs * bs | 1;
   double left[most * stride];     // left factors of each row's off-diagonal blocks, row by row
-  std::uint32_t from[most];       // first block of a row in the current piece
-  std::uint32_t before[most + 1]; // blocks of the earlier rows in the current piece
-  // place of a row's diagonal block among the row's blocks in the first piece
+  std::uint32_t from[most];       // first block of a row in the current portion
+  std::uint32_t before[most + 1]; // blocks of the earlier rows in the current portion
+  // place of a row's diagonal block among the row's blocks in the first portion
   std::uint32_t diagonal[most];
   Row row[most]; // matrix row
   // where the row's tile begins; slices that the tile stores
@@ -316,14 +316,14 @@ __global__ void __launch_bounds__(kSetupThreads, Tuning::setup_blocks(bs))
         t < rows && prepare_row<bs>(args, shared, t, matrix_row(args, row0 + t), scales, most);
 #pragma unroll 1
     for (int p = 0; p < 2; ++p) {
-      const SetupPiece &piece = args.piece[p];
-      if (!piece.values) continue;
-      if (p > 0) __syncthreads(); // all threads have read the numbers of the first piece
+      const SetupPortion &portion = args.portion[p];
+      if (!portion.values) continue;
+      if (p > 0) __syncthreads(); // all threads have read the numbers of the first portion
       std::uint32_t count = 0;
       if (good) {
         const Row row = shared.row[t];
-        shared.from[t] = piece.ptr[row];
-        count = piece.ptr[row + 1] - shared.from[t];
+        shared.from[t] = portion.ptr[row];
+        count = portion.ptr[row + 1] - shared.from[t];
       }
       shared.sum(count);
       __syncthreads();
@@ -336,10 +336,10 @@ __global__ void __launch_bounds__(kSetupThreads, Tuning::setup_blocks(bs))
                             k = from + in_row;
         if (p == 0 && in_row == shared.diagonal[r]) continue;
         // All loads are issued together, except for that of the head word, which needs the place.
-        const std::uint32_t place = piece.place[k] + static_cast<std::uint32_t>(slice),
+        const std::uint32_t place = portion.place[k] + static_cast<std::uint32_t>(slice),
                             tile_slices = shared.tile_slices[r];
         const BlockView block =
-            block_view(args, piece, k, from, from + shared.before[r + 1] - shared.before[r]);
+            block_view(args, portion, k, from, from + shared.before[r + 1] - shared.before[r]);
         std::byte *tile = args.blocks + static_cast<std::size_t>(shared.tile_offset[r]) * kPiece;
         Setup slice;
         slice.load(args, block, first);

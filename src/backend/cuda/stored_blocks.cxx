@@ -58,14 +58,14 @@ void StoredBlocks::prepare(BlockRows &source)
   feed_ = std::make_unique<ValueUpload>(source, plan_);
   std::vector<std::uint32_t> tile_of(size), place[2];
   for (int p = 0; p < 2; ++p)
-    if (feed_->has(p)) place[p].resize(static_cast<std::size_t>(feed_->piece(p).ptr.back()));
+    if (feed_->has(p)) place[p].resize(static_cast<std::size_t>(feed_->portion(p).ptr.back()));
   forward_.for_blocks(
       [&](Row row, const Triangle &triangle, Offset k, std::uint32_t tile, std::uint32_t at) {
         const Row matrix_row = plan_.row_of[static_cast<std::size_t>(row)];
         tile_of[static_cast<std::size_t>(matrix_row)] = tile;
-        const SourcePlace from = source_place(feed_->piece(0), feed_->piece(1), matrix_row,
+        const SourcePlace from = source_place(feed_->portion(0), feed_->portion(1), matrix_row,
                                               triangle.source[static_cast<std::size_t>(k)]);
-        place[from.piece][from.block] = at;
+        place[from.portion][from.block] = at;
       });
   tile_of_.upload(tile_of);
   for (int p = 0; p < 2; ++p) place_[p].upload(place[p]);
@@ -123,7 +123,7 @@ void StoredBlocks::convert(BlockRows &source, bool store, NumericStatus &status,
   MCPI_CUDA(
       cudaMemsetAsync(maxima_.data(), 0, (square_ + kRangeWords) * sizeof(std::uint32_t), stream));
   MCPI_CUDA(cudaMemsetAsync(bad_.data(), 0xff, sizeof(unsigned long long), stream));
-  feed_->run(source, stream, [&](const Chunk &chunk) { launch(chunk, args, stream); });
+  feed_->run(source, stream, [&](const Batch &batch) { launch(batch, args, stream); });
 
   unsigned long long bad = kNoBadRow;
   std::vector<std::uint32_t> maxima(square_ + kRangeWords);
@@ -141,17 +141,17 @@ void StoredBlocks::convert(BlockRows &source, bool store, NumericStatus &status,
   std::transform(maxima.begin(), maxima.end(), updater_.maxima().begin(), number);
 }
 
-void StoredBlocks::launch(const Chunk &chunk, SetupArgs args, cudaStream_t stream)
+void StoredBlocks::launch(const Batch &batch, SetupArgs args, cudaStream_t stream)
 {
   for (int p = 0; p < 2; ++p)
-    args.piece[p] = {feed_->has(p) ? chunk.values[p] : nullptr, feed_->ptr(p), place_[p].data(),
-                     chunk.first[p]};
-  args.begin = chunk.begin;
-  args.end = chunk.end;
-  args.scalar_rows = chunk.scalar_rows;
+    args.portion[p] = {feed_->has(p) ? batch.values[p] : nullptr, feed_->ptr(p), place_[p].data(),
+                       batch.first[p]};
+  args.begin = batch.begin;
+  args.end = batch.end;
+  args.scalar_rows = batch.scalar_rows;
   // in plan order, so that neighboring threads write neighboring memory
-  args.order = chunk.whole ? row_of_.data() : nullptr;
-  const Row rows = chunk.end - chunk.begin;
+  args.order = batch.whole ? row_of_.data() : nullptr;
+  const Row rows = batch.end - batch.begin;
   // Few rows are divided among all multiprocessors.
   args.rows = kernel_.rows;
   while (args.rows > least_rows() && static_cast<unsigned>(rows / args.rows) < most_blocks_)

@@ -52,7 +52,7 @@ private:
   void prepare(BlockRows &source);
   void convert(BlockRows &source, bool store, NumericStatus &status, cudaStream_t stream);
   void upload_scales(cudaStream_t stream);
-  void launch(const Chunk &chunk, SetupArgs args, cudaStream_t stream);
+  void launch(const Batch &batch, SetupArgs args, cudaStream_t stream);
   // matrix rows that a thread block takes at a time, at least
   Row least_rows() const { return std::min(kernel_.rows, kWarpSize); }
   std::vector<Location> locations() const;

@@ -1,4 +1,4 @@
-// Divides the values of a matrix into chunks and brings them to the device.
+// Divides the values of a matrix into batches and brings them to the device.
 #include "backend/cuda/value_upload.h"
 
 #include <algorithm>
@@ -75,11 +75,11 @@ std::size_t ValueUpload::bytes() const
   return sum;
 }
 
-Row ValueUpload::chunk_end(Row begin) const
+Row ValueUpload::batch_end(Row begin) const
 {
   const Offset most =
-      std::max<Offset>(1, static_cast<Offset>(Tuning::kChunkBytes / (square_ * sizeof(double))));
-  Row low = begin + 1, high = rows_; // A chunk has at least one row.
+      std::max<Offset>(1, static_cast<Offset>(Tuning::kBatchBytes / (square_ * sizeof(double))));
+  Row low = begin + 1, high = rows_; // A batch has at least one row.
   while (low < high) {
     const Row middle = low + (high - low + 1) / 2;
     if (blocks(0, begin, middle) + blocks(1, begin, middle) <= most)
@@ -90,32 +90,32 @@ Row ValueUpload::chunk_end(Row begin) const
   return low;
 }
 
-// Describes the chunk of the matrix rows [begin, end). values: its blocks, those of the first piece
-// before those of the second.
-Chunk ValueUpload::describe(Row begin, Row end, const double *values) const
+// Describes the batch of the matrix rows [begin, end). values: its blocks, those of the first
+// portion before those of the second.
+Batch ValueUpload::describe(Row begin, Row end, const double *values) const
 {
-  Chunk chunk;
-  chunk.begin = begin;
-  chunk.end = end;
+  Batch batch;
+  batch.begin = begin;
+  batch.end = end;
   for (int p = 0; p < 2; ++p) {
     if (!has(p)) continue;
-    chunk.first[p] = static_cast<std::uint32_t>(structure_[p].ptr[static_cast<std::size_t>(begin)]);
-    chunk.values[p] = values;
+    batch.first[p] = static_cast<std::uint32_t>(structure_[p].ptr[static_cast<std::size_t>(begin)]);
+    batch.values[p] = values;
     values += static_cast<std::size_t>(blocks(p, begin, end)) * square_;
   }
-  return chunk;
+  return batch;
 }
 
-// Copies the values of a chunk to a pinned buffer of the host.
-void ValueUpload::fill(BlockRows &source, const ValueArrays &arrays, const Chunk &chunk,
+// Copies the values of a batch to a pinned buffer of the host.
+void ValueUpload::fill(BlockRows &source, const ValueArrays &arrays, const Batch &batch,
                        mcpi::Team &copiers, double *out) const
 {
   if (layout_ == ValueLayout::blocks) {
     for (int p = 0; p < 2; ++p) {
       if (!has(p)) continue;
       const std::size_t count =
-          static_cast<std::size_t>(blocks(p, chunk.begin, chunk.end)) * square_;
-      copy(copiers, arrays.piece[p] + static_cast<std::size_t>(chunk.first[p]) * square_, count,
+          static_cast<std::size_t>(blocks(p, batch.begin, batch.end)) * square_;
+      copy(copiers, arrays.portion[p] + static_cast<std::size_t>(batch.first[p]) * square_, count,
            out);
       out += count;
     }
@@ -123,7 +123,7 @@ void ValueUpload::fill(BlockRows &source, const ValueArrays &arrays, const Chunk
   }
   const double *diagonal = nullptr;
   const double *const *offdiag = nullptr;
-  for (Row row = chunk.begin; row < chunk.end; ++row) {
+  for (Row row = batch.begin; row < batch.end; ++row) {
     source.row(row, diagonal, offdiag);
     out = std::copy_n(diagonal, square_, out);
     for (Offset k = 0; k + 1 < blocks(0, row, row + 1); ++k)
@@ -132,25 +132,25 @@ void ValueUpload::fill(BlockRows &source, const ValueArrays &arrays, const Chunk
 }
 
 // Expands the entries of scalar rows to dense blocks, if some blocks are not full.
-void ValueUpload::expand(const ValueArrays &arrays, const Chunk &chunk, double *blocks_out,
+void ValueUpload::expand(const ValueArrays &arrays, const Batch &batch, double *blocks_out,
                          cudaStream_t stream) const
 {
-  const std::size_t count = static_cast<std::size_t>(blocks(0, chunk.begin, chunk.end) +
-                                                     blocks(1, chunk.begin, chunk.end)) *
+  const std::size_t count = static_cast<std::size_t>(blocks(0, batch.begin, batch.end) +
+                                                     blocks(1, batch.begin, batch.end)) *
                             square_;
   MCPI_CUDA(cudaMemsetAsync(blocks_out, 0, count * sizeof(double), stream));
   for (int p = 0; p < 2; ++p) {
-    if (blocks(p, chunk.begin, chunk.end) == 0) continue;
+    if (blocks(p, batch.begin, batch.end) == 0) continue;
     launch(expand_kernel,
-           grid_of(static_cast<std::size_t>(chunk.end - chunk.begin) * bs_, kThreads / kWarpSize),
-           kThreads, stream, arrays.piece[p], ptr_[p].data(), entry_ptr_[p].data(), slot_[p].data(),
-           blocks_out, chunk.first[p], chunk.begin, chunk.end, bs_);
-    blocks_out += static_cast<std::size_t>(blocks(p, chunk.begin, chunk.end)) * square_;
+           grid_of(static_cast<std::size_t>(batch.end - batch.begin) * bs_, kThreads / kWarpSize),
+           kThreads, stream, arrays.portion[p], ptr_[p].data(), entry_ptr_[p].data(),
+           slot_[p].data(), blocks_out, batch.first[p], batch.begin, batch.end, bs_);
+    blocks_out += static_cast<std::size_t>(blocks(p, batch.begin, batch.end)) * square_;
   }
 }
 
 void ValueUpload::run(BlockRows &source, cudaStream_t stream,
-                      const std::function<void(const Chunk &)> &use)
+                      const std::function<void(const Batch &)> &use)
 {
   const ValueArrays arrays = source.arrays();
   if (rows_ == 0) return;
@@ -163,11 +163,11 @@ void ValueUpload::run(BlockRows &source, cudaStream_t stream,
       MCPI_CUDA(cudaStreamWaitEvent(stream, ready, 0));
     }
     if (!partial_) {
-      Chunk chunk = describe(0, rows_, nullptr);
-      chunk.whole = true;
-      chunk.scalar_rows = layout_ == ValueLayout::scalar_rows;
-      std::copy_n(arrays.piece, 2, chunk.values);
-      use(chunk);
+      Batch batch = describe(0, rows_, nullptr);
+      batch.whole = true;
+      batch.scalar_rows = layout_ == ValueLayout::scalar_rows;
+      std::copy_n(arrays.portion, 2, batch.values);
+      use(batch);
       return;
     }
   }
@@ -175,21 +175,21 @@ void ValueUpload::run(BlockRows &source, cudaStream_t stream,
   int turn = 0;
   for (Row begin = 0; begin < rows_; turn = 1 - turn) {
     Buffer &buffer = buffer_[turn];
-    const Row end = chunk_end(begin);
+    const Row end = batch_end(begin);
     const std::size_t count =
         static_cast<std::size_t>(blocks(0, begin, end) + blocks(1, begin, end)) * square_;
     MCPI_CUDA(cudaEventSynchronize(buffer.read));
     buffer.device.resize(count);
-    const Chunk chunk = describe(begin, end, buffer.device.data());
+    const Batch batch = describe(begin, end, buffer.device.data());
     if (device_) {
-      expand(arrays, chunk, buffer.device.data(), stream);
+      expand(arrays, batch, buffer.device.data(), stream);
     } else {
       buffer.host.resize(count * sizeof(double));
-      fill(source, arrays, chunk, copiers, reinterpret_cast<double *>(buffer.host.data()));
+      fill(source, arrays, batch, copiers, reinterpret_cast<double *>(buffer.host.data()));
       MCPI_CUDA(cudaMemcpyAsync(buffer.device.data(), buffer.host.data(), count * sizeof(double),
                                 cudaMemcpyHostToDevice, stream));
     }
-    use(chunk);
+    use(batch);
     MCPI_CUDA(cudaEventRecord(buffer.read, stream));
     begin = end;
   }

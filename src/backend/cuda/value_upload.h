@@ -1,4 +1,4 @@
-// The values of the matrix for the set-up kernels, in chunks of matrix rows. Values in device
+// The values of the matrix for the set-up kernels, in batches of matrix rows. Values in device
 // memory are read in place, or expanded to device buffers if some blocks are not full. Values in
 // host memory pass through two pinned buffers, one of which is filled while the device reads the
 // other.
@@ -13,13 +13,13 @@
 
 namespace mcpi::cuda {
 
-// The part of SetupArgs that differs between chunks.
-struct Chunk {
+// The part of SetupArgs that differs between batches.
+struct Batch {
   Row begin = 0, end = 0;
   const double *values[2] = {}; // values of the blocks from first[...] on
   std::uint32_t first[2] = {};
   bool scalar_rows = false;
-  bool whole = false; // The chunk has all rows, so they may be taken in any order.
+  bool whole = false; // The batch has all rows, so they may be taken in any order.
 };
 
 // Copies the flags of the empty unknowns to the device. Returns null if there are none.
@@ -36,8 +36,8 @@ public:
   // The arrays of the source must be up to date.
   ValueUpload(BlockRows &source, const ColorPlan &plan);
 
-  // The structure of a piece: blocks before each matrix row, and places of diagonal blocks.
-  const PieceStructure &piece(int p) const { return structure_[p]; }
+  // The structure of a portion: blocks before each matrix row, and places of diagonal blocks.
+  const PortionStructure &portion(int p) const { return structure_[p]; }
   bool has(int p) const { return !structure_[p].ptr.empty(); }
   // Whether this upload suits the source: same layout, same memory.
   bool serves(BlockRows &source)
@@ -47,25 +47,25 @@ public:
   const std::uint32_t *ptr(int p) const { return ptr_[p].data(); }
   const Row *diagonal() const { return diagonal_.data(); }
 
-  // Brings the chunks to the device one after the other. use(chunk) launches to the stream what
-  // reads a chunk.
-  void run(BlockRows &source, cudaStream_t stream, const std::function<void(const Chunk &)> &use);
+  // Brings the batches to the device one after the other. use(batch) launches to the stream what
+  // reads a batch.
+  void run(BlockRows &source, cudaStream_t stream, const std::function<void(const Batch &)> &use);
 
   std::size_t bytes() const;
 
 private:
-  // A chunk on its way to the device
+  // A batch on its way to the device
   struct Buffer {
     PinnedBytes host;
     DeviceArray<double> device;
     Event read; // The device has read host and device memory of the buffer.
   };
 
-  Row chunk_end(Row begin) const;
-  Chunk describe(Row begin, Row end, const double *values) const;
-  void expand(const ValueArrays &arrays, const Chunk &chunk, double *blocks,
+  Row batch_end(Row begin) const;
+  Batch describe(Row begin, Row end, const double *values) const;
+  void expand(const ValueArrays &arrays, const Batch &batch, double *blocks,
               cudaStream_t stream) const;
-  void fill(BlockRows &source, const ValueArrays &arrays, const Chunk &chunk, mcpi::Team &copiers,
+  void fill(BlockRows &source, const ValueArrays &arrays, const Batch &batch, mcpi::Team &copiers,
             double *out) const;
   Offset blocks(int p, Row begin, Row end) const
   {
@@ -80,7 +80,7 @@ private:
   ValueLayout layout_;
   bool device_;
   bool partial_ = false; // whether the source has scalar rows whose blocks are not all full
-  PieceStructure structure_[2];
+  PortionStructure structure_[2];
   DeviceArray<std::uint32_t> ptr_[2], slot_[2];
   DeviceArray<Offset> entry_ptr_[2];
   DeviceArray<Row> diagonal_;

@@ -3,12 +3,11 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include "core/kernels.h"
+#include "core/powers_of_two.h"
 
 namespace mcpi {
 
@@ -25,11 +24,8 @@ template <> ProductKernel simd_product<PC_MCPI_PRECISION_INT4>(bool x_is_double,
 // 2^e, indexed by the exponent byte of a record
 template <typename T> constexpr std::array<T, 256> make_powers_of_two()
 {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  constexpr int shift = sizeof(T) == 4 ? 23 : 52, bias = sizeof(T) == 4 ? 127 : 1023;
   std::array<T, 256> powers{};
-  for (int e = -126; e <= 127; ++e)
-    powers[static_cast<std::uint8_t>(e)] = std::bit_cast<T>(static_cast<Bits>(e + bias) << shift);
+  for (int e = -126; e <= 127; ++e) powers[static_cast<std::uint8_t>(e)] = power_of_two<T>(e);
   return powers;
 }
 template <typename T> inline constexpr std::array<T, 256> kPowersOfTwo = make_powers_of_two<T>();

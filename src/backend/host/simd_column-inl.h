@@ -198,7 +198,7 @@ public:
 template <PCMCPIPrecision storage, typename T> class ScalarProduct {
   using D = hn::ScalableTag<T>;
   static constexpr Offset kLanes = static_cast<Offset>(HWY_LANES(T));
-  static constexpr Offset kChunk = HostTuning::kDecodedNumbers;
+  static constexpr Offset kBatch = HostTuning::kDecodedNumbers;
   static constexpr Row kRows = HostTuning::kScalarRows;
   static constexpr bool kStored = (storage == PC_MCPI_PRECISION_FP64) ||
                                   (storage == PC_MCPI_PRECISION_FP32 && sizeof(T) == sizeof(float));
@@ -224,27 +224,27 @@ template <PCMCPIPrecision storage, typename T> class ScalarProduct {
     }
   }
 
-  // Returns numbers k, ..., k + count - 1 of the triangle, not more than a chunk holds. They are
-  // decoded to the chunk if they are not stored in the type of the vectors.
-  static HWY_INLINE const T *decode(const std::byte *records, Offset k, Offset count, T *chunk)
+  // Returns numbers k, ..., k + count - 1 of the triangle, not more than a batch holds. They are
+  // decoded to the batch if they are not stored in the type of the vectors.
+  static HWY_INLINE const T *decode(const std::byte *records, Offset k, Offset count, T *batch)
   {
     if constexpr (kStored) {
       return reinterpret_cast<const T *>(records) + k;
     } else {
-      for (Offset i = 0; i < count; i += kLanes) hn::StoreU(load(records, k + i), D(), chunk + i);
-      return chunk;
+      for (Offset i = 0; i < count; i += kLanes) hn::StoreU(load(records, k + i), D(), batch + i);
+      return batch;
     }
   }
 
   static void add_rows(const StoredTriangle &triangle, const ProductArgs &args, Row begin, Row end,
                        T *out)
   {
-    alignas(64) T chunk[kChunk + kLanes];
+    alignas(64) T batch[kBatch + kLanes];
     const T *x = static_cast<const T *>(args.x);
     Row row = begin;
     for (Offset k = triangle.ptr[begin]; k < triangle.ptr[end];) {
-      const Offset stop = kStored ? triangle.ptr[end] : std::min(k + kChunk, triangle.ptr[end]);
-      const T *number = decode(triangle.records, k, stop - k, chunk) - k;
+      const Offset stop = kStored ? triangle.ptr[end] : std::min(k + kBatch, triangle.ptr[end]);
+      const T *number = decode(triangle.records, k, stop - k, batch) - k;
       while (k < stop) {
         while (triangle.ptr[row + 1] <= k) ++row;
         const Offset row_stop = std::min(stop, triangle.ptr[row + 1]);

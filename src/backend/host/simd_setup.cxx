@@ -338,16 +338,16 @@ HWY_INLINE void quantize(D d, const double *numbers, std::size_t n, double scale
   }
 }
 
-constexpr std::size_t kNibbleChunk = HostTuning::kNibblesTogether;
+constexpr std::size_t kNibbles = HostTuning::kNibblesTogether;
 
-// Packs the nibbles of at most kNibbleChunk numbers, from number begin of a run of n numbers on.
-// May write up to kNibbleChunk/2 bytes, but nothing from records_end on.
+// Packs the nibbles of at most kNibbles numbers, from number begin of a run of n numbers on.
+// May write up to kNibbles/2 bytes, but nothing from records_end on.
 template <class D>
 HWY_INLINE void pack_nibbles(D d, const double *numbers, std::size_t n, std::size_t begin,
                              double scale, std::byte *out, const std::byte *records_end)
 {
-  alignas(64) std::int8_t nibbles[kLanes + kNibbleChunk + 2];
-  const std::size_t lanes = hn::MaxLanes(d), m = std::min(n - begin, kNibbleChunk);
+  alignas(64) std::int8_t nibbles[kLanes + kNibbles + 2];
+  const std::size_t lanes = hn::MaxLanes(d), m = std::min(n - begin, kNibbles);
   // Only whole vectors are read, so a short run begins earlier.
   const std::size_t back = m < lanes ? lanes - m : 0;
   std::int8_t *first = nibbles + kLanes;
@@ -355,7 +355,7 @@ HWY_INLINE void pack_nibbles(D d, const double *numbers, std::size_t n, std::siz
   first[m] = 0;
   const hn::Repartition<std::uint16_t, hn::FixedTag<std::uint8_t, 16>> pairs;
   const hn::Rebind<std::uint8_t, decltype(pairs)> bytes;
-  std::uint8_t packed[kNibbleChunk / 2];
+  std::uint8_t packed[kNibbles / 2];
   const bool room = records_end - out >= static_cast<std::ptrdiff_t>(sizeof(packed));
   std::uint8_t *target = room ? reinterpret_cast<std::uint8_t *>(out) : packed;
   for (std::size_t k = 0; k < m; k += 16) {
@@ -391,7 +391,7 @@ int encode_integers(D d, int bs, const double *blocks, int count, std::byte *rec
     } else {
       std::byte *out = records + 1;
       for (std::size_t first = 0; first < n; first += run, out += (run + 1) / 2)
-        for (std::size_t k = 0; k < run; k += kNibbleChunk)
+        for (std::size_t k = 0; k < run; k += kNibbles)
           pack_nibbles(d, blocks + first, run, k, scale, out + k / 2, end);
     }
   }

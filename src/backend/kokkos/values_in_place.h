@@ -12,8 +12,8 @@ template <class Space, int threads> struct CopyBlocks {
   using Policy = Kokkos::TeamPolicy<Space>;
   using Member = typename Policy::member_type;
 
-  // See PieceStructure. to: a block's place among the blocks of its plan row.
-  struct Piece {
+  // See PortionStructure. to: a block's place among the blocks of its plan row.
+  struct Portion {
     const double *values;
     const Offset *ptr, *entry_ptr;
     const Row *to;
@@ -23,7 +23,7 @@ template <class Space, int threads> struct CopyBlocks {
   SetupArgs args;
   ValueLayout layout;
   bool partial; // whether the source has scalar rows whose blocks are not all full
-  Piece piece[2];
+  Portion portion[2];
   double *values; // output
 
   KOKKOS_FUNCTION void operator()(const Member &team) const
@@ -38,7 +38,7 @@ template <class Space, int threads> struct CopyBlocks {
         out[n] = 0.0;
       team.team_barrier();
     }
-    for (const Piece &from : piece)
+    for (const Portion &from : portion)
       if (from.ptr) {
         if (partial)
           scatter_entries(team, from, args.row_of[row], out);
@@ -49,7 +49,7 @@ template <class Space, int threads> struct CopyBlocks {
 
 private:
   // Copies the entries of scalar rows to blocks, which are zero before.
-  KOKKOS_FORCEINLINE_FUNCTION void scatter_entries(const Member &team, const Piece &from, Row row,
+  KOKKOS_FORCEINLINE_FUNCTION void scatter_entries(const Member &team, const Portion &from, Row row,
                                                    double *out) const
   {
     const Offset bs = args.shape.bs;
@@ -62,7 +62,7 @@ private:
     }
   }
   // Copies full blocks, stored by blocks or by scalar rows.
-  KOKKOS_FORCEINLINE_FUNCTION void copy_blocks(const Member &team, const Piece &from, Row row,
+  KOKKOS_FORCEINLINE_FUNCTION void copy_blocks(const Member &team, const Portion &from, Row row,
                                                double *out) const
   {
     const Offset bs = args.shape.bs, square = bs * bs, count = from.ptr[row + 1] - from.ptr[row];
@@ -83,30 +83,30 @@ public:
   {
     if (layout_ == source.arrays().layout) return;
     layout_ = ValueLayout::none; // until all arrays have been made
-    PieceStructure piece[2];
-    for (int p = 0; p < 2; ++p) piece[p] = source.structure(p);
+    PortionStructure portion[2];
+    for (int p = 0; p < 2; ++p) portion[p] = source.structure(p);
     std::vector<Row> to[2];
     for (int p = 0; p < 2; ++p)
-      to[p].resize(piece[p].ptr.empty() ? 0 : static_cast<std::size_t>(piece[p].ptr.back()));
+      to[p].resize(portion[p].ptr.empty() ? 0 : static_cast<std::size_t>(portion[p].ptr.back()));
     for (Row row = 0; row < plan.rows; ++row) {
       const Row matrix_row = plan.row_of[row];
       const auto at = static_cast<std::size_t>(matrix_row);
       Row number = 0;
-      to[0][static_cast<std::size_t>(piece[0].ptr[at] + piece[0].diagonal[at])] = number++;
+      to[0][static_cast<std::size_t>(portion[0].ptr[at] + portion[0].diagonal[at])] = number++;
       for (const Triangle *triangle : {&plan.lower, &plan.upper})
         for (Offset k = triangle->ptr[row]; k < triangle->ptr[row + 1]; ++k) {
           const SourcePlace from =
-              source_place(piece[0], piece[1], matrix_row, triangle->source[k]);
-          to[from.piece][from.block] = number++;
+              source_place(portion[0], portion[1], matrix_row, triangle->source[k]);
+          to[from.portion][from.block] = number++;
         }
     }
     partial_ = false;
     for (int p = 0; p < 2; ++p) {
-      ptr_[p].upload(space, piece[p].ptr);
-      entry_ptr_[p].upload(space, piece[p].entry_ptr);
+      ptr_[p].upload(space, portion[p].ptr);
+      entry_ptr_[p].upload(space, portion[p].entry_ptr);
       to_[p].upload(space, to[p]);
-      slot_[p].upload(space, piece[p].slot);
-      partial_ = partial_ || !piece[p].entry_ptr.empty();
+      slot_[p].upload(space, portion[p].slot);
+      partial_ = partial_ || !portion[p].entry_ptr.empty();
     }
     layout_ = source.arrays().layout;
   }
@@ -119,8 +119,8 @@ public:
     Kernel kernel{args, layout_, partial_, {}, values};
     for (int p = 0; p < 2; ++p)
       if (ptr_[p].size() > 0)
-        kernel.piece[p] = {arrays.piece[p], ptr_[p].data(), entry_ptr_[p].data(), to_[p].data(),
-                           slot_[p].data()};
+        kernel.portion[p] = {arrays.portion[p], ptr_[p].data(), entry_ptr_[p].data(), to_[p].data(),
+                             slot_[p].data()};
     Kokkos::parallel_for(
         "mcpi copy blocks",
         typename Kernel::Policy(space, args.end - args.begin, team_size<Space>(Style::setup_team)),

@@ -147,7 +147,7 @@ private:
 
 // Multiplies by one part of the scalar rows of some block rows, which each team takes one after the
 // other. The order in which a row is summed depends on its length and on the size of a team, which
-// is that of the piece.
+// is that of the portion.
 template <int at_once, int team>
 __global__ void __launch_bounds__(kThreads) multiply_blocks(Product p)
 {

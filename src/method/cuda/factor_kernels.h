@@ -9,12 +9,12 @@
 
 namespace mcpi::cuda {
 
-// Copies the values of a chunk to their places.
+// Copies the values of a batch to their places.
 struct ArrangeArgs {
-  const double *values[2];      // of the pieces of the chunk, see Chunk
-  const std::uint32_t *ptr[2];  // blocks of a piece before a matrix row; null: no such piece
-  std::uint32_t first[2];       // first block of the chunk
-  const Row *diagonal;          // place of the diagonal block in the first piece's row
+  const double *values[2];      // of the portions of the batch, see Batch
+  const std::uint32_t *ptr[2];  // blocks of a portion before a matrix row; null: no such portion
+  std::uint32_t first[2];       // first block of the batch
+  const Row *diagonal;          // place of the diagonal block in the first portion's row
   const BlockNumber *row_begin; // SearchLists::row_begin
   double *blocks;               // output
   Row begin, end;               // matrix rows

@@ -27,13 +27,13 @@ public:
     arrays.layout = ValueLayout::blocks;
     arrays.device = true;
     arrays.stream = stream_;
-    arrays.piece[0] = blocks_;
+    arrays.portion[0] = blocks_;
     return arrays;
   }
-  PieceStructure structure(int piece) const override
+  PortionStructure structure(int portion) const override
   {
-    PieceStructure structure;
-    if (piece > 0) return structure;
+    PortionStructure structure;
+    if (portion > 0) return structure;
     structure.ptr.assign(row_begin_.begin(), row_begin_.end());
     structure.diagonal.assign(row_begin_.size() - 1, 0);
     return structure;
@@ -63,7 +63,7 @@ public:
     try {
       empty_flags_ = upload_empty(values, plan_, empty_);
       if (!feed_ || !feed_->serves(values)) feed_ = std::make_unique<ValueUpload>(values, plan_);
-      feed_->run(values, stream_, [&](const Chunk &chunk) { arrange(chunk); });
+      feed_->run(values, stream_, [&](const Batch &batch) { arrange(batch); });
       MCPI_CUDA(cudaStreamSynchronize(stream_)); // PETSc's arrays are held no longer.
     } catch (...) {
       feed_.reset(); // The upload may be incomplete.
@@ -157,21 +157,21 @@ private:
     return most;
   }
 
-  void arrange(const Chunk &chunk)
+  void arrange(const Batch &batch)
   {
     ArrangeArgs args{};
     for (int p = 0; p < 2; ++p) {
-      args.values[p] = chunk.values[p];
+      args.values[p] = batch.values[p];
       args.ptr[p] = feed_->has(p) ? feed_->ptr(p) : nullptr;
-      args.first[p] = chunk.first[p];
+      args.first[p] = batch.first[p];
     }
     args.diagonal = feed_->diagonal();
     args.row_begin = row_begin_.data();
     args.blocks = blocks_->data();
-    args.begin = chunk.begin;
-    args.end = chunk.end;
+    args.begin = batch.begin;
+    args.end = batch.end;
     args.bs = plan_.bs;
-    args.scalar_rows = chunk.scalar_rows;
+    args.scalar_rows = batch.scalar_rows;
     arrange_values(args, stream_);
   }
 

@@ -90,16 +90,16 @@ PetscErrorCode choose_block_size(Mat mat, PetscInt *bs)
 
 } // namespace
 
-PetscErrorCode MatrixPartsGet(Mat mat, MatrixParts *parts)
+PetscErrorCode MatrixPortionsGet(Mat mat, MatrixPortions *portions)
 {
   const SupportedType *type;
   MatType name;
 
   PetscFunctionBegin;
-  *parts = MatrixParts();
+  *portions = MatrixPortions();
   PetscCall(find_type(mat, &type));
-  PetscCall(choose_block_size(mat, &parts->bs));
-  PetscCall(check_structure(mat, parts->bs));
+  PetscCall(choose_block_size(mat, &portions->bs));
+  PetscCall(check_structure(mat, portions->bs));
   PetscCall(MatGetType(mat, &name));
   Mat source = mat;
   if (type->symmetric) {
@@ -108,24 +108,24 @@ PetscErrorCode MatrixPartsGet(Mat mat, MatrixParts *parts)
                         "to save the copy\n",
                         name));
     PetscCall(MatConvert(mat, type->parallel ? MATMPIBAIJ : MATSEQBAIJ, MAT_INITIAL_MATRIX,
-                         &parts->copy));
-    source = parts->copy;
+                         &portions->copy));
+    source = portions->copy;
   }
-  parts->blocked = type->blocked;
+  portions->blocked = type->blocked;
   if (!type->parallel)
-    parts->diag = source;
+    portions->diag = source;
   else if (type->blocked)
-    PetscCall(MatMPIBAIJGetSeqBAIJ(source, &parts->diag, &parts->offdiag, &parts->garray));
+    PetscCall(MatMPIBAIJGetSeqBAIJ(source, &portions->diag, &portions->offdiag, &portions->garray));
   else
-    PetscCall(MatMPIAIJGetSeqAIJ(source, &parts->diag, &parts->offdiag, &parts->garray));
+    PetscCall(MatMPIAIJGetSeqAIJ(source, &portions->diag, &portions->offdiag, &portions->garray));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatrixPartsDestroy(MatrixParts *parts)
+PetscErrorCode MatrixPortionsDestroy(MatrixPortions *portions)
 {
   PetscFunctionBegin;
-  PetscCall(MatDestroy(&parts->copy));
-  *parts = MatrixParts();
+  PetscCall(MatDestroy(&portions->copy));
+  *portions = MatrixPortions();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
