@@ -362,7 +362,7 @@ PetscErrorCode columns_are_finite(Mat x, bool *finite)
 // a failed set-up or with values that are not finite would seem to have converged. finite is
 // determined only for callers that test residuals. Other callers check the result themselves, and
 // should not pay for a reduction. A smoother of another preconditioner reports no failed set-up,
-// which that one would never forget.
+// because that one would keep the reason for ever.
 PetscErrorCode richardson_reason(PC pc, bool finite, PCRichardsonConvergedReason *reason)
 {
   const Caller &method = Data(pc).applying();

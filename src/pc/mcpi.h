@@ -69,9 +69,9 @@ inline PC_MCPI &Data(PC pc)
 // Says what is wrong with a block row and how to mend it.
 std::string FailureMessage(const Failure &failure, const Settings &settings);
 
-// Tells PETSc why the last set-up has failed, or takes that back. Another preconditioner with this
-// one inside never forgets a reason that it has seen once. Inside it, results that are not finite
-// tell the failure.
+// Tells PETSc why the last set-up has failed, or takes that back. A preconditioner that contains
+// this one would keep the reason for ever. Inside it, results that are not finite report the
+// failure.
 void TellFailure(PC pc, bool told);
 
 PetscErrorCode PCCreate_MCPI(PC pc);

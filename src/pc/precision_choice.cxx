@@ -32,14 +32,15 @@ int bits_of(PCMCPIPrecision storage)
 
 // The largest amplifications, as exponents of two, with which the true residuals that Krylov
 // methods end with are those of exact blocks, measured (intel-xeon-stiffness.json). Flows have
-// amplifications of the prescaled form up to 2^3, also in thin layers.
+// amplifications of the prescaled form below 2^4, in thin layers below 2^6. Thin layers fail in the
+// factored form, from 2^4 on with int8 (docs/notes/stiff-blocks.md).
 int most_prescaled(PCMCPIPrecision storage)
 {
-  return std::max(4, bits_of(storage) - 3);
+  return std::max(5, bits_of(storage) - 3);
 }
 int most_factored(PCMCPIPrecision storage)
 {
-  return std::max(2, bits_of(storage) - 4);
+  return std::max(2, bits_of(storage) - 5);
 }
 
 bool single_vectors_fit(const Stiffness &found)
@@ -75,11 +76,9 @@ bool UnitsFit(const Stiffness &found)
 
 bool AmplificationMatters(const Settings &settings, int condition)
 {
-  return settings.form == PC_MCPI_FORM_AUTO && settings.vector != PC_MCPI_VECTOR_PRECISION_FP32 &&
-         condition > most_prescaled(settings.offdiag);
+  return settings.form == PC_MCPI_FORM_AUTO && condition > most_prescaled(settings.offdiag);
 }
 
-// Vectors that the user has set to single precision count as consent to all rounding.
 Precisions ChoosePrecisions(const Settings &settings, bool needs_double, const Stiffness &found)
 {
   Precisions choice{settings.offdiag,

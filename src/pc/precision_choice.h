@@ -24,7 +24,7 @@ struct Stiffness {
   // units of the equations
   int units = 0;
   int condition = 0; // of the largest condition number of an equilibrated diagonal block
-  // The largest Amplification of each form; at most the condition
+  // The largest Amplification of each form, or its bound, the condition
   int prescaled = 0, factored = 0;
 };
 
@@ -33,7 +33,7 @@ struct Stiffness {
 Precisions ChoosePrecisions(const Settings &settings, bool needs_double, const Stiffness &found);
 // Whether the choice depends on amplifications, so that they must be measured
 bool AmplificationMatters(const Settings &settings, int condition);
-// Whether vectors in single precision hold the numbers of such a matrix
+// Whether vectors in single precision have room for these units
 bool UnitsFit(const Stiffness &found);
 
 // Why the blocks are not stored in the prescaled form and the storage that was asked for

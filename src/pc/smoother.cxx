@@ -26,7 +26,6 @@ PetscErrorCode Smoother::destroy()
   ready_ = false;
   planned_transposed_ = transposed_current_ = false;
   found_ = Stiffness();
-  measured_at_ = 0;
   identity_ = MatrixIdentity();
   failure_ = Failure();
   empty_ = EmptyUnknowns();

@@ -98,7 +98,7 @@ public:
   bool double_vectors() const { return made_for_.double_vectors; }
   // Whether the caller needs vectors in double precision.
   bool needs_double() const { return needs_double_; }
-  // The share of the numbers of large blocks that the matrix has; 1 where it is not worth a word
+  // The share of the numbers of large blocks that the matrix has, or 1 if it is not reported
   double entries() const { return entries_; }
   const HaloChoice &halo_choice() const { return halo_choice_; }
   const Scales &scales() const { return *backend_->info().scales; }
@@ -179,7 +179,6 @@ private:
   bool needs_double_ = true; // see needs_double()
   Precisions made_for_;      // of the backend
   Stiffness found_;          // by the last numeric set-up
-  int measured_at_ = 0;      // condition with which amplifications were measured; 0: never
   // Of the scaled inverse diagonal blocks of all ranks. inverse_exponent_: exponent of two of the
   // largest entry. inverse_spread_: how far that exponent is above the exponent of the smallest
   // among the columns' largest entries.

@@ -57,8 +57,7 @@ PetscErrorCode Smoother::find_empty(const MatrixPortions &portions)
 
 // Makes the numeric set-up. Empty unknowns are looked for if the last set-up had some, or if a
 // diagonal block is singular. The set-up is made again if the diagonal blocks turn out to need
-// other precisions than those of the set-up before. The choice depends on the present values alone,
-// except that amplifications are kept together with the scaling.
+// other precisions than those of the set-up before. The choice depends on the present values alone.
 PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const MatrixPortions &portions)
 {
   bool searched = empty_.count > 0;
@@ -196,8 +195,7 @@ PetscErrorCode Smoother::numeric(const Settings &settings, const MatrixPortions 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Finds out what ChoosePrecisions() has to know. Amplifications are measured again if the condition
-// has changed by more than a factor of 2, or if the scaling is not kept.
+// Finds out what ChoosePrecisions() has to know.
 PetscErrorCode Smoother::inspect(const Settings &settings, const MatrixPortions &portions,
                                  BlockRows &blocks, const NumericStatus &status)
 {
@@ -205,15 +203,10 @@ PetscErrorCode Smoother::inspect(const Settings &settings, const MatrixPortions 
   PetscCall(agree(status));
   if (failure_.defect != Defect::none) PetscFunctionReturn(PETSC_SUCCESS);
   found_.units = spread();
-  const bool known =
-      settings.keep_scaling && measured_at_ > 0 && std::abs(found_.condition - measured_at_) <= 1;
-  if (!AmplificationMatters(settings, found_.condition)) {
-    measured_at_ = 0;
-    found_.prescaled = found_.factored = std::max(0, found_.condition);
-  } else if (!known) {
+  if (AmplificationMatters(settings, found_.condition))
     PetscCall(measure(portions, blocks));
-    measured_at_ = found_.condition;
-  }
+  else
+    found_.prescaled = found_.factored = std::max(0, found_.condition);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -6,13 +6,15 @@
 
 namespace mcpi {
 
-// Let A = D + O. The prescaled form rounds P = D^{-1}O, which changes residuals by D times the
-// error. The factored form rounds O, which changes x by D^{-1} times the error. An amplification
-// is the largest factor by which such a change exceeds the rounding of O, or of P:
-//   prescaled |D| |P| / |O|, factored |D^{-1}| |O| / |P|
-// for block rows equilibrated by D. Their product is the condition number of D. A stiff coupling of
-// the unknowns of a point, such as drag or a penalty, makes the first one large. In thin cells the
-// stiff part of O is like that of D, and the second one is large.
+// Let A = D + O and P = D^{-1}O, with block rows equilibrated by D. An amplification says by which
+// factor the rounding of stored blocks exceeds what a preconditioner of these blocks may change.
+//
+// prescaled: The form `prescaled` rounds P. The error E of P changes residuals by D E x, where x is
+// like D^{-1} b. So the amplification is |D| |P| |D^{-1}| / |O D^{-1}|, each equation by itself,
+// and at most |D| |D^{-1}|. A stiff coupling of the unknowns of a point, such as drag or a penalty,
+// makes it large. In thin cells O is stiff in the same directions as D, and it stays small.
+// factored: The form `factored` rounds O. The error F of O changes x by D^{-1} F x. So the
+// amplification is |D^{-1}| |O| / |P|. It is large in thin cells.
 struct Amplification {
   double prescaled = 1.0, factored = 1.0;
 };

@@ -47,8 +47,8 @@ PetscErrorCode FindRowGroups(const BlockGraph &graph, PetscInt *group)
     runs += row + 1 < graph.rows;
     length = 0;
   }
-  // The greatest common divisor over all ranks. A rank without rows has none. A single run says
-  // nothing: rows of a full matrix are all alike.
+  // The greatest common divisor over all ranks. A rank without rows has none. A single run does
+  // not count, because all rows of a full matrix are alike.
   PetscInt least[2] = {common > 0 ? common : PETSC_MAX_INT, -runs}, before;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, least, 2, MPIU_INT, MPI_MIN, graph.comm));
   do {
@@ -65,7 +65,8 @@ std::string AdviceForBlockSize(PetscInt bs, PetscInt group)
 {
   const std::string size = std::to_string(bs * group);
   return "the block size is " + std::to_string(bs) + ", but rows come in groups of " + size +
-         " with the same columns: call MatSetBlockSize(A, " + size + ") before the set-up";
+         " with the same columns: call MatSetBlockSize(A, " + size +
+         ") before the matrix is preallocated";
 }
 
 } // namespace mcpi
