@@ -1,6 +1,6 @@
 // This file holds public functions with their manual pages. The functions choose where and how
 // sweeps run. They change the time, never the iteration. tools/manual writes the Options Database
-// Key of a page from src/pc/option_table.cxx.
+// Key of a page from src/pc/options.def.
 #include "pc/option_table.h"
 #include "petscmcpi.h"
 

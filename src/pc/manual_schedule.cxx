@@ -1,6 +1,6 @@
 // This file holds public functions with their manual pages. The functions choose the schedule:
 // which rows are relaxed when. tools/manual writes the Options Database Key of a page from
-// src/pc/option_table.cxx.
+// src/pc/options.def.
 #include "pc/option_table.h"
 #include "petscmcpi.h"
 

@@ -1,6 +1,6 @@
 // This file holds public functions with their manual pages. The functions choose how numbers are
 // stored and rounded. tools/manual writes the Options Database Key of a page from
-// src/pc/option_table.cxx.
+// src/pc/options.def.
 #include "pc/option_table.h"
 #include "petscmcpi.h"
 
