@@ -36,7 +36,7 @@ int bits_of(PCMCPIPrecision storage)
 // factored form, from 2^4 on with int8 (docs/notes/stiff-blocks.md).
 int most_prescaled(PCMCPIPrecision storage)
 {
-  return std::max(5, bits_of(storage) - 3);
+  return std::max(5, bits_of(storage) - 4);
 }
 int most_factored(PCMCPIPrecision storage)
 {
