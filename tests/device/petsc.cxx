@@ -325,7 +325,9 @@ PETSC_TEST(DevicePetsc, kept_preconditioners_serve_every_method)
         for (PetscScalar &number : x) number *= factor;
         EXPECT_LT(difference(matrix.multiply(x), b), 1e-8);
         PetscCall(view(pc, &text));
-        if (backend().find("cuda") != std::string::npos) EXPECT_CONTAINS(text, "vectors: fp64");
+        if (backend().find("cuda") != std::string::npos) {
+          EXPECT_CONTAINS(text, "vectors: fp64");
+        }
       }
       PetscCall(apply(pc, b, &x)); // outside a solve
     }
