@@ -33,8 +33,8 @@ struct CommonTuning {
   // cost more than they save (not recorded).
   static constexpr int kLapackFrom = 33;
   // From this block size on, and up to this share of numbers that are not zero, users are told that
-  // sweeps multiply with all numbers. PCSOR, which multiplies with the others alone, then takes half
-  // the time of an iteration or less (intel-xeon-entries.json).
+  // sweeps multiply with all numbers. PCSOR, which multiplies with the others alone, then takes
+  // half the time of an iteration or less (intel-xeon-entries.json).
   static constexpr int kManyUnknowns = 33;
   static constexpr double kFewEntries = 0.25;
   // Blocks of a row up to which one is found by reading all, faster than by bisection (not
