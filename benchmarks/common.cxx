@@ -97,6 +97,18 @@ PetscErrorCode ReadList(const char *option, std::vector<std::string> *list)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode ReadNumbers(const char *option, std::vector<PetscReal> *list)
+{
+  PetscReal numbers[32];
+  PetscInt count = 32;
+  PetscBool set;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetRealArray(nullptr, nullptr, option, numbers, &count, &set));
+  if (set) list->assign(numbers, numbers + count);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode CreateSolver(Mat mat, const std::string &chosen, PetscOptions *mine, KSP *ksp)
 {
   PC pc;

@@ -21,6 +21,7 @@ struct CommonOptions {
 PetscErrorCode ReadCommonOptions(CommonOptions *options);
 PetscErrorCode ReadText(const char *option, std::string *text);
 PetscErrorCode ReadList(const char *option, std::vector<std::string> *list); // separated by commas
+PetscErrorCode ReadNumbers(const char *option, std::vector<PetscReal> *list);
 
 // Collective. Creates a solver that reads these options and no others. mine must outlive it.
 PetscErrorCode CreateSolver(Mat mat, const std::string &chosen, PetscOptions *mine, KSP *ksp);

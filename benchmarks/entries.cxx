@@ -133,14 +133,10 @@ PetscErrorCode run(int argc, char **argv)
 {
   Options options;
   Json document;
-  PetscReal shares[32];
-  PetscInt count = 32;
-  PetscBool set;
 
   PetscFunctionBegin;
   PetscCall(bench::ReadCommonOptions(&options));
-  PetscCall(PetscOptionsGetRealArray(nullptr, nullptr, "-shares", shares, &count, &set));
-  if (set) options.shares.assign(shares, shares + count);
+  PetscCall(bench::ReadNumbers("-shares", &options.shares));
   PetscCall(bench::StartDocument("entries", options, argc, argv, &document));
   const bench::VertexGraph graph = bench::MakeGraph(options.mesh, options.n);
   for (const PetscInt bs : options.bs)

@@ -139,14 +139,10 @@ PetscErrorCode run(int argc, char **argv)
 {
   Options options;
   Json document;
-  PetscReal given[32];
-  PetscInt count = 32;
-  PetscBool set;
 
   PetscFunctionBegin;
   PetscCall(bench::ReadCommonOptions(&options));
-  PetscCall(PetscOptionsGetRealArray(nullptr, nullptr, "-stiffness", given, &count, &set));
-  if (set) options.stiffness.assign(given, given + count);
+  PetscCall(bench::ReadNumbers("-stiffness", &options.stiffness));
   PetscCall(bench::StartDocument("stiffness", options, argc, argv, &document));
   for (const PetscReal stiffness : options.stiffness) {
     Mat mat;
