@@ -151,26 +151,6 @@ E*/
 typedef enum { PC_MCPI_FORM_PRESCALED, PC_MCPI_FORM_FACTORED, PC_MCPI_FORM_AUTO } PCMCPIForm;
 
 /*E
-   PCMCPIScaling - how the off-diagonal blocks are scaled before they are stored
-
-   Values:
-+  `PC_MCPI_SCALING_NONE`     - not at all
-.  `PC_MCPI_SCALING_GLOBAL`   - one power of two for the whole matrix, near 65504/max (Walden et al.
-                                2019)
--  `PC_MCPI_SCALING_BALANCED` - one power of two per component, from Osborne's balancing of the
-                                block of maxima
-
-   Level: advanced
-
-.seealso: `PCMCPISetScaling()`
-E*/
-typedef enum {
-  PC_MCPI_SCALING_NONE,
-  PC_MCPI_SCALING_GLOBAL,
-  PC_MCPI_SCALING_BALANCED
-} PCMCPIScaling;
-
-/*E
    PCMCPIBackendType - hardware and code that run the sweeps
 
    Values:

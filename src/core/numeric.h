@@ -139,7 +139,6 @@ struct NumericStatus {
 struct NumericConfig {
   PCMCPIPrecision storage;
   PCMCPIForm form;
-  PCMCPIScaling scaling;
   // true: scales are kept while values change little; false: they depend on the current values only
   bool keep_scales = true;
 };

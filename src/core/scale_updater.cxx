@@ -62,10 +62,8 @@ int ScaleUpdater::refresh(const std::function<void(Pass)> &convert, const MaxRed
       std::fill(maxima_.begin(), maxima_.end(), std::numeric_limits<double>::infinity());
     }
   };
-  const bool scaled = config_.scaling != PC_MCPI_SCALING_NONE,
-             first = scaled && !(have_scales_ && config_.keep_scales);
+  const bool first = !(have_scales_ && config_.keep_scales);
   pass(first ? Pass::maxima_only : Pass::store);
-  if (!scaled) return 0;
   if (const int error = reduce_maxima(reduce, status)) return error;
   const bool unrepresentable = global_maxima_[maxima_.size()] != 0.0,
              worse = global_maxima_[maxima_.size() + 1] != 0.0;
@@ -75,15 +73,12 @@ int ScaleUpdater::refresh(const std::function<void(Pass)> &convert, const MaxRed
     if (!first && worse && status.defect == Defect::unrepresentable) pass(Pass::maxima_only);
     return 0;
   }
-  compute_scales(config_.form, config_.scaling, config_.storage, bs_, global_maxima_, methods_,
-                 candidate_);
+  compute_scales(config_.form, config_.storage, bs_, global_maxima_, methods_, candidate_);
   const bool other = scales_.left != candidate_.left || scales_.right != candidate_.right;
-  // A global factor uses the range of fp16 up to its end, so there is no room for growth.
-  const bool slack = config_.scaling == PC_MCPI_SCALING_BALANCED && !unrepresentable;
   const double largest = largest_scaled(bs_, global_maxima_, scales_);
   const bool outgrown =
       limited_ && (largest / kGrowth > largest_ || largest < kShrinkage * largest_);
-  if (first || outgrown || (slack ? scales_moved(scales_, candidate_) : other)) {
+  if (first || outgrown || (unrepresentable ? other : scales_moved(scales_, candidate_))) {
     std::swap(scales_, candidate_);
     have_scales_ = !worse; // The maxima lack those of bad rows.
     largest_ = largest_scaled(bs_, global_maxima_, scales_);

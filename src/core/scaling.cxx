@@ -11,16 +11,14 @@ namespace {
 constexpr double kFp16Limit = 65504.0;
 constexpr double kExponents = Equilibration::kLargestExponent;
 
-// The largest power of two such that factor*largest fits in fp16. It is computed from mantissas and
-// exponents, because a quotient could overflow.
+// The largest power of two such that factor*largest fits in fp16, for a positive largest. It is
+// computed from mantissas and exponents, because a quotient could overflow.
 double fp16_factor(double largest)
 {
   int limit_exponent = 0, exponent = 0;
   const double limit = std::frexp(kFp16Limit, &limit_exponent),
                mantissa = std::frexp(largest, &exponent);
-  return largest > 0.0
-             ? Equilibration::factor(limit_exponent - exponent - (mantissa > limit ? 1 : 0))
-             : 1.0;
+  return Equilibration::factor(limit_exponent - exponent - (mantissa > limit ? 1 : 0));
 }
 
 // The power of two nearest to factor such that its products with all of factors are normal numbers
@@ -44,29 +42,22 @@ Scales unit_scales(int bs)
   return scales;
 }
 
-void compute_scales(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision storage, int bs,
+void compute_scales(PCMCPIForm form, PCMCPIPrecision storage, int bs,
                     const std::vector<double> &maxima, ScaleMethods &methods, Scales &scales)
 {
   std::fill(scales.left.begin(), scales.left.end(), 1.0);
   std::fill(scales.right.begin(), scales.right.end(), 1.0);
   scales.alpha = 1.0;
-  if (scaling == PC_MCPI_SCALING_NONE) return;
-  if (scaling == PC_MCPI_SCALING_BALANCED) {
-    if (form == PC_MCPI_FORM_FACTORED) {
-      methods.equilibration.compute(maxima, scales.left, scales.right);
-    } else {
-      methods.balancing.compute(maxima, scales.right);
-      for (int p = 0; p < bs; ++p) scales.left[p] = 1.0 / scales.right[p];
-    }
+  if (form == PC_MCPI_FORM_FACTORED) {
+    methods.equilibration.compute(maxima, scales.left, scales.right);
+  } else {
+    methods.balancing.compute(maxima, scales.right);
+    for (int p = 0; p < bs; ++p) scales.left[p] = 1.0 / scales.right[p];
   }
+  if (storage != PC_MCPI_PRECISION_FP16) return;
   const double largest = largest_scaled(bs, maxima, scales);
-  double factor = 1.0;
-  if (scaling == PC_MCPI_SCALING_GLOBAL)
-    factor = fp16_factor(largest);
-  else if (storage == PC_MCPI_PRECISION_FP16 && largest > 0.0 &&
-           (largest > kFp16Limit / 4 || largest < 1.0 / 16))
-    factor = fp16_factor(largest) / 16;
-  factor = keep_normal(scales.left, factor);
+  if (largest == 0.0 || (largest <= kFp16Limit / 4 && largest >= 1.0 / 16)) return;
+  const double factor = keep_normal(scales.left, fp16_factor(largest) / 16);
   for (double &left : scales.left) left *= factor;
   if (form == PC_MCPI_FORM_PRESCALED) scales.alpha = 1.0 / factor;
 }

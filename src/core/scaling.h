@@ -12,8 +12,8 @@ namespace mcpi {
 
 // The stored blocks are diag(left) * P * diag(right), where P is D^{-1}O in the prescaled form and
 // O in the factored form. Sweeps work with scaled unknowns z, where x = diag(right) * z. Products
-// of stored blocks with z are multiplied by alpha. In the factored form left also scales D and b,
-// and alpha is 1.
+// of stored blocks with z are multiplied by alpha, which is 1 but for fp16 in the prescaled form.
+// In the factored form left also scales D and b.
 struct Scales {
   std::vector<double> left, right;
   double alpha = 1.0;
@@ -32,7 +32,7 @@ struct ScaleMethods {
 // Computes the scales from maxima[p + q*bs], the maximum of |P(p,q)| over all blocks of the whole
 // matrix. The scales depend on nothing else of the values, and so not on the partition. scales and
 // methods must have been made for block size bs. The call allocates nothing.
-void compute_scales(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision storage, int bs,
+void compute_scales(PCMCPIForm form, PCMCPIPrecision storage, int bs,
                     const std::vector<double> &maxima, ScaleMethods &methods, Scales &scales);
 
 // The largest absolute value that is stored with these scales

@@ -59,16 +59,12 @@ std::string failure_message(const Failure &failure, const Settings &settings)
   case Defect::nonfinite_offdiagonal:
     return "an off-diagonal block holds a NaN or an Inf" +
            (factors ? either : ". Look at the assembly of the matrix");
-  case Defect::unrepresentable: {
-    const std::string what = "an off-diagonal block does not fit the storage precision. ";
-    const std::string first = settings.scaling == PC_MCPI_SCALING_BALANCED
-                                  ? "Look for values here or in other rows that are far too large"
-                                  : "Use -pc_mcpi_scaling balanced";
-    return what + first +
+  case Defect::unrepresentable:
+    return std::string("an off-diagonal block does not fit the storage precision. Look for values "
+                       "here or in other rows that are far too large") +
            (settings.offdiag == PC_MCPI_PRECISION_FP64
                 ? ""
                 : ", or use a wider -pc_mcpi_offdiag_precision");
-  }
   default:
     return "";
   }
@@ -230,8 +226,6 @@ void TellFailure(PC pc, bool told)
       fp32, bfp16; takes effect at the next numeric set-up
 .  -pc_mcpi_form <auto> - store D^{-1}O, or O and apply D^{-1} in every sweep: prescaled, factored,
       auto; takes effect at the next numeric set-up
-.  -pc_mcpi_scaling <balanced> - powers of two by which blocks are scaled before they are rounded:
-      none, global, balanced; takes effect at the next numeric set-up
 .  -pc_mcpi_scaling_keep <true> - keep the scaling while the values of the matrix change little:
       true, false; takes effect at the next numeric set-up
 .  -pc_mcpi_setup_threads <-1> - largest number of threads of a rank in a set-up: at least 1, or -1

@@ -29,11 +29,12 @@
    `PCMCPISetVectorPrecision()` forces it. `KSPFCG`, `KSPPIPEFCG`, `KSPCHEBYSHEV` and smoothers take
    them.
 
-   Values that do not fit the storage make the set-up fail, see `PCMCPIGetFailedBlock()`. Use a
-   wider storage, or `PCMCPISetScaling()` with `PC_MCPI_SCALING_BALANCED`.
+   Blocks are multiplied by powers of two before they are rounded, one per component, so any units
+   fit. Values that do not fit the storage still make the set-up fail, see `PCMCPIGetFailedBlock()`.
+   Use a wider storage.
 
 .seealso: `PCMCPI`, `PCMCPIGetOffdiagPrecision()`, `PCMCPIPrecision`, `PCMCPISetVectorPrecision()`,
-         `PCMCPISetScaling()`
+         `PCMCPISetScalingKeep()`
 @*/
 PetscErrorCode PCMCPISetOffdiagPrecision(PC pc, PCMCPIPrecision precision)
 {
@@ -172,10 +173,8 @@ PetscErrorCode PCMCPIGetVectorPrecision(PC pc, PCMCPIVectorPrecision *precision)
    matrix needs vectors in fp64; products then read these. With vectors or blocks in fp64 that are
    given it is an error at the set-up.
 
-   Systems in SI units need `PC_MCPI_SCALING_BALANCED`, the default of `PCMCPISetScaling()`.
-
 .seealso: `PCMCPI`, `PCMCPIGetGatherPrecision()`, `PCMCPIGatherPrecision`,
-         `PCMCPISetVectorPrecision()`, `PCMCPISetScaling()`
+         `PCMCPISetVectorPrecision()`
 @*/
 PetscErrorCode PCMCPISetGatherPrecision(PC pc, PCMCPIGatherPrecision precision)
 {
@@ -229,7 +228,7 @@ PetscErrorCode PCMCPIGetGatherPrecision(PC pc, PCMCPIGatherPrecision *precision)
    `PCMCPISetOffdiagPrecision()` has set. `-ksp_view` says so. A form that is given is kept, and so
    is the storage. The same holds with `PC_MCPI_VECTOR_PRECISION_FP32`.
 
-.seealso: `PCMCPI`, `PCMCPIGetForm()`, `PCMCPIForm`, `PCMCPISetScaling()`
+.seealso: `PCMCPI`, `PCMCPIGetForm()`, `PCMCPIForm`
 @*/
 PetscErrorCode PCMCPISetForm(PC pc, PCMCPIForm form)
 {
@@ -261,59 +260,6 @@ PetscErrorCode PCMCPIGetForm(PC pc, PCMCPIForm *form)
 }
 
 /*@
-   PCMCPISetScaling - Selects how the off-diagonal blocks are scaled before they are rounded
-
-   Logically Collective
-
-   Input Parameters:
-+  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
--  scaling - `PC_MCPI_SCALING_NONE`, `PC_MCPI_SCALING_GLOBAL` or `PC_MCPI_SCALING_BALANCED`
-
-   Options Database Key:
-.  -pc_mcpi_scaling <balanced> - powers of two by which blocks are scaled before they are rounded:
-      none, global, balanced; takes effect at the next numeric set-up
-
-   Level: advanced
-
-   Notes:
-   All factors are powers of two, so the scaling itself rounds nothing.
-
-   Systems in SI units need `PC_MCPI_SCALING_BALANCED` with storage below fp32. With another scaling
-   their values may not fit the storage, and the set-up fails.
-
-.seealso: `PCMCPI`, `PCMCPIGetScaling()`, `PCMCPIScaling`, `PCMCPISetScalingKeep()`,
-         `PCMCPISetOffdiagPrecision()`
-@*/
-PetscErrorCode PCMCPISetScaling(PC pc, PCMCPIScaling scaling)
-{
-  PetscFunctionBegin;
-  PetscCall(mcpi::SetOption(pc, __func__, scaling));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*@
-   PCMCPIGetScaling - Gets how the off-diagonal blocks are scaled before they are rounded
-
-   Not Collective
-
-   Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
-
-   Output Parameter:
-.  scaling - the scaling
-
-   Level: advanced
-
-.seealso: `PCMCPI`, `PCMCPISetScaling()`
-@*/
-PetscErrorCode PCMCPIGetScaling(PC pc, PCMCPIScaling *scaling)
-{
-  PetscFunctionBegin;
-  PetscCall(mcpi::GetOption(pc, __func__, scaling));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*@
    PCMCPISetScalingKeep - Determines whether the scaling is kept while the values of the matrix
    change little
 
@@ -330,16 +276,16 @@ PetscErrorCode PCMCPIGetScaling(PC pc, PCMCPIScaling *scaling)
    Level: advanced
 
    Notes:
-   The factors of `PCMCPISetScaling()` follow from the largest values of the whole matrix. A set-up
-   that finds them first reads the matrix twice. With `PETSC_TRUE` a set-up with new values keeps
-   the factors of the previous set-up while the best factors are within 4 times of them, and reads
-   the matrix once.
+   The powers of two by which blocks are multiplied before they are rounded follow from the largest
+   values of the whole matrix. A set-up that finds them first reads the matrix twice. With
+`PETSC_TRUE` a set-up with new values keeps the factors of the previous set-up while the best
+factors are within 4 times of them, and reads the matrix once.
 
    The preconditioner then depends slightly on earlier matrices: blocks in int8 or int4 may be
    rounded differently. A run that was restarted from a file need not repeat the first run bit for
    bit. With `PETSC_FALSE` a set-up depends on the values of its own matrix alone.
 
-.seealso: `PCMCPI`, `PCMCPIGetScalingKeep()`, `PCMCPISetScaling()`
+.seealso: `PCMCPI`, `PCMCPIGetScalingKeep()`, `PCMCPISetOffdiagPrecision()`
 @*/
 PetscErrorCode PCMCPISetScalingKeep(PC pc, PetscBool keep)
 {

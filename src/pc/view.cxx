@@ -124,8 +124,7 @@ PetscErrorCode view_storage(const PC_MCPI &mcpi, PetscViewer viewer)
 
   PetscFunctionBegin;
   if (used.offdiag != s.offdiag) reason = std::string(" instead of ") + PCMCPIPrecisions[s.offdiag];
-  reason +=
-      std::string(", ") + PCMCPIForms[used.form] + " form, scaling " + PCMCPIScalings[s.scaling];
+  reason += std::string(", ") + PCMCPIForms[used.form] + " form";
   if (s.form == PC_MCPI_FORM_AUTO &&
       (used.offdiag != s.offdiag || used.form != PC_MCPI_FORM_PRESCALED))
     reason += " (auto: " + ReasonForStorage(mcpi.smoother.stiffness()) + ")";
@@ -249,11 +248,8 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(
         viewer,
         "  products read x as %s: safe with KSPFGMRES, and with KSPRICHARDSON and "
-        "-%spc_mcpi_restart%s\n",
-        PCMCPIGatherPrecisions[s.gather], current_prefix(),
-        s.scaling == PC_MCPI_SCALING_BALANCED
-            ? ""
-            : with_prefix("; SI units need -pc_mcpi_scaling balanced").c_str()));
+        "-%spc_mcpi_restart\n",
+        PCMCPIGatherPrecisions[s.gather], current_prefix()));
   const HaloChoice &halo = Data(pc).smoother.halo_choice();
   const bool inside = halo.inside && s.overlap && s.frequency == PC_MCPI_HALO_FREQUENCY_COLOR;
   const std::string reason = halo.reason.empty() && !inside && !halo.reason_not_inside.empty()

@@ -94,8 +94,7 @@ Scales balance(const BlockGraph &graph, const MatrixValues &values)
   });
   ScaleMethods methods(bs);
   Scales scales = unit_scales(bs);
-  compute_scales(PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED, PC_MCPI_PRECISION_FP64, bs,
-                 maxima, methods, scales);
+  compute_scales(PC_MCPI_FORM_PRESCALED, PC_MCPI_PRECISION_FP64, bs, maxima, methods, scales);
   return scales;
 }
 

@@ -177,8 +177,7 @@ TEST_P(AnyBackend, kernels_of_each_family_agree_with_the_reference)
         Family{33, PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_PRESCALED, false}}) { // streamed
     const Problem problem(ring_pattern(24, 2, 1), family.bs, 2);
     const auto &[matrix, ranks, b, guess] = problem;
-    const BackendConfig config{
-        {family.storage, family.form, PC_MCPI_SCALING_BALANCED}, false, family.rounded};
+    const BackendConfig config{{family.storage, family.form}, false, family.rounded};
     System reference(ranks, {config, nullptr}), other(ranks, kind(config));
     for (System *system : {&reference, &other})
       ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
@@ -223,8 +222,7 @@ TEST_P(AnyBackend, tiles_as_large_as_they_get_agree_with_the_reference)
         const PCMCPIForm form = rounded && storage == PC_MCPI_PRECISION_FP16
                                     ? PC_MCPI_FORM_FACTORED
                                     : PC_MCPI_FORM_PRESCALED;
-        const BackendConfig config{
-            {storage, form, PC_MCPI_SCALING_BALANCED}, false, rounded, rounded};
+        const BackendConfig config{{storage, form}, false, rounded, rounded};
         System reference(ranks, {config, nullptr}), other(ranks, kind(config));
         for (System *system : {&reference, &other})
           ASSERT_EQ(system->refresh(matrix).defect, Defect::none);
@@ -289,8 +287,7 @@ void compare_levels(Engine engine, const Levels &levels, int bs)
         {PC_MCPI_PRECISION_INT8, false, true},
         {PC_MCPI_PRECISION_INT4, false, true}})
     for (const PCMCPIForm form : kForms) {
-      const BackendConfig config{
-          {storage, form, PC_MCPI_SCALING_BALANCED}, double_vectors, rounded, bs % 2 == 1, true};
+      const BackendConfig config{{storage, form}, double_vectors, rounded, bs % 2 == 1, true};
       const Kind kind{config, nullptr, engine};
       System reference(ranks, {config, nullptr}), other(ranks, kind);
       for (System *system : {&reference, &other})
@@ -356,8 +353,7 @@ TEST_P(AnyBackend, bits_of_a_replayed_application_are_those_of_its_launches)
     const Vector b = random_vector(matrix.size(), 16), guess = random_vector(matrix.size(), 17);
     for (const PCMCPIPrecision storage : {PC_MCPI_PRECISION_FP32, PC_MCPI_PRECISION_INT4})
       for (const bool rounded : {false, true}) {
-        BackendConfig config{
-            {storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false, rounded};
+        BackendConfig config{{storage, PC_MCPI_FORM_PRESCALED}, false, rounded};
         config.several_parts = true;
         System other(one, kind(config));
         other.refresh(matrix);
@@ -382,8 +378,7 @@ TEST_P(AnyBackend, bits_are_the_same_every_time)
                guess = random_vector(2 * matrix.size(), 17);
   for_precisions([&](PCMCPIPrecision storage, bool double_vectors) {
     for (const bool rounded : {false, !double_vectors}) {
-      BackendConfig config{
-          {storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, double_vectors, rounded};
+      BackendConfig config{{storage, PC_MCPI_FORM_PRESCALED}, double_vectors, rounded};
       config.several_parts = true;
       System serial(one, kind(config)), distributed(many, kind(config));
       serial.refresh(matrix);

@@ -215,8 +215,7 @@ TEST_P(Setup, leaves_out_empty_unknowns)
 // Flags end with the values for which they were set.
 TEST_P(AnyBackendSetup, empty_unknowns_come_and_go)
 {
-  const BackendConfig config{
-      {PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED, false}, false};
+  const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, false}, false};
   for (const int bs : {1, 5, 12, 40}) {
     const Problem full(20, bs, 17);
     Problem some = full;
@@ -234,8 +233,7 @@ TEST_P(AnyBackendSetup, empty_unknowns_come_and_go)
 
 TEST_P(AnyBackendSetup, batches_of_many_rows_give_one_matrix)
 {
-  const BackendConfig config{
-      {PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
+  const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED}, false};
   for (const auto &[bs, rows] : {std::pair{5, 30000}, std::pair{12, 6000}}) {
     const Problem problem(rows, bs, 21);
     for (const Layout layout : layouts()) {
@@ -263,8 +261,7 @@ TEST_P(AnyBackendSetup, many_rows_in_place_give_one_matrix)
                           {PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_PRESCALED, 7, 20000},
                           {PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_FACTORED, 6, 34000},
                           {PC_MCPI_PRECISION_FP64, PC_MCPI_FORM_PRESCALED, 8, 20000}}) {
-    const BackendConfig config{{one.storage, one.form, PC_MCPI_SCALING_BALANCED},
-                               one.storage == PC_MCPI_PRECISION_FP64};
+    const BackendConfig config{{one.storage, one.form}, one.storage == PC_MCPI_PRECISION_FP64};
     const Problem problem(one.rows, one.bs, 21);
     System other(problem.ranks, kind(config));
     LaidOutRows laid_out(problem.matrix, Layout::device_full_rows);
@@ -277,8 +274,7 @@ TEST_P(AnyBackendSetup, many_rows_in_place_give_one_matrix)
 // different block sizes must not disturb each other.
 TEST_P(AnyBackendSetup, block_sizes_live_side_by_side)
 {
-  const BackendConfig config{
-      {PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
+  const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED}, false};
   for (const auto &[large, small] : {std::pair{20, 10}, std::pair{63, 41}, std::pair{64, 48}}) {
     const Problem first(12, large, 51), second(12, small, 52);
     System other(first.ranks, kind(config)), beside(second.ranks, kind(config));
@@ -304,8 +300,7 @@ TEST_P(AnyBackendSetup, block_sizes_live_side_by_side)
 TEST_P(AnyBackendSetup, values_that_outgrow_their_exponents_spare_the_columns)
 {
   if (tested().host_memory) GTEST_SKIP() << "exponents have bytes of their own";
-  const BackendConfig config{
-      {PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
+  const BackendConfig config{{PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED}, false};
   Problem problem((1 << 20) + 5, 1, 41);
   System other(problem.ranks, kind(config)), reference(problem.ranks, {config, nullptr});
   ASSERT_EQ(other.refresh(problem.matrix).defect, Defect::none);
@@ -321,10 +316,8 @@ TEST_P(AnyBackendSetup, values_that_outgrow_their_exponents_spare_the_columns)
 TEST_P(AnyBackendSetup, follows_values_and_scales)
 {
   for (const PCMCPIPrecision storage : kStorages)
-    for (const auto &[bs, scaling] :
-         {std::pair{3, PC_MCPI_SCALING_BALANCED}, std::pair{3, PC_MCPI_SCALING_GLOBAL},
-          std::pair{11, PC_MCPI_SCALING_BALANCED}}) {
-      const BackendConfig config{{storage, PC_MCPI_FORM_PRESCALED, scaling},
+    for (const int bs : {3, 11}) {
+      const BackendConfig config{{storage, PC_MCPI_FORM_PRESCALED},
                                  storage == PC_MCPI_PRECISION_FP64};
       Problem problem(40, bs, 31);
       System other(problem.ranks, kind(config));
@@ -335,7 +328,7 @@ TEST_P(AnyBackendSetup, follows_values_and_scales)
       equation[0] = 1e7; // other units than those of the other components
       unknown[0] = 1e-5;
       unknown[2] = 300.0;
-      if (scaling == PC_MCPI_SCALING_BALANCED) scale_components(problem.matrix, equation, unknown);
+      scale_components(problem.matrix, equation, unknown);
       rows.update();
       (void)other.apply(make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true),
                         random_vector(problem.matrix.size(), 5));
@@ -357,7 +350,7 @@ TEST_P(AnyBackendSetup, takes_units_of_any_size)
   for (const int bs : {1, 5, 8, 9, 33})
     for (const PCMCPIForm form : {PC_MCPI_FORM_PRESCALED, PC_MCPI_FORM_FACTORED})
       for (const double unit : {1e-60, 1e60}) {
-        const BackendConfig config{{PC_MCPI_PRECISION_FP32, form, PC_MCPI_SCALING_BALANCED}, false};
+        const BackendConfig config{{PC_MCPI_PRECISION_FP32, form}, false};
         Problem problem(40, bs, 41);
         Vector b = random_vector(problem.matrix.size(), 5);
         scale_components(problem.matrix, Vector(static_cast<std::size_t>(bs), unit),
@@ -379,8 +372,7 @@ TEST_P(AnyBackendSetup, takes_right_hand_sides_in_units_that_are_far_apart)
 {
   for (const int bs : {2, 5, 8, 9})
     for (const int nrhs : {1, 2}) {
-      const BackendConfig config{
-          {PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
+      const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED}, false};
       Problem problem(700, bs, 43);
       const std::size_t n = problem.matrix.size();
       Vector b = random_vector(n * nrhs, 5), equation(static_cast<std::size_t>(bs), 1e12);
@@ -406,8 +398,7 @@ TEST_P(AnyBackendSetup, takes_right_hand_sides_in_units_that_are_far_apart)
 // Terms of D^{-1}b are outside the range of a float, but their sum is not.
 TEST_P(AnyBackendSetup, takes_right_hand_sides_whose_terms_cancel)
 {
-  const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE},
-                             false};
+  const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED}, false};
   Problem problem(40, 2, 47);
   // The inverse is ((1.9, -1.8), (0.1, 1)), and this is its determinant.
   const double determinant = 1.9 + 0.18;
@@ -465,8 +456,7 @@ TEST_P(AnyBackendSetup, names_the_first_bad_row_and_forgets_it)
     for (const Spoiled &spoiled : kSpoiled)
       for (const Layout layout : layouts()) {
         if (layout == Layout::device_blocks || layout == Layout::device_partial_rows) continue;
-        const BackendConfig config{
-            {PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, false};
+        const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED}, false};
         Problem problem(40, bs, 41);
         const BlockMatrix good = problem.matrix;
         spoiled.spoil(problem.matrix, 29);

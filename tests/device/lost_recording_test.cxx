@@ -38,8 +38,7 @@ TEST(CudaApplication, whose_recording_is_lost_reads_its_own_right_hand_side)
   const Ranks ranks = build_ranks(pattern, greedy_coloring(pattern), kBs, {0, kRows});
   const auto size = static_cast<std::ptrdiff_t>(matrix.size());
   const Smoothing run = make_run(PC_MCPI_SWEEP_SYMMETRIC, 1.0, 1, true);
-  const BackendConfig config{
-      {PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false};
+  const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED}, false};
   System system(ranks, Kind{config, nullptr, Engine::cuda});
   DisturbedHalo halo;
   ASSERT_EQ(system.refresh(matrix).defect, Defect::none);

@@ -36,7 +36,6 @@ constexpr Change changes[] = {
     {"-pc_mcpi_vector_precision fp64",
      [](PC pc) { return PCMCPISetVectorPrecision(pc, PC_MCPI_VECTOR_PRECISION_FP64); }},
     {"-pc_mcpi_form factored", [](PC pc) { return PCMCPISetForm(pc, PC_MCPI_FORM_FACTORED); }},
-    {"-pc_mcpi_scaling global", [](PC pc) { return PCMCPISetScaling(pc, PC_MCPI_SCALING_GLOBAL); }},
     {"-pc_mcpi_backend reference",
      [](PC pc) { return PCMCPISetBackend(pc, PC_MCPI_BACKEND_REFERENCE); }},
     {"-pc_mcpi_mat_coloring_type greedy",

@@ -133,8 +133,8 @@ PETSC_TEST(EmptyUnknowns, count_as_unknowns_of_zero_in_every_storage_schedule_an
   constexpr const char *choices[] = {
       "",
       "-pc_mcpi_form factored -pc_mcpi_sweep forward -pc_mcpi_its 3",
-      "-pc_mcpi_scaling none -pc_mcpi_restart 1 -pc_mcpi_its 2",
-      "-pc_mcpi_scaling global -pc_mcpi_omega 0.8",
+      "-pc_mcpi_restart 1 -pc_mcpi_its 2",
+      "-pc_mcpi_omega 0.8",
       "-pc_mcpi_schedule cluster -pc_mcpi_cluster_rows 4",
       "-pc_mcpi_schedule level -pc_mcpi_form factored",
       "-pc_mcpi_method dilu",

@@ -315,8 +315,8 @@ PETSC_TEST(FloatingPointTraps, are_not_met_by_any_kernel)
     for (const Precisions &use : all)
       for (const char *rest :
            {" -pc_mcpi_form prescaled", " -pc_mcpi_form factored -pc_mcpi_omega 0.9",
-            " -pc_mcpi_form prescaled -pc_mcpi_scaling global -pc_mcpi_sweep forward",
-            " -pc_mcpi_form factored -pc_mcpi_scaling none -pc_mcpi_sweep backward "
+            " -pc_mcpi_form prescaled -pc_mcpi_sweep forward",
+            " -pc_mcpi_form factored -pc_mcpi_sweep backward "
             "-pc_mcpi_halo_frequency sweep",
             " -pc_mcpi_method ilu0"})
         PetscCall(check(mat, system, use.options + rest));
@@ -467,9 +467,8 @@ PETSC_TEST(FloatingPointTraps, are_not_met_by_a_set_up_that_fails)
         number = bs > 1 || value == 0.0 ? value : 1e-320;
       for (double &number : system.matrix.offdiag(5, 0)) number *= 1e300;
       PetscCall(create_mat(PETSC_COMM_WORLD, system.matrix, Layout::even, MATBAIJ, &mat));
-      for (const char *options :
-           {"", "-pc_mcpi_method ilu0", "-pc_mcpi_schedule cluster", "-pc_mcpi_backend reference",
-            "-pc_mcpi_form factored -pc_mcpi_scaling none"}) {
+      for (const char *options : {"", "-pc_mcpi_method ilu0", "-pc_mcpi_schedule cluster",
+                                  "-pc_mcpi_backend reference", "-pc_mcpi_form factored"}) {
         Preconditioner pc;
         PCFailedReason reason;
         Vector x;

@@ -293,7 +293,7 @@ PETSC_TEST(Clusters, that_are_refreshed_stay_where_no_value_is_new)
   PetscCall(create(grid(1.0, 0.01), Layout::even, "-pc_mcpi_cluster_refresh", &mat, &pc));
   PetscCall(PCMCPIGetColoring(pc, &before));
   PetscCall(ISColoringReference(before)); // so that no other has its address
-  PetscCall(PCMCPISetScaling(pc, PC_MCPI_SCALING_NONE));
+  PetscCall(PCMCPISetScalingKeep(pc, PETSC_FALSE));
   PetscCall(PCSetUp(pc));
   PetscCall(PCMCPIGetColoring(pc, &after));
   EXPECT_TRUE(before == after);

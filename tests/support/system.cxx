@@ -144,9 +144,9 @@ std::unique_ptr<Backend> make_backend(const ColorPlan &plan, const Kind &kind)
                       : make_reference_backend(plan, kind.config);
 }
 
-Kind reference_kind(PCMCPIPrecision storage, PCMCPIForm form, PCMCPIScaling scaling)
+Kind reference_kind(PCMCPIPrecision storage, PCMCPIForm form)
 {
-  return {{{storage, form, scaling}, true}, nullptr};
+  return {{{storage, form}, true}, nullptr};
 }
 
 System::System(const Ranks &ranks, const Kind &kind)
@@ -343,10 +343,9 @@ void for_precisions(const std::function<void(PCMCPIPrecision, bool)> &visit)
 void for_configs(const std::function<void(const BackendConfig &)> &visit)
 {
   for (const PCMCPIForm form : kForms)
-    for (const PCMCPIScaling scaling : kScalings)
-      for_precisions([&](PCMCPIPrecision storage, bool double_vectors) {
-        visit(BackendConfig{{storage, form, scaling}, double_vectors});
-      });
+    for_precisions([&](PCMCPIPrecision storage, bool double_vectors) {
+      visit(BackendConfig{{storage, form}, double_vectors});
+    });
 }
 
 double tolerance(const BackendConfig &config)
@@ -368,15 +367,13 @@ const std::vector<const CpuKernels *> &all_kernels()
 std::string name(const Kind &kind)
 {
   static const char *const storages[] = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"},
-                           *const forms[] = {"prescaled", "factored"},
-                           *const scalings[] = {"none", "global", "balanced"};
+                           *const forms[] = {"prescaled", "factored"};
   return std::string(kind.engine != Engine::host ? name(kind.engine)
                      : kind.kernels              ? kind.kernels->name
                                                  : "reference") +
          " " + storages[kind.config.numeric.storage] + " vectors " +
          (kind.config.double_vectors ? "fp64 " : "fp32 ") +
-         (kind.config.bfp16_gather ? "gathered as bfp16 " : "") + forms[kind.config.numeric.form] +
-         " " + scalings[kind.config.numeric.scaling];
+         (kind.config.bfp16_gather ? "gathered as bfp16 " : "") + forms[kind.config.numeric.form];
 }
 
 std::string name(const Smoothing &run)

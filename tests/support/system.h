@@ -81,8 +81,7 @@ void add_engine(Engine engine, MakeBackend make);
 const char *name(Engine engine);
 std::unique_ptr<Backend> make_backend(const ColorPlan &plan, const Kind &kind);
 Kind reference_kind(PCMCPIPrecision storage = PC_MCPI_PRECISION_FP64,
-                    PCMCPIForm form = PC_MCPI_FORM_PRESCALED,
-                    PCMCPIScaling scaling = PC_MCPI_SCALING_NONE);
+                    PCMCPIForm form = PC_MCPI_FORM_PRESCALED);
 
 struct Smoothing {
   ApplyArgs apply;
@@ -130,8 +129,6 @@ constexpr PCMCPIPrecision kStorages[] = {PC_MCPI_PRECISION_FP64, PC_MCPI_PRECISI
                                          PC_MCPI_PRECISION_FP16, PC_MCPI_PRECISION_BF16,
                                          PC_MCPI_PRECISION_INT8, PC_MCPI_PRECISION_INT4};
 constexpr PCMCPIForm kForms[] = {PC_MCPI_FORM_PRESCALED, PC_MCPI_FORM_FACTORED};
-constexpr PCMCPIScaling kScalings[] = {PC_MCPI_SCALING_NONE, PC_MCPI_SCALING_GLOBAL,
-                                       PC_MCPI_SCALING_BALANCED};
 constexpr PCMCPISweepType kSweeps[] = {PC_MCPI_SWEEP_FORWARD, PC_MCPI_SWEEP_BACKWARD,
                                        PC_MCPI_SWEEP_SYMMETRIC};
 

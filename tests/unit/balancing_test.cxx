@@ -136,8 +136,7 @@ TEST_P(AnyPattern, is_scaled_by_finite_powers_of_two_in_both_forms)
         for (const PCMCPIPrecision storage : {PC_MCPI_PRECISION_FP32, PC_MCPI_PRECISION_FP16}) {
           ScaleMethods methods(bs);
           Scales scales = unit_scales(bs);
-          compute_scales(form, PC_MCPI_SCALING_BALANCED, storage, bs,
-                         random_sparse(bs, seed, decades), methods, scales);
+          compute_scales(form, storage, bs, random_sparse(bs, seed, decades), methods, scales);
           for (const Vector &factors : {scales.left, scales.right, Vector{scales.alpha}})
             for (const double factor : factors) {
               int exponent = 0;

@@ -34,9 +34,8 @@ TEST_P(Distributed, sweeps_give_the_bits_of_one_rank)
   const Vector b = random_vector(2 * matrix.size(), 16),
                guess = random_vector(2 * matrix.size(), 17);
   std::vector<Kind> kinds = {reference_kind()};
-  const NumericConfig fp32{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED,
-                           PC_MCPI_SCALING_BALANCED};
-  const NumericConfig int8{PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_FACTORED, PC_MCPI_SCALING_GLOBAL};
+  const NumericConfig fp32{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED};
+  const NumericConfig int8{PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_FACTORED};
   for (const CpuKernels *kernels : all_kernels())
     for (const NumericConfig &config : {fp32, int8}) kinds.push_back({{config, false}, kernels});
   for (const Kind &kind : kinds) {
@@ -70,8 +69,7 @@ TEST_P(Distributed, runs_in_pieces_give_the_bits_of_the_whole)
   const int bs = 3;
   const BlockMatrix matrix = make_matrix(bs, pattern, {.pivots = true, .seed = 15});
   const Vector b = random_vector(matrix.size(), 16), guess = random_vector(matrix.size(), 17);
-  const NumericConfig int8{PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_PRESCALED,
-                           PC_MCPI_SCALING_BALANCED};
+  const NumericConfig int8{PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_PRESCALED};
   std::vector<Kind> kinds = {reference_kind()};
   for (const CpuKernels *kernels : all_kernels()) kinds.push_back({{int8, false}, kernels});
   for (const std::vector<Row> &start : {std::vector<Row>{0, 30}, partition.start})

@@ -209,8 +209,7 @@ TEST_P(GatherBackends, give_the_bits_of_one_rank_on_several)
   for (const PCMCPIPrecision storage : {PC_MCPI_PRECISION_FP32, PC_MCPI_PRECISION_INT8})
     for (const CpuKernels *kernels :
          {static_cast<const CpuKernels *>(nullptr), &plain_kernels(), &simd_kernels()}) {
-      const Kind kind = with_gather(
-          {{storage, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED}, false}, true, kernels);
+      const Kind kind = with_gather({{storage, PC_MCPI_FORM_PRESCALED}, false}, true, kernels);
       System serial(one, kind), distributed(many, kind);
       ASSERT_EQ(serial.refresh(p.matrix).defect, Defect::none);
       ASSERT_EQ(distributed.refresh(p.matrix).defect, Defect::none);
@@ -235,8 +234,7 @@ TEST_P(GatherBackends, agree_with_one_exchange_a_sweep)
   const Row n = p.matrix.rows();
   const Ranks many = p.on({0, n / 7, n / 2, n});
   for (const CpuKernels *kernels : all_kernels()) {
-    const BackendConfig config{
-        {PC_MCPI_PRECISION_FP64, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, true};
+    const BackendConfig config{{PC_MCPI_PRECISION_FP64, PC_MCPI_FORM_PRESCALED}, true};
     System reference(many, with_gather(config, true, nullptr)),
         host(many, with_gather(config, true, kernels));
     for (System *system : {&reference, &host})
@@ -257,9 +255,7 @@ TEST(Gather, columns_are_rounded_each_for_itself)
   const Problem p(5);
   const Ranks ranks = p.on({0, p.matrix.rows()});
   System system(
-      ranks,
-      with_gather({{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, false},
-                  true, nullptr));
+      ranks, with_gather({{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED}, false}, true, nullptr));
   system.refresh(p.matrix);
   Vector b = p.b;
   for (std::size_t i = p.matrix.size(); i < b.size(); ++i)
@@ -277,9 +273,7 @@ TEST(Gather, follows_the_size_of_the_vector)
   const Problem p(5);
   const Ranks ranks = p.on({0, p.matrix.rows()});
   for (const CpuKernels *kernels : all_kernels()) {
-    System system(ranks, with_gather({{PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_PRESCALED,
-                                       PC_MCPI_SCALING_BALANCED},
-                                      false},
+    System system(ranks, with_gather({{PC_MCPI_PRECISION_INT8, PC_MCPI_FORM_PRESCALED}, false},
                                      true, kernels));
     system.refresh(p.matrix);
     const Smoothing run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 3, true);
@@ -299,10 +293,8 @@ TEST(Gather, nan_reaches_the_rows_that_read_it)
   const Ranks ranks = p.on({0, p.matrix.rows()});
   for (const CpuKernels *kernels :
        {static_cast<const CpuKernels *>(nullptr), &plain_kernels(), &simd_kernels()}) {
-    System system(
-        ranks,
-        with_gather({{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, false},
-                    true, kernels));
+    System system(ranks, with_gather({{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED}, false},
+                                     true, kernels));
     system.refresh(p.matrix);
     Vector b = first_columns(p.b, p.matrix.size(), 1);
     b[7] = kNaN;
@@ -318,8 +310,7 @@ TEST(Gather, holds_a_copy_only_if_asked)
   const Problem p(5);
   const Ranks ranks = p.on({0, p.matrix.rows()});
   for (const CpuKernels *kernels : {static_cast<const CpuKernels *>(nullptr), &simd_kernels()}) {
-    const BackendConfig config{
-        {PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, false};
+    const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED}, false};
     System off(ranks, with_gather(config, false, kernels)),
         on(ranks, with_gather(config, true, kernels));
     const Smoothing run = make_run(PC_MCPI_SWEEP_FORWARD, 1.0, 1, true);

@@ -28,17 +28,16 @@ TEST_P(SweepsOfSize, of_the_reference_are_those_of_the_dense_iteration)
   const Vector b = random_vector(matrix.size(), 3), guess = random_vector(matrix.size(), 4),
                zero(matrix.size(), 0.0);
   DenseIteration dense(matrix, color);
-  for (const PCMCPIForm form : kForms)
-    for (const PCMCPIScaling scaling : kScalings) {
-      const Kind kind = reference_kind(PC_MCPI_PRECISION_FP64, form, scaling);
-      System system(ranks, kind);
-      ASSERT_EQ(system.refresh(matrix).defect, Defect::none);
-      for_runs(3, [&](const Smoothing &run) {
-        const Vector expected = dense.run(run, b, run.from_zero ? zero : guess);
-        EXPECT_LT(difference(system.apply(run, b, guess), expected), 1e-12)
-            << name(kind) << " " << name(run);
-      });
-    }
+  for (const PCMCPIForm form : kForms) {
+    const Kind kind = reference_kind(PC_MCPI_PRECISION_FP64, form);
+    System system(ranks, kind);
+    ASSERT_EQ(system.refresh(matrix).defect, Defect::none);
+    for_runs(3, [&](const Smoothing &run) {
+      const Vector expected = dense.run(run, b, run.from_zero ? zero : guess);
+      EXPECT_LT(difference(system.apply(run, b, guess), expected), 1e-12)
+          << name(kind) << " " << name(run);
+    });
+  }
 }
 
 // With one color there are no neighbors, and each pass begins with the color that ended the
@@ -90,21 +89,20 @@ TEST(TransposedSweeps, of_the_reference_are_the_transposed_matrix)
   const std::vector<int> color = greedy_coloring(pattern);
   const BlockMatrix matrix = make_matrix(3, pattern, {.pivots = true, .seed = 6});
   const Ranks ranks = build_ranks(pattern, color, 3, {0, matrix.rows()});
-  for (const PCMCPIForm form : kForms)
-    for (const PCMCPIScaling scaling : kScalings) {
-      System system(ranks, reference_kind(PC_MCPI_PRECISION_FP64, form, scaling));
-      system.refresh(matrix);
-      for_runs(3, [&](Smoothing run) {
-        if (!run.from_zero) return;
-        const Dense m = system.matrix(run);
-        run.apply.transposed = true;
-        const Dense t = system.matrix(run);
-        Vector expected(m.a.size());
-        for (std::size_t i = 0; i < m.n; ++i)
-          for (std::size_t j = 0; j < m.n; ++j) expected[i * m.n + j] = m(i, j);
-        EXPECT_LT(difference(t.a, expected), 1e-13) << name(run);
-      });
-    }
+  for (const PCMCPIForm form : kForms) {
+    System system(ranks, reference_kind(PC_MCPI_PRECISION_FP64, form));
+    system.refresh(matrix);
+    for_runs(3, [&](Smoothing run) {
+      if (!run.from_zero) return;
+      const Dense m = system.matrix(run);
+      run.apply.transposed = true;
+      const Dense t = system.matrix(run);
+      Vector expected(m.a.size());
+      for (std::size_t i = 0; i < m.n; ++i)
+        for (std::size_t j = 0; j < m.n; ++j) expected[i * m.n + j] = m(i, j);
+      EXPECT_LT(difference(t.a, expected), 1e-13) << name(run);
+    });
+  }
 }
 
 TEST(SymmetricSweeps, of_a_symmetric_matrix_are_a_symmetric_operator)
@@ -113,19 +111,18 @@ TEST(SymmetricSweeps, of_a_symmetric_matrix_are_a_symmetric_operator)
   const std::vector<int> color = greedy_coloring(pattern);
   const BlockMatrix matrix = make_matrix(3, pattern, {.symmetric = true, .seed = 8});
   const Ranks ranks = build_ranks(pattern, color, 3, {0, matrix.rows()});
-  for (const PCMCPIForm form : kForms)
-    for (const PCMCPIScaling scaling : kScalings) {
-      System system(ranks, reference_kind(PC_MCPI_PRECISION_FP64, form, scaling));
-      system.refresh(matrix);
-      for (const double omega : kOmegas)
-        for (const int its : {1, 2, 3}) {
-          const Dense m = system.matrix(make_run(PC_MCPI_SWEEP_SYMMETRIC, omega, its, true));
-          Vector transposed(m.a.size());
-          for (std::size_t i = 0; i < m.n; ++i)
-            for (std::size_t j = 0; j < m.n; ++j) transposed[i * m.n + j] = m(i, j);
-          EXPECT_LT(difference(m.a, transposed), 1e-13) << "omega " << omega << " its " << its;
-        }
-    }
+  for (const PCMCPIForm form : kForms) {
+    System system(ranks, reference_kind(PC_MCPI_PRECISION_FP64, form));
+    system.refresh(matrix);
+    for (const double omega : kOmegas)
+      for (const int its : {1, 2, 3}) {
+        const Dense m = system.matrix(make_run(PC_MCPI_SWEEP_SYMMETRIC, omega, its, true));
+        Vector transposed(m.a.size());
+        for (std::size_t i = 0; i < m.n; ++i)
+          for (std::size_t j = 0; j < m.n; ++j) transposed[i * m.n + j] = m(i, j);
+        EXPECT_LT(difference(m.a, transposed), 1e-13) << "omega " << omega << " its " << its;
+      }
+  }
 }
 
 // Reading only the triangles that are needed changes nothing but rounding. This also holds if the

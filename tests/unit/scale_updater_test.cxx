@@ -39,7 +39,7 @@ Vector times(double factor, Vector values)
   return values;
 }
 
-const NumericConfig kInt4{PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED};
+const NumericConfig kInt4{PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED};
 const Vector kMaxima = {1.0, 1e-4, 1e4, 2.0};
 
 TEST(ScaleUpdater, reads_twice_at_first_and_then_once)
@@ -132,14 +132,6 @@ TEST(ScaleUpdater, stores_again_what_outgrows_a_limited_storage)
   EXPECT_EQ(updater.largest(), 5.0 * first);
   EXPECT_EQ(passes(updater, kMaxima), 1); // Scales are kept if values shrink a little.
   EXPECT_EQ(passes(updater, times(1e-6, kMaxima)), 2);
-}
-
-TEST(ScaleUpdater, without_scaling_reads_once_and_reduces_nothing)
-{
-  ScaleUpdater updater({PC_MCPI_PRECISION_INT4, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_NONE}, 2,
-                       true);
-  EXPECT_EQ(passes(updater, kMaxima), 1);
-  EXPECT_EQ(passes(updater, times(100.0, kMaxima)), 1);
 }
 
 } // namespace

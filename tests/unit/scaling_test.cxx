@@ -1,4 +1,4 @@
-// Tests that scalings are exact, reach the best balance that is possible, and use the range of fp16
+// Tests that scales are exact, reach the best balance that is possible, and use the range of fp16
 // without leaving it.
 #include "core/scaling.h"
 
@@ -93,12 +93,11 @@ Vector balanced(int bs, const Vector &maxima)
   return s;
 }
 
-Scales scales_for(PCMCPIForm form, PCMCPIScaling scaling, PCMCPIPrecision storage, int bs,
-                  const Vector &maxima)
+Scales scales_for(PCMCPIForm form, PCMCPIPrecision storage, int bs, const Vector &maxima)
 {
   Scales scales = unit_scales(bs);
   ScaleMethods methods(bs);
-  compute_scales(form, scaling, storage, bs, maxima, methods, scales);
+  compute_scales(form, storage, bs, maxima, methods, scales);
   return scales;
 }
 
@@ -158,8 +157,7 @@ TEST(Balancing, of_one_way_coupling_keeps_everything_in_range)
   };
   for (const Vector &maxima : cases) {
     const int bs = static_cast<int>(std::lround(std::sqrt(maxima.size())));
-    const Scales scales = scales_for(PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED,
-                                     PC_MCPI_PRECISION_FP16, bs, maxima);
+    const Scales scales = scales_for(PC_MCPI_FORM_PRESCALED, PC_MCPI_PRECISION_FP16, bs, maxima);
     const auto [largest, least] = scaled_range(bs, scales, maxima);
     EXPECT_LT(largest / least, 1e4) << testing::PrintToString(maxima);
   }
@@ -170,9 +168,8 @@ TEST(Balancing, of_one_way_coupling_keeps_everything_in_range)
 TEST(Equilibration, of_components_without_couplings_follows_the_others)
 {
   for (const double unit : {1e-60, 1e60}) {
-    const Scales scales =
-        scales_for(PC_MCPI_FORM_FACTORED, PC_MCPI_SCALING_BALANCED, PC_MCPI_PRECISION_FP32, 3,
-                   {unit, 0.0, unit, 0.0, 0.0, 0.0, unit, 0.0, unit});
+    const Scales scales = scales_for(PC_MCPI_FORM_FACTORED, PC_MCPI_PRECISION_FP32, 3,
+                                     {unit, 0.0, unit, 0.0, 0.0, 0.0, unit, 0.0, unit});
     for (const Vector &factors : {scales.left, scales.right}) {
       EXPECT_TRUE(is_power_of_two(factors[1]));
       EXPECT_EQ(factors[1], factors[0]) << unit;
@@ -186,13 +183,12 @@ TEST(Balancing, leaves_zeros_alone)
   const Vector s = balanced(3, Vector(9, 0.0));
   EXPECT_EQ(s, Vector(3, 1.0));
   for (const PCMCPIForm form : kForms)
-    for (const PCMCPIScaling scaling : kScalings)
-      for (const PCMCPIPrecision storage : kStorages) {
-        const Scales scales = scales_for(form, scaling, storage, 3, Vector(9, 0.0));
-        EXPECT_EQ(scales.left, Vector(3, 1.0));
-        EXPECT_EQ(scales.right, Vector(3, 1.0));
-        EXPECT_EQ(scales.alpha, 1.0);
-      }
+    for (const PCMCPIPrecision storage : kStorages) {
+      const Scales scales = scales_for(form, storage, 3, Vector(9, 0.0));
+      EXPECT_EQ(scales.left, Vector(3, 1.0));
+      EXPECT_EQ(scales.right, Vector(3, 1.0));
+      EXPECT_EQ(scales.alpha, 1.0);
+    }
 }
 
 // diag(left) P diag(right) times alpha is the true product in scaled variables. Each factor is a
@@ -201,57 +197,35 @@ TEST(Scales, are_powers_of_two_that_undo_each_other)
 {
   for (const int bs : {1, 2, 5, 9})
     for (const PCMCPIForm form : kForms)
-      for (const PCMCPIScaling scaling : kScalings)
-        for (const PCMCPIPrecision storage : kStorages)
-          for (const double size : {1e-9, 1.0, 1e9}) {
-            Vector maxima = random_maxima(bs, 11);
-            for (double &value : maxima) value *= size;
-            change_units(bs, maxima, random_units(bs, 12, 5.0));
-            const Scales scales = scales_for(form, scaling, storage, bs, maxima);
-            ASSERT_EQ(scales.left.size(), static_cast<std::size_t>(bs));
-            ASSERT_EQ(scales.right.size(), static_cast<std::size_t>(bs));
-            EXPECT_TRUE(std::all_of(scales.left.begin(), scales.left.end(), is_power_of_two));
-            EXPECT_TRUE(std::all_of(scales.right.begin(), scales.right.end(), is_power_of_two));
-            EXPECT_TRUE(is_power_of_two(scales.alpha));
-            for (int p = 0; p < bs && form == PC_MCPI_FORM_PRESCALED; ++p)
-              EXPECT_EQ(scales.alpha * scales.left[p] * scales.right[p], 1.0);
-            if (form == PC_MCPI_FORM_FACTORED) {
-              EXPECT_EQ(scales.alpha, 1.0);
-            }
-            if (scaling != PC_MCPI_SCALING_BALANCED) {
-              EXPECT_EQ(scales.right, Vector(bs, 1.0));
-            }
+      for (const PCMCPIPrecision storage : kStorages)
+        for (const double size : {1e-9, 1.0, 1e9}) {
+          Vector maxima = random_maxima(bs, 11);
+          for (double &value : maxima) value *= size;
+          change_units(bs, maxima, random_units(bs, 12, 5.0));
+          const Scales scales = scales_for(form, storage, bs, maxima);
+          ASSERT_EQ(scales.left.size(), static_cast<std::size_t>(bs));
+          ASSERT_EQ(scales.right.size(), static_cast<std::size_t>(bs));
+          EXPECT_TRUE(std::all_of(scales.left.begin(), scales.left.end(), is_power_of_two));
+          EXPECT_TRUE(std::all_of(scales.right.begin(), scales.right.end(), is_power_of_two));
+          EXPECT_TRUE(is_power_of_two(scales.alpha));
+          for (int p = 0; p < bs && form == PC_MCPI_FORM_PRESCALED; ++p)
+            EXPECT_EQ(scales.alpha * scales.left[p] * scales.right[p], 1.0);
+          if (form == PC_MCPI_FORM_FACTORED) {
+            EXPECT_EQ(scales.alpha, 1.0);
           }
-}
-
-TEST(Scales, global_fills_fp16_and_no_more)
-{
-  for (const PCMCPIForm form : kForms)
-    for (double value = 1e-300; value < 1e301; value *= 77.7) {
-      const Scales scales =
-          scales_for(form, PC_MCPI_SCALING_GLOBAL, PC_MCPI_PRECISION_FP16, 1, {value});
-      const double largest = scales.left[0] * value;
-      EXPECT_LE(largest, kFp16Max * (1 + 1e-15)) << value;
-      EXPECT_GT(largest, kFp16Max / 2 * (1 - 1e-15)) << value;
-    }
-  for (int e = -20; e <= 20; ++e) { // values exactly at the limit
-    const Scales scales = scales_for(PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_GLOBAL,
-                                     PC_MCPI_PRECISION_FP16, 1, {std::ldexp(kFp16Max, e)});
-    EXPECT_EQ(scales.left[0], std::ldexp(1.0, -e));
-  }
+        }
 }
 
 // The range of the normal fp16 numbers must have room for the entries, and for their growth until
 // the scales are computed again.
-TEST(Scales, balanced_fp16_leaves_room_for_growth)
+TEST(Scales, of_fp16_leave_room_for_growth)
 {
   for (const PCMCPIForm form : kForms)
     for (const double size : {1e-100, 1e-9, 1e-3, 1.0, 100.0, 1e4, 1e5, 1e9, 1e100}) {
       const int bs = 4;
       Vector maxima = random_maxima(bs, 21);
       for (double &value : maxima) value *= size;
-      const Scales scales =
-          scales_for(form, PC_MCPI_SCALING_BALANCED, PC_MCPI_PRECISION_FP16, bs, maxima);
+      const Scales scales = scales_for(form, PC_MCPI_PRECISION_FP16, bs, maxima);
       const auto [largest, least] = scaled_range(bs, scales, maxima);
       EXPECT_LE(4.0 * largest, kFp16Max) << size;
       EXPECT_GE(least, 6.1e-5) << size; // a normal fp16 number
@@ -262,16 +236,12 @@ TEST(Scales, balanced_fp16_leaves_room_for_growth)
 TEST(Scales, stay_finite_for_denormal_and_huge_maxima)
 {
   for (const PCMCPIForm form : kForms)
-    for (const PCMCPIScaling scaling : kScalings)
-      for (const double value : {5e-324, 1e-310, 1e-305, 1e300, 1.7e308}) {
-        const Scales scales = scales_for(form, scaling, PC_MCPI_PRECISION_FP16, 1, {value});
-        for (const double factor : {scales.left[0], scales.right[0], scales.alpha})
-          EXPECT_TRUE(is_power_of_two(factor))
-              << value << " scaling " << scaling << " form " << form << ": " << factor;
-        if (scaling != PC_MCPI_SCALING_NONE) {
-          EXPECT_LE(scales.left[0] * value * scales.right[0], kFp16Max);
-        }
-      }
+    for (const double value : {5e-324, 1e-310, 1e-305, 1e300, 1.7e308}) {
+      const Scales scales = scales_for(form, PC_MCPI_PRECISION_FP16, 1, {value});
+      for (const double factor : {scales.left[0], scales.right[0], scales.alpha})
+        EXPECT_TRUE(is_power_of_two(factor)) << value << " form " << form << ": " << factor;
+      EXPECT_LE(scales.left[0] * value * scales.right[0], kFp16Max);
+    }
 }
 
 TEST(Scales, have_moved_only_beyond_a_factor_of_four)

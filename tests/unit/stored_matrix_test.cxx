@@ -138,8 +138,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, Stored, testing::ValuesIn(all_kernels()),
 template <class Visit> void for_configs(const Visit &visit)
 {
   for (const PCMCPIForm form : kForms)
-    for (const PCMCPIScaling scaling : kScalings)
-      for (const PCMCPIPrecision storage : kStorages) visit(NumericConfig{storage, form, scaling});
+    for (const PCMCPIPrecision storage : kStorages) visit(NumericConfig{storage, form});
 }
 
 TEST_P(Stored, values_are_within_one_quantum_of_the_exact_ones)
@@ -179,8 +178,6 @@ TEST_P(Stored, refreshes_like_a_new_one_when_values_grow)
       if (refreshed.scales().left == fresh.scales().left &&
           refreshed.scales().right == fresh.scales().right) {
         EXPECT_TRUE(same_bits(contents(refreshed), contents(fresh)));
-      } else {
-        EXPECT_EQ(config.scaling, PC_MCPI_SCALING_BALANCED) << "growth " << growth;
       }
     });
 }
@@ -202,8 +199,7 @@ TEST_P(Stored, kept_scales_do_not_make_values_unrepresentable)
     }
   const Ranks ranks = one_rank(pattern, 3);
   for (const BlockMatrix *start : {&before, &after}) {
-    StoredMatrix stored(ranks.forward[0],
-                        {PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED},
+    StoredMatrix stored(ranks.forward[0], {PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_PRESCALED},
                         *GetParam());
     EXPECT_EQ(refresh(stored, *start).defect, Defect::none);
     EXPECT_EQ(refresh(stored, after).defect, Defect::none);
@@ -241,7 +237,7 @@ TEST_P(Stored, refresh_of_the_same_pattern_allocates_nothing_and_reads_once)
     EXPECT_LE(worst_error(stored, other), 1.0);
   });
   EXPECT_TRUE(allocating.empty()) << allocating.size()
-                                  << " of 36 allocate, first: " << allocating[0];
+                                  << " of 12 allocate, first: " << allocating[0];
 }
 
 struct Planted {
@@ -287,9 +283,7 @@ std::string bad_rows(const Ranks &ranks, const BlockMatrix &good, const NumericC
   const NumericStatus status = refresh(stored, good);
   if (status.defect != Defect::none || status.row != -1) return "not forgotten";
   if (!(worst_error(stored, good) <= 1.0)) return "wrong values afterwards";
-  if ((good_before || config.scaling != PC_MCPI_SCALING_BALANCED) &&
-      !same_bits(contents(stored), contents(fresh)))
-    return "other bits afterwards";
+  if (good_before && !same_bits(contents(stored), contents(fresh))) return "other bits afterwards";
   return "";
 }
 
@@ -312,7 +306,7 @@ TEST_P(Stored, bad_rows_are_reported_and_forgotten)
         });
         EXPECT_TRUE(wrong.empty()) << planted.what << " bs " << bs
                                    << (good_before ? " after good values: " : " at first: ")
-                                   << wrong.size() << " of 36 wrong, first: " << wrong[0];
+                                   << wrong.size() << " of 12 wrong, first: " << wrong[0];
       }
   }
 }
@@ -338,13 +332,9 @@ TEST_P(Stored, overflow_is_reported)
         for (int e = 0; e < 9; ++e) matrix.diagonal(4)[e] = e % 4 == 0 ? 1e-200 : 0.0;
       StoredMatrix stored(ranks.forward[0], config, *GetParam());
       const NumericStatus status = refresh(stored, matrix);
-      // With one factor for all blocks, everything fits. With balancing, factored blocks fit, and
-      // fp16 has a factor, too.
-      const bool by_balance =
-          config.form == PC_MCPI_FORM_FACTORED || storage == PC_MCPI_PRECISION_FP16;
-      const bool rescued =
-          !tiny_diagonal && (config.scaling == PC_MCPI_SCALING_GLOBAL ||
-                             (config.scaling == PC_MCPI_SCALING_BALANCED && by_balance));
+      // Balanced factored blocks fit, and fp16 has a factor for all blocks, too.
+      const bool rescued = !tiny_diagonal && (config.form == PC_MCPI_FORM_FACTORED ||
+                                              storage == PC_MCPI_PRECISION_FP16);
       const auto expected = rescued ? Defect::none : Defect::unrepresentable;
       EXPECT_EQ(static_cast<int>(status.defect), static_cast<int>(expected))
           << name(Kind{{config, true}, GetParam()});
@@ -359,8 +349,7 @@ TEST_P(Stored, errors_of_the_reduction_come_through)
   const Pattern pattern = ring_pattern(6, 1, 18);
   const BlockMatrix matrix = make_matrix(2, pattern, {.pivots = true, .seed = 19});
   const Ranks ranks = one_rank(pattern, 2);
-  StoredMatrix stored(ranks.forward[0],
-                      {PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_PRESCALED, PC_MCPI_SCALING_BALANCED},
+  StoredMatrix stored(ranks.forward[0], {PC_MCPI_PRECISION_FP16, PC_MCPI_FORM_PRESCALED},
                       *GetParam());
   MatrixRows rows(matrix);
   NumericStatus status;

@@ -48,8 +48,7 @@ int packed_column_bits(const ColorPlan &plan, const BackendConfig &config)
 
 bool Operator::may_pack(int bs, const BackendConfig &config)
 {
-  return has_exponent(config.numeric.storage) && bs <= kMaxSmallBlock && !config.double_vectors &&
-         config.numeric.scaling != PC_MCPI_SCALING_NONE;
+  return has_exponent(config.numeric.storage) && bs <= kMaxSmallBlock && !config.double_vectors;
 }
 
 Operator::Operator(const ColorPlan &plan, const BackendConfig &config)
