@@ -25,7 +25,7 @@ GPUS = [1, 2, 4, 8]
 
 
 def default(row):
-    return row["overlap"] and row["frequency"] == "color"
+    return row["frequency"] == "color"
 
 
 def best_of(table, **wanted):
@@ -36,7 +36,7 @@ def best_of(table, **wanted):
 def best(table, ranks, rows, precision):
     """The row of the default exchange: after every color, by peers"""
     wanted = {"ranks": ranks, "rows": rows, "precision": precision, "frequency": "color"}
-    return best_of(table, overlap=True, halo="none" if ranks == 1 else "peer", **wanted)
+    return best_of(table, halo="none" if ranks == 1 else "peer", **wanted)
 
 
 def fit_one_gpu(table, precision):
@@ -150,17 +150,16 @@ def weak_scaling(axis, table):
 
 def exchanges(axis, table):
     bars = {
-        ("peer", True, "color"): "GPUs write to each other (peer),\nevery color, overlapped",
-        ("peer", False, "color"): "peer, every color, not overlapped",
-        ("peer", True, "sweep"): "peer, once per pass",
-        ("nccl", True, "color"): "NCCL, every color, overlapped",
-        ("nccl", True, "sweep"): "NCCL, once per pass",
-        ("sf", True, "color"): "PetscSF through the host,\nevery color",
-        ("sf", True, "sweep"): "PetscSF, once per pass",
+        ("peer", "color"): "GPUs write to each other (peer),\nevery color",
+        ("peer", "sweep"): "peer, once per pass",
+        ("nccl", "color"): "NCCL, every color",
+        ("nccl", "sweep"): "NCCL, once per pass",
+        ("sf", "color"): "PetscSF through the host,\nevery color",
+        ("sf", "sweep"): "PetscSF, once per pass",
     }
     for k, precision in enumerate(PRECISIONS):
-        for place, (halo, overlap, frequency) in enumerate(bars):
-            wanted = {"halo": halo, "overlap": overlap, "frequency": frequency}
+        for place, (halo, frequency) in enumerate(bars):
+            wanted = {"halo": halo, "frequency": frequency}
             row = best_of(table, ranks=2, rows=1124864, precision=precision, **wanted)
             time, color = row["us_per_color"] if row else 0.0, f"C{k}"
             label = f"{precision} blocks" if place == 0 else None
@@ -196,7 +195,8 @@ def plot(document, table, out):
 
 if __name__ == "__main__":
     scaling = results.read(sys.argv[1])
-    measured = results.rows(scaling)
+    # Records of 0.1.0 also have runs without overlap.
+    measured = [row for row in results.rows(scaling) if row.get("overlap", True)]
     print_model(measured)
     if len(sys.argv) > 2:
         plot(scaling, measured, sys.argv[2])

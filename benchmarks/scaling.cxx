@@ -26,14 +26,6 @@ struct Options : bench::CommonOptions {
   std::string gather = "bfp16";
 };
 
-struct Variant {
-  PetscBool overlap;
-  PCMCPIHaloFrequency frequency;
-};
-constexpr Variant kVariants[] = {{PETSC_TRUE, PC_MCPI_HALO_FREQUENCY_COLOR},
-                                 {PETSC_FALSE, PC_MCPI_HALO_FREQUENCY_COLOR},
-                                 {PETSC_TRUE, PC_MCPI_HALO_FREQUENCY_SWEEP}};
-
 // The number of ghosts of the rank that has most
 PetscErrorCode most_ghosts(Mat mat, PetscInt *ghosts)
 {
@@ -47,9 +39,9 @@ PetscErrorCode most_ghosts(Mat mat, PetscInt *ghosts)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode time_variants(const Options &options, PetscInt rows, Mat mat, PC pc, Vec b, Vec x,
-                             const bench::Precision &precision, const std::string &halo,
-                             Json *results)
+PetscErrorCode time_frequencies(const Options &options, PetscInt rows, Mat mat, PC pc, Vec b, Vec x,
+                                const bench::Precision &precision, const std::string &halo,
+                                Json *results)
 {
   PetscMPIInt ranks;
   ISColoring coloring;
@@ -63,21 +55,19 @@ PetscErrorCode time_variants(const Options &options, PetscInt rows, Mat mat, PC 
   PetscCall(PCMCPIGetColoring(pc, &coloring));
   PetscCall(ISColoringGetColors(coloring, nullptr, &colors, nullptr));
   PetscCall(most_ghosts(mat, &ghosts));
-  for (const Variant &variant : kVariants) {
+  for (const PCMCPIHaloFrequency type :
+       {PC_MCPI_HALO_FREQUENCY_COLOR, PC_MCPI_HALO_FREQUENCY_SWEEP}) {
+    const char *const frequency = PCMCPIHaloFrequencies[type];
     double once, sweep;
-    if (ranks == 1 && &variant != kVariants) continue;
-    PetscCall(PCMCPISetOverlap(pc, variant.overlap));
-    PetscCall(PCMCPISetHaloFrequency(pc, variant.frequency));
+    if (ranks == 1 && type != PC_MCPI_HALO_FREQUENCY_COLOR) continue;
+    PetscCall(PCMCPISetHaloFrequency(pc, type));
     PetscCall(bench::TimeSweep(pc, b, x, options.sweeps, options.repeat, &sweep, &once));
-    const char *const frequency =
-        variant.frequency == PC_MCPI_HALO_FREQUENCY_COLOR ? "color" : "sweep";
     results->push_back({{"ranks", ranks},
                         {"mesh", options.mesh},
                         {"rows", rows},
                         {"precision", precision.name},
                         {"gather", options.gather},
                         {"halo", ranks == 1 ? "none" : halo},
-                        {"overlap", variant.overlap == PETSC_TRUE},
                         {"frequency", frequency},
                         {"colors", colors},
                         {"ghosts_of_a_rank", ghosts},
@@ -85,11 +75,11 @@ PetscErrorCode time_variants(const Options &options, PetscInt rows, Mat mat, PC 
                         {"us_per_color", 1e3 * sweep / static_cast<double>(colors)},
                         {"ms_application", once}});
     PetscCall(PetscPrintf(PETSC_COMM_WORLD,
-                          "%d ranks %8d rows %s %s  %-4s overlap %d every %s  %2d colors  %8.4f ms "
+                          "%d ranks %8d rows %s %s  %-4s every %s  %2d colors  %8.4f ms "
                           "a sweep  %6.2f us a color\n",
                           (int)ranks, (int)rows, options.mesh.c_str(), precision.name,
-                          ranks == 1 ? "none" : halo.c_str(), (int)variant.overlap, frequency,
-                          (int)colors, sweep, 1e3 * sweep / (double)colors));
+                          ranks == 1 ? "none" : halo.c_str(), frequency, (int)colors, sweep,
+                          1e3 * sweep / (double)colors));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -114,7 +104,7 @@ PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &
                "-halo takes auto, sf, nccl and peer");
     if (ranks > 1) PetscCall(PCMCPISetHalo(pc, static_cast<PCMCPIHaloType>(type)));
     for (const bench::Precision &precision : bench::ChosenPrecisions(options.precisions))
-      PetscCall(time_variants(options, graph.rows(), mat, pc, b, x, precision, halo, results));
+      PetscCall(time_frequencies(options, graph.rows(), mat, pc, b, x, precision, halo, results));
     if (ranks == 1) break;
   }
   PetscCall(PCDestroy(&pc));

@@ -67,8 +67,6 @@ PETSC_EXTERN PetscErrorCode PCMCPISetHaloFrequency(PC, PCMCPIHaloFrequency);
 PETSC_EXTERN PetscErrorCode PCMCPIGetHaloFrequency(PC, PCMCPIHaloFrequency *);
 PETSC_EXTERN PetscErrorCode PCMCPISetHaloTimeout(PC, PetscReal);
 PETSC_EXTERN PetscErrorCode PCMCPIGetHaloTimeout(PC, PetscReal *);
-PETSC_EXTERN PetscErrorCode PCMCPISetOverlap(PC, PetscBool);
-PETSC_EXTERN PetscErrorCode PCMCPIGetOverlap(PC, PetscBool *);
 PETSC_EXTERN PetscErrorCode PCMCPISetSchedule(PC, PCMCPISchedule);
 PETSC_EXTERN PetscErrorCode PCMCPIGetSchedule(PC, PCMCPISchedule *);
 PETSC_EXTERN PetscErrorCode PCMCPISetChunkRows(PC, PetscInt);

@@ -242,8 +242,6 @@ void TellFailure(PC pc, bool told)
       1e9; takes effect at the next symbolic set-up
 .  -pc_mcpi_halo_frequency <color> - how often ghost values are exchanged: color, sweep; takes
       effect at the next application
-.  -pc_mcpi_overlap <true> - overlap the ghost exchange with the relaxation of interior rows: true,
-      false; takes effect at the next application
 .  -pc_mcpi_schedule <color> - which block rows are relaxed at the same time: color, wave, cluster,
       level, auto; takes effect at the next symbolic set-up
 .  -pc_mcpi_chunk_rows <-1> - block rows of a chunk, on a CPU: at least 0 (0: no chunks), or -1

@@ -169,55 +169,6 @@ PetscErrorCode PCMCPIGetHaloTimeout(PC pc, PetscReal *seconds)
 }
 
 /*@
-   PCMCPISetOverlap - Determines whether interior rows are relaxed while ghost values are exchanged
-
-   Logically Collective
-
-   Input Parameters:
-+  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
--  overlap - `PETSC_TRUE` to relax interior rows during the exchange
-
-   Options Database Key:
-.  -pc_mcpi_overlap <true> - overlap the ghost exchange with the relaxation of interior rows: true,
-      false; takes effect at the next application
-
-   Level: advanced
-
-   Note:
-   The choice changes the time, never the result.
-
-.seealso: `PCMCPI`, `PCMCPIGetOverlap()`, `PCMCPISetHalo()`
-@*/
-PetscErrorCode PCMCPISetOverlap(PC pc, PetscBool overlap)
-{
-  PetscFunctionBegin;
-  PetscCall(mcpi::SetOption(pc, __func__, overlap));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*@
-   PCMCPIGetOverlap - Gets whether interior rows are relaxed while ghost values are exchanged
-
-   Not Collective
-
-   Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
-
-   Output Parameter:
-.  overlap - `PETSC_TRUE` if they are relaxed during the exchange
-
-   Level: advanced
-
-.seealso: `PCMCPI`, `PCMCPISetOverlap()`
-@*/
-PetscErrorCode PCMCPIGetOverlap(PC pc, PetscBool *overlap)
-{
-  PetscFunctionBegin;
-  PetscCall(mcpi::GetOption(pc, __func__, overlap));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*@
    PCMCPISetSetUpThreads - Sets the largest number of threads that an MPI process uses in a set-up
 
    Logically Collective

@@ -69,8 +69,8 @@ double Smoother::scale_for(double size, bool transposed) const
 
 SweepConfig Smoother::sweep_config(const Settings &settings) const
 {
-  SweepConfig config{settings.sweep, exchanges_ ? settings.frequency : PC_MCPI_HALO_FREQUENCY_COLOR,
-                     settings.overlap, true};
+  SweepConfig config{settings.sweep,
+                     exchanges_ ? settings.frequency : PC_MCPI_HALO_FREQUENCY_COLOR};
   config.several_parts = on_cuda() || choice_.type == PC_MCPI_BACKEND_HOST;
   if (!on_device()) config.max_relaxations = 0; // nothing is recorded
   return config;

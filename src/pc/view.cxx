@@ -251,7 +251,7 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
         "-%spc_mcpi_restart\n",
         PCMCPIGatherPrecisions[s.gather], current_prefix()));
   const HaloChoice &halo = Data(pc).smoother.halo_choice();
-  const bool inside = halo.inside && s.overlap && s.frequency == PC_MCPI_HALO_FREQUENCY_COLOR;
+  const bool inside = halo.inside && s.frequency == PC_MCPI_HALO_FREQUENCY_COLOR;
   const std::string reason = halo.reason.empty() && !inside && !halo.reason_not_inside.empty()
                                  ? "not inside the relaxations: " + halo.reason_not_inside
                                  : halo.reason;
@@ -261,10 +261,9 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  halo: none on one rank\n"));
   else
     PetscCall(PetscViewerASCIIPrintf(
-        viewer, "  halo: %s%s%s%s%s, exchanged every %s, overlap %s\n", PCMCPIHaloTypes[halo.type],
+        viewer, "  halo: %s%s%s%s%s, exchanged every %s\n", PCMCPIHaloTypes[halo.type],
         inside ? " inside the relaxations" : "", reason.empty() ? "" : " (", reason.c_str(),
-        reason.empty() ? "" : ")", PCMCPIHaloFrequencies[s.frequency],
-        s.overlap ? "true" : "false"));
+        reason.empty() ? "" : ")", PCMCPIHaloFrequencies[s.frequency]));
   if (Data(pc).smoother.usable())
     PetscCall(Guarded([&]() -> PetscErrorCode { return view_plan(pc, viewer); }));
   else

@@ -35,7 +35,7 @@ using MutableColumns = Columns<double>;
 // The arguments on which the sequence of launches of a run depends. Runs with equal keys launch the
 // same kernels.
 struct RunKey {
-  bool transposed = false, from_zero = true, overlap = true, shortcuts = true, by_color = true;
+  bool transposed = false, from_zero = true, shortcuts = true, by_color = true;
   int nrhs = 1, its = 1, sweep = 0; // sweep: PCMCPISweepType
   double omega = 1.0;
 
@@ -53,7 +53,7 @@ struct RelaxStep {
   bool use_kept = false;           // add the sum that the pass before kept
   Keep keep = Keep::no;            // keep nothing, the sum over one triangle, or zero
   bool keep_lower = false;         // the sum to keep is that over the lower triangle
-  bool overlapped = false; // boundary rows whose exchange runs while interior rows are relaxed
+  bool overlapped = false; // boundary rows: their exchange runs while interior rows are relaxed
   // Whether x of these rows is needed later for more than off-diagonal products: for an update with
   // omega other than 1, for an exchange, or as the result. If not, a backend that rounds x for
   // products need not store x itself.

@@ -61,15 +61,14 @@ int MulticolorSweep::run(const ApplyArgs &apply, int its, bool from_zero)
 int MulticolorSweep::run_piece(const ApplyArgs &apply, int its, bool from_zero)
 {
   const Schedule schedule(plan_, config_, apply, its, from_zero);
-  const bool inside = schedule.by_color() && config_.overlap && !plan_.clustered && device_ &&
-                      device_->exchanges_inside(apply);
+  const bool inside =
+      schedule.by_color() && !plan_.clustered && device_ && device_->exchanges_inside(apply);
   const auto record = [&] {
     return inside ? passes_inside(apply, schedule) : passes_over_colors(apply, schedule);
   };
   if (!halo_.idle() && !halo_.on_device()) return record();
-  return backend_.replay({apply.transposed, from_zero, config_.overlap, config_.shortcuts,
-                          schedule.by_color(), apply.nrhs, its, static_cast<int>(config_.sweep),
-                          apply.omega},
+  return backend_.replay({apply.transposed, from_zero, config_.shortcuts, schedule.by_color(),
+                          apply.nrhs, its, static_cast<int>(config_.sweep), apply.omega},
                          record);
 }
 
@@ -111,17 +110,16 @@ int MulticolorSweep::passes_over_colors(const ApplyArgs &apply, const Schedule &
   return 0;
 }
 
-// Boundary rows are relaxed first, because other ranks wait for them. With overlap, their exchange
-// runs while relax_interior() relaxes other rows.
+// Boundary rows are relaxed first, because other ranks wait for them. Their exchange runs while
+// relax_interior() relaxes other rows.
 template <class RelaxInterior>
 int MulticolorSweep::relax_color(const ApplyArgs &apply, const Step &step,
                                  const RelaxInterior &relax_interior)
 {
   if (!step.skips_boundary) relax_rows(apply, step.boundary);
-  if (!config_.overlap) relax_interior();
   if (step.sends)
     if (const int error = begin_exchange(apply, step)) return error;
-  if (config_.overlap) relax_interior();
+  relax_interior();
   return step.sends ? end_exchange(apply, step) : 0;
 }
 
@@ -217,8 +215,7 @@ void MulticolorSweep::relax_rows(const ApplyArgs &apply, const RelaxStep &rows)
 int MulticolorSweep::begin_exchange(const ApplyArgs &apply, const Step &step)
 {
   if (halo_.idle()) return 0;
-  backend_.transfer(apply, step.boundary.begin, step.boundary.end, Transfer::publish,
-                    config_.overlap);
+  backend_.transfer(apply, step.boundary.begin, step.boundary.end, Transfer::publish, true);
   return halo_.begin(step.color, backend_.vector());
 }
 
@@ -227,8 +224,7 @@ int MulticolorSweep::end_exchange(const ApplyArgs &apply, const Step &step)
   if (halo_.idle()) return 0;
   if (const int error = halo_.end(step.color, backend_.vector())) return error;
   backend_.transfer(apply, plan_.rows + plan_.ghost_begin[step.color],
-                    plan_.rows + plan_.ghost_begin[step.color + 1], Transfer::accept,
-                    config_.overlap);
+                    plan_.rows + plan_.ghost_begin[step.color + 1], Transfer::accept, true);
   return 0;
 }
 

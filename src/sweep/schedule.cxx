@@ -60,7 +60,7 @@ RelaxStep Schedule::relax_rows(int pass, int k, int color, bool boundary) const
   rows.use_kept = keeps && pass > 0;
   rows.keep = !keeps || last(pass) ? Keep::no : skipped_next ? Keep::zero : Keep::sum;
   rows.keep_lower = forward(pass);
-  rows.overlapped = boundary && config_.overlap;
+  rows.overlapped = boundary;
   rows.read_later = apply_.omega != 1.0 || boundary || pass >= passes_ - finals;
   return rows;
 }

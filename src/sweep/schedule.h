@@ -9,7 +9,6 @@ namespace mcpi {
 struct SweepConfig {
   PCMCPISweepType sweep = PC_MCPI_SWEEP_FORWARD;
   PCMCPIHaloFrequency frequency = PC_MCPI_HALO_FREQUENCY_COLOR;
-  bool overlap = true;
   bool shortcuts = true; // false: every pass reads every block; this tests the shortcuts
   // A backend may record the relaxations of a run. Long runs are recorded in pieces of about
   // max_relaxations. With max_relaxations = 0 a run is one piece. A new piece reads both triangles

@@ -73,7 +73,7 @@ PETSC_TEST(DeviceExchanges, all_give_the_same_bits)
     for (const Layout layout : {Layout::uneven, Layout::empty_ranks})
       for (const char *options :
            {"-pc_mcpi_its 3", "-pc_mcpi_its 2 -pc_mcpi_sweep symmetric -pc_mcpi_omega 0.9",
-            "-pc_mcpi_its 2 -pc_mcpi_sweep symmetric", "-pc_mcpi_its 2 -pc_mcpi_overlap false",
+            "-pc_mcpi_its 2 -pc_mcpi_sweep symmetric",
             "-pc_mcpi_its 3 -pc_mcpi_halo_frequency sweep",
             "-pc_mcpi_its 4 -pc_mcpi_restart 2 -pc_mcpi_offdiag_precision int4 "
             "-pc_mcpi_gather_precision bfp16",

@@ -43,7 +43,6 @@ constexpr Change changes[] = {
     {"-pc_mcpi_ordering rcm", [](PC pc) { return PCMCPISetOrdering(pc, PC_MCPI_ORDERING_RCM); }},
     {"-pc_mcpi_halo_frequency sweep",
      [](PC pc) { return PCMCPISetHaloFrequency(pc, PC_MCPI_HALO_FREQUENCY_SWEEP); }},
-    {"-pc_mcpi_overlap false", [](PC pc) { return PCMCPISetOverlap(pc, PETSC_FALSE); }},
     {"-pc_mcpi_halo sf", [](PC pc) { return PCMCPISetHalo(pc, PC_MCPI_HALO_SF); }},
     {"-pc_mcpi_offdiag_precision fp64 -pc_mcpi_backend host",
      [](PC pc) -> PetscErrorCode {

@@ -222,7 +222,7 @@ PETSC_TEST(Chunks, give_the_bits_of_sweeps_from_color_to_color)
     for (const char *options :
          {" -pc_mcpi_offdiag_precision fp64", " -pc_mcpi_offdiag_precision int8",
           " -pc_mcpi_offdiag_precision fp16 -pc_mcpi_form factored -pc_mcpi_vector_precision fp32",
-          " -pc_mcpi_halo_frequency sweep", " -pc_mcpi_overlap false",
+          " -pc_mcpi_halo_frequency sweep",
           " -pc_mcpi_gather_precision bfp16 -pc_mcpi_vector_precision fp32",
           " -pc_mcpi_backend reference", " -pc_mcpi_schedule cluster -pc_mcpi_cluster_rows 5",
           " -pc_mcpi_schedule cluster -pc_mcpi_offdiag_precision int4", " -pc_mcpi_method dilu",

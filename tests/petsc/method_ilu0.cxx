@@ -104,11 +104,8 @@ PETSC_TEST(MethodIlu0, ilu0_on_a_mesh_applies_the_inverse_of_its_factors_in_ever
        {make_matrix(4, tetrahedral_pattern(5, 4, 3)), make_matrix(2, ring_pattern(60, 60, 3))})
     for (const char *schedule : kSchedules)
       for (const Layout layout : {Layout::even, Layout::uneven})
-        for (const char *overlap : {"true", "false"})
-          PetscCall(check_method("ilu0", matrix, MATBAIJ, layout,
-                                 std::string("-pc_mcpi_offdiag_precision fp64 ") + schedule +
-                                     " -pc_mcpi_overlap " + overlap,
-                                 1e-12));
+        PetscCall(check_method("ilu0", matrix, MATBAIJ, layout,
+                               std::string("-pc_mcpi_offdiag_precision fp64 ") + schedule, 1e-12));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

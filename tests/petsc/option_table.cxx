@@ -78,7 +78,6 @@ const std::map<std::string, Functions> public_functions = {
     PAIR(Halo),
     PAIR(HaloTimeout),
     PAIR(HaloFrequency),
-    PAIR(Overlap),
     PAIR(Ordering),
     {"PCMCPISetMatColoringType", coloring_functions()},
 };

@@ -132,7 +132,6 @@ PETSC_TEST(Clusters, are_swept_alike_with_every_form_of_storage_exchange_and_bac
   const BlockMatrix matrix = make_matrix(4, random_pattern(40, 3, true));
   const std::pair<const char *, double> cases[] = {
       {"-pc_mcpi_offdiag_precision fp64 -pc_mcpi_form factored", 1e-11},
-      {"-pc_mcpi_offdiag_precision fp64 -pc_mcpi_overlap false", 1e-11},
       {"-pc_mcpi_offdiag_precision fp64 -pc_mcpi_ordering natural", 1e-11},
       {"-pc_mcpi_offdiag_precision fp64 -pc_mcpi_backend reference", 1e-11},
       {"-pc_mcpi_offdiag_precision fp32 -pc_mcpi_restart 0", 1e-5},
