@@ -16,10 +16,11 @@ struct Precision {
   PCMCPIPrecision type;
   double bits, exponent, vector;
 };
-constexpr Precision kPrecisions[] = {
-    {"fp64", PC_MCPI_PRECISION_FP64, 64, 0, 8}, {"fp32", PC_MCPI_PRECISION_FP32, 32, 0, 4},
-    {"fp16", PC_MCPI_PRECISION_FP16, 16, 0, 4}, {"bf16", PC_MCPI_PRECISION_BF16, 16, 0, 4},
-    {"int8", PC_MCPI_PRECISION_INT8, 8, 1, 4},  {"int4", PC_MCPI_PRECISION_INT4, 4, 1, 4}};
+constexpr Precision kPrecisions[] = {{"fp64", PC_MCPI_PRECISION_FP64, 64, 0, 8},
+                                     {"fp32", PC_MCPI_PRECISION_FP32, 32, 0, 4},
+                                     {"fp16", PC_MCPI_PRECISION_FP16, 16, 0, 4},
+                                     {"int8", PC_MCPI_PRECISION_INT8, 8, 1, 4},
+                                     {"int4", PC_MCPI_PRECISION_INT4, 4, 1, 4}};
 
 // The error message names the first unknown name.
 PetscErrorCode CheckNames(const std::vector<std::string> &precisions,

@@ -114,8 +114,8 @@ PetscErrorCode run_precision(const Options &options, const bench::VertexGraph &g
                              std::vector<Backend> &backends, Vec b, Vec x, PetscInt bs,
                              const std::string &precision, double read, Json *results)
 {
-  const std::map<std::string, double> bits = {{"fp64", 64}, {"fp32", 32}, {"fp16", 16},
-                                              {"bf16", 16}, {"int8", 8},  {"int4", 4}};
+  const std::map<std::string, double> bits = {
+      {"fp64", 64}, {"fp32", 32}, {"fp16", 16}, {"int8", 8}, {"int4", 4}};
   const double exponent = precision.rfind("int", 0) == 0 ? 1.0 : 0.0,
                number = precision == "fp64" ? 8.0 : 4.0, size = static_cast<double>(bs);
   const double bytes = static_cast<double>(graph.edges()) *

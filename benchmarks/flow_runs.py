@@ -79,7 +79,7 @@ STATIONARY = {
 PRECISIONS = [
     *[
         (f"mcpi, {precision}", f"{MCPI} -pc_mcpi_offdiag_precision {precision}")
-        for precision in ("fp64", "fp32", "fp16", "bf16", "int8", "int4")
+        for precision in ("fp64", "fp32", "fp16", "int8", "int4")
     ],
     ("mcpi, int4, restart 2", f"{MCPI} -pc_mcpi_offdiag_precision int4 -pc_mcpi_restart 2"),
     *STATIONARY.items(),

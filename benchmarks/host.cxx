@@ -2,7 +2,7 @@ static char help[] = "Time per sweep of PCMCPI on CPUs beside PCSOR on the same 
                      "beside the measured read bandwidth.\n"
                      "  -n <60>: vertices along an edge of the mesh    -mesh <tet,mix>    -bs "
                      "<1,2,...>    -sweeps <16>    -repeat <7>\n"
-                     "  -precision <fp64,fp32,fp16,bf16,int8,int4>    "
+                     "  -precision <fp64,fp32,fp16,int8,int4>    "
                      "-json <file>    -commit <text>\n";
 
 #include <petscksp.h>
@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char *kPrecisions[] = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"};
+constexpr const char *kPrecisions[] = {"fp64", "fp32", "fp16", "int8", "int4"};
 
 struct Options : bench::CommonOptions {
   Options() : CommonOptions{60, 16, 7, {1, 2, 3, 4, 5, 6, 7, 8, 16}, "tet", {}, {}} {}
@@ -77,7 +77,6 @@ double bytes_per_sweep(const Problem &problem, PCMCPIPrecision precision)
     record = 4 * block;
     break;
   case PC_MCPI_PRECISION_FP16:
-  case PC_MCPI_PRECISION_BF16:
     record = 2 * block;
     break;
   case PC_MCPI_PRECISION_INT8:
@@ -166,8 +165,8 @@ PetscErrorCode run_block_size(const Options &options, const bench::VertexGraph &
   };
   constexpr Row kRows[] = {
       {PC_MCPI_PRECISION_FP64, "fp64"}, {PC_MCPI_PRECISION_FP32, "fp32"},
-      {PC_MCPI_PRECISION_FP16, "fp16"}, {PC_MCPI_PRECISION_BF16, "bf16"},
-      {PC_MCPI_PRECISION_INT8, "int8"}, {PC_MCPI_PRECISION_INT4, "int4"},
+      {PC_MCPI_PRECISION_FP16, "fp16"}, {PC_MCPI_PRECISION_INT8, "int8"},
+      {PC_MCPI_PRECISION_INT4, "int4"},
   };
   Problem problem{};
   PC sor;

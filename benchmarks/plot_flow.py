@@ -16,6 +16,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 from matplotlib.patches import Patch  # noqa: E402
 
+# Records have bf16 blocks, too, which are removed.
 COLORS = {"fp64": "k", "fp32": "C0", "fp16": "C4", "bf16": "C1", "int8": "C2", "int4": "C3"}
 # columns of the records of benchmark_flow, with their names in the picture
 PARTS = {

@@ -8,7 +8,7 @@ import results
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-PRECISIONS = ["fp64", "fp32", "fp16", "bf16", "int8", "int4"]
+PRECISIONS = ["fp64", "fp32", "fp16", "int8", "int4"]
 MESHES = {
     "tet": "tetrahedral mesh",
     "mix": "tetrahedral mesh with random edges",

@@ -31,7 +31,7 @@ struct Options : bench::CommonOptions {
   Options() : CommonOptions{104, 15, 15, {5}, "mix", {}, {}} {}
 
   std::vector<std::string> gathers = {"fp32", "bfp16"};
-  std::vector<std::string> precisions = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"};
+  std::vector<std::string> precisions = {"fp64", "fp32", "fp16", "int8", "int4"};
   PetscBool coordinates = PETSC_TRUE, check = PETSC_FALSE;
   PetscInt allocations = 3;
 };
@@ -84,7 +84,7 @@ PetscErrorCode time_precision(const Options &options, PC pc, Vec b, Vec x,
 {
   constexpr std::size_t kShift = 37 << 20;
   const PCMCPIPrecision other =
-      precision.type == PC_MCPI_PRECISION_BF16 ? PC_MCPI_PRECISION_FP16 : PC_MCPI_PRECISION_BF16;
+      precision.type == PC_MCPI_PRECISION_FP16 ? PC_MCPI_PRECISION_FP32 : PC_MCPI_PRECISION_FP16;
   void *taken = nullptr;
 
   PetscFunctionBegin;

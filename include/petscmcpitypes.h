@@ -73,7 +73,6 @@ typedef enum { PC_MCPI_METHOD_POINT, PC_MCPI_METHOD_DILU, PC_MCPI_METHOD_ILU0 } 
 +  `PC_MCPI_PRECISION_FP64` - IEEE binary64
 .  `PC_MCPI_PRECISION_FP32` - IEEE binary32
 .  `PC_MCPI_PRECISION_FP16` - IEEE binary16
-.  `PC_MCPI_PRECISION_BF16` - bfloat16
 .  `PC_MCPI_PRECISION_INT8` - integers -127..127 and one power of two per block
 -  `PC_MCPI_PRECISION_INT4` - integers -7..7 and one power of two per block
 
@@ -88,7 +87,6 @@ typedef enum {
   PC_MCPI_PRECISION_FP64,
   PC_MCPI_PRECISION_FP32,
   PC_MCPI_PRECISION_FP16,
-  PC_MCPI_PRECISION_BF16,
   PC_MCPI_PRECISION_INT8,
   PC_MCPI_PRECISION_INT4
 } PCMCPIPrecision;

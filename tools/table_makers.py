@@ -11,7 +11,7 @@ from record_tables import Records, ms_per_sweep, percent, results, seconds, tabl
 from record_tables import us_per_sweep
 
 MESHES = {"tet": "tetrahedra", "mix": "tetrahedra and random edges"}
-STORAGES = ["fp64", "fp32", "fp16", "bf16", "int8", "int4"]
+STORAGES = ["fp64", "fp32", "fp16", "int8", "int4"]
 
 
 def readme():

@@ -109,18 +109,6 @@ double from_fp16(std::uint16_t bits)
   return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
-std::uint16_t to_bf16(double value)
-{
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(to_fp32(value));
-  if ((bits & 0x7fffffffu) > kFloatInf) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);
-  return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
-}
-
-double from_bf16(std::uint16_t bits)
-{
-  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
-}
-
 bool encode_block(PCMCPIPrecision storage, int bs, const double *block, std::byte *record)
 {
   switch (storage) {
@@ -137,12 +125,6 @@ bool encode_block(PCMCPIPrecision storage, int bs, const double *block, std::byt
                                          [](double value, std::uint16_t &number) {
                                            number = to_fp16(value);
                                            return (number & 0x7c00u) != 0x7c00u;
-                                         });
-  case PC_MCPI_PRECISION_BF16:
-    return encode_numbers<std::uint16_t>(bs, block, record,
-                                         [](double value, std::uint16_t &number) {
-                                           number = to_bf16(value);
-                                           return (number & 0x7f80u) != 0x7f80u;
                                          });
   case PC_MCPI_PRECISION_INT8:
     return encode_integers(bs, integer_limit(storage), block, record, [=](std::size_t k, int q) {
@@ -172,9 +154,6 @@ void decode_block(PCMCPIPrecision storage, int bs, const std::byte *record, doub
   case PC_MCPI_PRECISION_FP16:
     for (std::size_t k = 0; k < n; ++k) block[k] = from_fp16(load<std::uint16_t>(record, k));
     return;
-  case PC_MCPI_PRECISION_BF16:
-    for (std::size_t k = 0; k < n; ++k) block[k] = from_bf16(load<std::uint16_t>(record, k));
-    return;
   case PC_MCPI_PRECISION_INT8: {
     const double quantum = std::ldexp(1.0, load<std::int8_t>(record, 0));
     for (std::size_t k = 0; k < n; ++k) block[k] = load<std::int8_t>(record, 1 + k) * quantum;
@@ -201,7 +180,6 @@ void transpose_record(PCMCPIPrecision storage, int bs, const std::byte *record,
   case PC_MCPI_PRECISION_FP32:
     return transpose_numbers<float>(bs, record, transposed);
   case PC_MCPI_PRECISION_FP16:
-  case PC_MCPI_PRECISION_BF16:
     return transpose_numbers<std::uint16_t>(bs, record, transposed);
   case PC_MCPI_PRECISION_INT8:
     transposed[0] = record[0];

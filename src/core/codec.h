@@ -1,13 +1,13 @@
 // Conversion of blocks to and from storage precision. A record holds one block, column-major.
 // Records follow each other without padding.
 //
-//   fp64, fp32, fp16, bf16   bs*bs numbers
-//   int8                     one byte with the exponent e, then bs*bs bytes q in -127..127
-//   int4                     one byte with the exponent e, then bs*bs nibbles q + 8, q in -7..7
+//   fp64, fp32, fp16   bs*bs numbers
+//   int8               one byte with the exponent e, then bs*bs bytes q in -127..127
+//   int4               one byte with the exponent e, then bs*bs nibbles q + 8, q in -7..7
 //
 // The value of an integer q is q*2^e. A byte holds two nibbles, the earlier one in its low half.
 // Columns of int4 records start on a whole byte when bs > kMaxFlatBlock. Unused nibbles are 0.
-// Rounding is to nearest even. The 16-bit formats are rounded from double to float first.
+// Rounding is to nearest even. fp16 is rounded from double to float first.
 #pragma once
 
 #include <bit>
@@ -43,7 +43,6 @@ constexpr int value_bits(PCMCPIPrecision storage)
   case PC_MCPI_PRECISION_FP32:
     return 32;
   case PC_MCPI_PRECISION_FP16:
-  case PC_MCPI_PRECISION_BF16:
     return 16;
   case PC_MCPI_PRECISION_INT8:
     return 8;
@@ -84,8 +83,6 @@ void transpose_record(PCMCPIPrecision storage, int bs, const std::byte *record,
 float to_fp32(double value);
 std::uint16_t to_fp16(double value);
 double from_fp16(std::uint16_t bits);
-std::uint16_t to_bf16(double value);
-double from_bf16(std::uint16_t bits);
 
 // The smallest e with max_abs <= limit * 2^e, kept within the bounds above. limit is kInt8Limit or
 // kInt4Limit. The result is 0 for max_abs == 0.

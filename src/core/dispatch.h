@@ -14,8 +14,6 @@ template <class Function> auto with_precision(PCMCPIPrecision storage, const Fun
     return function.template operator()<PC_MCPI_PRECISION_FP64>();
   case PC_MCPI_PRECISION_FP16:
     return function.template operator()<PC_MCPI_PRECISION_FP16>();
-  case PC_MCPI_PRECISION_BF16:
-    return function.template operator()<PC_MCPI_PRECISION_BF16>();
   case PC_MCPI_PRECISION_INT8:
     return function.template operator()<PC_MCPI_PRECISION_INT8>();
   case PC_MCPI_PRECISION_INT4:

@@ -302,8 +302,6 @@ PetscInt sweeps_of_storage(PCMCPIPrecision storage)
     return 24;
   case PC_MCPI_PRECISION_FP16:
     return 11;
-  case PC_MCPI_PRECISION_BF16:
-    return 8;
   case PC_MCPI_PRECISION_INT8:
     return 5;
   default:

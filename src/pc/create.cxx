@@ -218,8 +218,8 @@ void TellFailure(PC pc, bool told)
       precision: at least 0 (0: never), or -1 (decide); takes effect at the next application
 .  -pc_mcpi_method <point> - method: block Gauss-Seidel, DILU or ILU(0): point, dilu, ilu0; takes
       effect at the next numeric set-up
-.  -pc_mcpi_offdiag_precision <fp32> - storage of the off-diagonal blocks: fp64, fp32, fp16, bf16,
-      int8, int4; takes effect at the next numeric set-up
+.  -pc_mcpi_offdiag_precision <fp32> - storage of the off-diagonal blocks: fp64, fp32, fp16, int8,
+      int4; takes effect at the next numeric set-up
 .  -pc_mcpi_vector_precision <auto> - precision of the vectors inside the sweeps: fp64, fp32, auto;
       takes effect at the next numeric set-up
 .  -pc_mcpi_gather_precision <fp32> - precision in which off-diagonal products read the vector:

@@ -260,8 +260,8 @@ PetscErrorCode PCMCPIGetOmega(PC pc, PetscReal *omega)
    stagnate at the rounding of the stored blocks.
 
    With `PETSC_DECIDE`, the default, only `KSPRICHARDSON` restarts, and only if it tests
-   convergence. It restarts every 24 sweeps with blocks in fp32, 11 in fp16, 8 in bf16, 5 in int8
-   and 3 in int4, and never with blocks in fp64.
+   convergence. It restarts every 24 sweeps with blocks in fp32, 11 in fp16, 5 in int8 and 3 in
+   int4, and never with blocks in fp64.
 
 .seealso: `PCMCPI`, `PCMCPIGetRestart()`, `PCMCPISetIts()`, `PCMCPISetOffdiagPrecision()`
 @*/

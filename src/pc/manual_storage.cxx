@@ -12,11 +12,11 @@
    Input Parameters:
 +  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
 -  precision - `PC_MCPI_PRECISION_FP64`, `PC_MCPI_PRECISION_FP32`, `PC_MCPI_PRECISION_FP16`,
-               `PC_MCPI_PRECISION_BF16`, `PC_MCPI_PRECISION_INT8` or `PC_MCPI_PRECISION_INT4`
+               `PC_MCPI_PRECISION_INT8` or `PC_MCPI_PRECISION_INT4`
 
    Options Database Key:
-.  -pc_mcpi_offdiag_precision <fp32> - storage of the off-diagonal blocks: fp64, fp32, fp16, bf16,
-      int8, int4; takes effect at the next numeric set-up
+.  -pc_mcpi_offdiag_precision <fp32> - storage of the off-diagonal blocks: fp64, fp32, fp16, int8,
+      int4; takes effect at the next numeric set-up
 
    Level: intermediate
 

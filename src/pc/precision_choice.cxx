@@ -22,7 +22,6 @@ int bits_of(PCMCPIPrecision storage)
     return 24;
   case PC_MCPI_PRECISION_FP16:
     return 11;
-  case PC_MCPI_PRECISION_BF16:
   case PC_MCPI_PRECISION_INT8:
     return 8;
   default:

@@ -283,7 +283,7 @@ void compare_levels(Engine engine, const Levels &levels, int bs)
        {std::tuple{PC_MCPI_PRECISION_FP64, true, false},
         {PC_MCPI_PRECISION_INT8, true, false},
         {PC_MCPI_PRECISION_FP32, false, false},
-        {PC_MCPI_PRECISION_BF16, false, true},
+        {PC_MCPI_PRECISION_FP16, false, true},
         {PC_MCPI_PRECISION_INT8, false, true},
         {PC_MCPI_PRECISION_INT4, false, true}})
     for (const PCMCPIForm form : kForms) {

@@ -25,8 +25,6 @@ double quantum(PCMCPIPrecision storage)
     return 0x1p-22;
   case PC_MCPI_PRECISION_FP16:
     return 0x1p-9;
-  case PC_MCPI_PRECISION_BF16:
-    return 0x1p-6;
   case PC_MCPI_PRECISION_INT8:
     return 2.0 / 63;
   case PC_MCPI_PRECISION_INT4:

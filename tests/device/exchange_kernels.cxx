@@ -12,7 +12,7 @@ PETSC_TEST(DeviceExchangeKernels, every_block_size_and_storage_gives_the_same_bi
     const BlockMatrix matrix = make_matrix(bs, random_pattern(60, 3, true));
     OwnedMat mat;
     PetscCall(create_case(matrix, Layout::uneven, MATBAIJ, &mat));
-    for (const std::string storage : {"fp32", "fp16", "bf16", "int8", "int4"})
+    for (const std::string storage : {"fp32", "fp16", "int8", "int4"})
       for (const std::string gather : {"fp32", "bfp16"}) {
         const std::string options = "-pc_mcpi_its 2 -pc_mcpi_sweep symmetric -pc_mcpi_omega 0.9 "
                                     "-pc_mcpi_offdiag_precision " +

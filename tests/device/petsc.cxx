@@ -158,7 +158,7 @@ PETSC_TEST(DevicePetsc, stages_of_many_rows_give_the_iterates_of_the_host)
   constexpr Precision wide{"-pc_mcpi_offdiag_precision fp32 -pc_mcpi_vector_precision fp32 "
                            "-pc_mcpi_gather_precision bfp16",
                            1e-3},
-      half{"-pc_mcpi_offdiag_precision bf16 -pc_mcpi_vector_precision fp32", 1e-3};
+      half{"-pc_mcpi_offdiag_precision fp16 -pc_mcpi_vector_precision fp32", 1e-3};
 
   PetscFunctionBeginUser;
   for (const PetscInt bs : {4, 5}) {

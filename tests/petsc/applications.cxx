@@ -10,7 +10,7 @@ using namespace mcpi::test;
 
 namespace {
 
-constexpr const char *precisions[] = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"};
+constexpr const char *precisions[] = {"fp64", "fp32", "fp16", "int8", "int4"};
 constexpr const char *sweeps[] = {"forward", "backward", "symmetric"};
 
 double dot(const Vector &a, const Vector &b)

@@ -57,7 +57,7 @@ BlockMatrix chain(const Coupling &coupling, PetscInt n)
 PetscErrorCode check_storages(const Coupling &coupling, Mat mat, const Vector &b, bool must)
 {
   PetscFunctionBeginUser;
-  for (const char *storage : {"fp64", "fp32", "fp16", "bf16", "int8", "int4"})
+  for (const char *storage : {"fp64", "fp32", "fp16", "int8", "int4"})
     for (const char *form : {"prescaled", "factored"}) {
       OwnedSolver mcpi;
       KSPConvergedReason reason;

@@ -146,7 +146,7 @@ PETSC_TEST(EmptyUnknowns, count_as_unknowns_of_zero_in_every_storage_schedule_an
   PetscFunctionBeginUser;
   for (const Problem &problem : problems())
     for (const char *precision :
-         {"fp64", "fp32", "fp16", "bf16", "int8", "int4",
+         {"fp64", "fp32", "fp16", "int8", "int4",
           "int8 -pc_mcpi_vector_precision fp32 -pc_mcpi_gather_precision bfp16"})
       for (const char *choice : choices) {
         if (problem.matrix.bs > 2 && turn++ % (problem.matrix.bs > 6 ? 5 : 2) != 0) continue;

@@ -274,7 +274,7 @@ std::vector<int> chosen(std::vector<int> sizes, std::vector<int> on_several_rank
 std::vector<Precisions> all_precisions()
 {
   std::vector<Precisions> all;
-  for (const char *storage : {"fp64", "fp32", "fp16", "bf16", "int8", "int4"}) {
+  for (const char *storage : {"fp64", "fp32", "fp16", "int8", "int4"}) {
     all.push_back(precisions(storage, "fp64"));
     if (std::string(storage) == "fp64") continue;
     all.push_back(precisions(storage, "fp32"));
@@ -289,9 +289,9 @@ PetscErrorCode check_systems(const std::vector<System> &systems, const std::stri
   for (const System &system : systems) {
     OwnedMat mat;
     PetscCall(create_mat(PETSC_COMM_WORLD, system.matrix, Layout::even, MATBAIJ, &mat));
-    for (const Precisions &use : {precisions("fp64", "fp64"), precisions("fp32", "fp32"),
-                                  precisions("fp16", "fp64"), precisions("bf16", "fp32"),
-                                  precisions("int8", "fp32", "bfp16"), precisions("int4", "fp32")})
+    for (const Precisions &use :
+         {precisions("fp64", "fp64"), precisions("fp32", "fp32"), precisions("fp16", "fp64"),
+          precisions("int8", "fp32", "bfp16"), precisions("int4", "fp32")})
       for (const std::string form : {"prescaled", "factored"}) {
         if (!use.wide && (!system.narrow || (system.weak && form == "factored"))) continue;
         PetscCall(check(mat, system, use.options + " -pc_mcpi_form " + form + options));

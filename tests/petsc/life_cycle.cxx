@@ -426,7 +426,7 @@ PETSC_TEST(LifeCycle, many_preconditioners_live_side_by_side)
       "-pc_mcpi_offdiag_precision int4 -pc_mcpi_its 3",
       "-pc_mcpi_sweep symmetric -pc_mcpi_omega 0.8",
       "-pc_mcpi_sweep backward -pc_mcpi_form factored",
-      "-pc_mcpi_halo_frequency sweep -pc_mcpi_offdiag_precision bf16",
+      "-pc_mcpi_halo_frequency sweep -pc_mcpi_offdiag_precision int8",
       "-pc_mcpi_backend reference -pc_mcpi_ordering rcm",
       "-pc_mcpi_restart 2 -pc_mcpi_its 4 -pc_mcpi_offdiag_precision fp16"};
   std::vector<OwnedMat> mats(std::size(settings));

@@ -113,7 +113,7 @@ PETSC_TEST(LowPrecision, few_bits_cost_few_iterations)
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
   PetscCall(fgmres_iterations(mat, b, "-pc_mcpi_offdiag_precision fp64", &reference));
   EXPECT_LE(reference, 100);
-  for (const char *precision : {"fp32", "fp16", "bf16", "int8", "int4"})
+  for (const char *precision : {"fp32", "fp16", "int8", "int4"})
     for (const char *form : {"prescaled", "factored"}) {
       describe(std::string(precision) + " " + form);
       PetscCall(fgmres_iterations(
@@ -135,7 +135,7 @@ PETSC_TEST(LowPrecision, balancing_makes_si_units_harmless)
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
   PetscCall(fgmres_iterations(mat, b, "-pc_mcpi_offdiag_precision fp64", &reference));
   EXPECT_LE(reference, 100);
-  for (const char *precision : {"fp32", "fp16", "bf16", "int8", "int4"}) {
+  for (const char *precision : {"fp32", "fp16", "int8", "int4"}) {
     describe(precision);
     PetscCall(
         fgmres_iterations(mat, b, std::string("-pc_mcpi_offdiag_precision ") + precision, &its));
@@ -154,7 +154,7 @@ PETSC_TEST(LowPrecision, iterate_in_si_units_is_that_in_others_times_the_units)
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, plain, Layout::even, MATBAIJ, &mat));
   PetscCall(create_mat(PETSC_COMM_WORLD, si, Layout::even, MATBAIJ, &si_mat));
-  for (const char *precision : {"fp32", "fp16", "bf16", "int8", "int4"}) {
+  for (const char *precision : {"fp32", "fp16", "int8", "int4"}) {
     Preconditioner pc, si_pc;
     const std::string options =
         std::string("-pc_mcpi_its 3 -pc_mcpi_offdiag_precision ") + precision;
@@ -273,7 +273,7 @@ PETSC_TEST(LowPrecision, storing_large_values_raises_no_floating_point_exception
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, plain_matrix(1e-4), Layout::even, MATBAIJ, &mat));
-  for (const char *precision : {"fp64", "fp32", "fp16", "bf16", "int8", "int4"})
+  for (const char *precision : {"fp64", "fp32", "fp16", "int8", "int4"})
     for (const char *form : {"prescaled", "factored"}) {
       Preconditioner pc;
       describe(std::string(precision) + ", " + form);

@@ -152,7 +152,7 @@ PETSC_TEST(Clusters, are_swept_alike_with_every_storage_and_block_size)
       {"-pc_mcpi_offdiag_precision fp32 -pc_mcpi_restart 0", 1e-5, 12},
       {"-pc_mcpi_offdiag_precision fp32 -pc_mcpi_restart 0", 1e-5, 200},
       {"-pc_mcpi_offdiag_precision fp16 -pc_mcpi_restart 0", 1e-2, 7},
-      {"-pc_mcpi_offdiag_precision bf16 -pc_mcpi_gather_precision bfp16 -pc_mcpi_restart 0 "
+      {"-pc_mcpi_offdiag_precision fp16 -pc_mcpi_gather_precision bfp16 -pc_mcpi_restart 0 "
        "-pc_mcpi_vector_precision fp32",
        5e-2, 12},
       {"-pc_mcpi_offdiag_precision int8 -pc_mcpi_gather_precision bfp16 -pc_mcpi_restart 0 "

@@ -258,7 +258,7 @@ PETSC_TEST(Settings, view_prints_every_setting_in_force)
 
   PetscFunctionBeginUser;
   PetscCall(create_sample("-pc_mcpi_its 3 -pc_mcpi_sweep backward -pc_mcpi_omega 0.875 "
-                          "-pc_mcpi_restart 6 -pc_mcpi_offdiag_precision bf16 "
+                          "-pc_mcpi_restart 6 -pc_mcpi_offdiag_precision int8 "
                           "-pc_mcpi_vector_precision fp64 -pc_mcpi_form factored "
                           "-pc_mcpi_halo_frequency sweep "
                           "-pc_mcpi_backend reference -pc_mcpi_ordering rcm "
@@ -266,13 +266,13 @@ PETSC_TEST(Settings, view_prints_every_setting_in_force)
                           &mat, &pc));
   PetscCall(view(pc, &text));
   check_view_of_halo(text, "exchanged every sweep\n");
-  for (const char *part : {"type: mcpi", "3 backward", "0.875", "6 sweeps", "bf16", "factored",
+  for (const char *part : {"type: mcpi", "3 backward", "0.875", "6 sweeps", "int8", "factored",
                            "fp64", "reference", "rcm", "greedy", "not set up"})
     EXPECT_CONTAINS(text, part);
   PetscCall(PCSetUp(pc));
   PetscCall(view(pc, &text));
   for (const char *part :
-       {"3 backward", "0.875", "6 sweeps", "bf16", "factored", "fp64", "reference", "rcm", "greedy",
+       {"3 backward", "0.875", "6 sweeps", "int8", "factored", "fp64", "reference", "rcm", "greedy",
         "block size 3", "colors: ", "largest", "smallest", "memory"})
     EXPECT_CONTAINS(text, part);
   PetscCall(

@@ -16,7 +16,7 @@ namespace {
 constexpr double kStiffness[] = {1e2, 1e4, 1e6, 1e8, 1e10, 1e12, 1e14};
 // On several ranks, which measure together: every third stiffness, and the first two methods
 constexpr int kStepOnRanks = 3, kMethodsOnRanks = 2;
-constexpr const char *kStorages[] = {"int4", "int8", "bf16", "fp16", "fp32", "fp64"};
+constexpr const char *kStorages[] = {"int4", "int8", "fp16", "fp32", "fp64"};
 constexpr const char *kMethods[] = {"fgmres", "gmres", "gmres -ksp_pc_side right",
                                     "bcgs -ksp_pc_side right"};
 // A Krylov method of another preconditioner ends elsewhere below its tolerance, so residuals of two

@@ -10,7 +10,7 @@ namespace {
 
 constexpr PetscInt bs = 5;
 constexpr double units[] = {1e-46, 1e-30, 1e30, 1e46};
-const char *const blocks[] = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"};
+const char *const blocks[] = {"fp64", "fp32", "fp16", "int8", "int4"};
 const char *const forms[] = {"prescaled", "factored"};
 
 Vector times(double factor, Vector v)

@@ -366,8 +366,9 @@ const std::vector<const CpuKernels *> &all_kernels()
 
 std::string name(const Kind &kind)
 {
-  static const char *const storages[] = {"fp64", "fp32", "fp16", "bf16", "int8", "int4"},
-                           *const forms[] = {"prescaled", "factored"};
+  static const char *const storages[] = {"fp64", "fp32", "fp16", "int8", "int4"}, *const forms[] = {
+                                                                                      "prescaled",
+                                                                                      "factored"};
   return std::string(kind.engine != Engine::host ? name(kind.engine)
                      : kind.kernels              ? kind.kernels->name
                                                  : "reference") +

@@ -126,8 +126,8 @@ private:
 };
 
 constexpr PCMCPIPrecision kStorages[] = {PC_MCPI_PRECISION_FP64, PC_MCPI_PRECISION_FP32,
-                                         PC_MCPI_PRECISION_FP16, PC_MCPI_PRECISION_BF16,
-                                         PC_MCPI_PRECISION_INT8, PC_MCPI_PRECISION_INT4};
+                                         PC_MCPI_PRECISION_FP16, PC_MCPI_PRECISION_INT8,
+                                         PC_MCPI_PRECISION_INT4};
 constexpr PCMCPIForm kForms[] = {PC_MCPI_FORM_PRESCALED, PC_MCPI_FORM_FACTORED};
 constexpr PCMCPISweepType kSweeps[] = {PC_MCPI_SWEEP_FORWARD, PC_MCPI_SWEEP_BACKWARD,
                                        PC_MCPI_SWEEP_SYMMETRIC};

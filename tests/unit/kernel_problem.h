@@ -21,8 +21,8 @@
 namespace mcpi::test {
 
 inline constexpr PCMCPIPrecision kAll[] = {PC_MCPI_PRECISION_FP64, PC_MCPI_PRECISION_FP32,
-                                           PC_MCPI_PRECISION_FP16, PC_MCPI_PRECISION_BF16,
-                                           PC_MCPI_PRECISION_INT8, PC_MCPI_PRECISION_INT4};
+                                           PC_MCPI_PRECISION_FP16, PC_MCPI_PRECISION_INT8,
+                                           PC_MCPI_PRECISION_INT4};
 inline constexpr int kSizes[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13,
                                  14, 15, 16, 17, 31, 32, 33, 63, 64, 65, 66, 100};
 inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();

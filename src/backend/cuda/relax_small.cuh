@@ -49,8 +49,8 @@ struct SmallKind {
       !few && !ordered && sizeof(T_) == sizeof(float) &&
       ((rounded && role == Role::exchanging) ||
        Tuning::sums_rows(storage == PC_MCPI_PRECISION_FP32, rounded, shape.bytes, bs));
-  static constexpr bool kept_in_vain = Tuning::loads_kept_in_vain(
-      storage == PC_MCPI_PRECISION_FP16 || storage == PC_MCPI_PRECISION_BF16, rounded);
+  static constexpr bool kept_in_vain =
+      Tuning::loads_kept_in_vain(storage == PC_MCPI_PRECISION_FP16, rounded);
   static constexpr KeptSums kept = role == Role::simple && !kept_in_vain ? KeptSums::none
                                    : few                                 ? KeptSums::early
                                    : role != Role::one_triangle          ? KeptSums::late

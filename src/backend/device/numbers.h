@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <type_traits>
 #if defined(__CUDACC__)
-#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #endif
 
@@ -98,8 +97,6 @@ template <PCMCPIPrecision storage, class T> MCPI_HD T decoded(Raw<storage> raw)
 {
   if constexpr (storage == PC_MCPI_PRECISION_FP16)
     return static_cast<T>(half_to_float(raw));
-  else if constexpr (storage == PC_MCPI_PRECISION_BF16)
-    return static_cast<T>(as_float(static_cast<std::uint32_t>(raw) << 16));
   else if constexpr (storage == PC_MCPI_PRECISION_INT8)
     return static_cast<T>(static_cast<std::int8_t>(raw));
   else if constexpr (storage == PC_MCPI_PRECISION_INT4)
@@ -119,8 +116,6 @@ template <PCMCPIPrecision storage, class T> MCPI_HD T number(const std::uint32_t
     return static_cast<T>(as_float(words[k]));
   } else if constexpr (storage == PC_MCPI_PRECISION_FP16) {
     return decoded<storage, T>(static_cast<std::uint16_t>(words[k / 2] >> (16 * (k % 2))));
-  } else if constexpr (storage == PC_MCPI_PRECISION_BF16) {
-    return static_cast<T>(as_float(k % 2 ? words[k / 2] & 0xffff0000U : words[k / 2] << 16));
   } else if constexpr (storage == PC_MCPI_PRECISION_INT8) {
 #if defined(__CUDA_ARCH__) // one byte permutation
     const std::uint32_t bits = __byte_perm(words[k / 4] ^ 0x80808080U, 0x4b000000U,
@@ -149,8 +144,6 @@ template <PCMCPIPrecision storage> constexpr std::uint32_t overflow_from(bool st
     return 0x47efffffU;
   case PC_MCPI_PRECISION_FP16:
     return 0x40effdffU;
-  case PC_MCPI_PRECISION_BF16:
-    return 0x47efefffU;
   case PC_MCPI_PRECISION_INT8:
     return 0x47dfc001U; // after 127 * 2^kMaxSharedExponent
   case PC_MCPI_PRECISION_INT4:
@@ -177,17 +170,6 @@ MCPI_HD std::uint16_t to_half(float value)
 #endif
 }
 
-// Rounds a number that bf16 can hold; ties go to even.
-MCPI_HD std::uint16_t to_bfloat(float value)
-{
-#if defined(__CUDA_ARCH__)
-  return __bfloat16_as_ushort(__float2bfloat16_rn(value));
-#else
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  return static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16);
-#endif
-}
-
 // Returns the stored bits, value_bits() many, of a number below overflow_from(). e: the exponent of
 // integers. An integer beyond their range gets arbitrary bits.
 template <PCMCPIPrecision storage> MCPI_HD std::uint64_t number_bits(double value, int e)
@@ -198,8 +180,6 @@ template <PCMCPIPrecision storage> MCPI_HD std::uint64_t number_bits(double valu
     return std::bit_cast<std::uint32_t>(static_cast<float>(value));
   } else if constexpr (storage == PC_MCPI_PRECISION_FP16) {
     return to_half(static_cast<float>(value));
-  } else if constexpr (storage == PC_MCPI_PRECISION_BF16) {
-    return to_bfloat(static_cast<float>(value));
   } else {
     // The last bit of a double near 2^52 counts 1, so the addition rounds to an integer as a
     // conversion would. A conversion takes longer. The product with a power of two is exact.

@@ -17,7 +17,6 @@ template <PCMCPIPrecision storage> ProductKernel simd_product(bool x_is_double, 
 template <> ProductKernel simd_product<PC_MCPI_PRECISION_FP64>(bool x_is_double, int bs);
 template <> ProductKernel simd_product<PC_MCPI_PRECISION_FP32>(bool x_is_double, int bs);
 template <> ProductKernel simd_product<PC_MCPI_PRECISION_FP16>(bool x_is_double, int bs);
-template <> ProductKernel simd_product<PC_MCPI_PRECISION_BF16>(bool x_is_double, int bs);
 template <> ProductKernel simd_product<PC_MCPI_PRECISION_INT8>(bool x_is_double, int bs);
 template <> ProductKernel simd_product<PC_MCPI_PRECISION_INT4>(bool x_is_double, int bs);
 

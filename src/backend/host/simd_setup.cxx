@@ -242,23 +242,11 @@ HWY_INLINE hn::VFromD<hn::Rebind<std::uint16_t, D>> round_fp16(D floats, hn::VFr
   return hn::DemoteTo(halves, hn::Or(half, hn::BitCast(ints, sign)));
 }
 
-template <class D>
-HWY_INLINE hn::VFromD<hn::Rebind<std::uint16_t, D>> round_bf16(D, hn::VFromD<D> v)
-{
-  const hn::RebindToUnsigned<D> words;
-  const auto bits = hn::BitCast(words, v);
-  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(words, 1u));
-  const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(bits, odd), hn::Set(words, 0x7fffu)));
-  return hn::DemoteTo(hn::Rebind<std::uint16_t, D>(),
-                      hn::BitCast(hn::RebindToSigned<D>(), rounded));
-}
-
 // Magnitudes from here on, and these alone, round to infinity in floats or in the format.
 template <PCMCPIPrecision storage> constexpr double overflow_from()
 {
   return storage == PC_MCPI_PRECISION_FP64   ? std::numeric_limits<double>::infinity()
          : storage == PC_MCPI_PRECISION_FP32 ? 0x1.ffffffp127
-         : storage == PC_MCPI_PRECISION_BF16 ? 0x1.feffffp127
                                              : 0x1.ffdfffp15;
 }
 
@@ -277,10 +265,8 @@ HWY_INLINE hn::MFromD<Doubles> convert(hn::VFromD<Doubles> v, std::byte *out)
     const auto f = hn::DemoteTo(floats, hn::IfThenElseZero(fits, v));
     if constexpr (storage == PC_MCPI_PRECISION_FP32)
       hn::StoreU(f, floats, reinterpret_cast<float *>(out));
-    else if constexpr (storage == PC_MCPI_PRECISION_FP16)
-      hn::StoreU(round_fp16(floats, f), halves, reinterpret_cast<std::uint16_t *>(out));
     else
-      hn::StoreU(round_bf16(floats, f), halves, reinterpret_cast<std::uint16_t *>(out));
+      hn::StoreU(round_fp16(floats, f), halves, reinterpret_cast<std::uint16_t *>(out));
   }
   return fits;
 }

@@ -175,11 +175,6 @@ HWY_INLINE hn::VFromD<D> load_stored(D d, const std::byte *record_numbers)
     return from_float(d, hn::LoadU(hn::Rebind<float, D>(), reinterpret_cast<const float *>(at)));
   } else if constexpr (storage == PC_MCPI_PRECISION_FP16) {
     return load_fp16(d, at);
-  } else if constexpr (storage == PC_MCPI_PRECISION_BF16) {
-    const auto half =
-        hn::LoadU(hn::Rebind<std::uint16_t, D>(), reinterpret_cast<const std::uint16_t *>(at));
-    const auto wide = hn::ShiftLeft<16>(hn::PromoteTo(hn::Rebind<std::uint32_t, D>(), half));
-    return from_float(d, hn::BitCast(hn::Rebind<float, D>(), wide));
   } else if constexpr (storage == PC_MCPI_PRECISION_INT8) {
     const auto byte =
         hn::LoadU(hn::Rebind<std::int8_t, D>(), reinterpret_cast<const std::int8_t *>(at));

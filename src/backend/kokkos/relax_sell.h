@@ -92,9 +92,6 @@ MCPI_HD SimdVector<T> stored_numbers(const std::byte *numbers, int n)
       result.part[p] = converted<T, each>(loaded<Raw<storage>, each>(raw));
     } else if constexpr (storage == PC_MCPI_PRECISION_FP16) {
       result.part[p] = converted<T, each>(halves<each>(raw));
-    } else if constexpr (storage == PC_MCPI_PRECISION_BF16) {
-      result.part[p] = converted<T, each>(
-          as_floats<each>(converted<std::uint32_t, each>(loaded<std::uint16_t, each>(raw)) << 16));
     } else if constexpr (storage == PC_MCPI_PRECISION_INT8) {
       result.part[p] = converted<T, each>(converted<std::int32_t, each>(
           loaded<std::int8_t, each>(reinterpret_cast<const std::int8_t *>(raw))));
