@@ -260,7 +260,7 @@ void TellFailure(PC pc, bool told)
       takes effect at the next symbolic set-up
 .  -pc_mcpi_mat_coloring_type <jplf> - coloring of the block rows: any registered MatColoringType;
       takes effect at the next symbolic set-up
--  -pc_mcpi_ordering <auto> - order of the rows inside a color: auto, natural, rcm, nd, coordinates;
+-  -pc_mcpi_ordering <auto> - order of the rows inside a color: auto, natural, rcm, coordinates;
       takes effect at the next symbolic set-up
 
    Level: intermediate

@@ -42,7 +42,7 @@
    stays, unless `PCMCPISetClusterRefresh()` says otherwise. The rows of a cluster follow the order
    of the matrix, or reverse Cuthill-McKee order if neighbors are on average more than twice as far
    apart in the order of the matrix. `PCMCPISetOrdering()` with natural or rcm chooses one of them;
-   nd and coordinates are the error `PETSC_ERR_ARG_INCOMP`. `PCSetCoordinates()` has no effect.
+   coordinates is the error `PETSC_ERR_ARG_INCOMP`. `PCSetCoordinates()` has no effect.
 
    `PC_MCPI_SCHEDULE_AUTO` takes what measurements found fastest: cluster on a CPU, and on a device
    wave from 100,000 block rows an MPI process on, else color. It takes color where
@@ -344,10 +344,10 @@ PetscErrorCode PCMCPIGetColoring(PC pc, ISColoring *coloring)
    Input Parameters:
 +  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
 -  ordering - `PC_MCPI_ORDERING_AUTO`, `PC_MCPI_ORDERING_NATURAL`, `PC_MCPI_ORDERING_RCM`,
-              `PC_MCPI_ORDERING_ND` or `PC_MCPI_ORDERING_COORDINATES`
+              or `PC_MCPI_ORDERING_COORDINATES`
 
    Options Database Key:
-.  -pc_mcpi_ordering <auto> - order of the rows inside a color: auto, natural, rcm, nd, coordinates;
+.  -pc_mcpi_ordering <auto> - order of the rows inside a color: auto, natural, rcm, coordinates;
       takes effect at the next symbolic set-up
 
    Level: advanced

@@ -348,9 +348,10 @@ PETSC_TEST(FloatingPointTraps, are_not_met_by_any_schedule_and_method)
       for (const Layout layout : {Layout::empty_ranks, Layout::uneven}) {
         OwnedMat mat;
         PetscCall(create_mat(PETSC_COMM_WORLD, system.matrix, layout, MATAIJ, &mat));
-        for (const char *schedule : {"color -pc_mcpi_chunk_rows 2", "wave -pc_mcpi_setup_threads 2",
-                                     "cluster -pc_mcpi_setup_threads 2", "level",
-                                     "auto -pc_mcpi_ordering nd", "color -pc_mcpi_ordering rcm"})
+        for (const char *schedule :
+             {"color -pc_mcpi_chunk_rows 2", "wave -pc_mcpi_setup_threads 2",
+              "cluster -pc_mcpi_setup_threads 2", "level", "auto -pc_mcpi_ordering natural",
+              "color -pc_mcpi_ordering rcm"})
           for (const char *method : {"point", "dilu", "ilu0"})
             PetscCall(check(mat, system,
                             std::string("-pc_mcpi_offdiag_precision int8 -pc_mcpi_schedule ") +

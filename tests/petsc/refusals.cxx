@@ -148,7 +148,7 @@ PETSC_TEST(Refusals, messages_of_a_setup_name_options_with_their_prefix)
   const std::pair<const char *, const char *> cases[] = {
       {"method dilu -a_pc_mcpi_sweep forward", "-a_pc_mcpi_method dilu needs -a_pc_mcpi_sweep"},
       {"schedule level -a_pc_mcpi_mat_coloring_type greedy", "but -a_pc_mcpi_mat_coloring_type"},
-      {"schedule cluster -a_pc_mcpi_ordering nd", "Use -a_pc_mcpi_ordering auto"},
+      {"schedule cluster -a_pc_mcpi_ordering coordinates", "Use -a_pc_mcpi_ordering auto"},
       {"mat_coloring_type nonsense", "Give -a_pc_mcpi_mat_coloring_type"},
       {"mat_coloring_type greedy -a_pc_mcpi_mat_coloring_maxcolors 1", "-a_pc_mcpi_mat_coloring_"},
       {"offdiag_precision fp64 -a_pc_mcpi_vector_precision fp32", "-a_pc_mcpi_vector_precision"},

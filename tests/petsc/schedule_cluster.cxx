@@ -390,7 +390,7 @@ PETSC_TEST(Clusters, refuse_an_order_of_rows_that_they_do_not_take)
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
-  PetscCall(create_pc(mat, std::string(kClusters) + "-pc_mcpi_ordering nd", &pc));
+  PetscCall(create_pc(mat, std::string(kClusters) + "-pc_mcpi_ordering coordinates", &pc));
   EXPECT_PETSC_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_ordering auto", PCSetUp(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
