@@ -293,7 +293,7 @@ void TellFailure(PC pc, bool told)
    keeps it from stagnating at the rounding of the blocks.
 
    The options of `MATCOLORINGJPLF`, `MATCOLORINGWAVE` and `MATCOLORINGLEVELS` have the additional
-   prefix pc_mcpi_, as in -pc_mcpi_mat_coloring_jplf_effort. PETSc prints references for -citations.
+   prefix pc_mcpi_, as in -pc_mcpi_mat_coloring_wave_colors. PETSc prints references for -citations.
 
    References:
 +  * - Zubair, Nielsen, Luitjens, Hammond, An optimized multicolor point-implicit solver for

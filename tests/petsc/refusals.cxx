@@ -154,9 +154,7 @@ PETSC_TEST(Refusals, messages_of_a_setup_name_options_with_their_prefix)
       {"offdiag_precision fp64 -a_pc_mcpi_vector_precision fp32", "-a_pc_mcpi_vector_precision"},
       {"halo peer -a_pc_mcpi_backend host", "-a_pc_mcpi_halo peer needs"},
       {"ordering coordinates", "-a_pc_mcpi_ordering coordinates needs"},
-      {"schedule wave -a_pc_mcpi_mat_coloring_wave_gather 0 "
-       "-a_pc_mcpi_mat_coloring_maxcolors 1",
-       "-a_pc_mcpi_mat_coloring_"}};
+      {"schedule wave -a_pc_mcpi_mat_coloring_maxcolors 1", "-a_pc_mcpi_mat_coloring_"}};
   OwnedMat mat;
 
   PetscFunctionBeginUser;
@@ -202,19 +200,14 @@ PETSC_TEST(Refusals, the_view_names_options_with_their_prefix)
 
 PETSC_TEST(Refusals, options_of_colorings_are_named)
 {
+  const std::string option = "-pc_mcpi_mat_coloring_wave_colors";
   OwnedMat mat;
+  Preconditioner pc;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
-  for (const std::string option : {"jplf_effort", "jplf_passes", "jplf_gather", "wave_colors",
-                                   "wave_gather", "levels_gather"}) {
-    const std::string type = option.substr(0, option.find('_'));
-    const std::string full = "-pc_mcpi_mat_coloring_" + option;
-    Preconditioner pc;
-    describe(option);
-    PetscCall(create_pc(mat, "-pc_mcpi_mat_coloring_type " + type + " " + full + " -4", &pc));
-    EXPECT_PETSC_ERROR(PETSC_ERR_ARG_OUTOFRANGE, full + " must", PCSetUp(pc));
-  }
+  PetscCall(create_pc(mat, "-pc_mcpi_mat_coloring_type wave " + option + " -4", &pc));
+  EXPECT_PETSC_ERROR(PETSC_ERR_ARG_OUTOFRANGE, option + " must", PCSetUp(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
