@@ -158,7 +158,7 @@ PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
        coloring for parallel computing applications, IPDPS (2015)
 
 .seealso: `MatColoring`, `MatColoringSetType()`, `MatColoringSetDistance()`, `MATCOLORINGJP`,
-          `MATCOLORINGGREEDY`, `MatColoringRegisterJPLF()`, `PCMCPISetMatColoringType()`
+          `MATCOLORINGGREEDY`, `MatColoringRegisterJPLF()`, `PCMCPI`
 M*/
 PetscErrorCode create(MatColoring mc)
 {

@@ -87,7 +87,7 @@ PetscErrorCode set_levels_options(MatColoring mc, CompatOptionItems PetscOptions
    depend on their distribution. `MatColoringSetDistance()` with 1 is needed.
 
 .seealso: `MatColoring`, `MATCOLORINGWAVE`, `MATCOLORINGJPLF`, `MatColoringRegisterLevels()`,
-          `PCMCPISetMatColoringType()`, `PCSOR`
+          `PCMCPI`, `PCSOR`
 M*/
 PetscErrorCode create_levels(MatColoring mc)
 {

@@ -192,7 +192,7 @@ PetscErrorCode set_wave_options(MatColoring mc, CompatOptionItems PetscOptionsOb
        between parallelism and convergence in incomplete factorizations, Parallel Comput. 25 (1999)
 
 .seealso: `MatColoring`, `MATCOLORINGLEVELS`, `MATCOLORINGJPLF`, `MatColoringRegisterWave()`,
-          `PCMCPISetMatColoringType()`
+          `PCMCPI`
 M*/
 PetscErrorCode create_wave(MatColoring mc)
 {

@@ -64,7 +64,7 @@ PetscErrorCode check_coloring_refused(const std::string &options, const std::str
     EXPECT_CONTAINS(caught.message, remedy);
   }
   PetscCall(PetscOptionsClear(pc.options));
-  PetscCall(PCMCPISetMatColoringType(pc, MATCOLORINGJPLF));
+  PetscCall(set_options(pc, "-pc_mcpi_mat_coloring_type jplf"));
   PetscCall(apply(pc, b, &x));
   PetscCall(create_pc(mat, "", &good));
   PetscCall(apply(good, b, &expected));
@@ -233,9 +233,10 @@ PETSC_TEST(Refusals, settings_that_differ_from_rank_to_rank_are_refused)
                                                             : PC_MCPI_PRECISION_INT8));
   EXPECT_PETSC_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_offdiag_precision", PCSetUp(pc));
   PetscCall(PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_FP32));
-  PetscCall(PCMCPISetMatColoringType(pc, world_rank() == 0 ? MATCOLORINGJPLF : MATCOLORINGGREEDY));
+  PetscCall(set_options(pc, world_rank() == 0 ? "-pc_mcpi_mat_coloring_type jplf"
+                                              : "-pc_mcpi_mat_coloring_type greedy"));
   EXPECT_PETSC_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_mat_coloring_type", PCSetUp(pc));
-  PetscCall(PCMCPISetMatColoringType(pc, MATCOLORINGJPLF));
+  PetscCall(set_options(pc, "-pc_mcpi_mat_coloring_type jplf"));
   PetscCall(apply(pc, b, &x));
   EXPECT_TRUE(x == expected);
   // of new values, too, which are not forgotten after the refusal
@@ -251,19 +252,6 @@ PETSC_TEST(Refusals, settings_that_differ_from_rank_to_rank_are_refused)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
-
-PETSC_TEST(Refusals, no_coloring_type_is_refused)
-{
-  OwnedMat mat;
-  Preconditioner pc;
-
-  PetscFunctionBeginUser;
-  PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
-  PetscCall(create_pc(mat, "", &pc));
-  EXPECT_PETSC_ERROR(PETSC_ERR_ARG_NULL, "-pc_mcpi_mat_coloring_type",
-                     PCMCPISetMatColoringType(pc, nullptr));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 PETSC_TEST(Refusals, coloring_of_one_color_is_refused)
 {

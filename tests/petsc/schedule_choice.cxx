@@ -128,7 +128,7 @@ PETSC_TEST(ScheduleChoice, refuses_another_coloring_beside_wave_and_level_until_
       PetscCall(PCMCPISetSchedule(pc, PC_MCPI_SCHEDULE_COLOR));
       PetscCall(PCSetUp(pc));
       PetscCall(PCMCPISetSchedule(pc, PC_MCPI_SCHEDULE_WAVE));
-      PetscCall(PCMCPISetMatColoringType(pc, MATCOLORINGWAVE));
+      PetscCall(set_options(pc, "-pc_mcpi_mat_coloring_type wave"));
       PetscCall(PCSetUp(pc));
     }
   PetscFunctionReturn(PETSC_SUCCESS);
