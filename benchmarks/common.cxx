@@ -155,15 +155,19 @@ PetscErrorCode DescribeSweeps(PC pc, nlohmann::json *row)
   ISColoring coloring;
   PCMCPISchedule schedule;
   PCMCPISweepType sweep;
-  PetscInt colors, cluster_rows, chunk_rows;
+  PetscInt colors, cluster_rows = PETSC_DECIDE, chunk_rows = PETSC_DECIDE;
+  PetscOptions options;
+  const char *prefix;
 
   PetscFunctionBegin;
   PetscCall(PCMCPIGetColoring(pc, &coloring));
   PetscCall(ISColoringGetColors(coloring, nullptr, &colors, nullptr));
   PetscCall(PCMCPIGetSchedule(pc, &schedule));
   PetscCall(PCMCPIGetSweep(pc, &sweep));
-  PetscCall(PCMCPIGetClusterRows(pc, &cluster_rows));
-  PetscCall(PCMCPIGetChunkRows(pc, &chunk_rows));
+  PetscCall(PetscObjectGetOptions((PetscObject)pc, &options));
+  PetscCall(PCGetOptionsPrefix(pc, &prefix));
+  PetscCall(PetscOptionsGetInt(options, prefix, "-pc_mcpi_cluster_rows", &cluster_rows, nullptr));
+  PetscCall(PetscOptionsGetInt(options, prefix, "-pc_mcpi_chunk_rows", &chunk_rows, nullptr));
   row->update({{"schedule", kSchedules[schedule]},
                {"sweep", kSweeps[sweep]},
                {"colors", colors},

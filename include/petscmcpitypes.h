@@ -208,12 +208,11 @@ typedef enum { PC_MCPI_HALO_FREQUENCY_COLOR, PC_MCPI_HALO_FREQUENCY_SWEEP } PCMC
    PCMCPIOrderingType - order of the rows inside a color; only with clusters it changes the result
 
    Values:
-+  `PC_MCPI_ORDERING_AUTO`        - along a Hilbert curve after `PCSetCoordinates()`, else the most
-                                    local of natural, rcm and nd; with clusters natural or
-                                    rcm, see `PCMCPISetSchedule()`
++  `PC_MCPI_ORDERING_AUTO`        - along a Hilbert curve after `PCSetCoordinates()`, else the more
+                                    local of natural and rcm; with clusters one of these,
+                                    see `PCMCPISetSchedule()`
 .  `PC_MCPI_ORDERING_NATURAL`     - as in the matrix
 .  `PC_MCPI_ORDERING_RCM`         - reverse Cuthill-McKee
-.  `PC_MCPI_ORDERING_ND`          - nested dissection
 -  `PC_MCPI_ORDERING_COORDINATES` - along a Hilbert curve through the points given to
                                     `PCSetCoordinates()`
 
@@ -225,7 +224,6 @@ typedef enum {
   PC_MCPI_ORDERING_AUTO,
   PC_MCPI_ORDERING_NATURAL,
   PC_MCPI_ORDERING_RCM,
-  PC_MCPI_ORDERING_ND,
   PC_MCPI_ORDERING_COORDINATES
 } PCMCPIOrderingType;
 

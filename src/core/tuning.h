@@ -15,8 +15,6 @@ struct CommonTuning {
   // same for the rows of a round that looks for a color fewer, and for tiles whose cache lines are
   // counted, which must repay their own array of lines.
   static constexpr std::size_t kLeastRows = 4096, kLeastUncolored = 256, kLeastTiles = 1024;
-  // Pieces of so many rows are not divided among threads by nested dissection.
-  static constexpr std::size_t kSmallPiece = 32768;
   // The hash of a pattern, which every set-up of BAIJ computes: indices of a part, which one core
   // hashes in about a millisecond; threads, more of which are not faster; independent hashes
   static constexpr std::size_t kHashedPart = std::size_t{1} << 20U;

@@ -1,4 +1,4 @@
-// This file composes functions on the PC object: the setters and getters of all options, and the
+// This file composes functions on the PC object: the setters and getters of options, and the
 // functions of the table `kOthers`.
 #include "pc/mcpi.h"
 
@@ -67,6 +67,7 @@ PetscErrorCode ComposeAccess(PC pc)
 
   PetscFunctionBegin;
   for (const Option &option : Options()) {
+    if (!option.setter) continue;
     PetscCall(PetscObjectComposeFunction(object, option.set_composed, option.set));
     PetscCall(PetscObjectComposeFunction(object, option.get_composed, option.get));
   }
@@ -81,6 +82,7 @@ PetscErrorCode DecomposeAccess(PC pc)
 
   PetscFunctionBegin;
   for (const Option &option : Options()) {
+    if (!option.setter) continue;
     PetscCall(PetscObjectComposeFunction(object, option.set_composed, nullptr));
     PetscCall(PetscObjectComposeFunction(object, option.get_composed, nullptr));
   }

@@ -252,7 +252,7 @@ void TellFailure(PC pc, bool told)
       takes effect at the next symbolic set-up
 .  -pc_mcpi_mat_coloring_type <jplf> - coloring of the block rows: any registered MatColoringType;
       takes effect at the next symbolic set-up
--  -pc_mcpi_ordering <auto> - order of the rows inside a color: auto, natural, rcm, nd, coordinates;
+-  -pc_mcpi_ordering <auto> - order of the rows inside a color: auto, natural, rcm, coordinates;
       takes effect at the next symbolic set-up
 
    Level: intermediate
@@ -284,8 +284,61 @@ void TellFailure(PC pc, bool told)
    `KSPRICHARDSON` works with every sweep and storage. If it tests convergence, -pc_mcpi_restart
    keeps it from stagnating at the rounding of the blocks.
 
-   The options of `MATCOLORINGJPLF`, `MATCOLORINGWAVE` and `MATCOLORINGLEVELS` have the additional
-   prefix pc_mcpi_, as in -pc_mcpi_mat_coloring_jplf_effort. PETSc prints references for -citations.
+   PETSc prints references for -citations.
+
+   The following options have no functions. A program sets them by `PetscOptionsSetValue()` before
+   `PCSetFromOptions()`.
+
+   -pc_mcpi_mat_coloring_type colors the block rows. `MATCOLORINGJPLF`, `MATCOLORINGWAVE` and
+   `MATCOLORINGLEVELS`, which this library registers, give the same colors on any number of MPI
+   processes. The `MatColoring` has the options prefix of the preconditioner followed by pc_mcpi_,
+   as in -pc_mcpi_mat_coloring_wave_colors. A type that is not registered, and a coloring that gives
+   neighbors the same color, is an error at the next `PCSetUp()`.
+
+   -pc_mcpi_cluster_rows acts with the schedule cluster. The default is 512 on a CPU and 4 on a
+   device; with 1 each row is a cluster. On most matrices larger clusters take fewer iterations.
+   They have fewer rows that can be relaxed at the same time, which matters on a device.
+
+   -pc_mcpi_cluster_refresh makes clusters of the strongest couplings of each new matrix, which
+   takes the time of several numeric set-ups. Otherwise the couplings of the first set-up count,
+   while the nonzero pattern stays. It helps where strong couplings turn, as with a flow that
+   changes its direction.
+
+   -pc_mcpi_chunk_rows acts on the host. If the vector of a process does not stay in the caches,
+   each color reads it from memory again. A chunk is about so many rows that follow each other in
+   the order of `PCMCPISetOrdering()`, and later rows that wait for them. A pass takes all colors of
+   a chunk before the next chunk. The bits are the same, except that with clusters and another
+   method than point the factorization may round in another order. By default vectors of 2^21
+   numbers or more have chunks, of 4096 numbers, or 16 rows of each color if that is more.
+
+   -pc_mcpi_setup_threads: threads color and order the rows of large matrices, look for changes in
+   their pattern, and copy values to a device. The result does not depend on them. The default is
+   the cores that the process may use, divided by the processes of the matrix's communicator on the
+   node. It is 1 where that communicator is smaller than `PETSC_COMM_WORLD`.
+
+   -pc_mcpi_scaling_keep: with true a set-up with new values keeps the scaling of the one before
+   while the best factors are within 4 times of it, and reads the matrix once instead of twice. The
+   preconditioner then depends slightly on earlier matrices: a restarted run need not repeat the
+   first bit for bit. With false a set-up depends on its own matrix alone.
+
+   -pc_mcpi_halo_timeout acts with the exchange peer. Ghost values that do not come in time become
+   NaN, and later applications are errors until `PCReset()` and another set-up. Processes also wait
+   while one of them does something else between applications, such as writing files.
+
+   -pc_mcpi_block_product: a `MATAIJCUSPARSE` matrix of full blocks needs one column index for each
+   block instead of each number. `MatMult()` and `MatMultAdd()` of both matrices of
+   `PCSetOperators()` then read up to a third less memory. Results differ from those of cuSPARSE by
+   the rounding of sums. The change stays with the matrices until a set-up with false takes it back.
+   Matrices of other types, of block size 1, and with blocks that are not full keep PETSc's
+   products; `PCView()` says why.
+
+   -pc_mcpi_gram_schmidt: `KSPGMRES`, `KSPFGMRES` and `KSPLGMRES` that apply this preconditioner
+   themselves, with vectors of type `VECCUDA`, take up to eight vectors in each launch. Up to
+   rounding, the coefficients are those of `KSPOrthogonalizationClassicalGramSchmidt()`. The next
+   `KSPSolve()` makes the change by `KSPOrthogonalizationSet()`; with false it takes it back.
+   Another orthogonalization that the `KSP` has stays. Stiff systems need refinement, see
+   `KSPOrthogonalizationSetCGSRefinementType()`. PETSc before 3.26 has no such change. `PCView()`
+   says who orthogonalizes.
 
    References:
 +  * - Zubair, Nielsen, Luitjens, Hammond, An optimized multicolor point-implicit solver for

@@ -33,8 +33,7 @@
    fit. Values that do not fit the storage still make the set-up fail, see `PCMCPIGetFailedBlock()`.
    Use a wider storage.
 
-.seealso: `PCMCPI`, `PCMCPIGetOffdiagPrecision()`, `PCMCPIPrecision`, `PCMCPISetVectorPrecision()`,
-         `PCMCPISetScalingKeep()`
+.seealso: `PCMCPI`, `PCMCPIGetOffdiagPrecision()`, `PCMCPIPrecision`, `PCMCPISetVectorPrecision()`
 @*/
 PetscErrorCode PCMCPISetOffdiagPrecision(PC pc, PCMCPIPrecision precision)
 {
@@ -256,64 +255,6 @@ PetscErrorCode PCMCPIGetForm(PC pc, PCMCPIForm *form)
 {
   PetscFunctionBegin;
   PetscCall(mcpi::GetOption(pc, __func__, form));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*@
-   PCMCPISetScalingKeep - Determines whether the scaling is kept while the values of the matrix
-   change little
-
-   Logically Collective
-
-   Input Parameters:
-+  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
--  keep - `PETSC_TRUE` to keep the scaling
-
-   Options Database Key:
-.  -pc_mcpi_scaling_keep <true> - keep the scaling while the values of the matrix change little:
-      true, false; takes effect at the next numeric set-up
-
-   Level: advanced
-
-   Notes:
-   The powers of two by which blocks are multiplied before they are rounded follow from the largest
-   values of the whole matrix. A set-up that finds them first reads the matrix twice. With
-`PETSC_TRUE` a set-up with new values keeps the factors of the previous set-up while the best
-factors are within 4 times of them, and reads the matrix once.
-
-   The preconditioner then depends slightly on earlier matrices: blocks in int8 or int4 may be
-   rounded differently. A run that was restarted from a file need not repeat the first run bit for
-   bit. With `PETSC_FALSE` a set-up depends on the values of its own matrix alone.
-
-.seealso: `PCMCPI`, `PCMCPIGetScalingKeep()`, `PCMCPISetOffdiagPrecision()`
-@*/
-PetscErrorCode PCMCPISetScalingKeep(PC pc, PetscBool keep)
-{
-  PetscFunctionBegin;
-  PetscCall(mcpi::SetOption(pc, __func__, keep));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*@
-   PCMCPIGetScalingKeep - Gets whether the scaling is kept while the values of the matrix change
-   little
-
-   Not Collective
-
-   Input Parameter:
-.  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
-
-   Output Parameter:
-.  keep - `PETSC_TRUE` if the scaling is kept
-
-   Level: advanced
-
-.seealso: `PCMCPI`, `PCMCPISetScalingKeep()`
-@*/
-PetscErrorCode PCMCPIGetScalingKeep(PC pc, PetscBool *keep)
-{
-  PetscFunctionBegin;
-  PetscCall(mcpi::GetOption(pc, __func__, keep));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

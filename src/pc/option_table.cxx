@@ -59,11 +59,17 @@ template <auto Member> double number(const Settings &settings)
 
 using Text = char[256];
 
+// The manual page that -help names
+const char *page_of(const Option &option)
+{
+  return option.setter ? option.setter : "PCMCPI";
+}
+
 PetscErrorCode ask(CompatOptionItems PetscOptionsObject, const Option &option, const char *key,
                    const char *help, PetscInt *value, Text, PetscBool *given)
 {
   PetscFunctionBegin;
-  PetscCall(PetscOptionsInt(key, help, option.setter, *value, value, given));
+  PetscCall(PetscOptionsInt(key, help, page_of(option), *value, value, given));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -71,7 +77,7 @@ PetscErrorCode ask(CompatOptionItems PetscOptionsObject, const Option &option, c
                    const char *help, PetscReal *value, Text, PetscBool *given)
 {
   PetscFunctionBegin;
-  PetscCall(PetscOptionsReal(key, help, option.setter, *value, value, given));
+  PetscCall(PetscOptionsReal(key, help, page_of(option), *value, value, given));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -79,7 +85,7 @@ PetscErrorCode ask(CompatOptionItems PetscOptionsObject, const Option &option, c
                    const char *help, PetscBool *value, Text, PetscBool *given)
 {
   PetscFunctionBegin;
-  PetscCall(PetscOptionsBool(key, help, option.setter, *value, value, given));
+  PetscCall(PetscOptionsBool(key, help, page_of(option), *value, value, given));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -88,8 +94,8 @@ PetscErrorCode ask(CompatOptionItems PetscOptionsObject, const Option &option, c
 {
   PetscFunctionBegin;
   PetscCall(MatInitializePackage());
-  PetscCall(PetscOptionsFList(key, help, option.setter, MatColoringList, *value, text, sizeof(Text),
-                              given));
+  PetscCall(PetscOptionsFList(key, help, page_of(option), MatColoringList, *value, text,
+                              sizeof(Text), given));
   *value = text;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -99,15 +105,15 @@ PetscErrorCode ask(CompatOptionItems PetscOptionsObject, const Option &option, c
                    const char *help, Value *value, Text, PetscBool *given)
 {
   PetscFunctionBegin;
-  PetscCall(PetscOptionsEnum(key, help, option.setter, option.allowed.names,
+  PetscCall(PetscOptionsEnum(key, help, page_of(option), option.allowed.names,
                              static_cast<PetscEnum>(*value), reinterpret_cast<PetscEnum *>(value),
                              given));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Hands a value from the options database to the option's setter. Values from the database and from
-// calls thus go through the same checks and have the same effects.
-template <class Value>
+// Sets the value that the options database holds. It goes through the same checks as the value of a
+// call, and has the same effects.
+template <auto Member, Effect effect, class Value>
 PetscErrorCode read_value(PC pc, CompatOptionItems items, const Option &option)
 {
   Value value;
@@ -119,9 +125,13 @@ PetscErrorCode read_value(PC pc, CompatOptionItems items, const Option &option)
   PetscCall(PetscSNPrintf(help, sizeof(help), "%s%s%s", option.help,
                           option.allowed.text ? ", " : "",
                           option.allowed.text ? option.allowed.text : ""));
-  PetscCall(GetOption(pc, option.getter, &value));
+  PetscCall(get_value<Member>(pc, &value));
   PetscCall(ask(items, option, key, help, &value, text, &given));
-  if (given) PetscCall(SetOption(pc, option.setter, value));
+  if (!given) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(CheckCollective(pc, value));
+  if constexpr (!std::is_pointer_v<Value>)
+    PetscCall(CheckOption(pc, option, static_cast<double>(value)));
+  PetscCall(set_value<Member, effect>(pc, value));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -132,6 +142,10 @@ template <class F> ComposedFunction composed(F function)
   return reinterpret_cast<ComposedFunction>(function);
 }
 
+constexpr const char *unless_empty(const char *name, const char *function)
+{
+  return *name ? function : nullptr;
+}
 constexpr Allowed Numbers(const char *text, bool (*test)(double))
 {
   return {text, test, nullptr};
@@ -146,13 +160,13 @@ constexpr Allowed Names(const char *const *names)
 #define ANYTHING Allowed()
 #define OPTION(name, Name, member, effect, Value, preset, allowed, help)                           \
   {#name,                                                                                          \
-   "PCMCPISet" #Name,                                                                              \
-   "PCMCPIGet" #Name,                                                                              \
-   "PCMCPISet" #Name "_C",                                                                         \
-   "PCMCPIGet" #Name "_C",                                                                         \
+   unless_empty(#Name, "PCMCPISet" #Name),                                                         \
+   unless_empty(#Name, "PCMCPIGet" #Name),                                                         \
+   unless_empty(#Name, "PCMCPISet" #Name "_C"),                                                    \
+   unless_empty(#Name, "PCMCPIGet" #Name "_C"),                                                    \
    composed(set_value<&Settings::member, Effect::effect, Value>),                                  \
    composed(get_value<&Settings::member, Value>),                                                  \
-   read_value<Value>,                                                                              \
+   read_value<&Settings::member, Effect::effect, Value>,                                           \
    number<&Settings::member>,                                                                      \
    Effect::effect,                                                                                 \
    allowed,                                                                                        \
@@ -169,7 +183,7 @@ const Option kOptions[] = {
 const Option *find(std::string_view setter)
 {
   for (const Option &option : kOptions)
-    if (option.setter == setter) return &option;
+    if (option.setter && option.setter == setter) return &option;
   return nullptr;
 }
 
@@ -195,6 +209,21 @@ void Invalidate(PC pc, Effect effect)
   pc->setupcalled = {}; // an integer or a PetscBool, by PETSc's version
 }
 
+PetscErrorCode CheckOption(PC pc, const Option &option, double value)
+{
+  const Allowed &allowed = option.allowed;
+
+  PetscFunctionBegin;
+  PetscCheck(!allowed.names || names_value(allowed.names, value), PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE,
+             "Unknown value %d, use one that -help lists for -%spc_mcpi_%s", (int)value,
+             prefix_of((PetscObject)pc), option.name);
+  PetscCheck(!allowed.test || allowed.test(value), PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE, "-%spc_mcpi_%s must be %s, not %.10g",
+             prefix_of((PetscObject)pc), option.name, allowed.text, value);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode CheckOption(PC pc, const char *setter, double value)
 {
   const Option *option = find(setter);
@@ -202,25 +231,7 @@ PetscErrorCode CheckOption(PC pc, const char *setter, double value)
   PetscFunctionBegin;
   PetscCheck(option, PETSC_COMM_SELF, PETSC_ERR_PLIB, "%s() has no row in the table of options",
              setter);
-  const Allowed &allowed = option->allowed;
-  PetscCheck(!allowed.names || names_value(allowed.names, value), PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_ARG_OUTOFRANGE,
-             "Unknown value %d, use one that -help lists for -%spc_mcpi_%s", (int)value,
-             prefix_of((PetscObject)pc), option->name);
-  PetscCheck(!allowed.test || allowed.test(value), PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_ARG_OUTOFRANGE, "-%spc_mcpi_%s must be %s, not %.10g",
-             prefix_of((PetscObject)pc), option->name, allowed.text, value);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode CheckOption(PC pc, const char *setter, const char *value)
-{
-  const Option *option = find(setter);
-
-  PetscFunctionBegin;
-  PetscCheck(value, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_NULL,
-             "%s() was given no name: -%spc_mcpi_%s %s is the default", setter,
-             prefix_of((PetscObject)pc), option ? option->name : "", Settings().coloring.c_str());
+  PetscCall(CheckOption(pc, *option, value));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

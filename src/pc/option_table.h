@@ -27,7 +27,8 @@ using ComposedFunction = void (*)();
 
 // One row. The examples are those of -pc_mcpi_its.
 struct Option {
-  const char *name;                        // its
+  const char *name; // its
+  // The public functions, null for an option that only the database sets
   const char *setter, *getter;             // PCMCPISetIts, PCMCPIGetIts
   const char *set_composed, *get_composed; // PCMCPISetIts_C, PCMCPIGetIts_C
   ComposedFunction set, get;
@@ -46,9 +47,9 @@ std::span<const Option> Options();
 // makes them again.
 void Invalidate(PC pc, Effect effect);
 
-// An error if the value is not allowed for the option of this setter.
+// An error if the value is not allowed for the option, or for that of this setter.
+PetscErrorCode CheckOption(PC pc, const Option &option, double value);
 PetscErrorCode CheckOption(PC pc, const char *setter, double value);
-PetscErrorCode CheckOption(PC pc, const char *setter, const char *value);
 // Sets composed to what pc has composed for a public function. null: pc has another type
 PetscErrorCode QueryOption(PC pc, const char *function, ComposedFunction *composed);
 
@@ -76,10 +77,7 @@ template <class Value> PetscErrorCode SetOption(PC pc, const char *setter, Value
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscCall(CheckCollective(pc, value));
-  if constexpr (std::is_pointer_v<Value>)
-    PetscCall(CheckOption(pc, setter, value));
-  else
-    PetscCall(CheckOption(pc, setter, static_cast<double>(value)));
+  PetscCall(CheckOption(pc, setter, static_cast<double>(value)));
   PetscCall(QueryOption(pc, setter, &set));
   if (set) PetscCall(reinterpret_cast<PetscErrorCode (*)(PC, Value)>(set)(pc, value));
   PetscFunctionReturn(PETSC_SUCCESS);

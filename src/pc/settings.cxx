@@ -20,10 +20,9 @@ PetscErrorCode SettingsCheckAgreement(MPI_Comm comm, const Settings &settings)
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, most.data(), static_cast<PetscMPIInt>(most.size()),
                              MPI_DOUBLE, MPI_MAX, comm));
   for (std::size_t k = 0; k < Options().size(); ++k)
-    PetscCheck(
-        most[2 * k] == -most[2 * k + 1], comm, PETSC_ERR_ARG_INCOMP,
-        "-%spc_mcpi_%s differs between MPI ranks. Call %s() with the same value on all ranks",
-        current_prefix(), Options()[k].name, Options()[k].setter);
+    PetscCheck(most[2 * k] == -most[2 * k + 1], comm, PETSC_ERR_ARG_INCOMP,
+               "-%spc_mcpi_%s differs between MPI ranks. Give it the same value on all ranks",
+               current_prefix(), Options()[k].name);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -75,9 +75,8 @@ PetscErrorCode apply_matcoloring(Mat mat, const std::string &type, PetscObject o
   PetscCall(MatColoringSetDistance(mc, 1));
   PetscCall(MatColoringSetType(mc, type.c_str()));
   PetscCall(MatColoringSetFromOptions(mc));
-  // The options may have set another type. The given type holds: the user may have called
-  // PCMCPISetMatColoringType() after the options were read, or may have chosen a schedule with a
-  // type of its own.
+  // The options may have set another type. The given type holds: the user may have chosen a
+  // schedule with a type of its own.
   PetscCall(PetscObjectTypeCompare((PetscObject)mc, type.c_str(), &same));
   if (!same) {
     PetscCall(MatColoringSetType(mc, type.c_str()));

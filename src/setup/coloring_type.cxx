@@ -7,6 +7,8 @@
 
 namespace mcpi::coloring {
 
+PetscInt64 most_of_one_rank = 1 << 18;
+
 PetscErrorCode check_distance(MatColoring mc)
 {
   PetscFunctionBegin;
@@ -59,20 +61,10 @@ PetscErrorCode read_count(MatColoring mc, CompatOptionItems PetscOptionsObject, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode read_gather(MatColoring mc, CompatOptionItems PetscOptionsObject, const char *option,
-                           CommonSettings &settings)
-{
-  PetscFunctionBegin;
-  PetscCall(read_count(mc, PetscOptionsObject, option,
-                       "Rows and entries of a graph that one rank colors, 0: none",
-                       &settings.gather));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-bool one_rank_is_faster(const Graph &graph, PetscInt gather)
+bool one_rank_is_faster(const Graph &graph)
 {
   return graph.ranks > 1 && one_rank_can_hold(graph) &&
-         graph.global_rows + graph.global_entries <= gather;
+         graph.global_rows + graph.global_entries <= most_of_one_rank;
 }
 
 } // namespace mcpi::coloring

@@ -20,12 +20,12 @@ PetscErrorCode check_distance(MatColoring mc);
 PetscErrorCode create_iscoloring(MatColoring mc, const Colors &color, PetscInt64 colors,
                                  ISColoring *iscoloring);
 
-// Most rows and entries of a graph that one rank colors, by default
-inline constexpr PetscInt kGather = 1 << 18;
+// One rank colors a graph of at most so many rows and entries. Tests change the number, to color
+// small graphs by all ranks.
+extern PetscInt64 most_of_one_rank;
 
 // The settings that all types have
 struct CommonSettings {
-  PetscInt gather = kGather;
   int threads = 1;
   // Whether the flags of the matrix hold. PETSc keeps those of users' matrices when MatZeroRows()
   // takes entries away.
@@ -51,13 +51,8 @@ inline PetscErrorCode graph_create(MatColoring mc, const CommonSettings &setting
 PetscErrorCode read_count(MatColoring mc, CompatOptionItems PetscOptionsObject, const char *option,
                           const char *text, PetscInt *value);
 
-// Reads the option that sets how large a graph one rank colors.
-PetscErrorCode read_gather(MatColoring mc, CompatOptionItems PetscOptionsObject, const char *option,
-                           CommonSettings &settings);
-
-// True if one rank colors the whole graph faster than all ranks together. gather: the most rows and
-// entries
-bool one_rank_is_faster(const Graph &graph, PetscInt gather);
+// True if one rank colors the whole graph faster than all ranks together
+bool one_rank_is_faster(const Graph &graph);
 
 // MatColoringApply() of a type. color_matrix makes the coloring, and may run out of memory.
 template <auto color_matrix> PetscErrorCode apply(MatColoring mc, ISColoring *iscoloring)
@@ -90,9 +85,9 @@ template <class Settings> PetscErrorCode destroy(MatColoring mc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Makes mc a MatColoring of a type whose data are Settings, derived from CommonSettings. name: of
-// the type
-template <class Settings, auto color_matrix, auto set_from_options>
+// Makes mc a MatColoring of a type whose data are Settings: CommonSettings or derived from them.
+// name: of the type
+template <class Settings, auto color_matrix, auto set_from_options = nullptr>
 PetscErrorCode create_type(MatColoring mc, const char *name)
 {
   PetscFunctionBegin;

@@ -1,5 +1,5 @@
-// Reverse Cuthill-McKee order and nested dissection of the rows of a rank. They are the orders that
-// PETSc's MATORDERINGRCM and MATORDERINGND give, made without a matrix and with threads.
+// Reverse Cuthill-McKee order of the rows of a rank, made without a matrix. It is the order that
+// PETSc's MATORDERINGRCM gives where PETSc does not order groups of rows with equal neighbors.
 #pragma once
 
 #include <span>
@@ -22,20 +22,7 @@ struct RowGraph {
   }
 };
 
-// One row at an end of each connected component, in the order of the components' first rows. Both
-// orders begin there.
-std::vector<Row> end_rows(const RowGraph &graph);
-
-// Reverse Cuthill-McKee. ends: end_rows(graph)
-void order_by_rcm(const RowGraph &graph, const std::vector<Row> &ends, std::vector<Row> *order);
-
-// Nested dissection (A. George, Nested dissection of a regular finite element mesh, SIAM J. Numer.
-// Anal. 10, 1973). ends: end_rows(graph)
-void order_by_dissection(const RowGraph &graph, const std::vector<Row> &ends, int threads,
-                         std::vector<Row> *order);
-
-// Whether PETSc would order groups of rows with equal neighbors (inodes) instead of rows. The
-// functions above do not.
-bool has_equal_rows(const RowGraph &graph);
+// order: as long as the graph has rows
+void order_by_rcm(const RowGraph &graph, std::vector<Row> *order);
 
 } // namespace mcpi

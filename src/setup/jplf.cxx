@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "petsc/compat.h"
-#include "petsc/prefix.h"
 #include "setup/coloring_type.h"
 
 namespace mcpi::coloring {
@@ -13,38 +12,29 @@ namespace {
 // other, because each rank owns consecutive rows. A DSATUR coloring spreads from rank to rank.
 constexpr PetscInt64 kMaxSequentialRows = PetscInt64{1} << 24;
 
-struct Settings : CommonSettings {
-  PetscInt passes = 0;
-  PetscReal effort = 3;
-  PetscBool grown = PETSC_TRUE;
-  PetscBool balanced = PETSC_TRUE;
-};
-
 struct Outcome {
   // number of colors after each step; 0: the step was not done
-  int largest_first = 0, natural = 0, grown = 0, recolored = 0;
+  int largest_first = 0, natural = 0, grown = 0;
   std::vector<PetscInt64> sizes;
 };
 
 // Sends the outcome of the first rank to all ranks.
 PetscErrorCode broadcast(MPI_Comm comm, Outcome &outcome)
 {
-  int steps[] = {outcome.largest_first, outcome.natural, outcome.grown, outcome.recolored,
+  int steps[] = {outcome.largest_first, outcome.natural, outcome.grown,
                  static_cast<int>(outcome.sizes.size())};
 
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Bcast(steps, 5, MPI_INT, 0, comm));
+  PetscCallMPI(MPI_Bcast(steps, 4, MPI_INT, 0, comm));
   outcome.largest_first = steps[0];
   outcome.natural = steps[1];
   outcome.grown = steps[2];
-  outcome.recolored = steps[3];
-  outcome.sizes.resize(static_cast<std::size_t>(steps[4]));
-  PetscCallMPI(MPI_Bcast(outcome.sizes.data(), steps[4], MPIU_INT64, 0, comm));
+  outcome.sizes.resize(static_cast<std::size_t>(steps[3]));
+  PetscCallMPI(MPI_Bcast(outcome.sizes.data(), steps[3], MPIU_INT64, 0, comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode color_graph(const Graph &graph, const Settings &settings, Colors &color,
-                           Outcome &outcome)
+PetscErrorCode color_graph(const Graph &graph, Colors &color, Outcome &outcome)
 {
   int colors;
 
@@ -60,28 +50,23 @@ PetscErrorCode color_graph(const Graph &graph, const Settings &settings, Colors 
         color.swap(natural);
         colors = outcome.natural;
       }
-    }
-    if (settings.grown && graph.global_rows <= kMaxSequentialRows) {
-      // If reduce_colors() follows, a DSATUR coloring that saves only a few colors is not taken: it
-      // seldom ends with fewer colors than the others do.
-      const int half = colors / 2, most = settings.effort > 0 ? half + 1 : colors - 1;
+      // A DSATUR coloring that saves only a few colors is not taken: after reduce_colors() it
+      // seldom has fewer colors than the others have.
+      const int half = colors / 2;
       Colors grown;
-      PetscCall(color_by_dsatur(graph, half, most, grown, &outcome.grown));
+      PetscCall(color_by_dsatur(graph, half, half + 1, grown, &outcome.grown));
       if (outcome.grown > 0) {
         color.swap(grown);
         colors = outcome.grown;
       }
     }
-    for (PetscInt pass = 0; pass < settings.passes && colors > 3; ++pass)
-      PetscCall(recolor(graph, static_cast<int>(pass), color, &colors));
-    outcome.recolored = colors;
     // A graph that is not bipartite needs 3 colors.
-    for (int before = colors + 1; colors < before && colors > 3 && settings.effort > 0;) {
+    for (int before = colors + 1; colors < before && colors > 3;) {
       before = colors;
       PetscCall(sort_by_size(graph, color, colors, &outcome.sizes));
-      PetscCall(reduce_colors(graph, settings.effort, color, &colors));
+      PetscCall(reduce_colors(graph, color, &colors));
     }
-    if (settings.balanced) PetscCall(balance(graph, colors, color));
+    PetscCall(balance(graph, colors, color));
   }
   PetscCall(sort_by_size(graph, color, colors, &outcome.sizes));
   while (outcome.sizes.size() > 1 && outcome.sizes.back() == 0)
@@ -90,18 +75,15 @@ PetscErrorCode color_graph(const Graph &graph, const Settings &settings, Colors 
 }
 
 // Both ways give the same colors, because no step depends on the partition.
-PetscErrorCode color_where_it_is_quicker(const Graph &graph, const Settings &settings,
-                                         Colors &color, Outcome &outcome)
+PetscErrorCode color_where_it_is_quicker(const Graph &graph, Colors &color, Outcome &outcome)
 {
   PetscFunctionBegin;
-  if (!one_rank_is_faster(graph, settings.gather)) {
-    PetscCall(color_graph(graph, settings, color, outcome));
+  if (!one_rank_is_faster(graph)) {
+    PetscCall(color_graph(graph, color, outcome));
   } else {
     PetscCall(run_on_one_rank(
         graph,
-        [&](const Graph &whole, Colors &colors) {
-          return color_graph(whole, settings, colors, outcome);
-        },
+        [&](const Graph &whole, Colors &colors) { return color_graph(whole, colors, outcome); },
         color));
     PetscCall(broadcast(graph.comm, outcome));
   }
@@ -110,62 +92,27 @@ PetscErrorCode color_where_it_is_quicker(const Graph &graph, const Settings &set
 
 PetscErrorCode color_matrix(MatColoring mc, ISColoring *iscoloring)
 {
-  const Settings &settings = *static_cast<const Settings *>(mc->data);
+  const auto &settings = *static_cast<const CommonSettings *>(mc->data);
   Graph graph;
   Colors color;
   Outcome outcome;
 
   PetscFunctionBegin;
   PetscCall(graph_create(mc, settings, graph));
-  PetscCall(color_where_it_is_quicker(graph, settings, color, outcome));
+  PetscCall(color_where_it_is_quicker(graph, color, outcome));
   PetscCall(graph_destroy(graph));
   const auto colors = static_cast<PetscInt>(outcome.sizes.size());
-  PetscCall(PetscInfo(
-      mc,
-      "%" PetscInt_FMT " colors of %" PetscInt64_FMT " to %" PetscInt64_FMT
-      " rows (0 if not tried: %d largest first, %d in natural order, %d grown, %d after passes)\n",
-      colors, outcome.sizes.front(), outcome.sizes.back(), outcome.largest_first, outcome.natural,
-      outcome.grown, outcome.recolored));
+  PetscCall(PetscInfo(mc,
+                      "%" PetscInt_FMT " colors of %" PetscInt64_FMT " to %" PetscInt64_FMT
+                      " rows (0 if not tried: %d largest first, %d in natural order, %d grown)\n",
+                      colors, outcome.sizes.front(), outcome.sizes.back(), outcome.largest_first,
+                      outcome.natural, outcome.grown));
   PetscCall(create_iscoloring(mc, color, colors, iscoloring));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsObject)
-{
-  Settings &settings = *static_cast<Settings *>(mc->data);
-
-  PetscFunctionBegin;
-  PetscOptionsHeadBegin(PetscOptionsObject, "JPLF options");
-  PetscCall(read_count(mc, PetscOptionsObject, "-mat_coloring_jplf_passes",
-                       "Passes of iterated greedy", &settings.passes));
-  PetscCall(PetscOptionsReal(
-      "-mat_coloring_jplf_effort",
-      "Work of one attempt to do with one color fewer, in passes over the graph; 0: no attempts",
-      "", settings.effort, &settings.effort, nullptr));
-  PetscCall(PetscOptionsBool("-mat_coloring_jplf_dsatur", "Let a coloring grow from one row, too",
-                             "", settings.grown, &settings.grown, nullptr));
-  PetscCall(PetscOptionsBool("-mat_coloring_jplf_balance",
-                             "Move rows from large colors to small ones", "", settings.balanced,
-                             &settings.balanced, nullptr));
-  PetscCall(read_gather(mc, PetscOptionsObject, "-mat_coloring_jplf_gather", settings));
-  PetscCheck(settings.effort >= 0, PetscObjectComm((PetscObject)mc), PETSC_ERR_ARG_OUTOFRANGE,
-             "-%smat_coloring_jplf_effort must be at least 0, not %g", prefix_of((PetscObject)mc),
-             static_cast<double>(settings.effort));
-  PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /*MC
    MATCOLORINGJPLF - distance 1 coloring "jplf", the same on any number of MPI processes
-
-   Options Database Keys:
-+  -mat_coloring_jplf_dsatur <true> - also let a coloring grow from one row, by saturation
-.  -mat_coloring_jplf_passes <0> - passes of iterated greedy coloring over the first coloring
-.  -mat_coloring_jplf_effort <3> - work of one attempt to save a color, in passes over the graph; 0
-      for no attempts
-.  -mat_coloring_jplf_balance <true> - move rows from large colors to small ones
--  -mat_coloring_jplf_gather <262144> - most rows and entries of a graph that one rank colors, 0 for
-      none
 
    Level: intermediate
 
@@ -183,11 +130,11 @@ PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsOb
 
    Graphs of at most 2^24 rows are also colored in natural order, which is best for many structured
    grids. They also try a coloring that grows from one row, by saturation. It is taken if it needs
-   about half as many colors, or fewer colors where there are no attempts to save colors. Structured
-   grids of tetrahedra get 4 colors in this way, and 7 otherwise.
+   about half as many colors. Structured grids of tetrahedra get 4 colors in this way, and 7
+   otherwise.
 
-   Passes of iterated greedy coloring follow. Then come attempts to dissolve the smallest color,
-   by a local search in partial colorings, until one fails.
+   Attempts to dissolve the smallest color follow, by a local search in partial colorings, until one
+   fails.
 
    Last, rows move from colors with many entries to colors with few entries that none of their
    neighbors has. This ends when no color exceeds the average by more than one part in 64, or when
@@ -205,20 +152,18 @@ PetscErrorCode set_from_options(MatColoring mc, CompatOptionItems PetscOptionsOb
 .  * - D. J. A. Welsh and M. B. Powell, An upper bound for the chromatic number of a graph and its
        application to timetabling problems, Comput. J. 10 (1967): largest first
 .  * - D. Brelaz, New methods to color the vertices of a graph, Comm. ACM 22 (1979): by saturation
-.  * - J. C. Culberson, Iterated greedy graph coloring and the difficulty landscape, University of
-       Alberta TR 92-07 (1992)
 .  * - I. Bloechliger and N. Zufferey, A graph coloring heuristic using partial solutions and a
        reactive tabu scheme, Comput. Oper. Res. 35 (2008)
 -  * - H. Lu, M. Halappanavar, D. Chavarria-Miranda, A. Gebremedhin and A. Kalyanaraman, Balanced
        coloring for parallel computing applications, IPDPS (2015)
 
 .seealso: `MatColoring`, `MatColoringSetType()`, `MatColoringSetDistance()`, `MATCOLORINGJP`,
-          `MATCOLORINGGREEDY`, `MatColoringRegisterJPLF()`, `PCMCPISetMatColoringType()`
+          `MATCOLORINGGREEDY`, `MatColoringRegisterJPLF()`, `PCMCPI`
 M*/
 PetscErrorCode create(MatColoring mc)
 {
   PetscFunctionBegin;
-  PetscCall(create_type<Settings, color_matrix, set_from_options>(mc, MATCOLORINGJPLF));
+  PetscCall(create_type<CommonSettings, color_matrix>(mc, MATCOLORINGJPLF));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

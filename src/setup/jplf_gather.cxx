@@ -110,9 +110,9 @@ run_on_one_rank(const Graph &graph,
   }
   PetscCallMPI(MPI_Bcast(&failed, 1, MPI_INT, 0, graph.comm));
   PetscCheck(!failed, graph.comm, PETSC_ERR_MEM,
-             "No memory on the first rank to color a graph of %" PetscInt64_FMT " rows. Use "
-             "%s%s_gather 0",
-             graph.global_rows, graph.options.c_str(), graph.coloring.c_str());
+             "MatColoring type %s: no memory on the first rank for a graph of %" PetscInt64_FMT
+             " rows. Give that rank more memory",
+             graph.coloring.c_str(), graph.global_rows);
   color.assign(static_cast<std::size_t>(graph.size()), kUncolored);
   PetscCallMPI(MPI_Scatterv(colors.data(), rows.count.data(), rows.start.data(), MPI_INT,
                             color.data(), graph.nlocal, MPI_INT, 0, graph.comm));

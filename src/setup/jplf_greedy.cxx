@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/hash.h"
 #include "core/plan.h"
 #include "petsc/compat.h"
 #include "setup/jplf_steps.h"
@@ -85,48 +84,6 @@ PetscErrorCode color_greedily(const Graph &graph, Order order, Colors &color, in
     return keys[u] != keys[v] ? keys[u] > keys[v] : graph.row[u] > graph.row[v];
   };
   PetscCall(visit_in_order(graph, before, color, [&](int v) { return first_fit(color, v); }));
-  PetscCall(count_colors(graph, color, colors));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode recolor(const Graph &graph, int pass, Colors &color, int *colors)
-{
-  const int n = *colors;
-  std::vector<PetscInt64> sizes;
-  std::vector<int> order(static_cast<std::size_t>(n)), begin(static_cast<std::size_t>(n) + 1, 0);
-  std::vector<int> rows(static_cast<std::size_t>(graph.nlocal));
-  Colors fresh(color.size(), kUncolored);
-  FirstFit first_fit(graph);
-
-  PetscFunctionBegin;
-  PetscCall(count_sizes(graph, color, n, &sizes));
-  std::iota(order.begin(), order.end(), 0);
-  switch (pass % 4) {
-  case 0:
-    std::reverse(order.begin(), order.end());
-    break;
-  case 1:
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return sizes[a] > sizes[b]; });
-    break;
-  case 2:
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return sizes[a] < sizes[b]; });
-    break;
-  default: {
-    const auto shuffled = [pass](int c) {
-      return mix(mix(static_cast<std::uint64_t>(pass)) + static_cast<std::uint64_t>(c));
-    };
-    std::sort(order.begin(), order.end(), [&](int a, int b) { return shuffled(a) < shuffled(b); });
-  }
-  }
-  for (int v = 0; v < graph.nlocal; ++v) ++begin[color[v] + 1];
-  std::partial_sum(begin.begin(), begin.end(), begin.begin());
-  std::vector<int> next(begin);
-  for (int v = 0; v < graph.nlocal; ++v) rows[next[color[v]]++] = v;
-  for (const int c : order) {
-    for (int k = begin[c]; k < begin[c + 1]; ++k) fresh[rows[k]] = first_fit(fresh, rows[k]);
-    PetscCall(update_ghosts(graph, MPI_INT, fresh.data()));
-  }
-  color.swap(fresh);
   PetscCall(count_colors(graph, color, colors));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -24,7 +24,8 @@ constexpr PetscInt64 kMaxRounds = 1000;
 // The search stops after this many rounds without progress. For small graphs, one round a row is
 // enough.
 constexpr PetscInt64 kStallRounds = 300;
-constexpr PetscReal kStallEffort = 1; // most work without progress, in passes over the graph
+// The most work, and the most without progress, in passes over the graph
+constexpr PetscInt64 kMostPasses = 3, kStallPasses = 1;
 // The least work that counts as a pass: a pass over a small graph counts as this much.
 constexpr PetscInt64 kLeastPass = 1 << 18;
 
@@ -208,12 +209,11 @@ PetscErrorCode PartialColoring::run_round(int round, int noisy)
 
 } // namespace
 
-PetscErrorCode reduce_colors(const Graph &graph, PetscReal effort, Colors &color, int *colors)
+PetscErrorCode reduce_colors(const Graph &graph, Colors &color, int *colors)
 {
   const int last = *colors - 1;
   const Colors kept(color);
-  const auto pass =
-      static_cast<PetscReal>(std::max(graph.global_entries + graph.global_rows, kLeastPass));
+  const PetscInt64 pass = std::max(graph.global_entries + graph.global_rows, kLeastPass);
   PetscInt64 fewest = PETSC_MAX_INT, work = 0, fewest_work = 0;
   int fewest_round = 0;
 
@@ -233,9 +233,9 @@ PetscErrorCode reduce_colors(const Graph &graph, PetscReal effort, Colors &color
       fewest_round = round;
     }
     const bool hopeless = round - fewest_round > std::min(kStallRounds, graph.global_rows) ||
-                          static_cast<PetscReal>(work - fewest_work) > kStallEffort * pass;
+                          work - fewest_work > kStallPasses * pass;
     if (hopeless || round == std::min(kMaxRounds, 4 * graph.global_rows) ||
-        static_cast<PetscReal>(work) > effort * pass)
+        work > kMostPasses * pass)
       break;
     work += totals[1];
     PetscCall(partial.run_round(round, noise(round - fewest_round)));

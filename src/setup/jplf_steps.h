@@ -30,18 +30,13 @@ PetscErrorCode color_greedily(const Graph &graph, Order order, Colors &color, in
 // more than most colors, or too much work.
 PetscErrorCode color_by_dsatur(const Graph &graph, int half, int most, Colors &color, int *colors);
 
-// One pass of iterated greedy coloring: first fit again, color class by color class. The order of
-// the classes depends on pass. The number of colors never rises.
-PetscErrorCode recolor(const Graph &graph, int pass, Colors &color, int *colors);
-
 // Renumbers the colors by decreasing number of rows. Colors with equally many rows keep their
 // order.
 PetscErrorCode sort_by_size(const Graph &graph, Colors &color, int colors,
                             std::vector<PetscInt64> *sizes);
 
-// Tries to remove the last color. effort bounds the work, in passes over the graph. If the attempt
-// fails, the coloring stays as it was.
-PetscErrorCode reduce_colors(const Graph &graph, PetscReal effort, Colors &color, int *colors);
+// Tries to remove the last color. If the attempt fails, the coloring stays as it was.
+PetscErrorCode reduce_colors(const Graph &graph, Colors &color, int *colors);
 
 // Moves rows between colors until no color has many more entries than the average, or until little
 // more is gained. The number of colors never rises.

@@ -39,7 +39,7 @@ PetscErrorCode color_by_levels(MatColoring mc, ISColoring *iscoloring)
 
   PetscFunctionBegin;
   PetscCall(graph_create(mc, settings, graph));
-  if (one_rank_is_faster(graph, settings.gather))
+  if (one_rank_is_faster(graph))
     PetscCall(run_on_one_rank(
         graph,
         [&](const Graph &whole, Colors &all) { return color_graph(whole, settings.order, all); },
@@ -63,7 +63,6 @@ PetscErrorCode set_levels_options(MatColoring mc, CompatOptionItems PetscOptions
   PetscCall(PetscOptionsEList("-mat_coloring_levels_order", "Order that the colors follow", "",
                               kRowOrders, 3, kRowOrders[order], &order, nullptr));
   settings.order = static_cast<RowOrder>(order);
-  PetscCall(read_gather(mc, PetscOptionsObject, "-mat_coloring_levels_gather", settings));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -71,10 +70,8 @@ PetscErrorCode set_levels_options(MatColoring mc, CompatOptionItems PetscOptions
 /*MC
    MATCOLORINGLEVELS - distance 1 coloring "levels", the level sets of an order of the rows
 
-   Options Database Keys:
-+  -mat_coloring_levels_order <natural> - order of the rows: front, natural or rcm
--  -mat_coloring_levels_gather <262144> - most rows and entries of a graph that one rank colors,
-      0 for none
+   Options Database Key:
+.  -mat_coloring_levels_order <natural> - order of the rows: front, natural or rcm
 
    Level: intermediate
 
@@ -90,7 +87,7 @@ PetscErrorCode set_levels_options(MatColoring mc, CompatOptionItems PetscOptions
    depend on their distribution. `MatColoringSetDistance()` with 1 is needed.
 
 .seealso: `MatColoring`, `MATCOLORINGWAVE`, `MATCOLORINGJPLF`, `MatColoringRegisterLevels()`,
-          `PCMCPISetMatColoringType()`, `PCSOR`
+          `PCMCPI`, `PCSOR`
 M*/
 PetscErrorCode create_levels(MatColoring mc)
 {

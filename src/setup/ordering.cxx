@@ -15,7 +15,6 @@
 #include "petsc/prefix.h"
 #include "setup/fetch_ahead.h"
 #include "setup/graph_orders.h"
-#include "setup/pattern_matrix.h"
 
 namespace mcpi {
 namespace {
@@ -143,58 +142,6 @@ private:
   RowGraph graph_;
 };
 
-// Makes an order by PETSc.
-PetscErrorCode petsc_order(const RowGraph &graph, MatOrderingType type, std::vector<Row> *order)
-{
-  PatternMatrix pattern;
-  Mat mat;
-  IS rows, columns;
-  const PetscInt *index;
-
-  PetscFunctionBegin;
-  pattern.i.reserve(graph.ptr.size());
-  pattern.j.reserve(graph.col.size() + order->size());
-  for (Row row = 0; row < graph.rows(); ++row) {
-    const auto neighbors = graph.neighbors(row);
-    const auto later = std::lower_bound(neighbors.begin(), neighbors.end(), row);
-    pattern.j.insert(pattern.j.end(), neighbors.begin(), later);
-    pattern.j.push_back(row);
-    pattern.j.insert(pattern.j.end(), later, neighbors.end());
-    pattern.end_row();
-  }
-  PetscCall(pattern.create(PETSC_COMM_SELF, graph.rows(), graph.rows(), &mat));
-  PetscCall(MatGetOrdering(mat, type, &rows, &columns));
-  PetscCall(ISGetIndices(rows, &index));
-  std::copy_n(index, order->size(), order->begin());
-  PetscCall(ISRestoreIndices(rows, &index));
-  PetscCall(ISDestroy(&rows));
-  PetscCall(ISDestroy(&columns));
-  PetscCall(MatDestroy(&mat));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-// Makes the orders that are not null.
-PetscErrorCode order_graph(const RowGraph &graph, int threads, std::vector<Row> *rcm,
-                           std::vector<Row> *dissection)
-{
-  PetscFunctionBegin;
-  for (std::vector<Row> *order : {rcm, dissection})
-    if (order) order->resize(static_cast<std::size_t>(graph.rows()));
-  if (graph.rows() == 0) PetscFunctionReturn(PETSC_SUCCESS);
-  if (has_equal_rows(graph)) {
-    if (rcm) PetscCall(petsc_order(graph, MATORDERINGRCM, rcm));
-    if (dissection) PetscCall(petsc_order(graph, MATORDERINGND, dissection));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  const std::vector<Row> ends = end_rows(graph);
-  share_among_threads(2, threads, [&](std::size_t which) {
-    const int left = rcm ? std::max(threads - 1, 1) : threads; // one thread makes the other order
-    if (which == 0 && dissection) order_by_dissection(graph, ends, left, dissection);
-    if (which == 1 && rcm) order_by_rcm(graph, ends, rcm);
-  });
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 // Estimates how much of x the caches fetch in a pass: the number of different cache lines that each
 // tile of rows touches, summed over the tiles
 Offset touched_lines(const BlockGraph &graph, const Coloring &coloring,
@@ -275,7 +222,8 @@ PetscErrorCode OrderingCreateRCM(const BlockGraph &graph, std::vector<Row> *orde
   const LocalPattern pattern(graph);
 
   PetscFunctionBegin;
-  PetscCall(order_graph(pattern.graph(), graph.threads, order, nullptr));
+  order->resize(static_cast<std::size_t>(graph.rows));
+  order_by_rcm(pattern.graph(), order);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -310,26 +258,12 @@ PetscErrorCode OrderingCreate(const BlockGraph &graph, const Coloring &coloring,
     if (type == PC_MCPI_ORDERING_AUTO) used->type = PC_MCPI_ORDERING_NATURAL;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  const bool choose = type == PC_MCPI_ORDERING_AUTO;
-  const LocalPattern pattern(graph);
-  std::vector<Row> rcm, dissection;
-  PetscCall(order_graph(pattern.graph(), graph.threads,
-                        choose || type == PC_MCPI_ORDERING_RCM ? &rcm : nullptr,
-                        choose || type == PC_MCPI_ORDERING_ND ? &dissection : nullptr));
-  if (!choose) {
-    order->swap(type == PC_MCPI_ORDERING_RCM ? rcm : dissection);
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  used->type = PC_MCPI_ORDERING_NATURAL;
-  Offset least = touched_lines(graph, coloring, *order);
-  for (auto [candidate, its_type] :
-       {std::pair{&rcm, PC_MCPI_ORDERING_RCM}, std::pair{&dissection, PC_MCPI_ORDERING_ND}}) {
-    const Offset lines = touched_lines(graph, coloring, *candidate);
-    if (lines >= least) continue;
-    least = lines;
-    used->type = its_type;
-    order->swap(*candidate);
-  }
+  std::vector<Row> rcm;
+  PetscCall(OrderingCreateRCM(graph, &rcm));
+  const bool better = type == PC_MCPI_ORDERING_RCM ||
+                      touched_lines(graph, coloring, rcm) < touched_lines(graph, coloring, *order);
+  used->type = better ? PC_MCPI_ORDERING_RCM : PC_MCPI_ORDERING_NATURAL;
+  if (better) order->swap(rcm);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

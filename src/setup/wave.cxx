@@ -117,7 +117,7 @@ PetscErrorCode color_by_wave(MatColoring mc, ISColoring *iscoloring)
   PetscFunctionBegin;
   PetscCall(graph_create(mc, settings, graph));
   const PetscInt64 wanted = settings.colors ? settings.colors : default_colors(graph.global_rows);
-  if (one_rank_is_faster(graph, settings.gather))
+  if (one_rank_is_faster(graph))
     PetscCall(run_on_one_rank(
         graph,
         [&](const Graph &whole, Colors &all) {
@@ -148,7 +148,6 @@ PetscErrorCode set_wave_options(MatColoring mc, CompatOptionItems PetscOptionsOb
              "-%smat_coloring_wave_colors must be at most %d, not %" PetscInt_FMT,
              prefix_of((PetscObject)mc), static_cast<int>(IS_COLORING_MAX), settings.colors);
   settings.order = static_cast<RowOrder>(order);
-  PetscCall(read_gather(mc, PetscOptionsObject, "-mat_coloring_wave_gather", settings));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -158,9 +157,7 @@ PetscErrorCode set_wave_options(MatColoring mc, CompatOptionItems PetscOptionsOb
 
    Options Database Keys:
 +  -mat_coloring_wave_colors <0> - number of colors, 0 for a number that follows from the rows
-.  -mat_coloring_wave_order <natural> - order of the rows that colors follow: front, natural or rcm
--  -mat_coloring_wave_gather <262144> - most rows and entries of a graph that one rank colors, 0 for
-      none
+-  -mat_coloring_wave_order <natural> - order of the rows that colors follow: front, natural or rcm
 
    Level: intermediate
 
@@ -195,7 +192,7 @@ PetscErrorCode set_wave_options(MatColoring mc, CompatOptionItems PetscOptionsOb
        between parallelism and convergence in incomplete factorizations, Parallel Comput. 25 (1999)
 
 .seealso: `MatColoring`, `MATCOLORINGLEVELS`, `MATCOLORINGJPLF`, `MatColoringRegisterWave()`,
-          `PCMCPISetMatColoringType()`
+          `PCMCPI`
 M*/
 PetscErrorCode create_wave(MatColoring mc)
 {

@@ -147,7 +147,7 @@ PETSC_TEST(BlockProduct, it_is_taken_back_on_demand)
 
   PetscFunctionBeginUser;
   PetscCall(create(matrix, Layout::uneven, &mat, &pc));
-  PetscCall(PCMCPISetBlockProduct(pc, PETSC_FALSE));
+  PetscCall(set_options(pc, "-pc_mcpi_block_product false"));
   PetscCall(set_values(matrix, mat)); // makes a set-up necessary
   PetscCall(PCSetUp(pc));
   PetscCall(view(pc, &text));

@@ -218,7 +218,7 @@ PETSC_TEST(GramSchmidt, it_is_taken_back_on_demand_from_all_solvers)
   PetscCall(KSPGetPC(one.ksp, &pc));
   PetscCall(KSPSetPC(other.ksp, pc));
   for (const bool wanted : {true, false}) {
-    PetscCall(PCMCPISetGramSchmidt(pc, wanted ? PETSC_TRUE : PETSC_FALSE));
+    PetscCall(set_options(pc, wanted ? "-pc_mcpi_gram_schmidt" : "-pc_mcpi_gram_schmidt false"));
     for (Solver *solver : {&one, &other}) {
       PetscCall(solve(solver));
       EXPECT_EQ(replaced(solver->ksp), wanted);

@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdlib>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "coloring_problem.h"
+#include "most_of_one_rank.h"
 #include "petscmcpi.h"
 #include "support/petsc_test.h"
 
@@ -171,9 +173,9 @@ PetscErrorCode check_against_one_rank(const Case &c, PetscInt expected_colors)
   PetscCall(create_matrix(PETSC_COMM_SELF, c, problem, false, &mat));
   PetscCall(color_matrix(mat, problem, MATCOLORINGJPLF, 1, &serial));
   PetscCall(MatDestroy(&mat));
-  for (const auto &[empty_ranks, gather] :
-       {std::pair(false, "0"), {true, "0"}, {false, "1000000"}, {true, "1000000"}}) {
-    PetscCall(PetscOptionsSetValue(nullptr, "-mat_coloring_jplf_gather", gather));
+  for (const auto &[empty_ranks, most] :
+       {std::pair(false, 0), {true, 0}, {false, 1000000}, {true, 1000000}}) {
+    const MostOfOneRank limit(most);
     describe(name_of(c, problem, empty_ranks));
     PetscCall(create_matrix(PETSC_COMM_WORLD, c, problem, empty_ranks, &mat));
     PetscCall(color_matrix(mat, problem, MATCOLORINGJPLF, 1, &parallel));
@@ -184,19 +186,45 @@ PetscErrorCode check_against_one_rank(const Case &c, PetscInt expected_colors)
         << "classes do not decrease in size";
     EXPECT_LE(static_cast<PetscInt>(parallel.sizes.size()), expected_colors);
   }
-  PetscCall(PetscOptionsClearValue(nullptr, "-mat_coloring_jplf_gather"));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The colors of the whole matrix by first fit, and after balance()
+PetscErrorCode color_in_steps(Mat mat, Outcome *fitted, Outcome *balanced)
+{
+  mcpi::coloring::Graph graph;
+  mcpi::coloring::Colors color;
+  int colors;
+
+  PetscFunctionBegin;
+  PetscCall(mcpi::coloring::graph_create(mat, false, graph));
+  PetscCall(color_greedily(graph, mcpi::coloring::Order::largest_first, color, &colors));
+  for (Outcome *outcome : {fitted, balanced}) {
+    if (outcome == balanced) PetscCall(balance(graph, colors, color));
+    const std::vector<ISColoringValue> mine(color.begin(), color.begin() + graph.nlocal);
+    PetscCall(gather(graph.comm, graph.nlocal, mine.data(), &outcome->color));
+  }
+  PetscCall(mcpi::coloring::graph_destroy(graph));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+std::size_t count_colors(const Outcome &outcome)
+{
+  return std::set(outcome.color.begin(), outcome.color.end()).size();
 }
 
 // The excess of the largest color's entries over the average, relative to the average
 double excess(const Problem &problem, const Outcome &outcome)
 {
-  std::vector<double> entries(outcome.sizes.size(), 0.0);
+  std::vector<double> entries(count_colors(outcome), 0.0);
   double all = 0;
   for (PetscInt i = 0; i < problem.rows(); ++i) {
-    const auto count = static_cast<double>(problem.columns(i).size());
-    entries[outcome.color[i]] += count;
-    all += count;
+    const auto columns = problem.columns(i);
+    for (const PetscInt j : columns)
+      if (j != i && outcome.color[j] == outcome.color[i])
+        ADD_FAILURE() << i << " has " << j << "'s color";
+    entries[outcome.color[i]] += static_cast<double>(columns.size());
+    all += static_cast<double>(columns.size());
   }
   return *std::max_element(entries.begin(), entries.end()) * static_cast<double>(entries.size()) /
              all -
@@ -206,22 +234,19 @@ double excess(const Problem &problem, const Outcome &outcome)
 PetscErrorCode check_balance(const Case &c)
 {
   const Problem problem(c);
-  Outcome outcome[2];
+  Outcome fitted, balanced, whole;
   Mat mat;
 
   PetscFunctionBegin;
   describe(name_of(c, problem, false));
   PetscCall(create_matrix(PETSC_COMM_WORLD, c, problem, false, &mat));
-  for (const bool balanced : {false, true}) {
-    PetscCall(PetscOptionsSetValue(nullptr, "-mat_coloring_jplf_balance", balanced ? "1" : "0"));
-    PetscCall(color_matrix(mat, problem, MATCOLORINGJPLF, 1, &outcome[balanced]));
-    EXPECT_EQ(outcome[balanced].invalid, 0) << "rows that share a color with a neighbor";
-  }
-  PetscCall(PetscOptionsClearValue(nullptr, "-mat_coloring_jplf_balance"));
+  PetscCall(color_in_steps(mat, &fitted, &balanced));
+  PetscCall(color_matrix(mat, problem, MATCOLORINGJPLF, 1, &whole));
   PetscCall(MatDestroy(&mat));
-  EXPECT_EQ(outcome[0].sizes.size(), outcome[1].sizes.size());
-  EXPECT_GE(excess(problem, outcome[0]), 0.1) << "nothing to balance";
-  EXPECT_LE(excess(problem, outcome[1]), 1.0 / 16);
+  EXPECT_EQ(count_colors(fitted), count_colors(balanced));
+  EXPECT_GE(excess(problem, fitted), 0.1) << "nothing to balance";
+  EXPECT_LE(excess(problem, balanced), 1.0 / 16);
+  EXPECT_LE(excess(problem, whole), 1.0 / 16);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -260,23 +285,10 @@ PETSC_TEST(Coloring, gives_the_colors_of_one_rank_on_all_ranks)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PETSC_TEST(Coloring, without_effort_is_grown_too)
+PETSC_TEST(Coloring, is_balanced_with_as_many_colors)
 {
   PetscFunctionBeginUser;
-  PetscCall(PetscOptionsSetValue(nullptr, "-mat_coloring_jplf_effort", "0"));
-  // 15 colors otherwise
-  PetscCall(check_against_one_rank({.kind = "box", .n = 12, .permute = true}, 11));
-  PetscCall(PetscOptionsClearValue(nullptr, "-mat_coloring_jplf_effort"));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PETSC_TEST(Coloring, is_balanced_on_request)
-{
-  PetscFunctionBeginUser;
-  PetscCall(PetscOptionsSetValue(nullptr, "-mat_coloring_jplf_dsatur", "0"));
-  PetscCall(check_against_one_rank({.kind = "tet", .permute = true}, 7));
   PetscCall(check_balance({.kind = "tet", .n = 40}));
-  PetscCall(PetscOptionsClearValue(nullptr, "-mat_coloring_jplf_dsatur"));
   PetscCall(check_balance({.kind = "mix", .n = 32}));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

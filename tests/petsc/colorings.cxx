@@ -2,6 +2,7 @@
 // formula with the coloring in use.
 #include <algorithm>
 
+#include "most_of_one_rank.h"
 #include "support/petsc.h"
 
 using namespace mcpi::test;
@@ -15,9 +16,6 @@ struct Choice {
 
 constexpr Choice choices[] = {
     {"-pc_mcpi_mat_coloring_type jplf"},
-    {"-pc_mcpi_mat_coloring_type jplf -pc_mcpi_mat_coloring_jplf_passes 5 "
-     "-pc_mcpi_mat_coloring_jplf_effort 0"},
-    {"-pc_mcpi_mat_coloring_type jplf -pc_mcpi_mat_coloring_jplf_balance 0"},
     {"-pc_mcpi_mat_coloring_type jp"},
     {"-pc_mcpi_mat_coloring_type greedy"},
     // Distance 2 gives more colors than needed, but the coloring is valid.
@@ -149,14 +147,13 @@ PETSC_TEST(Colorings, flags_of_users_matrices_are_not_trusted)
   PetscFunctionBeginUser;
   PetscCall(PCMCPIRegister());
   for (const char *type : {"jplf", "wave", "levels"})
-    for (const char *gather : {"0", "1000000"}) {
-      const std::string key = std::string("-mat_coloring_") + type + "_gather";
+    for (const PetscInt64 most : {0, 1000000}) {
+      const MostOfOneRank limit(most);
       OwnedMat mat;
       MatColoring coloring;
       ISColoring colors;
-      describe(std::string(type) + ", gather " + gather);
+      describe(std::string(type) + ", one rank colors at most " + std::to_string(most));
       PetscCall(create_stale(&mat));
-      PetscCall(PetscOptionsSetValue(nullptr, key.c_str(), gather));
       PetscCall(MatColoringCreate(mat, &coloring));
       PetscCall(MatColoringSetType(coloring, type));
       PetscCall(MatColoringSetDistance(coloring, 1));
@@ -165,7 +162,6 @@ PETSC_TEST(Colorings, flags_of_users_matrices_are_not_trusted)
       PetscCall(check_colors(mat, colors));
       PetscCall(ISColoringDestroy(&colors));
       PetscCall(MatColoringDestroy(&coloring));
-      PetscCall(PetscOptionsClearValue(nullptr, key.c_str()));
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -64,7 +64,7 @@ PetscErrorCode check_coloring_refused(const std::string &options, const std::str
     EXPECT_CONTAINS(caught.message, remedy);
   }
   PetscCall(PetscOptionsClear(pc.options));
-  PetscCall(PCMCPISetMatColoringType(pc, MATCOLORINGJPLF));
+  PetscCall(set_options(pc, "-pc_mcpi_mat_coloring_type jplf"));
   PetscCall(apply(pc, b, &x));
   PetscCall(create_pc(mat, "", &good));
   PetscCall(apply(good, b, &expected));
@@ -148,15 +148,13 @@ PETSC_TEST(Refusals, messages_of_a_setup_name_options_with_their_prefix)
   const std::pair<const char *, const char *> cases[] = {
       {"method dilu -a_pc_mcpi_sweep forward", "-a_pc_mcpi_method dilu needs -a_pc_mcpi_sweep"},
       {"schedule level -a_pc_mcpi_mat_coloring_type greedy", "but -a_pc_mcpi_mat_coloring_type"},
-      {"schedule cluster -a_pc_mcpi_ordering nd", "Use -a_pc_mcpi_ordering auto"},
+      {"schedule cluster -a_pc_mcpi_ordering coordinates", "Use -a_pc_mcpi_ordering auto"},
       {"mat_coloring_type nonsense", "Give -a_pc_mcpi_mat_coloring_type"},
       {"mat_coloring_type greedy -a_pc_mcpi_mat_coloring_maxcolors 1", "-a_pc_mcpi_mat_coloring_"},
       {"offdiag_precision fp64 -a_pc_mcpi_vector_precision fp32", "-a_pc_mcpi_vector_precision"},
       {"halo peer -a_pc_mcpi_backend host", "-a_pc_mcpi_halo peer needs"},
       {"ordering coordinates", "-a_pc_mcpi_ordering coordinates needs"},
-      {"schedule wave -a_pc_mcpi_mat_coloring_wave_gather 0 "
-       "-a_pc_mcpi_mat_coloring_maxcolors 1",
-       "-a_pc_mcpi_mat_coloring_"}};
+      {"schedule wave -a_pc_mcpi_mat_coloring_maxcolors 1", "-a_pc_mcpi_mat_coloring_"}};
   OwnedMat mat;
 
   PetscFunctionBeginUser;
@@ -201,19 +199,14 @@ PETSC_TEST(Refusals, the_view_names_options_with_their_prefix)
 
 PETSC_TEST(Refusals, options_of_colorings_are_named)
 {
+  const std::string option = "-pc_mcpi_mat_coloring_wave_colors";
   OwnedMat mat;
+  Preconditioner pc;
 
   PetscFunctionBeginUser;
   PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
-  for (const std::string option : {"jplf_effort", "jplf_passes", "jplf_gather", "wave_colors",
-                                   "wave_gather", "levels_gather"}) {
-    const std::string type = option.substr(0, option.find('_'));
-    const std::string full = "-pc_mcpi_mat_coloring_" + option;
-    Preconditioner pc;
-    describe(option);
-    PetscCall(create_pc(mat, "-pc_mcpi_mat_coloring_type " + type + " " + full + " -4", &pc));
-    EXPECT_PETSC_ERROR(PETSC_ERR_ARG_OUTOFRANGE, full + " must", PCSetUp(pc));
-  }
+  PetscCall(create_pc(mat, "-pc_mcpi_mat_coloring_type wave " + option + " -4", &pc));
+  EXPECT_PETSC_ERROR(PETSC_ERR_ARG_OUTOFRANGE, option + " must", PCSetUp(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -239,9 +232,10 @@ PETSC_TEST(Refusals, settings_that_differ_from_rank_to_rank_are_refused)
                                                             : PC_MCPI_PRECISION_INT8));
   EXPECT_PETSC_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_offdiag_precision", PCSetUp(pc));
   PetscCall(PCMCPISetOffdiagPrecision(pc, PC_MCPI_PRECISION_FP32));
-  PetscCall(PCMCPISetMatColoringType(pc, world_rank() == 0 ? MATCOLORINGJPLF : MATCOLORINGGREEDY));
+  PetscCall(set_options(pc, world_rank() == 0 ? "-pc_mcpi_mat_coloring_type jplf"
+                                              : "-pc_mcpi_mat_coloring_type greedy"));
   EXPECT_PETSC_ERROR(PETSC_ERR_ARG_INCOMP, "-pc_mcpi_mat_coloring_type", PCSetUp(pc));
-  PetscCall(PCMCPISetMatColoringType(pc, MATCOLORINGJPLF));
+  PetscCall(set_options(pc, "-pc_mcpi_mat_coloring_type jplf"));
   PetscCall(apply(pc, b, &x));
   EXPECT_TRUE(x == expected);
   // of new values, too, which are not forgotten after the refusal
@@ -257,19 +251,6 @@ PETSC_TEST(Refusals, settings_that_differ_from_rank_to_rank_are_refused)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
-
-PETSC_TEST(Refusals, no_coloring_type_is_refused)
-{
-  OwnedMat mat;
-  Preconditioner pc;
-
-  PetscFunctionBeginUser;
-  PetscCall(create_mat(PETSC_COMM_WORLD, sample(), Layout::even, MATBAIJ, &mat));
-  PetscCall(create_pc(mat, "", &pc));
-  EXPECT_PETSC_ERROR(PETSC_ERR_ARG_NULL, "-pc_mcpi_mat_coloring_type",
-                     PCMCPISetMatColoringType(pc, nullptr));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 PETSC_TEST(Refusals, coloring_of_one_color_is_refused)
 {

@@ -23,16 +23,24 @@ PetscErrorCode create(const BlockMatrix &matrix, const std::string &options, Own
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Sets up, and checks that PCView() prints the text.
+// Sets up, with a point for each row if the options ask for an order along coordinates, and checks
+// that PCView() prints the text.
 PetscErrorCode check_view(const BlockMatrix &matrix, const std::string &options,
                           const std::string &expected)
 {
   OwnedMat mat;
   Preconditioner pc;
+  PetscInt rows;
   std::string text;
 
   PetscFunctionBeginUser;
   PetscCall(create(matrix, options, &mat, &pc));
+  PetscCall(MatGetLocalSize(mat, &rows, nullptr));
+  rows /= static_cast<PetscInt>(matrix.bs);
+  if (options.find("coordinates") != std::string::npos) {
+    std::vector<PetscReal> points(static_cast<std::size_t>(rows), 0.0);
+    PetscCall(PCSetCoordinates(pc, 1, rows, points.data()));
+  }
   PetscCall(PCSetUp(pc));
   PetscCall(view(pc, &text));
   EXPECT_CONTAINS(text, expected);
@@ -120,7 +128,7 @@ PETSC_TEST(ScheduleChoice, refuses_another_coloring_beside_wave_and_level_until_
       PetscCall(PCMCPISetSchedule(pc, PC_MCPI_SCHEDULE_COLOR));
       PetscCall(PCSetUp(pc));
       PetscCall(PCMCPISetSchedule(pc, PC_MCPI_SCHEDULE_WAVE));
-      PetscCall(PCMCPISetMatColoringType(pc, MATCOLORINGWAVE));
+      PetscCall(set_options(pc, "-pc_mcpi_mat_coloring_type wave"));
       PetscCall(PCSetUp(pc));
     }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -138,8 +146,9 @@ PETSC_TEST(ScheduleChoice, of_auto_is_cluster_on_a_cpu_unless_other_options_are_
                        "schedule: cluster (auto: on a CPU clusters take the least time), at most"));
   PetscCall(check_view(matrix, "-pc_mcpi_schedule auto -pc_mcpi_mat_coloring_type greedy",
                        "schedule: color (auto: -pc_mcpi_mat_coloring_type greedy is given)"));
-  PetscCall(check_view(matrix, "-pc_mcpi_schedule auto -pc_mcpi_ordering nd",
-                       "schedule: color (auto: clusters do not take -pc_mcpi_ordering nd)"));
+  PetscCall(
+      check_view(matrix, "-pc_mcpi_schedule auto -pc_mcpi_ordering coordinates",
+                 "schedule: color (auto: clusters do not take -pc_mcpi_ordering coordinates)"));
   PetscCall(create(matrix, "-pc_mcpi_schedule auto", &mat, &pc));
   PetscCall(PCSetUp(pc));
   PetscCall(PCMCPIGetSchedule(pc, &schedule));

@@ -58,7 +58,7 @@ PETSC_TEST(SetUp, by_threads_makes_the_plan_of_one_thread)
   for (const char *type : {MATBAIJ, MATAIJ})
     for (const BlockMatrix *matrix : {&tets, &ring})
       for (const char *options :
-           {"-pc_mcpi_schedule color", "-pc_mcpi_schedule color -pc_mcpi_ordering nd",
+           {"-pc_mcpi_schedule color", "-pc_mcpi_schedule color -pc_mcpi_ordering natural",
             "-pc_mcpi_schedule wave -pc_mcpi_ordering rcm", "-pc_mcpi_schedule cluster"}) {
         OwnedMat mat;
         Preconditioner one, three;

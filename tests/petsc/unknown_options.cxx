@@ -84,7 +84,7 @@ PETSC_TEST(UnknownOptions, other_options_are_not_named)
 {
   PetscFunctionBeginUser;
   for (const char *options :
-       {"-pc_mcpi_its 2", "-pc_mcpi_ITS 2", "-pc_mcpi_mat_coloring_jplf_effort 1",
+       {"-pc_mcpi_its 2", "-pc_mcpi_ITS 2", "-pc_mcpi_mat_coloring_wave_colors 9",
         "-pc_mcpi_mat_coloring_maxcolors 9 -pc_mcpi_mat_coloring_type jplf", "-pc_mcpi",
         "-other_pc_mcpi_itsss 2", "-pc_sor_its 2", "-mcpi_its 2", "-pc_type jacobi"})
     PetscCall(check("", options, ""));

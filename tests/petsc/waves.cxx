@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "coloring_problem.h"
+#include "most_of_one_rank.h"
 #include "petscmcpi.h"
 #include "support/petsc.h"
 
@@ -142,7 +143,7 @@ PetscErrorCode check_case(const Case &c, const std::string &type)
   PetscCall(create_matrix(PETSC_COMM_WORLD, c, mat.out()));
   PetscCall(color(whole, type.c_str(), &alone));
   PetscCall(color(mat, type.c_str(), &gathered));
-  const Option gather("-mat_coloring_" + type + "_gather", "0");
+  const MostOfOneRank none(0);
   PetscCall(color(mat, type.c_str(), &together));
   PetscCall(color(mat, type.c_str(), &again));
   EXPECT_TRUE(valid(problem, alone));

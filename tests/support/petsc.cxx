@@ -183,6 +183,22 @@ PetscErrorCode create_pc(Mat mat, const std::string &options, Preconditioner *pc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode set_options(PC pc, const std::string &options)
+{
+  PetscOptions before;
+  OwnedOptions given;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscObjectGetOptions((PetscObject)pc, &before));
+  PetscCall(PetscOptionsCreate(given.out()));
+  PetscCall(PetscOptionsInsertString(given, options.c_str()));
+  PetscCall(PetscObjectSetOptions((PetscObject)pc, given));
+  const PetscErrorCode error = PCSetFromOptions(pc);
+  PetscCall(PetscObjectSetOptions((PetscObject)pc, before));
+  PetscCall(error);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 namespace {
 
 // x starts as NaN, so that numbers that are not written show.

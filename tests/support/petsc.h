@@ -76,6 +76,8 @@ struct Preconditioner {
   operator PC() const { return pc; }
 };
 PetscErrorCode create_pc(Mat mat, const std::string &options, Preconditioner *pc);
+// Sets these options alone, as the options database would. Other settings stay.
+PetscErrorCode set_options(PC pc, const std::string &options);
 // Returns the output of PCView() on all ranks.
 PetscErrorCode view(PC pc, std::string *text);
 PetscErrorCode apply(PC pc, const Vector &b, Vector *x);

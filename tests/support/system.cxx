@@ -133,7 +133,7 @@ void add_engine(Engine engine, MakeBackend make)
 
 const char *name(Engine engine)
 {
-  static const char *const names[] = {"host", "cuda", "kokkos", "kokkos_serial", "kokkos_tiles"};
+  static const char *const names[] = {"host", "cuda", "kokkos"};
   return names[static_cast<int>(engine)];
 }
 

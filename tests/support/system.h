@@ -64,9 +64,7 @@ private:
   int begun_ = -1; // color whose exchange has begun, -1 for none
 };
 
-// kokkos uses the default execution space. kokkos_serial and kokkos_tiles use one thread:
-// kokkos_serial has the layout for CPUs, kokkos_tiles the layout for devices.
-enum class Engine { host, cuda, kokkos, kokkos_serial, kokkos_tiles };
+enum class Engine { host, cuda, kokkos };
 
 struct Kind {
   BackendConfig config;

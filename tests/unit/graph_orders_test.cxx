@@ -1,4 +1,4 @@
-// Compares orders of the rows of a graph with those of PETSc.
+// Compares the order of the rows of a graph with that of PETSc.
 #include "setup/graph_orders.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ struct OwnGraph {
   RowGraph graph() const { return {ptr, col}; }
 };
 
-PetscErrorCode order_by_petsc(const Pattern &pattern, MatOrderingType type, std::vector<Row> *order)
+PetscErrorCode order_by_petsc(const Pattern &pattern, std::vector<Row> *order)
 {
   std::vector<PetscInt> ptr{0}, col;
   Mat mat;
@@ -47,7 +47,7 @@ PetscErrorCode order_by_petsc(const Pattern &pattern, MatOrderingType type, std:
   const auto count = static_cast<PetscInt>(pattern.size());
   PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, count, count, ptr.data(), col.data(),
                                       values.data(), &mat));
-  PetscCall(MatGetOrdering(mat, type, &rows, &columns));
+  PetscCall(MatGetOrdering(mat, MATORDERINGRCM, &rows, &columns));
   PetscCall(ISGetIndices(rows, &index));
   order->assign(index, index + count);
   PetscCall(ISRestoreIndices(rows, &index));
@@ -85,54 +85,32 @@ Pattern together(const std::vector<Pattern> &parts)
   return result;
 }
 
-void expect_orders_of_petsc(const Pattern &pattern)
+void expect_order_of_petsc(const Pattern &pattern)
 {
   const OwnGraph own(pattern);
-  const std::vector<Row> ends = end_rows(own.graph());
   std::vector<Row> expected, order(pattern.size(), -1);
-  EXPECT_FALSE(has_equal_rows(own.graph()));
-  ASSERT_EQ(order_by_petsc(pattern, MATORDERINGRCM, &expected), 0);
-  order_by_rcm(own.graph(), ends, &order);
+  ASSERT_EQ(order_by_petsc(pattern, &expected), 0);
+  order_by_rcm(own.graph(), &order);
   EXPECT_TRUE(order == expected) << "rcm of " << pattern.size() << " rows";
-  ASSERT_EQ(order_by_petsc(pattern, MATORDERINGND, &expected), 0);
-  for (const int threads : {1, 3}) {
-    order.assign(pattern.size(), -1);
-    order_by_dissection(own.graph(), ends, threads, &order);
-    EXPECT_TRUE(order == expected)
-        << "nd of " << pattern.size() << " rows, " << threads << " threads";
-  }
 }
 
 TEST(GraphOrders, are_those_of_petsc)
 {
   const Pattern box = tetrahedral_pattern(9, 8, 7), line = tetrahedral_pattern(300, 2, 1),
                 random = random_pattern(500, 3, true), ring = symmetrised(ring_pattern(200, 5, 2));
-  for (const Pattern &pattern : {Pattern(1), Pattern(3), ring}) expect_orders_of_petsc(pattern);
+  for (const Pattern &pattern : {Pattern(1), Pattern(3), ring}) expect_order_of_petsc(pattern);
   for (const Pattern &pattern : {box, line, random, together({box, random, line, ring, box})}) {
-    expect_orders_of_petsc(pattern);
-    expect_orders_of_petsc(shuffled(pattern));
+    expect_order_of_petsc(pattern);
+    expect_order_of_petsc(shuffled(pattern));
   }
 }
 
-// Pieces of many rows are divided among threads.
 TEST(GraphOrders, of_many_rows_are_those_of_petsc)
 {
   const Pattern box = tetrahedral_pattern(60, 50, 40), small = tetrahedral_pattern(9, 8, 7);
-  expect_orders_of_petsc(box);
-  expect_orders_of_petsc(shuffled(box));
-  expect_orders_of_petsc(shuffled(together({small, box, box, small})));
-}
-
-// PETSc orders groups of rows with the same neighbors, where these are many.
-TEST(GraphOrders, see_rows_with_equal_neighbors)
-{
-  Pattern pairs(20);
-  for (Row row = 0; row < 20; ++row)
-    for (Row column = 0; column < 20; ++column)
-      if (column != row && std::abs(column / 2 - row / 2) <= 1) pairs[row].push_back(column);
-  EXPECT_TRUE(has_equal_rows(OwnGraph(pairs).graph()));
-  EXPECT_FALSE(has_equal_rows(OwnGraph(tetrahedral_pattern(5, 5, 5)).graph()));
-  EXPECT_FALSE(has_equal_rows(OwnGraph(Pattern(20)).graph()));
+  expect_order_of_petsc(box);
+  expect_order_of_petsc(shuffled(box));
+  expect_order_of_petsc(shuffled(together({small, box, box, small})));
 }
 
 } // namespace

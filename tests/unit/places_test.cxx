@@ -19,21 +19,19 @@ using namespace device;
 constexpr int kBlocks = 5;
 constexpr HeadBits kPacked{8, -20};
 
-// kBlocks blocks in one layout. Slices are those of one tile, the lanes of sell those of one step.
+// kBlocks blocks in one layout. Slices are those of one tile.
 class Blocks {
 public:
   Blocks(LayoutKind kind, PCMCPIPrecision storage, int bs, const HeadBits &head = {})
       : heads_(kBlocks, {-1, 0})
   {
     memory_.shape = make_shape(kind, storage, bs);
-    memory_.shape.lanes = 8;
     memory_.shape.slice = slice_shape(storage, bs, head.column_bits < 32);
     memory_.head = head;
     count_ = static_cast<std::uint32_t>(round_up(kBlocks * memory_.shape.slice.slices, 4));
     bytes_ = kind == LayoutKind::slices
                  ? count_ * static_cast<std::size_t>(memory_.shape.slice.bytes)
-             : kind == LayoutKind::sell ? memory_.shape.step_bytes()
-                                        : kBlocks * memory_.shape.record;
+                 : kBlocks * memory_.shape.record;
     data_.resize(bytes_ / kPiece + 1);
     memory_.blocks = reinterpret_cast<std::byte *>(data_.data());
     memory_.heads = heads_.data();
@@ -53,9 +51,7 @@ public:
   {
     const auto n = static_cast<std::uint32_t>(k);
     std::vector<Slot> slots(kBlocks);
-    slots[n] = memory_.shape.kind == LayoutKind::sell
-                   ? Slot{0, 0, n}
-                   : Slot{0, count_, n * static_cast<std::uint32_t>(memory_.shape.slice.slices)};
+    slots[n] = {0, count_, n * static_cast<std::uint32_t>(memory_.shape.slice.slices)};
     return slot_of(memory_.shape, slots.data(), n);
   }
   std::byte *record(int k) const { return memory_.blocks + slot(k).base; }
@@ -123,7 +119,6 @@ template <class Visit> void for_layouts(const Visit &visit)
         with(Blocks(LayoutKind::pieces, storage, bs), "pieces");
         continue;
       }
-      with(Blocks(LayoutKind::sell, storage, bs), "sell");
       with(Blocks(LayoutKind::slices, storage, bs), "slices");
       if (has_exponent(storage)) with(Blocks(LayoutKind::slices, storage, bs, kPacked), "packed");
     }

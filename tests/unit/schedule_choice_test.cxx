@@ -75,7 +75,7 @@ TEST(ScheduleChoice, of_auto_is_wave_on_a_device_with_many_rows_and_color_with_f
 TEST(ScheduleChoice, of_auto_leaves_a_given_coloring_and_a_given_order_of_rows)
 {
   Settings settings = settings_of(PC_MCPI_SCHEDULE_AUTO);
-  settings.ordering = PC_MCPI_ORDERING_ND;
+  settings.ordering = PC_MCPI_ORDERING_COORDINATES;
   EXPECT_EQ(ScheduleChoose(settings, Target::cpu, 1000).type, PC_MCPI_SCHEDULE_COLOR);
   EXPECT_EQ(ScheduleChoose(settings, Target::cuda, 1000000).type, PC_MCPI_SCHEDULE_WAVE);
   for (const PCMCPIOrderingType ordering : {PC_MCPI_ORDERING_RCM, PC_MCPI_ORDERING_NATURAL}) {

@@ -1,12 +1,8 @@
 // How off-diagonal blocks lie in memory, and access to single stored numbers at set-up, for any
-// storage precision and block size. There are four layouts:
+// storage precision and block size. There are three layouts:
 // - slices, for devices: block slices in tiles (backend/device/shapes.h).
 // - pieces, for devices: large blocks as records of whole pieces of 16 bytes. Their exponents are
 //   in an array of heads.
-// - sell, for CPUs: sliced ELLPACK (SELL-C). A tile has up to 64/sizeof(T) rows, where T is the
-//   type of the vectors: 64 bytes hold one number for each row. Step k of a tile holds the k-th
-//   block of each row, lower triangle first: column indices, then exponents if there are any, then
-//   number after number, each for all rows. Rows with fewer blocks are filled up with zeros.
 // - records: as core/codec.h writes them.
 #pragma once
 
@@ -18,32 +14,18 @@
 
 namespace mcpi::device {
 
-enum class LayoutKind { slices, pieces, sell, records };
+enum class LayoutKind { slices, pieces, records };
 
 // The layout of one operator's blocks
 struct Shape {
   LayoutKind kind = LayoutKind::records;
   PCMCPIPrecision storage = PC_MCPI_PRECISION_FP64;
-  int bs = 0, bits = 0, lanes = 0; // bits of a number; lanes: rows of a tile of sell
-  std::size_t record = 0;          // bytes of a block of records or pieces
-  SliceShape slice;                // of the layout slices
+  int bs = 0, bits = 0;   // bits of a number
+  std::size_t record = 0; // bytes of a block of records or pieces
+  SliceShape slice;       // of the layout slices
 
   constexpr bool exponents() const { return has_exponent(storage); }
   constexpr bool packed() const { return kind == LayoutKind::slices && slice.packed; }
-  // bytes of a step of sell before its numbers
-  constexpr std::size_t step_numbers() const
-  {
-    return static_cast<std::size_t>(lanes) * (sizeof(Row) + (exponents() ? 1 : 0));
-  }
-  // bytes of a step of sell
-  constexpr std::size_t step_bytes() const
-  {
-    return step_numbers() + static_cast<std::size_t>(lanes) *
-                                ((static_cast<std::size_t>(bs) * static_cast<std::size_t>(bs) *
-                                      static_cast<std::size_t>(bits) +
-                                  7) /
-                                 8);
-  }
   // Place of number (i, j) in a record, counted in numbers
   constexpr std::size_t in_record(int i, int j) const
   {
@@ -83,18 +65,17 @@ struct BlockMemory {
 // Where a block lies.
 // - slices: base is the first byte of the block's tile, count the tile's stored slices, place the
 //   block's first slice in the tile.
-// - sell: base is the first byte of the block's step, place its lane (the row's place in the tile).
 // - pieces, records: base is the first byte of the block, place its number.
 struct Slot {
   std::uint64_t base;
   std::uint32_t count, place;
 };
 
-// Returns the place of block k. slots: places of all blocks of the layouts slices and sell. Blocks
-// of the others follow each other.
+// Returns the place of block k. slots: places of all blocks of the layout slices. Blocks of the
+// others follow each other.
 MCPI_HD Slot slot_of(const Shape &shape, const Slot *slots, std::size_t k)
 {
-  if (shape.kind == LayoutKind::slices || shape.kind == LayoutKind::sell) return slots[k];
+  if (shape.kind == LayoutKind::slices) return slots[k];
   return {k * shape.record, 0, static_cast<std::uint32_t>(k)};
 }
 
@@ -112,20 +93,12 @@ MCPI_HD std::uint32_t *head_word(const BlockMemory &memory, const Slot &slot, in
 MCPI_HD std::byte *number_at(const BlockMemory &memory, const Slot &slot, int i, int j, bool &high)
 {
   const Shape &shape = memory.shape;
-  const auto lanes = static_cast<std::size_t>(shape.lanes),
-             bits = static_cast<std::size_t>(shape.bits);
+  const auto bits = static_cast<std::size_t>(shape.bits);
   std::byte *base = memory.blocks + slot.base;
   if (shape.kind == LayoutKind::records || shape.kind == LayoutKind::pieces) {
     const std::size_t n = shape.in_record(i, j) * bits;
     high = n % 8 != 0;
     return base + (shape.kind == LayoutKind::records && shape.exponents() ? 1 : 0) + n / 8;
-  }
-  if (shape.kind == LayoutKind::sell) {
-    const std::size_t n = (static_cast<std::size_t>(j) * static_cast<std::size_t>(shape.bs) +
-                           static_cast<std::size_t>(i)) *
-                          bits;
-    high = n % 8 != 0;
-    return base + shape.step_numbers() + n / 8 * lanes + slot.place * (bits < 8 ? 1 : bits / 8);
   }
   const int columns = shape.slice.columns;
   const std::size_t n =
@@ -143,8 +116,6 @@ MCPI_HD std::byte *exponent_at(const BlockMemory &memory, const Slot &slot, int 
   const Shape &shape = memory.shape;
   std::byte *base = memory.blocks + slot.base;
   if (shape.kind == LayoutKind::records) return base;
-  if (shape.kind == LayoutKind::sell)
-    return base + static_cast<std::size_t>(shape.lanes) * sizeof(Row) + slot.place;
   return base + slice_byte(shape.slice, slot.count, slot.place + static_cast<std::size_t>(part),
                            shape.slice.numbers);
 }

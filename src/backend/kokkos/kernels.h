@@ -13,16 +13,14 @@ namespace mcpi::kokkos {
 // wait for each other. Kokkos adds its policy to the arguments, so these stay below 400 bytes.
 struct RelaxArgs : RelaxTerms {
   const std::byte *blocks = nullptr;
-  const SellTile *sell_tiles = nullptr; // sell: all tiles
-  const SellRow *sell_rows = nullptr;   // sell: all plan rows
-  const Tile *tiles = nullptr;          // slices: all tiles
-  const RowEnds *ends = nullptr;        // slices: all plan rows
+  const Tile *tiles = nullptr;   // slices: all tiles
+  const RowEnds *ends = nullptr; // slices: all plan rows
   const Offset *ptr[2] = {}; // records: blocks before a row, in the lower and in the upper triangle
   const Row *col[2] = {};    // records: column index of each block
   Offset lowers = 0;         // number of blocks of the lower triangle
   Shape shape{};
   Row begin = 0, end = 0;                      // records: the plan rows to relax
-  std::uint32_t first_tile = 0, last_tile = 0; // sell, slices: the tiles to relax
+  std::uint32_t first_tile = 0, last_tile = 0; // slices: the tiles to relax
   bool long_rows = false; // slices: some row has more slices than a team takes at a time
 };
 static_assert(sizeof(RelaxArgs) < 400);
@@ -31,10 +29,8 @@ static_assert(sizeof(RelaxArgs) < 400);
 template <class Space> using RelaxFn = void (*)(const Space &, const RelaxArgs &);
 
 template <class Space, PCMCPIPrecision storage, class T, int bs>
-void relax_sell(const Space &space, const RelaxArgs &args);
-template <class Space, PCMCPIPrecision storage, class T, int bs>
 void relax_slices(const Space &space, const RelaxArgs &args);
-template <class Space, class Style, PCMCPIPrecision storage, class T>
+template <class Space, PCMCPIPrecision storage, class T>
 void relax_records(const Space &space, const RelaxArgs &args);
 
 // Updates one component of x, at its place in the vectors.
@@ -61,14 +57,12 @@ template <class Space> struct Kernels {
 };
 
 // Returns the kernels for a storage precision, a vector precision and a block size.
-template <class Space, class Style, PCMCPIPrecision storage>
-Kernels<Space> kernels(bool double_vectors, int bs);
+template <class Space, PCMCPIPrecision storage> Kernels<Space> kernels(bool double_vectors, int bs);
 
-template <class Space, class Style>
-Kernels<Space> kernels(PCMCPIPrecision storage, bool double_vectors, int bs)
+template <class Space> Kernels<Space> kernels(PCMCPIPrecision storage, bool double_vectors, int bs)
 {
-  return with_precision(
-      storage, [&]<PCMCPIPrecision of> { return kernels<Space, Style, of>(double_vectors, bs); });
+  return with_precision(storage,
+                        [&]<PCMCPIPrecision of> { return kernels<Space, of>(double_vectors, bs); });
 }
 
 } // namespace mcpi::kokkos

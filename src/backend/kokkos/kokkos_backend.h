@@ -75,9 +75,8 @@ void round_vector(const Space &space, const T *x, std::size_t begin, std::size_t
       });
 }
 
-// Space: the execution space. Style: how it lays out blocks (CpuStyle or DeviceStyle). T: a number
-// of the vectors in a sweep.
-template <class Space, class Style, class T> class KokkosBackend final : public Backend {
+// Space: the execution space. T: a number of the vectors in a sweep.
+template <class Space, class T> class KokkosBackend final : public Backend {
 public:
   KokkosBackend(const ColorPlan &plan, const BackendConfig &config)
       : plan_(plan), config_(config), bs_(static_cast<std::size_t>(plan.bs)),
@@ -119,11 +118,10 @@ public:
       made->take(blocks_);
       return made;
     };
-    if (double_vectors)
-      return take(std::make_unique<KokkosBackend<Space, Style, double>>(plan_, config));
-    return take(std::make_unique<KokkosBackend<Space, Style, float>>(plan_, config));
+    if (double_vectors) return take(std::make_unique<KokkosBackend<Space, double>>(plan_, config));
+    return take(std::make_unique<KokkosBackend<Space, float>>(plan_, config));
   }
-  void take(StoredBlocks<Space, Style> &blocks) { blocks_.take(space_, blocks); }
+  void take(StoredBlocks<Space> &blocks) { blocks_.take(space_, blocks); }
 
   void reserve(int nrhs) override
   {
@@ -321,7 +319,7 @@ private:
   const Space own_;
   Space space_;            // own_, or an instance on the user's stream
   void *stream_ = nullptr; // the user's stream
-  StoredBlocks<Space, Style> blocks_;
+  StoredBlocks<Space> blocks_;
   // x_ and its rounded copy gathered_ have ghosts behind the rows.
   Array<Space, T> x_, rhs_, kept_, gathered_;
   Array<Space, double> staging_; // columns of host arrays
@@ -330,12 +328,11 @@ private:
   int room_ = 0; // right-hand sides for which arrays have room
 };
 
-template <class Space, class Style>
+template <class Space>
 std::unique_ptr<Backend> make_backend(const ColorPlan &plan, const BackendConfig &config)
 {
-  if (config.double_vectors)
-    return std::make_unique<KokkosBackend<Space, Style, double>>(plan, config);
-  return std::make_unique<KokkosBackend<Space, Style, float>>(plan, config);
+  if (config.double_vectors) return std::make_unique<KokkosBackend<Space, double>>(plan, config);
+  return std::make_unique<KokkosBackend<Space, float>>(plan, config);
 }
 
 } // namespace mcpi::kokkos

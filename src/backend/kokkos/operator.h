@@ -10,7 +10,7 @@
 
 namespace mcpi::kokkos {
 
-// Writes the column indices (Placement::columns) to the heads of slices, or to the steps of sell.
+// Writes the column indices (Placement::columns) to the heads of slices.
 template <class Space>
 void write_columns(const Space &space, const BlockMemory &to, const Slot *slots, const Row *columns,
                    std::size_t count)
@@ -19,18 +19,12 @@ void write_columns(const Space &space, const BlockMemory &to, const Slot *slots,
   Kokkos::parallel_for(
       "mcpi columns", Kokkos::RangePolicy<Space>(space, 0, count),
       KOKKOS_LAMBDA(const std::size_t k) {
-        if (to.shape.kind == LayoutKind::sell) {
-          const auto lanes = static_cast<std::size_t>(to.shape.lanes);
-          reinterpret_cast<Row *>(to.blocks + k / lanes * to.shape.step_bytes())[k % lanes] =
-              columns[k];
-          return;
-        }
         for (int part = 0; part < to.shape.slice.slices; ++part)
           *head_word(to, slots[k], part) = static_cast<std::uint32_t>(columns[k]);
       });
 }
 
-template <class Space, class Style> class Operator {
+template <class Space> class Operator {
 public:
   Operator(const Space &space, const ColorPlan &plan, PCMCPIPrecision storage, bool double_vectors)
       : Operator(space, plan, double_vectors, place(space, plan, storage, double_vectors))
@@ -46,8 +40,6 @@ public:
     static_cast<RelaxTerms &>(args) = terms;
     args.bs = plan_.bs;
     args.blocks = blocks_.data();
-    args.sell_tiles = lane_tiles_.data();
-    args.sell_rows = lane_rows_.data();
     args.tiles = tiles_.data();
     args.ends = ends_.data();
     for (int t = 0; t < 2; ++t) {
@@ -82,9 +74,8 @@ public:
   Offset lowers() const { return static_cast<Offset>(plan_.lower.col.size()); }
   std::size_t bytes() const
   {
-    return blocks_.bytes() + slots_.bytes() + tiles_.bytes() + ends_.bytes() + lane_tiles_.bytes() +
-           lane_rows_.bytes() + ptr_[0].bytes() + ptr_[1].bytes() + col_[0].bytes() +
-           col_[1].bytes();
+    return blocks_.bytes() + slots_.bytes() + tiles_.bytes() + ends_.bytes() + ptr_[0].bytes() +
+           ptr_[1].bytes() + col_[0].bytes() + col_[1].bytes();
   }
 
 private:
@@ -93,7 +84,7 @@ private:
            const Placement &placement)
       : plan_(plan), shape_(placement.shape), part_begin_(placement.part_begin),
         long_rows_(placement.slices.long_rows),
-        kernels_(kernels<Space, Style>(shape_.storage, double_vectors, plan.bs))
+        kernels_(kernels<Space>(shape_.storage, double_vectors, plan.bs))
   {
     for (int t = 0; t < 2; ++t) {
       const Triangle &triangle = t == 0 ? plan.lower : plan.upper;
@@ -103,13 +94,7 @@ private:
     slots_.upload(space, placement.slots);
     tiles_.upload(space, placement.slices.tiles);
     ends_.upload(space, placement.slices.ends);
-    lane_tiles_.upload(space, placement.sell_tiles);
-    lane_rows_.upload(space, placement.sell_rows);
     blocks_.resize(space, placement.bytes);
-    // Blocks that fill up the lanes of sell must count as zero.
-    constexpr int kNoNibbles = kNibbleShift << 4 | kNibbleShift;
-    if (shape().kind == LayoutKind::sell && shape().storage == PC_MCPI_PRECISION_INT4)
-      blocks_.fill(space, std::byte{kNoNibbles});
     const Array<Space, Row> columns(space, placement.columns);
     write_columns(space, memory(), slots(), columns.data(), columns.size());
     space.fence("mcpi operator");
@@ -119,8 +104,6 @@ private:
                          bool double_vectors)
   {
     if (plan.bs > kMaxSmallBlock) return place_records(plan, storage);
-    if (Style::small == LayoutKind::sell)
-      return place_sell(plan, storage, double_vectors ? kLanes<double> : kLanes<float>);
     const SliceLaunch launch = slice_launch(storage, double_vectors, plan.bs);
     return place_slices(plan, storage,
                         {launch.by_row ? launch.threads : tile_rows(launch.threads, plan.bs),
@@ -137,8 +120,6 @@ private:
   Array<Space, Slot> slots_;
   Array<Space, Tile> tiles_;
   Array<Space, RowEnds> ends_;
-  Array<Space, SellTile> lane_tiles_;
-  Array<Space, SellRow> lane_rows_;
   Array<Space, Offset> ptr_[2];
   Array<Space, Row> col_[2];
 };

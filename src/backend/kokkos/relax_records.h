@@ -1,7 +1,7 @@
-// Relaxation with blocks above 8, stored as records. A team takes a row. Each of its threads sums a
-// run of components. If the team has more threads than runs, several groups of threads share the
-// columns of each block: group g takes the columns g, g + groups, ... The sums of the groups are
-// added in order.
+// Relaxation with blocks above 8, stored as records. A team takes a row. Each of its threads sums
+// components. If the team has more threads than the block has rows, several groups of threads share
+// the columns of each block: group g takes the columns g, g + groups, ... The sums of the groups
+// are added in order.
 #pragma once
 
 #include "backend/kokkos/kernels.h"
@@ -10,18 +10,17 @@ namespace mcpi::kokkos {
 
 // Reads ptr, col, blocks, read, rhs, kept and diagonal; writes x and kept. The kernel begins after
 // the previous launch has ended.
-template <class Space, class Style, PCMCPIPrecision storage, class T> struct RelaxRecords {
-  static constexpr int threads = team_size<Space>(Style::large_team), run = Style::large_run;
+template <class Space, PCMCPIPrecision storage, class T> struct RelaxRecords {
+  static constexpr int threads = team_size<Space>(kLargeTeam);
   using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<threads, 0>>;
   using Member = typename Policy::member_type;
 
   RelaxArgs args;
 
-  // Runs of components; groups of threads
-  static MCPI_HD int runs(int bs) { return (bs + run - 1) / run; }
+  // Groups of threads
   static MCPI_HD int groups(int bs)
   {
-    const int wanted = threads / runs(bs);
+    const int wanted = threads / bs;
     return wanted < 1 ? 1 : wanted > bs ? bs : wanted;
   }
   // Bytes of scratch memory: each group's sums over both triangles, and the residual
@@ -39,10 +38,11 @@ template <class Space, class Style, PCMCPIPrecision storage, class T> struct Rel
           static_cast<T *>(team.team_scratch(0).get_shmem_aligned(scratch_bytes(bs) - 16, 16)),
       *value = scratch + 2 * groups(bs) * bs;
     for (int r = 0; r < args.nrhs; ++r) {
-      for (int task = team.team_rank(); task < runs(bs) * groups(bs); task += threads) {
-        const int first = task % runs(bs) * run, group = task / runs(bs);
-        add_triangle(args.flags & kLower, 0, row, r, first, group, scratch + 2 * group * bs);
-        add_triangle(args.flags & kUpper, 1, row, r, first, group, scratch + (2 * group + 1) * bs);
+      for (int task = team.team_rank(); task < bs * groups(bs); task += threads) {
+        const int i = task % bs, group = task / bs;
+        T *sums = scratch + 2 * group * bs + i;
+        sums[0] = args.flags & kLower ? triangle_sum(0, row, r, i, group) : T(0);
+        sums[bs] = args.flags & kUpper ? triangle_sum(1, row, r, i, group) : T(0);
       }
       team.team_barrier();
       const std::size_t at = (static_cast<std::size_t>(row) * static_cast<std::size_t>(args.nrhs) +
@@ -74,63 +74,45 @@ template <class Space, class Style, PCMCPIPrecision storage, class T> struct Rel
   }
 
 private:
-  // Writes to sums the components [first, first + run) of a row's products over one triangle, for
-  // the columns group, group + groups, ... of each block. read: whether the triangle is read; if
-  // not, the sums are zero.
-  MCPI_HD void add_triangle(bool read, int triangle, Row row, int r, int first, int group,
-                            T *sums) const
+  // Component i of a row's products over one triangle, for the columns group, group + groups, ...
+  // of each block
+  MCPI_HD T triangle_sum(int triangle, Row row, int r, int i, int group) const
   {
-    const int bs = args.shape.bs, count = bs - first < run ? bs - first : run, step = groups(bs);
-    T sum[run] = {};
-    if (read)
-      for (Offset k = args.ptr[triangle][row]; k < args.ptr[triangle][row + 1]; ++k) {
-        const std::byte *record =
-            args.blocks + static_cast<std::size_t>(k + triangle * args.lowers) * args.shape.record;
-        const T *x =
-            static_cast<const T *>(args.read) +
-            (static_cast<std::size_t>(args.col[triangle][k]) * static_cast<std::size_t>(args.nrhs) +
-             static_cast<std::size_t>(r)) *
-                static_cast<std::size_t>(bs);
-        T factor = 1;
-        if constexpr (has_exponent(storage))
-          factor = power_of_two<T>(static_cast<std::int8_t>(*record++));
-        for (int j = group; j < bs; j += step) {
-          const T xj = factor * x[j];
-          const std::size_t at = args.shape.in_record(first, j);
-          if (count == run)
-            add_column<run>(record, at, run, xj, sum);
-          else
-            add_column<0>(record, at, count, xj, sum);
-        }
-      }
-    for (int i = 0; i < count; ++i) sums[first + i] = sum[i];
+    const int bs = args.shape.bs, step = groups(bs);
+    T sum = 0;
+    for (Offset k = args.ptr[triangle][row]; k < args.ptr[triangle][row + 1]; ++k) {
+      const std::byte *record =
+          args.blocks + static_cast<std::size_t>(k + triangle * args.lowers) * args.shape.record;
+      const T *x =
+          static_cast<const T *>(args.read) +
+          (static_cast<std::size_t>(args.col[triangle][k]) * static_cast<std::size_t>(args.nrhs) +
+           static_cast<std::size_t>(r)) *
+              static_cast<std::size_t>(bs);
+      T factor = 1;
+      if constexpr (has_exponent(storage))
+        factor = power_of_two<T>(static_cast<std::int8_t>(*record++));
+      for (int j = group; j < bs; j += step)
+        sum += number(record, args.shape.in_record(i, j)) * (factor * x[j]);
+    }
+    return sum;
   }
 
-  // Adds one column times xj to the sums. at: the first number in the record. known: how many, if
-  // known at compile time, otherwise 0.
-  template <int known>
-  MCPI_HD void add_column(const std::byte *record, std::size_t at, int any, T xj,
-                          T (&sum)[run]) const
+  // Number n of a record
+  static MCPI_HD T number(const std::byte *record, std::size_t n)
   {
-    const int count = known > 0 ? known : any;
-    for (int i = 0; i < count; ++i) {
-      if constexpr (storage == PC_MCPI_PRECISION_INT4) {
-        const std::size_t n = at + static_cast<std::size_t>(i);
-        const auto two = static_cast<std::uint8_t>(record[n / 2]);
-        sum[i] += decoded<storage, T>(static_cast<std::uint8_t>(n % 2 ? two >> 4 : two & 15)) * xj;
-      } else {
-        sum[i] += decoded<storage, T>(reinterpret_cast<const Raw<storage> *>(
-                      record)[at + static_cast<std::size_t>(i)]) *
-                  xj;
-      }
+    if constexpr (storage == PC_MCPI_PRECISION_INT4) {
+      const auto two = static_cast<std::uint8_t>(record[n / 2]);
+      return decoded<storage, T>(static_cast<std::uint8_t>(n % 2 ? two >> 4 : two & 15));
+    } else {
+      return decoded<storage, T>(reinterpret_cast<const Raw<storage> *>(record)[n]);
     }
   }
 };
 
-template <class Space, class Style, PCMCPIPrecision storage, class T>
+template <class Space, PCMCPIPrecision storage, class T>
 void relax_records(const Space &space, const RelaxArgs &args)
 {
-  using Kernel = RelaxRecords<Space, Style, storage, T>;
+  using Kernel = RelaxRecords<Space, storage, T>;
   typename Kernel::Policy policy(space, args.end - args.begin, Kernel::threads);
   policy.set_scratch_size(0,
                           Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes(args.shape.bs))));

@@ -97,8 +97,7 @@ const char *space_name()
 
 std::unique_ptr<Backend> make_kokkos_backend(const ColorPlan &plan, const BackendConfig &config)
 {
-  using Space = Kokkos::DefaultExecutionSpace;
-  return kokkos::make_backend<Space, kokkos::SpaceTraits<Space>::Style>(plan, config);
+  return kokkos::make_backend<Kokkos::DefaultExecutionSpace>(plan, config);
 }
 
 } // namespace mcpi

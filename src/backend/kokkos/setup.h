@@ -214,8 +214,8 @@ template <class Space> using CopyFn = void (*)(const Space &, const CopyArgs &);
 
 // A team takes a row; each thread takes one block of the row after the other. Reads args.values,
 // and args.diagonal for the prescaled form. Writes args.blocks and raises args.maxima.
-template <class Space, class Style, PCMCPIPrecision storage> struct ConvertBlocks {
-  static constexpr int threads = team_size<Space>(Style::setup_team);
+template <class Space, PCMCPIPrecision storage> struct ConvertBlocks {
+  static constexpr int threads = team_size<Space>(kSetupTeam);
   using Policy = Kokkos::TeamPolicy<Space>;
   using Member = typename Policy::member_type;
 
@@ -285,10 +285,10 @@ private:
   }
 };
 
-template <class Space, class Style, PCMCPIPrecision storage>
+template <class Space, PCMCPIPrecision storage>
 void convert_blocks(const Space &space, const SetupArgs &args)
 {
-  using Kernel = ConvertBlocks<Space, Style, storage>;
+  using Kernel = ConvertBlocks<Space, storage>;
   if (args.begin < args.end)
     Kokkos::parallel_for("mcpi convert",
                          typename Kernel::Policy(space, args.end - args.begin, Kernel::threads),

@@ -37,7 +37,6 @@ struct InOrder {
 
 // Execution spaces on the host.
 template <class Space> struct SpaceTraits : InOrder {
-  using Style = CpuStyle;
   using Runs = DirectRuns;
   static constexpr bool teams = false; // whether teams have more than one thread
   static constexpr bool cuda_memory = false;
@@ -51,7 +50,6 @@ template <class Space> struct SpaceTraits : InOrder {
 
 // What devices have in common.
 template <class Space> struct DeviceTraits : InOrder {
-  using Style = DeviceStyle;
   using Runs = DirectRuns;
   static constexpr bool teams = true;
   static constexpr bool cuda_memory = false;

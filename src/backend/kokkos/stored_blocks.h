@@ -12,9 +12,9 @@
 
 namespace mcpi::kokkos {
 
-template <class Space, class Style> class StoredBlocks {
+template <class Space> class StoredBlocks {
 public:
-  using Blocks = Operator<Space, Style>;
+  using Blocks = Operator<Space>;
 
   StoredBlocks(const Space &space, const ColorPlan &plan, const NumericConfig &config,
                bool double_vectors)
@@ -174,7 +174,7 @@ private:
       args.end = end;
       args.first = blocks_before(begin);
       args.values = arrays.device ? copy(space, arrays, args) : read(space, source, begin, end);
-      invert_diagonals<Space>(space, team_size<Space>(Style::setup_team), args);
+      invert_diagonals<Space>(space, team_size<Space>(kSetupTeam), args);
       forward_.kernel_table().convert(space, args);
       begin = end;
     }
@@ -257,7 +257,7 @@ private:
   Array<Space, std::uint8_t> empty_;
   Array<Space, double> diagonal_, scales_, values_;
   Array<Space, unsigned long long> maxima_, bad_;
-  ValuesInPlace<Space, Style> in_place_;
+  ValuesInPlace<Space> in_place_;
 
   // the transposed operator
   std::unique_ptr<Blocks> transposed_;

@@ -48,24 +48,8 @@ constexpr int partials_at_once(int bs)
 // nvidia-h200-tuning.json).
 constexpr int kTilesEach = 3;
 
-// CPUs: SIMD over the rows of a tile for small blocks, and over components of a row for larger
-// blocks (amd-epyc-kokkos.json).
-template <class T> constexpr int kLanes = static_cast<int>(64 / sizeof(T));
-struct CpuStyle {
-  static constexpr LayoutKind small = LayoutKind::sell;
-  // threads for a row of large blocks; components that each of them sums at a time
-  static constexpr int large_team = 1, large_run = 16;
-  static constexpr int setup_team = 1;
-};
-constexpr std::size_t kPrefetchAhead = 4096; // bytes (amd-epyc-kokkos.json)
-
-// Devices (teams: not recorded): a thread for each slice, whose pieces lie side by side for
-// neighboring threads. Host spaces can use this style, too. It is slow there, but tests all of it.
-struct DeviceStyle {
-  static constexpr LayoutKind small = LayoutKind::slices;
-  static constexpr int large_team = 128, large_run = 1;
-  static constexpr int setup_team = 32;
-};
+// Threads of a team: for a row of large blocks, and for a row in a set-up (not recorded)
+constexpr int kLargeTeam = 128, kSetupTeam = 32;
 
 // Most bytes of values that are converted at a time, unless a single row has more (not recorded)
 constexpr std::size_t kMostValues = 32UL << 20U;

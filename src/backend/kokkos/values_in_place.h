@@ -76,7 +76,7 @@ private:
   }
 };
 
-template <class Space, class Style> class ValuesInPlace {
+template <class Space> class ValuesInPlace {
 public:
   // Computes where the blocks of the matrix go, unless that is known.
   void prepare(const Space &space, BlockRows &source, const ColorPlan &plan)
@@ -115,7 +115,7 @@ public:
   void copy(const Space &space, const ValueArrays &arrays, const SetupArgs &args,
             double *values) const
   {
-    using Kernel = CopyBlocks<Space, team_size<Space>(Style::setup_team)>;
+    using Kernel = CopyBlocks<Space, team_size<Space>(kSetupTeam)>;
     Kernel kernel{args, layout_, partial_, {}, values};
     for (int p = 0; p < 2; ++p)
       if (ptr_[p].size() > 0)
@@ -123,7 +123,7 @@ public:
                              slot_[p].data()};
     Kokkos::parallel_for(
         "mcpi copy blocks",
-        typename Kernel::Policy(space, args.end - args.begin, team_size<Space>(Style::setup_team)),
+        typename Kernel::Policy(space, args.end - args.begin, team_size<Space>(kSetupTeam)),
         kernel);
   }
 
