@@ -29,6 +29,8 @@ double quantum(PCMCPIPrecision storage)
     return 2.0 / 63;
   case PC_MCPI_PRECISION_INT4:
     return 2.0 / 3;
+  case PC_MCPI_PRECISION_AUTO:
+    break;
   }
   return 0.0;
 }
@@ -454,7 +456,7 @@ TEST_P(AnyBackendSetup, names_the_first_bad_row_and_forgets_it)
     for (const Spoiled &spoiled : kSpoiled)
       for (const Layout layout : layouts()) {
         if (layout == Layout::device_blocks || layout == Layout::device_partial_rows) continue;
-        const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED}, false};
+        const BackendConfig config{{PC_MCPI_PRECISION_FP32, PC_MCPI_FORM_PRESCALED, false}, false};
         Problem problem(40, bs, 41);
         const BlockMatrix good = problem.matrix;
         spoiled.spoil(problem.matrix, 29);

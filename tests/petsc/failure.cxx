@@ -45,10 +45,9 @@ const Damage damages[] = {
      [](BlockMatrix &m) { neighbor_block(m, bad_row)[4] = not_a_number; }},
     {"Inf in an off-diagonal block", "", PC_SUBPC_ERROR, "off-diagonal block holds",
      [](BlockMatrix &m) { neighbor_block(m, bad_row)[4] = infinity; }},
-    // CG takes int8 only if the precision of the vectors is given.
-    {"too large for int8",
-     "-pc_mcpi_offdiag_precision int8 -pc_mcpi_form prescaled -pc_mcpi_vector_precision fp64",
-     PC_SUBPC_ERROR, "far too large, or use a wider -pc_mcpi_offdiag_precision",
+    // Equilibration brings any value of the factored form into range.
+    {"too large for fp32", "-pc_mcpi_form prescaled", PC_SUBPC_ERROR,
+     "far too large, or use a wider -pc_mcpi_offdiag_precision",
      [](BlockMatrix &m) { neighbor_block(m, bad_row)[4] = 1e60; }},
 };
 

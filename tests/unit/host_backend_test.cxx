@@ -185,13 +185,17 @@ TEST_P(HostKernels, same_run_gives_the_same_bits)
 }
 
 // Units that are powers of two do not change the bits of a result in double precision. The order of
-// the rows inside a color does not change them in any precision.
+// the rows inside a color does not change them in any precision. Diagonal blocks are diagonal,
+// because units may change the pivots of others.
 TEST_P(HostKernels, units_and_order_inside_colors_keep_the_bits)
 {
   const int bs = 5;
   const Pattern pattern = ring_pattern(30, 2, 17);
   const std::vector<int> color = greedy_coloring(pattern);
-  const BlockMatrix matrix = make_matrix(bs, pattern, {.pivots = true, .seed = 18});
+  BlockMatrix matrix = make_matrix(bs, pattern, {.seed = 18});
+  for (Row row = 0; row < matrix.rows(); ++row)
+    for (int k = 0; k < bs * bs; ++k)
+      if (k % (bs + 1) != 0) matrix.diagonal(row)[k] = 0.0;
   const Vector equation = {0x1p-10, 0x1p7, 0x1p7, 0x1p7, 0x1p17},
                unknown = {1, 0x1p-7, 0x1p-7, 0x1p-7, 0x1p-17};
   BlockMatrix in_units = matrix;
