@@ -85,6 +85,8 @@ double bytes_per_sweep(const Problem &problem, PCMCPIPrecision precision)
   case PC_MCPI_PRECISION_INT4:
     record = std::ceil(block / 2) + 1;
     break;
+  case PC_MCPI_PRECISION_AUTO: // the benchmark names its storage
+    break;
   }
   return problem.blocks * (record + 4.0) +
          static_cast<double>(problem.rows) * 3.0 * vector * static_cast<double>(problem.bs);

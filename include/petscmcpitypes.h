@@ -74,7 +74,8 @@ typedef enum { PC_MCPI_METHOD_POINT, PC_MCPI_METHOD_DILU, PC_MCPI_METHOD_ILU0 } 
 .  `PC_MCPI_PRECISION_FP32` - IEEE binary32
 .  `PC_MCPI_PRECISION_FP16` - IEEE binary16
 .  `PC_MCPI_PRECISION_INT8` - integers -127..127 and one power of two per block
--  `PC_MCPI_PRECISION_INT4` - integers -7..7 and one power of two per block
+.  `PC_MCPI_PRECISION_INT4` - integers -7..7 and one power of two per block
+-  `PC_MCPI_PRECISION_AUTO` - INT8 or FP32, by the `KSP` and by what runs the sweeps; default
 
    Level: intermediate
 
@@ -88,7 +89,8 @@ typedef enum {
   PC_MCPI_PRECISION_FP32,
   PC_MCPI_PRECISION_FP16,
   PC_MCPI_PRECISION_INT8,
-  PC_MCPI_PRECISION_INT4
+  PC_MCPI_PRECISION_INT4,
+  PC_MCPI_PRECISION_AUTO
 } PCMCPIPrecision;
 
 /*E
@@ -119,8 +121,10 @@ typedef enum {
 
    Values:
 +  `PC_MCPI_GATHER_PRECISION_FP32`  - its entries, in the vectors' precision
--  `PC_MCPI_GATHER_PRECISION_BFP16` - 16-bit block floating point: integers -32767..32767 and one
+.  `PC_MCPI_GATHER_PRECISION_BFP16` - 16-bit block floating point: integers -32767..32767 and one
                                       power of two per block row
+-  `PC_MCPI_GATHER_PRECISION_AUTO`  - bfp16 on a device, beside blocks of few bits and under a
+                                      flexible `KSP`, else fp32; default
 
    Level: advanced
 
@@ -131,7 +135,8 @@ typedef enum {
 E*/
 typedef enum {
   PC_MCPI_GATHER_PRECISION_FP32,
-  PC_MCPI_GATHER_PRECISION_BFP16
+  PC_MCPI_GATHER_PRECISION_BFP16,
+  PC_MCPI_GATHER_PRECISION_AUTO
 } PCMCPIGatherPrecision;
 
 /*E

@@ -137,6 +137,8 @@ bool encode_block(PCMCPIPrecision storage, int bs, const double *block, std::byt
       add_nibble(record, k / size * column + k % size, static_cast<unsigned>(q + kNibbleShift));
     });
   }
+  case PC_MCPI_PRECISION_AUTO: // chosen before anything is stored
+    break;
   }
   return false;
 }
@@ -168,6 +170,8 @@ void decode_block(PCMCPIPrecision storage, int bs, const std::byte *record, doub
           quantum;
     return;
   }
+  case PC_MCPI_PRECISION_AUTO:
+    return;
   }
 }
 
@@ -193,6 +197,8 @@ void transpose_record(PCMCPIPrecision storage, int bs, const std::byte *record,
         add_nibble(transposed, i * column + j, load_nibble(record, j * column + i));
     return;
   }
+  case PC_MCPI_PRECISION_AUTO:
+    return;
   }
 }
 

@@ -48,6 +48,8 @@ constexpr int value_bits(PCMCPIPrecision storage)
     return 8;
   case PC_MCPI_PRECISION_INT4:
     return 4;
+  case PC_MCPI_PRECISION_AUTO: // chosen before anything is stored
+    break;
   }
   return 0;
 }

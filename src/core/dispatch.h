@@ -19,6 +19,7 @@ template <class Function> auto with_precision(PCMCPIPrecision storage, const Fun
   case PC_MCPI_PRECISION_INT4:
     return function.template operator()<PC_MCPI_PRECISION_INT4>();
   case PC_MCPI_PRECISION_FP32:
+  case PC_MCPI_PRECISION_AUTO:
     break;
   }
   return function.template operator()<PC_MCPI_PRECISION_FP32>();

@@ -35,6 +35,9 @@ struct CommonTuning {
   // half the time of an iteration or less (intel-xeon-entries.json).
   static constexpr int kManyUnknowns = 33;
   static constexpr double kFewEntries = 0.25;
+  // From this block size on, beside vectors in single precision, blocks of 8 bits are not slower on
+  // a CPU than blocks of 32 (docs/notes/choice.md)
+  static constexpr int kFewBitsFrom = 4;
   // Blocks of a row up to which one is found by reading all, faster than by bisection (not
   // recorded)
   static constexpr std::size_t kFewBlocks = 32;
@@ -64,6 +67,10 @@ struct CommonTuning {
   static constexpr std::int64_t kRowsOfWaveColor = 1 << 15, kFewestWaveColors = 16,
                                 kMostWaveColors = 32;
 
+  // Least rows of a level, in the mean, for which levels are worth their steps on a CPU (not
+  // recorded)
+  static constexpr std::int64_t kRowsOfLevel = 2;
+
   // Clusters
 
   // Most rows of a cluster, by default. On a CPU large clusters take fewer iterations
@@ -75,6 +82,32 @@ struct CommonTuning {
   static constexpr std::int32_t kRowsInSequence = 512, kRowsTogether = 8192;
   // One row of so many is enough to find the sizes of the components (not recorded).
   static constexpr std::int32_t kSampledRow = 8;
+
+  // Sweeps of an application, by the bytes that an iteration moves (docs/notes/choice.md)
+
+  // How many times as long as the rest of an iteration an application takes: under methods for
+  // symmetric matrices, whose iterations fall with the root of the sweeps, and under others. The most
+  // sweeps
+  static constexpr double kSymmetricShare = 1.0, kApplicationShare = 2.5;
+  static constexpr std::int32_t kMostSweeps = 24;
+  // Vectors that a method with short recurrences reads and writes in an iteration
+  static constexpr double kVectorsOfRecurrence = 10.0;
+  // A sweep on one core, for each row, unknown, block and number; with vectors in double precision
+  // so many times as much
+  static constexpr double kRowBytes = 100.0, kUnknownBytes = 50.0, kBlockBytes = 5.0,
+                          kNumberBytes = 3.5, kDoubleSlower = 1.3;
+  // What a device moves in the time of one step of a pass, and while an iteration waits for the
+  // host
+  static constexpr double kBytesOfStep = 4e6, kBytesOfIteration = 4e8;
+
+  // -pc_mcpi_tune (not recorded)
+
+  // Solutions end at this relative residual, after so many iterations, and after so many times the
+  // shortest solution. All take so many times as long as the first.
+  static constexpr double kTuneTolerance = 1e-3, kTuneTimes = 3.0, kTuneBudget = 30.0;
+  static constexpr std::int32_t kTuneIterations = 500, kTuneMostSweeps = 32;
+  // The search for a number of sweeps ends where the rate is less than so many times the one before.
+  static constexpr double kTuneWorse = 0.97;
 
   // Applications
 

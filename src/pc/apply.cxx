@@ -272,8 +272,8 @@ Request with_restarts(const Settings &settings, Request request)
 
 Request application_of(PC pc, bool transposed)
 {
-  const Settings &settings = Data(pc).settings;
-  return with_restarts(settings, {transposed, 1, settings.its, settings.restart});
+  const PC_MCPI &mcpi = Data(pc);
+  return with_restarts(mcpi.settings, {transposed, 1, mcpi.sweeps(), mcpi.settings.restart});
 }
 
 PetscErrorCode PCApply_MCPI(PC pc, Vec b, Vec x)
@@ -317,8 +317,9 @@ Request richardson_of(PC pc, PetscInt max_it, PetscBool guess_zero, PetscInt *ou
 {
   const PC_MCPI &mcpi = Data(pc);
   const Settings &settings = mcpi.settings;
-  *outits = std::min<PetscInt>(std::max<PetscInt>(max_it, 0), kMaxSweeps / settings.its);
-  Request request{false, 1, *outits * settings.its, settings.restart, !guess_zero};
+  const PetscInt its = mcpi.sweeps();
+  *outits = std::min<PetscInt>(std::max<PetscInt>(max_it, 0), kMaxSweeps / its);
+  Request request{false, 1, *outits * its, settings.restart, !guess_zero};
   if (settings.restart < 0)
     request.restart =
         mcpi.applying().tests_residuals ? sweeps_of_storage(mcpi.smoother.precisions().offdiag) : 0;

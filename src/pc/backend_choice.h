@@ -14,6 +14,9 @@
 
 namespace mcpi {
 
+// What runs the sweeps: a CPU, the CUDA backend, or Kokkos on a device
+enum class Target { cpu, cuda, other_device };
+
 struct BackendChoice {
   PCMCPIBackendType type = PC_MCPI_BACKEND_HOST; // never PC_MCPI_BACKEND_AUTO
   std::string reason;            // why auto did not take a device that is in use, else empty
@@ -21,6 +24,13 @@ struct BackendChoice {
   bool kokkos_on_device = false; // the execution space works in memory that the host cannot reach
   bool kokkos_on_cuda = false;   // the memory of the execution space belongs to a CUDA device
   int device = kNoDevice;        // number of the CUDA device, for the CUDA backend only
+
+  bool on_device() const { return type == PC_MCPI_BACKEND_CUDA || kokkos_on_device; }
+  Target target() const
+  {
+    if (type == PC_MCPI_BACKEND_CUDA) return Target::cuda;
+    return kokkos_on_device ? Target::other_device : Target::cpu;
+  }
 };
 
 // Collective. Chooses the backend. settings.backend may be PC_MCPI_BACKEND_AUTO, which takes:

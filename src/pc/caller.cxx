@@ -1,10 +1,12 @@
 #include "pc/caller.h"
 
 #include <petsc/private/kspimpl.h>
+#include <petsc/private/pcimpl.h>
 
 #include <string_view>
 
 #include "petsc/compat.h"
+#include "petsc/prefix.h"
 
 namespace mcpi {
 namespace {
@@ -18,13 +20,36 @@ constexpr char kSymmetric[] =
           ":" KSPFCG ":" KSPPIPEFCG ":" KSPNASH ":" KSPSTCG ":" KSPGLTR ":" KSPQCG ":" KSPMINRES
           ":" KSPSYMMLQ ":" KSPCR ":" KSPPIPECR ":" KSPCHEBYSHEV;
 
+// Methods that orthogonalize against all vectors since the last restart.
+constexpr char kRestarted[] =
+    KSPGMRES ":" KSPFGMRES ":" KSPLGMRES ":" KSPDGMRES ":" KSPPGMRES ":" KSPPIPEFGMRES ":" KSPGCR;
+
+// Describes a method as one that no other method contains.
+PetscErrorCode describe_type(const char *type, Caller *caller)
+{
+  PetscBool flexible, symmetric, restarted;
+
+  PetscFunctionBegin;
+  PetscCall(PetscStrInList(type, kFlexible, ':', &flexible));
+  PetscCall(PetscStrInList(type, kSymmetric, ':', &symmetric));
+  PetscCall(PetscStrInList(type, kRestarted, ':', &restarted));
+  caller->type = type;
+  caller->method = flexible ? Caller::Method::flexible : Caller::Method::needs_linear;
+  caller->needs_symmetric = symmetric;
+  // KSPCHEBYSHEV needs real eigenvalues only, and flexible methods take each vector as it comes.
+  caller->needs_unrounded = symmetric && !flexible && caller->type != KSPCHEBYSHEV;
+  caller->forwards = caller->type == KSPPREONLY;
+  // PETSc's default restart is 30, and half of the vectors are there in the mean.
+  caller->basis = restarted ? 15 : 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 } // namespace
 
 PetscErrorCode CallerOf(KSP ksp, Caller *caller)
 {
   KSPType type;
   KSPNormType norm;
-  PetscBool flexible, symmetric;
   PetscInt level;
 
   PetscFunctionBegin;
@@ -32,15 +57,9 @@ PetscErrorCode CallerOf(KSP ksp, Caller *caller)
   if (!ksp) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPGetType(ksp, &type));
   if (!type) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(describe_type(type, caller));
   PetscCall(KSPGetNormType(ksp, &norm));
-  PetscCall(PetscStrInList(type, kFlexible, ':', &flexible));
-  PetscCall(PetscStrInList(type, kSymmetric, ':', &symmetric));
-  caller->type = type;
   caller->tests_residuals = norm != KSP_NORM_NONE;
-  caller->needs_symmetric = symmetric;
-  // KSPCHEBYSHEV needs real eigenvalues only, and flexible methods take each vector as it comes.
-  caller->needs_unrounded = symmetric && !flexible && std::string_view(type) != KSPCHEBYSHEV;
-  caller->forwards = caller->type == KSPPREONLY;
   // Richardson's method corrects the true residual. A Richardson iteration that tests no residual,
   // or runs inside another solver, is not flexible: the outer method assumes that the iteration is
   // a linear operator. The tab level of a KSP that is inside no other solver is 0.
@@ -49,32 +68,35 @@ PetscErrorCode CallerOf(KSP ksp, Caller *caller)
   caller->inside = level > 0 && !CompatHasPreSolve(ksp);
   caller->estimates = ksp->skippcsetfromoptions; // the preconditioner belongs to another KSP
   if (caller->type == KSPRICHARDSON && (!caller->tests_residuals || level > 0))
-    flexible = PETSC_FALSE;
-  caller->method = flexible ? Caller::Method::flexible : Caller::Method::needs_linear;
+    caller->method = Caller::Method::needs_linear;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-bool DoubleVectors(PCMCPIVectorPrecision chosen, PCMCPIPrecision offdiag,
-                   PCMCPIGatherPrecision gather, const Caller &caller)
+bool NamedAsInside(PC pc)
 {
-  if (chosen != PC_MCPI_VECTOR_PRECISION_AUTO) return chosen == PC_MCPI_VECTOR_PRECISION_FP64;
-  if (offdiag == PC_MCPI_PRECISION_FP64) return true;
-  return gather != PC_MCPI_GATHER_PRECISION_BFP16 && caller.method != Caller::Method::flexible;
+  const std::string_view prefix = prefix_of((PetscObject)pc);
+  const auto has = [&](std::string_view part) {
+    const std::size_t begin = prefix.find(part);
+    return begin != std::string_view::npos && (begin == 0 || prefix[begin - 1] == '_');
+  };
+  return has("sub_") || has("mg_levels_") || has("mg_coarse_");
 }
 
-std::string ReasonForVectors(PCMCPIPrecision offdiag, PCMCPIGatherPrecision gather,
-                             const Caller &caller)
+PetscErrorCode ExpectedCaller(PC pc, Caller *caller)
 {
-  if (offdiag == PC_MCPI_PRECISION_FP64) return "blocks are fp64";
-  if (gather == PC_MCPI_GATHER_PRECISION_BFP16) return "products read x as bfp16";
-  switch (caller.method) {
-  case Caller::Method::flexible:
-    return caller.type + " is flexible";
-  case Caller::Method::needs_linear:
-    return caller.type + " assumes that the preconditioner is a linear operator";
-  default:
-    return "the method that applies the preconditioner is not known";
-  }
+  char type[64] = KSPGMRES; // PETSc's default
+  PetscBool given, known, symmetric = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  *caller = Caller();
+  PetscCall(PetscOptionsGetString(((PetscObject)pc)->options, ((PetscObject)pc)->prefix,
+                                  "-ksp_type", type, sizeof(type), &given));
+  PetscCall(MatIsSymmetricKnown(pc->pmat, &known, &symmetric));
+  if (!given && known && symmetric) PetscCall(PetscStrncpy(type, KSPCG, sizeof(type)));
+  if (!given && NamedAsInside(pc)) PetscCall(PetscStrncpy(type, KSPPREONLY, sizeof(type)));
+  PetscCall(describe_type(type, caller));
+  caller->expected = true;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 } // namespace mcpi

@@ -25,16 +25,22 @@ struct Caller {
   bool forwards = false;        // KSPPREONLY: an outer method, not known here, uses the result
   bool inside = false;          // another preconditioner uses the result
   bool estimates = false;       // finds eigenvalues for another method with the same preconditioner
+  bool expected = false;        // no KSP has been seen yet
+  // Vectors with which each application is orthogonalized, in the mean
+  PetscInt basis = 0;
+
+  // Whether the method corrects all errors of the preconditioner, or solves with it as it is. The
+  // others are smoothers, or the outermost method is not known.
+  bool solves() const { return !type.empty() && tests_residuals && !forwards && !estimates; }
 };
 
 // Not collective. Describes ksp, which may be null.
 PetscErrorCode CallerOf(KSP ksp, Caller *caller);
-
-// Whether these settings give vectors in double precision under this method
-bool DoubleVectors(PCMCPIVectorPrecision chosen, PCMCPIPrecision offdiag,
-                   PCMCPIGatherPrecision gather, const Caller &caller);
-// Says why PC_MCPI_VECTOR_PRECISION_AUTO chooses its precision.
-std::string ReasonForVectors(PCMCPIPrecision offdiag, PCMCPIGatherPrecision gather,
-                             const Caller &caller);
+// Whether the options prefix of pc has a part that PCBJACOBI, PCASM, PCMG or PCCOMPOSITE gives to
+// what is inside
+bool NamedAsInside(PC pc);
+// Not collective. Describes the KSP that is going to apply pc, as far as options and the matrix
+// tell. KSPSetUp() sets up a preconditioner before the preconditioner sees the KSP.
+PetscErrorCode ExpectedCaller(PC pc, Caller *caller);
 
 } // namespace mcpi

@@ -44,7 +44,8 @@ std::string remedy_of_singular_block()
   return ". Use -" + std::string(prefix) + "pc_type jacobi on this level of multigrid";
 }
 
-std::string failure_message(const Failure &failure, const Settings &settings)
+std::string failure_message(const Failure &failure, const Settings &settings,
+                            PCMCPIPrecision stored)
 {
   const bool factors = settings.method != PC_MCPI_METHOD_POINT;
   const std::string either =
@@ -62,9 +63,7 @@ std::string failure_message(const Failure &failure, const Settings &settings)
   case Defect::unrepresentable:
     return std::string("an off-diagonal block does not fit the storage precision. Look for values "
                        "here or in other rows that are far too large") +
-           (settings.offdiag == PC_MCPI_PRECISION_FP64
-                ? ""
-                : ", or use a wider -pc_mcpi_offdiag_precision");
+           (stored == PC_MCPI_PRECISION_FP64 ? "" : ", or use a wider -pc_mcpi_offdiag_precision");
   default:
     return "";
   }
@@ -72,9 +71,10 @@ std::string failure_message(const Failure &failure, const Settings &settings)
 
 } // namespace
 
-std::string FailureMessage(const Failure &failure, const Settings &settings)
+std::string FailureMessage(const PC_MCPI &mcpi)
 {
-  return with_prefix(failure_message(failure, settings));
+  return with_prefix(
+      failure_message(mcpi.smoother.failure(), mcpi.settings, mcpi.smoother.precisions().offdiag));
 }
 
 const LogEvents &Events()
@@ -123,14 +123,10 @@ PetscErrorCode set_block_product(Mat mat, bool wanted, BlockProductUse *use)
 }
 
 // Whether the preconditioner is known or likely to be inside another one. PCPreSolve() knows.
-// PCBJACOBI, PCASM, PCMG and PCCOMPOSITE ask for the reason of a failure before it is called; they
-// give what is inside prefixes with these parts.
+// PCBJACOBI, PCASM, PCMG and PCCOMPOSITE ask for the reason of a failure before it is called.
 bool may_be_inside(PC pc)
 {
-  const std::string_view prefix = prefix_of((PetscObject)pc);
-  return Data(pc).inside || prefix.find("sub_") != std::string_view::npos ||
-         prefix.find("mg_levels_") != std::string_view::npos ||
-         prefix.find("mg_coarse_") != std::string_view::npos;
+  return Data(pc).inside || NamedAsInside(pc);
 }
 
 PetscErrorCode PCSetUp_MCPI(PC pc)
@@ -143,8 +139,9 @@ PetscErrorCode PCSetUp_MCPI(PC pc)
   // up until this set-up succeeds. After a failure, PETSc therefore calls this function again.
   pc->setupcalled = {};
   pc->failedreason = pc->failedreasonrank = PC_NOERROR; // PETSc never clears the reason
+  if (mcpi.caller.type.empty() && !mcpi.applied) PetscCall(ExpectedCaller(pc, &mcpi.caller));
   PetscCall(Guarded([&]() -> PetscErrorCode {
-    return mcpi.smoother.setup(pc->pmat, mcpi.settings, mcpi.double_vectors(), mcpi.coordinates,
+    return mcpi.smoother.setup(pc->pmat, mcpi.settings, mcpi.caller, mcpi.coordinates,
                                (PetscObject)pc);
   }));
   PetscCall(set_block_product(pc->mat, mcpi.settings.block_product, &mcpi.amat_product));
@@ -156,9 +153,9 @@ PetscErrorCode PCSetUp_MCPI(PC pc)
     PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc),
                failure.defect == Defect::singular ? PETSC_ERR_MAT_LU_ZRPVT : PETSC_ERR_FP,
                "PCMCPI: block row %" PetscInt_FMT ": %s", failure.row,
-               FailureMessage(failure, mcpi.settings).c_str());
+               FailureMessage(mcpi).c_str());
     PetscCall(PetscInfo(pc, "block row %" PetscInt_FMT ": %s\n", failure.row,
-                        FailureMessage(failure, mcpi.settings).c_str()));
+                        FailureMessage(mcpi).c_str()));
     TellFailure(pc, !may_be_inside(pc));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -209,8 +206,8 @@ void TellFailure(PC pc, bool told)
    at the same time
 
    Options Database Keys:
-+  -pc_mcpi_its <1> - sweeps of one application: from 1 to 2^29; takes effect at the next
-      application
++  -pc_mcpi_its <-1> - sweeps of one application: from 1 to 2^29, or -1 (decide); takes effect at
+      the next application
 .  -pc_mcpi_sweep <symmetric> - order of the colors in a sweep: forward, backward, symmetric; takes
       effect at the next application
 .  -pc_mcpi_omega <1> - relaxation factor: above 0 and below 2; takes effect at the next application
@@ -218,16 +215,20 @@ void TellFailure(PC pc, bool told)
       precision: at least 0 (0: never), or -1 (decide); takes effect at the next application
 .  -pc_mcpi_method <point> - method: block Gauss-Seidel, DILU or ILU(0): point, dilu, ilu0; takes
       effect at the next numeric set-up
-.  -pc_mcpi_offdiag_precision <fp32> - storage of the off-diagonal blocks: fp64, fp32, fp16, int8,
-      int4; takes effect at the next numeric set-up
+.  -pc_mcpi_offdiag_precision <auto> - storage of the off-diagonal blocks: fp64, fp32, fp16, int8,
+      int4, auto; takes effect at the next numeric set-up
 .  -pc_mcpi_vector_precision <auto> - precision of the vectors inside the sweeps: fp64, fp32, auto;
       takes effect at the next numeric set-up
-.  -pc_mcpi_gather_precision <fp32> - precision in which off-diagonal products read the vector:
-      fp32, bfp16; takes effect at the next numeric set-up
+.  -pc_mcpi_gather_precision <auto> - precision in which off-diagonal products read the vector:
+      fp32, bfp16, auto; takes effect at the next numeric set-up
 .  -pc_mcpi_form <auto> - store D^{-1}O, or O and apply D^{-1} in every sweep: prescaled, factored,
       auto; takes effect at the next numeric set-up
 .  -pc_mcpi_scaling_keep <true> - keep the scaling while the values of the matrix change little:
       true, false; takes effect at the next numeric set-up
+.  -pc_mcpi_tune <false> - the next solve measures what options leave open, prints a table and takes
+      the fastest: true, false; takes effect at the next solve
+.  -pc_mcpi_tune_seconds <0> - seconds after which the measurements end: at least 0 (0: 30 times the
+      first solution); takes effect at the next solve
 .  -pc_mcpi_setup_threads <-1> - largest number of threads of a rank in a set-up: at least 1, or -1
       (decide); takes effect at the next set-up
 .  -pc_mcpi_block_product <false> - products with an AIJCUSPARSE matrix read one column index per
@@ -242,7 +243,7 @@ void TellFailure(PC pc, bool told)
       1e9; takes effect at the next symbolic set-up
 .  -pc_mcpi_halo_frequency <color> - how often ghost values are exchanged: color, sweep; takes
       effect at the next application
-.  -pc_mcpi_schedule <color> - which block rows are relaxed at the same time: color, wave, cluster,
+.  -pc_mcpi_schedule <auto> - which block rows are relaxed at the same time: color, wave, cluster,
       level, auto; takes effect at the next symbolic set-up
 .  -pc_mcpi_chunk_rows <-1> - block rows of a chunk, on a CPU: at least 0 (0: no chunks), or -1
       (decide); takes effect at the next symbolic set-up
@@ -250,8 +251,9 @@ void TellFailure(PC pc, bool told)
       effect at the next symbolic set-up
 .  -pc_mcpi_cluster_refresh <false> - make clusters anew for new values of the matrix: true, false;
       takes effect at the next symbolic set-up
-.  -pc_mcpi_mat_coloring_type <jplf> - coloring of the block rows: any registered MatColoringType;
-      takes effect at the next symbolic set-up
+.  -pc_mcpi_mat_coloring_type <by the schedule> - coloring of the block rows, which overrules
+      -pc_mcpi_schedule auto: any registered MatColoringType; takes effect at the next symbolic
+      set-up
 -  -pc_mcpi_ordering <auto> - order of the rows inside a color: auto, natural, rcm, coordinates;
       takes effect at the next symbolic set-up
 
@@ -261,7 +263,11 @@ void TellFailure(PC pc, bool told)
    Let A = D + O, where D are the diagonal blocks. A sweep computes x_c <- (1 - omega) x_c +
    omega D_c^{-1} (b_c - O_c x) for one color c after the other. Ghost values are exchanged after
    every color. So the result for a given global numbering does not depend on the number of MPI
-   processes, except by clusters of `PCMCPISetSchedule()`.
+   processes, if `PCMCPISetSchedule()` selects color or wave. The default schedule takes others on
+   CPUs.
+
+   Schedule, number of sweeps and precisions are chosen by the system, the backend and the `KSP`,
+   unless they are given. `PCView()` shows the choice as options, and the reasons.
 
    The matrix may be of type `MATAIJ`, `MATBAIJ` or `MATSBAIJ` (converted) with any block size, set
    by `MatSetBlockSize()`. If rows and columns have different block sizes, the greatest common
@@ -294,6 +300,12 @@ void TellFailure(PC pc, bool told)
    processes. The `MatColoring` has the options prefix of the preconditioner followed by pc_mcpi_,
    as in -pc_mcpi_mat_coloring_wave_colors. A type that is not registered, and a coloring that gives
    neighbors the same color, is an error at the next `PCSetUp()`.
+
+   -pc_mcpi_tune measures in the first solve what options leave open: schedule, number of sweeps and
+   storage. It solves the system with each, by a `KSP` of the same type to a relative residual of
+   1e-3 or to the tolerance if that is larger, and counts the digits of the true residual per
+second. It prints a table and the options of the fastest, and goes on with them. It takes about 30
+times as long as the first of these solves, or -pc_mcpi_tune_seconds.
 
    -pc_mcpi_cluster_rows acts with the schedule cluster. The default is 512 on a CPU and 4 on a
    device; with 1 each row is a cluster. On most matrices larger clusters take fewer iterations.

@@ -11,16 +11,21 @@
 
    Input Parameters:
 +  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
--  its - the number of sweeps, from 1 to 2^29
+-  its - the number of sweeps, from 1 to 2^29, or `PETSC_DECIDE`, the default
 
    Options Database Key:
-.  -pc_mcpi_its <1> - sweeps of one application: from 1 to 2^29; takes effect at the next
-      application
+.  -pc_mcpi_its <-1> - sweeps of one application: from 1 to 2^29, or -1 (decide); takes effect at
+      the next application
 
    Level: beginner
 
    Notes:
    A symmetric sweep visits every color twice, forward and backward, and counts as one sweep.
+
+   With `PETSC_DECIDE` an application takes about 2.5 times as long as the rest of an iteration of
+   the `KSP`, and about as long under methods for symmetric matrices. The rule counts rows, blocks
+   and bytes, so every run takes the same number, at most 24. Smoothers, `KSPRICHARDSON` and
+   applications outside of a solve make one sweep. `PCView()` shows the number.
 
    `PCApplyRichardson()`, which `KSPRICHARDSON` calls, does `its` sweeps in each iteration, as
    `PCSOR` does.
@@ -45,7 +50,7 @@ PetscErrorCode PCMCPISetIts(PC pc, PetscInt its)
 .  pc - the preconditioner context of type `PCMCPI`; another type is the error `PETSC_ERR_SUP`
 
    Output Parameter:
-.  its - the number of sweeps
+.  its - the number of sweeps that was set, or `PETSC_DECIDE`
 
    Level: beginner
 

@@ -15,7 +15,7 @@
               `PC_MCPI_SCHEDULE_LEVEL` or `PC_MCPI_SCHEDULE_AUTO`
 
    Options Database Key:
-.  -pc_mcpi_schedule <color> - which block rows are relaxed at the same time: color, wave, cluster,
+.  -pc_mcpi_schedule <auto> - which block rows are relaxed at the same time: color, wave, cluster,
       level, auto; takes effect at the next symbolic set-up
 
    Level: intermediate
@@ -27,9 +27,8 @@
 
    `PC_MCPI_SCHEDULE_WAVE` and `PC_MCPI_SCHEDULE_LEVEL` are the same with the coloring types
    `MATCOLORINGWAVE` and `MATCOLORINGLEVELS`: more colors, which follow the order of the rows, and
-   fewer iterations where that order is good. The default of -pc_mcpi_mat_coloring_type gives
-   way to them; another type than theirs is the error `PETSC_ERR_ARG_INCOMP`. Options such as
-   -pc_mcpi_mat_coloring_wave_colors act.
+   fewer iterations where that order is good. Another -pc_mcpi_mat_coloring_type than theirs is the
+   error `PETSC_ERR_ARG_INCOMP`. Options such as -pc_mcpi_mat_coloring_wave_colors act.
 
    With `PC_MCPI_SCHEDULE_CLUSTER` strongly coupled rows of an MPI process form clusters of at most
    -pc_mcpi_cluster_rows rows. Neighboring clusters have different colors. The rows of a cluster
@@ -44,9 +43,10 @@
    apart in the order of the matrix. `PCMCPISetOrdering()` with natural or rcm chooses one of them;
    coordinates is the error `PETSC_ERR_ARG_INCOMP`. `PCSetCoordinates()` has no effect.
 
-   `PC_MCPI_SCHEDULE_AUTO` takes what measurements found fastest: cluster on a CPU, and on a device
-   wave from 100,000 block rows an MPI process on, else color. It takes color where
-   -pc_mcpi_mat_coloring_type was given, or where `PCMCPISetOrdering()` does not suit
+   `PC_MCPI_SCHEDULE_AUTO`, the default, takes what measurements found fastest. On a CPU that is
+   level on one MPI process, unless levels have less than two rows in the mean, and cluster on
+   several. On a device it is wave from 100,000 block rows an MPI process on, else color. It takes
+   color where -pc_mcpi_mat_coloring_type was given, or where `PCMCPISetOrdering()` does not suit
    clusters. The result may depend on the partition. `PCView()` says what was taken and why.
 
    References:

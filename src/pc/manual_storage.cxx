@@ -12,15 +12,22 @@
    Input Parameters:
 +  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
 -  precision - `PC_MCPI_PRECISION_FP64`, `PC_MCPI_PRECISION_FP32`, `PC_MCPI_PRECISION_FP16`,
-               `PC_MCPI_PRECISION_INT8` or `PC_MCPI_PRECISION_INT4`
+               `PC_MCPI_PRECISION_INT8`, `PC_MCPI_PRECISION_INT4` or `PC_MCPI_PRECISION_AUTO`
 
    Options Database Key:
-.  -pc_mcpi_offdiag_precision <fp32> - storage of the off-diagonal blocks: fp64, fp32, fp16, int8,
-      int4; takes effect at the next numeric set-up
+.  -pc_mcpi_offdiag_precision <auto> - storage of the off-diagonal blocks: fp64, fp32, fp16, int8,
+      int4, auto; takes effect at the next numeric set-up
 
    Level: intermediate
 
    Notes:
+   `PC_MCPI_PRECISION_AUTO`, the default, takes int8 where the `KSP` tolerates it and where it saves
+   time: under flexible methods on a CPU from block size 4 on, and on a device under all methods
+   that need no symmetric preconditioner. It takes fp32 in all other cases. `KSPSetUp()` sets up the
+   preconditioner before the preconditioner sees the `KSP`. The set-up then expects the method of
+   -ksp_type, `KSPCG` for a matrix that is known to be symmetric, else `KSPGMRES`. If a method comes
+   that needs more bits, the first solve sets the values up again.
+
    Sums are accumulated in the precision of the vectors. Fewer bytes make faster sweeps. With
    `KSPFGMRES` blocks in int8 need about as many iterations as blocks in fp32.
 
@@ -150,11 +157,12 @@ PetscErrorCode PCMCPIGetVectorPrecision(PC pc, PCMCPIVectorPrecision *precision)
 
    Input Parameters:
 +  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
--  precision - `PC_MCPI_GATHER_PRECISION_FP32` or `PC_MCPI_GATHER_PRECISION_BFP16`
+-  precision - `PC_MCPI_GATHER_PRECISION_FP32`, `PC_MCPI_GATHER_PRECISION_BFP16` or
+               `PC_MCPI_GATHER_PRECISION_AUTO`
 
    Options Database Key:
-.  -pc_mcpi_gather_precision <fp32> - precision in which off-diagonal products read the vector:
-      fp32, bfp16; takes effect at the next numeric set-up
+.  -pc_mcpi_gather_precision <auto> - precision in which off-diagonal products read the vector:
+      fp32, bfp16, auto; takes effect at the next numeric set-up
 
    Level: advanced
 
@@ -162,6 +170,9 @@ PetscErrorCode PCMCPIGetVectorPrecision(PC pc, PCMCPIVectorPrecision *precision)
    With fp32 the products read the vector in its own precision. With bfp16 they read a copy in
    16-bit block floating point. On a GPU this saves memory traffic: 12 bytes instead of 20 for each
    block row of size 5. On a CPU the result is the same and nothing is saved.
+
+   `PC_MCPI_GATHER_PRECISION_AUTO`, the default, takes bfp16 on a device under a flexible method if
+   blocks have at most 8 bits, else fp32.
 
    bfp16 makes the preconditioner linear to about 2^-15 only. Under a method that is not flexible
    bfp16 is an error, unless `-pc_mcpi_vector_precision fp32` forces it. The error

@@ -27,7 +27,11 @@ struct PC_MCPI {
   Settings settings;
   Coordinates coordinates;
   Smoother smoother;
-  Caller caller;             // method of the last PCPreSolve(); a set-up prepares for it
+  // The method of the last PCPreSolve(), before the first one the expected method. A set-up
+  // prepares for it.
+  Caller caller;
+  bool applied = false;      // the preconditioner has been prepared for an application
+  bool tuned = false;        // -pc_mcpi_tune has measured
   std::vector<Solve> solves; // The innermost is the last. Solves that have ended may be among them.
   bool inside = false;       // another preconditioner has used this one in the last solve
   // What the last set-up achieved for Amat and Pmat
@@ -36,10 +40,6 @@ struct PC_MCPI {
   std::string told_unsymmetric;                      // what -info has last told of symmetry
 
   bool failed() const { return smoother.failure().defect != Defect::none; } // the last set-up
-  bool double_vectors() const
-  {
-    return DoubleVectors(settings.vector, settings.offdiag, settings.gather, caller);
-  }
   // The method that applies the preconditioner now. The method is unknown outside a solve.
   const Caller &applying() const
   {
@@ -48,6 +48,8 @@ struct PC_MCPI {
       if (*solves[k].underway) return solves[k].method;
     return unknown;
   }
+  // The sweeps of the next application
+  PetscInt sweeps() const { return smoother.sweeps(settings, applying()).its; }
   // What is wrong if the preconditioner is not symmetric although the method may need that, and
   // what mends it. Empty: nothing
   std::string lacks_symmetry() const;
@@ -66,8 +68,8 @@ inline PC_MCPI &Data(PC pc)
   return *static_cast<PC_MCPI *>(pc->data);
 }
 
-// Says what is wrong with a block row and how to mend it.
-std::string FailureMessage(const Failure &failure, const Settings &settings);
+// Says what is wrong with the first bad block row and how to mend it.
+std::string FailureMessage(const PC_MCPI &mcpi);
 
 // Tells PETSc why the last set-up has failed, or takes that back. A preconditioner that contains
 // this one would keep the reason for ever. Inside it, results that are not finite report the
@@ -86,6 +88,8 @@ PetscErrorCode FitApplication(PC pc);
 // An error if PC_MCPI::rounds_unasked() holds for this method.
 PetscErrorCode CheckRounding(PC pc, const Caller &method);
 PetscErrorCode PCSetFromOptions_MCPI(PC pc, CompatOptionItems items);
+// The options that choose by themselves what given leaves open, with the prefix in force
+std::string OptionsOf(const Settings &chosen, const Settings &given);
 PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer);
 
 } // namespace mcpi

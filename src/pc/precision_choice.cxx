@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/tuning.h"
+
 namespace mcpi {
 namespace {
 
@@ -11,23 +13,6 @@ constexpr int kMaxUnits = 120;
 // The largest condition number, as an exponent of two, with which vectors in single precision do
 // not cost iterations (docs/notes/stiff-blocks.md, intel-xeon-stiffness.json)
 constexpr int kMaxConditionOfSingle = 20;
-
-// How much of a number survives in a storage: rounding changes it by 2^-bits.
-int bits_of(PCMCPIPrecision storage)
-{
-  switch (storage) {
-  case PC_MCPI_PRECISION_FP64:
-    return 53;
-  case PC_MCPI_PRECISION_FP32:
-    return 24;
-  case PC_MCPI_PRECISION_FP16:
-    return 11;
-  case PC_MCPI_PRECISION_INT8:
-    return 8;
-  default:
-    return 4;
-  }
-}
 
 // The largest amplifications, as exponents of two, with which the true residuals that Krylov
 // methods end with are those of exact blocks, measured (intel-xeon-stiffness.json). Flows have
@@ -49,7 +34,7 @@ bool single_vectors_fit(const Stiffness &found)
 
 // Sets storage and form. The storage that was asked for is the first candidate; wider ones follow.
 // In the form `prescaled` storage in fp64 is right for every matrix.
-void choose_storage(const Settings &settings, const Stiffness &found, Precisions *choice)
+void choose_storage(PCMCPIPrecision wanted, const Stiffness &found, Precisions *choice)
 {
   constexpr std::array kWider = {PC_MCPI_PRECISION_INT8, PC_MCPI_PRECISION_FP16,
                                  PC_MCPI_PRECISION_FP32, PC_MCPI_PRECISION_FP64};
@@ -61,33 +46,110 @@ void choose_storage(const Settings &settings, const Stiffness &found, Precisions
     choice->form = PC_MCPI_FORM_FACTORED;
     return true;
   };
-  if (fits(settings.offdiag)) return;
+  if (fits(wanted)) return;
   for (const PCMCPIPrecision storage : kWider)
-    if (bits_of(storage) > bits_of(settings.offdiag) && fits(storage)) return;
+    if (bits_of(storage) > bits_of(wanted) && fits(storage)) return;
+}
+
+// Whether blocks of few bits also save time. On a CPU instructions limit sweeps with small blocks,
+// and with vectors in double precision.
+bool takes_few_bits(const Caller &caller, Target target, int bs)
+{
+  return BearsFewBits(caller) &&
+         (target != Target::cpu ||
+          (bs >= CommonTuning::kFewBitsFrom && caller.method == Caller::Method::flexible));
 }
 
 } // namespace
+
+bool BearsFewBits(const Caller &caller)
+{
+  return caller.solves() && !caller.needs_unrounded && caller.type != KSPCHEBYSHEV &&
+         caller.type != KSPRICHARDSON;
+}
+
+int bits_of(PCMCPIPrecision storage)
+{
+  switch (storage) {
+  case PC_MCPI_PRECISION_FP64:
+    return 53;
+  case PC_MCPI_PRECISION_FP32:
+    return 24;
+  case PC_MCPI_PRECISION_FP16:
+    return 11;
+  case PC_MCPI_PRECISION_INT8:
+    return 8;
+  default:
+    return 4;
+  }
+}
+
+Wanted WantedPrecisions(const Settings &settings, const Caller &caller, Target target, int bs)
+{
+  const bool flexible = caller.method == Caller::Method::flexible,
+             rounded = settings.gather == PC_MCPI_GATHER_PRECISION_BFP16;
+  Wanted wanted{settings.offdiag, settings.vector == PC_MCPI_VECTOR_PRECISION_FP64, false};
+  if (wanted.offdiag == PC_MCPI_PRECISION_AUTO)
+    wanted.offdiag =
+        takes_few_bits(caller, target, bs) ? PC_MCPI_PRECISION_INT8 : PC_MCPI_PRECISION_FP32;
+  if (settings.vector == PC_MCPI_VECTOR_PRECISION_AUTO)
+    wanted.double_vectors = wanted.offdiag == PC_MCPI_PRECISION_FP64 || !(flexible || rounded);
+  if (wanted.double_vectors) return wanted;
+  // The products then round as much as blocks of 8 bits do.
+  const bool worth_it = target != Target::cpu && flexible &&
+                        bits_of(wanted.offdiag) <= bits_of(PC_MCPI_PRECISION_INT8);
+  wanted.bfp16_gather = rounded || (settings.gather == PC_MCPI_GATHER_PRECISION_AUTO && worth_it);
+  return wanted;
+}
+
+std::string ReasonForBlocks(const Caller &caller, Target target, int bs)
+{
+  const std::string seen = caller.type + (caller.expected ? " is expected" : " applies them");
+  if (takes_few_bits(caller, target, bs)) return seen + ", for which 8 bits suffice";
+  if (caller.type.empty()) return "the method that applies them is not known";
+  if (BearsFewBits(caller))
+    return "on a CPU fewer bits save time under flexible methods and from block size " +
+           std::to_string(CommonTuning::kFewBitsFrom) + " on";
+  return seen + ", which 8 bits may disturb";
+}
+
+std::string ReasonForVectors(const Wanted &wanted, const Caller &caller)
+{
+  if (wanted.offdiag == PC_MCPI_PRECISION_FP64) return "blocks are fp64";
+  if (wanted.bfp16_gather && caller.method != Caller::Method::flexible)
+    return "products read x as bfp16";
+  switch (caller.method) {
+  case Caller::Method::flexible:
+    return caller.type + " is flexible";
+  case Caller::Method::needs_linear:
+    return caller.type + (caller.expected ? " is expected, which" : "") +
+           " assumes that the preconditioner is a linear operator";
+  default:
+    return "the method that applies the preconditioner is not known";
+  }
+}
 
 bool UnitsFit(const Stiffness &found)
 {
   return found.units <= kMaxUnits;
 }
 
-bool AmplificationMatters(const Settings &settings, int condition)
+bool AmplificationMatters(const Settings &settings, const Wanted &wanted, int condition)
 {
-  return settings.form == PC_MCPI_FORM_AUTO && condition > most_prescaled(settings.offdiag);
+  return settings.form == PC_MCPI_FORM_AUTO && condition > most_prescaled(wanted.offdiag);
 }
 
-Precisions ChoosePrecisions(const Settings &settings, bool needs_double, const Stiffness &found)
+Precisions ChoosePrecisions(const Settings &settings, const Wanted &wanted, const Stiffness &found)
 {
-  Precisions choice{settings.offdiag,
+  Precisions choice{wanted.offdiag,
                     settings.form == PC_MCPI_FORM_AUTO ? PC_MCPI_FORM_PRESCALED : settings.form,
-                    needs_double, false};
+                    wanted.double_vectors, false};
   const bool decides = settings.vector == PC_MCPI_VECTOR_PRECISION_AUTO;
-  if (AmplificationMatters(settings, found.condition)) choose_storage(settings, found, &choice);
-  choice.double_vectors = needs_double || (decides && !single_vectors_fit(found)) ||
+  if (AmplificationMatters(settings, wanted, found.condition))
+    choose_storage(wanted.offdiag, found, &choice);
+  choice.double_vectors = wanted.double_vectors || (decides && !single_vectors_fit(found)) ||
                           choice.offdiag == PC_MCPI_PRECISION_FP64;
-  choice.bfp16_gather = settings.gather == PC_MCPI_GATHER_PRECISION_BFP16 && !choice.double_vectors;
+  choice.bfp16_gather = wanted.bfp16_gather && !choice.double_vectors;
   return choice;
 }
 

@@ -4,9 +4,29 @@
 
 #include <string>
 
+#include "pc/backend_choice.h"
+#include "pc/caller.h"
 #include "pc/settings.h"
 
 namespace mcpi {
+
+// What options and the method that applies the preconditioner want, whatever the matrix is
+struct Wanted {
+  PCMCPIPrecision offdiag = PC_MCPI_PRECISION_FP32; // never PC_MCPI_PRECISION_AUTO
+  bool double_vectors = true;
+  bool bfp16_gather = false;
+
+  bool operator==(const Wanted &) const = default;
+};
+Wanted WantedPrecisions(const Settings &settings, const Caller &caller, Target target, int bs);
+// Whether the method does not mind blocks of few bits
+bool BearsFewBits(const Caller &caller);
+// Why -pc_mcpi_offdiag_precision auto and -pc_mcpi_vector_precision auto take what they take
+std::string ReasonForBlocks(const Caller &caller, Target target, int bs);
+std::string ReasonForVectors(const Wanted &wanted, const Caller &caller);
+
+// How much of a number survives in a storage: rounding changes it by 2^-bits.
+int bits_of(PCMCPIPrecision storage);
 
 // What a backend is made for
 struct Precisions {
@@ -28,11 +48,10 @@ struct Stiffness {
   int prescaled = 0, factored = 0;
 };
 
-// All ranks choose alike if their arguments are the same. needs_double: whether options and the
-// method that applies the preconditioner need vectors in double precision
-Precisions ChoosePrecisions(const Settings &settings, bool needs_double, const Stiffness &found);
+// All ranks choose alike if their arguments are the same.
+Precisions ChoosePrecisions(const Settings &settings, const Wanted &wanted, const Stiffness &found);
 // Whether the choice depends on amplifications, so that they must be measured
-bool AmplificationMatters(const Settings &settings, int condition);
+bool AmplificationMatters(const Settings &settings, const Wanted &wanted, int condition);
 // Whether vectors in single precision have room for these units
 bool UnitsFit(const Stiffness &found);
 

@@ -1,6 +1,7 @@
 // This file fits the preconditioner to the method that applies it. PCPreSolve() tells which method
 // that is.
 #include "pc/mcpi.h"
+#include "pc/tune.h"
 #include "petsc/prefix.h"
 #include "petscmcpi.h"
 
@@ -13,45 +14,47 @@ std::string what_takes_it_for_linear(const Caller &method)
                              : "-ksp_type " + method.type + " assumes that it is a linear operator";
 }
 
-// Sets the values up again, for vectors in the precision that this method needs.
+// Sets the values up again, for blocks and vectors in the precisions that this method needs.
 PetscErrorCode set_up_again(PC pc, const Caller &method)
 {
   PC_MCPI &mcpi = Data(pc);
 
   PetscFunctionBegin;
   mcpi.caller = method;
-  PetscCall(PetscInfo(pc, "Values are set up again for vectors in %s precision\n",
-                      mcpi.double_vectors() ? "double" : "single"));
+  mcpi.applied = true;
+  PetscCall(PetscInfo(pc, "Values are set up again for the method that applies them\n"));
   pc->setupcalled = {}; // an integer or a PetscBool, by PETSc's version
   PetscCall(PCSetUp(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Gives the vectors the precision that the method needs. may_narrow: whether the precision may
-// change from double to single. Where the stored blocks depend on the vectors, as on a device, the
-// values are set up again. KSPSetReusePreconditioner() forbids that if the matrix has changed. The
-// preconditioner then keeps vectors in double precision under any method, or gets them, with the
-// stored blocks as they are.
+// Gives the vectors, and blocks whose storage the options leave open, the precision that the method
+// needs. may_narrow: whether the vectors may change from double to single. Blocks with more bits
+// than the method needs are kept. Other blocks, and those that depend on the vectors, as on a
+// device, are set up again. KSPSetReusePreconditioner() forbids that if the matrix has changed. The
+// stored blocks then stay as they are, and the vectors get double precision if the method needs it.
 PetscErrorCode fit_precision(PC pc, const Caller &method, bool may_narrow)
 {
   PC_MCPI &mcpi = Data(pc);
-  const Settings &s = mcpi.settings;
-  const bool wanted = DoubleVectors(s.vector, s.offdiag, s.gather, method),
-             prepared = mcpi.smoother.needs_double();
+  const Wanted prepared = mcpi.smoother.wanted();
+  Wanted wanted = mcpi.smoother.wanted_by(mcpi.settings, method);
   bool fits, current;
 
   PetscFunctionBegin;
-  if (!mcpi.smoother.ready() || wanted == prepared || (prepared && !may_narrow))
-    PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(mcpi.smoother.fit_vectors(s, wanted, &fits));
+  if (bits_of(prepared.offdiag) > bits_of(wanted.offdiag)) wanted.offdiag = prepared.offdiag;
+  if (prepared.double_vectors && !may_narrow) wanted.double_vectors = true;
+  if (wanted.double_vectors) wanted.bfp16_gather = false;
+  if (!mcpi.smoother.ready() || wanted == prepared) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(mcpi.smoother.fit(mcpi.settings, wanted, &fits));
   if (fits) {
     mcpi.caller = method;
+    mcpi.applied = true;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(mcpi.smoother.stores(pc->pmat, &current));
   if (!pc->reusepreconditioner || current) {
     PetscCall(set_up_again(pc, method));
-  } else if (wanted) {
+  } else if (wanted.double_vectors) {
     PetscCall(mcpi.smoother.widen_vectors());
     mcpi.caller = method;
   }
@@ -94,21 +97,27 @@ void forget_ended_solves(PC_MCPI &mcpi)
   std::erase_if(mcpi.solves, [](const Solve &solve) { return !*solve.underway; });
 }
 
-PetscErrorCode begin_solve(PC pc, KSP ksp, Vec solution)
+PetscErrorCode begin_solve(PC pc, KSP ksp, Vec rhs, Vec solution)
 {
   PC_MCPI &mcpi = Data(pc);
   Solve solve;
 
   PetscFunctionBegin;
   PetscCall(CallerOf(ksp, &mcpi.caller));
+  mcpi.applied = true;
   PetscCall(CheckRounding(pc, mcpi.caller));
+  PetscCall(fit_precision(pc, mcpi.caller, true));
+  if (mcpi.settings.tune && !mcpi.tuned && mcpi.caller.solves() && mcpi.smoother.usable() &&
+      !mcpi.failed()) {
+    PetscCall(Tune(pc, ksp, rhs));
+    PetscCall(PCSetUp(pc));
+  }
   PetscCall(check_symmetry(pc));
   PetscCall(fit_gram_schmidt(pc, ksp, solution));
   PetscCall(WatchSolve(ksp, &solve.underway));
   forget_ended_solves(mcpi);
   solve.method = mcpi.caller;
   mcpi.solves.push_back(solve);
-  PetscCall(fit_precision(pc, mcpi.caller, true));
   if (!mcpi.caller.estimates) {
     mcpi.inside = mcpi.caller.inside;
     if (mcpi.failed()) TellFailure(pc, !mcpi.inside);
@@ -117,11 +126,11 @@ PetscErrorCode begin_solve(PC pc, KSP ksp, Vec solution)
 }
 
 // Called at the start of a solve. ksp is about to apply the preconditioner for the first time.
-PetscErrorCode PCPreSolve_MCPI(PC pc, KSP ksp, Vec, Vec solution)
+PetscErrorCode PCPreSolve_MCPI(PC pc, KSP ksp, Vec rhs, Vec solution)
 {
   PetscFunctionBegin;
   const PetscErrorCode error =
-      Guarded((PetscObject)pc, [&] { return begin_solve(pc, ksp, solution); });
+      Guarded((PetscObject)pc, [&] { return begin_solve(pc, ksp, rhs, solution); });
   if (error) PetscCall(EndSolve(ksp));
   PetscCall(error);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -151,16 +160,16 @@ PetscErrorCode PCPostSolve_MCPI(PC pc, KSP ksp, Vec, Vec solution)
 // A symmetric Gauss-Seidel sweep is symmetric up to the rounding of the blocks.
 std::string PC_MCPI::lacks_symmetry() const
 {
-  const bool few_bits =
-      settings.offdiag != PC_MCPI_PRECISION_FP64 && settings.offdiag != PC_MCPI_PRECISION_FP32;
+  const PCMCPIPrecision blocks = settings.offdiag != PC_MCPI_PRECISION_AUTO ? settings.offdiag
+                                 : smoother.ready() ? smoother.precisions().offdiag
+                                                    : PC_MCPI_PRECISION_FP32;
   const std::string ksp_type = std::string("-") + current_prefix() + "ksp_type ";
   const std::string who =
       caller.forwards ? "An outer CG, MINRES or Chebyshev method" : ksp_type + caller.type;
   if ((caller.needs_symmetric || caller.forwards) && settings.sweep != PC_MCPI_SWEEP_SYMMETRIC)
     return who + with_prefix(" needs a symmetric sweep. Use -pc_mcpi_sweep symmetric");
-  if (caller.needs_unrounded && few_bits)
-    return who + " needs a symmetric preconditioner, which blocks in " +
-           PCMCPIPrecisions[settings.offdiag] +
+  if (caller.needs_unrounded && bits_of(blocks) < bits_of(PC_MCPI_PRECISION_FP32))
+    return who + " needs a symmetric preconditioner, which blocks in " + PCMCPIPrecisions[blocks] +
            with_prefix(" are not. Use -pc_mcpi_offdiag_precision fp32") +
            (caller.type == KSPCG ? " or " + ksp_type + "fcg" : "");
   return "";

@@ -3,12 +3,11 @@
 
 #include <string>
 
+#include "pc/backend_choice.h"
 #include "pc/settings.h"
+#include "setup/block_graph.h"
 
 namespace mcpi {
-
-// What runs the sweeps: a CPU, the CUDA backend, or Kokkos on a device
-enum class Target { cpu, cuda, other_device };
 
 struct ScheduleChoice {
   PCMCPISchedule type = PC_MCPI_SCHEDULE_COLOR; // never PC_MCPI_SCHEDULE_AUTO
@@ -17,9 +16,17 @@ struct ScheduleChoice {
   PetscInt cluster_rows = 1;                    // most block rows of a cluster
 };
 
-// Chooses the schedule. All ranks choose alike if their arguments are the same. rows_per_rank: the
-// mean number of block rows of a rank
-ScheduleChoice ScheduleChoose(const Settings &settings, Target target, PetscInt64 rows_per_rank);
+struct SystemShape {
+  PetscInt64 rows_per_rank = 0; // block rows, in the mean
+  int ranks = 1;
+  // On one rank: rows that are relaxed one after the other in the order of the matrix. 0: not known
+  PetscInt64 levels = 0;
+};
+
+// Chooses the schedule. All ranks choose alike if their arguments are the same.
+ScheduleChoice ScheduleChoose(const Settings &settings, Target target, const SystemShape &shape);
+// The levels of a graph of one rank
+PetscInt64 CountLevels(const BlockGraph &graph);
 // Collective. An error if the schedule and the type of coloring, or the order of rows, do not go
 // together.
 PetscErrorCode ScheduleCheck(MPI_Comm comm, const Settings &settings);

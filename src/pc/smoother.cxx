@@ -50,7 +50,7 @@ PetscErrorCode Smoother::stores(Mat pmat, bool *current) const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool needs_double,
+PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, const Caller &caller,
                                const Coordinates &coordinates, PetscObject options)
 {
   struct Portions : MatrixPortions {
@@ -66,7 +66,6 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool needs_do
     drop_method();
   }
   ready_ = false;
-  needs_double_ = needs_double;
   PetscCall(SettingsCheckAgreement(PetscObjectComm((PetscObject)pmat), settings));
   PetscCall(SettingsCheckPrecisions(PetscObjectComm((PetscObject)pmat), settings));
   PetscCall(SettingsCheckMethod(PetscObjectComm((PetscObject)pmat), settings));
@@ -92,11 +91,12 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, bool needs_do
   if (changed) {
     PetscCall(PetscLogEventBegin(Events().symbolic, pmat, 0, 0, 0));
     PetscCall(destroy());
-    PetscCall(symbolic(pmat, portions, settings, coordinates, options));
+    PetscCall(symbolic(pmat, portions, settings, caller, coordinates, options));
     clustered_state_ = state;
     PetscCall(PetscLogEventEnd(Events().symbolic, pmat, 0, 0, 0));
   }
   PetscCall(PetscLogEventBegin(Events().numeric, pmat, 0, 0, 0));
+  wanted_ = wanted_by(settings, caller);
   PetscCall(numeric_in_range(settings, portions));
   PetscCall(PetscLogEventEnd(Events().numeric, pmat, 0, 0, 0));
   identity_ = identity;
@@ -169,17 +169,29 @@ Row Smoother::rows_together(const Settings &settings) const
   if (on_device()) return 0;
   const bool in_sequence =
       choice_.type == PC_MCPI_BACKEND_HOST &&
-      relaxes_in_sequence(
-          backend_config(settings, ChoosePrecisions(settings, needs_double_, found_)),
-          static_cast<int>(graph_.bs), simd_kernels());
+      relaxes_in_sequence(backend_config(settings, ChoosePrecisions(settings, wanted_, found_)),
+                          static_cast<int>(graph_.bs), simd_kernels());
   return in_sequence ? CommonTuning::kRowsInSequence : CommonTuning::kRowsTogether;
+}
+
+// Finds what a rank has in the mean.
+PetscErrorCode Smoother::count_blocks()
+{
+  double blocks = static_cast<double>(graph_.ptr[graph_.rows]);
+  PetscMPIInt ranks;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(graph_.comm, &ranks));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &blocks, 1, MPI_DOUBLE, MPI_SUM, graph_.comm));
+  size_ = {static_cast<double>(graph_.global_rows) / ranks, blocks / ranks,
+           static_cast<int>(graph_.bs), 1};
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // Blocks of many unknowns may be nearly empty, as those of species that diffuse without each other.
 // They are stored and multiplied whole.
 PetscErrorCode Smoother::count_entries(Mat pmat, const MatrixPortions &portions)
 {
-  double blocks = static_cast<double>(graph_.ptr[graph_.rows]) + graph_.rows;
   MatInfo info;
 
   PetscFunctionBegin;
@@ -187,8 +199,9 @@ PetscErrorCode Smoother::count_entries(Mat pmat, const MatrixPortions &portions)
   if (portions.blocked || graph_.bs < CommonTuning::kManyUnknowns)
     PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetInfo(pmat, MAT_GLOBAL_SUM, &info));
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &blocks, 1, MPI_DOUBLE, MPI_SUM, graph_.comm));
-  const double share = info.nz_used / (blocks * static_cast<double>(graph_.bs * graph_.bs));
+  const double blocks = (size_.blocks + size_.rows) * static_cast<double>(graph_.global_rows),
+               numbers = blocks * static_cast<double>(graph_.bs * graph_.bs);
+  const double share = info.nz_used / (size_.rows > 0.0 ? numbers / size_.rows : 1.0);
   if (!(share < CommonTuning::kFewEntries)) PetscFunctionReturn(PETSC_SUCCESS);
   entries_ = share;
   PetscCall(PetscInfo(pmat,
@@ -199,20 +212,24 @@ PetscErrorCode Smoother::count_entries(Mat pmat, const MatrixPortions &portions)
 }
 
 PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixPortions &portions,
-                                  const Settings &settings, const Coordinates &coordinates,
-                                  PetscObject options)
+                                  const Settings &settings, const Caller &caller,
+                                  const Coordinates &coordinates, PetscObject options)
 {
   std::vector<Row> order;
   PetscMPIInt ranks;
 
   PetscFunctionBegin;
   PetscCall(BlockGraphCreate(pmat, portions, threads_, &graph_));
+  wanted_ = wanted_by(settings, caller);
+  PetscCall(count_blocks());
   PetscCall(count_entries(pmat, portions));
   PetscCall(FindRowGroups(graph_, &row_group_));
   if (row_group_ > 1)
     PetscCall(PetscInfo(options, "%s\n", AdviceForBlockSize(graph_.bs, row_group_).c_str()));
   PetscCallMPI(MPI_Comm_size(graph_.comm, &ranks));
-  schedule_ = ScheduleChoose(settings, target(), graph_.global_rows / ranks);
+  schedule_ = ScheduleChoose(settings, target(),
+                             {graph_.global_rows / ranks, ranks,
+                              ranks == 1 && target() == Target::cpu ? CountLevels(graph_) : 0});
   if (schedule_.type == PC_MCPI_SCHEDULE_CLUSTER) {
     PetscCall(color_clusters(portions, settings, options, &order));
   } else {
@@ -220,6 +237,8 @@ PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixPortions &portions,
     PetscCall(
         OrderingCreate(graph_, coloring_, settings.ordering, coordinates, &order, &ordering_used_));
   }
+  size_.steps =
+      coloring_.colors * (schedule_.type == PC_MCPI_SCHEDULE_CLUSTER ? schedule_.cluster_rows : 1);
   PetscCall(PlanBuild(graph_, coloring_, order,
                       {!on_device(), rows_together(settings), chunk_rows(settings)}, &built_));
   values_ = make_matrix_values(portions, graph_,

@@ -16,6 +16,7 @@
 #include "pc/residual.h"
 #include "pc/schedule_choice.h"
 #include "pc/settings.h"
+#include "pc/sweeps_choice.h"
 #include "setup/block_values.h"
 #include "setup/empty_unknowns.h"
 #include "setup/matrix_identity.h"
@@ -58,14 +59,14 @@ public:
   ~Smoother() { (void)destroy(); }
 
   // Collective. Makes the symbolic set-up if the nonzero pattern or the backend's memory is new,
-  // and the numeric set-up always. needs_double: vectors must have double precision. options: the
-  // PC, whose prefix and options database the coloring takes over
-  PetscErrorCode setup(Mat pmat, const Settings &settings, bool needs_double,
+  // and the numeric set-up always. caller: the method for which to prepare. options: the PC, whose
+  // prefix and options database the coloring takes over
+  PetscErrorCode setup(Mat pmat, const Settings &settings, const Caller &caller,
                        const Coordinates &coordinates, PetscObject options);
   PetscErrorCode destroy();
   // Collective. Gives the vectors the precision that a caller needs. fits: whether the stored
   // blocks are those that a set-up would make. If not, nothing changes, and a set-up is needed.
-  PetscErrorCode fit_vectors(const Settings &settings, bool needs_double, bool *fits);
+  PetscErrorCode fit(const Settings &settings, const Wanted &wanted, bool *fits);
   // Collective. Gives the vectors double precision, with the stored blocks as they are.
   PetscErrorCode widen_vectors();
   // Whether the stored blocks are those of the present values of this matrix
@@ -91,13 +92,24 @@ public:
   PCMCPIBackendType backend_used() const { return choice_.type; }
   const std::string &backend_space() const { return choice_.space; }
   const std::string &backend_reason() const { return choice_.reason; }
-  bool on_device() const { return on_cuda() || choice_.kokkos_on_device; }
+  bool on_device() const { return choice_.on_device(); }
+  Target target() const { return choice_.target(); }
   bool exchanges() const { return exchanges_; }
   const Precisions &precisions() const { return made_for_; }
   const Stiffness &stiffness() const { return found_; }
   bool double_vectors() const { return made_for_.double_vectors; }
-  // Whether the caller needs vectors in double precision.
-  bool needs_double() const { return needs_double_; }
+  // The sweeps of an application by this caller
+  SweepsChoice sweeps(const Settings &settings, const Caller &caller) const
+  {
+    return ChooseSweeps(settings, caller, target(), made_for_, size_);
+  }
+  // What the last set-up, or the last change of the vectors, was asked for
+  const Wanted &wanted() const { return wanted_; }
+  // What a set-up for this caller would be asked for
+  Wanted wanted_by(const Settings &settings, const Caller &caller) const
+  {
+    return WantedPrecisions(settings, caller, target(), static_cast<int>(graph_.bs));
+  }
   // The share of the numbers of large blocks that the matrix has, or 1 if it is not reported
   double entries() const { return entries_; }
   const HaloChoice &halo_choice() const { return halo_choice_; }
@@ -109,19 +121,17 @@ public:
 
 private:
   // The CUDA backend reads values in place and may use exchanges on the device.
-  bool on_cuda() const { return choice_.type == PC_MCPI_BACKEND_CUDA; }
-  Target target() const
-  {
-    return on_cuda() ? Target::cuda : on_device() ? Target::other_device : Target::cpu;
-  }
+  bool on_cuda() const { return target() == Target::cuda; }
   PetscErrorCode symbolic(Mat pmat, const MatrixPortions &portions, const Settings &settings,
-                          const Coordinates &coordinates, PetscObject options);
+                          const Caller &caller, const Coordinates &coordinates,
+                          PetscObject options);
   Row chunk_rows(const Settings &settings) const;
   Row rows_together(const Settings &settings) const;
   PetscErrorCode color_clusters(const MatrixPortions &portions, const Settings &settings,
                                 PetscObject options, std::vector<Row> *order);
   PetscErrorCode with_host_values(const MatrixPortions &portions,
                                   const std::function<PetscErrorCode(MatrixValues &)> &work) const;
+  PetscErrorCode count_blocks();
   PetscErrorCode count_entries(Mat pmat, const MatrixPortions &portions);
   PetscErrorCode count_threads(MPI_Comm comm, PetscInt chosen);
   PetscErrorCode numeric(const Settings &settings, const MatrixPortions &portions);
@@ -173,12 +183,13 @@ private:
   int room_ = 1; // right-hand sides that the backend is known to have room for
   // threads_: threads of a set-up. ranks_on_node_: 0 if not known
   int threads_ = 1, ranks_on_node_ = 0;
+  SystemSize size_;
   double entries_ = 1.0;   // see entries()
   bool exchanges_ = false; // some rank has a ghost
   HaloChoice halo_choice_;
-  bool needs_double_ = true; // see needs_double()
-  Precisions made_for_;      // of the backend
-  Stiffness found_;          // by the last numeric set-up
+  Wanted wanted_;       // see wanted()
+  Precisions made_for_; // of the backend
+  Stiffness found_;     // by the last numeric set-up
   // Of the scaled inverse diagonal blocks of all ranks. inverse_exponent_: exponent of two of the
   // largest entry. inverse_spread_: how far that exponent is above the exponent of the smallest
   // among the columns' largest entries.

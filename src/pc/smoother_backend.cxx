@@ -105,14 +105,14 @@ PetscErrorCode Smoother::change_vectors(const Precisions &wanted, bool as_they_a
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Smoother::fit_vectors(const Settings &settings, bool needs_double, bool *fits)
+PetscErrorCode Smoother::fit(const Settings &settings, const Wanted &wanted, bool *fits)
 {
-  const Precisions wanted = ChoosePrecisions(settings, needs_double, found_);
+  const Precisions chosen = ChoosePrecisions(settings, wanted, found_);
 
   PetscFunctionBegin;
-  *fits = wanted == made_for_;
-  if (!*fits) PetscCall(change_vectors(wanted, false, fits));
-  if (*fits) needs_double_ = needs_double;
+  *fits = chosen == made_for_;
+  if (!*fits) PetscCall(change_vectors(chosen, false, fits));
+  if (*fits) wanted_ = wanted;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -125,7 +125,10 @@ PetscErrorCode Smoother::widen_vectors()
   wanted.double_vectors = true;
   wanted.bfp16_gather = false;
   PetscCall(change_vectors(wanted, true, &changed));
-  needs_double_ = changed;
+  if (changed) {
+    wanted_.double_vectors = true;
+    wanted_.bfp16_gather = false;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

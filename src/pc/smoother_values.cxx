@@ -65,7 +65,7 @@ PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const Matrix
   PetscFunctionBegin;
   if (searched) PetscCall(find_empty(portions));
   for (bool stored = false;;) {
-    const Precisions wanted = ChoosePrecisions(settings, needs_double_, found_);
+    const Precisions wanted = ChoosePrecisions(settings, wanted_, found_);
     bool fits = backend_ && wanted == made_for_;
     if (!fits) PetscCall(change_vectors(wanted, false, &fits));
     if (fits && stored) break;
@@ -203,7 +203,7 @@ PetscErrorCode Smoother::inspect(const Settings &settings, const MatrixPortions 
   PetscCall(agree(status));
   if (failure_.defect != Defect::none) PetscFunctionReturn(PETSC_SUCCESS);
   found_.units = spread();
-  if (AmplificationMatters(settings, found_.condition))
+  if (AmplificationMatters(settings, wanted_, found_.condition))
     PetscCall(measure(portions, blocks));
   else
     found_.prescaled = found_.factored = std::max(0, found_.condition);

@@ -8,14 +8,13 @@
 namespace mcpi {
 namespace {
 
-// Shows a schedule that is not the default, and what auto chose.
+// Shows the schedule, and why auto chose it.
 PetscErrorCode view_schedule(const Settings &settings, const ScheduleChoice &used,
                              PetscViewer viewer)
 {
   std::string text = PCMCPISchedules[used.type];
 
   PetscFunctionBegin;
-  if (settings.schedule == PC_MCPI_SCHEDULE_COLOR) PetscFunctionReturn(PETSC_SUCCESS);
   if (!used.reason.empty()) text += " (auto: " + used.reason + ")";
   if (used.type == PC_MCPI_SCHEDULE_CLUSTER)
     text += ", at most " + std::to_string(used.cluster_rows) + " block rows in a cluster, " +
@@ -108,9 +107,8 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  device memory held: %.4g MB (all ranks)\n",
                                      bytes[2] / 1e6));
   if (smoother.failure().defect != Defect::none)
-    PetscCall(PetscViewerASCIIPrintf(
-        viewer, "  FAILED at block row %" PetscInt_FMT ": %s\n", smoother.failure().row,
-        FailureMessage(smoother.failure(), Data(pc).settings).c_str()));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  FAILED at block row %" PetscInt_FMT ": %s\n",
+                                     smoother.failure().row, FailureMessage(Data(pc)).c_str()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -118,15 +116,21 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
 PetscErrorCode view_storage(const PC_MCPI &mcpi, PetscViewer viewer)
 {
   const Settings &s = mcpi.settings;
-  const Precisions used = mcpi.smoother.ready() ? mcpi.smoother.precisions()
-                                                : ChoosePrecisions(s, mcpi.double_vectors(), {});
+  const Smoother &smoother = mcpi.smoother;
+  const Wanted wanted = smoother.usable() ? smoother.wanted() : smoother.wanted_by(s, mcpi.caller);
+  const Precisions used =
+      smoother.usable() ? smoother.precisions() : ChoosePrecisions(s, wanted, {});
   std::string reason;
 
   PetscFunctionBegin;
-  if (used.offdiag != s.offdiag) reason = std::string(" instead of ") + PCMCPIPrecisions[s.offdiag];
+  if (used.offdiag != wanted.offdiag)
+    reason = std::string(" instead of ") + PCMCPIPrecisions[wanted.offdiag];
+  if (s.offdiag == PC_MCPI_PRECISION_AUTO)
+    reason +=
+        " (auto: " + ReasonForBlocks(mcpi.caller, smoother.target(), smoother.plan().bs) + ")";
   reason += std::string(", ") + PCMCPIForms[used.form] + " form";
   if (s.form == PC_MCPI_FORM_AUTO &&
-      (used.offdiag != s.offdiag || used.form != PC_MCPI_FORM_PRESCALED))
+      (used.offdiag != wanted.offdiag || used.form != PC_MCPI_FORM_PRESCALED))
     reason += " (auto: " + ReasonForStorage(mcpi.smoother.stiffness()) + ")";
   PetscCall(PetscViewerASCIIPrintf(viewer, "  off-diagonal blocks: %s%s\n",
                                    PCMCPIPrecisions[used.offdiag], reason.c_str()));
@@ -137,19 +141,43 @@ PetscErrorCode view_storage(const PC_MCPI &mcpi, PetscViewer viewer)
 PetscErrorCode view_vectors(const PC_MCPI &mcpi, PetscViewer viewer)
 {
   const Settings &s = mcpi.settings;
-  const bool ready = mcpi.smoother.ready(),
-             wide = ready ? mcpi.smoother.double_vectors() : mcpi.double_vectors();
+  const bool ready = mcpi.smoother.usable(),
+             wide = ready ? mcpi.smoother.double_vectors()
+                          : mcpi.smoother.wanted_by(s, mcpi.caller).double_vectors;
   std::string reason;
 
   PetscFunctionBegin;
   if (s.vector == PC_MCPI_VECTOR_PRECISION_AUTO) {
-    reason = ReasonForVectors(s.offdiag, s.gather, mcpi.caller);
-    if (ready && wide && !mcpi.smoother.needs_double())
+    reason = ReasonForVectors(mcpi.smoother.wanted_by(s, mcpi.caller), mcpi.caller);
+    if (ready && wide && !mcpi.smoother.wanted().double_vectors)
       reason = ReasonForDouble(mcpi.smoother.stiffness());
     reason = " (auto: " + reason + ")";
   }
   PetscCall(
       PetscViewerASCIIPrintf(viewer, "  vectors: %s%s\n", wide ? "fp64" : "fp32", reason.c_str()));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Shows what was chosen, as options that choose it again.
+PetscErrorCode view_options(PC pc, PetscViewer viewer)
+{
+  const PC_MCPI &mcpi = Data(pc);
+  const Settings &s = mcpi.settings;
+  const Smoother &smoother = mcpi.smoother;
+
+  PetscFunctionBegin;
+  if (!smoother.usable()) PetscFunctionReturn(PETSC_SUCCESS);
+  const Precisions &stored = smoother.precisions();
+  Settings chosen = s;
+  chosen.schedule = smoother.schedule_used().type;
+  chosen.cluster_rows = smoother.schedule_used().cluster_rows;
+  chosen.its = smoother.sweeps(s, mcpi.caller).its;
+  chosen.offdiag = stored.offdiag;
+  chosen.gather =
+      stored.bfp16_gather ? PC_MCPI_GATHER_PRECISION_BFP16 : PC_MCPI_GATHER_PRECISION_FP32;
+  const std::string text = OptionsOf(chosen, s);
+  if (!text.empty())
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  chosen by itself:%s\n", text.c_str()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -219,6 +247,26 @@ PetscErrorCode view_gram_schmidt(const PC_MCPI &mcpi, PetscViewer viewer)
 
 } // namespace
 
+std::string OptionsOf(const Settings &chosen, const Settings &given)
+{
+  std::string text;
+  const auto add = [&](bool open, const char *option, const std::string &value) {
+    if (open) text += with_prefix(std::string(" -pc_mcpi_") + option) + " " + value;
+  };
+  const bool schedule = given.schedule == PC_MCPI_SCHEDULE_AUTO;
+  add(schedule, "schedule", PCMCPISchedules[chosen.schedule]);
+  add(schedule && chosen.schedule == PC_MCPI_SCHEDULE_CLUSTER &&
+          given.cluster_rows == PETSC_DECIDE && chosen.cluster_rows != PETSC_DECIDE,
+      "cluster_rows", std::to_string(chosen.cluster_rows));
+  add(given.its == PETSC_DECIDE, "its", std::to_string(chosen.its));
+  add(given.offdiag == PC_MCPI_PRECISION_AUTO, "offdiag_precision",
+      PCMCPIPrecisions[chosen.offdiag]);
+  add(given.gather == PC_MCPI_GATHER_PRECISION_AUTO &&
+          chosen.gather != PC_MCPI_GATHER_PRECISION_AUTO,
+      "gather_precision", PCMCPIGatherPrecisions[chosen.gather]);
+  return text;
+}
+
 PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
 {
   const PC_MCPI &mcpi = Data(pc);
@@ -230,16 +278,21 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
   if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscViewerASCIIPrintf(viewer, "  petsc-mcpi %s\n", PETSCMCPI_VERSION));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  sweeps: %" PetscInt_FMT " %s, omega = %g\n", s.its,
-                                   PCMCPISweepTypes[s.sweep], (double)s.omega));
+  const SweepsChoice sweeps = mcpi.smoother.sweeps(s, mcpi.caller);
+  PetscCall(PetscViewerASCIIPrintf(
+      viewer, "  sweeps: %" PetscInt_FMT " %s, omega = %g%s\n", sweeps.its,
+      PCMCPISweepTypes[s.sweep], (double)s.omega,
+      sweeps.reason.empty() ? "" : (" (auto: " + sweeps.reason + ")").c_str()));
   if (s.method != PC_MCPI_METHOD_POINT)
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  method: %s%s\n", PCMCPIMethods[s.method],
-                                     s.its > 1 ? ", applied to the residual of each sweep" : ""));
+    PetscCall(
+        PetscViewerASCIIPrintf(viewer, "  method: %s%s\n", PCMCPIMethods[s.method],
+                               sweeps.its > 1 ? ", applied to the residual of each sweep" : ""));
   if (s.restart > 0)
     PetscCall(PetscViewerASCIIPrintf(
         viewer, "  residual recomputed every %" PetscInt_FMT " sweeps\n", s.restart));
   if (const std::string lack = mcpi.lacks_symmetry(); !lack.empty())
     PetscCall(PetscViewerASCIIPrintf(viewer, "  NOT SYMMETRIC: %s\n", lack.c_str()));
+  PetscCall(Guarded([&]() -> PetscErrorCode { return view_options(pc, viewer); }));
   PetscCall(view_storage(mcpi, viewer));
   PetscCall(view_vectors(mcpi, viewer));
   PetscCall(view_products(pc, viewer));
@@ -249,7 +302,7 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
         viewer,
         "  products read x as %s: safe with KSPFGMRES, and with KSPRICHARDSON and "
         "-%spc_mcpi_restart\n",
-        PCMCPIGatherPrecisions[s.gather], current_prefix()));
+        PCMCPIGatherPrecisions[PC_MCPI_GATHER_PRECISION_BFP16], current_prefix()));
   const HaloChoice &halo = Data(pc).smoother.halo_choice();
   const bool inside = halo.inside && s.frequency == PC_MCPI_HALO_FREQUENCY_COLOR;
   const std::string reason = halo.reason.empty() && !inside && !halo.reason_not_inside.empty()
@@ -269,7 +322,8 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
   else
     PetscCall(PetscViewerASCIIPrintf(
         viewer, "  not set up; backend %s, schedule %s, coloring %s, ordering %s\n",
-        PCMCPIBackendTypes[s.backend], PCMCPISchedules[s.schedule], s.coloring.c_str(),
+        PCMCPIBackendTypes[s.backend], PCMCPISchedules[s.schedule],
+        s.coloring.empty() ? "by the schedule" : s.coloring.c_str(),
         PCMCPIOrderingTypes[s.ordering]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

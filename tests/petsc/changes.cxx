@@ -191,6 +191,7 @@ PETSC_TEST(Changes, coordinates_can_be_given_before_the_matrix_and_again_later)
   PetscCall(points_of_rank(mat, 3, &points));
   PetscCall(PCCreate(PETSC_COMM_WORLD, pc.out()));
   PetscCall(PCSetType(pc, PCMCPI));
+  PetscCall(set_options(pc, kPinned));
   PetscCall(set_points(pc, 3, points));
   PetscCall(PCSetOperators(pc, mat, mat));
   PetscCall(apply(pc, b, &x));
@@ -246,6 +247,7 @@ PETSC_TEST(Changes, coordinates_of_something_else_do_no_harm)
         if (!one_rank || world_rank() == world_size() - 1) points.assign(3 * count, 0.5);
         PetscCall(PCCreate(PETSC_COMM_WORLD, pc.out()));
         PetscCall(PCSetType(pc, PCMCPI));
+        PetscCall(set_options(pc, kPinned));
         if (before) {
           PetscCall(set_points(pc, 3, points));
           PetscCall(PCSetOperators(pc, mat, mat));

@@ -35,7 +35,7 @@ Functions functions(PetscErrorCode (*set)(PC, Value), PetscErrorCode (*get)(PC, 
 }
 
 // A coloring type is represented by its place in the list.
-const char *const colorings[] = {MATCOLORINGJPLF, MATCOLORINGGREEDY};
+const char *const colorings[] = {"", MATCOLORINGGREEDY};
 
 #define PAIR(Name)                                                                                 \
   {                                                                                                \
@@ -243,7 +243,8 @@ PETSC_TEST(OptionTable, every_option_is_changed_by_its_name_and_read_by_its_gett
 
     describe(option.name);
     EXPECT_TRUE(value != default_of(option));
-    PetscCall(create_sample("", &mat, &plain));
+    PetscCall(create_sample("", &mat, &changed));
+    PetscCall(create_pc(mat, "", &plain, Defaults::chosen));
     PetscCall(call.get(plain, &got));
     if (option.name != std::string("backend")) {
       EXPECT_EQ(got, default_of(option)); // -test_backend

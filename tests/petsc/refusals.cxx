@@ -95,7 +95,7 @@ PETSC_TEST(Refusals, options_refuse_bad_values_and_name_the_option)
     EXPECT_CONTAINS(caught.message, name);
     EXPECT_CONTAINS(caught.message, "nonsense");
   }
-  for (const std::string option : {"its 0", "its -1", "omega 0", "omega 2", "restart -2"}) {
+  for (const std::string option : {"its 0", "its -2", "omega 0", "omega 2", "restart -2"}) {
     Preconditioner pc;
     const auto name = option.substr(0, option.find(' '));
     describe(option);

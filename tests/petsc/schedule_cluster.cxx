@@ -289,7 +289,7 @@ PETSC_TEST(Clusters, that_are_refreshed_stay_where_no_value_is_new)
   PetscCall(create(grid(1.0, 0.01), Layout::even, "-pc_mcpi_cluster_refresh", &mat, &pc));
   PetscCall(PCMCPIGetColoring(pc, &before));
   PetscCall(ISColoringReference(before)); // so that no other has its address
-  PetscCall(PCMCPISetScalingKeep(pc, PETSC_FALSE));
+  PetscCall(set_options(pc, "-pc_mcpi_scaling_keep false"));
   PetscCall(PCSetUp(pc));
   PetscCall(PCMCPIGetColoring(pc, &after));
   EXPECT_TRUE(before == after);

@@ -153,28 +153,34 @@ PetscErrorCode gather_colors(PC pc, std::vector<int> *color)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode insert_options(PetscOptions all, const std::string &options)
+PetscErrorCode insert_options(PetscOptions all, const std::string &options, Defaults defaults)
 {
   char backend[32];
   PetscBool given;
+  std::vector<std::pair<const char *, const char *>> values;
 
   PetscFunctionBeginUser;
   PetscCall(
       PetscOptionsGetString(nullptr, nullptr, "-test_backend", backend, sizeof(backend), &given));
-  for (const char *prefix : {"", "mg_levels_", "mg_coarse_", "sub_", "fieldsplit_"})
-    if (given)
-      PetscCall(PetscOptionsSetValue(all, (std::string("-") + prefix + "pc_mcpi_backend").c_str(),
-                                     backend));
+  if (given) values.emplace_back("backend", backend);
+  if (defaults == Defaults::pinned)
+    values.insert(values.end(), {{"schedule", "color"},
+                                 {"its", "1"},
+                                 {"offdiag_precision", "fp32"},
+                                 {"gather_precision", "fp32"}});
+  for (const std::string prefix : {"", "mg_levels_", "mg_coarse_", "sub_", "fieldsplit_"})
+    for (const auto &[name, value] : values)
+      PetscCall(PetscOptionsSetValue(all, ("-" + prefix + "pc_mcpi_" + name).c_str(), value));
   PetscCall(PetscOptionsInsertString(all, options.c_str()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode create_pc(Mat mat, const std::string &options, Preconditioner *pc)
+PetscErrorCode create_pc(Mat mat, const std::string &options, Preconditioner *pc, Defaults defaults)
 {
   PetscFunctionBeginUser;
   pc->pc.reset();
   PetscCall(PetscOptionsCreate(pc->options.out()));
-  PetscCall(insert_options(pc->options, options));
+  PetscCall(insert_options(pc->options, options, defaults));
   PetscCall(PCCreate(PetscObjectComm((PetscObject)mat), pc->pc.out()));
   PetscCall(PetscObjectSetOptions((PetscObject)(PC)pc->pc, pc->options));
   PetscCall(PCSetOperators(*pc, mat, mat));
@@ -272,14 +278,15 @@ PetscErrorCode apply_richardson(PC pc, const Vector &b, bool guess_zero, PetscIn
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode create_ksp(Mat amat, Mat pmat, const std::string &options, OwnedSolver *solver)
+PetscErrorCode create_ksp(Mat amat, Mat pmat, const std::string &options, OwnedSolver *solver,
+                          Defaults defaults)
 {
   PC pc;
 
   PetscFunctionBeginUser;
   solver->ksp.reset();
   PetscCall(PetscOptionsCreate(solver->options.out()));
-  PetscCall(insert_options(solver->options, options));
+  PetscCall(insert_options(solver->options, options, defaults));
   PetscCall(KSPCreate(PetscObjectComm((PetscObject)pmat), solver->ksp.out()));
   PetscCall(PetscObjectSetOptions((PetscObject)(KSP)solver->ksp, solver->options));
   PetscCall(KSPGetPC(*solver, &pc));

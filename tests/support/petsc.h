@@ -65,8 +65,16 @@ PetscErrorCode gather(Vec vec, Vector *whole);
 // Gathers the colors of all block rows.
 PetscErrorCode gather_colors(PC pc, std::vector<int> *color);
 
-// Inserts the backend that the program's option -test_backend names, and then these options.
-PetscErrorCode insert_options(PetscOptions all, const std::string &options);
+// pinned: the options whose defaults depend on the system have fixed values, which reference and
+// expected results know: schedule color, one sweep, blocks and gathers in fp32. chosen: they are
+// left to the preconditioner.
+enum class Defaults { pinned, chosen };
+constexpr char kPinned[] = "-pc_mcpi_schedule color -pc_mcpi_its 1 -pc_mcpi_offdiag_precision fp32 "
+                           "-pc_mcpi_gather_precision fp32";
+// Inserts the backend that the program's option -test_backend names, fixed defaults if they are
+// asked for, and then these options.
+PetscErrorCode insert_options(PetscOptions all, const std::string &options,
+                              Defaults defaults = Defaults::pinned);
 
 // A PC of type mcpi, or of another type, with its own options database
 struct Preconditioner {
@@ -75,7 +83,8 @@ struct Preconditioner {
 
   operator PC() const { return pc; }
 };
-PetscErrorCode create_pc(Mat mat, const std::string &options, Preconditioner *pc);
+PetscErrorCode create_pc(Mat mat, const std::string &options, Preconditioner *pc,
+                         Defaults defaults = Defaults::pinned);
 // Sets these options alone, as the options database would. Other settings stay.
 PetscErrorCode set_options(PC pc, const std::string &options);
 // Returns the output of PCView() on all ranks.
@@ -92,7 +101,8 @@ struct OwnedSolver {
 
   operator KSP() const { return ksp; }
 };
-PetscErrorCode create_ksp(Mat amat, Mat pmat, const std::string &options, OwnedSolver *solver);
+PetscErrorCode create_ksp(Mat amat, Mat pmat, const std::string &options, OwnedSolver *solver,
+                          Defaults defaults = Defaults::pinned);
 // Solves for b from zero. x may be null.
 PetscErrorCode solve(KSP ksp, const Vector &b, Vector *x, KSPConvergedReason *reason,
                      PetscInt *its);

@@ -70,6 +70,8 @@ long double quantum(PCMCPIPrecision storage, long double value, long double larg
     return shared(127);
   case PC_MCPI_PRECISION_INT4:
     return shared(7);
+  case PC_MCPI_PRECISION_AUTO:
+    break;
   }
   return 0;
 }

@@ -148,6 +148,8 @@ template <PCMCPIPrecision storage> constexpr std::uint32_t overflow_from(bool st
     return 0x47dfc001U; // after 127 * 2^kMaxSharedExponent
   case PC_MCPI_PRECISION_INT4:
     return 0x479c0001U; // after 7 * 2^kMaxSharedExponent
+  case PC_MCPI_PRECISION_AUTO:
+    break;
   }
   return 0;
 }

@@ -1,0 +1,68 @@
+#include "pc/sweeps_choice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "core/codec.h"
+#include "core/tuning.h"
+
+namespace mcpi {
+namespace {
+
+using Tuning = CommonTuning;
+
+// Bytes that an iteration moves beside an application: one product with the matrix, and the
+// method's vectors. A method with a basis reads it twice.
+double bytes_of_rest(const Caller &caller, const SystemSize &size)
+{
+  const double numbers = static_cast<double>(size.bs) * size.bs,
+               index = size.bs > 1 ? 0.0 : sizeof(PetscInt),
+               product = (size.rows + size.blocks) * numbers * (sizeof(PetscScalar) + index),
+               vectors = caller.basis > 0 ? 2.0 * static_cast<double>(caller.basis)
+                                          : Tuning::kVectorsOfRecurrence;
+  return product + vectors * size.rows * size.bs * sizeof(PetscScalar);
+}
+
+// On a CPU instructions take longer than memory. They are counted as the bytes that memory moves in
+// the same time.
+double sweep_on_cpu(const Precisions &stored, const SystemSize &size)
+{
+  const double numbers = static_cast<double>(size.bs) * size.bs,
+               bytes = size.rows * (Tuning::kRowBytes + Tuning::kUnknownBytes * size.bs) +
+                       size.blocks * (Tuning::kBlockBytes + Tuning::kNumberBytes * numbers);
+  return stored.double_vectors ? Tuning::kDoubleSlower * bytes : bytes;
+}
+
+double sweep_on_device(const Precisions &stored, const SystemSize &size)
+{
+  const double entry = size.bs * (stored.double_vectors ? sizeof(double) : sizeof(float)),
+               record = static_cast<double>(record_bytes(stored.offdiag, size.bs)) + sizeof(Row);
+  // Two passes read the right-hand side and x, and write x.
+  return size.blocks * record + size.rows * 6.0 * entry + 2.0 * size.steps * Tuning::kBytesOfStep;
+}
+
+} // namespace
+
+SweepsChoice ChooseSweeps(const Settings &settings, const Caller &caller, Target target,
+                          const Precisions &stored, const SystemSize &size)
+{
+  if (settings.its != PETSC_DECIDE) return {settings.its, ""};
+  if (caller.type.empty()) return {1, "the method that applies them is not known"};
+  if (caller.estimates || (!caller.tests_residuals && !caller.forwards))
+    return {1, caller.type + " is a smoother"};
+  if (caller.type == KSPRICHARDSON) return {1, caller.type + " makes more iterations instead"};
+  const bool on_cpu = target == Target::cpu;
+  const double sweep = on_cpu ? sweep_on_cpu(stored, size) : sweep_on_device(stored, size),
+               rest = bytes_of_rest(caller, size) + (on_cpu ? 0.0 : Tuning::kBytesOfIteration),
+               times = sweep > 0.0 ? rest / sweep : 1.0;
+  const double share = caller.needs_symmetric ? Tuning::kSymmetricShare : Tuning::kApplicationShare,
+               its = std::clamp(std::round(share * times), 1.0,
+                                static_cast<double>(Tuning::kMostSweeps));
+  char text[96];
+  std::snprintf(text, sizeof(text), "the rest of an iteration takes about as long as %.2g sweeps",
+                times);
+  return {static_cast<PetscInt>(its), text};
+}
+
+} // namespace mcpi

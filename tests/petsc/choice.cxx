@@ -1,0 +1,177 @@
+// Tests what the preconditioner chooses by itself: schedule, sweeps, storage of blocks and
+// precision of vectors.
+#include <algorithm>
+
+#include "support/petsc.h"
+
+using namespace mcpi::test;
+
+namespace {
+
+constexpr char kChosen[] = "chosen by itself:";
+
+BlockMatrix system_of(int bs)
+{
+  return make_matrix(bs, tetrahedral_pattern(6, 5, 4));
+}
+
+// The options that PCView() shows as chosen, empty if there are none
+std::string chosen_options(const std::string &view)
+{
+  const std::size_t begin = view.find(kChosen);
+  if (begin == std::string::npos) return "";
+  const std::size_t first = begin + sizeof(kChosen) - 1;
+  return view.substr(first, view.find('\n', first) - first);
+}
+
+// Solves by one iteration at most, and returns what PCView() shows then.
+PetscErrorCode solve_and_view(const BlockMatrix &matrix, const std::string &options, Vector *x,
+                              std::string *text)
+{
+  OwnedMat mat;
+  OwnedSolver ksp;
+  PC pc;
+  KSPConvergedReason reason;
+
+  PetscFunctionBeginUser;
+  describe(options);
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::uneven, MATBAIJ, &mat));
+  PetscCall(create_ksp(mat, mat, "-ksp_max_it 1 " + options, &ksp, Defaults::chosen));
+  PetscCall(solve(ksp, random_vector(matrix.size(), 1), x, &reason, nullptr));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(view(pc, text));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+struct Expected {
+  const char *options;
+  int bs;
+  const char *blocks, *vectors;
+  bool one_sweep;
+};
+
+} // namespace
+
+PETSC_TEST(Choice, follows_the_method_and_the_block_size)
+{
+  const Expected cases[] = {
+      {"", 4, "fp32", "fp64", false},
+      {"-ksp_type gmres", 4, "fp32", "fp64", false},
+      {"-ksp_type bcgs", 5, "fp32", "fp64", false},
+      {"-ksp_type fgmres", 4, "int8", "fp32", false},
+      {"-ksp_type gcr", 5, "int8", "fp32", false},
+      {"-ksp_type fgmres", 2, "fp32", "fp32", false},
+      {"-ksp_type cg", 4, "fp32", "fp64", true},
+      {"-ksp_type fcg", 4, "int8", "fp32", false},
+      {"-ksp_type preonly", 4, "fp32", "fp64", false},
+      {"-ksp_type richardson", 4, "fp32", "fp32", true},
+      {"-ksp_type richardson -ksp_norm_type none", 4, "fp32", "fp64", true},
+  };
+
+  PetscFunctionBeginUser;
+  for (const Expected &expected : cases) {
+    std::string text;
+    Vector x;
+    PetscCall(solve_and_view(system_of(expected.bs), expected.options, &x, &text));
+    EXPECT_CONTAINS(text, std::string("off-diagonal blocks: ") + expected.blocks + " (auto:");
+    EXPECT_CONTAINS(text, std::string("vectors: ") + expected.vectors + " (auto:");
+    EXPECT_EQ(text.find("sweeps: 1 ") != std::string::npos, expected.one_sweep);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(Choice, of_the_schedule_is_the_order_of_the_matrix_on_one_rank_and_clusters_on_several)
+{
+  PetscMPIInt ranks;
+  std::string text;
+  Vector x;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
+  PetscCall(solve_and_view(system_of(4), "", &x, &text));
+  EXPECT_CONTAINS(text, ranks == 1 ? "schedule: level (auto:" : "schedule: cluster (auto:");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(Choice, repeats_itself_and_can_be_pasted)
+{
+  PetscFunctionBeginUser;
+  for (const std::string method : {"-ksp_type gmres", "-ksp_type fgmres", "-ksp_type cg"}) {
+    const BlockMatrix matrix = system_of(4);
+    std::string first, again, pasted;
+    Vector x, x_again, x_pasted;
+    PetscCall(solve_and_view(matrix, method, &x, &first));
+    PetscCall(solve_and_view(matrix, method, &x_again, &again));
+    EXPECT_EQ(first, again);
+    EXPECT_TRUE(same_bits(x, x_again));
+    const std::string options = chosen_options(first);
+    for (const char *name : {"schedule", "its", "offdiag_precision", "gather_precision"})
+      EXPECT_CONTAINS(options, std::string("-pc_mcpi_") + name + " ");
+    PetscCall(solve_and_view(matrix, method + options, &x_pasted, &pasted));
+    EXPECT_EQ(chosen_options(pasted), "");
+    EXPECT_TRUE(same_bits(x, x_pasted));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(Choice, never_overrules_a_given_option)
+{
+  const std::pair<const char *, const char *> cases[] = {
+      {"-pc_mcpi_its 7", "sweeps: 7 "},
+      {"-pc_mcpi_its 1", "sweeps: 1 symmetric, omega = 1.\n"},
+      {"-pc_mcpi_schedule color", "schedule: color\n"},
+      {"-pc_mcpi_schedule wave", "schedule: wave\n"},
+      {"-pc_mcpi_mat_coloring_type greedy", "by greedy,"},
+      {"-pc_mcpi_mat_coloring_type jplf", "by jplf,"},
+      {"-pc_mcpi_offdiag_precision fp16", "off-diagonal blocks: fp16,"},
+      {"-pc_mcpi_offdiag_precision fp64", "off-diagonal blocks: fp64,"},
+      {"-pc_mcpi_gather_precision bfp16", "products read x as bfp16"},
+      {"-pc_mcpi_vector_precision fp64", "vectors: fp64\n"},
+  };
+
+  PetscFunctionBeginUser;
+  for (const auto &[options, expected] : cases) {
+    std::string text;
+    Vector x;
+    PetscCall(solve_and_view(system_of(4), std::string("-ksp_type fgmres ") + options, &x, &text));
+    EXPECT_CONTAINS(text, expected);
+    const std::string given(options);
+    EXPECT_EQ(chosen_options(text).find(given.substr(0, given.find(' ') + 1)), std::string::npos);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The set-up expects FGMRES, as the options say, and prepares blocks of 8 bits.
+PETSC_TEST(Choice, is_mended_when_another_method_comes_than_the_set_up_expected)
+{
+  const BlockMatrix matrix = system_of(4);
+  OwnedMat mat;
+  OwnedSolver ksp;
+  PC pc;
+  std::string text;
+  KSPConvergedReason reason;
+  Vector x, applied;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::uneven, MATBAIJ, &mat));
+  PetscCall(create_ksp(mat, mat, "-ksp_type fgmres", &ksp, Defaults::chosen));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(KSPSetUp(ksp));
+  PetscCall(view(pc, &text));
+  EXPECT_CONTAINS(text, "off-diagonal blocks: int8 (auto: fgmres is expected");
+  PetscCall(KSPSetType(ksp, KSPCG));
+  PetscCall(solve(ksp, random_vector(matrix.size(), 1), &x, &reason, nullptr));
+  PetscCall(view(pc, &text));
+  EXPECT_CONTAINS(text, "off-diagonal blocks: fp32 (auto: cg applies them");
+  EXPECT_EQ(text.find("NOT SYMMETRIC"), std::string::npos);
+  PetscCall(KSPSetType(ksp, KSPFGMRES)); // Blocks with more bits serve it, too.
+  PetscCall(solve(ksp, random_vector(matrix.size(), 1), &x, &reason, nullptr));
+  PetscCall(view(pc, &text));
+  EXPECT_CONTAINS(text, "off-diagonal blocks: fp32");
+  EXPECT_CONTAINS(text, "vectors: fp32");
+  PetscCall(apply(pc, random_vector(matrix.size(), 2), &applied)); // no method is known
+  PetscCall(view(pc, &text));
+  EXPECT_CONTAINS(text, "vectors: fp64");
+  EXPECT_CONTAINS(text, "sweeps: 1 ");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
