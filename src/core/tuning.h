@@ -86,8 +86,8 @@ struct CommonTuning {
   // Sweeps of an application, by the bytes that an iteration moves (docs/notes/choice.md)
 
   // How many times as long as the rest of an iteration an application takes: under methods for
-  // symmetric matrices, whose iterations fall with the root of the sweeps, and under others. The most
-  // sweeps
+  // symmetric matrices, whose iterations fall with the root of the sweeps, and under others. The
+  // most sweeps
   static constexpr double kSymmetricShare = 1.0, kApplicationShare = 2.5;
   static constexpr std::int32_t kMostSweeps = 24;
   // Vectors that a method with short recurrences reads and writes in an iteration
@@ -106,7 +106,8 @@ struct CommonTuning {
   // shortest solution. All take so many times as long as the first.
   static constexpr double kTuneTolerance = 1e-3, kTuneTimes = 3.0, kTuneBudget = 30.0;
   static constexpr std::int32_t kTuneIterations = 500, kTuneMostSweeps = 32;
-  // The search for a number of sweeps ends where the rate is less than so many times the one before.
+  // The search for a number of sweeps ends where the rate is less than so many times the one
+  // before.
   static constexpr double kTuneWorse = 0.97;
 
   // Applications

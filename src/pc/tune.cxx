@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+#include <utility>
 #include <vector>
 
 #include "core/tuning.h"
@@ -34,7 +34,7 @@ struct Trial {
 // Ends a solution that takes longer than others.
 struct Clock {
   double begin = 0.0, limit = 0.0;
-  void *test = nullptr; // context of KSPConvergedDefault()
+  void *test = nullptr; // the context of KSPConvergedDefault()
 };
 
 PetscErrorCode now(MPI_Comm comm, double *seconds)
@@ -66,7 +66,7 @@ public:
   Tuner &operator=(const Tuner &) = delete;
   ~Tuner()
   {
-    if (clock_.test) (void)CompatDestroyContext(KSPConvergedDefaultDestroy, clock_.test);
+    if (clock_.test) ksp_->cnvP = clock_.test; // which the KSP destroys
     (void)KSPDestroy(&ksp_);
     (void)VecDestroy(&x_);
     (void)VecDestroy(&r_);
@@ -116,8 +116,10 @@ PetscErrorCode Tuner::create()
   PetscTryMethod(ksp_, "KSPGMRESSetRestart_C", (KSP, PetscInt), (ksp_, restart));
   PetscCall(KSPSetTolerances(ksp_, std::max(rtol, Tuning::kTuneTolerance), 0.0, PETSC_DEFAULT,
                              Tuning::kTuneIterations));
-  PetscCall(KSPConvergedDefaultCreate(&clock_.test));
-  PetscCall(KSPSetConvergenceTest(ksp_, stop_in_time, &clock_, nullptr));
+  // PETSc's functions for this have other arguments in each version. The KSP keeps what destroys
+  // the context of its default test.
+  clock_.test = std::exchange(ksp_->cnvP, &clock_);
+  ksp_->converged = stop_in_time;
   PetscCall(KSPSetOperators(ksp_, pc_->mat, pc_->pmat));
   PetscCall(KSPGetPC(ksp_, &inner));
   PetscCall(PCSetType(inner, PCMCPI));

@@ -3,8 +3,6 @@
 
 #include <petscksp.h>
 
-#include <type_traits>
-
 #if PETSC_VERSION_LT(3, 18, 0)
 #error "petsc-mcpi needs PETSc 3.18 or newer"
 #endif
@@ -46,15 +44,6 @@ inline PetscErrorCode CompatVecFlag(Vec x)
   PetscCall(VecFlag(x, 1));
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-// Destroys a context of KSPConvergedDefault(). Newer versions take its address.
-template <class Destroy> PetscErrorCode CompatDestroyContext(Destroy *destroy, void *context)
-{
-  if constexpr (std::is_same_v<Destroy, PetscErrorCode(void *)>)
-    return destroy(context);
-  else
-    return destroy(&context);
 }
 
 // Whether a function is called before each solve. The file that calls this one includes kspimpl.h.
