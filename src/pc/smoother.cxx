@@ -237,8 +237,8 @@ PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixPortions &portions,
     PetscCall(
         OrderingCreate(graph_, coloring_, settings.ordering, coordinates, &order, &ordering_used_));
   }
-  size_.steps =
-      coloring_.colors * (schedule_.type == PC_MCPI_SCHEDULE_CLUSTER ? schedule_.cluster_rows : 1);
+  const PetscInt stages = schedule_.type == PC_MCPI_SCHEDULE_CLUSTER ? schedule_.cluster_rows : 1;
+  size_.steps = static_cast<int>(coloring_.colors * stages);
   PetscCall(PlanBuild(graph_, coloring_, order,
                       {!on_device(), rows_together(settings), chunk_rows(settings)}, &built_));
   values_ = make_matrix_values(portions, graph_,

@@ -89,6 +89,7 @@ private:
   KSP outer_, ksp_ = nullptr;
   Vec b_, x_ = nullptr, r_ = nullptr;
   Clock clock_;
+  PetscMPIInt ranks_ = 1;
   double budget_ = 0.0, spent_ = 0.0, fastest_ = 0.0;
   std::vector<Trial> trials_;
 };
@@ -104,6 +105,7 @@ PetscErrorCode Tuner::create()
   PC inner;
 
   PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc_), &ranks_));
   PetscCall(KSPCreate(PetscObjectComm((PetscObject)pc_), &ksp_));
   PetscCall(KSPGetType(outer_, &type));
   PetscCall(KSPGetPCSide(outer_, &side));
@@ -223,12 +225,10 @@ std::vector<PCMCPISchedule> Tuner::schedules() const
   const Settings &given = Data(pc_).settings;
   const PCMCPISchedule chosen = Data(pc_).smoother.schedule_used().type;
   std::vector<PCMCPISchedule> all = {chosen};
-  PetscMPIInt ranks;
-  MPI_Comm_size(PetscObjectComm((PetscObject)pc_), &ranks);
   if (given.schedule != PC_MCPI_SCHEDULE_AUTO || given.coloring != Settings().coloring) return all;
   // Levels of several ranks, or of a device, take as many exchanges or launches as there are
   // levels.
-  const bool levels = ranks == 1 && Data(pc_).smoother.target() == Target::cpu;
+  const bool levels = ranks_ == 1 && Data(pc_).smoother.target() == Target::cpu;
   for (const PCMCPISchedule schedule : {PC_MCPI_SCHEDULE_COLOR, PC_MCPI_SCHEDULE_WAVE,
                                         PC_MCPI_SCHEDULE_CLUSTER, PC_MCPI_SCHEDULE_LEVEL})
     if (schedule != chosen && (schedule != PC_MCPI_SCHEDULE_LEVEL || levels))
