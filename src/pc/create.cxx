@@ -301,11 +301,11 @@ void TellFailure(PC pc, bool told)
    as in -pc_mcpi_mat_coloring_wave_colors. A type that is not registered, and a coloring that gives
    neighbors the same color, is an error at the next `PCSetUp()`.
 
-   -pc_mcpi_tune measures in the first solve what options leave open: schedule, number of sweeps and
-   storage. It solves the system with each, by a `KSP` of the same type to a relative residual of
-   1e-3 or to the tolerance if that is larger, and counts the digits of the true residual per
-second. It prints a table and the options of the fastest, and goes on with them. It takes about 30
-times as long as the first of these solves, or -pc_mcpi_tune_seconds.
+   -pc_mcpi_tune measures in the first solve what options leave open: schedule, number of sweeps
+   and storage. It solves the system with each, by a `KSP` of the same type, to a relative residual
+   of 1e-3, or to the tolerance if that is larger. It counts the digits of the true residual per
+   second, prints a table and the options of the fastest, and goes on with them. It takes about 30
+   times as long as the first of these solves, or -pc_mcpi_tune_seconds.
 
    -pc_mcpi_cluster_rows acts with the schedule cluster. The default is 512 on a CPU and 4 on a
    device; with 1 each row is a cluster. On most matrices larger clusters take fewer iterations.

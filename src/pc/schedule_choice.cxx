@@ -23,7 +23,7 @@ struct Rule {
 
 // What auto takes: the first rule that fits. The records are in benchmarks/results.
 //
-// CPU. Levels are Gauss-Seidel in the order of the matrix, as PCSOR is: intel-xeon-choice.json. On
+// CPU. Levels are Gauss-Seidel in the order of the matrix, as PCSOR is: docs/notes/choice.md. On
 // several ranks levels take one exchange after the other. amd-epyc-flow-clusters.json: clusters
 // solve boundary layers in a third of the time of colors, and the wing in 0.8 of it. Set-ups take
 // the same time. amd-epyc-flow-schedules.json: waves of 32 colors take as many iterations as

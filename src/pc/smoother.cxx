@@ -227,9 +227,11 @@ PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixPortions &portions,
   if (row_group_ > 1)
     PetscCall(PetscInfo(options, "%s\n", AdviceForBlockSize(graph_.bs, row_group_).c_str()));
   PetscCallMPI(MPI_Comm_size(graph_.comm, &ranks));
-  schedule_ = ScheduleChoose(settings, target(),
-                             {graph_.global_rows / ranks, ranks,
-                              ranks == 1 && target() == Target::cpu ? CountLevels(graph_) : 0});
+  const bool may_take_levels =
+      settings.schedule == PC_MCPI_SCHEDULE_AUTO && ranks == 1 && target() == Target::cpu;
+  schedule_ = ScheduleChoose(
+      settings, target(),
+      {graph_.global_rows / ranks, ranks, may_take_levels ? CountLevels(graph_) : 0});
   if (schedule_.type == PC_MCPI_SCHEDULE_CLUSTER) {
     PetscCall(color_clusters(portions, settings, options, &order));
   } else {

@@ -267,8 +267,6 @@ PetscErrorCode Tuner::run()
 {
   PC_MCPI &mcpi = Data(pc_);
   Settings settings = mcpi.settings;
-  double best = -1.0;
-  Settings winner = settings;
 
   PetscFunctionBegin;
   PetscCall(create());
@@ -280,15 +278,11 @@ PetscErrorCode Tuner::run()
     if (!in_time()) break;
     PetscCall(climb(settings));
     if (budget_ == HUGE_VAL)
-      budget_ = settings.tune_seconds > 0.0
-                    ? settings.tune_seconds
-                    : Tuning::kTuneBudget * trials_.front().seconds * trials_.front().rates.size();
+      budget_ = settings.tune_seconds > 0.0 ? settings.tune_seconds
+                                            : Tuning::kTuneBudget * trials_.front().seconds;
   }
-  for (const Trial &trial : trials_)
-    if (trial.rate() > best) {
-      best = trial.rate();
-      winner = trial.settings;
-    }
+  const auto slower = [](const Trial &a, const Trial &b) { return a.rate() < b.rate(); };
+  const Settings winner = std::max_element(trials_.begin(), trials_.end(), slower)->settings;
   for (const PCMCPIPrecision storage : storages()) {
     if (storage == winner.offdiag || !in_time()) continue;
     settings = winner;
