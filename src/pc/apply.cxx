@@ -126,37 +126,14 @@ PetscErrorCode size_of(Vec b, PetscReal *size)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode apply_vec(PC pc, Vec b, Vec x, Request request)
+// Completes the restarts of a request. A factorization is applied to one residual after the other,
+// since its sweeps are not those of a stationary iteration.
+Request with_restarts(const Settings &settings, Request request)
 {
-  PC_MCPI &mcpi = Data(pc);
-  Arrays arrays;
-
-  PetscFunctionBegin;
-  PetscCall(require_ready(pc));
-  PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode { return FitApplication(pc); }));
-  PetscCall(check_size(pc, b));
-  PetscCall(check_size(pc, x));
-  if (Data(pc).failed()) {
-    PetscCall(flag(x));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  if (!mcpi.smoother.double_vectors()) PetscCall(size_of(b, &request.size));
-  PetscCall(arrays.get(b, x, request.nonzero_guess, mcpi.smoother.on_device()));
-  // PETSc forms a residual in one kind of memory. The host's arrays are taken if b and x lie in
-  // different kinds of memory, or if no Vec takes arrays in device memory.
-  if (arrays.on_device() && (request.nonzero_guess || request.restart > 0)) {
-    ArrayKind kind;
-    PetscCall(DeviceArrayKind(pc->pmat, &kind));
-    if (arrays.mixed() || kind == ArrayKind::host) {
-      PetscCall(arrays.restore(b, x));
-      PetscCall(arrays.get(b, x, request.nonzero_guess, false));
-    }
-  }
-  PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode {
-    return mcpi.smoother.apply(pc->pmat, mcpi.settings, request, arrays.b(), arrays.x());
-  }));
-  PetscCall(arrays.restore(b, x));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  request.restart = std::max<PetscInt>(0, request.restart);
+  if (settings.method != PC_MCPI_METHOD_POINT)
+    request.restart = request.sweeps > 1 || request.nonzero_guess ? 1 : 0;
+  return request;
 }
 
 // Sets sizes to the largest magnitude in each column of b, over all ranks.
@@ -224,6 +201,7 @@ PetscErrorCode apply_mat(PC pc, Mat b, Mat x, Request request)
   PetscInt rows, columns, ldb, ldx;
 
   PetscFunctionBegin;
+  request = with_restarts(Data(pc).settings, request);
   PetscCall(require_ready(pc));
   PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode { return FitApplication(pc); }));
   PetscCall(MatGetSize(b, nullptr, &columns));
@@ -260,30 +238,20 @@ PetscErrorCode apply_mat(PC pc, Mat b, Mat x, Request request)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Completes the restarts of a request. A factorization is applied to one residual after the other,
-// since its sweeps are not those of a stationary iteration.
-Request with_restarts(const Settings &settings, Request request)
-{
-  request.restart = std::max<PetscInt>(0, request.restart);
-  if (settings.method != PC_MCPI_METHOD_POINT)
-    request.restart = request.sweeps > 1 || request.nonzero_guess ? 1 : 0;
-  return request;
-}
-
 Request application_of(PC pc, bool transposed)
 {
   const PC_MCPI &mcpi = Data(pc);
-  return with_restarts(mcpi.settings, {transposed, 1, mcpi.sweeps(), mcpi.settings.restart});
+  return {transposed, 1, mcpi.sweeps(), mcpi.settings.restart};
 }
 
 PetscErrorCode PCApply_MCPI(PC pc, Vec b, Vec x)
 {
-  return apply_vec(pc, b, x, application_of(pc, false));
+  return ApplySweeps(pc, b, x, application_of(pc, false));
 }
 
 PetscErrorCode PCApplyTranspose_MCPI(PC pc, Vec b, Vec x)
 {
-  return apply_vec(pc, b, x, application_of(pc, true));
+  return ApplySweeps(pc, b, x, application_of(pc, true));
 }
 
 PetscErrorCode PCMatApply_MCPI(PC pc, Mat b, Mat x)
@@ -323,7 +291,7 @@ Request richardson_of(PC pc, PetscInt max_it, PetscBool guess_zero, PetscInt *ou
   if (settings.restart < 0)
     request.restart =
         mcpi.applying().tests_residuals ? sweeps_of_storage(mcpi.smoother.precisions().offdiag) : 0;
-  return with_restarts(settings, request);
+  return request;
 }
 
 // Sets finite to the same value on all ranks. A maximum over ranks may lose a NaN, but a sum keeps
@@ -386,7 +354,7 @@ PetscErrorCode PCApplyRichardson_MCPI(PC pc, Vec b, Vec x, Vec, PetscReal, Petsc
 
   PetscFunctionBegin;
   if (request.sweeps > 0)
-    PetscCall(apply_vec(pc, b, x, request));
+    PetscCall(ApplySweeps(pc, b, x, request));
   else if (guess_zero)
     PetscCall(VecSet(x, 0.0)); // x may hold anything before the call
   if (Data(pc).applying().tests_residuals) PetscCall(is_finite(x, &finite));
@@ -421,6 +389,40 @@ PetscErrorCode PCMatApplyRichardson_MCPI(PC pc, Mat b, Mat x, Mat, PetscReal, Pe
 #endif
 
 } // namespace
+
+PetscErrorCode ApplySweeps(PC pc, Vec b, Vec x, Request request)
+{
+  PC_MCPI &mcpi = Data(pc);
+  Arrays arrays;
+
+  PetscFunctionBegin;
+  request = with_restarts(Data(pc).settings, request);
+  PetscCall(require_ready(pc));
+  PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode { return FitApplication(pc); }));
+  PetscCall(check_size(pc, b));
+  PetscCall(check_size(pc, x));
+  if (Data(pc).failed()) {
+    PetscCall(flag(x));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (!mcpi.smoother.double_vectors()) PetscCall(size_of(b, &request.size));
+  PetscCall(arrays.get(b, x, request.nonzero_guess, mcpi.smoother.on_device()));
+  // PETSc forms a residual in one kind of memory. The host's arrays are taken if b and x lie in
+  // different kinds of memory, or if no Vec takes arrays in device memory.
+  if (arrays.on_device() && (request.nonzero_guess || request.restart > 0)) {
+    ArrayKind kind;
+    PetscCall(DeviceArrayKind(pc->pmat, &kind));
+    if (arrays.mixed() || kind == ArrayKind::host) {
+      PetscCall(arrays.restore(b, x));
+      PetscCall(arrays.get(b, x, request.nonzero_guess, false));
+    }
+  }
+  PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode {
+    return mcpi.smoother.apply(pc->pmat, mcpi.settings, request, arrays.b(), arrays.x());
+  }));
+  PetscCall(arrays.restore(b, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 PetscErrorCode SetApplyOperations(PC pc)
 {

@@ -106,6 +106,8 @@ PetscErrorCode begin_solve(PC pc, KSP ksp, Vec rhs, Vec solution)
   PetscCall(CallerOf(ksp, &mcpi.caller));
   mcpi.applied = true;
   PetscCall(CheckRounding(pc, mcpi.caller));
+  // A KSP without a call of KSPSetOperators() leaves new values to the first PCApply().
+  PetscCall(PCSetUp(pc));
   PetscCall(fit_precision(pc, mcpi.caller, true));
   if (mcpi.settings.tune && !mcpi.tuned && mcpi.caller.solves() && mcpi.smoother.usable() &&
       !mcpi.failed()) {
@@ -118,6 +120,7 @@ PetscErrorCode begin_solve(PC pc, KSP ksp, Vec rhs, Vec solution)
   forget_ended_solves(mcpi);
   solve.method = mcpi.caller;
   mcpi.solves.push_back(solve);
+  PetscCall(TrySweeps(pc, rhs));
   if (!mcpi.caller.estimates) {
     mcpi.inside = mcpi.caller.inside;
     if (mcpi.failed()) TellFailure(pc, !mcpi.inside);
@@ -142,10 +145,13 @@ PetscErrorCode PCPostSolve_MCPI(PC pc, KSP ksp, Vec, Vec solution)
 {
   PC_MCPI &mcpi = Data(pc);
   Caller caller;
+  KSPConvergedReason reason;
 
   PetscFunctionBegin;
   PetscCall(EndSolve(ksp));
   forget_ended_solves(mcpi);
+  PetscCall(KSPGetConvergedReason(ksp, &reason));
+  if (reason < 0 && reason != KSP_DIVERGED_ITS) mcpi.smoother.set_trial(SweepsTrial::none);
   if (!mcpi.solves.empty()) mcpi.caller = mcpi.solves.back().method;
   if (!mcpi.failed() || !solution) PetscFunctionReturn(PETSC_SUCCESS);
   // A method that tests no residuals may lose results that are not finite: KSPCHEBYSHEV multiplies

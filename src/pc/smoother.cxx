@@ -26,6 +26,7 @@ PetscErrorCode Smoother::destroy()
   ready_ = false;
   planned_transposed_ = transposed_current_ = false;
   found_ = Stiffness();
+  trial_ = SweepsTrial::none;
   identity_ = MatrixIdentity();
   failure_ = Failure();
   empty_ = EmptyUnknowns();

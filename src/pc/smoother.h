@@ -101,7 +101,14 @@ public:
   // The sweeps of an application by this caller
   SweepsChoice sweeps(const Settings &settings, const Caller &caller) const
   {
-    return ChooseSweeps(settings, caller, target(), made_for_, size_);
+    return ChooseSweeps(settings, caller, target(), made_for_, size_, trial_);
+  }
+  // Of the sweeps. It serves new values, too, until it has cost little beside the applications.
+  SweepsTrial trial() const { return trial_; }
+  void set_trial(SweepsTrial trial)
+  {
+    trial_ = trial;
+    since_trial_ = 0;
   }
   // What the last set-up, or the last change of the vectors, was asked for
   const Wanted &wanted() const { return wanted_; }
@@ -184,8 +191,10 @@ private:
   // threads_: threads of a set-up. ranks_on_node_: 0 if not known
   int threads_ = 1, ranks_on_node_ = 0;
   SystemSize size_;
-  double entries_ = 1.0;   // see entries()
-  bool exchanges_ = false; // some rank has a ghost
+  SweepsTrial trial_ = SweepsTrial::none;
+  PetscInt since_trial_ = 0; // applications
+  double entries_ = 1.0;     // see entries()
+  bool exchanges_ = false;   // some rank has a ghost
   HaloChoice halo_choice_;
   Wanted wanted_;       // see wanted()
   Precisions made_for_; // of the backend

@@ -45,13 +45,14 @@ double sweep_on_device(const Precisions &stored, const SystemSize &size)
 } // namespace
 
 SweepsChoice ChooseSweeps(const Settings &settings, const Caller &caller, Target target,
-                          const Precisions &stored, const SystemSize &size)
+                          const Precisions &stored, const SystemSize &size, SweepsTrial trial)
 {
   if (settings.its != PETSC_DECIDE) return {settings.its, ""};
   if (caller.type.empty()) return {1, "the method that applies them is not known"};
   if (caller.estimates || (!caller.tests_residuals && !caller.forwards))
     return {1, caller.type + " is a smoother"};
   if (caller.type == KSPRICHARDSON) return {1, caller.type + " makes more iterations instead"};
+  if (trial == SweepsTrial::grows) return {1, "further sweeps enlarge an error"};
   const bool on_cpu = target == Target::cpu;
   const double sweep = on_cpu ? sweep_on_cpu(stored, size) : sweep_on_device(stored, size),
                rest = bytes_of_rest(caller, size) + (on_cpu ? 0.0 : Tuning::kBytesOfIteration),

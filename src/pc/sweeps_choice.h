@@ -15,6 +15,9 @@ struct SystemSize {
   int steps = 1; // what a pass relaxes one after the other: colors, or stages of clusters
 };
 
+// What sweeps do to an error, see TrySweeps()
+enum class SweepsTrial { none, shrinks, grows };
+
 struct SweepsChoice {
   PetscInt its = 1;
   std::string reason; // why auto takes this number, else empty
@@ -22,6 +25,7 @@ struct SweepsChoice {
 
 // All ranks choose alike if their arguments are the same.
 SweepsChoice ChooseSweeps(const Settings &settings, const Caller &caller, Target target,
-                          const Precisions &stored, const SystemSize &size);
+                          const Precisions &stored, const SystemSize &size,
+                          SweepsTrial trial = SweepsTrial::none);
 
 } // namespace mcpi

@@ -152,6 +152,56 @@ PETSC_TEST(Choice, never_overrules_a_given_option)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Sweeps diverge far from diagonal dominance. A Krylov method then converges with one sweep.
+PETSC_TEST(Choice, takes_one_sweep_where_further_sweeps_enlarge_an_error)
+{
+  BlockMatrix dominant = system_of(4), other = dominant;
+
+  PetscFunctionBeginUser;
+  scale_offdiag(other, 20.0);
+  for (const std::string options : {"", "-ksp_type fgmres", "-ksp_type bcgs",
+                                    "-ksp_type fgmres -pc_mcpi_offdiag_precision fp64"})
+    for (const BlockMatrix *matrix : {&dominant, &other}) {
+      std::string text;
+      Vector x;
+      PetscCall(solve_and_view(*matrix, options, &x, &text));
+      const bool one = text.find("sweeps: 1 symmetric, omega = 1. (auto: further sweeps enlarge") !=
+                       std::string::npos;
+      EXPECT_EQ(one, matrix == &other) << text;
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// New values are tried when 50 applications have been made since the last trial.
+PETSC_TEST(Choice, of_sweeps_follows_new_values)
+{
+  const BlockMatrix matrix = system_of(4);
+  OwnedMat mat;
+  OwnedSolver ksp;
+  PC pc;
+  std::string text;
+  KSPConvergedReason reason;
+  Vector x;
+
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::uneven, MATBAIJ, &mat));
+  PetscCall(create_ksp(mat, mat, "-ksp_max_it 1", &ksp, Defaults::chosen));
+  PetscCall(KSPGetPC(ksp, &pc));
+  bool grew = false;
+  for (const double factor : {1.0, 20.0, 1e-30, 1.0, 20.0})
+    for (const bool old : {true, false}) {
+      BlockMatrix scaled = matrix;
+      scale_offdiag(scaled, factor);
+      PetscCall(set_values(scaled, mat));
+      PetscCall(solve(ksp, random_vector(matrix.size(), 1), &x, &reason, nullptr));
+      PetscCall(view(pc, &text));
+      grew = old ? grew : factor > 1.0;
+      EXPECT_EQ(text.find("enlarge an error") != std::string::npos, grew) << factor << text;
+      for (int k = 0; old && k < 50; ++k) PetscCall(apply(pc, random_vector(matrix.size(), 2), &x));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // The set-up expects FGMRES, as the options say, and prepares blocks of 8 bits.
 PETSC_TEST(Choice, is_mended_when_another_method_comes_than_the_set_up_expected)
 {

@@ -45,6 +45,16 @@ TEST(SweepsChoice, is_one_for_smoothers_and_where_no_method_is_known)
   EXPECT_EQ(sweeps(Caller()), 1);
 }
 
+TEST(SweepsChoice, is_one_where_sweeps_enlarge_an_error)
+{
+  const auto after = [](SweepsTrial trial) {
+    return ChooseSweeps(Settings(), kGmres, Target::cpu, Precisions(), kSize, trial).its;
+  };
+  EXPECT_EQ(after(SweepsTrial::grows), 1);
+  EXPECT_EQ(after(SweepsTrial::shrinks), after(SweepsTrial::none));
+  EXPECT_GT(after(SweepsTrial::shrinks), 1);
+}
+
 TEST(SweepsChoice, grows_with_the_vectors_of_the_method)
 {
   EXPECT_LE(sweeps(kCg), sweeps(kGmres));

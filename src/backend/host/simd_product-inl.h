@@ -90,20 +90,36 @@ public:
     });
   }
 
+  // A vector of one column takes its number of x by a broadcast from memory, which is cheaper than
+  // a permutation. With an exponent it would take a product, too: docs/notes/host.md.
+  static constexpr bool kBroadcast =
+      kColumns == 1 && (!has_exponent(storage) || sizeof(T) == sizeof(double));
+
+  // The numbers of x for the columns of vector v, each in the lanes of its column
+  template <int v> static HWY_INLINE V spread(V entry, const T *x, T scale)
+  {
+    const D d;
+    if constexpr (kBroadcast)
+      return hn::Set(d, has_exponent(storage) ? x[v] * scale : x[v]);
+    else
+      return hn::TableLookupLanes(entry, hn::SetTableIndices(d, kSpread.lane[v]));
+  }
+
   HWY_INLINE void add_block(const std::byte *record, const T *x)
   {
     const D d;
+    T scale = 1;
+    if constexpr (has_exponent(storage)) scale = record_scale<T>(record);
     V entry[group];
-    unroll<group>([&](auto g)
-                      HWY_ATTR { entry[g()] = extend(d, hn::LoadU(Entry(), x + g() * bs)); });
-    if constexpr (has_exponent(storage)) {
-      const V scale = hn::Set(d, record_scale<T>(record));
-      unroll<group>([&](auto g) HWY_ATTR { entry[g()] = hn::Mul(entry[g()], scale); });
-    }
+    unroll<group>([&](auto g) HWY_ATTR {
+      if constexpr (!kBroadcast) entry[g()] = extend(d, hn::LoadU(Entry(), x + g() * bs));
+      if constexpr (!kBroadcast && has_exponent(storage))
+        entry[g()] = hn::Mul(entry[g()], hn::Set(d, scale));
+    });
     unroll<kVectors>([&](auto v) HWY_ATTR {
       const V a = load_stored<storage, v() * kColumns * bs>(d, numbers<storage>(record));
       unroll<group>([&](auto g) HWY_ATTR {
-        const V mine = hn::TableLookupLanes(entry[g()], hn::SetTableIndices(d, kSpread.lane[v()]));
+        const V mine = spread<v()>(entry[g()], x + g() * bs, scale);
         const V newest = hn::MulAdd(a, mine, chain_[g()][0][v()]);
         // With BitCast, GCC 12 does not copy the struct of vectors through memory.
         unroll<kChains - 1>([&](auto c) HWY_ATTR {
