@@ -3,7 +3,7 @@ static char help[] =
     "and\nsolution, of a set-up with new values and a solution, iterations, and true residuals.\n"
     "  -systems <a.bin,b.bin>: a matrix, then its right-hand side, in PETSc's binary format\n"
     "  -settings <file>: one list of options in a line; # begins a comment\n"
-    "  -common <-ksp_rtol 1e-6 -ksp_max_it 1000>: options of all solvers\n"
+    "  -common <\" -ksp_rtol 1e-6 -ksp_max_it 1000\">: options of all solvers, after a blank\n"
     "  -cpu: CPU seconds of the process, for one rank of a machine that others use, too\n"
     "  -mat_type <baij>    -repeat <3>    -seconds <60>: of all solutions with one list\n"
     "  -json <file>    -commit <text>\n";
@@ -185,6 +185,7 @@ PetscErrorCode run(int argc, char **argv)
                   {"common", options.common}};
       PetscCall(measure(options, system, settings, &row));
       bench::Rows(&document)->push_back(row);
+      PetscCall(bench::AddDevice(&document));
       PetscCall(bench::WriteDocument(options, document));
     }
     PetscCall(destroy(&system));

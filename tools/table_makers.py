@@ -6,6 +6,7 @@ and of PETSc's programs stand in flow_tables.py.
 
 import re
 
+import choice_tables
 import flow_tables
 from record_tables import Records, ms_per_sweep, percent, results, seconds, table, total
 from record_tables import us_per_sweep
@@ -409,6 +410,8 @@ MAKERS = {
     "viscous-airfoil": flow_tables.viscous_airfoil,
     "example-schedules": flow_tables.example_schedules,
     "multigrid": flow_tables.multigrid,
+    "choice-h200": lambda: choice_tables.choice("nvidia-h200"),
+    "choice-cpu": lambda: choice_tables.choice("amd-epyc"),
 }
 # Markers that tools/tables leaves as they are. To fill one, move it to MAKERS.
 UNTOUCHED = {"options", "folders"}  # of tools/manual and tools/check-layers

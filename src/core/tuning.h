@@ -90,10 +90,7 @@ struct CommonTuning {
   // most sweeps
   static constexpr double kSymmetricShare = 1.0, kApplicationShare = 2.5;
   static constexpr std::int32_t kMostSweeps = 24;
-  // Sweeps that show whether they reduce an error. On the systems of docs/notes/choice.md an error
-  // falls by 2 to 1,000 times in so many sweeps, or grows by 24 times.
-  static constexpr std::int32_t kSweepsOfTrial = 6;
-  // Applications after which new values are worth another trial, of at most 6 sweeps and 4 products
+  // Applications after which new values are worth another trial, of about two applications
   static constexpr std::int32_t kApplicationsOfTrial = 50;
   // Vectors that a method with short recurrences reads and writes in an iteration
   static constexpr double kVectorsOfRecurrence = 10.0;

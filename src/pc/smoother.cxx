@@ -26,7 +26,7 @@ PetscErrorCode Smoother::destroy()
   ready_ = false;
   planned_transposed_ = transposed_current_ = false;
   found_ = Stiffness();
-  trial_ = SweepsTrial::none;
+  most_sweeps_ = 0;
   identity_ = MatrixIdentity();
   failure_ = Failure();
   empty_ = EmptyUnknowns();
@@ -98,6 +98,9 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, const Caller 
   }
   PetscCall(PetscLogEventBegin(Events().numeric, pmat, 0, 0, 0));
   wanted_ = wanted_by(settings, caller);
+  if (++setups_since_trial_ >= good_trials_ ||
+      applications_since_trial_ >= CommonTuning::kApplicationsOfTrial)
+    most_sweeps_ = 0;
   PetscCall(numeric_in_range(settings, portions));
   PetscCall(PetscLogEventEnd(Events().numeric, pmat, 0, 0, 0));
   identity_ = identity;

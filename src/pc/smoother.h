@@ -101,14 +101,17 @@ public:
   // The sweeps of an application by this caller
   SweepsChoice sweeps(const Settings &settings, const Caller &caller) const
   {
-    return ChooseSweeps(settings, caller, target(), made_for_, size_, trial_);
+    return ChooseSweeps(settings, caller, target(), made_for_, size_, most_sweeps_);
   }
-  // Of the sweeps. It serves new values, too, until it has cost little beside the applications.
-  SweepsTrial trial() const { return trial_; }
-  void set_trial(SweepsTrial trial)
+  // The most sweeps that reduce errors and residuals, 0 if it is not known. After each trial that
+  // has found all sweeps good the number serves one more set-up, and until the trial has cost
+  // little beside the applications. Then new values are tried.
+  PetscInt most_sweeps() const { return most_sweeps_; }
+  void set_most_sweeps(PetscInt most, bool all_good)
   {
-    trial_ = trial;
-    since_trial_ = 0;
+    most_sweeps_ = most;
+    good_trials_ = all_good ? good_trials_ + 1 : 0;
+    setups_since_trial_ = applications_since_trial_ = 0;
   }
   // What the last set-up, or the last change of the vectors, was asked for
   const Wanted &wanted() const { return wanted_; }
@@ -191,10 +194,10 @@ private:
   // threads_: threads of a set-up. ranks_on_node_: 0 if not known
   int threads_ = 1, ranks_on_node_ = 0;
   SystemSize size_;
-  SweepsTrial trial_ = SweepsTrial::none;
-  PetscInt since_trial_ = 0; // applications
-  double entries_ = 1.0;     // see entries()
-  bool exchanges_ = false;   // some rank has a ghost
+  PetscInt most_sweeps_ = 0; // see most_sweeps()
+  PetscInt good_trials_ = 0, setups_since_trial_ = 0, applications_since_trial_ = 0;
+  double entries_ = 1.0;   // see entries()
+  bool exchanges_ = false; // some rank has a ghost
   HaloChoice halo_choice_;
   Wanted wanted_;       // see wanted()
   Precisions made_for_; // of the backend

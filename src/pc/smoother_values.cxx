@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <limits>
 
-#include "core/tuning.h"
 #include "petsc/collective.h"
 #include "petsc/compat.h"
 #include "petsc/prefix.h"
@@ -178,7 +177,6 @@ PetscErrorCode Smoother::numeric(const Settings &settings, const MatrixPortions 
 
   PetscFunctionBegin;
   transposed_current_ = false;
-  if (since_trial_ >= CommonTuning::kApplicationsOfTrial) trial_ = SweepsTrial::none;
   if (on_device()) PetscCall(UserStream(&stream));
   if (factors) {
     PetscCall(factor(settings.method, portions, stream));

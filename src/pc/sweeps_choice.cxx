@@ -45,14 +45,13 @@ double sweep_on_device(const Precisions &stored, const SystemSize &size)
 } // namespace
 
 SweepsChoice ChooseSweeps(const Settings &settings, const Caller &caller, Target target,
-                          const Precisions &stored, const SystemSize &size, SweepsTrial trial)
+                          const Precisions &stored, const SystemSize &size, PetscInt most)
 {
   if (settings.its != PETSC_DECIDE) return {settings.its, ""};
   if (caller.type.empty()) return {1, "the method that applies them is not known"};
   if (caller.estimates || (!caller.tests_residuals && !caller.forwards))
     return {1, caller.type + " is a smoother"};
   if (caller.type == KSPRICHARDSON) return {1, caller.type + " makes more iterations instead"};
-  if (trial == SweepsTrial::grows) return {1, "further sweeps enlarge an error"};
   const bool on_cpu = target == Target::cpu;
   const double sweep = on_cpu ? sweep_on_cpu(stored, size) : sweep_on_device(stored, size),
                rest = bytes_of_rest(caller, size) + (on_cpu ? 0.0 : Tuning::kBytesOfIteration),
@@ -60,6 +59,8 @@ SweepsChoice ChooseSweeps(const Settings &settings, const Caller &caller, Target
   const double share = caller.needs_symmetric ? Tuning::kSymmetricShare : Tuning::kApplicationShare,
                its = std::clamp(std::round(share * times), 1.0,
                                 static_cast<double>(Tuning::kMostSweeps));
+  if (most > 0 && static_cast<double>(most) < its)
+    return {most, "more sweeps enlarge an error or a residual"};
   char text[96];
   std::snprintf(text, sizeof(text), "the rest of an iteration takes about as long as %.2g sweeps",
                 times);

@@ -15,17 +15,14 @@ struct SystemSize {
   int steps = 1; // what a pass relaxes one after the other: colors, or stages of clusters
 };
 
-// What sweeps do to an error, see TrySweeps()
-enum class SweepsTrial { none, shrinks, grows };
-
 struct SweepsChoice {
   PetscInt its = 1;
   std::string reason; // why auto takes this number, else empty
 };
 
-// All ranks choose alike if their arguments are the same.
+// All ranks choose alike if their arguments are the same. most: what TrySweeps() has found, 0:
+// nothing
 SweepsChoice ChooseSweeps(const Settings &settings, const Caller &caller, Target target,
-                          const Precisions &stored, const SystemSize &size,
-                          SweepsTrial trial = SweepsTrial::none);
+                          const Precisions &stored, const SystemSize &size, PetscInt most = 0);
 
 } // namespace mcpi

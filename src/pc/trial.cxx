@@ -4,11 +4,9 @@
 #include <petsc/private/petscimpl.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 
 #include "core/hash.h"
-#include "core/tuning.h"
 #include "pc/mcpi.h"
 
 namespace mcpi {
@@ -16,15 +14,16 @@ namespace {
 
 // Vecs that are destroyed after an error, too
 struct TrialVecs {
-  Vec zero = nullptr, error = nullptr;
+  Vec error = nullptr, residual = nullptr, change = nullptr;
 
   TrialVecs() = default;
   TrialVecs(const TrialVecs &) = delete;
   TrialVecs &operator=(const TrialVecs &) = delete;
   ~TrialVecs()
   {
-    (void)VecDestroy(&zero);
     (void)VecDestroy(&error);
+    (void)VecDestroy(&residual);
+    (void)VecDestroy(&change);
   }
 };
 
@@ -46,36 +45,45 @@ PetscErrorCode fill(Vec error)
 
 } // namespace
 
-// The error of A x = 0 is x itself. The first sweep brings the unknowns to the units that they have
-// beside each other. All sweeps after it together must not enlarge the error. Its largest number
-// may grow for a while in a matrix that sweeps reduce in the end, so the 2-norm decides. The trial
-// ends before numbers overflow.
+// Sweeps on A x = 0, from random numbers x. Of 1, 2, 4, ... sweeps and the chosen number, the one
+// that leaves the least residual is the most that is worth its time. The first sweep does not count
+// against the start: it brings the unknowns to the units that they have beside each other. The
+// trial ends before numbers overflow.
 PetscErrorCode TrySweeps(PC pc, Vec like)
 {
   constexpr double kHopeless = 0x1p20;
   PC_MCPI &mcpi = Data(pc);
   const SweepsChoice choice = mcpi.smoother.sweeps(mcpi.settings, mcpi.applying());
-  const PetscInt most = std::min<PetscInt>(choice.its, CommonTuning::kSweepsOfTrial);
-  TrialVecs vecs;
-  PetscReal first = 0.0, now = 0.0;
+  PetscInt best = 1;
+  PetscReal first = 0.0, least = PETSC_MAX_REAL, error = 0.0, residual;
+  TrialVecs v;
 
   PetscFunctionBegin;
   if (!like || choice.its == 1 || choice.reason.empty() || mcpi.failed() ||
-      !mcpi.smoother.usable() || mcpi.smoother.trial() != SweepsTrial::none)
+      !mcpi.smoother.usable() || mcpi.smoother.most_sweeps() > 0)
     PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(VecDuplicate(like, &vecs.zero));
-  PetscCall(VecDuplicate(like, &vecs.error));
-  PetscCall(VecSet(vecs.zero, 0.0));
-  PetscCall(fill(vecs.error));
-  for (PetscInt done = 0, more; done < most && now <= kHopeless * first; done += more) {
-    more = done < 2 ? 1 : std::min<PetscInt>(2, most - done);
-    PetscCall(ApplySweeps(pc, vecs.zero, vecs.error, {.sweeps = more, .nonzero_guess = true}));
-    PetscCall(VecNorm(vecs.error, NORM_2, &now));
-    if (done == 0) first = now;
+  PetscCall(VecDuplicate(like, &v.error));
+  PetscCall(VecDuplicate(like, &v.residual));
+  PetscCall(VecDuplicate(like, &v.change));
+  PetscCall(fill(v.error));
+  PetscCall(MatMult(pc->pmat, v.error, v.residual));
+  for (PetscInt done = 0, more; done < choice.its && error <= kHopeless * first; done += more) {
+    more = std::clamp<PetscInt>(done, 1, choice.its - done);
+    PetscCall(ApplySweeps(pc, v.residual, v.change, {.sweeps = more}));
+    PetscCall(VecAXPY(v.error, -1.0, v.change));
+    PetscCall(MatMult(pc->pmat, v.error, v.residual));
+    PetscCall(VecNorm(v.residual, NORM_2, &residual));
+    PetscCall(VecNorm(v.error, NORM_2, &error));
+    if (done == 0) first = error;
+    if (residual <= least && error <= first) {
+      least = residual;
+      best = done + more;
+    }
   }
-  const bool shrinks = now <= first && std::isfinite(now);
-  mcpi.smoother.set_trial(shrinks ? SweepsTrial::shrinks : SweepsTrial::grows);
-  if (!shrinks) PetscCall(PetscInfo(pc, "PCMCPI: sweeps enlarge an error, so one sweep is made\n"));
+  mcpi.smoother.set_most_sweeps(best, best == choice.its);
+  if (best < choice.its)
+    PetscCall(PetscInfo(
+        pc, "PCMCPI: more than %" PetscInt_FMT " sweeps enlarge an error or a residual\n", best));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -45,14 +45,16 @@ TEST(SweepsChoice, is_one_for_smoothers_and_where_no_method_is_known)
   EXPECT_EQ(sweeps(Caller()), 1);
 }
 
-TEST(SweepsChoice, is_one_where_sweeps_enlarge_an_error)
+TEST(SweepsChoice, is_at_most_what_a_trial_has_found)
 {
-  const auto after = [](SweepsTrial trial) {
-    return ChooseSweeps(Settings(), kGmres, Target::cpu, Precisions(), kSize, trial).its;
+  const auto after = [](PetscInt most) {
+    return ChooseSweeps(Settings(), kGmres, Target::cpu, Precisions(), kSize, most).its;
   };
-  EXPECT_EQ(after(SweepsTrial::grows), 1);
-  EXPECT_EQ(after(SweepsTrial::shrinks), after(SweepsTrial::none));
-  EXPECT_GT(after(SweepsTrial::shrinks), 1);
+  const PetscInt its = after(0);
+  EXPECT_GT(its, 2);
+  for (PetscInt most = 1; most < its; ++most) EXPECT_EQ(after(most), most);
+  EXPECT_EQ(after(its), its);
+  EXPECT_EQ(after(its + 1), its);
 }
 
 TEST(SweepsChoice, grows_with_the_vectors_of_the_method)

@@ -1,0 +1,50 @@
+"""Tables of what the preconditioner chooses by itself, beside the best of a search"""
+
+from record_tables import Records, table
+
+BARE = "-pc_type mcpi"
+FLEXIBLE = "-ksp_type fgmres "
+
+
+def milliseconds(row):
+    """Set-up for new values and solution; after a very long first one no others were made"""
+    if not row["converged"]:
+        return None
+    return row["ms_new_values"] + row["ms_solution"] if row["ms_solution"] else row["ms_first"]
+
+
+def shown(time):
+    if time is None:
+        return "none"
+    return f"{time:.0f}" if time >= 10 else f"{time:.1f}"
+
+
+def best_of(rows, prefix):
+    """The least time of mcpi under a method, whatever its options"""
+    times = [milliseconds(row) for row in rows if row["options"].startswith(prefix + BARE)]
+    return min((time for time in times if time is not None), default=None)
+
+
+def choice(machine):
+    """Systems, each with PETSc's preconditioners, the bare option and the best of a search"""
+    records = Records(f"{machine}-choice.json")
+    body = []
+    for system in dict.fromkeys(row["system"] for row in records.table):
+        rows = records.select(system=system, symmetric=False)
+        if not rows:
+            continue
+        of = {row["options"]: milliseconds(row) for row in rows}
+        default = of.get("", of.get("-pc_type bjacobi"))
+        cells = [system, f"{rows[0]['rows']:,} of {rows[0]['bs']}"]
+        cells += [shown(default), shown(of["-pc_type sor"])]
+        for prefix in ("", FLEXIBLE):
+            bare, best = of[prefix + BARE], best_of(rows, prefix)
+            cells += [shown(bare), shown(best)]
+            cells.append(f"{bare / best:.2f}" if bare and best else "none")
+        body.append(cells)
+    header = ["System", "Block rows", "ILU(0)", "sor", "mcpi", "Best", "Ratio"]
+    header += ["FGMRES: mcpi", "Best", "Ratio"]
+    clock = "CPU milliseconds" if records.table[0]["clock"] == "cpu" else "Milliseconds"
+    note = f"{clock} of a set-up for new values and a solution to 1e-6, one rank. GMRES where no "
+    note += "other method is named. Best: of mcpi's settings in the record."
+    return table(header, body, records, note=note)
