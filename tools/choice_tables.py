@@ -4,11 +4,13 @@ from record_tables import Records, table
 
 BARE = "-pc_type mcpi"
 FLEXIBLE = "-ksp_type fgmres "
+# Left preconditioned GMRES may report convergence at a useless solution
+USELESS = 0.1
 
 
 def milliseconds(row):
     """Set-up for new values and solution; after a very long first one no others were made"""
-    if not row["converged"]:
+    if not row["converged"] or row["true_residual"] > USELESS:
         return None
     return row["ms_new_values"] + row["ms_solution"] if row["ms_solution"] else row["ms_first"]
 
@@ -46,5 +48,6 @@ def choice(machine):
     header += ["FGMRES: mcpi", "Best", "Ratio"]
     clock = "CPU milliseconds" if records.table[0]["clock"] == "cpu" else "Milliseconds"
     note = f"{clock} of a set-up for new values and a solution to 1e-6, one rank. GMRES where no "
-    note += "other method is named. Best: of mcpi's settings in the record."
+    note += "other method is named. Best: of mcpi's settings in the record. none: no convergence, or "
+    note += f"a true residual above {USELESS}."
     return table(header, body, records, note=note)

@@ -84,9 +84,8 @@ void SetSolveOperations(PC pc);
 // Collective. Sweeps on b, with x as a guess if the request says so.
 PetscErrorCode ApplySweeps(PC pc, Vec b, Vec x, Request request);
 // Collective. Finds out how many sweeps reduce errors and residuals, if the next applications are
-// to make more than one sweep, by a choice that no option has made. like: a Vec of the solution's
-// layout
-PetscErrorCode TrySweeps(PC pc, Vec like);
+// to make more than one sweep, by a choice that no option has made.
+PetscErrorCode TrySweeps(PC pc);
 // Collective. Prepares an application. It is an error if the method that applies the preconditioner
 // does not tolerate the preconditioner's rounding. The values are set up again if the method needs
 // vectors in double precision.

@@ -120,7 +120,7 @@ PetscErrorCode begin_solve(PC pc, KSP ksp, Vec rhs, Vec solution)
   forget_ended_solves(mcpi);
   solve.method = mcpi.caller;
   mcpi.solves.push_back(solve);
-  PetscCall(TrySweeps(pc, rhs));
+  PetscCall(TrySweeps(pc));
   if (!mcpi.caller.estimates) {
     mcpi.inside = mcpi.caller.inside;
     if (mcpi.failed()) TellFailure(pc, !mcpi.inside);
@@ -151,7 +151,7 @@ PetscErrorCode PCPostSolve_MCPI(PC pc, KSP ksp, Vec, Vec solution)
   PetscCall(EndSolve(ksp));
   forget_ended_solves(mcpi);
   PetscCall(KSPGetConvergedReason(ksp, &reason));
-  if (reason < 0 && reason != KSP_DIVERGED_ITS) mcpi.smoother.set_most_sweeps(0, false);
+  if (reason < 0 && reason != KSP_DIVERGED_ITS) mcpi.smoother.forget_trial();
   if (!mcpi.solves.empty()) mcpi.caller = mcpi.solves.back().method;
   if (!mcpi.failed() || !solution) PetscFunctionReturn(PETSC_SUCCESS);
   // A method that tests no residuals may lose results that are not finite: KSPCHEBYSHEV multiplies

@@ -26,7 +26,7 @@ PetscErrorCode Smoother::destroy()
   ready_ = false;
   planned_transposed_ = transposed_current_ = false;
   found_ = Stiffness();
-  most_sweeps_ = 0;
+  forget_trial();
   identity_ = MatrixIdentity();
   failure_ = Failure();
   empty_ = EmptyUnknowns();

@@ -113,6 +113,7 @@ public:
     good_trials_ = all_good ? good_trials_ + 1 : 0;
     setups_since_trial_ = applications_since_trial_ = 0;
   }
+  void forget_trial() { set_most_sweeps(0, false); }
   // What the last set-up, or the last change of the vectors, was asked for
   const Wanted &wanted() const { return wanted_; }
   // What a set-up for this caller would be asked for

@@ -20,8 +20,8 @@ struct SweepsChoice {
   std::string reason; // why auto takes this number, else empty
 };
 
-// All ranks choose alike if their arguments are the same. most: what TrySweeps() has found, 0:
-// nothing
+// All ranks choose alike if their arguments are the same.
+// most: the most sweeps that TrySweeps() has found good; 0: it has not looked
 SweepsChoice ChooseSweeps(const Settings &settings, const Caller &caller, Target target,
                           const Precisions &stored, const SystemSize &size, PetscInt most = 0);
 

@@ -45,11 +45,11 @@ PetscErrorCode fill(Vec error)
 
 } // namespace
 
-// Sweeps on A x = 0, from random numbers x. Of 1, 2, 4, ... sweeps and the chosen number, the one
-// that leaves the least residual is the most that is worth its time. The first sweep does not count
-// against the start: it brings the unknowns to the units that they have beside each other. The
-// trial ends before numbers overflow.
-PetscErrorCode TrySweeps(PC pc, Vec like)
+// Sweeps on A x = 0, from random numbers x, which are the error. Of 1, 2, 4, ... sweeps and the
+// chosen number, the one that leaves the least residual is taken, as far as its error is not above
+// that of one sweep. The first sweep brings the unknowns to the units that they have beside each
+// other, so the start does not count. The trial ends before numbers overflow.
+PetscErrorCode TrySweeps(PC pc)
 {
   constexpr double kHopeless = 0x1p20;
   PC_MCPI &mcpi = Data(pc);
@@ -59,12 +59,12 @@ PetscErrorCode TrySweeps(PC pc, Vec like)
   TrialVecs v;
 
   PetscFunctionBegin;
-  if (!like || choice.its == 1 || choice.reason.empty() || mcpi.failed() ||
-      !mcpi.smoother.usable() || mcpi.smoother.most_sweeps() > 0)
+  if (choice.its == 1 || choice.reason.empty() || mcpi.failed() || !mcpi.smoother.usable() ||
+      mcpi.smoother.most_sweeps() > 0)
     PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(VecDuplicate(like, &v.error));
-  PetscCall(VecDuplicate(like, &v.residual));
-  PetscCall(VecDuplicate(like, &v.change));
+  // Vecs of Pmat's type, which the solution's may differ from
+  PetscCall(MatCreateVecs(pc->pmat, &v.error, &v.residual));
+  PetscCall(VecDuplicate(v.error, &v.change));
   PetscCall(fill(v.error));
   PetscCall(MatMult(pc->pmat, v.error, v.residual));
   for (PetscInt done = 0, more; done < choice.its && error <= kHopeless * first; done += more) {

@@ -32,6 +32,17 @@ std::string chosen_options(const std::string &view)
   return view.substr(first, view.find('\n', first) - first);
 }
 
+// A KSP with the options, its PC, and the matrix
+PetscErrorCode create(const BlockMatrix &matrix, const std::string &options, OwnedMat *mat,
+                      OwnedSolver *ksp, PC *pc)
+{
+  PetscFunctionBeginUser;
+  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::uneven, MATBAIJ, mat));
+  PetscCall(create_ksp(*mat, *mat, options, ksp, Defaults::chosen));
+  PetscCall(KSPGetPC(*ksp, pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Solves by one iteration at most, and returns what PCView() shows then.
 PetscErrorCode solve_and_view(const BlockMatrix &matrix, const std::string &options, Vector *x,
                               std::string *text)
@@ -43,10 +54,8 @@ PetscErrorCode solve_and_view(const BlockMatrix &matrix, const std::string &opti
 
   PetscFunctionBeginUser;
   describe(options);
-  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::uneven, MATBAIJ, &mat));
-  PetscCall(create_ksp(mat, mat, "-ksp_max_it 1 " + options, &ksp, Defaults::chosen));
+  PetscCall(create(matrix, "-ksp_max_it 1 " + options, &mat, &ksp, &pc));
   PetscCall(solve(ksp, random_vector(matrix.size(), 1), x, &reason, nullptr));
-  PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(view(pc, text));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -185,9 +194,7 @@ PETSC_TEST(Choice, of_sweeps_follows_new_values)
   Vector x;
 
   PetscFunctionBeginUser;
-  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::uneven, MATBAIJ, &mat));
-  PetscCall(create_ksp(mat, mat, "-ksp_max_it 1", &ksp, Defaults::chosen));
-  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(create(matrix, "-ksp_max_it 1", &mat, &ksp, &pc));
   const auto solve_with = [&](double factor, bool limited) -> PetscErrorCode {
     BlockMatrix scaled = matrix;
     PetscFunctionBeginUser;
@@ -221,9 +228,7 @@ PETSC_TEST(Choice, is_mended_when_another_method_comes_than_the_set_up_expected)
   Vector x, applied;
 
   PetscFunctionBeginUser;
-  PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::uneven, MATBAIJ, &mat));
-  PetscCall(create_ksp(mat, mat, "-ksp_type fgmres", &ksp, Defaults::chosen));
-  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(create(matrix, "-ksp_type fgmres", &mat, &ksp, &pc));
   PetscCall(KSPSetUp(ksp));
   PetscCall(view(pc, &text));
   EXPECT_CONTAINS(text, "off-diagonal blocks: int8 (auto: fgmres is expected");

@@ -91,7 +91,7 @@ public:
   }
 
   // A vector of one column takes its number of x by a broadcast from memory, which is cheaper than
-  // a permutation. With an exponent it would take a product, too: docs/notes/host.md.
+  // a permutation. In single precision with an exponent it is not always: docs/notes/host.md.
   static constexpr bool kBroadcast =
       kColumns == 1 && (!has_exponent(storage) || sizeof(T) == sizeof(double));
 
