@@ -48,6 +48,6 @@ def choice(machine):
     header += ["FGMRES: mcpi", "Best", "Ratio"]
     clock = "CPU milliseconds" if records.table[0]["clock"] == "cpu" else "Milliseconds"
     note = f"{clock} of a set-up for new values and a solution to 1e-6, one rank. GMRES where no "
-    note += "other method is named. Best: of mcpi's settings in the record. none: no convergence, or "
-    note += f"a true residual above {USELESS}."
+    note += "other method is named. Best: of mcpi's settings in the record. none: no convergence, "
+    note += f"or a true residual above {USELESS}."
     return table(header, body, records, note=note)
