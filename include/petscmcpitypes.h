@@ -56,15 +56,22 @@ typedef enum {
 
    Values:
 +  `PC_MCPI_METHOD_POINT` - the blocks of the matrix, so that a sweep is one of block
-                            Gauss-Seidel or SOR; default
+                            Gauss-Seidel or SOR
 .  `PC_MCPI_METHOD_DILU`  - those of the incomplete factorization DILU in the order of the sweep
--  `PC_MCPI_METHOD_ILU0`  - all blocks of the incomplete factorization ILU(0) in that order
+.  `PC_MCPI_METHOD_ILU0`  - all blocks of the incomplete factorization ILU(0) in that order
+-  `PC_MCPI_METHOD_AUTO`  - ILU0 where a trial finds that Gauss-Seidel enlarges errors and ILU(0)
+                            does not, else POINT; default
 
    Level: intermediate
 
 .seealso: `PCMCPISetMethod()`
 E*/
-typedef enum { PC_MCPI_METHOD_POINT, PC_MCPI_METHOD_DILU, PC_MCPI_METHOD_ILU0 } PCMCPIMethod;
+typedef enum {
+  PC_MCPI_METHOD_POINT,
+  PC_MCPI_METHOD_DILU,
+  PC_MCPI_METHOD_ILU0,
+  PC_MCPI_METHOD_AUTO
+} PCMCPIMethod;
 
 /*E
    PCMCPIPrecision - how the numbers of the off-diagonal blocks are stored

@@ -128,10 +128,10 @@ PetscErrorCode size_of(Vec b, PetscReal *size)
 
 // Completes the restarts of a request. A factorization is applied to one residual after the other,
 // since its sweeps are not those of a stationary iteration.
-Request with_restarts(const Settings &settings, Request request)
+Request with_restarts(PCMCPIMethod method, Request request)
 {
   request.restart = std::max<PetscInt>(0, request.restart);
-  if (settings.method != PC_MCPI_METHOD_POINT)
+  if (method != PC_MCPI_METHOD_POINT)
     request.restart = request.sweeps > 1 || request.nonzero_guess ? 1 : 0;
   return request;
 }
@@ -201,7 +201,7 @@ PetscErrorCode apply_mat(PC pc, Mat b, Mat x, Request request)
   PetscInt rows, columns, ldb, ldx;
 
   PetscFunctionBegin;
-  request = with_restarts(Data(pc).settings, request);
+  request = with_restarts(Data(pc).smoother.method(Data(pc).settings), request);
   PetscCall(require_ready(pc));
   PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode { return FitApplication(pc); }));
   PetscCall(MatGetSize(b, nullptr, &columns));
@@ -396,7 +396,7 @@ PetscErrorCode ApplySweeps(PC pc, Vec b, Vec x, Request request)
   Arrays arrays;
 
   PetscFunctionBegin;
-  request = with_restarts(Data(pc).settings, request);
+  request = with_restarts(Data(pc).smoother.method(Data(pc).settings), request);
   PetscCall(require_ready(pc));
   PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode { return FitApplication(pc); }));
   PetscCall(check_size(pc, b));

@@ -44,10 +44,9 @@ std::string remedy_of_singular_block()
   return ". Use -" + std::string(prefix) + "pc_type jacobi on this level of multigrid";
 }
 
-std::string failure_message(const Failure &failure, const Settings &settings,
-                            PCMCPIPrecision stored)
+std::string failure_message(const Failure &failure, PCMCPIMethod method, PCMCPIPrecision stored)
 {
-  const bool factors = settings.method != PC_MCPI_METHOD_POINT;
+  const bool factors = method != PC_MCPI_METHOD_POINT;
   const std::string either =
       " in the matrix or in its factors. Use -pc_mcpi_method point, which has "
       "no factors, and fails if the matrix is the cause";
@@ -73,8 +72,8 @@ std::string failure_message(const Failure &failure, const Settings &settings,
 
 std::string FailureMessage(const PC_MCPI &mcpi)
 {
-  return with_prefix(
-      failure_message(mcpi.smoother.failure(), mcpi.settings, mcpi.smoother.precisions().offdiag));
+  return with_prefix(failure_message(mcpi.smoother.failure(), mcpi.smoother.method(mcpi.settings),
+                                     mcpi.smoother.precisions().offdiag));
 }
 
 const LogEvents &Events()
@@ -213,8 +212,8 @@ void TellFailure(PC pc, bool told)
 .  -pc_mcpi_omega <1> - relaxation factor: above 0 and below 2; takes effect at the next application
 .  -pc_mcpi_restart <-1> - number of sweeps after which the residual is recomputed in double
       precision: at least 0 (0: never), or -1 (decide); takes effect at the next application
-.  -pc_mcpi_method <point> - method: block Gauss-Seidel, DILU or ILU(0): point, dilu, ilu0; takes
-      effect at the next numeric set-up
+.  -pc_mcpi_method <auto> - method: block Gauss-Seidel, DILU or ILU(0): point, dilu, ilu0, auto;
+      takes effect at the next numeric set-up
 .  -pc_mcpi_offdiag_precision <auto> - storage of the off-diagonal blocks: fp64, fp32, fp16, int8,
       int4, auto; takes effect at the next numeric set-up
 .  -pc_mcpi_vector_precision <auto> - precision of the vectors inside the sweeps: fp64, fp32, auto;

@@ -130,8 +130,8 @@ PetscErrorCode PCMCPIGetSweep(PC pc, PCMCPISweepType *sweep)
 -  method - `PC_MCPI_METHOD_POINT`, `PC_MCPI_METHOD_DILU` or `PC_MCPI_METHOD_ILU0`
 
    Options Database Key:
-.  -pc_mcpi_method <point> - method: block Gauss-Seidel, DILU or ILU(0): point, dilu, ilu0; takes
-      effect at the next numeric set-up
+.  -pc_mcpi_method <auto> - method: block Gauss-Seidel, DILU or ILU(0): point, dilu, ilu0, auto;
+      takes effect at the next numeric set-up
 
    Level: intermediate
 

@@ -86,6 +86,8 @@ PetscErrorCode ApplySweeps(PC pc, Vec b, Vec x, Request request);
 // Collective. Finds out how many sweeps reduce errors and residuals, if the next applications are
 // to make more than one sweep, by a choice that no option has made.
 PetscErrorCode TrySweeps(PC pc);
+// Collective. Sets the values up again, as this method needs them.
+PetscErrorCode SetUpAgain(PC pc, const Caller &method);
 // Collective. Prepares an application. It is an error if the method that applies the preconditioner
 // does not tolerate the preconditioner's rounding. The values are set up again if the method needs
 // vectors in double precision.

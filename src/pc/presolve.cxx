@@ -14,20 +14,6 @@ std::string what_takes_it_for_linear(const Caller &method)
                              : "-ksp_type " + method.type + " assumes that it is a linear operator";
 }
 
-// Sets the values up again, for blocks and vectors in the precisions that this method needs.
-PetscErrorCode set_up_again(PC pc, const Caller &method)
-{
-  PC_MCPI &mcpi = Data(pc);
-
-  PetscFunctionBegin;
-  mcpi.caller = method;
-  mcpi.applied = true;
-  PetscCall(PetscInfo(pc, "Values are set up again for the method that applies them\n"));
-  pc->setupcalled = {}; // an integer or a PetscBool, by PETSc's version
-  PetscCall(PCSetUp(pc));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 // Gives the vectors, and blocks whose storage the options leave open, the precision that the method
 // needs. may_narrow: whether the vectors may change from double to single. Blocks with more bits
 // than the method needs are kept. Other blocks, and those that depend on the vectors, as on a
@@ -53,7 +39,7 @@ PetscErrorCode fit_precision(PC pc, const Caller &method, bool may_narrow)
   }
   PetscCall(mcpi.smoother.stores(pc->pmat, &current));
   if (!pc->reusepreconditioner || current) {
-    PetscCall(set_up_again(pc, method));
+    PetscCall(SetUpAgain(pc, method));
   } else if (wanted.double_vectors) {
     PetscCall(mcpi.smoother.widen_vectors());
     mcpi.caller = method;
@@ -109,6 +95,11 @@ PetscErrorCode begin_solve(PC pc, KSP ksp, Vec rhs, Vec solution)
   // A KSP without a call of KSPSetOperators() leaves new values to the first PCApply().
   PetscCall(PCSetUp(pc));
   PetscCall(fit_precision(pc, mcpi.caller, true));
+  PetscCall(WatchSolve(ksp, &solve.underway));
+  forget_ended_solves(mcpi);
+  solve.method = mcpi.caller;
+  mcpi.solves.push_back(solve);
+  PetscCall(TrySweeps(pc));
   if (mcpi.settings.tune && !mcpi.tuned && mcpi.caller.solves() && mcpi.smoother.usable() &&
       !mcpi.failed()) {
     PetscCall(Tune(pc, ksp, rhs));
@@ -116,11 +107,6 @@ PetscErrorCode begin_solve(PC pc, KSP ksp, Vec rhs, Vec solution)
   }
   PetscCall(check_symmetry(pc));
   PetscCall(fit_gram_schmidt(pc, ksp, solution));
-  PetscCall(WatchSolve(ksp, &solve.underway));
-  forget_ended_solves(mcpi);
-  solve.method = mcpi.caller;
-  mcpi.solves.push_back(solve);
-  PetscCall(TrySweeps(pc));
   if (!mcpi.caller.estimates) {
     mcpi.inside = mcpi.caller.inside;
     if (mcpi.failed()) TellFailure(pc, !mcpi.inside);
@@ -151,7 +137,7 @@ PetscErrorCode PCPostSolve_MCPI(PC pc, KSP ksp, Vec, Vec solution)
   PetscCall(EndSolve(ksp));
   forget_ended_solves(mcpi);
   PetscCall(KSPGetConvergedReason(ksp, &reason));
-  if (reason < 0 && reason != KSP_DIVERGED_ITS) mcpi.smoother.forget_trial();
+  if (reason < 0 && reason != KSP_DIVERGED_ITS) mcpi.smoother.trials().forget();
   if (!mcpi.solves.empty()) mcpi.caller = mcpi.solves.back().method;
   if (!mcpi.failed() || !solution) PetscFunctionReturn(PETSC_SUCCESS);
   // A method that tests no residuals may lose results that are not finite: KSPCHEBYSHEV multiplies
@@ -162,6 +148,19 @@ PetscErrorCode PCPostSolve_MCPI(PC pc, KSP ksp, Vec, Vec solution)
 }
 
 } // namespace
+
+PetscErrorCode SetUpAgain(PC pc, const Caller &method)
+{
+  PC_MCPI &mcpi = Data(pc);
+
+  PetscFunctionBegin;
+  mcpi.caller = method;
+  mcpi.applied = true;
+  PetscCall(PetscInfo(pc, "Values are set up again for the method that applies them\n"));
+  pc->setupcalled = {}; // an integer or a PetscBool, by PETSc's version
+  PetscCall(PCSetUp(pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 // A symmetric Gauss-Seidel sweep is symmetric up to the rounding of the blocks.
 std::string PC_MCPI::lacks_symmetry() const

@@ -45,13 +45,18 @@ PetscErrorCode SettingsCheckPrecisions(MPI_Comm comm, const Settings &settings)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+bool SuitsFactors(const Settings &settings)
+{
+  return settings.sweep == PC_MCPI_SWEEP_SYMMETRIC && settings.omega == 1.0 &&
+         settings.frequency == PC_MCPI_HALO_FREQUENCY_COLOR;
+}
+
 PetscErrorCode SettingsCheckMethod(MPI_Comm comm, const Settings &settings)
 {
   PetscFunctionBegin;
-  if (settings.method == PC_MCPI_METHOD_POINT) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCheck(settings.sweep == PC_MCPI_SWEEP_SYMMETRIC && settings.omega == 1.0 &&
-                 settings.frequency == PC_MCPI_HALO_FREQUENCY_COLOR,
-             comm, PETSC_ERR_ARG_INCOMP, "%s",
+  if (settings.method == PC_MCPI_METHOD_POINT || settings.method == PC_MCPI_METHOD_AUTO)
+    PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(SuitsFactors(settings), comm, PETSC_ERR_ARG_INCOMP, "%s",
              with_prefix(std::string("-pc_mcpi_method ") + PCMCPIMethods[settings.method] +
                          " needs -pc_mcpi_sweep symmetric, -pc_mcpi_omega 1 and "
                          "-pc_mcpi_halo_frequency color, which are the defaults")

@@ -29,6 +29,8 @@ struct Settings {
 PetscErrorCode SettingsCheckAgreement(MPI_Comm comm, const Settings &settings);
 // Collective. An error if the precisions that were asked for do not go together.
 PetscErrorCode SettingsCheckPrecisions(MPI_Comm comm, const Settings &settings);
+// Whether the sweeps are those that methods with factors define
+bool SuitsFactors(const Settings &settings);
 // Collective. An error if the sweeps are not those that the method defines.
 PetscErrorCode SettingsCheckMethod(MPI_Comm comm, const Settings &settings);
 

@@ -26,7 +26,7 @@ PetscErrorCode Smoother::destroy()
   ready_ = false;
   planned_transposed_ = transposed_current_ = false;
   found_ = Stiffness();
-  forget_trial();
+  trials_ = Trials();
   identity_ = MatrixIdentity();
   failure_ = Failure();
   empty_ = EmptyUnknowns();
@@ -98,10 +98,8 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, const Caller 
   }
   PetscCall(PetscLogEventBegin(Events().numeric, pmat, 0, 0, 0));
   wanted_ = wanted_by(settings, caller);
-  if (++setups_since_trial_ >= good_trials_ ||
-      applications_since_trial_ >= CommonTuning::kApplicationsOfTrial)
-    most_sweeps_ = 0;
-  PetscCall(numeric_in_range(settings, portions));
+  trials_.count_setup();
+  PetscCall(set_values(settings, portions));
   PetscCall(PetscLogEventEnd(Events().numeric, pmat, 0, 0, 0));
   identity_ = identity;
   stored_state_ = state;

@@ -101,19 +101,10 @@ public:
   // The sweeps of an application by this caller
   SweepsChoice sweeps(const Settings &settings, const Caller &caller) const
   {
-    return ChooseSweeps(settings, caller, target(), made_for_, size_, most_sweeps_);
+    return ChooseSweeps(settings, caller, target(), made_for_, size_, trials_);
   }
-  // The most sweeps that reduce errors and residuals, 0 if it is not known. After each trial that
-  // has found all sweeps good the number serves one more set-up, and until the trial has cost
-  // little beside the applications. Then new values are tried.
-  PetscInt most_sweeps() const { return most_sweeps_; }
-  void set_most_sweeps(PetscInt most, bool all_good)
-  {
-    most_sweeps_ = most;
-    good_trials_ = all_good ? good_trials_ + 1 : 0;
-    setups_since_trial_ = applications_since_trial_ = 0;
-  }
-  void forget_trial() { set_most_sweeps(0, false); }
+  PCMCPIMethod method(const Settings &settings) const { return MethodInForce(settings, trials_); }
+  Trials &trials() { return trials_; }
   // What the last set-up, or the last change of the vectors, was asked for
   const Wanted &wanted() const { return wanted_; }
   // What a set-up for this caller would be asked for
@@ -157,6 +148,7 @@ private:
                          BlockRows &blocks, const NumericStatus &status);
   PetscErrorCode measure(const MatrixPortions &portions, BlockRows &blocks);
   PetscErrorCode numeric_in_range(const Settings &settings, const MatrixPortions &portions);
+  PetscErrorCode set_values(const Settings &settings, const MatrixPortions &portions);
   PetscErrorCode change_vectors(const Precisions &wanted, bool as_they_are, bool *changed);
   int spread() const;
   DeviceExchange *device_exchange() { return backend_ ? backend_->device_exchange() : nullptr; }
@@ -195,8 +187,7 @@ private:
   // threads_: threads of a set-up. ranks_on_node_: 0 if not known
   int threads_ = 1, ranks_on_node_ = 0;
   SystemSize size_;
-  PetscInt most_sweeps_ = 0; // see most_sweeps()
-  PetscInt good_trials_ = 0, setups_since_trial_ = 0, applications_since_trial_ = 0;
+  Trials trials_;
   double entries_ = 1.0;   // see entries()
   bool exchanges_ = false; // some rank has a ghost
   HaloChoice halo_choice_;

@@ -124,7 +124,7 @@ PetscErrorCode Smoother::apply(Mat pmat, const Settings &settings, const Request
   const DeviceGuard guard(choice_.device);
 
   PetscFunctionBegin;
-  ++applications_since_trial_;
+  trials_.count_application();
   PetscCall(SettingsCheckMethod(graph_.comm, settings));
   if (request.transposed) PetscCall(prepare_transposed());
   if (request.nonzero_guess && made_for_.offdiag == PC_MCPI_PRECISION_FP64 &&

@@ -96,6 +96,21 @@ PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const Matrix
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Makes the numeric set-up. ILU(0) breaks down on some matrices on which block Gauss-Seidel does
+// not. If a trial has chosen ILU(0), Gauss-Seidel takes its place then.
+PetscErrorCode Smoother::set_values(const Settings &settings, const MatrixPortions &portions)
+{
+  PetscFunctionBegin;
+  PetscCall(numeric_in_range(settings, portions));
+  if (failure_.defect == Defect::none || settings.method != PC_MCPI_METHOD_AUTO ||
+      !trials_.factors())
+    PetscFunctionReturn(PETSC_SUCCESS);
+  trials_.set_factors(false);
+  failure_ = Failure();
+  PetscCall(numeric_in_range(settings, portions));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Opens the values on all ranks, or on none. open() may fail on one rank only: a device may have no
 // memory for PETSc's own copy of the values.
 PetscErrorCode Smoother::open_values(const MatrixPortions &portions, void *stream,
@@ -166,7 +181,7 @@ PetscErrorCode Smoother::numeric(const Settings &settings, const MatrixPortions 
       if (method) method->release();
     }
   } const release{method_};
-  const bool factors = settings.method != PC_MCPI_METHOD_POINT;
+  const bool factors = method(settings) != PC_MCPI_METHOD_POINT;
   BlockRows *blocks = nullptr;
   NumericStatus status;
   void *stream = nullptr;
@@ -179,7 +194,7 @@ PetscErrorCode Smoother::numeric(const Settings &settings, const MatrixPortions 
   transposed_current_ = false;
   if (on_device()) PetscCall(UserStream(&stream));
   if (factors) {
-    PetscCall(factor(settings.method, portions, stream));
+    PetscCall(factor(method(settings), portions, stream));
     PetscCall(RunTogether(graph_.comm, [&] { blocks = &method_->factors(); }));
   } else {
     drop_method();

@@ -12,16 +12,20 @@ namespace {
 
 using Tuning = CommonTuning;
 
+double bytes_of_product(const SystemSize &size)
+{
+  const double numbers = static_cast<double>(size.bs) * size.bs,
+               index = size.bs > 1 ? 0.0 : sizeof(PetscInt);
+  return (size.rows + size.blocks) * numbers * (sizeof(PetscScalar) + index);
+}
+
 // Bytes that an iteration moves beside an application: one product with the matrix, and the
 // method's vectors. A method with a basis reads it twice.
 double bytes_of_rest(const Caller &caller, const SystemSize &size)
 {
-  const double numbers = static_cast<double>(size.bs) * size.bs,
-               index = size.bs > 1 ? 0.0 : sizeof(PetscInt),
-               product = (size.rows + size.blocks) * numbers * (sizeof(PetscScalar) + index),
-               vectors = caller.basis > 0 ? 2.0 * static_cast<double>(caller.basis)
-                                          : Tuning::kVectorsOfRecurrence;
-  return product + vectors * size.rows * size.bs * sizeof(PetscScalar);
+  const double vectors =
+      caller.basis > 0 ? 2.0 * static_cast<double>(caller.basis) : Tuning::kVectorsOfRecurrence;
+  return bytes_of_product(size) + vectors * size.rows * size.bs * sizeof(PetscScalar);
 }
 
 // On a CPU instructions take longer than memory. They are counted as the bytes that memory moves in
@@ -44,8 +48,14 @@ double sweep_on_device(const Precisions &stored, const SystemSize &size)
 
 } // namespace
 
+PCMCPIMethod MethodInForce(const Settings &settings, const Trials &trials)
+{
+  if (settings.method != PC_MCPI_METHOD_AUTO) return settings.method;
+  return trials.factors() ? PC_MCPI_METHOD_ILU0 : PC_MCPI_METHOD_POINT;
+}
+
 SweepsChoice ChooseSweeps(const Settings &settings, const Caller &caller, Target target,
-                          const Precisions &stored, const SystemSize &size, PetscInt most)
+                          const Precisions &stored, const SystemSize &size, const Trials &trials)
 {
   if (settings.its != PETSC_DECIDE) return {settings.its, ""};
   if (caller.type.empty()) return {1, "the method that applies them is not known"};
@@ -53,7 +63,13 @@ SweepsChoice ChooseSweeps(const Settings &settings, const Caller &caller, Target
     return {1, caller.type + " is a smoother"};
   if (caller.type == KSPRICHARDSON) return {1, caller.type + " makes more iterations instead"};
   const bool on_cpu = target == Target::cpu;
-  const double sweep = on_cpu ? sweep_on_cpu(stored, size) : sweep_on_device(stored, size),
+  const PetscInt most = trials.most_sweeps();
+  // Factors are applied to one residual after the other.
+  const double residual = MethodInForce(settings, trials) == PC_MCPI_METHOD_POINT
+                              ? 0.0
+                              : bytes_of_product(size),
+               sweep =
+                   residual + (on_cpu ? sweep_on_cpu(stored, size) : sweep_on_device(stored, size)),
                rest = bytes_of_rest(caller, size) + (on_cpu ? 0.0 : Tuning::kBytesOfIteration),
                times = sweep > 0.0 ? rest / sweep : 1.0;
   const double share = caller.needs_symmetric ? Tuning::kSymmetricShare : Tuning::kApplicationShare,

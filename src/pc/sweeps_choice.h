@@ -4,6 +4,7 @@
 #include <string>
 
 #include "pc/precision_choice.h"
+#include "pc/trials.h"
 
 namespace mcpi {
 
@@ -21,8 +22,10 @@ struct SweepsChoice {
 };
 
 // All ranks choose alike if their arguments are the same.
-// most: the most sweeps that TrySweeps() has found good; 0: it has not looked
 SweepsChoice ChooseSweeps(const Settings &settings, const Caller &caller, Target target,
-                          const Precisions &stored, const SystemSize &size, PetscInt most = 0);
+                          const Precisions &stored, const SystemSize &size,
+                          const Trials &trials = Trials());
+// The method in force: a given one, or what auto is
+PCMCPIMethod MethodInForce(const Settings &settings, const Trials &trials);
 
 } // namespace mcpi

@@ -1,6 +1,7 @@
 // This file tries sweeps before a choice of several sweeps. Gauss-Seidel may diverge, for example
 // far from diagonal dominance. A Krylov method may converge with one sweep even then. With several
-// sweeps it does not, because each sweep enlarges the same part of the error.
+// sweeps it does not, because each sweep enlarges the same part of the error. ILU(0) may reduce the
+// error of the same matrix.
 #include <petsc/private/petscimpl.h>
 
 #include <algorithm>
@@ -8,23 +9,15 @@
 
 #include "core/hash.h"
 #include "pc/mcpi.h"
+#include "petsc/owned_vec.h"
 
 namespace mcpi {
 namespace {
 
-// Vecs that are destroyed after an error, too
-struct TrialVecs {
-  Vec error = nullptr, residual = nullptr, change = nullptr;
-
-  TrialVecs() = default;
-  TrialVecs(const TrialVecs &) = delete;
-  TrialVecs &operator=(const TrialVecs &) = delete;
-  ~TrialVecs()
-  {
-    (void)VecDestroy(&error);
-    (void)VecDestroy(&residual);
-    (void)VecDestroy(&change);
-  }
+// The best number of sweeps, and the norm of the residual that it leaves
+struct Tried {
+  PetscInt best = 1;
+  PetscReal residual = PETSC_MAX_REAL;
 };
 
 // Numbers between -1 and 1 that follow from the global rows: the same on any number of ranks
@@ -43,47 +36,85 @@ PetscErrorCode fill(Vec error)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-} // namespace
-
-// Sweeps on A x = 0, from random numbers x, which are the error. Of 1, 2, 4, ... sweeps and the
-// chosen number, the one that leaves the least residual is taken, as far as its error is not above
-// that of one sweep. The first sweep brings the unknowns to the units that they have beside each
-// other, so the start does not count. The trial ends before numbers overflow.
-PetscErrorCode TrySweeps(PC pc)
+// Sweeps on A x = 0, from random numbers x, which are the error. Of 1, 2, 4, ... sweeps and its, the
+// number is taken that leaves the least residual, as far as its error is not above that of one
+// sweep. The first sweep brings the unknowns to the units that they have beside each other, so the
+// start does not count. The trial ends before numbers overflow.
+PetscErrorCode try_up_to(PC pc, PetscInt its, Tried *tried)
 {
   constexpr double kHopeless = 0x1p20;
+  PetscReal first = 0.0, norm = 0.0, left;
+  OwnedVec error, residual, change;
+
+  PetscFunctionBegin;
+  *tried = Tried();
+  // Vecs of Pmat's type, which the solution's may differ from
+  PetscCall(MatCreateVecs(pc->pmat, error.out(), residual.out()));
+  PetscCall(VecDuplicate(error, change.out()));
+  PetscCall(fill(error));
+  PetscCall(MatMult(pc->pmat, error, residual));
+  for (PetscInt done = 0, more; done < its && norm <= kHopeless * first; done += more) {
+    more = std::clamp<PetscInt>(done, 1, its - done);
+    PetscCall(ApplySweeps(pc, residual, change, {.sweeps = more}));
+    PetscCall(VecAXPY(error, -1.0, change));
+    PetscCall(MatMult(pc->pmat, error, residual));
+    PetscCall(VecNorm(residual, NORM_2, &left));
+    PetscCall(VecNorm(error, NORM_2, &norm));
+    if (done == 0) first = norm;
+    if (left <= tried->residual && norm <= first) *tried = {done + more, left};
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Takes ILU(0) if it leaves less of the residual. Values that the matrix no longer has cannot be
+// set up in another way.
+PetscErrorCode try_factors(PC pc, Tried *tried)
+{
+  PC_MCPI &mcpi = Data(pc);
+  Trials &trials = mcpi.smoother.trials();
+  Tried with_factors;
+  bool current;
+
+  PetscFunctionBegin;
+  PetscCall(mcpi.smoother.stores(pc->pmat, &current));
+  if (mcpi.settings.method != PC_MCPI_METHOD_AUTO || trials.compared() || !current ||
+      !SuitsFactors(mcpi.settings))
+    PetscFunctionReturn(PETSC_SUCCESS);
+  trials.set_compared();
+  trials.set_factors(true);
+  PetscCall(SetUpAgain(pc, mcpi.caller));
+  if (!trials.factors() || mcpi.failed()) PetscFunctionReturn(PETSC_SUCCESS); // a breakdown
+  PetscCall(try_up_to(pc, mcpi.smoother.sweeps(mcpi.settings, mcpi.applying()).its, &with_factors));
+  if (with_factors.residual < tried->residual) {
+    *tried = with_factors;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  trials.set_factors(false);
+  PetscCall(SetUpAgain(pc, mcpi.caller));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PetscErrorCode TrySweeps(PC pc)
+{
   PC_MCPI &mcpi = Data(pc);
   const SweepsChoice choice = mcpi.smoother.sweeps(mcpi.settings, mcpi.applying());
-  PetscInt best = 1;
-  PetscReal first = 0.0, least = PETSC_MAX_REAL, error = 0.0, residual;
-  TrialVecs v;
+  Trials &trials = mcpi.smoother.trials();
+  Tried tried;
 
   PetscFunctionBegin;
   if (choice.its == 1 || choice.reason.empty() || mcpi.failed() || !mcpi.smoother.usable() ||
-      mcpi.smoother.most_sweeps() > 0)
+      trials.most_sweeps() > 0)
     PetscFunctionReturn(PETSC_SUCCESS);
-  // Vecs of Pmat's type, which the solution's may differ from
-  PetscCall(MatCreateVecs(pc->pmat, &v.error, &v.residual));
-  PetscCall(VecDuplicate(v.error, &v.change));
-  PetscCall(fill(v.error));
-  PetscCall(MatMult(pc->pmat, v.error, v.residual));
-  for (PetscInt done = 0, more; done < choice.its && error <= kHopeless * first; done += more) {
-    more = std::clamp<PetscInt>(done, 1, choice.its - done);
-    PetscCall(ApplySweeps(pc, v.residual, v.change, {.sweeps = more}));
-    PetscCall(VecAXPY(v.error, -1.0, v.change));
-    PetscCall(MatMult(pc->pmat, v.error, v.residual));
-    PetscCall(VecNorm(v.residual, NORM_2, &residual));
-    PetscCall(VecNorm(v.error, NORM_2, &error));
-    if (done == 0) first = error;
-    if (residual <= least && error <= first) {
-      least = residual;
-      best = done + more;
-    }
-  }
-  mcpi.smoother.set_most_sweeps(best, best == choice.its);
-  if (best < choice.its)
-    PetscCall(PetscInfo(
-        pc, "PCMCPI: more than %" PetscInt_FMT " sweeps enlarge an error or a residual\n", best));
+  PetscCall(try_up_to(pc, choice.its, &tried));
+  if (tried.best < choice.its) PetscCall(try_factors(pc, &tried));
+  const PetscInt its = mcpi.smoother.sweeps(mcpi.settings, mcpi.applying()).its;
+  trials.found(tried.best, tried.best >= its);
+  if (tried.best < its)
+    PetscCall(
+        PetscInfo(pc, "PCMCPI: more than %" PetscInt_FMT " sweeps enlarge an error or a residual\n",
+                  tried.best));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

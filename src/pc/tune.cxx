@@ -9,6 +9,7 @@
 
 #include "core/tuning.h"
 #include "pc/mcpi.h"
+#include "petsc/owned_vec.h"
 #include "petscmcpi.h"
 
 namespace mcpi {
@@ -68,8 +69,6 @@ public:
   {
     if (clock_.test) ksp_->cnvP = clock_.test; // which the KSP destroys
     (void)KSPDestroy(&ksp_);
-    (void)VecDestroy(&x_);
-    (void)VecDestroy(&r_);
   }
   PetscErrorCode run();
 
@@ -87,7 +86,8 @@ private:
 
   PC pc_;
   KSP outer_, ksp_ = nullptr;
-  Vec b_, x_ = nullptr, r_ = nullptr;
+  Vec b_;
+  OwnedVec x_, r_;
   Clock clock_;
   PetscMPIInt ranks_ = 1;
   double budget_ = 0.0, spent_ = 0.0, fastest_ = 0.0;
@@ -127,8 +127,8 @@ PetscErrorCode Tuner::create()
   PetscCall(PCSetType(inner, PCMCPI));
   PetscCall(PCSetOptionsPrefix(inner, ((PetscObject)pc_)->prefix));
   Data(inner).coordinates = Data(pc_).coordinates;
-  PetscCall(VecDuplicate(b_, &x_));
-  PetscCall(VecDuplicate(b_, &r_));
+  PetscCall(VecDuplicate(b_, x_.out()));
+  PetscCall(VecDuplicate(b_, r_.out()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -272,6 +272,7 @@ PetscErrorCode Tuner::run()
   PetscCall(create());
   settings.its = mcpi.smoother.sweeps(settings, mcpi.caller).its;
   settings.offdiag = mcpi.smoother.wanted().offdiag;
+  settings.method = mcpi.smoother.method(settings);
   budget_ = HUGE_VAL;
   for (const PCMCPISchedule schedule : schedules()) {
     settings.schedule = schedule;
@@ -297,6 +298,7 @@ PetscErrorCode Tuner::run()
     mcpi.settings.schedule = trials_.front().settings.schedule;
     mcpi.settings.its = trials_.front().settings.its;
     mcpi.settings.offdiag = trials_.front().settings.offdiag;
+    mcpi.settings.method = trials_.front().settings.method;
     Invalidate(pc_, Effect::plan);
   }
   PetscFunctionReturn(PETSC_SUCCESS);

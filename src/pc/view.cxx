@@ -112,6 +112,25 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode view_sweeps(const PC_MCPI &mcpi, PetscViewer viewer)
+{
+  const Settings &s = mcpi.settings;
+  const PCMCPIMethod method = mcpi.smoother.method(s);
+
+  PetscFunctionBegin;
+  const SweepsChoice sweeps = mcpi.smoother.sweeps(s, mcpi.caller);
+  PetscCall(PetscViewerASCIIPrintf(
+      viewer, "  sweeps: %" PetscInt_FMT " %s, omega = %g%s\n", sweeps.its,
+      PCMCPISweepTypes[s.sweep], (double)s.omega,
+      sweeps.reason.empty() ? "" : (" (auto: " + sweeps.reason + ")").c_str()));
+  if (method != PC_MCPI_METHOD_POINT)
+    PetscCall(PetscViewerASCIIPrintf(
+        viewer, "  method: %s%s%s\n", PCMCPIMethods[method],
+        s.method == PC_MCPI_METHOD_AUTO ? " (auto: Gauss-Seidel enlarges an error)" : "",
+        sweeps.its > 1 ? ", applied to the residual of each sweep" : ""));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Shows how off-diagonal blocks are stored, and why otherwise than the options say.
 PetscErrorCode view_storage(const PC_MCPI &mcpi, PetscViewer viewer)
 {
@@ -171,6 +190,7 @@ PetscErrorCode view_options(PC pc, PetscViewer viewer)
   Settings chosen = s;
   chosen.schedule = smoother.schedule_used().type;
   chosen.cluster_rows = smoother.schedule_used().cluster_rows;
+  chosen.method = smoother.method(s);
   chosen.its = smoother.sweeps(s, mcpi.caller).its;
   chosen.offdiag = stored.offdiag;
   chosen.gather =
@@ -258,6 +278,8 @@ std::string OptionsOf(const Settings &chosen, const Settings &given)
   add(schedule && chosen.schedule == PC_MCPI_SCHEDULE_CLUSTER &&
           given.cluster_rows == PETSC_DECIDE && chosen.cluster_rows != PETSC_DECIDE,
       "cluster_rows", std::to_string(chosen.cluster_rows));
+  add(given.method == PC_MCPI_METHOD_AUTO && chosen.method != PC_MCPI_METHOD_POINT, "method",
+      PCMCPIMethods[chosen.method]);
   add(given.its == PETSC_DECIDE, "its", std::to_string(chosen.its));
   add(given.offdiag == PC_MCPI_PRECISION_AUTO, "offdiag_precision",
       PCMCPIPrecisions[chosen.offdiag]);
@@ -278,15 +300,7 @@ PetscErrorCode PCView_MCPI(PC pc, PetscViewer viewer)
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
   if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscViewerASCIIPrintf(viewer, "  petsc-mcpi %s\n", PETSCMCPI_VERSION));
-  const SweepsChoice sweeps = mcpi.smoother.sweeps(s, mcpi.caller);
-  PetscCall(PetscViewerASCIIPrintf(
-      viewer, "  sweeps: %" PetscInt_FMT " %s, omega = %g%s\n", sweeps.its,
-      PCMCPISweepTypes[s.sweep], (double)s.omega,
-      sweeps.reason.empty() ? "" : (" (auto: " + sweeps.reason + ")").c_str()));
-  if (s.method != PC_MCPI_METHOD_POINT)
-    PetscCall(
-        PetscViewerASCIIPrintf(viewer, "  method: %s%s\n", PCMCPIMethods[s.method],
-                               sweeps.its > 1 ? ", applied to the residual of each sweep" : ""));
+  PetscCall(view_sweeps(mcpi, viewer));
   if (s.restart > 0)
     PetscCall(PetscViewerASCIIPrintf(
         viewer, "  residual recomputed every %" PetscInt_FMT " sweeps\n", s.restart));

@@ -23,6 +23,18 @@ BlockMatrix system_of(int bs)
   return make_matrix(bs, tetrahedral_pattern(6, 5, 4));
 }
 
+// A chain of block rows whose off-diagonal blocks are multiplied by a factor
+BlockMatrix chain(int rows, int bs, double factor)
+{
+  Pattern pattern(static_cast<std::size_t>(rows));
+  for (int i = 0; i < rows; ++i)
+    for (const int j : {i - 1, i + 1})
+      if (j >= 0 && j < rows) pattern[static_cast<std::size_t>(i)].push_back(j);
+  BlockMatrix matrix = make_matrix(bs, pattern);
+  scale_offdiag(matrix, factor);
+  return matrix;
+}
+
 // The options that PCView() shows as chosen, empty if there are none
 std::string chosen_options(const std::string &view)
 {
@@ -178,6 +190,78 @@ PETSC_TEST(Choice, takes_one_sweep_where_more_sweeps_enlarge_an_error)
                        std::string::npos;
       EXPECT_EQ(one, matrix == &other) << text;
     }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Gauss-Seidel diverges on such a chain. ILU(0) of a chain in its order is exact.
+PETSC_TEST(Choice, takes_incomplete_factors_where_sweeps_diverge_and_factors_do_not)
+{
+  const BlockMatrix matrix = chain(60, 2, 4.0);
+  const Vector b = random_vector(matrix.size(), 1);
+
+  PetscFunctionBeginUser;
+  if (world_size() > 1 || !on_cpu()) PetscFunctionReturn(PETSC_SUCCESS);
+  for (const std::string method : {"", "-ksp_type fgmres", "-ksp_type bcgs"}) {
+    const std::string options = method + " -ksp_rtol 1e-10";
+    OwnedMat mat;
+    OwnedSolver ksp;
+    PC pc;
+    KSPConvergedReason reason;
+    std::string first, text;
+    Vector x, pasted;
+    describe(options);
+    PetscCall(create(matrix, options, &mat, &ksp, &pc));
+    PetscCall(solve(ksp, b, &x, &reason, nullptr));
+    EXPECT_GT(reason, 0);
+    EXPECT_LE(difference(matrix.multiply(x), b), 1e-8);
+    PetscCall(view(pc, &first));
+    EXPECT_CONTAINS(first, "method: ilu0 (auto: Gauss-Seidel enlarges an error)");
+    EXPECT_CONTAINS(chosen_options(first), "-pc_mcpi_method ilu0");
+    PetscCall(set_values(matrix, mat)); // The next values keep the method.
+    PetscCall(solve(ksp, b, &x, &reason, nullptr));
+    PetscCall(view(pc, &text));
+    EXPECT_CONTAINS(text, "method: ilu0 (auto");
+    PetscCall(solve_and_view(matrix, options + " -ksp_max_it 100" + chosen_options(first), &pasted,
+                             &text));
+    EXPECT_EQ(chosen_options(text), "");
+    EXPECT_TRUE(same_bits(x, pasted));
+    for (const std::string given : {" -pc_mcpi_method point", " -pc_mcpi_omega 0.9",
+                                    " -pc_mcpi_sweep forward", " -pc_mcpi_its 4"}) {
+      PetscCall(solve_and_view(matrix, options + given, &pasted, &text));
+      EXPECT_EQ(text.find("method: ilu0"), text.npos) << given;
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The second pivot of a chain of ones is zero, so ILU(0) breaks down, first or with later values.
+PETSC_TEST(Choice, leaves_factors_that_break_down)
+{
+  BlockMatrix ones = chain(61, 1, 4.0);
+  const BlockMatrix matrix = ones;
+  OwnedMat mat;
+  OwnedSolver ksp;
+  PC pc;
+  KSPConvergedReason reason;
+  std::string text;
+  Vector x;
+
+  PetscFunctionBeginUser;
+  if (world_size() > 1 || !on_cpu()) PetscFunctionReturn(PETSC_SUCCESS);
+  std::fill(ones.values.begin(), ones.values.end(), 1.0);
+  const Vector b = random_vector(matrix.size(), 3);
+  PetscCall(solve_and_view(ones, "", &x, &text));
+  EXPECT_EQ(text.find("method: ilu0"), text.npos);
+  EXPECT_EQ(text.find("FAILED"), text.npos);
+  PetscCall(create(matrix, "", &mat, &ksp, &pc));
+  PetscCall(solve(ksp, b, &x, &reason, nullptr));
+  PetscCall(view(pc, &text));
+  EXPECT_CONTAINS(text, "method: ilu0 (auto");
+  PetscCall(set_values(ones, mat));
+  PetscCall(solve(ksp, b, &x, &reason, nullptr));
+  EXPECT_NE(reason, KSP_DIVERGED_PC_FAILED);
+  PetscCall(view(pc, &text));
+  EXPECT_EQ(text.find("method: ilu0"), text.npos);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -48,7 +48,9 @@ TEST(SweepsChoice, is_one_for_smoothers_and_where_no_method_is_known)
 TEST(SweepsChoice, is_at_most_what_a_trial_has_found)
 {
   const auto after = [](PetscInt most) {
-    return ChooseSweeps(Settings(), kGmres, Target::cpu, Precisions(), kSize, most).its;
+    Trials trials;
+    trials.found(most, false);
+    return ChooseSweeps(Settings(), kGmres, Target::cpu, Precisions(), kSize, trials).its;
   };
   const PetscInt its = after(0);
   EXPECT_GT(its, 2);
@@ -57,9 +59,39 @@ TEST(SweepsChoice, is_at_most_what_a_trial_has_found)
   EXPECT_EQ(after(its + 1), its);
 }
 
+// Each sweep with factors needs a residual.
+TEST(SweepsChoice, is_smaller_with_factors)
+{
+  Settings settings;
+  const auto its = [&] {
+    return ChooseSweeps(settings, kGmres, Target::cpu, Precisions(), kSize).its;
+  };
+  const PetscInt open = its();
+  settings.method = PC_MCPI_METHOD_POINT;
+  EXPECT_EQ(its(), open);
+  settings.method = PC_MCPI_METHOD_ILU0;
+  EXPECT_LT(its(), open);
+}
+
+TEST(SweepsChoice, of_the_method_follows_trials_only_where_it_is_open)
+{
+  Settings settings;
+  Trials trials;
+  EXPECT_EQ(MethodInForce(settings, trials), PC_MCPI_METHOD_POINT);
+  trials.set_factors(true);
+  EXPECT_EQ(MethodInForce(settings, trials), PC_MCPI_METHOD_ILU0);
+  for (const PCMCPIMethod given : {PC_MCPI_METHOD_POINT, PC_MCPI_METHOD_DILU}) {
+    settings.method = given;
+    EXPECT_EQ(MethodInForce(settings, trials), given);
+  }
+}
+
 TEST(SweepsChoice, grows_with_the_vectors_of_the_method)
 {
   EXPECT_LE(sweeps(kCg), sweeps(kGmres));
+  Caller symmetric = kGmres;
+  symmetric.needs_symmetric = true;
+  EXPECT_LT(sweeps(symmetric), sweeps(kGmres));
   Caller more = kGmres;
   more.basis = 100;
   EXPECT_LT(sweeps(kGmres), sweeps(more));

@@ -1,0 +1,43 @@
+// This header declares what trials of sweeps have found (pc/trial.cxx), and when to try again.
+#pragma once
+
+#include <petscsys.h>
+
+#include "core/tuning.h"
+
+namespace mcpi {
+
+// Of one nonzero pattern
+class Trials {
+public:
+  // The most sweeps that reduce errors and residuals, 0 if it is not known
+  PetscInt most_sweeps() const { return most_sweeps_; }
+  // Whether the method auto is ILU(0), else it is block Gauss-Seidel. It changes with the stored
+  // values only.
+  bool factors() const { return factors_; }
+  void set_factors(bool factors) { factors_ = factors; }
+  // Whether ILU(0) has been compared with block Gauss-Seidel
+  bool compared() const { return compared_; }
+  void set_compared() { compared_ = true; }
+
+  void found(PetscInt most, bool all_good)
+  {
+    most_sweeps_ = most;
+    good_ = all_good ? good_ + 1 : 0;
+    setups_ = applications_ = 0;
+  }
+  void forget() { found(0, false); }
+  // After each trial in a row that has found all sweeps good, the number serves one more set-up,
+  // until the trial has cost little beside the applications. Then new values are tried.
+  void count_setup()
+  {
+    if (++setups_ >= good_ || applications_ >= CommonTuning::kApplicationsOfTrial) most_sweeps_ = 0;
+  }
+  void count_application() { ++applications_; }
+
+private:
+  PetscInt most_sweeps_ = 0, good_ = 0, setups_ = 0, applications_ = 0;
+  bool factors_ = false, compared_ = false;
+};
+
+} // namespace mcpi
