@@ -222,8 +222,8 @@ void TellFailure(PC pc, bool told)
       fp32, bfp16, auto; takes effect at the next numeric set-up
 .  -pc_mcpi_form <auto> - store D^{-1}O, or O and apply D^{-1} in every sweep: prescaled, factored,
       auto; takes effect at the next numeric set-up
-.  -pc_mcpi_scaling_keep <true> - keep the scaling while the values of the matrix change little:
-      true, false; takes effect at the next numeric set-up
+.  -pc_mcpi_scaling_keep <true> - keep scaling, clusters and trials of sweeps of earlier values of
+      the matrix: true, false; takes effect at the next numeric set-up
 .  -pc_mcpi_tune <false> - the next solve measures what options leave open, prints a table and takes
       the fastest: true, false; takes effect at the next solve
 .  -pc_mcpi_tune_seconds <0> - seconds after which the measurements end: at least 0 (0: 30 times the
@@ -248,8 +248,6 @@ void TellFailure(PC pc, bool told)
       (decide); takes effect at the next symbolic set-up
 .  -pc_mcpi_cluster_rows <-1> - most block rows of a cluster: from 1 to 1024, or -1 (decide); takes
       effect at the next symbolic set-up
-.  -pc_mcpi_cluster_refresh <false> - make clusters anew for new values of the matrix: true, false;
-      takes effect at the next symbolic set-up
 .  -pc_mcpi_mat_coloring_type <by the schedule> - coloring of the block rows, which overrules
       -pc_mcpi_schedule auto: any registered MatColoringType; takes effect at the next symbolic
       set-up
@@ -310,11 +308,6 @@ void TellFailure(PC pc, bool told)
    device; with 1 each row is a cluster. On most matrices larger clusters take fewer iterations.
    They have fewer rows that can be relaxed at the same time, which matters on a device.
 
-   -pc_mcpi_cluster_refresh makes clusters of the strongest couplings of each new matrix, which
-   takes the time of several numeric set-ups. Otherwise the couplings of the first set-up count,
-   while the nonzero pattern stays. It helps where strong couplings turn, as with a flow that
-   changes its direction.
-
    -pc_mcpi_chunk_rows acts on the host. If the vector of a process does not stay in the caches,
    each color reads it from memory again. A chunk is about so many rows that follow each other in
    the order of `PCMCPISetOrdering()`, and later rows that wait for them. A pass takes all colors of
@@ -328,9 +321,12 @@ void TellFailure(PC pc, bool told)
    node. It is 1 where that communicator is smaller than `PETSC_COMM_WORLD`.
 
    -pc_mcpi_scaling_keep: with true a set-up with new values keeps the scaling of the one before
-   while the best factors are within 4 times of it, and reads the matrix once instead of twice. The
-   preconditioner then depends slightly on earlier matrices: a restarted run need not repeat the
-   first bit for bit. With false a set-up depends on its own matrix alone.
+   while the best factors are within 4 times of it, and reads the matrix once instead of twice.
+   Clusters are those of the first values of a nonzero pattern, and not all new values are followed
+   by a trial of sweeps. The preconditioner then depends on earlier matrices: a restarted run need
+   not repeat the first bit for bit. With false a set-up depends on its own matrix alone. With the
+   schedule cluster it then takes the time of several numeric set-ups. That helps where strong
+   couplings turn, as with a flow that changes its direction.
 
    -pc_mcpi_halo_timeout acts with the exchange peer. Ghost values that do not come in time become
    NaN, and later applications are errors until `PCReset()` and another set-up. Processes also wait

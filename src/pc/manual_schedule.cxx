@@ -38,7 +38,7 @@
    color. -pc_mcpi_mat_coloring_type colors the graph of the clusters.
 
    Clusters are made of the values at the first set-up, and are kept while the nonzero pattern
-   stays, unless -pc_mcpi_cluster_refresh says otherwise. The rows of a cluster follow the order
+   stays, unless -pc_mcpi_scaling_keep is false. The rows of a cluster follow the order
    of the matrix, or reverse Cuthill-McKee order if neighbors are on average more than twice as far
    apart in the order of the matrix. `PCMCPISetOrdering()` with natural or rcm chooses one of them;
    coordinates is the error `PETSC_ERR_ARG_INCOMP`. `PCSetCoordinates()` has no effect.

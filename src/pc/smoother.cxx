@@ -77,7 +77,7 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, const Caller 
   PetscCall(MatrixIdentityGet(pmat, portions, threads_, &identity));
   PetscCall(PetscObjectStateGet((PetscObject)pmat, &state));
   changed = !(identity == identity_) ||
-            (settings.cluster_refresh && plan().clustered && state != clustered_state_);
+            (!settings.keeps && plan().clustered && state != clustered_state_);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_INT, MPI_MAX,
                              PetscObjectComm((PetscObject)pmat)));
   if (changed || !backend_) {
@@ -98,6 +98,7 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, const Caller 
   }
   PetscCall(PetscLogEventBegin(Events().numeric, pmat, 0, 0, 0));
   wanted_ = wanted_by(settings, caller);
+  if (!settings.keeps && state != stored_state_) trials_ = Trials();
   trials_.count_setup();
   PetscCall(set_values(settings, portions));
   PetscCall(PetscLogEventEnd(Events().numeric, pmat, 0, 0, 0));

@@ -36,7 +36,7 @@ PetscErrorCode Smoother::create_halo(const Settings &settings)
 
 BackendConfig Smoother::backend_config(const Settings &settings, const Precisions &precisions) const
 {
-  return {{precisions.offdiag, precisions.form, settings.keep_scaling},
+  return {{precisions.offdiag, precisions.form, settings.keeps},
           precisions.double_vectors,
           precisions.bfp16_gather,
           settings.sweep == PC_MCPI_SWEEP_SYMMETRIC,

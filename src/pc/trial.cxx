@@ -66,8 +66,8 @@ PetscErrorCode try_up_to(PC pc, PetscInt its, Tried *tried)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Takes ILU(0) if it leaves less of the residual. Values that the matrix no longer has cannot be
-// set up in another way.
+// Takes ILU(0) if its sweeps enlarge no error and leave less of the residual. Values that the
+// matrix no longer has cannot be set up in another way.
 PetscErrorCode try_factors(PC pc, Tried *tried)
 {
   PC_MCPI &mcpi = Data(pc);
@@ -84,8 +84,9 @@ PetscErrorCode try_factors(PC pc, Tried *tried)
   trials.set_factors(true);
   PetscCall(SetUpAgain(pc, mcpi.caller));
   if (!trials.factors() || mcpi.failed()) PetscFunctionReturn(PETSC_SUCCESS); // a breakdown
-  PetscCall(try_up_to(pc, mcpi.smoother.sweeps(mcpi.settings, mcpi.applying()).its, &with_factors));
-  if (with_factors.residual < tried->residual) {
+  const PetscInt its = mcpi.smoother.sweeps(mcpi.settings, mcpi.applying()).its;
+  PetscCall(try_up_to(pc, its, &with_factors));
+  if (with_factors.best == its && with_factors.residual < tried->residual) {
     *tried = with_factors;
     PetscFunctionReturn(PETSC_SUCCESS);
   }

@@ -18,7 +18,7 @@ PetscErrorCode view_schedule(const Settings &settings, const ScheduleChoice &use
   if (!used.reason.empty()) text += " (auto: " + used.reason + ")";
   if (used.type == PC_MCPI_SCHEDULE_CLUSTER)
     text += ", at most " + std::to_string(used.cluster_rows) + " block rows in a cluster, " +
-            (settings.cluster_refresh ? "made anew" : "kept") +
+            (settings.keeps ? "kept" : "made anew") +
             " for new values; the result depends on the partition";
   PetscCall(PetscViewerASCIIPrintf(viewer, "  schedule: %s\n", text.c_str()));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -189,6 +189,36 @@ PETSC_TEST(Choice, takes_one_sweep_where_more_sweeps_enlarge_an_error)
       const bool one = text.find("sweeps: 1 symmetric, omega = 1. (auto: more sweeps enlarge") !=
                        std::string::npos;
       EXPECT_EQ(one, matrix == &other) << text;
+      EXPECT_EQ(text.find("method: ilu0"), text.npos) << text; // ILU(0) is worse
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// As in a run that is restarted after some matrices
+PETSC_TEST(Choice, does_not_follow_earlier_matrices_if_nothing_is_kept)
+{
+  const BlockMatrix matrix = system_of(4);
+
+  PetscFunctionBeginUser;
+  for (const double before : {1.0, 20.0})
+    for (const double factor : {1.0, 20.0}) {
+      const std::string options = "-ksp_max_it 2 -pc_mcpi_scaling_keep false";
+      BlockMatrix first = matrix, second = matrix;
+      const Vector b = random_vector(matrix.size(), 1);
+      OwnedMat mat, restarted;
+      OwnedSolver ksp, ksp_restarted;
+      PC pc;
+      KSPConvergedReason reason;
+      Vector x, x_restarted;
+      scale_offdiag(first, before);
+      scale_offdiag(second, factor);
+      PetscCall(create(first, options, &mat, &ksp, &pc));
+      for (int k = 0; k < 3; ++k) PetscCall(solve(ksp, b, &x, &reason, nullptr));
+      PetscCall(set_values(second, mat));
+      PetscCall(solve(ksp, b, &x, &reason, nullptr));
+      PetscCall(create(second, options, &restarted, &ksp_restarted, &pc));
+      PetscCall(solve(ksp_restarted, b, &x_restarted, &reason, nullptr));
+      EXPECT_TRUE(same_bits(x, x_restarted)) << before << " " << factor;
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

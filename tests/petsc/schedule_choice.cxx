@@ -92,7 +92,7 @@ PETSC_TEST(ScheduleChoice, is_shown_with_its_coloring)
   PetscCall(
       check_view(matrix, "-pc_mcpi_schedule cluster -pc_mcpi_cluster_rows 9",
                  "schedule: cluster, at most 9 block rows in a cluster, kept for new values"));
-  PetscCall(check_view(matrix, "-pc_mcpi_schedule cluster -pc_mcpi_cluster_refresh",
+  PetscCall(check_view(matrix, "-pc_mcpi_schedule cluster -pc_mcpi_scaling_keep false",
                        "made anew for new values"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -264,14 +264,14 @@ PETSC_TEST(Clusters, follow_strong_couplings_that_turn_only_if_they_are_refreshe
     Preconditioner pc, fresh;
     PetscCall(create(along_y, Layout::even, "", &turned, &fresh));
     PetscCall(create(along_x, Layout::even,
-                     std::string("-pc_mcpi_cluster_refresh ") + (refresh ? "true" : "false"), &mat,
+                     std::string("-pc_mcpi_scaling_keep ") + (refresh ? "false" : "true"), &mat,
                      &pc));
     const std::vector<Row> before = plan_of(pc).row_of;
     EXPECT_NE(before, plan_of(fresh).row_of);
     PetscCall(set_values(along_y, mat));
     PetscCall(PCSetUp(pc));
     EXPECT_EQ(plan_of(pc).row_of, refresh ? plan_of(fresh).row_of : before);
-    PetscCall(set_options(pc, "-pc_mcpi_cluster_refresh")); // makes clusters of the present values
+    PetscCall(set_options(pc, "-pc_mcpi_scaling_keep false")); // makes clusters of these values
     PetscCall(PCSetUp(pc));
     EXPECT_EQ(plan_of(pc).row_of, plan_of(fresh).row_of);
     EXPECT_EQ(plan_of(pc).stage_begin, plan_of(fresh).stage_begin);
@@ -286,10 +286,10 @@ PETSC_TEST(Clusters, that_are_refreshed_stay_where_no_value_is_new)
   ISColoring before, after;
 
   PetscFunctionBeginUser;
-  PetscCall(create(grid(1.0, 0.01), Layout::even, "-pc_mcpi_cluster_refresh", &mat, &pc));
+  PetscCall(create(grid(1.0, 0.01), Layout::even, "-pc_mcpi_scaling_keep false", &mat, &pc));
   PetscCall(PCMCPIGetColoring(pc, &before));
   PetscCall(ISColoringReference(before)); // so that no other has its address
-  PetscCall(set_options(pc, "-pc_mcpi_scaling_keep false"));
+  PetscCall(set_options(pc, "-pc_mcpi_form factored"));
   PetscCall(PCSetUp(pc));
   PetscCall(PCMCPIGetColoring(pc, &after));
   EXPECT_TRUE(before == after);
