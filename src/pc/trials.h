@@ -3,6 +3,8 @@
 
 #include <petscsys.h>
 
+#include <algorithm>
+
 #include "core/tuning.h"
 
 namespace mcpi {
@@ -23,20 +25,23 @@ public:
   void found(PetscInt most, bool all_good)
   {
     most_sweeps_ = most;
-    good_ = all_good ? good_ + 1 : 0;
+    interval_ = all_good ? std::max<PetscInt>(1, std::min(2 * interval_, kLongest)) : 0;
     setups_ = applications_ = 0;
   }
   void forget() { found(0, false); }
-  // After each trial in a row that has found all sweeps good, the number serves one more set-up,
-  // until the trial has cost little beside the applications. Then new values are tried.
+  // After each trial in a row that has found all sweeps good, the number serves twice as many
+  // set-ups, until the trial has cost little beside the applications. Then new values are tried.
   void count_setup()
   {
-    if (++setups_ >= good_ || applications_ >= CommonTuning::kApplicationsOfTrial) most_sweeps_ = 0;
+    if (++setups_ >= interval_ || applications_ >= CommonTuning::kApplicationsOfTrial)
+      most_sweeps_ = 0;
   }
   void count_application() { ++applications_; }
 
 private:
-  PetscInt most_sweeps_ = 0, good_ = 0, setups_ = 0, applications_ = 0;
+  static constexpr PetscInt kLongest = 1024;
+  PetscInt most_sweeps_ = 0, setups_ = 0, applications_ = 0;
+  PetscInt interval_ = 0; // set-ups that the last trial serves
   bool factors_ = false, compared_ = false;
 };
 
