@@ -234,13 +234,16 @@ PetscErrorCode Smoother::measure(const MatrixPortions &portions, BlockRows &bloc
   Amplification mine;
 
   PetscFunctionBegin;
-  const auto measure_rows = [&](BlockRows &rows) {
-    return RunTogether(graph_.comm, [&] { mine = measure_amplification(graph_, rows); });
+  const auto measure_matrix = [&](MatrixValues &values) {
+    return RunTogether(graph_.comm,
+                       [&] { mine = measure_amplification(graph_, values, threads_); });
   };
-  if (on_host)
-    PetscCall(measure_rows(blocks));
+  if (on_host && method_)
+    PetscCall(RunTogether(graph_.comm, [&] { mine = measure_amplification(graph_, blocks); }));
+  else if (on_host)
+    PetscCall(measure_matrix(*values_));
   else if (!method_)
-    PetscCall(with_host_values(portions, measure_rows));
+    PetscCall(with_host_values(portions, measure_matrix));
   if (on_host || !method_) {
     most[0] = mine.prescaled;
     most[1] = mine.factored;

@@ -3,6 +3,7 @@
 
 #include "core/numeric.h"
 #include "setup/block_graph.h"
+#include "setup/block_values.h"
 
 namespace mcpi {
 
@@ -23,5 +24,8 @@ struct Amplification {
 // small condition number or no inverse, and rows without couplings, do not count. values: readable
 // by rows
 Amplification measure_amplification(const BlockGraph &graph, BlockRows &values);
+// The same, on several threads
+Amplification measure_amplification(const BlockGraph &graph, const MatrixValues &values,
+                                    int threads);
 
 } // namespace mcpi

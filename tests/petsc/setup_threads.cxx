@@ -71,6 +71,29 @@ PETSC_TEST(SetUp, by_threads_makes_the_plan_of_one_thread)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PETSC_TEST(SetUp, by_threads_finds_the_stiffest_point)
+{
+  constexpr double kDrag[] = {1e6, -1e6, -1e6, 1e6};
+
+  PetscFunctionBeginUser;
+  for (const Row stiff : {0, 9000, 29999})
+    for (const char *type : {MATBAIJ, MATAIJ}) {
+      BlockMatrix matrix = make_matrix(2, ring_pattern(30000, 1, 1));
+      OwnedMat mat;
+      int found[2];
+      for (std::size_t n = 0; n < 4; ++n) matrix.diagonal(stiff)[n] += kDrag[n];
+      PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, type, &mat));
+      for (const bool several : {false, true}) {
+        Preconditioner pc;
+        PetscCall(set_up(mat, std::string("-pc_mcpi_setup_threads ") + (several ? "4" : "1"), &pc));
+        found[several] = Data(pc).smoother.stiffness().prescaled;
+      }
+      EXPECT_GT(found[0], 10);
+      EXPECT_EQ(found[0], found[1]);
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PETSC_TEST(SetUp, sees_whether_the_local_pattern_is_symmetric)
 {
   const Pattern whole = random_pattern(40, 3, true);
