@@ -4,6 +4,7 @@ from record_tables import Records, table
 
 BARE = "-pc_type mcpi"
 FLEXIBLE = "-ksp_type fgmres "
+CG = "-ksp_type cg "
 # Left preconditioned GMRES may report convergence at a useless solution
 USELESS = 0.1
 
@@ -25,6 +26,24 @@ def best_of(rows, prefix):
     """The least time of mcpi under a method, whatever its options"""
     times = [milliseconds(row) for row in rows if row["options"].startswith(prefix + BARE)]
     return min((time for time in times if time is not None), default=None)
+
+
+def symmetric(machine):
+    """Symmetric systems under CG, each with PETSc's preconditioners and the best of a search"""
+    records = Records(f"{machine}-choice.json")
+    body = []
+    for system in dict.fromkeys(row["system"] for row in records.table):
+        rows = records.select(system=system, symmetric=True)
+        if not rows:
+            continue
+        of = {row["options"]: milliseconds(row) for row in rows}
+        bare, best = of[CG + BARE], best_of(rows, CG)
+        cells = [system, shown(of[CG + "-pc_type bjacobi -sub_pc_type icc"])]
+        cells += [shown(of[CG + "-pc_type sor"]), shown(bare), shown(best)]
+        cells.append(f"{bare / best:.2f}" if bare and best else "none")
+        body.append(cells)
+    header = ["System", "icc", "sor", "mcpi", "Best", "Ratio"]
+    return table(header, body, records, note="CG, as in the table above.")
 
 
 def choice(machine):

@@ -412,6 +412,7 @@ MAKERS = {
     "multigrid": flow_tables.multigrid,
     "choice-h200": lambda: choice_tables.choice("nvidia-h200"),
     "choice-cpu": lambda: choice_tables.choice("amd-epyc"),
+    "choice-cg": lambda: choice_tables.symmetric("amd-epyc"),
 }
 # Markers that tools/tables leaves as they are. To fill one, move it to MAKERS.
 UNTOUCHED = {"options", "folders"}  # of tools/manual and tools/check-layers

@@ -51,13 +51,12 @@ void choose_storage(PCMCPIPrecision wanted, const Stiffness &found, Precisions *
     if (bits_of(storage) > bits_of(wanted) && fits(storage)) return;
 }
 
-// Whether blocks of few bits also save time. On a CPU instructions limit sweeps with small blocks,
-// and with vectors in double precision.
-bool takes_few_bits(const Caller &caller, Target target, int bs)
+// Whether blocks of few bits also save time. On a CPU instructions limit sweeps with vectors in
+// double precision.
+bool takes_few_bits(const Caller &caller, Target target, bool memory_limits)
 {
-  return BearsFewBits(caller) &&
-         (target != Target::cpu ||
-          (bs >= CommonTuning::kFewBitsFrom && caller.method == Caller::Method::flexible));
+  return BearsFewBits(caller) && memory_limits &&
+         (target != Target::cpu || caller.method == Caller::Method::flexible);
 }
 
 } // namespace
@@ -84,14 +83,15 @@ int bits_of(PCMCPIPrecision storage)
   }
 }
 
-Wanted WantedPrecisions(const Settings &settings, const Caller &caller, Target target, int bs)
+Wanted WantedPrecisions(const Settings &settings, const Caller &caller, Target target,
+                        bool memory_limits)
 {
   const bool flexible = caller.method == Caller::Method::flexible,
              rounded = settings.gather == PC_MCPI_GATHER_PRECISION_BFP16;
   Wanted wanted{settings.offdiag, settings.vector == PC_MCPI_VECTOR_PRECISION_FP64, false};
   if (wanted.offdiag == PC_MCPI_PRECISION_AUTO)
-    wanted.offdiag =
-        takes_few_bits(caller, target, bs) ? PC_MCPI_PRECISION_INT8 : PC_MCPI_PRECISION_FP32;
+    wanted.offdiag = takes_few_bits(caller, target, memory_limits) ? PC_MCPI_PRECISION_INT8
+                                                                   : PC_MCPI_PRECISION_FP32;
   if (settings.vector == PC_MCPI_VECTOR_PRECISION_AUTO)
     wanted.double_vectors = wanted.offdiag == PC_MCPI_PRECISION_FP64 || !(flexible || rounded);
   if (wanted.double_vectors) return wanted;
@@ -102,13 +102,14 @@ Wanted WantedPrecisions(const Settings &settings, const Caller &caller, Target t
   return wanted;
 }
 
-std::string ReasonForBlocks(const Caller &caller, Target target, int bs)
+std::string ReasonForBlocks(const Caller &caller, Target target, bool memory_limits)
 {
   const std::string seen = caller.type + (caller.expected ? " is expected" : " applies them");
-  if (takes_few_bits(caller, target, bs)) return seen + ", for which 8 bits suffice";
+  if (takes_few_bits(caller, target, memory_limits)) return seen + ", for which 8 bits suffice";
   if (caller.type.empty()) return "the method that applies them is not known";
   if (BearsFewBits(caller))
-    return "on a CPU fewer bits save time under flexible methods and from block size " +
+    return "on a CPU fewer bits save time on several ranks, under flexible methods and from block "
+           "size " +
            std::to_string(CommonTuning::kFewBitsFrom) + " on";
   return seen + ", which 8 bits may disturb";
 }

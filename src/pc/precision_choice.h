@@ -18,11 +18,13 @@ struct Wanted {
 
   bool operator==(const Wanted &) const = default;
 };
-Wanted WantedPrecisions(const Settings &settings, const Caller &caller, Target target, int bs);
+// memory_limits: whether the time of a sweep is that of its bytes
+Wanted WantedPrecisions(const Settings &settings, const Caller &caller, Target target,
+                        bool memory_limits);
 // Whether the method does not mind blocks of few bits
 bool BearsFewBits(const Caller &caller);
 // Why -pc_mcpi_offdiag_precision auto and -pc_mcpi_vector_precision auto take what they take
-std::string ReasonForBlocks(const Caller &caller, Target target, int bs);
+std::string ReasonForBlocks(const Caller &caller, Target target, bool memory_limits);
 std::string ReasonForVectors(const Wanted &wanted, const Caller &caller);
 
 // How much of a number survives in a storage: rounding changes it by 2^-bits.

@@ -67,6 +67,7 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, const Caller 
     drop_method();
   }
   ready_ = false;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pmat), &ranks_));
   PetscCall(SettingsCheckAgreement(PetscObjectComm((PetscObject)pmat), settings));
   PetscCall(SettingsCheckPrecisions(PetscObjectComm((PetscObject)pmat), settings));
   PetscCall(SettingsCheckMethod(PetscObjectComm((PetscObject)pmat), settings));
@@ -181,12 +182,10 @@ Row Smoother::rows_together(const Settings &settings) const
 PetscErrorCode Smoother::count_blocks()
 {
   double blocks = static_cast<double>(graph_.ptr[graph_.rows]);
-  PetscMPIInt ranks;
 
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_size(graph_.comm, &ranks));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &blocks, 1, MPI_DOUBLE, MPI_SUM, graph_.comm));
-  size_ = {static_cast<double>(graph_.global_rows) / ranks, blocks / ranks,
+  size_ = {static_cast<double>(graph_.global_rows) / ranks_, blocks / ranks_,
            static_cast<int>(graph_.bs), 1};
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -219,7 +218,6 @@ PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixPortions &portions,
                                   const Coordinates &coordinates, PetscObject options)
 {
   std::vector<Row> order;
-  PetscMPIInt ranks;
 
   PetscFunctionBegin;
   PetscCall(BlockGraphCreate(pmat, portions, threads_, &graph_));
@@ -229,12 +227,11 @@ PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixPortions &portions,
   PetscCall(FindRowGroups(graph_, &row_group_));
   if (row_group_ > 1)
     PetscCall(PetscInfo(options, "%s\n", AdviceForBlockSize(graph_.bs, row_group_).c_str()));
-  PetscCallMPI(MPI_Comm_size(graph_.comm, &ranks));
   const bool may_take_levels =
-      settings.schedule == PC_MCPI_SCHEDULE_AUTO && ranks == 1 && target() == Target::cpu;
+      settings.schedule == PC_MCPI_SCHEDULE_AUTO && ranks_ == 1 && target() == Target::cpu;
   schedule_ = ScheduleChoose(
       settings, target(),
-      {graph_.global_rows / ranks, ranks, may_take_levels ? CountLevels(graph_) : 0});
+      {graph_.global_rows / ranks_, ranks_, may_take_levels ? CountLevels(graph_) : 0});
   if (schedule_.type == PC_MCPI_SCHEDULE_CLUSTER) {
     PetscCall(color_clusters(portions, settings, options, &order));
   } else {

@@ -107,10 +107,16 @@ public:
   Trials &trials() { return trials_; }
   // What the last set-up, or the last change of the vectors, was asked for
   const Wanted &wanted() const { return wanted_; }
+  // Whether the time of a sweep is that of its bytes. Instructions limit a CPU whose other cores do
+  // not read memory, and small blocks.
+  bool memory_limits() const
+  {
+    return target() != Target::cpu || (ranks_ > 1 && graph_.bs >= CommonTuning::kFewBitsFrom);
+  }
   // What a set-up for this caller would be asked for
   Wanted wanted_by(const Settings &settings, const Caller &caller) const
   {
-    return WantedPrecisions(settings, caller, target(), static_cast<int>(graph_.bs));
+    return WantedPrecisions(settings, caller, target(), memory_limits());
   }
   // The share of the numbers of large blocks that the matrix has, or 1 if it is not reported
   double entries() const { return entries_; }
@@ -186,6 +192,7 @@ private:
   int room_ = 1; // right-hand sides that the backend is known to have room for
   // threads_: threads of a set-up. ranks_on_node_: 0 if not known
   int threads_ = 1, ranks_on_node_ = 0;
+  PetscMPIInt ranks_ = 1; // of the matrix
   SystemSize size_;
   Trials trials_;
   double entries_ = 1.0;   // see entries()

@@ -146,7 +146,8 @@ PetscErrorCode view_storage(const PC_MCPI &mcpi, PetscViewer viewer)
     reason = std::string(" instead of ") + PCMCPIPrecisions[wanted.offdiag];
   if (s.offdiag == PC_MCPI_PRECISION_AUTO)
     reason +=
-        " (auto: " + ReasonForBlocks(mcpi.caller, smoother.target(), smoother.plan().bs) + ")";
+        " (auto: " + ReasonForBlocks(mcpi.caller, smoother.target(), smoother.memory_limits()) +
+        ")";
   reason += std::string(", ") + PCMCPIForms[used.form] + " form";
   if (s.form == PC_MCPI_FORM_AUTO &&
       (used.offdiag != wanted.offdiag || used.form != PC_MCPI_FORM_PRESCALED))

@@ -104,7 +104,8 @@ PETSC_TEST(Choice, follows_the_method_and_the_block_size)
     PetscCall(solve_and_view(system_of(expected.bs), expected.options, &x, &text));
     EXPECT_CONTAINS(text, std::string("vectors: ") + expected.vectors + " (auto:");
     if (!on_cpu()) continue;
-    EXPECT_CONTAINS(text, std::string("off-diagonal blocks: ") + expected.blocks + " (auto:");
+    const char *blocks = world_size() > 1 ? expected.blocks : "fp32"; // see memory_limits()
+    EXPECT_CONTAINS(text, std::string("off-diagonal blocks: ") + blocks + " (auto:");
     EXPECT_EQ(text.find("sweeps: 1 ") != std::string::npos, expected.one_sweep);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -345,7 +346,9 @@ PETSC_TEST(Choice, is_mended_when_another_method_comes_than_the_set_up_expected)
   PetscCall(create(matrix, "-ksp_type fgmres", &mat, &ksp, &pc));
   PetscCall(KSPSetUp(ksp));
   PetscCall(view(pc, &text));
-  EXPECT_CONTAINS(text, "off-diagonal blocks: int8 (auto: fgmres is expected");
+  if (world_size() > 1) {
+    EXPECT_CONTAINS(text, "off-diagonal blocks: int8 (auto: fgmres is expected");
+  }
   PetscCall(KSPSetType(ksp, KSPCG));
   PetscCall(solve(ksp, random_vector(matrix.size(), 1), &x, &reason, nullptr));
   PetscCall(view(pc, &text));
