@@ -127,7 +127,8 @@ PetscErrorCode PCMCPIGetSweep(PC pc, PCMCPISweepType *sweep)
 
    Input Parameters:
 +  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
--  method - `PC_MCPI_METHOD_POINT`, `PC_MCPI_METHOD_DILU` or `PC_MCPI_METHOD_ILU0`
+-  method - `PC_MCPI_METHOD_POINT`, `PC_MCPI_METHOD_DILU`, `PC_MCPI_METHOD_ILU0` or
+            `PC_MCPI_METHOD_AUTO`
 
    Options Database Key:
 .  -pc_mcpi_method <auto> - method: block Gauss-Seidel, DILU or ILU(0): point, dilu, ilu0, auto;

@@ -203,6 +203,12 @@ std::span<const Option> Options()
 
 void Invalidate(PC pc, Effect effect)
 {
+  Trials &trials = Data(pc).smoother.trials();
+  trials.forget();
+  if (trials.factors() && !SuitsFactors(Data(pc).settings)) {
+    trials.set_factors(false);
+    if (effect != Effect::plan) effect = Effect::values;
+  }
   if (effect != Effect::values && effect != Effect::plan) return;
   if (effect == Effect::plan) Data(pc).smoother.invalidate_plan();
   Data(pc).smoother.invalidate_values();

@@ -44,10 +44,27 @@ PetscErrorCode Smoother::destroy()
 PetscErrorCode Smoother::stores(Mat pmat, bool *current) const
 {
   PetscObjectState state;
+  PetscObjectId id;
 
   PetscFunctionBegin;
   PetscCall(PetscObjectStateGet((PetscObject)pmat, &state));
-  *current = state == stored_state_;
+  PetscCall(PetscObjectGetId((PetscObject)pmat, &id));
+  PetscMPIInt other = state != stored_state_ || id != stored_id_;
+  PetscCallMPI(
+      MPI_Allreduce(MPI_IN_PLACE, &other, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)pmat)));
+  *current = !other;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Forgets trials that do not serve these values.
+PetscErrorCode Smoother::renew_trials(Mat pmat, const Settings &settings)
+{
+  bool current = true;
+
+  PetscFunctionBegin;
+  if (!settings.keeps) PetscCall(stores(pmat, &current));
+  if (!current) trials_ = Trials();
+  trials_.count_setup();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -99,12 +116,12 @@ PetscErrorCode Smoother::setup(Mat pmat, const Settings &settings, const Caller 
   }
   PetscCall(PetscLogEventBegin(Events().numeric, pmat, 0, 0, 0));
   wanted_ = wanted_by(settings, caller);
-  if (!settings.keeps && state != stored_state_) trials_ = Trials();
-  trials_.count_setup();
+  PetscCall(renew_trials(pmat, settings));
   PetscCall(set_values(settings, portions));
   PetscCall(PetscLogEventEnd(Events().numeric, pmat, 0, 0, 0));
   identity_ = identity;
   stored_state_ = state;
+  stored_id_ = identity.id;
   ready_ = true;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -69,7 +69,7 @@ public:
   PetscErrorCode fit(const Settings &settings, const Wanted &wanted, bool *fits);
   // Collective. Gives the vectors double precision, with the stored blocks as they are.
   PetscErrorCode widen_vectors();
-  // Whether the stored blocks are those of the present values of this matrix
+  // Collective. Whether the stored blocks are those of the present values of this matrix
   PetscErrorCode stores(Mat pmat, bool *current) const;
   void invalidate_plan() { identity_ = MatrixIdentity(); }
   void invalidate_values() { drop_backend(); }
@@ -133,6 +133,7 @@ private:
   PetscErrorCode symbolic(Mat pmat, const MatrixPortions &portions, const Settings &settings,
                           const Caller &caller, const Coordinates &coordinates,
                           PetscObject options);
+  PetscErrorCode renew_trials(Mat pmat, const Settings &settings);
   Row chunk_rows(const Settings &settings) const;
   Row rows_together(const Settings &settings) const;
   PetscErrorCode color_clusters(const MatrixPortions &portions, const Settings &settings,
@@ -178,6 +179,7 @@ private:
   ScheduleChoice schedule_;
   PetscObjectState clustered_state_ = -1; // of the matrix whose values made the clusters
   PetscObjectState stored_state_ = -1;    // of the matrix whose values are stored
+  PetscObjectId stored_id_ = 0;           // of that matrix
   OrderingUsed ordering_used_;
   PetscInt row_group_ = 1; // consecutive block rows with the same columns
   BackendChoice choice_;

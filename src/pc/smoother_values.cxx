@@ -87,12 +87,6 @@ PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const Matrix
     if (failure_.defect != Defect::none) break;
     stored = true;
   }
-  PetscCheck(double_vectors() || UnitsFit(found_) || failure_.defect != Defect::none, graph_.comm,
-             PETSC_ERR_ARG_OUTOFRANGE,
-             "PCMCPI: the units of the equations, or diagonal and other blocks, differ by a factor "
-             "of about 2^%d, more than vectors in single precision hold. Use "
-             "-%spc_mcpi_vector_precision auto, or scale the equations",
-             found_.units, current_prefix());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -100,14 +94,22 @@ PetscErrorCode Smoother::numeric_in_range(const Settings &settings, const Matrix
 // not. If a trial has chosen ILU(0), Gauss-Seidel takes its place then.
 PetscErrorCode Smoother::set_values(const Settings &settings, const MatrixPortions &portions)
 {
+  const auto in_range = [this] { return double_vectors() || UnitsFit(found_); };
+
   PetscFunctionBegin;
   PetscCall(numeric_in_range(settings, portions));
-  if (failure_.defect == Defect::none || settings.method != PC_MCPI_METHOD_AUTO ||
-      !trials_.factors())
-    PetscFunctionReturn(PETSC_SUCCESS);
-  trials_.set_factors(false);
-  failure_ = Failure();
-  PetscCall(numeric_in_range(settings, portions));
+  if ((failure_.defect != Defect::none || !in_range()) && settings.method == PC_MCPI_METHOD_AUTO &&
+      trials_.factors()) {
+    trials_.set_factors(false);
+    trials_.forget();
+    failure_ = Failure();
+    PetscCall(numeric_in_range(settings, portions));
+  }
+  PetscCheck(in_range() || failure_.defect != Defect::none, graph_.comm, PETSC_ERR_ARG_OUTOFRANGE,
+             "PCMCPI: the units of the equations, or diagonal and other blocks, differ by a factor "
+             "of about 2^%d, more than vectors in single precision hold. Use "
+             "-%spc_mcpi_vector_precision auto, or scale the equations",
+             found_.units, current_prefix());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -66,31 +66,38 @@ PetscErrorCode try_up_to(PC pc, PetscInt its, Tried *tried)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Takes ILU(0) if its sweeps enlarge no error and leave less of the residual. Values that the
-// matrix no longer has cannot be set up in another way.
-PetscErrorCode try_factors(PC pc, Tried *tried)
+// Takes the other one of ILU(0) and Gauss-Seidel if it leaves less of the residual, and ILU(0) only
+// if its sweeps enlarge no error. After that ILU(0) is not taken again for this nonzero pattern.
+// Values that the matrix no longer has cannot be set up in another way. ILU(0) of a symmetric
+// positive definite matrix may be indefinite.
+PetscErrorCode try_other_method(PC pc, Tried *tried)
 {
   PC_MCPI &mcpi = Data(pc);
   Trials &trials = mcpi.smoother.trials();
-  Tried with_factors;
+  const bool to_factors = !trials.factors();
+  Tried other;
   bool current;
 
   PetscFunctionBegin;
-  PetscCall(mcpi.smoother.stores(pc->pmat, &current));
-  if (mcpi.settings.method != PC_MCPI_METHOD_AUTO || trials.compared() || !current ||
-      !SuitsFactors(mcpi.settings))
+  if (mcpi.settings.method != PC_MCPI_METHOD_AUTO ||
+      (to_factors &&
+       (trials.compared() || mcpi.applying().needs_symmetric || !SuitsFactors(mcpi.settings))))
     PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(mcpi.smoother.stores(pc->pmat, &current));
+  if (!current) PetscFunctionReturn(PETSC_SUCCESS);
   trials.set_compared();
-  trials.set_factors(true);
+  trials.set_factors(to_factors);
   PetscCall(SetUpAgain(pc, mcpi.caller));
-  if (!trials.factors() || mcpi.failed()) PetscFunctionReturn(PETSC_SUCCESS); // a breakdown
-  const PetscInt its = mcpi.smoother.sweeps(mcpi.settings, mcpi.applying()).its;
-  PetscCall(try_up_to(pc, its, &with_factors));
-  if (with_factors.best == its && with_factors.residual < tried->residual) {
-    *tried = with_factors;
+  if (trials.factors() != to_factors || mcpi.failed())
+    PetscFunctionReturn(PETSC_SUCCESS); // ILU(0) has broken down
+  const PetscInt its =
+      std::max<PetscInt>(2, mcpi.smoother.sweeps(mcpi.settings, mcpi.applying()).its);
+  PetscCall(try_up_to(pc, its, &other));
+  if (other.residual < tried->residual && (!to_factors || other.best == its)) {
+    *tried = other;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  trials.set_factors(false);
+  trials.set_factors(!to_factors);
   PetscCall(SetUpAgain(pc, mcpi.caller));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -109,7 +116,7 @@ PetscErrorCode TrySweeps(PC pc)
       trials.most_sweeps() > 0)
     PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(try_up_to(pc, choice.its, &tried));
-  if (tried.best < choice.its) PetscCall(try_factors(pc, &tried));
+  if (tried.best < choice.its) PetscCall(try_other_method(pc, &tried));
   const PetscInt its = mcpi.smoother.sweeps(mcpi.settings, mcpi.applying()).its;
   trials.found(tried.best, tried.best >= its);
   if (tried.best < its)

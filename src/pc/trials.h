@@ -18,7 +18,7 @@ public:
   // values only.
   bool factors() const { return factors_; }
   void set_factors(bool factors) { factors_ = factors; }
-  // Whether ILU(0) has been compared with block Gauss-Seidel
+  // Whether ILU(0) has been compared with block Gauss-Seidel for this pattern
   bool compared() const { return compared_; }
   void set_compared() { compared_ = true; }
 

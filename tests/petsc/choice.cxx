@@ -285,7 +285,10 @@ PETSC_TEST(Choice, leaves_factors_that_break_down)
   EXPECT_EQ(text.find("method: ilu0"), text.npos);
   EXPECT_EQ(text.find("FAILED"), text.npos);
   PetscCall(create(matrix, "", &mat, &ksp, &pc));
-  PetscCall(solve(ksp, b, &x, &reason, nullptr));
+  for (int k = 0; k < 5; ++k) {
+    PetscCall(set_values(matrix, mat));
+    PetscCall(solve(ksp, b, &x, &reason, nullptr));
+  }
   PetscCall(view(pc, &text));
   EXPECT_CONTAINS(text, "method: ilu0 (auto");
   PetscCall(set_values(ones, mat));
@@ -293,6 +296,38 @@ PETSC_TEST(Choice, leaves_factors_that_break_down)
   EXPECT_NE(reason, KSP_DIVERGED_PC_FAILED);
   PetscCall(view(pc, &text));
   EXPECT_EQ(text.find("method: ilu0"), text.npos);
+  EXPECT_CONTAINS(text, "more sweeps enlarge");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Factors define symmetric sweeps with omega 1.
+PETSC_TEST(Choice, leaves_factors_when_an_option_does_not_suit_them)
+{
+  const BlockMatrix matrix = chain(60, 2, 4.0);
+  const Vector b = random_vector(matrix.size(), 1);
+
+  PetscFunctionBeginUser;
+  if (world_size() > 1 || !on_cpu()) PetscFunctionReturn(PETSC_SUCCESS);
+  for (const char *option : {"-pc_mcpi_omega 0.9", "-pc_mcpi_sweep forward",
+                             "-pc_mcpi_method point", "-pc_mcpi_halo_frequency sweep"}) {
+    OwnedMat mat;
+    OwnedSolver ksp;
+    PC pc;
+    KSPConvergedReason reason;
+    std::string text;
+    Vector x, x_fresh;
+    describe(option);
+    PetscCall(create(matrix, "", &mat, &ksp, &pc));
+    for (int k = 0; k < 3; ++k) PetscCall(solve(ksp, b, &x, &reason, nullptr));
+    PetscCall(set_options(pc, option));
+    PetscCall(solve(ksp, b, &x, &reason, nullptr));
+    PetscCall(view(pc, &text));
+    EXPECT_EQ(text.find("method: ilu0"), text.npos);
+    EXPECT_CONTAINS(text, "more sweeps enlarge");
+    PetscCall(create(matrix, option, &mat, &ksp, &pc));
+    PetscCall(solve(ksp, b, &x_fresh, &reason, nullptr));
+    EXPECT_TRUE(same_bits(x, x_fresh));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
