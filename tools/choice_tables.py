@@ -28,20 +28,28 @@ def best_of(rows, prefix):
     return min((time for time in times if time is not None), default=None)
 
 
+def systems(records, symmetric):
+    """Each system with its rows, and its times by their options"""
+    for system in dict.fromkeys(row["system"] for row in records.table):
+        rows = records.select(system=system, symmetric=symmetric)
+        if rows:
+            yield system, rows, {row["options"]: milliseconds(row) for row in rows}
+
+
+def beside_best(rows, times, prefix):
+    """The cells of the bare option under a method, of the best, and of their ratio"""
+    bare, best = times[prefix + BARE], best_of(rows, prefix)
+    return [shown(bare), shown(best), f"{bare / best:.2f}" if bare and best else "none"]
+
+
 def symmetric(machine):
     """Symmetric systems under CG, each with PETSc's preconditioners and the best of a search"""
     records = Records(f"{machine}-choice.json")
     body = []
-    for system in dict.fromkeys(row["system"] for row in records.table):
-        rows = records.select(system=system, symmetric=True)
-        if not rows:
-            continue
-        of = {row["options"]: milliseconds(row) for row in rows}
-        bare, best = of[CG + BARE], best_of(rows, CG)
-        cells = [system, shown(of[CG + "-pc_type bjacobi -sub_pc_type icc"])]
-        cells += [shown(of[CG + "-pc_type sor"]), shown(bare), shown(best)]
-        cells.append(f"{bare / best:.2f}" if bare and best else "none")
-        body.append(cells)
+    for system, rows, times in systems(records, True):
+        cells = [system, shown(times[CG + "-pc_type bjacobi -sub_pc_type icc"])]
+        cells.append(shown(times[CG + "-pc_type sor"]))
+        body.append(cells + beside_best(rows, times, CG))
     header = ["System", "icc", "sor", "mcpi", "Best", "Ratio"]
     return table(header, body, records, note="CG, as in the table above.")
 
@@ -50,18 +58,11 @@ def choice(machine):
     """Systems, each with PETSc's preconditioners, the bare option and the best of a search"""
     records = Records(f"{machine}-choice.json")
     body = []
-    for system in dict.fromkeys(row["system"] for row in records.table):
-        rows = records.select(system=system, symmetric=False)
-        if not rows:
-            continue
-        of = {row["options"]: milliseconds(row) for row in rows}
-        default = of.get("", of.get("-pc_type bjacobi"))
+    for system, rows, times in systems(records, False):
+        default = times.get("", times.get("-pc_type bjacobi"))
         cells = [system, f"{rows[0]['rows']:,} of {rows[0]['bs']}"]
-        cells += [shown(default), shown(of["-pc_type sor"])]
-        for prefix in ("", FLEXIBLE):
-            bare, best = of[prefix + BARE], best_of(rows, prefix)
-            cells += [shown(bare), shown(best)]
-            cells.append(f"{bare / best:.2f}" if bare and best else "none")
+        cells += [shown(default), shown(times["-pc_type sor"])]
+        cells += beside_best(rows, times, "") + beside_best(rows, times, FLEXIBLE)
         body.append(cells)
     header = ["System", "Block rows", "ILU(0)", "sor", "mcpi", "Best", "Ratio"]
     header += ["FGMRES: mcpi", "Best", "Ratio"]

@@ -201,7 +201,7 @@ PetscErrorCode apply_mat(PC pc, Mat b, Mat x, Request request)
   PetscInt rows, columns, ldb, ldx;
 
   PetscFunctionBegin;
-  request = with_restarts(Data(pc).smoother.method(Data(pc).settings), request);
+  request = with_restarts(Data(pc).method(), request);
   PetscCall(require_ready(pc));
   PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode { return FitApplication(pc); }));
   PetscCall(MatGetSize(b, nullptr, &columns));
@@ -396,7 +396,7 @@ PetscErrorCode ApplySweeps(PC pc, Vec b, Vec x, Request request)
   Arrays arrays;
 
   PetscFunctionBegin;
-  request = with_restarts(Data(pc).smoother.method(Data(pc).settings), request);
+  request = with_restarts(Data(pc).method(), request);
   PetscCall(require_ready(pc));
   PetscCall(Guarded((PetscObject)pc, [&]() -> PetscErrorCode { return FitApplication(pc); }));
   PetscCall(check_size(pc, b));

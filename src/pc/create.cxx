@@ -72,8 +72,8 @@ std::string failure_message(const Failure &failure, PCMCPIMethod method, PCMCPIP
 
 std::string FailureMessage(const PC_MCPI &mcpi)
 {
-  return with_prefix(failure_message(mcpi.smoother.failure(), mcpi.smoother.method(mcpi.settings),
-                                     mcpi.smoother.precisions().offdiag));
+  return with_prefix(
+      failure_message(mcpi.smoother.failure(), mcpi.method(), mcpi.smoother.precisions().offdiag));
 }
 
 const LogEvents &Events()

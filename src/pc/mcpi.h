@@ -50,6 +50,7 @@ struct PC_MCPI {
   }
   // The sweeps of the next application
   PetscInt sweeps() const { return smoother.sweeps(settings, applying()).its; }
+  PCMCPIMethod method() const { return smoother.method(settings); }
   // What is wrong if the preconditioner is not symmetric although the method may need that, and
   // what mends it. Empty: nothing
   std::string lacks_symmetry() const;

@@ -272,7 +272,7 @@ PetscErrorCode Tuner::run()
   PetscCall(create());
   settings.its = mcpi.smoother.sweeps(settings, mcpi.caller).its;
   settings.offdiag = mcpi.smoother.wanted().offdiag;
-  settings.method = mcpi.smoother.method(settings);
+  settings.method = mcpi.method();
   budget_ = HUGE_VAL;
   for (const PCMCPISchedule schedule : schedules()) {
     settings.schedule = schedule;

@@ -115,7 +115,7 @@ PetscErrorCode view_plan(PC pc, PetscViewer viewer)
 PetscErrorCode view_sweeps(const PC_MCPI &mcpi, PetscViewer viewer)
 {
   const Settings &s = mcpi.settings;
-  const PCMCPIMethod method = mcpi.smoother.method(s);
+  const PCMCPIMethod method = mcpi.method();
 
   PetscFunctionBegin;
   const SweepsChoice sweeps = mcpi.smoother.sweeps(s, mcpi.caller);
@@ -191,7 +191,7 @@ PetscErrorCode view_options(PC pc, PetscViewer viewer)
   Settings chosen = s;
   chosen.schedule = smoother.schedule_used().type;
   chosen.cluster_rows = smoother.schedule_used().cluster_rows;
-  chosen.method = smoother.method(s);
+  chosen.method = mcpi.method();
   chosen.its = smoother.sweeps(s, mcpi.caller).its;
   chosen.offdiag = stored.offdiag;
   chosen.gather =

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <mutex>
 
 #include "core/dense.h"
@@ -118,8 +117,7 @@ private:
   std::vector<std::int64_t> pivot_;
 };
 
-Amplification measure_rows(const BlockGraph &graph, BlockRows &values, const std::uint8_t *empty,
-                           Row begin, Row end)
+Amplification measure_rows(const BlockGraph &graph, BlockRows &values, Row begin, Row end)
 {
   Amplification result;
   RowMeasure rows(static_cast<int>(graph.bs));
@@ -127,8 +125,8 @@ Amplification measure_rows(const BlockGraph &graph, BlockRows &values, const std
   const double *const *offdiag = nullptr;
   for (Row row = begin; row < end; ++row) {
     values.row(row, diagonal, offdiag);
-    rows.include(diagonal, empty ? empty + static_cast<std::size_t>(row) * graph.bs : nullptr,
-                 offdiag, graph.ptr[row + 1] - graph.ptr[row], result);
+    rows.include(diagonal, values.empty_of(row, static_cast<int>(graph.bs)), offdiag,
+                 graph.ptr[row + 1] - graph.ptr[row], result);
   }
   return result;
 }
@@ -137,7 +135,7 @@ Amplification measure_rows(const BlockGraph &graph, BlockRows &values, const std
 
 Amplification measure_amplification(const BlockGraph &graph, BlockRows &values)
 {
-  return measure_rows(graph, values, values.empty(), 0, graph.rows);
+  return measure_rows(graph, values, 0, graph.rows);
 }
 
 Amplification measure_amplification(const BlockGraph &graph, const MatrixValues &values,
@@ -146,8 +144,7 @@ Amplification measure_amplification(const BlockGraph &graph, const MatrixValues 
   Amplification result;
   std::mutex merging;
   share_range(graph.rows, threads, [&](Row begin, Row end) {
-    const std::unique_ptr<BlockRows> reader = values.reader();
-    const Amplification part = measure_rows(graph, *reader, values.empty(), begin, end);
+    const Amplification part = measure_rows(graph, *values.reader(), begin, end);
     const std::lock_guard<std::mutex> lock(merging);
     result.prescaled = std::max(result.prescaled, part.prescaled);
     result.factored = std::max(result.factored, part.factored);

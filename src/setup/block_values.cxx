@@ -234,6 +234,7 @@ public:
   {
     std::unique_ptr<AijValues> result(new AijValues(graph_, blocks_.size()));
     result->opened_ = opened_;
+    result->set_empty(empty());
     return result;
   }
 

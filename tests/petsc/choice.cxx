@@ -24,13 +24,9 @@ BlockMatrix system_of(int bs)
 }
 
 // A chain of block rows whose off-diagonal blocks are multiplied by a factor
-BlockMatrix chain(int rows, int bs, double factor)
+BlockMatrix chain(Row rows, int bs, double factor)
 {
-  Pattern pattern(static_cast<std::size_t>(rows));
-  for (int i = 0; i < rows; ++i)
-    for (const int j : {i - 1, i + 1})
-      if (j >= 0 && j < rows) pattern[static_cast<std::size_t>(i)].push_back(j);
-  BlockMatrix matrix = make_matrix(bs, pattern);
+  BlockMatrix matrix = make_matrix(bs, chain_pattern(rows));
   scale_offdiag(matrix, factor);
   return matrix;
 }
@@ -297,6 +293,44 @@ PETSC_TEST(Choice, leaves_factors_that_break_down)
   PetscCall(view(pc, &text));
   EXPECT_EQ(text.find("method: ilu0"), text.npos);
   EXPECT_CONTAINS(text, "more sweeps enlarge");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Of the first values, those along the chain count alone, for which ILU(0) is exact. ILU(0) of the
+// second values enlarges errors.
+PETSC_TEST(Choice, leaves_factors_that_later_values_make_bad)
+{
+  constexpr Row kRows = 80;
+  Pattern pattern = chain_pattern(kRows);
+  OwnedMat mat;
+  OwnedSolver ksp;
+  PC pc;
+  KSPConvergedReason reason;
+  std::string text;
+  Vector x;
+
+  PetscFunctionBeginUser;
+  if (world_size() > 1 || !on_cpu()) PetscFunctionReturn(PETSC_SUCCESS);
+  for (Row i = 0; i < kRows; ++i)
+    for (const Row far : {(i + 9) % kRows, (i * 7 + 3) % kRows})
+      if (far != i) pattern[static_cast<std::size_t>(i)].push_back(far);
+  BlockMatrix first = make_matrix(1, symmetrised(pattern)), second = first;
+  const Vector numbers = random_vector(first.values.size(), 1);
+  for (Row i = 0; i < kRows; ++i)
+    for (Row k = first.ptr[i]; k < first.ptr[i + 1]; ++k) {
+      const Row j = first.col[k];
+      first.values[k] = j == i ? 1.0 : j == i + 1 ? -1.6 : j == i - 1 ? 2.0 : 1e-9;
+      second.values[k] = j == i ? 1.0 : numbers[k];
+    }
+  const Vector b = random_vector(first.size(), 3);
+  PetscCall(create(first, "", &mat, &ksp, &pc));
+  PetscCall(solve(ksp, b, &x, &reason, nullptr));
+  PetscCall(view(pc, &text));
+  EXPECT_CONTAINS(text, "method: ilu0 (auto");
+  PetscCall(set_values(second, mat));
+  PetscCall(solve(ksp, b, &x, &reason, nullptr));
+  PetscCall(view(pc, &text));
+  EXPECT_EQ(text.find("method: ilu0"), text.npos);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

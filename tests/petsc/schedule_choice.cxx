@@ -153,12 +153,8 @@ PETSC_TEST(ScheduleChoice, of_auto_on_a_cpu_gives_way_to_other_options)
         check_view(matrix, "-pc_mcpi_schedule auto -pc_mcpi_ordering coordinates",
                    "schedule: color (auto: clusters do not take -pc_mcpi_ordering coordinates)"));
   // Each level of a chain is one row.
-  Pattern chain(200);
-  for (int i = 0; i + 1 < 200; ++i) {
-    chain[static_cast<std::size_t>(i)].push_back(i + 1);
-    chain[static_cast<std::size_t>(i) + 1].push_back(i);
-  }
-  PetscCall(check_view(make_matrix(2, chain), "-pc_mcpi_schedule auto", "schedule: cluster (auto"));
+  PetscCall(check_view(make_matrix(2, chain_pattern(200)), "-pc_mcpi_schedule auto",
+                       "schedule: cluster (auto"));
   PetscCall(create(matrix, "-pc_mcpi_schedule auto", &mat, &pc));
   PetscCall(PCSetUp(pc));
   PetscCall(PCMCPIGetSchedule(pc, &schedule));

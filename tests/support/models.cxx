@@ -41,6 +41,13 @@ Pattern diagonal_pattern(Row rows)
   return Pattern(static_cast<std::size_t>(rows));
 }
 
+Pattern chain_pattern(Row rows)
+{
+  Pattern pattern = diagonal_pattern(rows);
+  for (Row i = 1; i < rows; ++i) pattern[i].push_back(i - 1);
+  return symmetrised(pattern);
+}
+
 Pattern random_pattern(Row rows, int degree, bool symmetric, std::uint64_t seed)
 {
   Pattern pattern = diagonal_pattern(rows);

@@ -23,6 +23,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 using Pattern = std::vector<std::vector<Row>>;
 
 Pattern diagonal_pattern(Row rows);
+Pattern chain_pattern(Row rows); // each row reads the one before and the one after
 Pattern random_pattern(Row rows, int degree, bool symmetric, std::uint64_t seed = 1);
 // A ring with additional random edges. The pattern is not symmetric, because these edges exist in
 // one direction only.
