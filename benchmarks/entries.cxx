@@ -27,8 +27,11 @@ struct Options : bench::CommonOptions {
 struct Method {
   const char *name, *options;
 };
-constexpr Method kMethods[] = {
-    {"mcpi", "-pc_type mcpi"}, {"sor", "-pc_type sor"}, {"pbjacobi", "-pc_type pbjacobi"}};
+constexpr Method kMethods[] = {{"mcpi", "-pc_type mcpi"},
+                               {"entries", "-pc_type mcpi -pc_mcpi_form entries"},
+                               {"prescaled", "-pc_type mcpi -pc_mcpi_form prescaled"},
+                               {"sor", "-pc_type sor"},
+                               {"pbjacobi", "-pc_type pbjacobi"}};
 
 // A number between 0 and 1 that looks random
 PetscReal hash(PetscInt row, PetscInt column)

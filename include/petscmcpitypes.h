@@ -147,18 +147,25 @@ typedef enum {
 } PCMCPIGatherPrecision;
 
 /*E
-   PCMCPIForm - the two forms of the same iteration
+   PCMCPIForm - the forms of the same iteration
 
    Values:
 +  `PC_MCPI_FORM_PRESCALED` - store D^{-1}O; the diagonal blocks leave the traffic of every sweep
 .  `PC_MCPI_FORM_FACTORED`  - store O and apply D^{-1} in every sweep, as published codes do
--  `PC_MCPI_FORM_AUTO`      - prescaled, unless the diagonal blocks are too stiff for its rounding
+.  `PC_MCPI_FORM_AUTO`      - prescaled, unless the diagonal blocks are too stiff for its rounding,
+                              or large blocks have few entries
+-  `PC_MCPI_FORM_ENTRIES`   - work on the entries of the matrix, with sparse factors of D; on a CPU
 
    Level: advanced
 
 .seealso: `PCMCPISetForm()`
 E*/
-typedef enum { PC_MCPI_FORM_PRESCALED, PC_MCPI_FORM_FACTORED, PC_MCPI_FORM_AUTO } PCMCPIForm;
+typedef enum {
+  PC_MCPI_FORM_PRESCALED,
+  PC_MCPI_FORM_FACTORED,
+  PC_MCPI_FORM_AUTO,
+  PC_MCPI_FORM_ENTRIES
+} PCMCPIForm;
 
 /*E
    PCMCPIBackendType - hardware and code that run the sweeps

@@ -30,11 +30,13 @@ struct CommonTuning {
   // From this block size on diagonal blocks are inverted by LAPACK. For smaller blocks its calls
   // cost more than they save (not recorded).
   static constexpr int kLapackFrom = 33;
-  // From this block size on, and up to this share of numbers that are not zero, users are told that
-  // sweeps multiply with all numbers. PCSOR, which multiplies with the others alone, then takes
-  // half the time of an iteration or less (intel-xeon-entries.json).
+  // From this block size on, and below this share of numbers that are not zero, sweeps on a CPU
+  // work on the entries. Set-up and solution together then take about the time of whole blocks, or
+  // less (amd-epyc-entries.json).
   static constexpr int kManyUnknowns = 33;
   static constexpr double kFewEntries = 0.25;
+  // The time of a sweep over entries beside that of a product with the matrix
+  static constexpr double kEntriesSlower = 2.0;
   // From this block size on, beside vectors in single precision, blocks of 8 bits are not slower on
   // a CPU than blocks of 32 (docs/notes/choice.md)
   static constexpr int kFewBitsFrom = 4;

@@ -3,6 +3,7 @@
 #include <exception>
 #include <new>
 
+#include "backend/host/entries_backend.h"
 #include "backend/host/host_backend.h"
 #include "backend/reference/reference_backend.h"
 #include "petsc/collective.h"
@@ -273,11 +274,17 @@ PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorP
                              const BackendConfig &config, std::unique_ptr<Backend> *backend)
 {
   PetscFunctionBegin;
-  (void)comm;
+  const bool entries = config.numeric.form == PC_MCPI_FORM_ENTRIES;
+  PetscCheck(!entries || type == PC_MCPI_BACKEND_HOST || type == PC_MCPI_BACKEND_REFERENCE, comm,
+             PETSC_ERR_ARG_INCOMP, "%s",
+             with_prefix("-pc_mcpi_form entries needs -pc_mcpi_backend host").c_str());
   switch (type) {
-  case PC_MCPI_BACKEND_REFERENCE:
-    *backend = make_reference_backend(plan, config);
+  case PC_MCPI_BACKEND_REFERENCE: {
+    BackendConfig whole = config; // the same operator, from whole blocks
+    if (entries) whole.numeric.form = PC_MCPI_FORM_FACTORED;
+    *backend = make_reference_backend(plan, whole);
     break;
+  }
 #if defined(MCPI_HAVE_CUDA)
   case PC_MCPI_BACKEND_CUDA:
     PetscCall(RunTogether(comm, [&] { *backend = make_cuda_backend(plan, config); }));
@@ -289,7 +296,8 @@ PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorP
     break;
 #endif
   default:
-    *backend = make_host_backend(plan, config, simd_kernels());
+    *backend =
+        entries ? make_entries_backend(plan) : make_host_backend(plan, config, simd_kernels());
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

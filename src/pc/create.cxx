@@ -220,8 +220,8 @@ void TellFailure(PC pc, bool told)
       takes effect at the next numeric set-up
 .  -pc_mcpi_gather_precision <auto> - precision in which off-diagonal products read the vector:
       fp32, bfp16, auto; takes effect at the next numeric set-up
-.  -pc_mcpi_form <auto> - store D^{-1}O, or O and apply D^{-1} in every sweep: prescaled, factored,
-      auto; takes effect at the next numeric set-up
+.  -pc_mcpi_form <auto> - store D^{-1}O, or O and apply D^{-1} in every sweep, or the entries of O:
+      prescaled, factored, auto, entries; takes effect at the next numeric set-up
 .  -pc_mcpi_scaling_keep <true> - keep scaling, clusters and trials of sweeps of earlier values of
       the matrix: true, false; takes effect at the next numeric set-up
 .  -pc_mcpi_tune <false> - the next solve measures what options leave open, prints a table and takes

@@ -216,27 +216,33 @@ PetscErrorCode PCMCPIGetGatherPrecision(PC pc, PCMCPIGatherPrecision *precision)
 }
 
 /*@
-   PCMCPISetForm - Selects the form of the stored off-diagonal blocks, prescaled or factored
+   PCMCPISetForm - Selects the form of the stored off-diagonal blocks
 
    Logically Collective
 
    Input Parameters:
 +  pc - the preconditioner context of type `PCMCPI`; for other types nothing happens
--  form - `PC_MCPI_FORM_AUTO` (default), `PC_MCPI_FORM_PRESCALED` or `PC_MCPI_FORM_FACTORED`
+-  form - `PC_MCPI_FORM_AUTO` (default), `PC_MCPI_FORM_PRESCALED`, `PC_MCPI_FORM_FACTORED`, or
+   `PC_MCPI_FORM_ENTRIES`
 
    Options Database Key:
-.  -pc_mcpi_form <auto> - store D^{-1}O, or O and apply D^{-1} in every sweep: prescaled, factored,
-      auto; takes effect at the next numeric set-up
+.  -pc_mcpi_form <auto> - store D^{-1}O, or O and apply D^{-1} in every sweep, or the entries of O:
+      prescaled, factored, auto, entries; takes effect at the next numeric set-up
 
    Level: advanced
 
    Notes:
-   Both forms are the same iteration in exact arithmetic. The prescaled form moves fewer bytes.
+   All forms are the same iteration in exact arithmetic. The prescaled form moves fewer bytes than
+   the factored form. The form entries works on the entries of the matrix that are not zero, in
+   double precision, with sparse LU factors of the diagonal blocks. It runs on a CPU.
 
    auto takes the prescaled form, unless diagonal blocks are so stiff that the rounding of the
    stored blocks would spoil residuals. It then takes the factored form, or wider storage than
    `PCMCPISetOffdiagPrecision()` has set. `-ksp_view` says so. A form that is given is kept, and so
    is the storage. The same holds with `PC_MCPI_VECTOR_PRECISION_FP32`.
+
+   On a CPU auto takes entries for AIJ matrices with blocks of more than 32 unknowns that hold less
+   than a quarter of their numbers, if no option asks for a precision.
 
 .seealso: `PCMCPI`, `PCMCPIGetForm()`, `PCMCPIForm`
 @*/
@@ -248,7 +254,7 @@ PetscErrorCode PCMCPISetForm(PC pc, PCMCPIForm form)
 }
 
 /*@
-   PCMCPIGetForm - Gets the form of the stored off-diagonal blocks, prescaled or factored
+   PCMCPIGetForm - Gets the form of the stored off-diagonal blocks
 
    Not Collective
 

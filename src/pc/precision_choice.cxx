@@ -88,7 +88,9 @@ Wanted WantedPrecisions(const Settings &settings, const Caller &caller, Target t
 {
   const bool flexible = caller.method == Caller::Method::flexible,
              rounded = settings.gather == PC_MCPI_GATHER_PRECISION_BFP16;
-  Wanted wanted{settings.offdiag, settings.vector == PC_MCPI_VECTOR_PRECISION_FP64, false};
+  if (settings.form == PC_MCPI_FORM_ENTRIES) return WantedForEntries();
+  Wanted wanted{settings.offdiag, settings.vector == PC_MCPI_VECTOR_PRECISION_FP64, false,
+                settings.form};
   if (wanted.offdiag == PC_MCPI_PRECISION_AUTO)
     wanted.offdiag = takes_few_bits(caller, target, memory_limits) ? PC_MCPI_PRECISION_INT8
                                                                    : PC_MCPI_PRECISION_FP32;
@@ -100,6 +102,20 @@ Wanted WantedPrecisions(const Settings &settings, const Caller &caller, Target t
                         bits_of(wanted.offdiag) <= bits_of(PC_MCPI_PRECISION_INT8);
   wanted.bfp16_gather = rounded || (settings.gather == PC_MCPI_GATHER_PRECISION_AUTO && worth_it);
   return wanted;
+}
+
+Wanted WantedForEntries()
+{
+  return {PC_MCPI_PRECISION_FP64, true, false, PC_MCPI_FORM_ENTRIES};
+}
+
+bool SuitsEntries(const Settings &settings)
+{
+  return settings.form == PC_MCPI_FORM_ENTRIES ||
+         (settings.form == PC_MCPI_FORM_AUTO && settings.offdiag == PC_MCPI_PRECISION_AUTO &&
+          settings.vector != PC_MCPI_VECTOR_PRECISION_FP32 &&
+          settings.gather == PC_MCPI_GATHER_PRECISION_AUTO &&
+          settings.method != PC_MCPI_METHOD_ILU0 && settings.method != PC_MCPI_METHOD_DILU);
 }
 
 std::string ReasonForBlocks(const Caller &caller, Target target, bool memory_limits)
@@ -135,19 +151,18 @@ bool UnitsFit(const Stiffness &found)
   return found.units <= kMaxUnits;
 }
 
-bool AmplificationMatters(const Settings &settings, const Wanted &wanted, int condition)
+bool AmplificationMatters(const Wanted &wanted, int condition)
 {
-  return settings.form == PC_MCPI_FORM_AUTO && condition > most_prescaled(wanted.offdiag);
+  return wanted.form == PC_MCPI_FORM_AUTO && condition > most_prescaled(wanted.offdiag);
 }
 
 Precisions ChoosePrecisions(const Settings &settings, const Wanted &wanted, const Stiffness &found)
 {
   Precisions choice{wanted.offdiag,
-                    settings.form == PC_MCPI_FORM_AUTO ? PC_MCPI_FORM_PRESCALED : settings.form,
+                    wanted.form == PC_MCPI_FORM_AUTO ? PC_MCPI_FORM_PRESCALED : wanted.form,
                     wanted.double_vectors, false};
   const bool decides = settings.vector == PC_MCPI_VECTOR_PRECISION_AUTO;
-  if (AmplificationMatters(settings, wanted, found.condition))
-    choose_storage(wanted.offdiag, found, &choice);
+  if (AmplificationMatters(wanted, found.condition)) choose_storage(wanted.offdiag, found, &choice);
   choice.double_vectors = wanted.double_vectors || (decides && !single_vectors_fit(found)) ||
                           choice.offdiag == PC_MCPI_PRECISION_FP64;
   choice.bfp16_gather = wanted.bfp16_gather && !choice.double_vectors;

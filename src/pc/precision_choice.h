@@ -15,12 +15,17 @@ struct Wanted {
   PCMCPIPrecision offdiag = PC_MCPI_PRECISION_FP32; // never PC_MCPI_PRECISION_AUTO
   bool double_vectors = true;
   bool bfp16_gather = false;
+  PCMCPIForm form = PC_MCPI_FORM_AUTO;
 
   bool operator==(const Wanted &) const = default;
 };
 // memory_limits: whether the time of a sweep is that of its bytes
 Wanted WantedPrecisions(const Settings &settings, const Caller &caller, Target target,
                         bool memory_limits);
+// What sweeps over the entries of the matrix want
+Wanted WantedForEntries();
+// Whether no option keeps sweeps from the entries of the matrix
+bool SuitsEntries(const Settings &settings);
 // Whether the method does not mind blocks of few bits
 bool BearsFewBits(const Caller &caller);
 // Why -pc_mcpi_offdiag_precision auto and -pc_mcpi_vector_precision auto take what they take
@@ -53,7 +58,7 @@ struct Stiffness {
 // All ranks choose alike if their arguments are the same.
 Precisions ChoosePrecisions(const Settings &settings, const Wanted &wanted, const Stiffness &found);
 // Whether the choice depends on amplifications, so that they must be measured
-bool AmplificationMatters(const Settings &settings, const Wanted &wanted, int condition);
+bool AmplificationMatters(const Wanted &wanted, int condition);
 // Whether vectors in single precision have room for these units
 bool UnitsFit(const Stiffness &found);
 

@@ -42,12 +42,21 @@ PetscErrorCode SettingsCheckPrecisions(MPI_Comm comm, const Settings &settings)
              with_prefix("-pc_mcpi_gather_precision bfp16 needs -pc_mcpi_vector_precision fp32 or "
                          "auto, and -pc_mcpi_offdiag_precision below fp64")
                  .c_str());
+  PetscCheck(settings.form != PC_MCPI_FORM_ENTRIES ||
+                 ((wide_blocks || settings.offdiag == PC_MCPI_PRECISION_AUTO) &&
+                  settings.vector != PC_MCPI_VECTOR_PRECISION_FP32 &&
+                  settings.gather != PC_MCPI_GATHER_PRECISION_BFP16),
+             comm, PETSC_ERR_ARG_INCOMP, "%s",
+             with_prefix("-pc_mcpi_form entries needs fp64 or auto for -pc_mcpi_offdiag_precision "
+                         "and -pc_mcpi_vector_precision")
+                 .c_str());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 bool SuitsFactors(const Settings &settings)
 {
   return settings.sweep == PC_MCPI_SWEEP_SYMMETRIC && settings.omega == 1.0 &&
+         settings.form != PC_MCPI_FORM_ENTRIES &&
          settings.frequency == PC_MCPI_HALO_FREQUENCY_COLOR;
 }
 
@@ -58,8 +67,9 @@ PetscErrorCode SettingsCheckMethod(MPI_Comm comm, const Settings &settings)
     PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(SuitsFactors(settings), comm, PETSC_ERR_ARG_INCOMP, "%s",
              with_prefix(std::string("-pc_mcpi_method ") + PCMCPIMethods[settings.method] +
-                         " needs -pc_mcpi_sweep symmetric, -pc_mcpi_omega 1 and "
-                         "-pc_mcpi_halo_frequency color, which are the defaults")
+                         " needs -pc_mcpi_sweep symmetric, -pc_mcpi_omega 1, "
+                         "-pc_mcpi_halo_frequency color, which are the defaults, and not "
+                         "-pc_mcpi_form entries")
                  .c_str());
   PetscFunctionReturn(PETSC_SUCCESS);
 }

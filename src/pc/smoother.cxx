@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "backend/host/host_backend.h"
+#include "core/sparse_factors.h"
 #include "core/threads.h"
 #include "core/tuning.h"
 #include "petsc/collective.h"
@@ -208,25 +209,27 @@ PetscErrorCode Smoother::count_blocks()
 }
 
 // Blocks of many unknowns may be nearly empty, as those of species that diffuse without each other.
-// They are stored and multiplied whole.
-PetscErrorCode Smoother::count_entries(Mat pmat, const MatrixPortions &portions)
+// Sweeps over entries take them as they are. Other sweeps store and multiply them whole.
+PetscErrorCode Smoother::count_entries(Mat pmat, const MatrixPortions &portions,
+                                       const Settings &settings)
 {
   MatInfo info;
 
   PetscFunctionBegin;
   entries_ = 1.0;
-  if (portions.blocked || graph_.bs < CommonTuning::kManyUnknowns)
+  if (portions.blocked || graph_.bs < CommonTuning::kManyUnknowns ||
+      graph_.bs > SparseEntries::kMostUnknowns)
     PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetInfo(pmat, MAT_GLOBAL_SUM, &info));
   const double blocks = (size_.blocks + size_.rows) * static_cast<double>(graph_.global_rows),
                numbers = blocks * static_cast<double>(graph_.bs * graph_.bs);
   const double share = info.nz_used / (size_.rows > 0.0 ? numbers / size_.rows : 1.0);
   if (!(share < CommonTuning::kFewEntries)) PetscFunctionReturn(PETSC_SUCCESS);
-  entries_ = share;
+  entries_ = size_.entries = share;
   PetscCall(PetscInfo(pmat,
                       "PCMCPI: blocks of %" PetscInt_FMT " unknowns hold %.2g %% of their numbers, "
-                      "and sweeps multiply with all of them\n",
-                      graph_.bs, 100.0 * share));
+                      "and sweeps multiply with %s\n",
+                      graph_.bs, 100.0 * share, takes_entries(settings) ? "these" : "all of them"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -238,9 +241,9 @@ PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixPortions &portions,
 
   PetscFunctionBegin;
   PetscCall(BlockGraphCreate(pmat, portions, threads_, &graph_));
-  wanted_ = wanted_by(settings, caller);
   PetscCall(count_blocks());
-  PetscCall(count_entries(pmat, portions));
+  PetscCall(count_entries(pmat, portions, settings));
+  wanted_ = wanted_by(settings, caller);
   PetscCall(FindRowGroups(graph_, &row_group_));
   if (row_group_ > 1)
     PetscCall(PetscInfo(options, "%s\n", AdviceForBlockSize(graph_.bs, row_group_).c_str()));

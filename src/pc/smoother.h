@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "core/tuning.h"
 #include "halo/ghost_rows.h"
 #include "method/method.h"
 #include "pc/backend_choice.h"
@@ -116,10 +117,17 @@ public:
   // What a set-up for this caller would be asked for
   Wanted wanted_by(const Settings &settings, const Caller &caller) const
   {
-    return WantedPrecisions(settings, caller, target(), memory_limits());
+    return takes_entries(settings) ? WantedForEntries()
+                                   : WantedPrecisions(settings, caller, target(), memory_limits());
   }
   // The share of the numbers of large blocks that the matrix has, or 1 if it is not reported
   double entries() const { return entries_; }
+  // Whether auto takes sweeps over the entries of the matrix
+  bool takes_entries(const Settings &settings) const
+  {
+    return settings.form == PC_MCPI_FORM_AUTO && SuitsEntries(settings) &&
+           choice_.type == PC_MCPI_BACKEND_HOST && entries_ < 1.0;
+  }
   const HaloChoice &halo_choice() const { return halo_choice_; }
   const Scales &scales() const { return *backend_->info().scales; }
   // Local bytes: held in host memory, held in device memory, and moved by its sweeps from zero.
@@ -141,7 +149,7 @@ private:
   PetscErrorCode with_host_values(const MatrixPortions &portions,
                                   const std::function<PetscErrorCode(MatrixValues &)> &work) const;
   PetscErrorCode count_blocks();
-  PetscErrorCode count_entries(Mat pmat, const MatrixPortions &portions);
+  PetscErrorCode count_entries(Mat pmat, const MatrixPortions &portions, const Settings &settings);
   PetscErrorCode count_threads(MPI_Comm comm, PetscInt chosen);
   PetscErrorCode numeric(const Settings &settings, const MatrixPortions &portions);
   PetscErrorCode open_values(const MatrixPortions &portions, void *stream,
@@ -151,8 +159,8 @@ private:
   PetscErrorCode plan_factorization(PCMCPIMethod method);
   PetscErrorCode plan_transposed();
   PetscErrorCode agree(const NumericStatus &status);
-  PetscErrorCode inspect(const Settings &settings, const MatrixPortions &portions,
-                         BlockRows &blocks, const NumericStatus &status);
+  PetscErrorCode inspect(const MatrixPortions &portions, BlockRows &blocks,
+                         const NumericStatus &status);
   PetscErrorCode measure(const MatrixPortions &portions, BlockRows &blocks);
   PetscErrorCode numeric_in_range(const Settings &settings, const MatrixPortions &portions);
   PetscErrorCode set_values(const Settings &settings, const MatrixPortions &portions);

@@ -52,8 +52,12 @@ double Smoother::sweep_bytes(const Settings &settings, PetscInt its) const
   const double gathered = static_cast<double>(backend_->row_bytes(apply).gathered);
   const double vectors =
       gathered > 0.0 ? (settings.omega == 1.0 ? 2.0 : 3.0) * entry + 2.0 * gathered : 3.0 * entry;
+  // Of a block of few entries, its record has room for more than a sweep reads.
+  const double block = made_for_.form == PC_MCPI_FORM_ENTRIES
+                           ? entries_ * plan().bs * plan().bs * (sizeof(double) + sizeof(Row))
+                           : static_cast<double>(backend_->info().record_bytes);
   double bytes = static_cast<double>(sweep.blocks_read(apply, static_cast<int>(its), true)) *
-                     static_cast<double>(backend_->info().record_bytes + sizeof(Row)) +
+                     (block + sizeof(Row)) +
                  passes * plan().rows * (vectors + 2.0 * sizeof(Offset));
   if (made_for_.form == PC_MCPI_FORM_FACTORED)
     bytes += passes * plan().rows * static_cast<double>(plan().bs) * plan().bs * sizeof(double);

@@ -204,8 +204,7 @@ PetscErrorCode Smoother::numeric(const Settings &settings, const MatrixPortions 
     blocks = values_.get();
   }
   const int error = backend_->refresh(*blocks, reduce, status);
-  const PetscErrorCode failed =
-      error ? PETSC_SUCCESS : inspect(settings, portions, *blocks, status);
+  const PetscErrorCode failed = error ? PETSC_SUCCESS : inspect(portions, *blocks, status);
   if (!factors) PetscCall(values_->close());
   PetscCallMPI(error);
   PetscCall(failed);
@@ -213,14 +212,14 @@ PetscErrorCode Smoother::numeric(const Settings &settings, const MatrixPortions 
 }
 
 // Finds out what ChoosePrecisions() has to know.
-PetscErrorCode Smoother::inspect(const Settings &settings, const MatrixPortions &portions,
-                                 BlockRows &blocks, const NumericStatus &status)
+PetscErrorCode Smoother::inspect(const MatrixPortions &portions, BlockRows &blocks,
+                                 const NumericStatus &status)
 {
   PetscFunctionBegin;
   PetscCall(agree(status));
   if (failure_.defect != Defect::none) PetscFunctionReturn(PETSC_SUCCESS);
   found_.units = spread();
-  if (AmplificationMatters(settings, wanted_, found_.condition))
+  if (AmplificationMatters(wanted_, found_.condition))
     PetscCall(measure(portions, blocks));
   else
     found_.prescaled = found_.factored = std::max(0, found_.condition);

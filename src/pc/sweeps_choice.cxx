@@ -15,8 +15,8 @@ using Tuning = CommonTuning;
 double bytes_of_product(const SystemSize &size)
 {
   const double numbers = static_cast<double>(size.bs) * size.bs,
-               index = size.bs > 1 ? 0.0 : sizeof(PetscInt);
-  return (size.rows + size.blocks) * numbers * (sizeof(PetscScalar) + index);
+               index = size.bs > 1 && size.entries == 1.0 ? 0.0 : sizeof(PetscInt);
+  return (size.rows + size.blocks) * numbers * size.entries * (sizeof(PetscScalar) + index);
 }
 
 // Bytes that an iteration moves beside an application: one product with the matrix, and the
@@ -32,6 +32,8 @@ double bytes_of_rest(const Caller &caller, const SystemSize &size)
 // the same time.
 double sweep_on_cpu(const Precisions &stored, const SystemSize &size)
 {
+  // Entries are read as a product reads them. Factors of diagonal blocks have about twice as many.
+  if (stored.form == PC_MCPI_FORM_ENTRIES) return Tuning::kEntriesSlower * bytes_of_product(size);
   const double numbers = static_cast<double>(size.bs) * size.bs,
                bytes = size.rows * (Tuning::kRowBytes + Tuning::kUnknownBytes * size.bs) +
                        size.blocks * (Tuning::kBlockBytes + Tuning::kNumberBytes * numbers);

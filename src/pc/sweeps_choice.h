@@ -13,7 +13,8 @@ struct SystemSize {
   double rows = 0.0;   // block rows of a rank
   double blocks = 0.0; // off-diagonal blocks of a rank
   int bs = 1;
-  int steps = 1; // what a pass relaxes one after the other: colors, or stages of clusters
+  int steps = 1;        // what a pass relaxes one after the other: colors, or stages of clusters
+  double entries = 1.0; // the share of the numbers of blocks that the matrix has
 };
 
 struct SweepsChoice {

@@ -272,6 +272,7 @@ PetscErrorCode Tuner::run()
   PetscCall(create());
   settings.its = mcpi.smoother.sweeps(settings, mcpi.caller).its;
   settings.offdiag = mcpi.smoother.wanted().offdiag;
+  settings.form = mcpi.smoother.wanted().form;
   settings.method = mcpi.method();
   budget_ = HUGE_VAL;
   for (const PCMCPISchedule schedule : schedules()) {
@@ -288,6 +289,7 @@ PetscErrorCode Tuner::run()
     if (storage == winner.offdiag || !in_time()) continue;
     settings = winner;
     settings.offdiag = storage;
+    settings.form = mcpi.settings.form;
     PetscCall(climb(settings));
   }
   PetscCall(repeat_best());
@@ -298,6 +300,7 @@ PetscErrorCode Tuner::run()
     mcpi.settings.schedule = trials_.front().settings.schedule;
     mcpi.settings.its = trials_.front().settings.its;
     mcpi.settings.offdiag = trials_.front().settings.offdiag;
+    mcpi.settings.form = trials_.front().settings.form;
     mcpi.settings.method = trials_.front().settings.method;
     Invalidate(pc_, Effect::plan);
   }

@@ -1,5 +1,6 @@
 // This file implements PCView().
 #include <algorithm>
+#include <cstdio>
 
 #include "pc/mcpi.h"
 #include "petscmcpi.h"
@@ -46,11 +47,11 @@ PetscErrorCode view_blocks(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(viewer,
                                      "  block size 1 is point relaxation: MatSetBlockSize() "
                                      "before the set-up makes it block relaxation\n"));
-  if (smoother.entries() < 1.0)
+  if (smoother.entries() < 1.0 && smoother.wanted().form != PC_MCPI_FORM_ENTRIES)
     PetscCall(PetscViewerASCIIPrintf(
         viewer,
-        "  blocks hold %.2g %% of their numbers, and sweeps multiply with all of them: a smaller "
-        "block size by MatSetBlockSize(), or PCSOR, may be faster\n",
+        "  blocks hold %.2g %% of their numbers, and sweeps multiply with all of them: "
+        "-pc_mcpi_form entries on a CPU, or PCSOR, may be faster\n",
         100.0 * smoother.entries()));
   if (smoother.empty_unknowns() > 0)
     PetscCall(PetscViewerASCIIPrintf(viewer,
@@ -144,13 +145,18 @@ PetscErrorCode view_storage(const PC_MCPI &mcpi, PetscViewer viewer)
   PetscFunctionBegin;
   if (used.offdiag != wanted.offdiag)
     reason = std::string(" instead of ") + PCMCPIPrecisions[wanted.offdiag];
-  if (s.offdiag == PC_MCPI_PRECISION_AUTO)
+  if (s.offdiag == PC_MCPI_PRECISION_AUTO && used.form != PC_MCPI_FORM_ENTRIES)
     reason +=
         " (auto: " + ReasonForBlocks(mcpi.caller, smoother.target(), smoother.memory_limits()) +
         ")";
   reason += std::string(", ") + PCMCPIForms[used.form] + " form";
-  if (s.form == PC_MCPI_FORM_AUTO &&
-      (used.offdiag != wanted.offdiag || used.form != PC_MCPI_FORM_PRESCALED))
+  if (s.form == PC_MCPI_FORM_AUTO && used.form == PC_MCPI_FORM_ENTRIES) {
+    char share[64];
+    std::snprintf(share, sizeof(share), " (auto: blocks hold %.2g %% of their numbers)",
+                  100.0 * smoother.entries());
+    reason += share;
+  } else if (s.form == PC_MCPI_FORM_AUTO &&
+             (used.offdiag != wanted.offdiag || used.form != PC_MCPI_FORM_PRESCALED))
     reason += " (auto: " + ReasonForStorage(mcpi.smoother.stiffness()) + ")";
   PetscCall(PetscViewerASCIIPrintf(viewer, "  off-diagonal blocks: %s%s\n",
                                    PCMCPIPrecisions[used.offdiag], reason.c_str()));
@@ -193,6 +199,7 @@ PetscErrorCode view_options(PC pc, PetscViewer viewer)
   chosen.cluster_rows = smoother.schedule_used().cluster_rows;
   chosen.method = mcpi.method();
   chosen.its = smoother.sweeps(s, mcpi.caller).its;
+  if (stored.form == PC_MCPI_FORM_ENTRIES) chosen.form = stored.form;
   chosen.offdiag = stored.offdiag;
   chosen.gather =
       stored.bfp16_gather ? PC_MCPI_GATHER_PRECISION_BFP16 : PC_MCPI_GATHER_PRECISION_FP32;
@@ -282,9 +289,11 @@ std::string OptionsOf(const Settings &chosen, const Settings &given)
   add(given.method == PC_MCPI_METHOD_AUTO && chosen.method != PC_MCPI_METHOD_POINT, "method",
       PCMCPIMethods[chosen.method]);
   add(given.its == PETSC_DECIDE, "its", std::to_string(chosen.its));
-  add(given.offdiag == PC_MCPI_PRECISION_AUTO, "offdiag_precision",
+  const bool entries = chosen.form == PC_MCPI_FORM_ENTRIES;
+  add(given.form == PC_MCPI_FORM_AUTO && entries, "form", PCMCPIForms[chosen.form]);
+  add(given.offdiag == PC_MCPI_PRECISION_AUTO && !entries, "offdiag_precision",
       PCMCPIPrecisions[chosen.offdiag]);
-  add(given.gather == PC_MCPI_GATHER_PRECISION_AUTO &&
+  add(!entries && given.gather == PC_MCPI_GATHER_PRECISION_AUTO &&
           chosen.gather != PC_MCPI_GATHER_PRECISION_AUTO,
       "gather_precision", PCMCPIGatherPrecisions[chosen.gather]);
   return text;

@@ -112,7 +112,8 @@ PETSC_TEST(Applications, transpose_is_the_adjoint)
   PetscFunctionBeginUser;
   for (const PetscInt bs : {1, 3, 5})
     for (const char *precision : precisions)
-      for (const char *form : {"prescaled", "factored"}) {
+      for (const char *form : {"prescaled", "factored", "entries"}) {
+        if (!takes_form(form, precision)) continue;
         const BlockMatrix matrix = sample(bs);
         OwnedMat mat;
         Preconditioner pc;

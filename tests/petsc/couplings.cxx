@@ -58,7 +58,8 @@ PetscErrorCode check_storages(const Coupling &coupling, Mat mat, const Vector &b
 {
   PetscFunctionBeginUser;
   for (const char *storage : {"fp64", "fp32", "fp16", "int8", "int4"})
-    for (const char *form : {"prescaled", "factored"}) {
+    for (const char *form : {"prescaled", "factored", "entries"}) {
+      if (!takes_form(form, storage)) continue;
       OwnedSolver mcpi;
       KSPConvergedReason reason;
       Vector x;

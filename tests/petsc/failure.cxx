@@ -230,9 +230,10 @@ PETSC_TEST(Failure, every_precision_and_form_finds_bad_values)
 {
   PetscFunctionBeginUser;
   for (const char *precision : {"fp64", "fp32", "fp16", "int8", "int4"})
-    for (const char *form : {"prescaled", "factored"})
+    for (const char *form : {"prescaled", "factored", "entries"})
       for (const Damage &damage : damages) {
         if (*damage.options) continue; // This damage needs one combination of options.
+        if (!takes_form(form, precision)) continue;
         OwnedMat mat;
         Preconditioner pc;
         PCFailedReason reason;

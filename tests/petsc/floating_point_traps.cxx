@@ -293,7 +293,8 @@ PetscErrorCode check_systems(const std::vector<System> &systems, const std::stri
     for (const Precisions &use :
          {precisions("fp64", "fp64"), precisions("fp32", "fp32"), precisions("fp16", "fp64"),
           precisions("int8", "fp32", "bfp16"), precisions("int4", "fp32")})
-      for (const std::string form : {"prescaled", "factored"}) {
+      for (const std::string form : {"prescaled", "factored", "entries"}) {
+        if (!takes_form(form, use.storage)) continue;
         if (!use.wide && (!system.narrow || (system.weak && form == "factored"))) continue;
         PetscCall(check(mat, system, use.options + " -pc_mcpi_form " + form + options));
       }
@@ -441,7 +442,8 @@ PETSC_TEST(FloatingPointTraps, are_not_met_by_new_values)
     OwnedMat mat;
     PetscCall(create_mat(PETSC_COMM_WORLD, system.matrix, Layout::even, MATBAIJ, &mat));
     for (const Precisions &use : all_precisions())
-      for (const std::string form : {"prescaled", "factored"}) {
+      for (const std::string form : {"prescaled", "factored", "entries"}) {
+        if (!takes_form(form, use.storage)) continue;
         Preconditioner pc;
         const std::string options = use.options + " -pc_mcpi_form " + form;
         PetscCall(create_pc(mat, options, &pc));

@@ -175,6 +175,15 @@ PetscErrorCode insert_options(PetscOptions all, const std::string &options, Defa
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+bool takes_form(const std::string &form, const std::string &precision)
+{
+  char backend[32];
+  PetscBool given = PETSC_FALSE;
+  if (form != "entries") return true;
+  (void)PetscOptionsGetString(nullptr, nullptr, "-test_backend", backend, sizeof(backend), &given);
+  return !given && precision == "fp64";
+}
+
 PetscErrorCode create_pc(Mat mat, const std::string &options, Preconditioner *pc, Defaults defaults)
 {
   PetscFunctionBeginUser;

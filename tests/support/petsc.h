@@ -76,6 +76,9 @@ constexpr char kPinned[] = "-pc_mcpi_schedule color -pc_mcpi_its 1 -pc_mcpi_offd
 PetscErrorCode insert_options(PetscOptions all, const std::string &options,
                               Defaults defaults = Defaults::pinned);
 
+// Whether the backend under test takes this form with this storage
+bool takes_form(const std::string &form, const std::string &precision);
+
 // A PC of type mcpi, or of another type, with its own options database
 struct Preconditioner {
   OwnedOptions options;
