@@ -36,7 +36,8 @@ SparseFactors::SparseFactors(int bs)
 
 void SparseFactors::clear()
 {
-  lower_ = upper_ = SparseEntries();
+  lower_.clear();
+  upper_.clear();
   reciprocal_.clear();
   pivot_row_.clear();
   pivot_column_.clear();
@@ -76,7 +77,8 @@ Inversion SparseFactors::equilibrate(const double *block, const std::uint8_t *em
 }
 
 // Chooses the column with the fewest entries, and of its entries that are not small the one whose
-// row has the fewest. So rows fill up slowly (Markowitz). Returns false if there is no pivot.
+// row has the fewest (Markowitz, 1957). So elimination makes few new entries. Returns false if
+// there is no pivot.
 bool SparseFactors::choose_pivot(int *pivot_row, int *pivot_column) const
 {
   constexpr double kNotSmall = 0.1;
@@ -194,8 +196,8 @@ void SparseFactors::solve(std::size_t block, bool transposed, double *right_side
   for (int i = 0; i < bs_; ++i) solution[i] *= after[i];
 }
 
-// Estimates the largest column sum of the inverse (Hager, 1984). It is a lower bound that is nearly
-// always within a factor of 3.
+// Estimates the largest column sum of the inverse from a few solutions (Hager, 1984). The estimate
+// is a lower bound. Nearly always it is within a factor of 3.
 double SparseFactors::inverse_norm(std::size_t block, Solve solve_by) const
 {
   constexpr int kRounds = 5;
@@ -206,6 +208,7 @@ double SparseFactors::inverse_norm(std::size_t block, Solve solve_by) const
     (this->*solve_by)(block, false, right_side.data(), y.data());
     double sum = 0.0;
     for (const double number : y) sum += std::fabs(number);
+    if (!std::isfinite(sum)) return std::numeric_limits<double>::infinity();
     if (!(sum > norm)) break;
     norm = sum;
     for (int i = 0; i < bs_; ++i) right_side[i] = y[i] < 0.0 ? -1.0 : 1.0;
@@ -216,6 +219,12 @@ double SparseFactors::inverse_norm(std::size_t block, Solve solve_by) const
     x[static_cast<std::size_t>(most - z.begin())] = 1.0;
   }
   return norm;
+}
+
+void SparseFactors::shrink()
+{
+  lower_.shrink();
+  upper_.shrink();
 }
 
 std::size_t SparseFactors::memory_bytes() const

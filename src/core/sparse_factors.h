@@ -24,8 +24,21 @@ struct SparseEntries {
     value.push_back(number);
   }
   void end_block() { begin.push_back(static_cast<Offset>(value.size())); }
-  // Rows and columns of a block are numbered by 16 bits.
-  static constexpr int kMostUnknowns = 1 << 14;
+  void clear()
+  {
+    begin.resize(1);
+    place.clear();
+    value.clear();
+  }
+  // Gives back the room for more entries.
+  void shrink()
+  {
+    place.shrink_to_fit();
+    value.shrink_to_fit();
+  }
+  // The largest blocks: MPI sends a full block as one record of less than 2^31 bytes, and places
+  // have 16 bits.
+  static constexpr int kMostUnknowns = 1 << 13;
 };
 
 // Adds the products of a block, or of its transpose, with x to y.
@@ -46,6 +59,11 @@ public:
   explicit SparseFactors(int bs);
 
   void clear();
+  void shrink(); // see SparseEntries
+  std::size_t entries() const
+  {
+    return lower_.value.size() + upper_.value.size() + reciprocal_.size();
+  }
   // Factors the next column-major block. empty: see BlockRows::set_empty(). The rules by which a
   // block is singular are those of invert(). The factors are not usable unless it is done.
   Inversion add(const double *block, const std::uint8_t *empty);

@@ -30,11 +30,12 @@ struct CommonTuning {
   // From this block size on diagonal blocks are inverted by LAPACK. For smaller blocks its calls
   // cost more than they save (not recorded).
   static constexpr int kLapackFrom = 33;
-  // From this block size on, and below this share of numbers that are not zero, sweeps on a CPU
-  // work on the entries. Set-up and solution together then take about the time of whole blocks, or
-  // less (amd-epyc-entries.json).
+  // From this block size on, and below this share of numbers that are not zero, users are told of
+  // blocks of few entries. Sweeps on a CPU work on the entries if there are also fewer than one for
+  // so many unknowns over the block size. A first set-up with a solution and one with new values
+  // then take less time than with whole blocks (amd-epyc-entries.json).
   static constexpr int kManyUnknowns = 33;
-  static constexpr double kFewEntries = 0.25;
+  static constexpr double kFewEntries = 0.25, kUnknownsOfEntries = 400.0;
   // The time of a sweep over entries beside that of a product with the matrix
   static constexpr double kEntriesSlower = 2.0;
   // From this block size on, beside vectors in single precision, blocks of 8 bits are not slower on

@@ -6,6 +6,7 @@
 #include "backend/host/entries_backend.h"
 #include "backend/host/host_backend.h"
 #include "backend/reference/reference_backend.h"
+#include "core/sparse_factors.h"
 #include "petsc/collective.h"
 #include "petsc/compat.h"
 #include "petsc/prefix.h"
@@ -278,6 +279,9 @@ PetscErrorCode BackendCreate(MPI_Comm comm, PCMCPIBackendType type, const ColorP
   PetscCheck(!entries || type == PC_MCPI_BACKEND_HOST || type == PC_MCPI_BACKEND_REFERENCE, comm,
              PETSC_ERR_ARG_INCOMP, "%s",
              with_prefix("-pc_mcpi_form entries needs -pc_mcpi_backend host").c_str());
+  PetscCheck(!entries || plan.bs <= SparseEntries::kMostUnknowns, comm, PETSC_ERR_ARG_OUTOFRANGE,
+             "%s takes at most %d unknowns of a block, not %d",
+             with_prefix("-pc_mcpi_form entries").c_str(), SparseEntries::kMostUnknowns, plan.bs);
   switch (type) {
   case PC_MCPI_BACKEND_REFERENCE: {
     BackendConfig whole = config; // the same operator, from whole blocks

@@ -23,7 +23,8 @@
    Notes:
    `PC_MCPI_PRECISION_AUTO`, the default, takes int8 where the `KSP` tolerates it and where it saves
    time: under flexible methods on a CPU from block size 4 on, and on a device under all methods
-   that need no symmetric preconditioner. It takes fp32 in all other cases. `KSPSetUp()` sets up the
+   that need no symmetric preconditioner. It takes fp64 for sweeps over entries
+   (`PC_MCPI_FORM_ENTRIES`), and fp32 in all other cases. `KSPSetUp()` sets up the
    preconditioner before the preconditioner sees the `KSP`. The set-up then expects the method of
    -ksp_type, `KSPCG` for a matrix that is known to be symmetric, else `KSPGMRES`. If a method comes
    that needs more bits, the first solve sets the values up again.
@@ -234,7 +235,8 @@ PetscErrorCode PCMCPIGetGatherPrecision(PC pc, PCMCPIGatherPrecision *precision)
    Notes:
    All forms are the same iteration in exact arithmetic. The prescaled form moves fewer bytes than
    the factored form. The form entries works on the entries of the matrix that are not zero, in
-   double precision, with sparse LU factors of the diagonal blocks. It runs on a CPU.
+   double precision, with sparse LU factors of the diagonal blocks. It runs on a CPU: with another
+   backend, with blocks below fp64 or with vectors in fp32 it is the error `PETSC_ERR_ARG_INCOMP`.
 
    auto takes the prescaled form, unless diagonal blocks are so stiff that the rounding of the
    stored blocks would spoil residuals. It then takes the factored form, or wider storage than
@@ -242,7 +244,10 @@ PetscErrorCode PCMCPIGetGatherPrecision(PC pc, PCMCPIGatherPrecision *precision)
    is the storage. The same holds with `PC_MCPI_VECTOR_PRECISION_FP32`.
 
    On a CPU auto takes entries for AIJ matrices with blocks of more than 32 unknowns that hold less
-   than a quarter of their numbers, if no option asks for a precision.
+   than a quarter of their numbers. With fewer than 100 unknowns it takes them below a share that is
+   proportional to the block size: a tenth for 40 unknowns. The shares are those of all blocks, and
+   of diagonal blocks. Options of a backend, a precision other than fp64 vectors, or a method other
+   than block Gauss-Seidel prevent this.
 
 .seealso: `PCMCPI`, `PCMCPIGetForm()`, `PCMCPIForm`
 @*/

@@ -88,7 +88,6 @@ Wanted WantedPrecisions(const Settings &settings, const Caller &caller, Target t
 {
   const bool flexible = caller.method == Caller::Method::flexible,
              rounded = settings.gather == PC_MCPI_GATHER_PRECISION_BFP16;
-  if (settings.form == PC_MCPI_FORM_ENTRIES) return WantedForEntries();
   Wanted wanted{settings.offdiag, settings.vector == PC_MCPI_VECTOR_PRECISION_FP64, false,
                 settings.form};
   if (wanted.offdiag == PC_MCPI_PRECISION_AUTO)
@@ -111,11 +110,9 @@ Wanted WantedForEntries()
 
 bool SuitsEntries(const Settings &settings)
 {
-  return settings.form == PC_MCPI_FORM_ENTRIES ||
-         (settings.form == PC_MCPI_FORM_AUTO && settings.offdiag == PC_MCPI_PRECISION_AUTO &&
-          settings.vector != PC_MCPI_VECTOR_PRECISION_FP32 &&
-          settings.gather == PC_MCPI_GATHER_PRECISION_AUTO &&
-          settings.method != PC_MCPI_METHOD_ILU0 && settings.method != PC_MCPI_METHOD_DILU);
+  return settings.form == PC_MCPI_FORM_AUTO && settings.offdiag == PC_MCPI_PRECISION_AUTO &&
+         settings.vector != PC_MCPI_VECTOR_PRECISION_FP32 &&
+         settings.gather == PC_MCPI_GATHER_PRECISION_AUTO;
 }
 
 std::string ReasonForBlocks(const Caller &caller, Target target, bool memory_limits)

@@ -24,7 +24,7 @@ Wanted WantedPrecisions(const Settings &settings, const Caller &caller, Target t
                         bool memory_limits);
 // What sweeps over the entries of the matrix want
 Wanted WantedForEntries();
-// Whether no option keeps sweeps from the entries of the matrix
+// Whether options of form and precisions leave sweeps over entries to auto
 bool SuitsEntries(const Settings &settings);
 // Whether the method does not mind blocks of few bits
 bool BearsFewBits(const Caller &caller);

@@ -48,7 +48,7 @@ PetscErrorCode SettingsCheckPrecisions(MPI_Comm comm, const Settings &settings)
                   settings.gather != PC_MCPI_GATHER_PRECISION_BFP16),
              comm, PETSC_ERR_ARG_INCOMP, "%s",
              with_prefix("-pc_mcpi_form entries needs fp64 or auto for -pc_mcpi_offdiag_precision "
-                         "and -pc_mcpi_vector_precision")
+                         "and -pc_mcpi_vector_precision, and not -pc_mcpi_gather_precision bfp16")
                  .c_str());
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "backend/host/host_backend.h"
-#include "core/sparse_factors.h"
 #include "core/threads.h"
 #include "core/tuning.h"
 #include "petsc/collective.h"
@@ -210,26 +209,17 @@ PetscErrorCode Smoother::count_blocks()
 
 // Blocks of many unknowns may be nearly empty, as those of species that diffuse without each other.
 // Sweeps over entries take them as they are. Other sweeps store and multiply them whole.
-PetscErrorCode Smoother::count_entries(Mat pmat, const MatrixPortions &portions,
-                                       const Settings &settings)
+PetscErrorCode Smoother::count_entries(const MatrixPortions &portions, const Settings &settings)
 {
-  MatInfo info;
-
   PetscFunctionBegin;
-  entries_ = 1.0;
-  if (portions.blocked || graph_.bs < CommonTuning::kManyUnknowns ||
-      graph_.bs > SparseEntries::kMostUnknowns)
-    PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatGetInfo(pmat, MAT_GLOBAL_SUM, &info));
-  const double blocks = (size_.blocks + size_.rows) * static_cast<double>(graph_.global_rows),
-               numbers = blocks * static_cast<double>(graph_.bs * graph_.bs);
-  const double share = info.nz_used / (size_.rows > 0.0 ? numbers / size_.rows : 1.0);
-  if (!(share < CommonTuning::kFewEntries)) PetscFunctionReturn(PETSC_SUCCESS);
-  entries_ = size_.entries = share;
-  PetscCall(PetscInfo(pmat,
+  PetscCall(EntrySharesCount(graph_, portions, &shares_));
+  if (!shares_.few(graph_.bs)) PetscFunctionReturn(PETSC_SUCCESS);
+  size_.entries = shares_.all;
+  PetscCall(PetscInfo(portions.diag,
                       "PCMCPI: blocks of %" PetscInt_FMT " unknowns hold %.2g %% of their numbers, "
                       "and sweeps multiply with %s\n",
-                      graph_.bs, 100.0 * share, takes_entries(settings) ? "these" : "all of them"));
+                      graph_.bs, 100.0 * shares_.all,
+                      takes_entries(settings) ? "these" : "all of them"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -242,7 +232,7 @@ PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixPortions &portions,
   PetscFunctionBegin;
   PetscCall(BlockGraphCreate(pmat, portions, threads_, &graph_));
   PetscCall(count_blocks());
-  PetscCall(count_entries(pmat, portions, settings));
+  PetscCall(count_entries(portions, settings));
   wanted_ = wanted_by(settings, caller);
   PetscCall(FindRowGroups(graph_, &row_group_));
   if (row_group_ > 1)

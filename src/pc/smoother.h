@@ -20,6 +20,7 @@
 #include "pc/sweeps_choice.h"
 #include "setup/block_values.h"
 #include "setup/empty_unknowns.h"
+#include "setup/entry_shares.h"
 #include "setup/matrix_identity.h"
 #include "setup/ordering.h"
 #include "setup/plan_build.h"
@@ -120,13 +121,13 @@ public:
     return takes_entries(settings) ? WantedForEntries()
                                    : WantedPrecisions(settings, caller, target(), memory_limits());
   }
-  // The share of the numbers of large blocks that the matrix has, or 1 if it is not reported
-  double entries() const { return entries_; }
-  // Whether auto takes sweeps over the entries of the matrix
+  const EntryShares &shares() const { return shares_; }
+  // Whether sweeps work on the entries of the matrix
   bool takes_entries(const Settings &settings) const
   {
-    return settings.form == PC_MCPI_FORM_AUTO && SuitsEntries(settings) &&
-           choice_.type == PC_MCPI_BACKEND_HOST && entries_ < 1.0;
+    return settings.form == PC_MCPI_FORM_ENTRIES ||
+           (SuitsEntries(settings) && method(settings) == PC_MCPI_METHOD_POINT &&
+            choice_.type == PC_MCPI_BACKEND_HOST && shares_.very_few(graph_.bs));
   }
   const HaloChoice &halo_choice() const { return halo_choice_; }
   const Scales &scales() const { return *backend_->info().scales; }
@@ -149,7 +150,7 @@ private:
   PetscErrorCode with_host_values(const MatrixPortions &portions,
                                   const std::function<PetscErrorCode(MatrixValues &)> &work) const;
   PetscErrorCode count_blocks();
-  PetscErrorCode count_entries(Mat pmat, const MatrixPortions &portions, const Settings &settings);
+  PetscErrorCode count_entries(const MatrixPortions &portions, const Settings &settings);
   PetscErrorCode count_threads(MPI_Comm comm, PetscInt chosen);
   PetscErrorCode numeric(const Settings &settings, const MatrixPortions &portions);
   PetscErrorCode open_values(const MatrixPortions &portions, void *stream,
@@ -205,7 +206,7 @@ private:
   PetscMPIInt ranks_ = 1; // of the matrix
   SystemSize size_;
   Trials trials_;
-  double entries_ = 1.0;   // see entries()
+  EntryShares shares_;
   bool exchanges_ = false; // some rank has a ghost
   HaloChoice halo_choice_;
   Wanted wanted_;       // see wanted()

@@ -97,11 +97,14 @@ PetscErrorCode Smoother::sweep(const Settings &settings, const ApplyArgs &kind,
   underway.end();
   backend_->store(apply, x);
   PetscCall(timing.end());
-  const double block = static_cast<double>(plan().bs) * plan().bs;
-  const double flops =
-      2.0 * kind.nrhs * block *
-      (static_cast<double>(sweep.blocks_read(apply, static_cast<int>(its), from_zero)) +
-       plan().rows);
+  const OperatorInfo info = backend_->info();
+  const bool entries = info.block_entries > 0.0;
+  const double whole = static_cast<double>(plan().bs) * plan().bs,
+               blocks =
+                   static_cast<double>(sweep.blocks_read(apply, static_cast<int>(its), from_zero)),
+               flops = 2.0 * kind.nrhs *
+                       (blocks * (entries ? info.block_entries : whole) +
+                        plan().rows * (entries ? info.factor_entries : whole));
   if (on_device())
     PetscCall(PetscLogGpuFlops(flops));
   else

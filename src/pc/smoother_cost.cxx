@@ -52,14 +52,17 @@ double Smoother::sweep_bytes(const Settings &settings, PetscInt its) const
   const double gathered = static_cast<double>(backend_->row_bytes(apply).gathered);
   const double vectors =
       gathered > 0.0 ? (settings.omega == 1.0 ? 2.0 : 3.0) * entry + 2.0 * gathered : 3.0 * entry;
-  // Of a block of few entries, its record has room for more than a sweep reads.
-  const double block = made_for_.form == PC_MCPI_FORM_ENTRIES
-                           ? entries_ * plan().bs * plan().bs * (sizeof(double) + sizeof(Row))
-                           : static_cast<double>(backend_->info().record_bytes);
+  const OperatorInfo info = backend_->info();
+  constexpr double kEntry = sizeof(double) + 2 * sizeof(std::uint16_t);
+  const bool entries = info.block_entries > 0.0;
+  const double block =
+      entries ? info.block_entries * kEntry : static_cast<double>(info.record_bytes);
   double bytes = static_cast<double>(sweep.blocks_read(apply, static_cast<int>(its), true)) *
                      (block + sizeof(Row)) +
                  passes * plan().rows * (vectors + 2.0 * sizeof(Offset));
-  if (made_for_.form == PC_MCPI_FORM_FACTORED)
+  if (entries)
+    bytes += passes * plan().rows * info.factor_entries * kEntry;
+  else if (made_for_.form == PC_MCPI_FORM_FACTORED)
     bytes += passes * plan().rows * static_cast<double>(plan().bs) * plan().bs * sizeof(double);
   return bytes;
 }

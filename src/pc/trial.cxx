@@ -81,8 +81,7 @@ PetscErrorCode try_other_method(PC pc, Tried *tried)
   PetscFunctionBegin;
   if (mcpi.settings.method != PC_MCPI_METHOD_AUTO ||
       (to_factors &&
-       (trials.compared() || mcpi.applying().needs_symmetric || !SuitsFactors(mcpi.settings) ||
-        mcpi.smoother.wanted().form == PC_MCPI_FORM_ENTRIES)))
+       (trials.compared() || mcpi.applying().needs_symmetric || !SuitsFactors(mcpi.settings))))
     PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(mcpi.smoother.stores(pc->pmat, &current));
   if (!current) PetscFunctionReturn(PETSC_SUCCESS);

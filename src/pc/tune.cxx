@@ -241,6 +241,10 @@ std::vector<PCMCPIPrecision> Tuner::storages() const
   const PCMCPIPrecision given = Data(pc_).settings.offdiag;
   if (given != PC_MCPI_PRECISION_AUTO) return {given};
   const PCMCPIPrecision chosen = Data(pc_).smoother.wanted().offdiag;
+  if (Data(pc_).smoother.wanted().form == PC_MCPI_FORM_ENTRIES) {
+    if (Data(pc_).settings.form == PC_MCPI_FORM_ENTRIES) return {chosen};
+    return {chosen, PC_MCPI_PRECISION_FP32};
+  }
   if (!BearsFewBits(Data(pc_).caller)) return {chosen};
   return {chosen,
           chosen == PC_MCPI_PRECISION_INT8 ? PC_MCPI_PRECISION_FP32 : PC_MCPI_PRECISION_INT8};
@@ -299,8 +303,9 @@ PetscErrorCode Tuner::run()
   if (found) {
     mcpi.settings.schedule = trials_.front().settings.schedule;
     mcpi.settings.its = trials_.front().settings.its;
-    mcpi.settings.offdiag = trials_.front().settings.offdiag;
-    mcpi.settings.form = trials_.front().settings.form;
+    // auto takes entries again.
+    if (trials_.front().settings.form != PC_MCPI_FORM_ENTRIES)
+      mcpi.settings.offdiag = trials_.front().settings.offdiag;
     mcpi.settings.method = trials_.front().settings.method;
     Invalidate(pc_, Effect::plan);
   }

@@ -47,12 +47,12 @@ PetscErrorCode view_blocks(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(viewer,
                                      "  block size 1 is point relaxation: MatSetBlockSize() "
                                      "before the set-up makes it block relaxation\n"));
-  if (smoother.entries() < 1.0 && smoother.wanted().form != PC_MCPI_FORM_ENTRIES)
+  if (smoother.shares().few(bs) && smoother.wanted().form != PC_MCPI_FORM_ENTRIES)
     PetscCall(PetscViewerASCIIPrintf(
         viewer,
         "  blocks hold %.2g %% of their numbers, and sweeps multiply with all of them: "
         "-pc_mcpi_form entries on a CPU, or PCSOR, may be faster\n",
-        100.0 * smoother.entries()));
+        100.0 * smoother.shares().all));
   if (smoother.empty_unknowns() > 0)
     PetscCall(PetscViewerASCIIPrintf(viewer,
                                      "  empty unknowns: %" PetscInt64_FMT
@@ -153,7 +153,7 @@ PetscErrorCode view_storage(const PC_MCPI &mcpi, PetscViewer viewer)
   if (s.form == PC_MCPI_FORM_AUTO && used.form == PC_MCPI_FORM_ENTRIES) {
     char share[64];
     std::snprintf(share, sizeof(share), " (auto: blocks hold %.2g %% of their numbers)",
-                  100.0 * smoother.entries());
+                  100.0 * smoother.shares().all);
     reason += share;
   } else if (s.form == PC_MCPI_FORM_AUTO &&
              (used.offdiag != wanted.offdiag || used.form != PC_MCPI_FORM_PRESCALED))

@@ -74,6 +74,9 @@ struct OperatorInfo {
   std::size_t memory_bytes = 0;   // held by the device or host that runs the sweeps
   InverseRange inverse = {};      // of this rank's scaled inverse diagonal blocks
   const Scales *scales = nullptr; // valid until the next set-up
+  // The mean numbers of entries of off-diagonal blocks and of the factors of diagonal blocks, for
+  // sweeps over entries. 0: sweeps multiply with whole blocks.
+  double block_entries = 0.0, factor_entries = 0.0;
 };
 
 // publish: before an exchange, a device copies plan columns to vector().
@@ -137,7 +140,7 @@ struct BackendConfig {
   // then divides its work so that one triangle keeps it busy.
   bool one_triangle = false;
   // Whether sweeps may give several parts in one step (SweepConfig::several_parts). The CUDA
-  // backend then prepares for them. The host backend always takes them, and no other backend does.
+  // backend then prepares for them. The backends for CPUs always take them.
   bool several_parts = false;
 };
 

@@ -1,5 +1,8 @@
 // Tests sweeps over the entries of large blocks (-pc_mcpi_form entries), and when auto takes them.
 #include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <utility>
 
 #include "support/petsc.h"
 
@@ -7,22 +10,36 @@ using namespace mcpi::test;
 
 namespace {
 
-// Rows of 40 unknowns whose blocks hold this share of entries. The diagonal is full enough to need
-// pivoting.
-BlockMatrix species(const Pattern &pattern, double share, std::uint64_t seed = 1)
+// Rows of 40 unknowns whose blocks hold about this share of entries. Some diagonal blocks need
+// pivoting, because the equations of their rows have changed places.
+BlockMatrix species(const Pattern &pattern, double share)
 {
   Recipe recipe;
   recipe.sparsity = 1.0 - share;
-  recipe.pivots = true;
-  recipe.seed = seed;
   BlockMatrix matrix = make_matrix(40, pattern, recipe);
-  const Vector draw = random_vector(static_cast<std::size_t>(matrix.bs) * matrix.bs, seed + 7);
+  const auto bs = static_cast<std::size_t>(matrix.bs);
+  const Vector draw = random_vector(bs * bs, 7);
   for (Row row = 0; row < matrix.rows(); ++row) {
-    const std::span<double> block = matrix.diagonal(row);
-    for (std::size_t k = 0; k < block.size(); ++k)
-      if (std::abs(block[k]) < 0.5 && 0.5 * (draw[k] + 1.0) > share) block[k] = 0.0;
+    const std::span<double> diagonal = matrix.diagonal(row);
+    for (std::size_t k = 0; k < diagonal.size(); ++k)
+      if (k / bs != k % bs && 0.5 * (draw[k] + 1.0) > share) diagonal[k] = 0.0;
+    for (Row e = matrix.ptr[row]; e < matrix.ptr[row + 1] && row % 2; ++e)
+      for (std::size_t j = 0; j < bs; ++j) {
+        double *column = matrix.block(row, matrix.col[e]) + j * bs;
+        std::rotate(column, column + 3, column + bs);
+      }
   }
   return matrix;
+}
+
+std::string printed;
+
+PetscErrorCode keep_printed(FILE *, const char format[], va_list arguments)
+{
+  char text[4096];
+  std::vsnprintf(text, sizeof(text), format, arguments);
+  printed += text;
+  return PETSC_SUCCESS;
 }
 
 // AIJ without the zeros of the blocks
@@ -66,6 +83,9 @@ PETSC_TEST(Entries, give_what_whole_blocks_give_in_every_schedule_and_sweep)
                                     "-pc_mcpi_sweep symmetric -pc_mcpi_omega 1.2 -pc_mcpi_its 3",
                                     "-pc_mcpi_sweep symmetric -pc_mcpi_its 3 -pc_mcpi_restart 2",
                                     "-pc_mcpi_sweep symmetric -pc_mcpi_halo_frequency sweep"};
+  constexpr Layout layouts[] = {Layout::even, Layout::uneven, Layout::empty_ranks,
+                                Layout::all_on_last};
+  std::size_t turn = 0;
   const BlockMatrix matrices[] = {species(random_pattern(9, 2, false), 0.1),
                                   species(random_pattern(12, 2, true), 0.05)};
 
@@ -80,7 +100,7 @@ PETSC_TEST(Entries, give_what_whole_blocks_give_in_every_schedule_and_sweep)
         const std::string options =
             std::string("-pc_mcpi_form entries -pc_mcpi_schedule ") + schedule + " " + sweep;
         describe(options);
-        PetscCall(create_aij(matrix, Layout::uneven, &mat));
+        PetscCall(create_aij(matrix, layouts[turn++ % 4], &mat));
         PetscCall(create_pc(mat, options, &pc, Defaults::chosen));
         PetscCall(
             create_pc(mat, options + " -pc_mcpi_backend reference", &whole, Defaults::chosen));
@@ -135,23 +155,94 @@ PETSC_TEST(Entries, of_several_right_hand_sides_are_those_of_one)
 
 PETSC_TEST(Entries, are_measured_by_the_tuner_beside_whole_blocks)
 {
-  const BlockMatrix matrix = species(random_pattern(9, 2, false), 0.1);
+  const BlockMatrix matrix = species(random_pattern(9, 2, true), 0.05);
+  const Vector b = random_vector(matrix.size(), 1);
+
+  PetscFunctionBeginUser;
+  for (const std::string options :
+       {"-ksp_type gmres", "-ksp_type fgmres", "-ksp_type bcgs -pc_mcpi_form entries"}) {
+    OwnedMat mat;
+    OwnedSolver solver;
+    KSPConvergedReason reason;
+    PetscInt its;
+    Vector x;
+    describe(options);
+    PetscCall(create_aij(matrix, Layout::even, &mat));
+    PetscCall(create_ksp(mat, mat,
+                         "-pc_type mcpi -pc_mcpi_tune -pc_mcpi_tune_seconds 0.5 -ksp_rtol 1e-10 " +
+                             options,
+                         &solver, Defaults::chosen));
+    for (int turn = 0; turn < 2; ++turn) {
+      printed.clear();
+      const auto before = std::exchange(PetscVFPrintf, keep_printed);
+      PetscCall(solve(solver, b, &x, &reason, &its));
+      PetscVFPrintf = before;
+      EXPECT_LT(0, static_cast<int>(reason));
+      EXPECT_LT(norm(residual(matrix, x, b)), 1e-8 * norm(b));
+      if (turn > 0 || world_rank() > 0) continue;
+      EXPECT_CONTAINS(printed, "PCMCPI: goes on with");
+      const bool given = options.ends_with("entries");
+      EXPECT_EQ(printed.find("-pc_mcpi_form entries") == std::string::npos, given) << printed;
+      EXPECT_EQ(printed.find("-pc_mcpi_offdiag_precision fp32") == std::string::npos, given);
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Options that come and go leave what a fresh preconditioner has.
+PETSC_TEST(Entries, come_back_when_options_no_longer_prevent_them)
+{
+  const BlockMatrix matrix = species(random_pattern(9, 2, false), 0.05);
   const Vector b = random_vector(matrix.size(), 1);
   OwnedMat mat;
-  OwnedSolver solver;
-  KSPConvergedReason reason;
-  PetscInt its;
-  Vector x;
+  Preconditioner pc;
+  Vector x, expected;
 
   PetscFunctionBeginUser;
   PetscCall(create_aij(matrix, Layout::even, &mat));
-  PetscCall(create_ksp(mat, mat, "-pc_type mcpi -pc_mcpi_tune -ksp_rtol 1e-10", &solver,
-                       Defaults::chosen));
-  for (int turn = 0; turn < 2; ++turn) {
-    PetscCall(solve(solver, b, &x, &reason, &its));
-    EXPECT_LT(0, static_cast<int>(reason));
-    EXPECT_LT(norm(residual(matrix, x, b)), 1e-8 * norm(b));
+  PetscCall(create_pc(mat, "-pc_mcpi_its 2", &pc, Defaults::chosen));
+  PetscCall(apply(pc, b, &expected));
+  for (const auto &[other, back] :
+       {std::pair{"-pc_mcpi_offdiag_precision int8", "-pc_mcpi_offdiag_precision auto"},
+        std::pair{"-pc_mcpi_form factored", "-pc_mcpi_form auto"},
+        std::pair{"-pc_mcpi_method ilu0", "-pc_mcpi_method auto"},
+        std::pair{"-pc_mcpi_backend reference", "-pc_mcpi_backend auto"}}) {
+    std::string text;
+    describe(other);
+    PetscCall(set_options(pc, other));
+    PetscCall(apply(pc, b, &x));
+    PetscCall(view(pc, &text));
+    EXPECT_EQ(text.find("entries form"), std::string::npos) << text;
+    PetscCall(set_options(pc, back));
+    PetscCall(apply(pc, b, &x));
+    EXPECT_TRUE(same_bits(x, expected));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PETSC_TEST(Entries, give_way_to_incomplete_factors_where_sweeps_diverge)
+{
+  BlockMatrix matrix = species(chain_pattern(30), 0.05);
+  const Vector b = random_vector(matrix.size(), 1);
+  OwnedMat mat;
+  OwnedSolver solver;
+  PC pc;
+  KSPConvergedReason reason;
+  Vector x;
+  std::string text;
+
+  PetscFunctionBeginUser;
+  if (world_size() > 1) PetscFunctionReturn(PETSC_SUCCESS);
+  scale_offdiag(matrix, 100.0);
+  PetscCall(create_aij(matrix, Layout::even, &mat));
+  PetscCall(create_ksp(mat, mat, "-pc_type mcpi -ksp_rtol 1e-10", &solver, Defaults::chosen));
+  PetscCall(solve(solver, b, &x, &reason, nullptr));
+  EXPECT_LT(0, static_cast<int>(reason));
+  EXPECT_LT(norm(residual(matrix, x, b)), 1e-7 * norm(b));
+  PetscCall(KSPGetPC(solver, &pc));
+  PetscCall(view(pc, &text));
+  EXPECT_CONTAINS(text, "method: ilu0 (auto");
+  EXPECT_EQ(text.find("entries form"), std::string::npos) << text;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -163,7 +254,8 @@ PETSC_TEST(Entries, are_taken_where_large_blocks_have_few)
     bool entries;
     const char *options;
   } const cases[] = {{0.05, true, ""},
-                     {0.15, true, "-ksp_type fgmres"},
+                     {0.04, true, "-ksp_type fgmres"},
+                     {0.15, false, ""}, // enough for blocks of 100 unknowns
                      {0.9, false, ""},
                      {0.05, false, "-pc_mcpi_offdiag_precision fp32"},
                      {0.05, false, "-pc_mcpi_form prescaled"},
@@ -220,6 +312,7 @@ PETSC_TEST(Entries, follow_new_values_and_survive_a_bad_one)
   PetscCall(create_mat(PETSC_COMM_WORLD, matrix, Layout::even, MATBAIJ, &mat));
   PetscCall(create_pc(mat, "-pc_mcpi_form entries", &pc, Defaults::chosen));
   PetscCall(apply(pc, b, &x));
+  PetscCall(apply_transpose(pc, b, &x));
   const double before = matrix.diagonal(3)[0];
   matrix.diagonal(3)[0] = kNaN;
   PetscCall(set_values(matrix, mat));
@@ -234,5 +327,27 @@ PETSC_TEST(Entries, follow_new_values_and_survive_a_bad_one)
   PetscCall(create_pc(mat, "-pc_mcpi_form entries", &fresh, Defaults::chosen));
   PetscCall(apply(fresh, b, &expected));
   EXPECT_TRUE(same_bits(x, expected));
+  PetscCall(apply_transpose(pc, b, &x));
+  PetscCall(apply_transpose(fresh, b, &expected));
+  EXPECT_TRUE(same_bits(x, expected));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Full diagonal blocks would have full factors.
+PETSC_TEST(Entries, are_not_taken_beside_full_diagonal_blocks)
+{
+  BlockMatrix matrix = species(tetrahedral_pattern(3, 3, 3), 0.01);
+  OwnedMat mat;
+  Preconditioner pc;
+  std::string text;
+
+  PetscFunctionBeginUser;
+  for (Row row = 0; row < matrix.rows(); ++row)
+    for (double &value : matrix.diagonal(row)) value += 1e-4;
+  PetscCall(create_aij(matrix, Layout::even, &mat));
+  PetscCall(create_pc(mat, "", &pc, Defaults::chosen));
+  PetscCall(PCSetUp(pc));
+  PetscCall(view(pc, &text));
+  EXPECT_CONTAINS(text, "of their numbers, and sweeps multiply with all of them");
   PetscFunctionReturn(PETSC_SUCCESS);
 }

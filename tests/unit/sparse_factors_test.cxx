@@ -97,8 +97,17 @@ TEST_P(SparseFactorsOf, blocks_in_any_units_solve_with_them)
       if (!regular(block)) continue;
       ++used;
       for (const bool transposed : {false, true}) {
-        const Vector x = solution(0, transposed, random_vector(bs(), 9));
-        for (const double number : x) EXPECT_TRUE(std::isfinite(number));
+        const Vector b = random_vector(bs(), 9), x = solution(0, transposed, b);
+        for (int i = 0; i < bs(); ++i) {
+          long double sum = -b[i], terms = std::fabs(b[i]);
+          for (int j = 0; j < bs(); ++j) {
+            const auto at = static_cast<std::size_t>(transposed ? i * bs() + j : j * bs() + i);
+            const long double term = static_cast<long double>(block[at]) * x[j];
+            sum += term;
+            terms += std::fabs(term);
+          }
+          EXPECT_LT(std::fabs(sum), 1e-10L * terms) << share << " " << exponent;
+        }
       }
     }
   EXPECT_GE(used, 8);
@@ -159,6 +168,16 @@ TEST_P(SparseFactorsOf, singular_and_nonfinite_blocks_are_found)
   }
   if (bs() == 1) return;
   int missed = 0;
+  // Solutions with the bands of small diagonals overflow.
+  for (std::uint64_t seed = 1; seed <= 50 && bs() > 30; ++seed) {
+    Vector band(size, 0.0);
+    const Vector draw = random_vector(size, seed);
+    for (int i = 0; i < bs(); ++i)
+      for (int j = i; j < std::min(bs(), i + 4); ++j)
+        band[static_cast<std::size_t>(j) * bs() + i] =
+            draw[static_cast<std::size_t>(j) * bs() + i] * (i == j ? 1e-10 : 1.0);
+    missed += factored(band) != Inversion::singular;
+  }
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     Vector block = sparse_block(bs(), seed % 2 ? 0.1 : 0.4, seed);
     for (double &number : block) number = std::round(64.0 * number);

@@ -28,6 +28,7 @@ struct Record {
     const auto begin = static_cast<std::size_t>(from.begin[block]);
     const std::uint64_t count = static_cast<std::size_t>(from.begin[block + 1]) - begin;
     std::memset(record, 0, bytes());
+    if (count == 0) return; // memcpy() takes no null pointer
     std::memcpy(record, &count, sizeof(count));
     std::memcpy(record + sizeof(count), from.value.data() + begin, count * sizeof(double));
     std::memcpy(record + sizeof(count) + most_ * sizeof(double), from.place.data() + begin,
@@ -64,7 +65,8 @@ public:
     unsigned long long bad = kNoBadRow;
     const HeldExceptions hold; // factors out of range are singular blocks
     factors_.clear();
-    lower_ = upper_ = SparseEntries();
+    lower_.clear();
+    upper_.clear();
     most_ = 0;
     // A rank whose memory ends still takes part in the reduction.
     try {
@@ -76,6 +78,9 @@ public:
       status.defect = Defect::backend;
       status.problem = error.what();
     }
+    lower_.shrink();
+    upper_.shrink();
+    factors_.shrink();
     if (status.defect == Defect::none) status.set(bad);
     double most = static_cast<double>(most_);
     const int error = reduce(&most, 1);
@@ -123,11 +128,19 @@ public:
       return bytes_of(entries.begin, entries.place, entries.value);
     };
     const double bytes = of(lower_) + of(upper_) + of(transposed_lower_) + of(transposed_upper_) +
-                         bytes_of(x_, rhs_, kept_);
-    return {Record(most_).bytes(),
-            static_cast<std::size_t>(bytes) + factors_.memory_bytes(),
-            {},
-            &scales_};
+                         bytes_of(x_, rhs_, kept_, near_, far_, update_);
+    OperatorInfo result;
+    result.record_bytes = Record(most_).bytes();
+    result.memory_bytes = static_cast<std::size_t>(bytes) + factors_.memory_bytes();
+    result.scales = &scales_;
+    const auto mean = [](std::size_t entries, std::size_t count) {
+      return static_cast<double>(std::max<std::size_t>(entries, 1)) /
+             static_cast<double>(std::max<std::size_t>(count, 1));
+    };
+    result.block_entries =
+        mean(lower_.value.size() + upper_.value.size(), static_cast<std::size_t>(plan_.blocks()));
+    result.factor_entries = mean(factors_.entries(), static_cast<std::size_t>(plan_.rows));
+    return result;
   }
 
   std::unique_ptr<Backend> with_vectors(bool double_vectors, bool, bool) override
