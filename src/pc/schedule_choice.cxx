@@ -69,11 +69,12 @@ const char *coloring_of(PCMCPISchedule schedule)
   }
 }
 
-// Whether levels have enough rows to be worth a step, and are not too many for PETSc's colors.
+// Whether levels have enough work to be worth a step, and are not too many for PETSc's colors.
 bool suits_levels(const SystemShape &shape)
 {
   return shape.levels > 0 && shape.levels < IS_COLORING_MAX &&
-         shape.rows_per_rank >= CommonTuning::kRowsOfLevel * shape.levels;
+         (shape.rows_per_rank >= CommonTuning::kRowsOfLevel * shape.levels ||
+          shape.bs >= CommonTuning::kManyUnknowns);
 }
 
 // Whether the user has chosen the type of coloring

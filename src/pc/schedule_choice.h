@@ -21,6 +21,7 @@ struct SystemShape {
   int ranks = 1;
   // On one rank: rows that are relaxed one after the other in the order of the matrix. 0: not known
   PetscInt64 levels = 0;
+  PetscInt bs = 1;
 };
 
 // Chooses the schedule. All ranks choose alike if their arguments are the same.

@@ -241,7 +241,7 @@ PetscErrorCode Smoother::symbolic(Mat pmat, const MatrixPortions &portions,
       settings.schedule == PC_MCPI_SCHEDULE_AUTO && ranks_ == 1 && target() == Target::cpu;
   schedule_ = ScheduleChoose(
       settings, target(),
-      {graph_.global_rows / ranks_, ranks_, may_take_levels ? CountLevels(graph_) : 0});
+      {graph_.global_rows / ranks_, ranks_, may_take_levels ? CountLevels(graph_) : 0, graph_.bs});
   if (schedule_.type == PC_MCPI_SCHEDULE_CLUSTER) {
     PetscCall(color_clusters(portions, settings, options, &order));
   } else {

@@ -32,7 +32,7 @@ double bytes_of_rest(const Caller &caller, const SystemSize &size)
 // the same time.
 double sweep_on_cpu(const Precisions &stored, const SystemSize &size)
 {
-  // Entries are read as a product reads them. Factors of diagonal blocks have about twice as many.
+  // Entries are read as a product reads them, with those of the factors of diagonal blocks.
   if (stored.form == PC_MCPI_FORM_ENTRIES) return Tuning::kEntriesSlower * bytes_of_product(size);
   const double numbers = static_cast<double>(size.bs) * size.bs,
                bytes = size.rows * (Tuning::kRowBytes + Tuning::kUnknownBytes * size.bs) +

@@ -5,6 +5,7 @@
 #include <petsc/private/petscimpl.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "core/hash.h"
@@ -36,6 +37,27 @@ PetscErrorCode fill(Vec error)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// The 2-norm of v, also where squares are out of range. work: a Vec like v
+PetscErrorCode norm_of(Vec v, Vec work, PetscReal *norm)
+{
+  constexpr PetscReal kSafe = 0x1p400;
+  PetscReal largest;
+
+  PetscFunctionBegin;
+  PetscCall(VecNorm(v, NORM_INFINITY, &largest));
+  if (largest == 0.0 || !std::isfinite(largest) || (largest < kSafe && largest > 1.0 / kSafe)) {
+    if (std::isfinite(largest)) PetscCall(VecNorm(v, NORM_2, &largest));
+    *norm = largest;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  const PetscReal unit = std::ldexp(1.0, std::clamp(std::ilogb(largest), -1000, 1000));
+  PetscCall(VecCopy(v, work));
+  PetscCall(VecScale(work, 1.0 / unit));
+  PetscCall(VecNorm(work, NORM_2, norm));
+  *norm *= unit;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Sweeps on A x = 0, from random numbers x, which are the error. Of 1, 2, 4, ... sweeps and its, the
 // number is taken that leaves the least residual, as far as its error is not above that of one
 // sweep. The first sweep brings the unknowns to the units that they have beside each other, so the
@@ -58,8 +80,8 @@ PetscErrorCode try_up_to(PC pc, PetscInt its, Tried *tried)
     PetscCall(ApplySweeps(pc, residual, change, {.sweeps = more}));
     PetscCall(VecAXPY(error, -1.0, change));
     PetscCall(MatMult(pc->pmat, error, residual));
-    PetscCall(VecNorm(residual, NORM_2, &left));
-    PetscCall(VecNorm(error, NORM_2, &norm));
+    PetscCall(norm_of(residual, change, &left));
+    PetscCall(norm_of(error, change, &norm));
     if (done == 0) first = norm;
     if (left <= tried->residual && norm <= first) *tried = {done + more, left};
   }

@@ -22,13 +22,19 @@ public:
   ScaledRows(const MatrixValues &values, int bs)
       : values_(values.reader()), bs_(bs), square_(static_cast<std::size_t>(bs) * bs),
         inverse_(square_), block_(square_), work_(3 * static_cast<std::size_t>(bs)),
-        pivot_(static_cast<std::size_t>(bs)), empty_(static_cast<std::size_t>(bs))
+        factor_(static_cast<std::size_t>(bs), 1.0), pivot_(static_cast<std::size_t>(bs)),
+        empty_(static_cast<std::size_t>(bs))
   {
   }
   void open(Row row)
   {
     const double *diagonal = nullptr;
     values_->row(row, diagonal, offdiag_);
+    if (bs_ >= CommonTuning::kManyUnknowns) {
+      regular_ = false;
+      divide_by_rows(diagonal);
+      return;
+    }
     regular_ = invert_rest(bs_, diagonal, empty_in(diagonal), inverse_.data(), work_.data(),
                            pivot_.data()) == Inversion::done;
   }
@@ -40,12 +46,24 @@ public:
       std::fill(block_.begin(), block_.end(), 0.0);
       add_product(bs_, inverse_.data(), offdiag_[k], block_.data());
     } else {
-      std::copy_n(offdiag_[k], square_, block_.data());
+      for (std::size_t n = 0; n < square_; ++n)
+        block_[n] = factor_[n % factor_.size()] * offdiag_[k][n];
     }
     return block_;
   }
 
 private:
+  // Makes the largest number of each row of the diagonal block 1. This takes the place of D^{-1} for
+  // blocks of many unknowns, whose inverses would cost more than clusters save.
+  void divide_by_rows(const double *diagonal)
+  {
+    std::fill(factor_.begin(), factor_.end(), 0.0);
+    for (std::size_t n = 0; n < square_; ++n) {
+      double &largest = factor_[n % factor_.size()];
+      largest = std::max(largest, std::fabs(diagonal[n]));
+    }
+    for (double &number : factor_) number = number > 0.0 ? 1.0 / number : 1.0;
+  }
   // Flags the unknowns whose row and column of the block are zero.
   const std::uint8_t *empty_in(const double *block)
   {
@@ -59,7 +77,7 @@ private:
   std::unique_ptr<BlockRows> values_;
   const int bs_;
   const std::size_t square_;
-  std::vector<double> inverse_, block_, work_;
+  std::vector<double> inverse_, block_, work_, factor_;
   std::vector<std::int64_t> pivot_;
   std::vector<std::uint8_t> empty_;
   const double *const *offdiag_ = nullptr;

@@ -220,6 +220,36 @@ PETSC_TEST(Choice, does_not_follow_earlier_matrices_if_nothing_is_kept)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Squares of such residuals are out of range.
+PETSC_TEST(Choice, does_not_depend_on_the_units_of_the_matrix)
+{
+  const BlockMatrix matrix = system_of(4);
+  std::string expected;
+
+  PetscFunctionBeginUser;
+  for (const double unit : {1.0, 1e-200, 1e200}) {
+    BlockMatrix other = matrix;
+    const Vector b = random_vector(matrix.size(), 1);
+    OwnedMat mat;
+    OwnedSolver ksp;
+    PC pc;
+    KSPConvergedReason reason;
+    std::string text;
+    Vector x;
+    describe(std::to_string(unit));
+    for (double &value : other.values) value *= unit;
+    PetscCall(create(other, "-ksp_rtol 1e-8", &mat, &ksp, &pc));
+    PetscCall(PetscSetFPTrap(PETSC_FP_TRAP_ON));
+    PetscCall(solve(ksp, b, &x, &reason, nullptr));
+    PetscCall(PetscSetFPTrap(PETSC_FP_TRAP_OFF));
+    EXPECT_GT(reason, 0);
+    PetscCall(view(pc, &text));
+    if (expected.empty()) expected = chosen_options(text);
+    EXPECT_EQ(chosen_options(text), expected);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Gauss-Seidel diverges on such a chain. ILU(0) of a chain in its order is exact.
 PETSC_TEST(Choice, takes_incomplete_factors_where_sweeps_diverge_and_factors_do_not)
 {
