@@ -1,0 +1,102 @@
+"""Settings chosen by the preconditioner beside PETSc's and beside a search, on many systems.
+
+Usage: choice_runs.py BUILD SYSTEMS OUT.json [--ranks N] [--gpu] [--repeat N] [--seconds S] [NAME ...]
+SYSTEMS is the folder of choice_systems.py. NAMES: of systems, instead of all. With --gpu the
+matrices are AIJCUSPARSE. On one CPU rank CPU seconds are measured, since other programs may run.
+Runs BUILD/benchmarks/benchmark_choice once for each system, and collects the records.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+import results as records  # noqa: E402
+from choice_systems import SYMMETRIC  # noqa: E402
+from flow_program import run_command  # noqa: E402
+
+MCPI = "-pc_type mcpi"
+PEERS = ["", "-pc_type sor", MCPI, f"-ksp_type fgmres {MCPI}"]
+PEERS_OF_SYMMETRIC = [
+    "-ksp_type cg -pc_type bjacobi -sub_pc_type icc",
+    "-ksp_type cg -pc_type sor",
+    f"-ksp_type cg {MCPI}",
+]
+
+
+def searched(method, schedules, sweeps, storages):
+    return [
+        f"{method}{MCPI} -pc_mcpi_schedule {schedule} -pc_mcpi_its {its} "
+        f"-pc_mcpi_offdiag_precision {storage}"
+        for schedule in schedules
+        for its in sweeps
+        for storage in storages
+    ]
+
+
+def settings_for(gpu, ranks):
+    """Lists of options for all systems, and those that symmetric systems have beside them"""
+    few = ["color", "wave", "cluster"] if gpu else ["cluster"] if ranks > 1 else ["level", "cluster"]
+    sweeps = [4, 8, 12, 16, 24] if gpu else [1, 2, 4, 8, 16]
+    factors = f"{MCPI} -pc_mcpi_schedule {few[-1 if ranks > 1 else 0]} -pc_mcpi_method ilu0"
+    every = PEERS + [
+        *searched("", few[:2], sweeps, ["int8"] if gpu else ["fp32"]),
+        *searched("-ksp_type fgmres ", few, sweeps, ["int8"] if gpu else ["fp32", "int8"]),
+        *[f"{factors} -pc_mcpi_its {its}" for its in (1, 2)],
+    ]
+    if gpu:
+        every.append(f"-ksp_type fgmres {MCPI} -pc_mcpi_block_product -pc_mcpi_gram_schmidt")
+    return every, PEERS_OF_SYMMETRIC + searched("-ksp_type cg ", few, (1, 2, 4), ["fp32"])
+
+
+def run_system(arguments, path, settings):
+    """The document of one run of benchmark_choice"""
+    with tempfile.TemporaryDirectory() as folder:
+        lists, out = Path(folder) / "settings.txt", Path(folder) / "out.json"
+        lists.write_text("\n".join(settings) + "\n", encoding="utf-8")
+        where = "-mat_type aijcusparse -use_gpu_aware_mpi 0" if arguments.gpu else ""
+        clock = "-cpu" if arguments.ranks == 1 and not arguments.gpu else ""
+        command = [
+            *(["mpiexec", "-n", str(arguments.ranks)] if arguments.ranks > 1 else []),
+            str(arguments.build / "benchmarks/benchmark_choice"),
+            *f"-systems {path} -settings {lists} -json {out} {where} {clock}".split(),
+            *f"-repeat {arguments.repeat} -seconds {arguments.seconds}".split(),
+        ]
+        print(run_command(command), flush=True)
+        return json.loads(out.read_text(encoding="utf-8"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("build", type=lambda path: Path(path).resolve())
+    parser.add_argument("systems", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--commit", default="")
+    arguments = parser.parse_intermixed_args()
+    every, of_symmetric = settings_for(arguments.gpu, arguments.ranks)
+    document = None
+    for path in sorted(arguments.systems.glob("*.bin")):
+        if arguments.names and path.stem not in arguments.names:
+            continue
+        more = of_symmetric if path.stem in SYMMETRIC else []
+        found = run_system(arguments, path.resolve(), every + more)
+        for row in found["records"][0]["rows"]:
+            row["symmetric"] = row["options"] in more
+        if document:
+            document["records"][0]["rows"] += found["records"][0]["rows"]
+        else:
+            document = found
+            document["records"][0]["commit"] = arguments.commit or records.checkout()
+            document["records"][0]["command"] = " ".join(["choice_runs.py", *sys.argv[1:]])
+        arguments.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
