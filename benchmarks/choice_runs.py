@@ -3,7 +3,9 @@
 Usage: choice_runs.py BUILD SYSTEMS OUT.json [--ranks N] [--gpu] [--repeat N] [--seconds S] [NAME ...]
 SYSTEMS is the folder of choice_systems.py. NAMES: of systems, instead of all. With --gpu the
 matrices are AIJCUSPARSE. On one CPU rank CPU seconds are measured, since other programs may run.
-Runs BUILD/benchmarks/benchmark_choice once for each system, and collects the records.
+Runs BUILD/benchmarks/benchmark_choice for each system: once with all settings, then with PETSc's, the
+bare options and the fastest of each method alone, whose medians are recorded. Of nine set-ups with
+new values, the 2nd, 4th and 8th are followed by trials of sweeps, which medians leave out.
 """
 
 import argparse
@@ -11,14 +13,17 @@ import json
 import sys
 import tempfile
 from pathlib import Path
+from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 import results as records  # noqa: E402
 from choice_systems import SYMMETRIC  # noqa: E402
+from choice_tables import milliseconds  # noqa: E402
 from flow_program import run_command  # noqa: E402
 
 MCPI = "-pc_type mcpi"
-PEERS = ["", "-pc_type sor", MCPI, f"-ksp_type fgmres {MCPI}"]
+BARE = [MCPI, f"-ksp_type fgmres {MCPI}"]
+PEERS = ["", "-pc_type sor", *BARE, *[f"{bare} -pc_mcpi_tune" for bare in BARE]]
 PEERS_OF_SYMMETRIC = [
     "-ksp_type cg -pc_type bjacobi -sub_pc_type icc",
     "-ksp_type cg -pc_type sor",
@@ -43,7 +48,8 @@ def settings_for(gpu, ranks):
     factors = f"{MCPI} -pc_mcpi_schedule {few[-1 if ranks > 1 else 0]} -pc_mcpi_method ilu0"
     every = PEERS + [
         *searched("", few[:2], sweeps, ["int8"] if gpu else ["fp32"]),
-        *searched("-ksp_type fgmres ", few, sweeps, ["int8"] if gpu else ["fp32", "int8"]),
+        *searched("-ksp_type fgmres ", few, sweeps, ["int8" if gpu else "fp32"]),
+        *searched("-ksp_type fgmres ", few[:1], (4, 8, 16), [] if gpu else ["int8"]),
         *[f"{factors} -pc_mcpi_its {its}" for its in (1, 2)],
     ]
     if gpu:
@@ -51,7 +57,7 @@ def settings_for(gpu, ranks):
     return every, PEERS_OF_SYMMETRIC + searched("-ksp_type cg ", few, (1, 2, 4), ["fp32"])
 
 
-def run_system(arguments, path, settings):
+def run_system(arguments, path, settings, repeat):
     """The document of one run of benchmark_choice"""
     with tempfile.TemporaryDirectory() as folder:
         lists, out = Path(folder) / "settings.txt", Path(folder) / "out.json"
@@ -62,10 +68,39 @@ def run_system(arguments, path, settings):
             *(["mpiexec", "-n", str(arguments.ranks)] if arguments.ranks > 1 else []),
             str(arguments.build / "benchmarks/benchmark_choice"),
             *f"-systems {path} -settings {lists} -json {out} {where} {clock}".split(),
-            *f"-repeat {arguments.repeat} -seconds {arguments.seconds}".split(),
+            *f"-repeat {repeat} -seconds {arguments.seconds}".split(),
         ]
         print(run_command(command), flush=True)
         return json.loads(out.read_text(encoding="utf-8"))
+
+
+def finalists(rows, settings):
+    """PETSc's settings, the bare options, and the three fastest of each method"""
+    chosen = set(PEERS + PEERS_OF_SYMMETRIC)
+    for method in ("", "-ksp_type fgmres ", "-ksp_type cg "):
+        timed = [row for row in rows if row["options"].startswith(method + MCPI)]
+        timed = [row for row in timed if milliseconds(row) is not None]
+        chosen |= {row["options"] for row in sorted(timed, key=milliseconds)[:3]}
+    return [options for options in settings if options in chosen and "tune" not in options]
+
+
+def measure(arguments, path, settings):
+    """The document of a system"""
+    document = run_system(arguments, path, settings, 1)
+    rows = document["records"][0]["rows"]
+    last = finalists(rows, settings)
+    turns = [run_system(arguments, path, last, arguments.repeat) for _ in range(arguments.turns)]
+    for row in rows:
+        again = [
+            other
+            for turn in turns
+            for other in turn["records"][0]["rows"]
+            if other["options"] == row["options"]
+        ]
+        for key in ("ms_first", "ms_new_values", "ms_solution"):
+            if again:
+                row[key] = median(other[key] for other in again)
+    return document
 
 
 def main():
@@ -76,8 +111,9 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--gpu", action="store_true")
-    parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--repeat", type=int, default=9)
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--turns", type=int, default=1)
     parser.add_argument("--commit", default="")
     arguments = parser.parse_intermixed_args()
     every, of_symmetric = settings_for(arguments.gpu, arguments.ranks)
@@ -86,7 +122,7 @@ def main():
         if arguments.names and path.stem not in arguments.names:
             continue
         more = of_symmetric if path.stem in SYMMETRIC else []
-        found = run_system(arguments, path.resolve(), every + more)
+        found = measure(arguments, path.resolve(), every + more)
         for row in found["records"][0]["rows"]:
             row["symmetric"] = row["options"] in more
         if document:

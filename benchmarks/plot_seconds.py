@@ -18,6 +18,8 @@ STORAGE_LINES = {
     "mcpi, int4": (RED, SOLID),
 }
 OTHER_LINES = {
+    "mcpi alone": (PINK, DASHED),  # of tools/demo
+    "mcpi, fgmres": (GREEN, DASHED),
     "mcpi, int8": (GREEN, SOLID),
     "mcpi, int8, wave": (BLUE, SOLID),
     "mcpi, int8, cluster": (SKY, SOLID),
@@ -43,6 +45,8 @@ PARTS = {
 def label_of(method):
     """The name of a way to solve, in words that explain themselves"""
     words = {
+        "mcpi alone": "GMRES, mcpi",
+        "mcpi, fgmres": "FGMRES, mcpi",
         "mcpi, int8, wave": "FGMRES, mcpi by waves, int8",
         "mcpi, int8, cluster": "FGMRES, mcpi by clusters, int8",
         "mcpi, int8, level": "FGMRES, mcpi by levels, int8",

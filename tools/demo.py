@@ -77,7 +77,7 @@ def compute_wing(arguments, folder):
     progress.end(f"edges of {arguments.wing} m on the wing")
     progress = Progress("Flow around the wing, Mach 0.84, 3.06 degrees")
     state = folder / "wing.state"
-    options = f"{WING} -flow_steps {STEPS} -ksp_type fgmres {RECOMMENDED}"
+    options = f"{WING} -flow_steps {STEPS} {RECOMMENDED}"
     options += f" -flow_restart {state} -flow_walls {folder / 'wing.csv'}"
     _, record, _ = run_flow(
         arguments.build, arguments.ranks, mesh, options, on_line=show_step(progress, STEPS)
@@ -283,7 +283,7 @@ def compute_airfoil(arguments, folder):
     progress = Progress("Flow around NACA 0012, Mach 0.8, 1.25 degrees")
     mesh = make_mesh("naca0012", f"-2 -setnumber size {arguments.airfoil}", folder)
     walls, vtu, log = folder / "airfoil.csv", folder / "airfoil.vtu", folder / "airfoil.log"
-    options = f"-flow_rtol 1e-6 -ksp_type fgmres {RECOMMENDED} -flow_walls {walls} -flow_vtu {vtu}"
+    options = f"-flow_rtol 1e-6 {RECOMMENDED} -flow_walls {walls} -flow_vtu {vtu}"
     output, record, _ = run_flow(
         arguments.build, arguments.ranks, mesh, options, on_line=show_step(progress, None)
     )

@@ -15,7 +15,7 @@ PART_NAMES = ("residuals", "jacobians", "setup", "solves", "rest")
 WING = "-flow_mach 0.84 -flow_angle 3.06 -flow_area 0.7532"
 DEVICE = "-dm_mat_type aijcusparse -dm_vec_type cuda -use_gpu_aware_mpi 0"
 MCPI = "-pc_type mcpi -pc_mcpi_sweep forward -pc_mcpi_its 4"
-RECOMMENDED = "-pc_type mcpi -pc_mcpi_offdiag_precision int8 -pc_mcpi_its 4"  # docs/tuning.md
+RECOMMENDED = "-ksp_type fgmres -pc_type mcpi"  # README.md
 THEIRS = {
     name: f"-ksp_type gmres -ksp_pc_side right -pc_type {pc}"
     for name, pc in (

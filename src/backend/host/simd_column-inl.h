@@ -18,8 +18,9 @@ HWY_BEFORE_NAMESPACE();
 namespace mcpi {
 namespace HWY_NAMESPACE {
 
-// Blocks above kMaxFlatBlock. A SIMD vector holds part of a column, and a number of x is broadcast.
-// Where registers cannot hold the sums of a whole column, rows are taken in strips.
+// Blocks above kMaxFlatBlock, and sums of smaller ones. A SIMD vector holds part of a column, and a
+// number of x is broadcast. Where registers cannot hold the sums of a whole column, rows are taken
+// in strips.
 template <PCMCPIPrecision storage, typename T> class ColumnProduct {
   using D = hn::ScalableTag<T>;
   using V = hn::VFromD<D>;
@@ -68,7 +69,7 @@ template <PCMCPIPrecision storage, typename T> class ColumnProduct {
 
   template <int vectors>
   static HWY_INLINE void add_row(const ProductArgs &args, Row row, int r, int first, T *out,
-                                 bool last)
+                                 std::ptrdiff_t room)
   {
     const int bs = args.bs;
     const std::size_t stride = static_cast<std::size_t>(args.nrhs) * bs,
@@ -96,9 +97,9 @@ template <PCMCPIPrecision storage, typename T> class ColumnProduct {
         }
       }
     }
-    // Whole vectors are stored. They run into the next entry, which is written later. The last
-    // entry must not run past the end of the array.
-    if (!last || first + vectors * kLanes <= bs) {
+    // Whole vectors are stored. They run into the next entries, which are written later. They must
+    // not run past the end of the array.
+    if (first + vectors * kLanes <= room) {
       unroll<vectors>(
           [&](auto v) HWY_ATTR { hn::StoreU(sums.total(v()), D(), out + first + v() * kLanes); });
     } else {
@@ -114,22 +115,22 @@ public:
   {
     const int bs = args.bs;
     T *out = static_cast<T *>(args.sums);
+    std::ptrdiff_t room = std::ptrdiff_t{args.end - args.begin} * args.nrhs * bs; // from out on
     for (Row row = args.begin; row < args.end; ++row)
-      for (int r = 0; r < args.nrhs; ++r, out += bs) {
-        const bool last = row + 1 == args.end && r + 1 == args.nrhs;
+      for (int r = 0; r < args.nrhs; ++r, out += bs, room -= bs) {
         for (int first = 0; first < bs; first += kMaxStrip * kLanes) {
           switch ((bs - first + kLanes - 1) / kLanes) {
           case 1:
-            add_row<1>(args, row, r, first, out, last);
+            add_row<1>(args, row, r, first, out, room);
             break;
           case 2:
-            add_row<2>(args, row, r, first, out, last);
+            add_row<2>(args, row, r, first, out, room);
             break;
           case 3:
-            add_row<3>(args, row, r, first, out, last);
+            add_row<3>(args, row, r, first, out, room);
             break;
           default:
-            add_row<kMaxStrip>(args, row, r, first, out, last);
+            add_row<kMaxStrip>(args, row, r, first, out, room);
           }
         }
       }

@@ -211,6 +211,45 @@ template <template <PCMCPIPrecision, typename, int, int> class RowSums, PCMCPIPr
 class SmallProduct {
   static constexpr std::size_t kRecord = record_bytes(storage, bs);
 
+  // Updates x.
+  class ToUpdate {
+    const RowUpdater<T> updater_;
+    const int nrhs_;
+    const bool keeps_first_;
+
+  public:
+    explicit ToUpdate(const ProductArgs &args)
+        : updater_(*args.update), nrhs_(args.nrhs),
+          keeps_first_(args.count == 2 && updater_.keeps_first())
+    {
+    }
+
+    template <int group, class F>
+    HWY_INLINE void visit(const RowSums<storage, T, bs, group> &sums, Row row, int r,
+                          const F &f) const
+    {
+      const std::size_t at = (static_cast<std::size_t>(row) * nrhs_ + r) * bs;
+      unroll<group>([&](auto g) HWY_ATTR {
+        sums.template visit<g()>([&](auto d, auto v, auto first, auto count)
+                                     HWY_ATTR { f(d, v, at + g() * bs + first(), count); });
+      });
+    }
+    template <class Sums> HWY_INLINE bool between(const Sums &sums, Row row, int r) const
+    {
+      if (keeps_first_)
+        visit(sums, row, r, [&](auto d, auto v, std::size_t at, auto count) HWY_ATTR {
+          updater_.template keep<count()>(d, v, at);
+        });
+      return keeps_first_;
+    }
+    template <class Sums> HWY_INLINE void last(const Sums &sums, Row row, int r) const
+    {
+      visit(sums, row, r, [&](auto d, auto v, std::size_t at, auto count) HWY_ATTR {
+        updater_.template update<count()>(d, v, at, keeps_first_);
+      });
+    }
+  };
+
   const ProductArgs args_; // a copy, which no store to an array can change
   const std::size_t stride_;
   const bool descending_;
@@ -257,7 +296,7 @@ class SmallProduct {
   }
 
   // Computes the sums of one row for `group` right-hand sides from r on.
-  template <int group, class Take> HWY_INLINE void add_row(Row row, int r, const Take &take) const
+  template <int group> HWY_INLINE void add_row(Row row, int r, const ToUpdate &take) const
   {
     const T *x = static_cast<const T *>(args_.x) + static_cast<std::size_t>(r) * bs;
     RowSums<storage, T, bs, group> sums;
@@ -269,7 +308,7 @@ class SmallProduct {
     take.last(sums, row, r);
   }
 
-  template <class Take> static HWY_INLINE void run_rows(const ProductArgs &args, const Take &take)
+  static HWY_INLINE void run_rows(const ProductArgs &args, const ToUpdate &take)
   {
     // as many right-hand sides at a time as fit the registers
     constexpr int group =
@@ -283,78 +322,17 @@ class SmallProduct {
     }
   }
 
-  // Stores sums.
-  class ToSums {
-    const ProductArgs &args_;
-
-  public:
-    explicit ToSums(const ProductArgs &args) : args_(args) {}
-    template <class Sums> HWY_INLINE bool between(const Sums &, Row, int) const { return false; }
-
-    // Whole vectors are stored. They run into the next entry, which is written later. The last
-    // entry must not run past the end of the array.
-    template <int group>
-    HWY_INLINE void last(const RowSums<storage, T, bs, group> &sums, Row row, int r) const
-    {
-      T *out = static_cast<T *>(args_.sums) +
-               (static_cast<std::size_t>(row - args_.begin) * args_.nrhs + r) * bs;
-      const bool ends = row + 1 == args_.end && r + group == args_.nrhs;
-      unroll<group>([&](auto g) HWY_ATTR {
-        T entry[2 * kMaxFlatBlock];
-        T *to = g() + 1 < group || !ends ? out + g() * bs : entry;
-        sums.template visit<g()>([&](auto d, auto v, auto first, auto)
-                                     HWY_ATTR { hn::StoreU(v, d, to + first()); });
-        if (to == entry) std::copy_n(entry, bs, out + g() * bs);
-      });
-    }
-  };
-
-  // Updates x.
-  class ToUpdate {
-    const RowUpdater<T> updater_;
-    const int nrhs_;
-    const bool keeps_first_;
-
-  public:
-    explicit ToUpdate(const ProductArgs &args)
-        : updater_(*args.update), nrhs_(args.nrhs),
-          keeps_first_(args.count == 2 && updater_.keeps_first())
-    {
-    }
-
-    template <int group, class F>
-    HWY_INLINE void visit(const RowSums<storage, T, bs, group> &sums, Row row, int r,
-                          const F &f) const
-    {
-      const std::size_t at = (static_cast<std::size_t>(row) * nrhs_ + r) * bs;
-      unroll<group>([&](auto g) HWY_ATTR {
-        sums.template visit<g()>([&](auto d, auto v, auto first, auto count)
-                                     HWY_ATTR { f(d, v, at + g() * bs + first(), count); });
-      });
-    }
-    template <class Sums> HWY_INLINE bool between(const Sums &sums, Row row, int r) const
-    {
-      if (keeps_first_)
-        visit(sums, row, r, [&](auto d, auto v, std::size_t at, auto count) HWY_ATTR {
-          updater_.template keep<count()>(d, v, at);
-        });
-      return keeps_first_;
-    }
-    template <class Sums> HWY_INLINE void last(const Sums &sums, Row row, int r) const
-    {
-      visit(sums, row, r, [&](auto d, auto v, std::size_t at, auto count) HWY_ATTR {
-        updater_.template update<count()>(d, v, at, keeps_first_);
-      });
-    }
-  };
-
 public:
   static void run(const ProductArgs &args)
   {
+    // Only the factored form, and products that read rounded vectors, need sums. They share the
+    // code of larger blocks, because code for each block size would take long to compile.
     if (args.update)
       run_rows(args, ToUpdate(args));
+    else if constexpr (storage == PC_MCPI_PRECISION_INT4) // columns may begin in mid-byte
+      plain_kernels().product(storage, sizeof(T) == sizeof(double), bs)(args);
     else
-      run_rows(args, ToSums(args));
+      ColumnProduct<storage, T>::run(args);
   }
 };
 

@@ -5,6 +5,5 @@
 #ifdef MCPI_SANITIZED // With sanitizers, compilation takes many times longer.
 #define HWY_DISABLED_TARGETS (~(HWY_AVX2 | HWY_NEON | HWY_EMU128 | HWY_SCALAR))
 #else
-#define HWY_DISABLED_TARGETS                                                                       \
-  (~(HWY_SSE4 | HWY_AVX2 | HWY_AVX3 | HWY_NEON | HWY_EMU128 | HWY_SCALAR))
+#define HWY_DISABLED_TARGETS (~(HWY_AVX2 | HWY_AVX3 | HWY_NEON | HWY_EMU128 | HWY_SCALAR))
 #endif
