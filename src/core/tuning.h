@@ -90,9 +90,9 @@ struct CommonTuning {
   // Sweeps of an application, by the bytes that an iteration moves (docs/notes/choice.md)
 
   // How many times as long as the rest of an iteration an application takes: under methods for
-  // symmetric matrices, whose iterations fall with the root of the sweeps, and under others. The
-  // most sweeps
-  static constexpr double kSymmetricShare = 1.0, kApplicationShare = 2.5;
+  // symmetric matrices, whose iterations fall with the root of the sweeps, and under others, on a
+  // device and on a CPU (amd-epyc-choice-search.json). The most sweeps
+  static constexpr double kSymmetricShare = 1.0, kApplicationShare = 2.5, kShareOnCpu = 3.5;
   static constexpr std::int32_t kMostSweeps = 24;
   // Applications after which new values are worth another trial, of about two applications
   static constexpr std::int32_t kApplicationsOfTrial = 50;

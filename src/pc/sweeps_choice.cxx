@@ -74,7 +74,9 @@ SweepsChoice ChooseSweeps(const Settings &settings, const Caller &caller, Target
                    residual + (on_cpu ? sweep_on_cpu(stored, size) : sweep_on_device(stored, size)),
                rest = bytes_of_rest(caller, size) + (on_cpu ? 0.0 : Tuning::kBytesOfIteration),
                times = sweep > 0.0 ? rest / sweep : 1.0;
-  const double share = caller.needs_symmetric ? Tuning::kSymmetricShare : Tuning::kApplicationShare,
+  const double share = caller.needs_symmetric ? Tuning::kSymmetricShare
+                       : on_cpu               ? Tuning::kShareOnCpu
+                                              : Tuning::kApplicationShare,
                its = std::clamp(std::round(share * times), 1.0,
                                 static_cast<double>(Tuning::kMostSweeps));
   if (most > 0 && static_cast<double>(most) < its)

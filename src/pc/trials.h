@@ -25,11 +25,11 @@ public:
   void found(PetscInt most, bool all_good)
   {
     most_sweeps_ = most;
-    interval_ = all_good ? std::max<PetscInt>(1, std::min(2 * interval_, kLongest)) : 0;
+    interval_ = all_good ? std::max<PetscInt>(1, std::min(4 * interval_, kLongest)) : 0;
     setups_ = applications_ = 0;
   }
   void forget() { found(0, false); }
-  // After each trial in a row that has found all sweeps good, the number serves twice as many
+  // After each trial in a row that has found all sweeps good, the number serves four times as many
   // set-ups, until the trial has cost little beside the applications. Then new values are tried.
   void count_setup()
   {
