@@ -24,8 +24,9 @@
 
    With `PETSC_DECIDE` an application takes about 3.5 times as long as the rest of an iteration of
    the `KSP` on a CPU, 2.5 times on a device, and about as long under methods for symmetric
-   matrices. The rule counts rows, blocks and bytes, so every run takes the same number, at most 24. Smoothers, `KSPRICHARDSON` and
-   applications outside of a solve make one sweep. `PCView()` shows the number.
+   matrices. The rule counts rows, blocks and bytes, so every run takes the same number, at most 24.
+   Smoothers, `KSPRICHARDSON` and applications outside of a solve make one sweep. `PCView()` shows
+   the number.
 
    `PCApplyRichardson()`, which `KSPRICHARDSON` calls, does `its` sweeps in each iteration, as
    `PCSOR` does.
