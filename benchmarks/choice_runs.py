@@ -1,11 +1,11 @@
 """Settings chosen by the preconditioner beside PETSc's and beside a search, on many systems.
 
-Usage: choice_runs.py BUILD SYSTEMS OUT.json [--ranks N] [--gpu] [--repeat N] [--seconds S] [NAME ...]
+Usage: choice_runs.py BUILD SYSTEMS OUT.json [--ranks N] [--gpu] [--repeat N] [NAME ...]
 SYSTEMS is the folder of choice_systems.py. NAMES: of systems, instead of all. With --gpu the
 matrices are AIJCUSPARSE. On one CPU rank CPU seconds are measured, since other programs may run.
-Runs BUILD/benchmarks/benchmark_choice for each system: once with all settings, then with PETSc's, the
-bare options and the fastest of each method alone, whose medians are recorded. Of nine set-ups with
-new values, the 2nd, 4th and 8th are followed by trials of sweeps, which medians leave out.
+Runs BUILD/benchmarks/benchmark_choice for each system: once with all settings, then with PETSc's,
+the bare options and the fastest of each method alone, whose medians are recorded. Of nine set-ups
+with new values two are followed by trials of sweeps, which medians leave out.
 """
 
 import argparse
@@ -43,7 +43,8 @@ def searched(method, schedules, sweeps, storages):
 
 def settings_for(gpu, ranks):
     """Lists of options for all systems, and those that symmetric systems have beside them"""
-    few = ["color", "wave", "cluster"] if gpu else ["cluster"] if ranks > 1 else ["level", "cluster"]
+    on_cpu = ["cluster"] if ranks > 1 else ["level", "cluster"]
+    few = ["color", "wave", "cluster"] if gpu else on_cpu
     sweeps = [4, 8, 12, 16, 24] if gpu else [1, 2, 4, 8, 16]
     factors = f"{MCPI} -pc_mcpi_schedule {few[-1 if ranks > 1 else 0]} -pc_mcpi_method ilu0"
     every = PEERS + [
