@@ -18,22 +18,17 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 import results as records  # noqa: E402
 from choice_systems import SYMMETRIC  # noqa: E402
-from choice_tables import milliseconds  # noqa: E402
+from choice_tables import BARE, CG, FLEXIBLE, milliseconds  # noqa: E402
 from flow_program import run_command  # noqa: E402
 
-MCPI = "-pc_type mcpi"
-BARE = [MCPI, f"-ksp_type fgmres {MCPI}"]
-PEERS = ["", "-pc_type sor", *BARE, *[f"{bare} -pc_mcpi_tune" for bare in BARE]]
-PEERS_OF_SYMMETRIC = [
-    "-ksp_type cg -pc_type bjacobi -sub_pc_type icc",
-    "-ksp_type cg -pc_type sor",
-    f"-ksp_type cg {MCPI}",
-]
+ALONE = [BARE, FLEXIBLE + BARE]
+PEERS = ["", "-pc_type sor", *ALONE, *[f"{alone} -pc_mcpi_tune" for alone in ALONE]]
+PEERS_OF_SYMMETRIC = [CG + "-pc_type bjacobi -sub_pc_type icc", CG + "-pc_type sor", CG + BARE]
 
 
 def searched(method, schedules, sweeps, storages):
     return [
-        f"{method}{MCPI} -pc_mcpi_schedule {schedule} -pc_mcpi_its {its} "
+        f"{method}{BARE} -pc_mcpi_schedule {schedule} -pc_mcpi_its {its} "
         f"-pc_mcpi_offdiag_precision {storage}"
         for schedule in schedules
         for its in sweeps
@@ -46,16 +41,16 @@ def settings_for(gpu, ranks):
     on_cpu = ["cluster"] if ranks > 1 else ["level", "cluster"]
     few = ["color", "wave", "cluster"] if gpu else on_cpu
     sweeps = [4, 8, 12, 16, 24] if gpu else [1, 2, 4, 8, 16]
-    factors = f"{MCPI} -pc_mcpi_schedule {few[-1 if ranks > 1 else 0]} -pc_mcpi_method ilu0"
+    factors = f"{BARE} -pc_mcpi_schedule {few[-1 if ranks > 1 else 0]} -pc_mcpi_method ilu0"
     every = PEERS + [
         *searched("", few[:2], sweeps, ["int8"] if gpu else ["fp32"]),
-        *searched("-ksp_type fgmres ", few, sweeps, ["int8" if gpu else "fp32"]),
-        *searched("-ksp_type fgmres ", few[:1], (4, 8, 16), [] if gpu else ["int8"]),
+        *searched(FLEXIBLE, few, sweeps, ["int8" if gpu else "fp32"]),
+        *searched(FLEXIBLE, few[:1], (4, 8, 16), [] if gpu else ["int8"]),
         *[f"{factors} -pc_mcpi_its {its}" for its in (1, 2)],
     ]
     if gpu:
-        every.append(f"-ksp_type fgmres {MCPI} -pc_mcpi_block_product -pc_mcpi_gram_schmidt")
-    return every, PEERS_OF_SYMMETRIC + searched("-ksp_type cg ", few, (1, 2, 4), ["fp32"])
+        every.append(f"{FLEXIBLE}{BARE} -pc_mcpi_block_product -pc_mcpi_gram_schmidt")
+    return every, PEERS_OF_SYMMETRIC + searched(CG, few, (1, 2, 4), ["fp32"])
 
 
 def run_system(arguments, path, settings, repeat):
@@ -78,8 +73,8 @@ def run_system(arguments, path, settings, repeat):
 def finalists(rows, settings):
     """PETSc's settings, the bare options, and the three fastest of each method"""
     chosen = set(PEERS + PEERS_OF_SYMMETRIC)
-    for method in ("", "-ksp_type fgmres ", "-ksp_type cg "):
-        timed = [row for row in rows if row["options"].startswith(method + MCPI)]
+    for method in ("", FLEXIBLE, CG):
+        timed = [row for row in rows if row["options"].startswith(method + BARE)]
         timed = [row for row in timed if milliseconds(row) is not None]
         chosen |= {row["options"] for row in sorted(timed, key=milliseconds)[:3]}
     return [options for options in settings if options in chosen and "tune" not in options]
@@ -132,7 +127,7 @@ def main():
             document = found
             document["records"][0]["commit"] = arguments.commit or records.checkout()
             document["records"][0]["command"] = " ".join(["choice_runs.py", *sys.argv[1:]])
-        arguments.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        records.write(arguments.out, document)
 
 
 if __name__ == "__main__":

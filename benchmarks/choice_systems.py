@@ -111,6 +111,7 @@ def species(bs, n):
         reactions = [[-10.0 * numbers.random() for _ in range(bs)] for _ in range(bs)]
         for i in range(bs):  # mass is conserved, and a time step adds 1
             reactions[i][i] = 1.0 - sum(reactions[j][i] for j in range(bs) if j != i)
+
         def coupling(point, other, _, sign):
             if point == other:
                 return [list(row) for row in reactions]
@@ -158,10 +159,9 @@ def files(path):
     return f"-ksp_view_mat binary:{path} -ksp_view_rhs binary:{path}::append"
 
 
-def make_flow(build, folder, name, wanted):
+def make_flow(build, folder, name, missing):
     geometry, gmsh, options, cfls = FLOWS[name]
-    paths = {cfl: folder / f"{name}_{cfl}.bin" for cfl in cfls}
-    paths = {cfl: path for cfl, path in paths.items() if path.stem in wanted and not path.exists()}
+    paths = {cfl: missing[f"{name}_{cfl}"] for cfl in cfls if f"{name}_{cfl}" in missing}
     if not paths:
         return
     mesh, state = make_mesh(geometry, gmsh, folder), folder / f"{name}.state"
@@ -186,17 +186,16 @@ def main(build, folder, *wanted):
     wanted = wanted or names()
     if set(wanted) - set(names()):
         raise SystemExit(f"systems are {', '.join(names())}")
-    for name, (program, options) in PROGRAMS.items():
-        path = folder / f"{name}.bin"
-        if name in wanted and not path.exists():
-            program = Path(build).resolve() / "tests/programs" / program
-            run_command([str(program), *options.split(), *files(path).split()])
-    for name, formula in FORMULAS.items():
-        path = folder / f"{name}.bin"
-        if name in wanted and not path.exists():
-            formula(path)
+    missing = {name: folder / f"{name}.bin" for name in wanted}
+    missing = {name: path for name, path in missing.items() if not path.exists()}
+    for name in missing.keys() & PROGRAMS.keys():
+        program, options = PROGRAMS[name]
+        program = Path(build).resolve() / "tests/programs" / program
+        run_command([str(program), *options.split(), *files(missing[name]).split()])
+    for name in missing.keys() & FORMULAS.keys():
+        FORMULAS[name](missing[name])
     for name in FLOWS:
-        make_flow(Path(build).resolve(), folder, name, wanted)
+        make_flow(Path(build).resolve(), folder, name, missing)
 
 
 if __name__ == "__main__":
