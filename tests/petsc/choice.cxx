@@ -11,12 +11,9 @@ namespace {
 // These programs also run with other backends: -test_backend.
 bool on_cpu()
 {
-  char backend[32] = "host";
-  (void)PetscOptionsGetString(nullptr, nullptr, "-test_backend", backend, sizeof(backend), nullptr);
-  return backend == std::string("host") || backend == std::string("reference");
+  const std::string backend = backend_under_test();
+  return backend.empty() || backend == "host" || backend == "reference";
 }
-
-constexpr char kChosen[] = "chosen by itself:";
 
 BlockMatrix system_of(int bs)
 {
@@ -29,15 +26,6 @@ BlockMatrix chain(Row rows, int bs, double factor)
   BlockMatrix matrix = make_matrix(bs, chain_pattern(rows));
   scale_offdiag(matrix, factor);
   return matrix;
-}
-
-// The options that PCView() shows as chosen, empty if there are none
-std::string chosen_options(const std::string &view)
-{
-  const std::size_t begin = view.find(kChosen);
-  if (begin == std::string::npos) return "";
-  const std::size_t first = begin + sizeof(kChosen) - 1;
-  return view.substr(first, view.find('\n', first) - first);
 }
 
 // A KSP with the options, its PC, and the matrix

@@ -286,9 +286,7 @@ PETSC_TEST(Entries, are_taken_where_large_blocks_have_few)
       continue;
     }
     EXPECT_CONTAINS(text, "fp64, entries form (auto: blocks hold ");
-    const std::string key = "chosen by itself:";
-    const std::size_t from = text.find(key) + key.size();
-    const std::string chosen = text.substr(from, text.find('\n', from) - from);
+    const std::string chosen = chosen_options(text);
     EXPECT_CONTAINS(chosen, "-pc_mcpi_form entries");
     PetscCall(create_ksp(mat, mat, std::string("-pc_type mcpi ") + options + chosen, &again,
                          Defaults::chosen));

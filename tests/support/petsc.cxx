@@ -153,16 +153,34 @@ PetscErrorCode gather_colors(PC pc, std::vector<int> *color)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+std::string backend_under_test()
+{
+  char backend[32] = "";
+  (void)PetscOptionsGetString(nullptr, nullptr, "-test_backend", backend, sizeof(backend), nullptr);
+  return backend;
+}
+
+bool takes_form(const std::string &form, const std::string &precision)
+{
+  return form != "entries" || (backend_under_test().empty() && precision == "fp64");
+}
+
+std::string chosen_options(const std::string &view)
+{
+  const std::string key = "chosen by itself:";
+  const std::size_t begin = view.find(key);
+  if (begin == std::string::npos) return "";
+  const std::size_t first = begin + key.size();
+  return view.substr(first, view.find('\n', first) - first);
+}
+
 PetscErrorCode insert_options(PetscOptions all, const std::string &options, Defaults defaults)
 {
-  char backend[32];
-  PetscBool given;
+  const std::string backend = backend_under_test();
   std::vector<std::pair<const char *, const char *>> values;
 
   PetscFunctionBeginUser;
-  PetscCall(
-      PetscOptionsGetString(nullptr, nullptr, "-test_backend", backend, sizeof(backend), &given));
-  if (given) values.emplace_back("backend", backend);
+  if (!backend.empty()) values.emplace_back("backend", backend.c_str());
   if (defaults == Defaults::pinned)
     values.insert(values.end(), {{"schedule", "color"},
                                  {"its", "1"},
@@ -173,15 +191,6 @@ PetscErrorCode insert_options(PetscOptions all, const std::string &options, Defa
       PetscCall(PetscOptionsSetValue(all, ("-" + prefix + "pc_mcpi_" + name).c_str(), value));
   PetscCall(PetscOptionsInsertString(all, options.c_str()));
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-bool takes_form(const std::string &form, const std::string &precision)
-{
-  char backend[32];
-  PetscBool given = PETSC_FALSE;
-  if (form != "entries") return true;
-  (void)PetscOptionsGetString(nullptr, nullptr, "-test_backend", backend, sizeof(backend), &given);
-  return !given && precision == "fp64";
 }
 
 PetscErrorCode create_pc(Mat mat, const std::string &options, Preconditioner *pc, Defaults defaults)

@@ -76,6 +76,8 @@ constexpr char kPinned[] = "-pc_mcpi_schedule color -pc_mcpi_its 1 -pc_mcpi_offd
 PetscErrorCode insert_options(PetscOptions all, const std::string &options,
                               Defaults defaults = Defaults::pinned);
 
+// The backend that -test_backend names, or an empty string
+std::string backend_under_test();
 // Whether the backend under test takes this form with this storage
 bool takes_form(const std::string &form, const std::string &precision);
 
@@ -90,6 +92,8 @@ PetscErrorCode create_pc(Mat mat, const std::string &options, Preconditioner *pc
                          Defaults defaults = Defaults::pinned);
 // Sets these options alone, as the options database would. Other settings stay.
 PetscErrorCode set_options(PC pc, const std::string &options);
+// The options that PCView() shows as chosen, empty if there are none
+std::string chosen_options(const std::string &view);
 // Returns the output of PCView() on all ranks.
 PetscErrorCode view(PC pc, std::string *text);
 PetscErrorCode apply(PC pc, const Vector &b, Vector *x);
