@@ -213,7 +213,7 @@ PetscErrorCode Smoother::count_entries(const MatrixPortions &portions, const Set
 {
   PetscFunctionBegin;
   PetscCall(EntrySharesCount(graph_, portions, &shares_));
-  if (!shares_.few(graph_.bs)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!shares_.few()) PetscFunctionReturn(PETSC_SUCCESS);
   size_.entries = shares_.all;
   PetscCall(PetscInfo(portions.diag,
                       "PCMCPI: blocks of %" PetscInt_FMT " unknowns hold %.2g %% of their numbers, "

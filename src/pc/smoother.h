@@ -216,6 +216,9 @@ private:
   // largest entry. inverse_spread_: how far that exponent is above the exponent of the smallest
   // among the columns' largest entries.
   int inverse_exponent_ = 0, inverse_spread_ = 0;
+  // Numbers with which sweeps multiply, in the mean: of an off-diagonal block, and of D^{-1} or the
+  // factors of a diagonal block
+  double block_numbers_ = 0.0, diagonal_numbers_ = 0.0;
   bool ready_ = false; // a set-up has finished, and the next one has not begun
   Failure failure_;
   EmptyUnknowns empty_;

@@ -97,14 +97,10 @@ PetscErrorCode Smoother::sweep(const Settings &settings, const ApplyArgs &kind,
   underway.end();
   backend_->store(apply, x);
   PetscCall(timing.end());
-  const OperatorInfo info = backend_->info();
-  const bool entries = info.block_entries > 0.0;
-  const double whole = static_cast<double>(plan().bs) * plan().bs,
-               blocks =
+  const double blocks =
                    static_cast<double>(sweep.blocks_read(apply, static_cast<int>(its), from_zero)),
-               flops = 2.0 * kind.nrhs *
-                       (blocks * (entries ? info.block_entries : whole) +
-                        plan().rows * (entries ? info.factor_entries : whole));
+               flops =
+                   2.0 * kind.nrhs * (blocks * block_numbers_ + plan().rows * diagonal_numbers_);
   if (on_device())
     PetscCall(PetscLogGpuFlops(flops));
   else

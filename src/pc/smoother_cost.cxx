@@ -2,6 +2,7 @@
 #include "pc/smoother.h"
 
 #include "core/memory.h"
+#include "core/sparse_factors.h"
 
 namespace mcpi {
 
@@ -53,7 +54,7 @@ double Smoother::sweep_bytes(const Settings &settings, PetscInt its) const
   const double vectors =
       gathered > 0.0 ? (settings.omega == 1.0 ? 2.0 : 3.0) * entry + 2.0 * gathered : 3.0 * entry;
   const OperatorInfo info = backend_->info();
-  constexpr double kEntry = sizeof(double) + 2 * sizeof(std::uint16_t);
+  constexpr double kEntry = sizeof(double) + sizeof(SparseEntries::Place);
   const bool entries = info.block_entries > 0.0;
   const double block =
       entries ? info.block_entries * kEntry : static_cast<double>(info.record_bytes);

@@ -266,7 +266,8 @@ PetscErrorCode Smoother::agree(const NumericStatus &status)
     return std::isfinite(value) && value > 0.0 ? -static_cast<PetscInt64>(std::ilogb(value))
                                                : kNone;
   };
-  const InverseRange inverse = backend_->info().inverse;
+  const OperatorInfo info = backend_->info();
+  const InverseRange &inverse = info.inverse;
   PetscInt64 least[4] = {kNone, exponent(inverse.largest), exponent(inverse.reciprocal),
                          exponent(inverse.condition)};
   PetscInt64 &first = least[0];
@@ -278,6 +279,10 @@ PetscErrorCode Smoother::agree(const NumericStatus &status)
     first = static_cast<PetscInt64>(graph_.row_start + status.row) * kDigit +
             static_cast<int>(status.defect);
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, least, 4, MPIU_INT64, MPI_MIN, graph_.comm));
+  const bool entries = info.block_entries > 0.0;
+  const double whole = static_cast<double>(graph_.bs) * static_cast<double>(graph_.bs);
+  block_numbers_ = entries ? info.block_entries : whole;
+  diagonal_numbers_ = entries ? info.factor_entries : whole;
   const bool known = least[1] != kNone && least[2] != kNone;
   inverse_exponent_ = known ? -static_cast<int>(least[1]) : 0;
   inverse_spread_ = known ? -static_cast<int>(least[1]) - static_cast<int>(least[2]) : 0;

@@ -47,7 +47,7 @@ PetscErrorCode view_blocks(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(viewer,
                                      "  block size 1 is point relaxation: MatSetBlockSize() "
                                      "before the set-up makes it block relaxation\n"));
-  if (smoother.shares().few(bs) && smoother.wanted().form != PC_MCPI_FORM_ENTRIES)
+  if (smoother.shares().few() && smoother.wanted().form != PC_MCPI_FORM_ENTRIES)
     PetscCall(PetscViewerASCIIPrintf(
         viewer,
         "  blocks hold %.2g %% of their numbers, and sweeps multiply with all of them: "

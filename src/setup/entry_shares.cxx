@@ -8,16 +8,16 @@
 
 namespace mcpi {
 
-bool EntryShares::few(PetscInt bs) const
+bool EntryShares::few() const
 {
-  return bs >= CommonTuning::kManyUnknowns && all < CommonTuning::kFewEntries;
+  return all < CommonTuning::kFewEntries;
 }
 
 // Full diagonal blocks have full factors, which take more bytes than their inverses.
 bool EntryShares::very_few(PetscInt bs) const
 {
   const double most = std::max(all, diagonal);
-  return few(bs) && bs <= SparseEntries::kMostUnknowns && most < CommonTuning::kFewEntries &&
+  return few() && bs <= SparseEntries::kMostUnknowns && most < CommonTuning::kFewEntries &&
          most * CommonTuning::kUnknownsOfEntries < static_cast<double>(bs);
 }
 

@@ -9,7 +9,7 @@ struct EntryShares {
   double all = 1.0, diagonal = 1.0; // of all blocks, and of the diagonal blocks alone
 
   // Whether users are told that most numbers of large blocks are zero
-  bool few(PetscInt bs) const;
+  bool few() const;
   // Whether sweeps on a CPU that work on the entries are faster than those on whole blocks
   bool very_few(PetscInt bs) const;
 };
